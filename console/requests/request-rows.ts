@@ -79,7 +79,7 @@ function rowOf(incident: Incident, arqUuid: string): RequestRow {
   return {
     arqUuid,
     state: isStuck ? 'BindStarted' : 'BindFailed',
-    profile: undefined,
+    profile: incident.device_profile_name ?? undefined,
     hostname: incident.hostname,
     instanceUuid: incident.instance_uuid,
     projectId: incident.project_id,

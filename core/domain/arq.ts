@@ -92,6 +92,8 @@ export interface InstanceBinding {
   readonly hostname: string;
   readonly projectId: string;
   readonly arqUuids: readonly ArqUuid[];
+  /** The device profile of all of its ARQs; undefined where they are of several. */
+  readonly profileName?: string;
   readonly startedAt: string;
   /**
    * The job whose end resolves the binding; absent for a bind's own job, whose uuid is the bind

@@ -102,10 +102,12 @@ function ofBinding(
 ): Draft[] {
   // The claims tell of a bind that begins, and their ends of one that ends.
   if (!before || !after || before.state === after.state) return [];
-  const { instanceUuid, projectId, hostname, arqUuids, requestId, resolvedAt, startedAt } = after;
+  const { instanceUuid, projectId, hostname, arqUuids, profileName } = after;
+  const { requestId, resolvedAt, startedAt } = after;
   const common = {
     ...{ from: before.state, to: after.state, since: before.startedAt },
     ...{ instanceUuid, projectId, hostname, arqUuids },
+    ...(profileName && { profileName }),
     ...(requestId && { requestId }),
   };
   switch (after.state) {

@@ -99,6 +99,7 @@ export const historySubjects = [
   'host',
   'project',
   'profile',
+  'kind',
   'day',
 ] as const;
 export type HistorySubject = (typeof historySubjects)[number];
@@ -113,6 +114,7 @@ export interface HistoryPartition {
  * Where a record is stored, once in each: every copy costs one write, so an ARQ's creation is with
  * the ARQ only, and a claim is with the instance where its release is with the ARQ: each names the
  * other's subject.
+ * Failed binds are also together: an operator asks for those of the last half hour.
  * A device's records are with its host. `device` holds its first and last record, which name the
  * host when the device's row is deleted.
  */
@@ -129,6 +131,7 @@ export function partitionsOf(record: HistoryRecord): HistoryPartition[] {
     ...partition('project', projectId),
     ...partition('device', isEnd ? deviceUuid : undefined),
     ...partition('profile', kind.startsWith('profile.') ? record.profileName : undefined),
+    ...partition('kind', kind === 'bind.failed' ? kind : undefined),
     { subject: 'day', key: dayOf(record.at, record.id) },
   ];
 }

@@ -4,6 +4,7 @@
 import type { InstanceBinding } from './arq.ts';
 import type { Device, NotOffered } from './device.ts';
 import { isUnhealthy } from './device-facts.ts';
+import type { HistoryRecord } from './history.ts';
 import type { AwaitedWork } from './host-work.ts';
 import type { DeviceUuid } from './ids.ts';
 
@@ -42,6 +43,7 @@ export interface Incident {
   readonly arqUuid?: string;
   readonly instanceUuid?: string;
   readonly projectId?: string;
+  readonly profileName?: string;
   readonly reason: string;
   readonly nextStep: string;
   readonly action?: IncidentAction;
@@ -59,9 +61,13 @@ export function bindingIncident(
   dueMs: number,
   nowMs: number,
 ): Incident | undefined {
-  const { state, hostname, instanceUuid, projectId, arqUuids } = binding;
+  const { state, hostname, instanceUuid, projectId, profileName, arqUuids } = binding;
   const [arqUuid] = arqUuids;
-  const about = { hostname, instanceUuid, projectId, ...(arqUuid && { arqUuid }) };
+  const about = {
+    ...{ hostname, instanceUuid, projectId },
+    ...(arqUuid && { arqUuid }),
+    ...(profileName && { profileName }),
+  };
   if (state === 'BindFailed') {
     return {
       kind: 'failed-bind',
@@ -81,6 +87,22 @@ export function bindingIncident(
     reason: `The instance is ${state} for longer than its deadline.`,
     nextStep:
       "Read the log and the alarms of the function sweep, which enforces deadlines, and the host's agent.",
+  };
+}
+
+/** A failed bind by its record, for as long as a failed bind is kept: Nova deletes its ARQs. */
+export function failedBindIncident(record: HistoryRecord): Incident {
+  const { at: since, hostname = '', instanceUuid, projectId, profileName, arqUuids } = record;
+  const [arqUuid] = arqUuids ?? [];
+  return {
+    ...{ kind: 'failed-bind', since, hostname },
+    ...(instanceUuid && { instanceUuid }),
+    ...(projectId && { projectId }),
+    ...(arqUuid && { arqUuid }),
+    ...(profileName && { profileName }),
+    reason: record.reason ?? 'The bind failed.',
+    nextStep:
+      'Nova has deleted the accelerator requests, and the server is in ERROR unless another host took it: remove the cause on the host, then create the server again.',
   };
 }
 

@@ -50,6 +50,7 @@ const storedInstance = z.object({
   hostname: z.string(),
   project_id: z.string(),
   arq_uuids: z.array(anId<ArqUuid>()),
+  profile_name: z.string().exactOptional(),
   started_at: z.string(),
   job_uuid: z.string().exactOptional(),
   boot_id: z.string().exactOptional(),

@@ -53,6 +53,7 @@ const ownAttributes = {
   host: 'hostname',
   project: 'project_id',
   profile: 'profile_name',
+  kind: 'kind',
   day: undefined,
 } as const satisfies Record<HistorySubject, string | undefined>;
 

@@ -88,7 +88,7 @@ function pageOf(given: Filter, project: string | undefined): HistoryPage {
 /** The partitions with the fewest other records; undefined if only a time is given. */
 async function partitionsFor(
   deps: ConsumerDeps,
-  { arq, instance, device, host, project, profile }: Filter,
+  { arq, instance, device, host, project, profile, kind }: Filter,
 ): Promise<readonly HistoryPartition[] | undefined> {
   if (arq !== undefined) return partitionsOfArq(deps, arq, project);
   if (instance !== undefined) return partitionsOfInstance(deps, instance, project);
@@ -99,6 +99,7 @@ async function partitionsFor(
   if (project !== undefined) return [{ subject: 'project', key: project }];
   if (host !== undefined) return [{ subject: 'host', key: host }];
   if (profile !== undefined) return [{ subject: 'profile', key: profile }];
+  if (kind === 'bind.failed') return [{ subject: 'kind', key: kind }];
   return undefined;
 }
 

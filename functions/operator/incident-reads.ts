@@ -1,8 +1,10 @@
 // The stored rows behind each kind of incident, in the order of their markers. Binds and host work
-// come from the index of deadlines, hosts from their summaries, and devices from their index.
+// come from the index of deadlines, failed binds whose ARQs are deleted from the history, hosts
+// from their summaries, and devices from their index.
 
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { Deps } from '#core/deps.ts';
-import { workDueMs } from '#core/domain/deadlines.ts';
+import { failedBindKeptMs, workDueMs } from '#core/domain/deadlines.ts';
 import { hostStateOf } from '#core/domain/host-state.ts';
 import type { HostSummary } from '#core/domain/host-summary.ts';
 import type { AwaitedWork } from '#core/domain/host-work.ts';
@@ -11,6 +13,7 @@ import {
   awayIncident,
   bindingIncident,
   conflictIncident,
+  failedBindIncident,
   healthIncident,
   type Incident,
   type IncidentKind,
@@ -26,18 +29,20 @@ const endOfTime = '9999';
 /** A driver may say that it cleans for longer; a release has its own time then. */
 const secondMs = 1000;
 const hostsAtOnce = 16;
+/** Failed binds of half an hour that are read; a cloud with more has one cause for most. */
+const failuresMax = 1000;
 
 type Found = readonly Read<Incident>[];
 
 /** Reads incidents of one kind, those after the marker; fewer than `count` at the end. */
 export type ReadIncidents = (
-  deps: Deps,
+  deps: ConsumerDeps,
   after: string | undefined,
   count: number,
 ) => Promise<Found>;
 
 export const readIncidents: Readonly<Record<StoredKind, ReadIncidents>> = {
-  'failed-bind': (deps, after, count) => ofBindings(deps, 'failed-bind', after, count),
+  'failed-bind': ofFailures,
   'stuck-job': async (deps, after, count) => {
     const all = await Promise.all([
       ofBindings(deps, 'stuck-job', after, count),
@@ -86,6 +91,37 @@ async function ofBindings(
     const incident = binding && bindingIncident(binding, dueMs, deps.clock());
     return { marker: uuid, row: incident?.kind === kind ? incident : undefined };
   });
+}
+
+/** Of one instance only once: by its binding while it has one, else by its last record. */
+async function ofFailures(
+  deps: ConsumerDeps,
+  after: string | undefined,
+  count: number,
+): Promise<Found> {
+  const from = new Date(deps.clock() - failedBindKeptMs).toISOString();
+  const [ofBound, { records }] = await Promise.all([
+    ofBindings(deps, 'failed-bind', after, count),
+    deps.history.read(
+      { subject: 'kind', key: 'bind.failed' },
+      { from, limit: failuresMax, order: 'newest-first', filter: {} },
+    ),
+  ]);
+  const newest = new Map(records.toReversed().map((record) => [record.instanceUuid, record]));
+  const uuids = pageOf(
+    [...newest.keys()].flatMap((uuid) => uuid ?? []),
+    after,
+    count,
+  );
+  // A server that another host took, or that failed again, has a binding.
+  const bindings = await deps.store.arqs.bindings(uuids as InstanceUuid[]);
+  const ofEnded = uuids.map((uuid) => {
+    const record = newest.get(uuid);
+    const isEnded = record && !bindings.has(uuid as InstanceUuid);
+    return { marker: uuid, row: isEnded ? failedBindIncident(record) : undefined };
+  });
+  const byUuid = new Map([...ofEnded, ...ofBound].map((each) => [each.marker, each]));
+  return sorted([...byUuid.values()]).slice(0, count);
 }
 
 async function ofWork(

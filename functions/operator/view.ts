@@ -148,6 +148,7 @@ export function viewIncident(incident: Incident) {
     arq_uuid: incident.arqUuid ?? null,
     instance_uuid: incident.instanceUuid ?? null,
     project_id: incident.projectId ?? null,
+    device_profile_name: incident.profileName ?? null,
     reason: incident.reason,
     next_step: incident.nextStep,
     action: incident.action ?? null,

@@ -58,6 +58,7 @@ function anIncident(part: Partial<Incident>): Incident {
     arq_uuid: null,
     instance_uuid: null,
     project_id: null,
+    device_profile_name: null,
     reason: 'The GPU is on fire.',
     next_step: 'Put it out.',
     action: null,

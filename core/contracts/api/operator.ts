@@ -142,6 +142,7 @@ export const incidentAnswer = z.strictObject({
   arq_uuid: uuid.nullable(),
   instance_uuid: uuid.nullable(),
   project_id: z.string().nullable(),
+  device_profile_name: z.string().nullable(),
   reason: z.string(),
   next_step: z.string(),
   action: z

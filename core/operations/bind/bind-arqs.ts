@@ -76,6 +76,7 @@ async function bindOnce(
     hostname,
     projectId: await owningProject(deps, caller, instanceUuid, first.projectId),
     arqUuids: targets.map((target) => target.arqUuid),
+    ...profileNameOf(claims),
     startedAt: now,
     requestId: caller.requestId,
     ...(isForHost && { isAwaited: false }),
@@ -99,6 +100,13 @@ async function bindOnce(
     host: hostname,
   });
   return undefined;
+}
+
+function profileNameOf(
+  claims: readonly { readonly arq: Arq }[],
+): Pick<InstanceBinding, 'profileName'> {
+  const [profileName, ...others] = new Set(claims.map(({ arq }) => arq.deviceProfileName));
+  return profileName === undefined || others.length > 0 ? {} : { profileName };
 }
 
 /** Refuses a bind that its host cannot prepare: only an error now makes Nova fail early. */

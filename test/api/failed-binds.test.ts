@@ -1,0 +1,66 @@
+// Why a server is in ERROR: a failed bind stays an incident after Nova has deleted its ARQs.
+
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { workDueMs } from '#core/domain/deadlines.ts';
+import { providerUuid } from '#core/domain/ids.ts';
+import { sweep } from '#core/operations/sweep.ts';
+import { readIncidents } from '#functions/operator/incident-reads.ts';
+import { eventually } from '#test/local/eventually.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
+import { aGpu, applySettled, aReport } from '#test/support/reports.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+let world: World;
+const instance = '77aa0000-0000-4000-8000-000000000001';
+const minuteMs = 60_000;
+
+beforeAll(async () => {
+  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'MDEV' }, consumers: true });
+  for (const host of ['cmp1', 'cmp2']) {
+    await world.startComputeNode(host);
+    await applySettled(world.deps, host, aReport([aGpu([{ vgpu_mark: '1' }])]), Date.now());
+  }
+  const groups = [{ 'resources:VGPU': '1' }];
+  await world.ask('POST', '/v2/device_profiles', { body: [{ name: 'vgpu', groups }] });
+});
+afterAll(() => world.stop());
+
+async function bind(hostname: string): Promise<string> {
+  const body = { device_profile_name: 'vgpu' };
+  const { json } = await world.asNova('POST', '/v2/accelerator_requests', body);
+  const arq = json.arqs[0].uuid;
+  const target = {
+    ...{ hostname, device_rp_uuid: providerUuid(`${hostname}_Gpu`), instance_uuid: instance },
+  };
+  const answer = await world.asNova('PATCH', '/v2/accelerator_requests', {
+    [arq]: bindPatch(target),
+  });
+  expect([answer.status, answer.text]).toEqual([202, '']);
+  return arq;
+}
+
+const later = (ms: number) => ({ ...world.deps, clock: () => Date.now() + ms });
+const failed = async () =>
+  (await world.ask('GET', '/operator/v1/incidents?kind=failed-bind')).json.incidents;
+
+it('stays listed for half an hour, with its server, profile, host, reason and next step', async () => {
+  const arq = await bind('cmp1');
+  await sweep(later(workDueMs('bind', world.deps.settings) + minuteMs));
+  const expected = {
+    ...{ kind: 'failed-bind', hostname: 'cmp1', instance_uuid: instance, arq_uuid: arq },
+    ...{ device_profile_name: 'vgpu', reason: expect.stringContaining('240 s') },
+  };
+  expect(await failed()).toMatchObject([expected]);
+  const { status } = await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+  expect(status).toBe(204);
+  const next_step = expect.stringContaining('create the server again');
+  await eventually(failed).toMatchObject([{ ...expected, next_step }]);
+  const { json } = await world.ask('GET', '/operator/v1/history?kind=bind.failed');
+  expect(json.history).toMatchObject([{ instance_uuid: instance, device_profile_name: 'vgpu' }]);
+  expect(await readIncidents['failed-bind'](later(31 * minuteMs), undefined, 100)).toEqual([]);
+});
+
+it('is not listed while another host makes ready its devices', async () => {
+  await bind('cmp2');
+  expect(await failed()).toEqual([]);
+});
