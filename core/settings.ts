@@ -24,19 +24,25 @@ const commaList = <T extends z.ZodType<unknown, string>>(item: T, byDefault: str
     .transform((text) => text.split(',').filter((part) => part !== ''))
     .pipe(z.array(item));
 
-/** JSON object: rule → roles that are allowed. */
-const policyOverrides = z
-  .string()
-  .default('{}')
-  .transform((text, context): unknown => {
-    try {
-      return JSON.parse(text);
-    } catch (error) {
-      context.addIssue(`not valid JSON: ${(error as Error).message}`);
-      return z.NEVER;
-    }
-  })
-  .pipe(z.partialRecord(z.enum(policyRules), z.array(z.string().min(1).max(255)).max(16)));
+const json = <T extends z.ZodType>(value: T) =>
+  z
+    .string()
+    .default('{}')
+    .transform((text, context) => {
+      try {
+        return JSON.parse(text);
+      } catch (error) {
+        context.addIssue(`not valid JSON: ${(error as Error).message}`);
+        return z.NEVER;
+      }
+    })
+    .pipe(value);
+
+const roleName = z.string().min(1).max(255);
+/** Rule → roles that are allowed. */
+const policyOverrides = z.partialRecord(z.enum(policyRules), z.array(roleName).max(16));
+/** Role → seconds; keystonemiddleware caches for 300 s. */
+const tokenSeconds = z.record(roleName, z.int().min(0).max(300));
 
 const environment = z.object({
   /** Prefix of the name of every table, queue, rule and topic. */
@@ -53,7 +59,9 @@ const environment = z.object({
   CYBORG_REQUIRE_SERVICE_TOKEN: flag(true),
   CYBORG_SERVICE_TOKEN_ROLES: commaList(z.string(), 'service'),
   /** Overrides the table in domain/policy.ts, e.g. `{"cyborg:device:get_all": ["reader"]}`. */
-  CYBORG_POLICY: policyOverrides,
+  CYBORG_POLICY: json(policyOverrides),
+  /** How long a token with the role works after its revocation; another token works for 300 s. */
+  CYBORG_TOKEN_CACHE_SECONDS: json(tokenSeconds),
   /** `nova`: the form that Nova accepts. `spec`: plural name and profile tag of the Nova spec. */
   CYBORG_EVENT_STYLE: z.enum(['nova', 'spec']).default('nova'),
   /**
@@ -149,6 +157,8 @@ export interface Settings {
     readonly projectDomainName: string;
     readonly regionName?: string;
     readonly interface: 'internal' | 'public' | 'admin';
+    /** Role → seconds for which a validated token with the role is cached. */
+    readonly tokenCacheSeconds: Readonly<Record<string, number>>;
   };
   readonly endpoints: {
     readonly placement?: string;
@@ -229,6 +239,7 @@ export function loadSettings(env: Readonly<Record<string, string | undefined>>):
       projectDomainName: given.CYBORG_OS_PROJECT_DOMAIN_NAME,
       ...(given.CYBORG_OS_REGION_NAME && { regionName: given.CYBORG_OS_REGION_NAME }),
       interface: given.CYBORG_OS_INTERFACE,
+      tokenCacheSeconds: { admin: 60, ...given.CYBORG_TOKEN_CACHE_SECONDS },
     },
     endpoints: {
       ...(given.PLACEMENT_URL && { placement: given.PLACEMENT_URL }),

@@ -35,6 +35,8 @@ export interface CyborgSettings {
   readonly publicEndpoint?: string;
   /** Rule → roles. */
   readonly policy?: Readonly<Record<string, readonly string[]>>;
+  /** Role → seconds that a validated token with the role is cached. */
+  readonly tokenCacheSeconds?: Readonly<Record<string, number>>;
   readonly requireServiceToken?: boolean;
   readonly serviceTokenRoles?: readonly string[];
   readonly eventStyle?: 'nova' | 'spec';

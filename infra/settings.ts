@@ -70,6 +70,7 @@ const passedOn = {
   requireServiceToken: 'CYBORG_REQUIRE_SERVICE_TOKEN',
   serviceTokenRoles: 'CYBORG_SERVICE_TOKEN_ROLES',
   policy: 'CYBORG_POLICY',
+  tokenCacheSeconds: 'CYBORG_TOKEN_CACHE_SECONDS',
   eventStyle: 'CYBORG_EVENT_STYLE',
   attachTypes: 'CYBORG_ATTACH_TYPES',
   bindDeadlineSeconds: 'CYBORG_BIND_DEADLINE_SECONDS',

@@ -89,7 +89,7 @@ export function createKeystone(options: KeystoneOptions): KeystoneClient {
   const { settings, clock, log } = options;
   const http = options.http ?? createHttp();
   const own = createOwnToken({ ...options, http, store: options.ownTokenStore });
-  const cache = createTokenCache(clock);
+  const cache = createTokenCache(clock, settings.tokenCacheSeconds);
   const underWay = new Map<string, Promise<TokenIdentity | undefined>>();
   // The breaker protects validations and sign-ins only: consumers retry through their queues.
   const throughBreaker = createCircuitBreaker({
@@ -144,7 +144,10 @@ export function createKeystone(options: KeystoneOptions): KeystoneClient {
       const reason = `${nameOf(settings)} cannot validate tokens: ${message}`;
       throw new ServiceUnavailable('identity', request.url, reason, false);
     }
-    return readIdentity(request, answer);
+    const identity = readIdentity(request, answer);
+    // A replica of Keystone, or a proxy before it, may answer from a cache of its own.
+    const hasEnded = identity.expiresAt.getTime() <= clock();
+    return hasEnded && !allowExpired ? undefined : identity;
   }
 
   async function call(ownToken: string, token: string, allowExpired: boolean, timeoutMs: number) {

@@ -4,8 +4,8 @@
 import { createHash } from 'node:crypto';
 import type { TokenIdentity } from './keystone.ts';
 
-// A revoked token works for at most this long; the default of keystonemiddleware.
-const knownMs = 300_000;
+/** A revoked token works for at most this long; the default of keystonemiddleware. */
+const knownSeconds = 300;
 const knownMax = 1_000;
 // A replica of Keystone may learn a new token with a delay. Clients fetch a new token after a 401.
 const unknownMs = 30_000;
@@ -31,13 +31,18 @@ export function tokenKey(token: string, allowExpired: boolean): string {
   return `${createHash('sha256').update(token).digest('base64')} ${allowExpired}`;
 }
 
-export function createTokenCache(clock: () => number): TokenCache {
+/** @param secondsByRole shorter times; the shortest of a token's roles applies */
+export function createTokenCache(
+  clock: () => number,
+  secondsByRole: Readonly<Record<string, number>>,
+): TokenCache {
   const known = new Map<string, Entry>();
   const unknown = new Map<string, Entry>();
 
   function staleAt(identity: TokenIdentity | undefined, allowExpired: boolean): number {
     if (!identity) return clock() + unknownMs;
-    const latest = clock() + knownMs;
+    const shorter = identity.roles.flatMap((role) => secondsByRole[role] ?? []);
+    const latest = clock() + Math.min(knownSeconds, ...shorter) * 1_000;
     return allowExpired ? latest : Math.min(latest, identity.expiresAt.getTime());
   }
 

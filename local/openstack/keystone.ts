@@ -72,6 +72,7 @@ export function serviceCredentials(
     projectName: 'service',
     userDomainName: domain.name,
     projectDomainName: domain.name,
+    tokenCacheSeconds: { admin: 60 },
     interface: 'internal',
   } as const;
 }

@@ -39,6 +39,8 @@ describe('the deployment', () => {
     ['eventStyle', { eventStyle: 'loud' }],
     ['policy', { policy: { 'cyborg:device:steal': ['reader'] } }],
     ['policy', { policy: 'reader' }],
+    ['tokenCacheSeconds', { tokenCacheSeconds: { admin: 301 } }],
+    ['tokenCacheSeconds', { tokenCacheSeconds: '60' }],
     ['bindDeadlineSeconds', { bindDeadlineSeconds: 900 }],
     ['logRetentionDays', { logRetentionDays: 8 }],
     ['alarmTopicArn', { alarmTopicArn: 'pager' }],
@@ -150,6 +152,7 @@ describe('settings given in code', () => {
     const given = {
       attachTypes: ['PCI', 'MDEV'],
       policy: { 'cyborg:device:get_all': ['reader'] },
+      tokenCacheSeconds: { admin: 120 },
       requireServiceToken: false,
       console: false,
       logRetentionDays: 30,

@@ -23,6 +23,7 @@ export function ownClients(
       projectName: 'service',
       userDomainName: 'Default',
       projectDomainName: 'Default',
+      tokenCacheSeconds: {},
       regionName: plan.region,
       interface: 'internal',
       ...given,

@@ -4,11 +4,18 @@ import { createKeystone, type Keystone, type KeystoneOptions } from '#core/clien
 import type { OwnTokenStore } from '#core/clients/own-token.ts';
 import type { OwnToken } from '#core/contracts/own-token.ts';
 import { silentLog } from '#core/log.ts';
+import { loadSettings } from '#core/settings.ts';
 import type { Answer, Ask } from '#local/openstack/http-service.ts';
 import { type FakeKeystone, serviceCredentials, startKeystone } from '#local/openstack/keystone.ts';
 import { aService, passOn, type ServiceDouble } from './service-double.ts';
 
 const seconds = 1_000;
+/** Of the function. */
+const needed = {
+  CYBORG_STAGE: 'test',
+  KEYSTONE_URL: 'http://keystone.test/v3',
+  CYBORG_OS_PASSWORD: 'x',
+};
 const start = Date.UTC(2026, 0, 1);
 
 let now = start;
@@ -74,6 +81,36 @@ describe('a token', () => {
     expect(identity?.expiresAt.getTime()).toBeLessThan(now);
   });
 
+  it('that Keystone answers with an end in the past is refused, and not cached as valid', async () => {
+    const us = keystone();
+    interfere = (ask) => asIfKnown(ask, -seconds);
+    expect(await us.validateToken('demo-token', { allowExpired: false })).toBeUndefined();
+    expect(await us.validateToken('demo-token', { allowExpired: false })).toBeUndefined();
+    expect(await us.validateToken('demo-token', { allowExpired: true })).toBeDefined();
+  });
+
+  it.each([
+    ['admin-token', {}, 60],
+    ['nova-token', {}, 60],
+    ['manager-token', {}, 300],
+    ['manager-token', { manager: 20 }, 20],
+    ['manager-token', { reader: 30, manager: 20 }, 20],
+    ['admin-token', { admin: 300, manager: 300 }, 300],
+    ['admin-token', { admin: 1 }, 1],
+  ])('%s with the setting %j is validated again after %i s', async (token, given, lasts) => {
+    const CYBORG_TOKEN_CACHE_SECONDS = JSON.stringify(given);
+    const { tokenCacheSeconds } = loadSettings({ ...needed, CYBORG_TOKEN_CACHE_SECONDS }).keystone;
+    const settings = { ...serviceCredentials('cyborg', `${wire.url}/v3`), tokenCacheSeconds };
+    const us = keystone({ settings });
+    await us.validateToken(token, { allowExpired: false });
+    now += lasts * seconds - 1;
+    await us.validateToken(token, { allowExpired: false });
+    expect(validations()).toBe(1);
+    now += 1;
+    await us.validateToken(token, { allowExpired: false });
+    expect(validations()).toBe(2);
+  });
+
   it('is validated once in 300 seconds', async () => {
     const us = keystone();
     await us.validateToken('demo-token', { allowExpired: false });
@@ -120,7 +157,7 @@ describe('a token', () => {
     const us = keystone();
     await us.validateToken('demo-token', { allowExpired: false });
     await us.validateToken('reader-token', { allowExpired: false });
-    interfere = asIfKnown;
+    interfere = (ask) => asIfKnown(ask);
     for (let batch = 0; batch < 10; batch += 1) {
       const others = Array.from({ length: 100 }, (_, index) => `other-${batch}-${index}`);
       await us.validateToken('demo-token', { allowExpired: false });
@@ -327,9 +364,9 @@ function ask(us: Keystone, token: string) {
 
 const unknownToken = { status: 404, headers: new Headers(), body: { error: {} } };
 
-function asIfKnown(ask: Ask): Answer | undefined {
+function asIfKnown(ask: Ask, leftMs = 3600 * seconds): Answer | undefined {
   if (!isValidation(ask)) return undefined;
-  const expires_at = new Date(now + 3600 * seconds).toISOString();
+  const expires_at = new Date(now + leftMs).toISOString();
   return { status: 200, body: { token: { user: { id: 'any' }, expires_at } } };
 }
 
