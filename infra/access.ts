@@ -97,8 +97,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
       // inventory.
       inventory: ['Query', 'UpdateItem'],
     },
-    // The index by deadline counts the unbound ARQs of a project.
-    indexes: { arqs: ['by-kind', 'by-project', 'by-due'] },
+    // A creation counts the unbound ARQs of its project.
+    indexes: { arqs: ['by-kind', 'by-project', 'by-unbound'] },
     callsOpenStack: true,
   },
   devices: {

@@ -73,9 +73,14 @@ export function arqRow(arq: Arq, dueAt?: string): Row {
     profile_shard: shardOf(deviceProfileName, arq.uuid),
     // Text keeps the order of keys, which a DynamoDB map does not, and is shorter.
     group: JSON.stringify(group),
-    ...(dueAt && { due: duePartition('arq', arq.projectId), due_at: dueAt }),
+    ...(dueAt && unboundAttributes(arq, dueAt)),
     ...(binding && bindingAttributes(binding)),
   };
+}
+
+/** What an unbound ARQ's row has besides, and a bind removes: its deadline, and who is counted. */
+export function unboundAttributes({ uuid, projectId }: Arq, dueAt: string) {
+  return { due: duePartition('arq', uuid), due_at: dueAt, unbound_project: projectId };
 }
 
 export const attachmentAttributes = Object.keys(storedAttachment.shape);

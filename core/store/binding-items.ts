@@ -8,10 +8,9 @@ import { type ChangeNote, laterOf } from '../domain/change-note.ts';
 import type { AttachHandle } from '../domain/device.ts';
 import type { ClaimFacts } from '../domain/handle-claim.ts';
 import type { ArqUuid, BindId, ReleaseId } from '../domain/ids.ts';
-import { attachmentAttributes, bindingAttributes } from './arq-rows.ts';
+import { attachmentAttributes, bindingAttributes, unboundAttributes } from './arq-rows.ts';
 import { snakeNamed } from './row-fields.ts';
 import { arqKey, handleKey, instanceKey } from './rows.ts';
-import { duePartition } from './shards.ts';
 import { setting, type TransactItem } from './writes.ts';
 
 export type BoundArq = Arq & Required<Pick<Arq, 'binding'>>;
@@ -43,7 +42,7 @@ export function claimArq(
     Update: {
       TableName: tables.arqs,
       Key: arqKey(arq.uuid),
-      UpdateExpression: `${set.expression} REMOVE due, due_at, failure`,
+      UpdateExpression: `${set.expression} REMOVE due, due_at, unbound_project, failure`,
       // An ARQ in a state from which it is claimed has no binding.
       ConditionExpression: '#state = :was',
       ExpressionAttributeNames: set.names,
@@ -103,18 +102,18 @@ export function unbindArq(
   { change, unboundUntil }: { readonly change: ChangeNote; readonly unboundUntil: string },
 ): TransactItem {
   const bound = Object.keys(bindingAttributes(arq.binding));
+  const set = setting({
+    state: 'Unbound',
+    updated_at: change.at,
+    ...unboundAttributes(arq, unboundUntil),
+  });
   return {
     Update: {
       TableName: tables.arqs,
       Key: arqKey(arq.uuid),
-      UpdateExpression: `SET #state = :unbound, updated_at = :now, due = :due, due_at = :until REMOVE ${bound.join(', ')}, failure`,
-      ExpressionAttributeNames: { '#state': 'state' },
-      ExpressionAttributeValues: {
-        ':unbound': 'Unbound',
-        ':now': change.at,
-        ':due': duePartition('arq', arq.projectId),
-        ':until': unboundUntil,
-      },
+      UpdateExpression: `${set.expression} REMOVE ${bound.join(', ')}, failure`,
+      ExpressionAttributeNames: set.names,
+      ExpressionAttributeValues: set.values,
     },
   };
 }

@@ -14,7 +14,7 @@ import { type DevicePlace, devicePlaceOf, maintenanceDue } from './maintenance.t
 import { profileOf } from './profile-rows.ts';
 import { getRows, queryAll } from './reads.ts';
 import type { Row } from './rows.ts';
-import { type DueKind, duePartition, shardsOf } from './shards.ts';
+import { type DueKind, shardsOf } from './shards.ts';
 
 export interface DeviceFilter {
   readonly hostname?: string;
@@ -274,17 +274,15 @@ export function listings(client: Documents, tables: ListingTables): Listings {
         const answer = await client.send(
           new QueryCommand({
             TableName: tables.arqs,
-            IndexName: 'by-due',
-            KeyConditionExpression: 'due = :due',
-            FilterExpression: 'project_id = :project',
-            ExpressionAttributeValues: {
-              ':due': duePartition('arq', projectId),
-              ':project': projectId,
-            },
+            IndexName: 'by-unbound',
+            KeyConditionExpression: 'unbound_project = :project',
+            ExpressionAttributeValues: { ':project': projectId },
+            Select: 'COUNT',
+            Limit: enough - count,
             ...(from && { ExclusiveStartKey: from }),
           }),
         );
-        count += answer.Items?.length ?? 0;
+        count += answer.Count ?? 0;
         from = answer.LastEvaluatedKey;
       } while (from && count < enough);
       return count;

@@ -24,8 +24,7 @@ export type DueKind = 'arq' | 'binding' | 'awaited' | 'quota';
 /**
  * The partition of a deadline.
  *
- * @param key of an ARQ the project's id, so that all unbound ARQs of one project are in one
- *   partition; of others their own
+ * @param key the row's uuid, or its project's id; its last digit spreads the rows
  */
 export function duePartition(kind: DueKind, key: string): string {
   return shardOf(kind, key);

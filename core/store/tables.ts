@@ -37,8 +37,8 @@
 //   by-created   kind, created_key     GET /{resource}s sorted by created_at
 //   by-project   project_id, uuid      a tenant's ARQs; recounts of its quota
 //   by-profile   profile_shard, uuid   whether a profile is in use
-//   by-due       due, due_at           sparse: rows with a deadline, for the sweep; also counts
-//                                      a project's unbound ARQs
+//   by-unbound   unbound_project, uuid sparse: a project's unbound ARQs, to count them
+//   by-due       due, due_at           sparse: rows with a deadline, for the sweep
 //
 // `kind` of ARQs, `due` and `profile_shard` are sharded (shards.ts).
 
@@ -65,7 +65,7 @@ const byDue = {
   name: 'by-due',
   partitionKey: 'due',
   sortKey: 'due_at',
-  // The project of an unbound ARQ.
+  // Release 0.1 counted a project's unbound ARQs here; an index cannot be changed.
   projection: ['project_id'],
 } as const;
 
@@ -85,6 +85,12 @@ const byProject: IndexDefinition = {
   sortKey: 'uuid',
   projection: 'KEYS_ONLY',
 };
+const byUnbound: IndexDefinition = {
+  name: 'by-unbound',
+  partitionKey: 'unbound_project',
+  sortKey: 'uuid',
+  projection: 'KEYS_ONLY',
+};
 const byProfile: IndexDefinition = {
   name: 'by-profile',
   partitionKey: 'profile_shard',
@@ -96,7 +102,7 @@ export const tables = [
   {
     name: 'arqs',
     hasSortKey: false,
-    indexes: [byKind('KEYS_ONLY'), byProject, byProfile, byDue],
+    indexes: [byKind('KEYS_ONLY'), byProject, byUnbound, byProfile, byDue],
     hasStream: true,
   },
   {

@@ -45,7 +45,7 @@ export const countedUnits = {
   /** A server with one accelerator, from Nova's GET of the profile to its DELETE. */
   pci: {
     requests: 5,
-    writes: 30,
+    writes: 32,
     reads: 9.5,
     recorded: 9,
     keptKilobyteDays: 1700,
@@ -67,7 +67,7 @@ export const countedUnits = {
   /** Of a pool whose mdevs are made ahead, and removed and made after each holder. */
   vgpuAhead: {
     requests: 5,
-    writes: 38,
+    writes: 40,
     reads: 18.5,
     recorded: 11,
     keptKilobyteDays: 2100,
@@ -88,7 +88,7 @@ export const countedUnits = {
   },
   vgpu: {
     requests: 5,
-    writes: 53,
+    writes: 55,
     reads: 28.5,
     recorded: 16,
     keptKilobyteDays: 3000,
@@ -110,7 +110,7 @@ export const countedUnits = {
   /** Its region is programmed with an image that is not staged yet, and reported. */
   fpga: {
     requests: 5,
-    writes: 75,
+    writes: 77,
     reads: 49.5,
     recorded: 16,
     keptKilobyteDays: 2900,
@@ -132,7 +132,7 @@ export const countedUnits = {
   /** Its region holds the image already; the host checks it. */
   fpgaPresent: {
     requests: 5,
-    writes: 45,
+    writes: 47,
     reads: 21.5,
     recorded: 14,
     keptKilobyteDays: 2700,

@@ -48,6 +48,7 @@ interface Input {
   readonly ExclusiveStartKey?: Item;
   readonly Limit?: number;
   readonly ScanIndexForward?: boolean;
+  readonly Select?: 'COUNT';
   readonly TransactItems: readonly Readonly<Record<string, Input>>[];
   readonly RequestItems: Readonly<Record<string, { readonly Keys: readonly Item[] }>>;
 }
@@ -186,7 +187,9 @@ export function createMemoryDatabase(options: MemoryDatabaseOptions): MemoryData
     };
     const shown = filter ? page.filter((row) => holds(filter, project(row), given)) : page;
     return {
-      Items: shown.map((row) => plain(project(row))),
+      ...(input.Select === 'COUNT'
+        ? { Count: shown.length }
+        : { Items: shown.map((row) => plain(project(row))) }),
       ...(last && { LastEvaluatedKey: keysOf(table.definition, index, last) }),
     };
   }

@@ -1,12 +1,17 @@
 // A project may have a limited number of ARQs that are bound to no instance.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { providerUuid } from '#core/domain/ids.ts';
+import { type ArqUuid, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
+import { createDocuments } from '#core/store/documents.ts';
+import { listings } from '#core/store/listings.ts';
+import { tableName } from '#core/store/tables.ts';
 import { eventually } from '#test/local/eventually.ts';
+import { countCapacity, counts, resetCounts } from '#test/support/aws-counter.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
+import { anArq } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { stage, startWorld, type World } from '#test/support/world.ts';
 
 const path = '/v2/accelerator_requests';
 const instance = 'aaaaaaaa-0000-4000-8000-000000000001';
@@ -42,4 +47,29 @@ it('refuses a create above the limit, names the limit, and does not count bound 
   const arqs = first.json.arqs.map(({ uuid }) => [uuid, patch]);
   expect((await world.asNova('PATCH', path, Object.fromEntries(arqs))).status).toBe(202);
   await eventually(async () => (await create()).status).toBe(201);
+});
+
+it('counts for the same read units, however many ARQs other projects have', async () => {
+  const { documents } = createDocuments();
+  countCapacity(documents);
+  const table = tableName(stage, 'arqs');
+  const counted = listings(documents, { arqs: table, inventory: '', profiles: '' });
+  const unitsOfCount = async () => {
+    resetCounts();
+    expect(await counted.countUnbound('flooded-0', 1000)).toBe(0);
+    return counts.reads;
+  };
+  const before = await unitsOfCount();
+  const dueAt = new Date(Date.now() + 3_600_000).toISOString();
+  for (const digit of '0123456789abcdef') {
+    const projectId = `flooding-${digit}`;
+    const arqs = Array.from({ length: 100 }, () =>
+      anArq({ uuid: crypto.randomUUID() as ArqUuid, projectId }),
+    );
+    expect(await world.deps.store.arqs.create(arqs, dueAt)).toBe(true);
+  }
+  await eventually(() => counted.countUnbound('flooding-0', 1000)).toBe(100);
+  expect(await unitsOfCount()).toBe(before);
+  // A count stops where the answer is known.
+  expect(await counted.countUnbound('flooding-0', 30)).toBe(30);
 });

@@ -55,8 +55,8 @@ async function benchLatency(
     console.log(`\nMeasuring Nova's calls: ${availableParallelism()} cores, load ${load}.`);
     const measured = await measure(subjects, latency);
     for (const { api } of subjects) api.close();
-    printLatency(measured, growthMax);
-    return measured.every(({ failure }) => failure === undefined);
+    const isWithin = printLatency(measured, growthMax);
+    return isWithin && measured.every(({ failure }) => failure === undefined);
   } finally {
     for (const system of systems) await system.stop();
   }

@@ -8,7 +8,9 @@ npm run bench -- cold [function ...]
 npm run bench:agent
 
 What one server costs in DynamoDB units and messages, how long Nova's calls take, and how large
-providers and hosts change that, in a system of the bench's own. Exits 1 where a cost is above its target; times are printed and not judged.
+providers and hosts change that, in a system of the bench's own. Exits 1 where a cost is above
+its target, or where stored ARQs make one of Nova's calls slower by more than a fifth; other times
+are printed and not judged.
 
   --only capacity|latency|large
                             one of the three; routes: every route instead, a call at a time

@@ -1,7 +1,7 @@
 import { type Measured, percentile, type Round } from './latency.ts';
 import { callNames } from './nova-cycle.ts';
 import { printTable } from './print-table.ts';
-import { type Ratio, ratioOf, shownRatio, verdictOf } from './ratio.ts';
+import { type Ratio, ratioOf, shownRatio, type Verdict, verdictOf } from './ratio.ts';
 
 /** The limit for the ratio of medians, with other ARQs stored to with none. */
 export const growthMax = 1.2;
@@ -10,12 +10,15 @@ export const growthMax = 1.2;
  * Prints one table per subject and, for several subjects, the ratios to the first. Ratios compare
  * only measurements of this run.
  *
+ * Returns false if a ratio is above the target, beyond the spread of the measurement.
+ *
  * @param targetMax the limit for the ratios, if there is one
  */
-export function printLatency(measured: readonly Measured[], targetMax?: number): void {
+export function printLatency(measured: readonly Measured[], targetMax?: number): boolean {
   for (const each of measured) printSubject(each);
   const [first, ...others] = measured;
-  if (first && others.length > 0) printRatios(first, others, targetMax);
+  if (!first || others.length === 0) return true;
+  return printRatios(first, others, targetMax) !== 'above';
 }
 
 function printSubject({ subject, rounds, failure }: Measured): void {
@@ -48,7 +51,11 @@ function throughputOf({ concurrency, cycles, seconds }: Round): string {
   );
 }
 
-function printRatios(first: Measured, others: readonly Measured[], targetMax?: number): void {
+function printRatios(
+  first: Measured,
+  others: readonly Measured[],
+  targetMax?: number,
+): Verdict | undefined {
   const ratiosOf = (call: (typeof callNames)[number]): (Ratio | undefined)[] =>
     others.flatMap(({ rounds }) =>
       rounds.map(({ turnMedians }, at) =>
@@ -63,8 +70,8 @@ function printRatios(first: Measured, others: readonly Measured[], targetMax?: n
     ['', ...heads],
     callNames.map((call) => [call, ...ratiosOf(call).map(shownRatio)]),
   );
-  if (targetMax === undefined) return;
-  if (first.failure !== undefined || others.some(({ failure }) => failure !== undefined)) return;
+  if (targetMax === undefined) return undefined;
+  if ([first, ...others].some(({ failure }) => failure !== undefined)) return undefined;
   const ratios = callNames.flatMap(ratiosOf).filter((ratio) => ratio !== undefined);
   const verdict = verdictOf(ratios, targetMax);
   const most = Math.max(...ratios.map(({ median }) => median));
@@ -73,6 +80,7 @@ function printRatios(first: Measured, others: readonly Measured[], targetMax?: n
       ? `the spread reaches over the target of ${targetMax}; --iterations with more narrows it`
       : `${verdict} the target of ${targetMax}`;
   console.log(`  At most ${most.toFixed(2)}: ${sentence}.`);
+  return verdict;
 }
 
 /** Without samples there is no number. */

@@ -1,10 +1,11 @@
 // The verdicts of the bench.
 
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { type Costs, refuseUncounted } from './capacity.ts';
 import { refuseUnmeasured } from './large.ts';
 import { callNames } from './nova-cycle.ts';
 import { readOptions } from './options.ts';
+import { growthMax, printLatency } from './print-latency.ts';
 import { ratioOf, verdictOf } from './ratio.ts';
 
 const cost = { writes: 1, reads: 1, messages: 0, jobs: 0 };
@@ -32,6 +33,25 @@ it('refuses times of a subject that was not measured', () => {
   expect(() => refuseUnmeasured(measured(empty))).toThrow('16 handles was not measured: no server');
   const failed = { failure: 'PATCH answered 409' };
   expect(() => refuseUnmeasured(measured(failed))).toThrow('PATCH answered 409');
+});
+
+it('fails where stored ARQs make a call slower by more than a fifth', () => {
+  const round = (ms: number) => {
+    const lists = (value: number) =>
+      Object.fromEntries(callNames.map((call) => [call, Array<number>(40).fill(value)]));
+    const times = { ...lists(10), POST: Array<number>(40).fill(ms) };
+    return { concurrency: 1, cycles: 40, seconds: 1, samples: times, turnMedians: times };
+  };
+  const measured = (ms: number) =>
+    [10, ms].map((each) => ({
+      subject: { title: `${each} ms`, api: {}, places: [] },
+      rounds: [round(each)],
+    })) as never;
+  const printed = vi.spyOn(console, 'log').mockReturnValue();
+  expect(printLatency(measured(11), growthMax)).toBe(true);
+  expect(printLatency(measured(13), growthMax)).toBe(false);
+  expect(printLatency(measured(13))).toBe(true);
+  printed.mockRestore();
 });
 
 it('compares turn by turn, so that a disturbance of the machine is on both sides', () => {
