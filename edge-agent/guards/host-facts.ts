@@ -6,6 +6,7 @@ import { reasonOf } from '#agent/log.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import { type Blocks, noteBlockUses, readBlocks } from './block-uses.ts';
+import { isDisplay, noteDisplayUses } from './display-uses.ts';
 import { noteDivisions } from './division-uses.ts';
 import { areUsersSeen, mayBeNodeOf } from './kernel-drivers.ts';
 import { noteNetworkUses } from './network-uses.ts';
@@ -91,6 +92,11 @@ export async function readHostFacts(
   await reading(
     cards.map(({ address }) => address),
     () => noteNetworkUses(deps, wanted, note),
+  );
+  const displays = functions.filter(isDisplay);
+  await reading(
+    displays.map(({ address }) => address),
+    () => noteDisplayUses(sysfs, displays, note),
   );
   await reading(wanted.keys(), () => noteDivisions(deps, wanted, note));
   for (const fn of functions) {

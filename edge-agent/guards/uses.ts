@@ -9,6 +9,9 @@ export type Use =
   | { readonly kind: 'below'; readonly network: string; readonly of: string }
   | { readonly kind: 'address'; readonly network: string }
   | { readonly kind: 'other-namespace' }
+  | { readonly kind: 'screen'; readonly framebuffer: string }
+  | { readonly kind: 'boot-display' }
+  | { readonly kind: 'management-display' }
   | { readonly kind: 'mdev'; readonly uuid: string }
   | { readonly kind: 'vgpu-type'; readonly type: string }
   | { readonly kind: 'open'; readonly node: string; readonly by: string }
@@ -35,6 +38,12 @@ export function sentenceOf(use: Use): string {
       return `has an address of the host: ${shown(use.network)}`;
     case 'other-namespace':
       return 'has its network interface in another network namespace';
+    case 'screen':
+      return `drives a screen of the host: ${shown(use.framebuffer)}`;
+    case 'boot-display':
+      return 'is the display that the host has booted with: its boot_vga is 1';
+    case 'management-display':
+      return "is the display of the host's management controller";
     case 'mdev':
       return `has a mediated device: ${shown(use.uuid)}`;
     case 'vgpu-type':
