@@ -57,7 +57,7 @@ it('stays listed for half an hour, with its server, profile, host, reason and ne
   await eventually(failed).toMatchObject([{ ...expected, next_step }]);
   const { json } = await world.ask('GET', '/operator/v1/history?kind=bind.failed');
   expect(json.history).toMatchObject([{ instance_uuid: instance, device_profile_name: 'vgpu' }]);
-  expect(await readIncidents['failed-bind'](later(31 * minuteMs), undefined, 100)).toEqual([]);
+  expect(await readIncidents['failed-bind'](later(40 * minuteMs), undefined, 100)).toEqual([]);
 });
 
 it('is not listed while another host makes ready its devices', async () => {
