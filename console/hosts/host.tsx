@@ -50,10 +50,11 @@ interface FactsProps {
 }
 
 function Facts({ host, onAnswer }: FactsProps) {
-  const { paused, conflict, devices, not_offered: notOffered } = host;
+  const { drained, paused, conflict, devices, not_offered: notOffered } = host;
   return (
     <>
       {conflict && <Conflict {...{ host, conflict, onAnswer }} />}
+      {drained && <Notice tone="warning">{drainText(drained)}</Notice>}
       {paused && (
         <Notice tone="warning">
           {`The host failed ${counted(paused.failed_jobs, 'job')}: ${paused.reason} Until ${timeText(paused.until)} UTC it gets no bind that it must prepare.`}
@@ -92,6 +93,11 @@ function Facts({ host, onAnswer }: FactsProps) {
       </Section>
     </>
   );
+}
+
+function drainText({ by, since, reason, until }: NonNullable<HostDetail['drained']>): string {
+  const end = until ? `${timeText(until)} UTC` : 'it is resumed';
+  return `The user ${by} drained the host at ${timeText(since)} UTC: ${reason} It takes no new binds until ${end}; what is bound stays bound.`;
 }
 
 interface ConflictProps extends FactsProps {

@@ -86,8 +86,12 @@ const columns: readonly Column<Host>[] = [
     sortBy: (host) => host.last_report_at,
   },
   {
-    title: 'Paused until, UTC',
-    cell: ({ paused }) => paused && <Time at={paused.until} />,
-    sortBy: ({ paused }) => paused?.until,
+    title: 'No binds until, UTC',
+    cell: ({ drained, paused }) => {
+      if (drained && !drained.until) return 'resumed';
+      const until = drained?.until ?? paused?.until;
+      return until && <Time at={until} />;
+    },
+    sortBy: ({ drained, paused }) => drained?.until ?? paused?.until,
   },
 ];

@@ -20,6 +20,7 @@ export function Status({ tone, children }: { readonly tone: Tone; readonly child
 
 const tones: Readonly<Record<string, Tone>> = {
   online: 'good',
+  drained: 'warning',
   away: 'bad',
   conflict: 'bad',
   'never-reported': 'neutral',

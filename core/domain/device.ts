@@ -6,6 +6,7 @@ import type { Attribute } from './attribute.ts';
 import type { ChangeNote } from './change-note.ts';
 import type { DeviceFacts } from './device-facts.ts';
 import type { HandleClaim } from './handle-claim.ts';
+import type { Drain } from './host-state.ts';
 import type { IdentityConflict } from './identity.ts';
 import type { DeployableUuid, DeviceUuid, HandleUuid, ProviderUuid, ReleaseId } from './ids.ts';
 import type { RegionKind } from './region-kinds.ts';
@@ -256,6 +257,8 @@ export interface Host {
   readonly failedJobs?: FailedJobs;
   /** Set while two agents report as this host. */
   readonly conflict?: IdentityConflict;
+  /** May have ended: see `drainOf`. */
+  readonly drain?: Drain;
 }
 
 /** A device that the settings of its host name, and that the host does not offer. */

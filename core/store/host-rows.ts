@@ -44,6 +44,15 @@ const storedHost = z.object({
       }),
     )
     .default([]),
+  drain: z
+    .object({
+      by: z.string(),
+      at: z.string(),
+      request_id: z.string().exactOptional(),
+      reason: z.string(),
+      until: z.string().exactOptional(),
+    })
+    .exactOptional(),
   pace: z.object({ left: z.number(), at_ms: z.number() }).exactOptional(),
   conflict_since: z.string().exactOptional(),
   conflict_boots: z
@@ -70,6 +79,7 @@ export function hostOf(hostname: string, row: Row = {}): StoredHost {
     presence,
     failed_jobs: failedJobs,
     earlier_boots: earlierBoots,
+    drain,
     pace,
     conflict_since: since,
     conflict_boots: boots,
@@ -82,6 +92,7 @@ export function hostOf(hostname: string, row: Row = {}): StoredHost {
     isReprovisioning: reprovisioning === true,
     ...(presence && { presence: camelNamed(presence) }),
     ...(failedJobs && { failedJobs: camelNamed(failedJobs) }),
+    ...(drain && { drain: camelNamed(drain) }),
     ...(pace && { pace: camelNamed(pace) }),
     earlierBoots: earlierBoots.map(camelNamed),
     ...(since && { conflict: { since, boots: boots.map(camelNamed) } }),

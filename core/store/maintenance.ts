@@ -1,12 +1,13 @@
-// Statuses of devices on the condition that no other change came first, and the end of maintenance
-// that has one.
+// Statuses of devices on the condition that no other change came first, drains of hosts, and the
+// end of maintenance that has one.
 
 import type { Device, StatusChange } from '../domain/device.ts';
+import type { Drain } from '../domain/host-state.ts';
 import type { Documents } from './documents.ts';
 import { snakeNamed } from './row-fields.ts';
 import type { Row } from './rows.ts';
-import { deployableKey, deviceKey } from './rows.ts';
-import { transact } from './writes.ts';
+import { deployableKey, deviceKey, hostKey } from './rows.ts';
+import { transact, updateIf } from './writes.ts';
 
 /** Devices change seldom, so one partition of the index holds them all. */
 export const maintenanceDue = 'maintenance';
@@ -23,10 +24,36 @@ export interface MaintenanceStore {
    * since the device was read, or one of the rows is no longer there.
    */
   changeStatus(device: Device, change: StatusChange): Promise<boolean>;
+  /** Stores that the host takes no new binds; of several drains the last one counts. */
+  putDrain(hostname: string, drain: Drain): Promise<void>;
+  /** Ends the drain that began at `at`, and no later one. */
+  endDrain(hostname: string, at: string): Promise<void>;
 }
 
 export function maintenanceStore(client: Documents, table: string): MaintenanceStore {
   return {
+    async putDrain(hostname, drain) {
+      await updateIf(client, {
+        TableName: table,
+        Key: hostKey(hostname),
+        UpdateExpression: 'SET drain = :drain',
+        // The host may be forgotten meanwhile.
+        ConditionExpression: 'attribute_exists(pk)',
+        ExpressionAttributeValues: { ':drain': snakeNamed(drain) },
+      });
+    },
+
+    async endDrain(hostname, at) {
+      await updateIf(client, {
+        TableName: table,
+        Key: hostKey(hostname),
+        UpdateExpression: 'REMOVE drain',
+        ConditionExpression: 'drain.#at = :at',
+        ExpressionAttributeNames: { '#at': 'at' },
+        ExpressionAttributeValues: { ':at': at },
+      });
+    },
+
     async changeStatus({ hostname, uuid, providers, status, statusChange }, change) {
       const set = 'SET #status = :status, status_change = :change';
       const due = { ':due': maintenanceDue, ':until': change.until };

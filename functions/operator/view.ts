@@ -5,7 +5,7 @@ import type { Device } from '#core/domain/device.ts';
 import { isUnhealthy } from '#core/domain/device-facts.ts';
 import { type HandleState, handleStateOf } from '#core/domain/handle-state.ts';
 import { pausedUntil } from '#core/domain/host-pause.ts';
-import { hostStateOf } from '#core/domain/host-state.ts';
+import { drainOf, hostStateOf } from '#core/domain/host-state.ts';
 import type { HostSummary } from '#core/domain/host-summary.ts';
 import type { Incident } from '#core/domain/incidents.ts';
 import type { StoredHost } from '#core/domain/report-plan.ts';
@@ -32,8 +32,16 @@ export function viewHost(
     failed_drivers: host.failedDrivers ?? [],
     devices: counts.devices,
     not_offered: counts.notOffered,
+    drained: viewDrain(host, nowMs),
     paused: viewPause(host, nowMs),
   };
+}
+
+function viewDrain(host: StoredHost, nowMs: number) {
+  const drain = drainOf(host, nowMs);
+  if (!drain) return null;
+  const { by, at, reason, until } = drain;
+  return { by, since: timestamp(at), reason, until: timestamp(until) };
 }
 
 function viewPause(host: StoredHost, nowMs: number) {

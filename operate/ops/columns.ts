@@ -34,7 +34,7 @@ export function tableLines<Row>(
   if (!fitted) {
     return rows.flatMap((row, at) => [
       ...(at > 0 ? [''] : []),
-      ...propertyLines(shownOf(columns, [row]), row, width),
+      ...propertyLines(columns, row, width),
     ]);
   }
   return cells.map((line) =>
@@ -52,10 +52,11 @@ function shownOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[]) {
 
 /** A property on a line; its value goes on below itself where the line is too short. */
 export function propertyLines<Row>(
-  columns: readonly Column<Row>[],
+  all: readonly Column<Row>[],
   row: Row,
   width: number,
 ): readonly string[] {
+  const columns = shownOf(all, [row]);
   const widest = Math.max(...columns.map(({ title }) => title.length));
   const left = Math.max(width - widest - gap.length, narrowest);
   return columns.flatMap(({ title, of, isWhole }) =>

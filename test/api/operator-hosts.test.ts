@@ -73,6 +73,7 @@ describe('GET /operator/v1/hosts', () => {
       agent_version: 'test',
       devices: 1,
       not_offered: 1,
+      drained: null,
       paused: null,
     });
     expect(json.hosts[3]).toMatchObject({ devices: 0, boot_id: null, last_report_at: null });
@@ -142,6 +143,9 @@ describe('drain and resume', () => {
     expect((await post('/hosts/cmp1/drain', { reason: 'a fan' })).json).toEqual(json);
     const shown = (await get('/hosts/cmp1')).json.devices[0];
     expect(shown).toMatchObject({ status: 'maintaining', reason: 'a fan' });
+    const drained = { by: expect.any(String), since: expect.any(String), until: null };
+    const state = { hostname: 'cmp1', state: 'drained', drained: { ...drained, reason: 'a fan' } };
+    expect((await get('/hosts?state=drained')).json.hosts).toMatchObject([state]);
     expect((await post('/hosts/cmp1/resume')).json.devices).toEqual(json.devices);
     expect(await statusesOf('cmp1')).toEqual(['enabled']);
   });
@@ -149,9 +153,40 @@ describe('drain and resume', () => {
   it('resume leaves a device that an operator has disabled since', async () => {
     const { json } = await post('/hosts/cmp2/drain', { reason: 'a fan' });
     await world.ask('POST', `/v2/devices/${json.devices[0]}/disable`);
+    expect((await post('/hosts/cmp2/resume')).json.devices).toEqual([]);
+    expect(await statusesOf('cmp2')).toEqual(['maintaining']);
     const { status, json: refusal } = await post('/hosts/cmp2/resume');
     expect([status, refusal.error]).toEqual([409, expect.stringContaining('and 1 are in')]);
-    expect(await statusesOf('cmp2')).toEqual(['maintaining']);
+  });
+
+  it('includes a device that the host reports later, unless an operator enables it', async () => {
+    await post('/hosts/cmp2/drain', { reason: 'a fan' });
+    const later = aDevice({ address: '0000:0d:00.0', provider_suffix: 'Later' });
+    const report = (sequence: number) => aReport([aDevice(), later], { sequence });
+    await applySettled(world.deps, 'cmp2', report(2), Date.now());
+    expect(await statusesOf('cmp2')).toEqual(['maintaining', 'maintaining']);
+    const { devices } = await world.deps.store.inventory.host('cmp2');
+    const { uuid } = devices.find(({ address }) => address === later.address) ?? {};
+    await world.ask('POST', `/v2/devices/${uuid}/enable`);
+    await applySettled(world.deps, 'cmp2', report(3), Date.now());
+    expect(await statusesOf('cmp2')).toEqual(['maintaining', 'enabled']);
+    expect((await post('/hosts/cmp2/resume')).json.devices).toEqual([]);
+  });
+
+  it('disables a device that a report has added beside the drain', async () => {
+    const { inventory } = world.deps.store;
+    const report = aReport([aDevice({ handles: 3 })], { sequence: 50 });
+    await applySettled(world.deps, 'cmp1', report, Date.now());
+    const at = new Date().toISOString();
+    await inventory.putDrain('cmp1', { by: 'user-1', at, reason: 'a fan' });
+    const [device] = (await inventory.host('cmp1')).devices;
+    if (!device) throw new Error('The device is missing.');
+    const early = { status: 'enabled', by: 'user-1', at: '2026-01-01T00:00:00.000Z' } as const;
+    await inventory.changeStatus(device, early);
+    await applySettled(world.deps, 'cmp1', { ...report, sequence: 51 }, Date.now());
+    expect(await statusesOf('cmp1')).toEqual(['maintaining']);
+    await post('/hosts/cmp1/resume');
+    expect(await statusesOf('cmp1')).toEqual(['enabled']);
   });
 
   it('a drain with an end is ended by the sweep, not before', async () => {

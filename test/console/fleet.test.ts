@@ -31,6 +31,7 @@ const aHost = (index: number, devices: number, state: Host['state'] = 'online'):
   failed_drivers: [],
   devices,
   not_offered: 0,
+  drained: null,
   paused: null,
 });
 const dotsOf = (hosts: number, each: number): Dot[] =>

@@ -28,6 +28,7 @@ const host = {
   last_report_at: '2026-11-22T09:59:00+00:00',
   devices: 2,
   not_offered: 1,
+  drained: null,
   paused: null,
   of_a_later_version: 7,
 };

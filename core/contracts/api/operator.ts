@@ -23,6 +23,10 @@ export const hostAnswer = z.strictObject({
   not_offered: z
     .int()
     .meta({ description: 'devices that its settings name and it does not offer' }),
+  drained: z
+    .strictObject({ by: z.string(), since: time, reason: z.string(), until: time.nullable() })
+    .nullable()
+    .meta({ description: 'since when, why and until when it takes no new binds' }),
   paused: z
     .strictObject({ failed_jobs: z.int(), last_at: time, reason: z.string(), until: time })
     .nullable()

@@ -1,7 +1,7 @@
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import { jobId } from '../../contracts/job-ids.ts';
 import type { Caller } from '../../domain/caller.ts';
-import { hostStateOf } from '../../domain/host-state.ts';
+import { hostStateOf, isReachable } from '../../domain/host-state.ts';
 import { derivedUuid } from '../../domain/ids.ts';
 import { HostUnreachable } from '../../domain/operator-errors.ts';
 import { findHost } from '../inventory/find-host.ts';
@@ -21,7 +21,8 @@ export async function rediscoverHost(
   const { host, summary } = await findHost(deps, hostname);
   const { state, since } = hostStateOf(host, summary ?? {}, deps.clock());
   const { bootId, form } = host;
-  if (state !== 'online' || bootId === undefined) throw new HostUnreachable(hostname, state, since);
+  if (!isReachable(state) || bootId === undefined)
+    throw new HostUnreachable(hostname, state, since);
   const { requestId } = caller;
   const uuid = derivedUuid('rediscover', hostname, bootId, requestId);
   await askHost(deps, 'rediscover', { uuid, hostname, bootId, form, requestId }, {});

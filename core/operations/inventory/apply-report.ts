@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import { type AcceptedReport, discoveredDevice } from '../../contracts/inventory-report.ts';
 import type { Deps } from '../../deps.ts';
@@ -20,7 +19,8 @@ import { askHost } from '../host-work/ask-host.ts';
 import { retryAfterReport } from '../release/quarantine.ts';
 import { reprovisionHost } from '../reprovision/reprovision-host.ts';
 import { copyAttachTypes, hasOtherTypes, typesOf } from './copy-attach-types.ts';
-import { countsAfter, keepSummary } from './keep-summary.ts';
+import { drainLater, lacksDrain } from './drain-host.ts';
+import { countsAfter, keepSummary, tellsOthers } from './keep-summary.ts';
 import { logOutcome } from './log-outcome.ts';
 import { beginConflict, noteSighting, takeBack } from './note-conflict.ts';
 import { putDevices, retireDevices } from './put-devices.ts';
@@ -100,7 +100,10 @@ async function noteHeartbeat(
   }
   checkPace(deps, host);
   const isAtWork = leasedUntil !== undefined && leasedUntil >= nowOf(deps);
-  const isOther = tellsOthers(inventory, report) || hasOtherTypes(devices, typesOf(report));
+  const isOther =
+    tellsOthers(inventory, report) ||
+    hasOtherTypes(devices, typesOf(report)) ||
+    lacksDrain(host, devices, deps.clock());
   if (!changesNothing(host, plan) || isOther || holder === undefined || isAtWork) return false;
   const applied = reported(deps, host, plan, report, receivedAtMs);
   if (!(await deps.store.inventory.putReport(applied, holder, deps.holder))) return false;
@@ -108,11 +111,6 @@ async function noteHeartbeat(
   logOutcome(deps, hostname, report, plan);
   await retryAfterReport(deps, { host, devices }, report);
   return true;
-}
-
-function settling(hostname: string): RetryLater {
-  const seconds = settlingMs / 1000;
-  return new RetryLater(`Host ${hostname} has booted less than ${seconds} s ago.`, seconds);
 }
 
 export function leaseTaken(hostname: string): RetryLater {
@@ -145,9 +143,13 @@ async function applyUnderLease(
   const { host } = read;
   // A late report is no proof of the boot: the boot's own report may not be stored yet.
   if (isOvertaken(plan)) return;
-  if (host.isReprovisioning && isSettling(host, deps.clock())) throw settling(hostname);
+  if (host.isReprovisioning && isSettling(host, deps.clock())) {
+    const seconds = settlingMs / 1000;
+    throw new RetryLater(`Host ${hostname} has booted less than ${seconds} s ago.`, seconds);
+  }
   const types = plan.standing === 'newer' ? typesOf(report) : known.attachTypes;
   await putDevices(deps, hostname, devices, plan.put, types);
+  await drainLater(deps, host);
   await retireDevices(deps, plan.retire);
   await copyAttachTypes(deps, devices, plan, types);
   if (plan.standing === 'newer' && tellsOthers(inventory, report)) {
@@ -178,12 +180,6 @@ async function keep(
   const told = plan.standing === 'newer' ? report.not_offered : undefined;
   const counts = countsAfter(inventory, plan, told);
   await keepSummary(deps, inventory, counts);
-}
-
-/** Whether the report names other devices as not offered than the one before. */
-function tellsOthers({ notOffered }: HostInventory, report: AcceptedReport): boolean {
-  const told = report.not_offered;
-  return told !== undefined && !isDeepStrictEqual(told, notOffered);
 }
 
 function planOf(

@@ -1,9 +1,10 @@
-// Maintenance of a whole host: its devices are disabled at once, and enabled at once. Devices that
-// were disabled one by one stay as they are.
+// A host out of service: its devices are disabled at once, and enabled at once. Devices that were
+// disabled one by one stay as they are.
 
 import type { Deps } from '../../deps.ts';
 import type { Caller } from '../../domain/caller.ts';
-import type { Device, StatusChange } from '../../domain/device.ts';
+import type { Device, Host, StatusChange } from '../../domain/device.ts';
+import { type Drain, drainOf } from '../../domain/host-state.ts';
 import { HostNotDrained } from '../../domain/operator-errors.ts';
 import { forEachAtOnce } from '../for-each-at-once.ts';
 import { contended, untilWritten } from '../optimistic-writes.ts';
@@ -21,8 +22,9 @@ export interface Drained {
 }
 
 /**
- * Disables all devices of the host: no new bind gets a handle of them. Bound ARQs stay bound.
- * Repeatable; another reason or end replaces that of an earlier drain.
+ * Disables all devices of the host, and those that it reports later: no new bind gets a handle of
+ * them. Bound ARQs stay bound. Repeatable; another reason or end replaces that of an earlier
+ * drain.
  *
  * @throws HostNotFound
  */
@@ -32,20 +34,46 @@ export async function drainHost(
   hostname: string,
   { reason, until }: { readonly reason: string; readonly until?: string | undefined },
 ): Promise<Drained> {
-  await findHost(deps, hostname);
+  const { host } = await findHost(deps, hostname);
+  const active = drainOf(host, deps.clock());
+  const isSame = active?.reason === reason && active.until === until;
+  const { status: _status, ...change } = changeBy(deps, caller, 'maintaining');
+  const drain = isSame ? active : { ...change, reason, ...(until && { until }) };
+  // First: a host whose drain was interrupted reads drained, and the same request completes it.
+  if (!isSame) await deps.store.inventory.putDrain(hostname, drain);
   await changeEach(deps, hostname, (device) => {
-    const { statusChange: was } = device;
-    const isSame = isDrained(device) && was?.reason === reason && was.until === until;
-    if (isSame || !(device.status === 'enabled' || isDrained(device))) return undefined;
-    const change = changeBy(deps, caller, 'maintaining');
-    return { ...change, reason, drain: true, ...(until && { until }) };
+    const isOwn = device.status === 'enabled' || isDrained(device);
+    return isOwn && device.statusChange?.at !== drain.at ? changeOf(drain) : undefined;
   });
   deps.log.info('Host drained.', { host: hostname, by: caller.userId, reason, until });
   return drainedOf(deps, hostname);
 }
 
+/** Disables devices that a drained host has reported since. */
+export async function drainLater(deps: Deps, host: Host): Promise<void> {
+  const drain = drainOf(host, deps.clock());
+  if (!drain) return;
+  await changeEach(deps, host.hostname, (device) =>
+    isReportedLater(device, drain) ? changeOf(drain) : undefined,
+  );
+}
+
+export function lacksDrain(host: Host, devices: readonly Device[], nowMs: number): boolean {
+  const drain = drainOf(host, nowMs);
+  return drain !== undefined && devices.some((device) => isReportedLater(device, drain));
+}
+
+/** Whether the drain was not there when the device was first stored. */
+function isReportedLater({ status, statusChange, isGone }: Device, drain: Drain): boolean {
+  return !isGone && status === 'enabled' && (statusChange?.at ?? '') < drain.at;
+}
+
+function changeOf({ reason, ...drain }: Drain): StatusChange {
+  return { status: 'maintaining', ...drain, reason, drain: true };
+}
+
 /**
- * Enables the devices that the drain disabled.
+ * Ends the drain, and enables the devices that it disabled.
  *
  * @throws HostNotFound, HostNotDrained
  */
@@ -54,15 +82,17 @@ export async function resumeHost(
   caller: Caller,
   hostname: string,
 ): Promise<readonly Device[]> {
-  const devices = presentIn((await findHost(deps, hostname)).devices);
+  const { host, devices: stored } = await findHost(deps, hostname);
+  const devices = presentIn(stored);
   const drained = devices.filter(isDrained);
-  if (drained.length === 0) {
+  if (drained.length === 0 && !drainOf(host, deps.clock())) {
     const enabled = devices.filter(({ status }) => status === 'enabled').length;
     throw new HostNotDrained(hostname, enabled, devices.length - enabled);
   }
   await changeEach(deps, hostname, (device) =>
     isDrained(device) ? changeBy(deps, caller, 'enabled') : undefined,
   );
+  if (host.drain) await deps.store.inventory.endDrain(hostname, host.drain.at);
   deps.log.info('Host resumed.', { host: hostname, by: caller.userId });
   return drained;
 }

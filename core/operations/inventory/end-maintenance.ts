@@ -1,5 +1,6 @@
 import type { Deps } from '../../deps.ts';
 import { sweeper } from '../../domain/change-note.ts';
+import { drainOf } from '../../domain/host-state.ts';
 import { presentOf } from './set-device-status.ts';
 
 /**
@@ -11,7 +12,7 @@ export async function endMaintenance(deps: Deps): Promise<void> {
   const now = new Date(deps.clock()).toISOString();
   const places = await deps.listings.endedMaintenance(now);
   for (const [hostname, own] of Map.groupBy(places, (place) => place.hostname)) {
-    const { devices } = await inventory.host(hostname);
+    const { devices, host } = await inventory.host(hostname);
     const due = new Set(own.map(({ uuid }) => uuid));
     for (const device of devices.filter(({ uuid }) => due.has(uuid))) {
       const until = device.statusChange?.until;
@@ -21,6 +22,9 @@ export async function endMaintenance(deps: Deps): Promise<void> {
       if (await inventory.changeStatus({ ...device, providers }, change)) {
         deps.log.info('Maintenance has ended.', { host: hostname, device: device.uuid });
       }
+    }
+    if (host.drain && !drainOf(host, deps.clock())) {
+      await inventory.endDrain(hostname, host.drain.at);
     }
   }
 }

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { AcceptedReport } from '../../contracts/inventory-report.ts';
 import type { Deps } from '../../deps.ts';
 import {
   type DeviceCounts,
@@ -40,4 +42,10 @@ export function countsAfter(
   for (const { address } of put) addresses.add(address);
   for (const { address } of retire) addresses.delete(address);
   return { devices: addresses.size, notOffered: (told ?? notOffered).length };
+}
+
+/** Whether the report names other devices as not offered than the one before. */
+export function tellsOthers({ notOffered }: HostInventory, report: AcceptedReport): boolean {
+  const told = report.not_offered;
+  return told !== undefined && !isDeepStrictEqual(told, notOffered);
 }

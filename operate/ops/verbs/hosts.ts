@@ -1,12 +1,15 @@
 // Hosts: their agents, devices, and whether new binds go to them.
 
 import * as z from 'zod';
+import { hostStates } from '#core/domain/host-state.ts';
 import type { Api } from '../api.ts';
 import { type Column, tableLines } from '../columns.ts';
 import type { ApiVerb, Argument, Given, Options, Shown } from '../verb.ts';
 import { counted, limitOption, queryFrom, shownDone, shownOne, shownRows } from './shown.ts';
 
-const reasoned = z.looseObject({ reason: z.string().nullish(), until: z.string().nullish() });
+const text = z.string().nullish();
+const reasoned = z.looseObject({ reason: text, until: text });
+const drained = reasoned.extend({ by: text, since: text });
 const host = z.looseObject({
   hostname: z.string(),
   state: z.string(),
@@ -17,6 +20,7 @@ const host = z.looseObject({
   failed_drivers: z.array(z.string()).optional(),
   devices: z.unknown(),
   not_offered: z.unknown(),
+  drained: drained.nullish(),
   paused: reasoned.nullish(),
 });
 type Host = z.infer<typeof host>;
@@ -51,6 +55,9 @@ const columns: readonly Column<Host>[] = [
   { title: 'last report', of: (row) => row.last_report_at },
   { title: 'devices', of: (row) => countOf(row.devices) },
   { title: 'not offered', of: (row) => countOf(row.not_offered) },
+  { title: 'drained', of: (row) => row.drained?.reason, isOptional: true, isWhole: true },
+  { title: 'until', of: (row) => row.drained?.until, isOptional: true },
+  { title: 'by', of: (row) => row.drained?.by, isOptional: true },
   { title: 'paused', of: (row) => row.paused && (row.paused.reason ?? true) },
 ];
 
@@ -134,7 +141,7 @@ export const hostVerbs: readonly ApiVerb[] = [
         type: 'string',
         value: 'state',
         help: 'only hosts of this state',
-        choices: ['online', 'away', 'conflict', 'never-reported'],
+        choices: hostStates,
       },
       ...limitOption,
     },

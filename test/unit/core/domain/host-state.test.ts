@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { hostStateOf } from '#core/domain/host-state.ts';
+import { hostStateOf, hostStates, isReachable } from '#core/domain/host-state.ts';
 import type { StoredHost } from '#core/domain/report-plan.ts';
 
 const nowMs = Date.parse('2026-07-01T12:00:00.000Z');
@@ -22,6 +22,7 @@ function aHost(given: Partial<StoredHost> = {}): StoredHost {
   };
 }
 const gone = (seconds: number) => ({ isConnected: false, at: ago(seconds) });
+const drain = { by: 'user-1', at: ago(50), reason: 'A fan is replaced.' };
 const conflict = { since: ago(30), boots: [] };
 
 describe('the state of a host', () => {
@@ -43,9 +44,17 @@ describe('the state of a host', () => {
       'away',
       ago(2701),
     ],
+    ['is drained', aHost({ drain }), 'drained', drain.at],
+    ['is drained until later', aHost({ drain: { ...drain, until: ago(-1) } }), 'drained', drain.at],
+    ['was drained until now', aHost({ drain: { ...drain, until: ago(0) } }), 'online', ago(5000)],
+    ['is drained and away', aHost({ drain, lastReportAt: ago(2701) }), 'away', ago(2701)],
     ['is in conflict and away', aHost({ conflict, presence: gone(300) }), 'conflict', ago(30)],
   ])('of a host that %s', (_what, host, state, since) => {
     expect(hostStateOf(host, {}, nowMs)).toEqual({ state, since });
+  });
+
+  it('online and drained reach its agent', () => {
+    expect(hostStates.filter(isReachable)).toEqual(['online', 'drained']);
   });
 
   it('of a host that only connected is never-reported, since it was first seen', () => {

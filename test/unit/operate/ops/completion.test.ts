@@ -21,12 +21,12 @@ describe('after', () => {
     ],
     [
       ['hosts', 'list', '--state', ''],
-      ['online', 'away', 'conflict', 'never-reported'],
+      ['online', 'drained', 'away', 'conflict', 'never-reported'],
     ],
     [['hosts', 'list', '--state', '=', 'o'], ['online']],
     [
       ['hosts', 'list', '--state', '='],
-      ['online', 'away', 'conflict', 'never-reported'],
+      ['online', 'drained', 'away', 'conflict', 'never-reported'],
     ],
     [['--os-cloud', 'prod', 'dev'], ['devices']],
     [['--os-interface', 'in'], ['internal']],

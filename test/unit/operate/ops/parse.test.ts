@@ -91,7 +91,7 @@ describe('a wrong command line', () => {
     ['capacity', "capacity needs <profile>: the device profile's name or uuid."],
     ['hosts drain cmp1', 'hosts drain needs --reason: why; '],
     ['hosts list --stat away', 'Unknown option --stat of hosts list: it must be one of --state, '],
-    ['hosts list --state gone', '--state gone must be one of online, away, conflict, '],
+    ['hosts list --state gone', '--state gone must be one of online, drained, away, conflict, '],
     ['hosts list --state', 'The value of --state <state> is missing.'],
     ['hosts list --state=', 'The value of --state <state> is missing.'],
     ['hosts list --state --json', 'write --state=--json if it is --json.'],
