@@ -18,10 +18,15 @@ export function isAdmin(caller: Caller): boolean {
   return caller.roles.includes('admin');
 }
 
-/**
- * Whether the caller may see a project's objects. A service has already checked that the user may
- * act on the instance, and an admin may act for any tenant.
- */
+/** Whether the caller may see a project's objects: an admin may act for any tenant. */
 export function maySee(caller: Caller, projectId: string): boolean {
-  return caller.hasServiceToken || isAdmin(caller) || caller.projectId === projectId;
+  return isAdmin(caller) || caller.projectId === projectId;
+}
+
+/**
+ * Whether the caller may see what an instance has. A service has already checked that its user may
+ * act on the instance that it names; it says nothing of ARQs that a request names.
+ */
+export function mayActOnInstance(caller: Caller, projectId: string): boolean {
+  return caller.hasServiceToken || maySee(caller, projectId);
 }

@@ -1,7 +1,7 @@
 import { arqsAnswer } from '#core/contracts/api/accelerator-requests.ts';
 import type { Deps } from '#core/deps.ts';
 import { type Arq, type InstanceBinding, isResolved, type ShownState } from '#core/domain/arq.ts';
-import { type Caller, isAdmin, maySee } from '#core/domain/caller.ts';
+import { type Caller, isAdmin, mayActOnInstance } from '#core/domain/caller.ts';
 import { BindFailedForInstance, BindsUnresolved } from '#core/domain/errors.ts';
 import { action } from '../http/action.ts';
 import { pageOf, pageReply } from '../http/query.ts';
@@ -46,11 +46,11 @@ async function visibleBinding(
   bindState: 'resolved' | undefined,
 ): Promise<InstanceBinding | undefined> {
   const found = await deps.store.arqs.binding(instance);
-  if (!found || !maySee(caller, found.projectId)) return undefined;
+  if (!found || !mayActOnInstance(caller, found.projectId)) return undefined;
   const isWaiting = asksForOutcome(deps, caller, bindState);
   const ended = isWaiting ? await waitUntilResolved(deps, found) : found;
   const binding = ended && (await listedBinding(deps, ended));
-  return binding && maySee(caller, binding.projectId) ? binding : undefined;
+  return binding && mayActOnInstance(caller, binding.projectId) ? binding : undefined;
 }
 
 async function arqsOf(deps: Deps, { arqUuids }: InstanceBinding): Promise<Arq[]> {

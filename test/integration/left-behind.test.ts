@@ -10,6 +10,7 @@ import { deleteArqs, deleteArqsOfInstance } from '#core/operations/release/delet
 import { reap } from '#core/operations/release/reap.ts';
 import { unbindArqs } from '#core/operations/release/unbind-arqs.ts';
 import { sweep } from '#core/operations/sweep.ts';
+import { idOf } from '#local/openstack/catalog.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
@@ -18,7 +19,8 @@ const provider = providerUuid('cmp1_FakeDevice');
 const instance = 'aaaaaaaa-0000-4000-8000-00000000abcd' as InstanceUuid;
 const foreign = { uuid: 'bbbbbbbb-0000-4000-8000-000000000001', projectId: 'another' };
 const minutes = 60_000;
-const nova = aCaller({ projectId: 'demo', hasServiceToken: true });
+const demo = idOf('project', 'demo');
+const nova = aCaller({ projectId: demo, hasServiceToken: true });
 const admin = aCaller({ projectId: 'admin', roles: ['admin'], hasServiceToken: false });
 
 let world: World;
@@ -34,7 +36,7 @@ afterAll(() => world.stop());
 afterEach(() => world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`));
 
 /** @param host where Nova has the instance */
-function withNova(host: string | null | undefined, laterMs = 0): ConsumerDeps {
+function withNova(host: string | null | undefined, laterMs = 0, projectId = demo): ConsumerDeps {
   const { deps } = world;
   return {
     ...deps,
@@ -44,7 +46,7 @@ function withNova(host: string | null | undefined, laterMs = 0): ConsumerDeps {
       nova: {
         ...deps.clients.nova,
         server: async (uuid) =>
-          uuid === foreign.uuid ? { projectId: 'another', host: 'x' } : { projectId: 'demo', host },
+          uuid === foreign.uuid ? { projectId: 'another', host: 'x' } : { projectId, host },
         someServers: async () => [foreign],
       },
       placement: {
@@ -92,6 +94,14 @@ describe('a bind of an instance that has another binding', () => {
     const first = await create();
     await bind(withNova(null), first);
     await expect(bind(withNova(host), await create())).rejects.toThrow(/already has accelerator/);
+    expect([...(await boundArqs())].sort()).toEqual([...first].sort());
+  });
+
+  it('is refused and changes nothing when Nova has the instance in another project', async () => {
+    const first = await create();
+    await bind(withNova(null), first);
+    const later = bind(withNova(null, 0, 'another'), await create());
+    await expect(later).rejects.toThrow(/already has accelerator/);
     expect([...(await boundArqs())].sort()).toEqual([...first].sort());
   });
 

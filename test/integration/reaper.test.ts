@@ -10,6 +10,7 @@ import { type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { reap } from '#core/operations/release/reap.ts';
+import { idOf } from '#local/openstack/catalog.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { countingMetrics } from '#test/support/deps.ts';
@@ -199,7 +200,7 @@ it("an ARQ that an admin has made for a tenant's instance is the tenant's", asyn
   const created = await world.ask('POST', '/v2/accelerator_requests', {
     body: { device_profile_name: 'fpga' },
   });
-  const caller = aCaller({ projectId: 'admin', roles: ['admin'] });
+  const caller = aCaller({ projectId: idOf('project', 'admin'), roles: ['admin'] });
   instances += 1;
   const instance = instanceOf(instances);
   const nova = { ...deps.clients.nova, server: async () => ({ projectId: 'tenant' }) };

@@ -50,6 +50,15 @@ export async function bindArqs(
   );
 }
 
+/** ARQs that one request binds to one instance. */
+interface Bind {
+  readonly instanceUuid: InstanceUuid;
+  /** The instance's, to which the ARQs belong from now on. */
+  readonly projectId: string;
+  readonly targets: readonly BindTarget[];
+  readonly arqs: ReadonlyMap<ArqUuid, Arq>;
+}
+
 /** One round of reading and claiming. */
 async function bindOnce(
   deps: Deps,
@@ -62,9 +71,10 @@ async function bindOnce(
     readProviders(deps, targets),
   ]);
   if (targets.every((target) => isBoundAs(arqs.get(target.arqUuid), target))) return undefined;
-  const claims = await claimsOrReplace(deps, instanceUuid, targets, arqs, providers);
+  const projectId = await owningProject(deps, caller, instanceUuid, [...arqs.values()]);
+  const bind: Bind = { instanceUuid, projectId, targets, arqs };
+  const claims = await claimsOrReplace(deps, bind, providers);
   if (!claims) return contended;
-  const first = claims[0]?.arq as Arq;
   const isForHost = claims.some(needsHost);
   if (isForHost) await refuseAbsentOrFailing(deps, hostname);
   const nowMs = deps.clock();
@@ -74,7 +84,7 @@ async function bindOnce(
     bindId: deps.uuid() as BindId,
     state: isForHost ? 'BindStarted' : 'Bound',
     hostname,
-    projectId: await owningProject(deps, caller, instanceUuid, first.projectId),
+    projectId,
     arqUuids: targets.map((target) => target.arqUuid),
     ...profileNameOf(claims),
     startedAt: now,
@@ -85,12 +95,13 @@ async function bindOnce(
   const dueAt = isForHost ? bindDueAt(groups, deps.settings, nowMs, nowMs) : undefined;
   const change = { at: now, by: userActor(caller), requestId: caller.requestId };
   if ((await deps.store.bindings.claim(binding, claims, change, dueAt)) === 'contended') {
-    await replaceOther(deps, instanceUuid, targets, arqs);
+    await replaceOther(deps, bind);
     return contended;
   }
-  if (binding.projectId !== first.projectId) {
-    // The ARQs count in another project now; see docs/adr/0026-quotas.md.
-    for (const project of [first.projectId, binding.projectId]) {
+  const counted = new Set([projectId, ...claims.map(({ arq }) => arq.projectId)]);
+  if (counted.size > 1) {
+    // The ARQs count in another project now; see docs/adr/0027-quotas.md.
+    for (const project of counted) {
       await deps.store.quotas.recountSoon(project, now);
     }
   }
@@ -182,20 +193,31 @@ async function readProviders(
 /**
  * An ARQ belongs to the project of its instance. That is its creator's, but an admin who evacuates
  * or unshelves creates ARQs for a tenant's instance, and only Nova knows whose it is.
+ *
+ * @param arqs that the caller may see: a member's are all of the member's project
+ * @throws Forbidden where the instance is another project's
+ * @throws BindTargetMismatch for an ARQ of a third project
  */
 async function owningProject(
   deps: Deps,
   caller: Caller,
   instanceUuid: InstanceUuid,
-  creatorsProject: string,
+  arqs: readonly Arq[],
 ): Promise<string> {
-  if (caller.hasServiceToken && !isAdmin(caller)) return creatorsProject;
+  if (caller.hasServiceToken && !isAdmin(caller)) return caller.projectId;
   const server = await deps.clients.nova.server(instanceUuid);
-  const project = server === 'not-found' ? undefined : server.projectId;
-  if (!caller.hasServiceToken && !isAdmin(caller) && project !== caller.projectId) {
+  const known = server === 'not-found' ? undefined : server.projectId;
+  if (!caller.hasServiceToken && !isAdmin(caller) && known !== caller.projectId) {
     throw new Forbidden(`Instance ${instanceUuid} is not an instance of this project.`);
   }
-  return project ?? creatorsProject;
+  const project = known ?? arqs[0]?.projectId ?? caller.projectId;
+  for (const arq of arqs) {
+    if ([project, caller.projectId].includes(arq.projectId)) continue;
+    throw new BindTargetMismatch(
+      `ARQ ${arq.uuid} is of project ${arq.projectId}, and instance ${instanceUuid} is of project ${project}.`,
+    );
+  }
+  return project;
 }
 
 /**
@@ -206,17 +228,16 @@ async function owningProject(
  */
 async function claimsOrReplace(
   deps: Deps,
-  instanceUuid: InstanceUuid,
-  targets: readonly BindTarget[],
-  arqs: ReadonlyMap<ArqUuid, Arq>,
+  bind: Bind,
   providers: ReadonlyMap<ProviderUuid, StoredProvider>,
 ): Promise<PlannedClaim[] | undefined> {
+  const { targets, arqs } = bind;
   const { attachTypes } = deps.settings;
   try {
     return planBind({ targets, arqs, providers, attachTypes, random: deps.random });
   } catch (error) {
     const isTaken = error instanceof NoFreeHandle;
-    if (isTaken && (await replaceOther(deps, instanceUuid, targets, arqs))) return undefined;
+    if (isTaken && (await replaceOther(deps, bind))) return undefined;
     throw error;
   }
 }
@@ -226,17 +247,13 @@ async function claimsOrReplace(
  *
  * @throws InstanceAlreadyBound
  */
-async function replaceOther(
-  deps: Deps,
-  instanceUuid: InstanceUuid,
-  targets: readonly BindTarget[],
-  arqs: ReadonlyMap<ArqUuid, Arq>,
-): Promise<boolean> {
+async function replaceOther(deps: Deps, bind: Bind): Promise<boolean> {
+  const { instanceUuid, projectId, targets, arqs } = bind;
   const binding = await deps.store.arqs.binding(instanceUuid);
   const isOther = binding?.arqUuids.some(
     (uuid) => !targets.some((target) => target.arqUuid === uuid),
   );
   if (!binding || !isOther) return false;
-  await replaceBinding(deps, binding, [...arqs.values()]);
+  await replaceBinding(deps, binding, projectId, [...arqs.values()]);
   return true;
 }

@@ -12,12 +12,14 @@ import { releaseArqs } from '../release/release-arqs.ts';
  * has the instance. The new ARQs must be younger than the old binding: a late PATCH must not undo
  * a later bind.
  *
+ * @param projectId of the new bind: the instance must be of this project
  * @param arqs the ARQs to be bound
  * @throws InstanceAlreadyBound where the old binding may be in use
  */
 export async function replaceBinding(
   deps: Deps,
   old: InstanceBinding,
+  projectId: string,
   arqs: readonly Arq[],
 ): Promise<void> {
   const { instanceUuid } = old;
@@ -26,7 +28,8 @@ export async function replaceBinding(
   }
   const server = await deps.clients.nova.server(instanceUuid);
   const isOnNoHost = server !== 'not-found' && server.host === null;
-  if (!isOnNoHost) throw new InstanceAlreadyBound(instanceUuid, old.hostname);
+  if (!isOnNoHost || server.projectId !== projectId)
+    throw new InstanceAlreadyBound(instanceUuid, old.hostname);
   await releaseArqs(deps, instanceUuid, 'all', 'deleted', old);
   deps.log.warn('Binding replaced: Nova had left it behind.', {
     instance: instanceUuid,

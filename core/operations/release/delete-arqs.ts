@@ -1,6 +1,6 @@
 import type { Deps } from '../../deps.ts';
 import type { Arq } from '../../domain/arq.ts';
-import { type Caller, maySee } from '../../domain/caller.ts';
+import { type Caller, mayActOnInstance, maySee } from '../../domain/caller.ts';
 import { ArqNotFound } from '../../domain/errors.ts';
 import type { ArqUuid } from '../../domain/ids.ts';
 import { refuseDeleteWithoutServiceToken } from '../bind/service-token.ts';
@@ -21,7 +21,7 @@ export async function deleteArqsOfInstance(
 ): Promise<void> {
   await refuseDeleteWithoutServiceToken(deps, caller, instanceUuid, 'deleting by instance');
   const binding = await deps.store.arqs.binding(instanceUuid);
-  if (!binding || !maySee(caller, binding.projectId)) return;
+  if (!binding || !mayActOnInstance(caller, binding.projectId)) return;
   await releaseArqs(deps, instanceUuid, 'all', 'deleted', binding);
 }
 
