@@ -84,15 +84,17 @@ export function createVendorVgpus(context: DriverContext): VendorVgpus {
   };
 
   /**
-   * Functions that the agent never offered and servers may have. A card of which none was offered
-   * is refused with them: they share its room.
+   * Functions that the agent never offered and that servers or programs may have. A card of which
+   * none was offered is refused with them: they share its room.
    */
-  const serversOn = async (all: readonly Divided[]) => {
+  const usesOn = async (all: readonly Divided[]) => {
     const { offered } = await records();
     const unseen = all.map(({ fn }) => fn).filter(({ address }) => !offered.has(address));
     const { held, unknown } = await guards.ofServers(unseen);
+    const open = await guards.heldBy(unseen, false);
     const reasons = unseen.flatMap(({ address }) => {
-      const reason = held.get(address) ?? (unknown && `may be in use: ${unknown}`);
+      const reason =
+        held.get(address) ?? open.get(address) ?? (unknown && `may be in use: ${unknown}`);
       return reason === undefined ? [] : [[address, reason] as const];
     });
     const [first] = unseen.length === all.length ? reasons : [];
@@ -135,7 +137,7 @@ export function createVendorVgpus(context: DriverContext): VendorVgpus {
   /** Sets the type of one function after the other until the card is full. */
   const fill = async (card: string, number: string) => {
     const all = await readAll(card);
-    const { held, refusal } = await serversOn(all);
+    const { held, refusal } = await usesOn(all);
     if (refusal !== undefined) throw new Error(`${card} ${refusal}`);
     for (const each of all) {
       if (each.current !== '0' || recreated.has(each.fn.address)) continue;
@@ -165,7 +167,7 @@ export function createVendorVgpus(context: DriverContext): VendorVgpus {
       const all = await readAll(card);
       const foreign = await foreignOf(all);
       if (foreign) return foreignText(foreign);
-      const { held, refusal } = await serversOn(all);
+      const { held, refusal } = await usesOn(all);
       if (refusal !== undefined) return refusal;
       const number = numberOf(type);
       const addresses = all
@@ -212,8 +214,8 @@ export function createVendorVgpus(context: DriverContext): VendorVgpus {
       }
       const made = all.filter(({ current }) => current === number).length;
       const refused = new Set(changes.map(({ address }) => address));
-      const servers = await serversOn(all);
-      const kept = servers.refusal === undefined ? servers.held : new Map<string, string>();
+      const uses = await usesOn(all);
+      const kept = uses.refusal === undefined ? uses.held : new Map<string, string>();
       const isFree = ({ fn: { address }, current }: Divided) =>
         current === '0' && ![recreated, refused, kept].some((each) => each.has(address));
       const free = all.find(isFree);
@@ -223,7 +225,7 @@ export function createVendorVgpus(context: DriverContext): VendorVgpus {
         ...{ before: String(made), after: 'as many as fit' },
       };
       const foreign = await foreignOf(all);
-      const reason = foreign ? foreignText(foreign) : servers.refusal;
+      const reason = foreign ? foreignText(foreign) : uses.refusal;
       changes.push(
         reason === undefined
           ? { ...difference, apply: () => fill(card, number) }

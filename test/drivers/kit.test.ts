@@ -4,8 +4,10 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { DriverContext } from '#agent/drivers/define-driver.ts';
 import type { Driver } from '#agent/drivers/driver.ts';
+import { noGuards } from '#test/support/guarded-host.ts';
 import { runCheck } from './check.ts';
 import type { DriverFixture } from './fixture.ts';
+import { ownFixtures } from './fixtures.ts';
 import { checksOf } from './kit.ts';
 import { ahead, fixture as mdev } from './mdev.fixture.ts';
 
@@ -136,5 +138,22 @@ describe('a driver that plans fails the kit', () => {
   ])('%s', async (_name, titles, change) => {
     expect(await failuresOf(ahead, titles)).toEqual([]);
     expect(await failuresOf(broken(change, ahead), titles)).not.toEqual([]);
+  });
+});
+
+const guarded = (await ownFixtures()).filter(({ title }) => !title.startsWith('fake'));
+
+describe('a driver that asks no guards fails the kit', () => {
+  it.each(guarded)('$title', async ({ fixture }) => {
+    const { module, settings } = fixture;
+    const configured = module.configure(settings);
+    if ('faults' in configured) throw new Error('settings');
+    const create = (context: DriverContext) => configured.create({ ...context, guards: noGuards });
+    const unguarded = { ...module, configure: () => ({ name: module.name, create }) };
+    const failures = await failuresOf(
+      { ...fixture, module: unguarded },
+      /does not offer a function/,
+    );
+    expect(failures).not.toEqual([]);
   });
 });

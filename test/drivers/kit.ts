@@ -4,6 +4,7 @@
 import type { Check } from './check.ts';
 import { discoveryChecks, filesRead } from './discovery-checks.ts';
 import type { DriverFixture } from './fixture.ts';
+import { guardChecks, offersPciFunctions } from './guard-checks.ts';
 import { cleanChecks, isOnlyCleaned, isPrepared, prepareChecks } from './handle-checks.ts';
 import { imageChecks } from './image-checks.ts';
 import { planChecks, setUpChecks } from './setup-checks.ts';
@@ -22,6 +23,7 @@ export async function checksOf(fixture: DriverFixture, hasKernel = true): Promis
     const offered = await trial.offered();
     return [
       ...discoveryChecks(fixture, await filesRead(fixture)),
+      ...((await offersPciFunctions(trial)) ? guardChecks : []),
       ...(trial.driver.plan ? planChecks : []),
       ...(hasKernel && trial.driver.plan ? setUpChecks : []),
       ...(hasKernel && offered.some(isPrepared) ? prepareChecks : []),

@@ -1,4 +1,5 @@
-// `npm run driver:new` writes a driver that compiles, is formatted and passes the kit.
+// `npm run driver:new` writes a driver that compiles, is formatted, agrees with README.md and
+// passes the kit.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -8,7 +9,15 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
 const parts = ['core', 'edge-agent', 'infra', 'local', 'operate', 'test/drivers', 'test/support'];
-const files = ['package.json', 'tsconfig.json', 'biome.json', 'README.md'];
+const matrix = 'test/house/support-matrix.test.ts';
+const files = [
+  'package.json',
+  'tsconfig.json',
+  'biome.json',
+  'README.md',
+  'vitest.config.ts',
+  matrix,
+];
 
 let copy: string;
 beforeAll(() => {
@@ -54,6 +63,7 @@ it.each(['acme_npu', 'zz9', 'a_driver_with_a_rather_long_name_of_its_own'])(
     const formatted = ['check', ...files.map((file) => `edge-agent/drivers/${file}`)];
     expect(run('infra/biome.ts', ...formatted, 'test/drivers')).toMatchObject({ status: 0 });
     expect(readFileSync(join(copy, 'README.md'), 'utf8')).toContain(`| ${name} | \`${name}\` |`);
+    expect(run('node_modules/vitest/vitest.mjs', 'run', matrix)).toMatchObject({ status: 0 });
     const { status, output } = run('test/drivers/main.ts', name);
     expect([status, output.trim().split('\n').at(-1)]).toEqual([
       0,

@@ -10,7 +10,7 @@ import { type Clock, systemClock } from '#agent/clock.ts';
 import { createDiscovery, type Found as Discovered } from '#agent/discover.ts';
 import { createDownloads } from '#agent/download.ts';
 import type { Driver, HandleWork } from '#agent/drivers/driver.ts';
-import { noDomains } from '#agent/guards/domains.ts';
+import { openDomains } from '#agent/guards/domains.ts';
 import { openGuards } from '#agent/guards/guards.ts';
 import { openOfferedBefore } from '#agent/guards/offered-before.ts';
 import { openProc } from '#agent/guards/proc.ts';
@@ -22,6 +22,7 @@ import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import type { JobStep } from '#core/contracts/job-document.ts';
 import { aLog } from '#test/support/agent.ts';
+import { DomainFolder } from '#test/support/domain-folder.ts';
 import { ProcTree } from '#test/support/proc-tree.ts';
 import { type FaultyHost, faultyHost } from './faulty-host.ts';
 import type { DriverFixture, FixtureHost } from './fixture.ts';
@@ -57,7 +58,10 @@ export class Trial {
   #discover: () => Promise<Discovered> = () => Promise.reject(new Error('not started'));
   #bootId: string = randomUUID();
   readonly #directory = mkdtempSync(join(tmpdir(), 'driver-'));
-  readonly #proc = new ProcTree();
+  /** Processes of the host. */
+  readonly proc = new ProcTree();
+  /** Servers that libvirt knows. */
+  readonly domains = new DomainFolder();
 
   readonly #clock: Clock = {
     ...systemClock,
@@ -83,9 +87,9 @@ export class Trial {
     const files = stepped(openStateFiles(this.#directory), faulty);
     const checkpoint = await openCheckpoint({ files, bootId: this.#bootId, log: this.log });
     const guards = openGuards({
-      ...{ sysfs, hardware, proc: openProc(this.#proc.root), ownPid: '4711' },
+      ...{ sysfs, hardware, proc: openProc(this.proc.root), ownPid: '4711' },
       offeredBefore: await openOfferedBefore(openStateFiles(this.#directory), this.log),
-      readDomains: noDomains,
+      readDomains: openDomains({ path: this.domains.path, isNamed: false }),
     });
     const configured = this.fixture.module.configure(this.fixture.settings);
     if ('faults' in configured) {
@@ -198,7 +202,8 @@ export class Trial {
 
   remove(): void {
     this.host.remove();
-    this.#proc.remove();
+    this.proc.remove();
+    this.domains.remove();
     rmSync(this.#directory, { recursive: true, force: true });
   }
 }

@@ -2,12 +2,6 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '#agent/clock.ts';
-import type { DriverContext } from '#agent/drivers/define-driver.ts';
-import { ownDrivers } from '#agent/drivers/index.ts';
-import { openSysfs } from '#agent/sysfs/root.ts';
-import { deviceTypes } from '#core/domain/device.ts';
-import { silentLog } from '#test/support/agent.ts';
 
 const textOf = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
@@ -101,67 +95,6 @@ describe('CHANGELOG.md', () => {
   it('has one sentence in each line', () => {
     const lines = changelog.split('\n').filter((line) => /^(- | {2})/.test(line));
     expect(lines.filter((line) => /[.!?] +[A-Z]/.test(line))).toEqual([]);
-  });
-});
-
-describe('the support matrix of README.md', () => {
-  const [, table = ''] = textOf('README.md').split(/^\| hardware \|.*\n\|---.*\n/m);
-  const rows = (table.split('\n\n')[0] ?? '')
-    .trim()
-    .split('\n')
-    .map((line) => line.slice(2, -2).split(' | '));
-  const context = {
-    sysfs: openSysfs('/nowhere'),
-    clock: systemClock,
-    directory: '/nowhere/state',
-    bootId: 'x',
-    log: silentLog,
-  } as unknown as DriverContext;
-  /** Settings of each driver that needs some. */
-  const settings: Readonly<Record<string, unknown>> = {
-    pci: { allow_list: { vendor_id: '10de' } },
-    mdev: { pools: [{ parents: '0000:3b:00.0', type: 'nvidia-223' }] },
-    nvidia_gpu: { cards: [{ addresses: '0000:3b:00.0' }] },
-    gpu_vf: { cards: [{ addresses: '0000:3b:00.0', virtual_functions: 2 }] },
-    ai_chip: { devices: [{ model: 'Ascend 310' }] },
-    inspur_fpga: { devices: [{ model: 'F10A' }] },
-    nvme: { devices: ['0000:c1:00.0'] },
-    nic: { cards: [{ addresses: '0000:3d:00.0' }] },
-    intel_fpga: { cards: ['0000:5e:00.0'] },
-    xilinx_fpga: { cards: [{ addresses: '0000:d8:00.0' }], data_may_stay: true },
-    fpga_manager: {
-      boards: [{ manager: 'fpga0', interface: '9926ab6d-6c92-5a68-aabc-a7d84c545738' }],
-    },
-    qat: { cards: [{ addresses: '0000:6b:00.0' }] },
-  };
-  const driverNames = ownDrivers.map(({ name }) => name);
-
-  it('has the drivers that there are', () => {
-    expect([...new Set(rows.map(([, driver]) => driver))].sort()).toEqual(
-      driverNames.map((name) => `\`${name}\``).sort(),
-    );
-  });
-
-  it.each(driverNames)('says of %s whether it makes mdevs and programs', (name) => {
-    const made = ownDrivers.find((each) => each.name === name)?.configure(settings[name]);
-    if (!made || 'faults' in made) throw new Error(JSON.stringify(made));
-    const driver = made.create(context);
-    const isFake = name.startsWith('fake');
-    const yes = isFake ? 'fake driver only' : 'yes';
-    for (const row of rows.filter(([, each]) => each === `\`${name}\``)) {
-      const [, , discover, , , mdev, program, seenOn] = row;
-      expect(discover).toBe(yes);
-      expect(mdev).toBe(driver.prepare ? yes : 'no');
-      expect(program).toBe(driver.images ? yes : 'no');
-      expect(isFake ? seenOn : 'no hardware').toBe('no hardware');
-    }
-  });
-
-  it('has a row for each device type that pci finds', () => {
-    const named = rows
-      .filter(([, driver]) => driver === '`pci`')
-      .map(([hardware = '']) => hardware);
-    for (const type of deviceTypes) expect(named.join()).toContain(type);
   });
 });
 

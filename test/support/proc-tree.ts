@@ -34,6 +34,11 @@ export class ProcTree {
     return this;
   }
 
+  removeProcess(pid: number): this {
+    rmSync(join(this.root, String(pid)), { recursive: true });
+    return this;
+  }
+
   link(path: string, target: string): this {
     mkdirSync(dirname(join(this.root, path)), { recursive: true });
     rmSync(join(this.root, path), { force: true });

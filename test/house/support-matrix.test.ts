@@ -1,0 +1,60 @@
+// The support matrix of README.md says what the drivers do.
+
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '#agent/clock.ts';
+import type { DriverContext } from '#agent/drivers/define-driver.ts';
+import { ownDrivers } from '#agent/drivers/index.ts';
+import { openSysfs } from '#agent/sysfs/root.ts';
+import { deviceTypes } from '#core/domain/device.ts';
+import { ownFixtures } from '#test/drivers/fixtures.ts';
+import { silentLog } from '#test/support/agent.ts';
+
+const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+
+describe('the support matrix of README.md', async () => {
+  const fixtures = await ownFixtures();
+  const [, table = ''] = readme.split(/^\| hardware \|.*\n\|---.*\n/m);
+  const rows = (table.split('\n\n')[0] ?? '')
+    .trim()
+    .split('\n')
+    .map((line) => line.slice(2, -2).split(' | '));
+  const context = {
+    sysfs: openSysfs('/nowhere'),
+    clock: systemClock,
+    directory: '/nowhere/state',
+    bootId: 'x',
+    log: silentLog,
+  } as unknown as DriverContext;
+  const driverNames = ownDrivers.map(({ name }) => name);
+
+  it('has the drivers that there are', () => {
+    expect([...new Set(rows.map(([, driver]) => driver))].sort()).toEqual(
+      driverNames.map((name) => `\`${name}\``).sort(),
+    );
+  });
+
+  it.each(driverNames)('says of %s whether it makes mdevs and programs', (name) => {
+    const { module, settings } =
+      fixtures.find(({ fixture }) => fixture.module.name === name)?.fixture ?? {};
+    const made = module?.configure(settings);
+    if (!made || 'faults' in made) throw new Error(JSON.stringify(made));
+    const driver = made.create(context);
+    const isFake = name.startsWith('fake');
+    const yes = isFake ? 'fake driver only' : 'yes';
+    for (const row of rows.filter(([, each]) => each === `\`${name}\``)) {
+      const [, , discover, , , mdev, program, seenOn] = row;
+      expect(discover).toBe(yes);
+      expect(mdev).toBe(driver.prepare ? yes : 'no');
+      expect(program).toBe(driver.images ? yes : 'no');
+      expect(isFake ? seenOn : 'no hardware').toBe('no hardware');
+    }
+  });
+
+  it('has a row for each device type that pci finds', () => {
+    const named = rows
+      .filter(([, driver]) => driver === '`pci`')
+      .map(([hardware = '']) => hardware);
+    for (const type of deviceTypes) expect(named.join()).toContain(type);
+  });
+});
