@@ -1,7 +1,7 @@
 // API Gateway's request limits. API Gateway counts per route, and answers 429 with its own body
 // above the limit. Nova fails the build then, so its routes have the higher limit: the other
-// routes together get less than the rest of the account's quota. Sign-ins have the lowest limit:
-// each is a call to Keystone, made by a caller that has shown no token.
+// routes together get less than the rest of the account's quota. Sign-ins have a higher limit than
+// these: all callers share it, and the function itself slows down those that fail.
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-throttling.html
 
 import type { CfnStage } from 'aws-cdk-lib/aws-apigatewayv2';
@@ -31,8 +31,8 @@ export function burstOf(perSecond: number): number {
   return Math.max(Math.ceil(perSecond / 2), 1);
 }
 
-/** Sign-ins of all operators together, per second; guessing is no faster. */
-const signIns = { ThrottlingRateLimit: 2, ThrottlingBurstLimit: 4 };
+/** One caller without a token must not use up what all operators share. */
+const signIns = { ThrottlingRateLimit: 30, ThrottlingBurstLimit: 15 };
 
 /** Limits of some of the routes; the others have the stage's default. */
 export function routeSettings(

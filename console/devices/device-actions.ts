@@ -5,8 +5,13 @@ import { counted } from '../parts/time-text.ts';
 
 type Freed = Partial<Readonly<Record<'attach_handles' | 'cleaning', readonly string[]>>>;
 
+/** The address of a page has the uuid, so it may be any text. */
+export function devicePath(uuid: string): string {
+  return `/v2/devices/${encodeURIComponent(uuid)}`;
+}
+
 export function deviceActions(uuid: string) {
-  const path = `/v2/devices/${uuid}`;
+  const path = devicePath(uuid);
   const of = { object: `device ${uuid}` };
   const setStatus = (value: 'enabled' | 'disabled', reason?: string) => ({
     method: 'PATCH' as const,

@@ -15,7 +15,7 @@ import { Time } from '../parts/time.tsx';
 import { useLive } from '../parts/use-live.ts';
 import type { ScreenProps } from '../routes.ts';
 import { AssignmentTable } from './assignments.tsx';
-import { deviceActions } from './device-actions.ts';
+import { deviceActions, devicePath } from './device-actions.ts';
 import { evidenceText } from './record-text.ts';
 import { Timeline } from './timeline.tsx';
 
@@ -29,8 +29,8 @@ interface Seen {
 }
 
 export function DeviceScreen({ route: { id: uuid = '' } }: ScreenProps) {
-  const live = useLive<Seen>(`/v2/devices/${uuid}`, { everyMs }, async ({ session, signal }) => {
-    const device = await session.api.ask<Device>('GET', `/v2/devices/${uuid}`, { signal });
+  const live = useLive<Seen>(devicePath(uuid), { everyMs }, async ({ session, signal }) => {
+    const device = await session.api.ask<Device>('GET', devicePath(uuid), { signal });
     const host = await session.api.ask<HostDetail>('GET', hostPath(device.hostname), { signal });
     return { device, own: host.devices.find((each) => each.uuid === uuid) };
   });

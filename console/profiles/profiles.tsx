@@ -114,7 +114,7 @@ function deleteAction({ uuid, name }: Profile): Action {
       'Servers whose flavor names the profile can no longer be created. A profile that accelerator requests use is not deleted.',
     fields: [],
     isFinal: true,
-    request: () => ({ method: 'DELETE', path: `/v2/device_profiles/${uuid}` }),
+    request: () => ({ method: 'DELETE', path: `/v2/device_profiles/${encodeURIComponent(uuid)}` }),
     done: () => `Profile ${name} is deleted.`,
   };
 }

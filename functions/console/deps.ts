@@ -6,10 +6,12 @@ import type { RequestDeps } from '#core/deps.ts';
 import { createLog } from '#core/log.ts';
 import { loadSettings } from '#core/settings.ts';
 import { type Files, openFiles } from './files.ts';
+import { createSignInBrake, type SignInBrake } from './sign-in-brake.ts';
 
 export interface ConsoleDeps extends RequestDeps {
   readonly clients: { readonly keystone: KeystoneClient };
   readonly files: Files;
+  readonly brake: SignInBrake;
 }
 
 /** For one Lambda container, or one local process. */
@@ -29,6 +31,7 @@ export function createConsoleDeps(
     settings,
     clients: { keystone },
     files: openFiles(settings.consoleDirectory ?? new URL('console/', import.meta.url)),
+    brake: createSignInBrake(clock),
     log,
     clock,
     uuid: randomUUID,

@@ -18,7 +18,11 @@ export const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
+/** A browser that was here once asks by HTTPS only, whatever a link says. */
+export const httpsOnly = { 'strict-transport-security': 'max-age=31536000' } as const;
+
 const guards: Readonly<Record<string, string>> = {
+  ...httpsOnly,
   'content-security-policy': contentSecurityPolicy,
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',

@@ -4,6 +4,7 @@ import { action } from '../http/action.ts';
 import { HttpFault } from '../http/faults.ts';
 import { noQuery } from '../http/query.ts';
 import type { ConsoleDeps } from './deps.ts';
+import { httpsOnly } from './serve-file.ts';
 
 /** A page of another origin cannot reach Keystone, and so signs in through its own. */
 export const signInAction = action<unknown, SignInBody, ConsoleDeps>(
@@ -12,11 +13,23 @@ export const signInAction = action<unknown, SignInBody, ConsoleDeps>(
     body: signInBody,
     hasSecret: true,
     answers: { 200: signInAnswer },
-    refuses: [401],
+    refuses: [401, 429],
   },
-  async ({ deps, body, about }) => {
+  async ({ deps, body, about, sourceAddress }) => {
     about({ method_of_sign_in: body.method });
-    const signedIn = await deps.clients.keystone.signIn(credentialsOf(body));
+    const attempt = deps.brake.begin(sourceAddress, nameOf(body));
+    if ('waitSeconds' in attempt) {
+      const { waitSeconds } = attempt;
+      throw new HttpFault(
+        429,
+        `Too many sign-ins have failed from this address or for this name: try again in ${waitSeconds} s.`,
+        { 'Retry-After': String(waitSeconds) },
+      );
+    }
+    const signedIn = await deps.clients.keystone.signIn(credentialsOf(body)).catch((error) => {
+      attempt.undone();
+      throw error;
+    });
     // Keystone does not tell which part was wrong, and neither do we.
     if (!signedIn) {
       throw new HttpFault(
@@ -25,13 +38,24 @@ export const signInAction = action<unknown, SignInBody, ConsoleDeps>(
           'or the account is locked or expired.',
       );
     }
+    attempt.succeeded();
     const { token, expiresAt, user, project, roles } = signedIn;
     return {
-      headers: { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' },
+      headers: {
+        ...httpsOnly,
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+      },
       body: { token, expires_at: expiresAt.toISOString(), user, project, roles },
     };
   },
 );
+
+/** As Keystone compares names: without case. */
+function nameOf(body: SignInBody): string {
+  if (body.method === 'application_credential') return `credential ${body.id}`;
+  return `user ${body.domain} ${body.user}`.toLowerCase();
+}
 
 function credentialsOf(body: SignInBody): Credentials {
   if (body.method === 'application_credential') return body;

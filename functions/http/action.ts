@@ -15,6 +15,8 @@ export interface Request<Query, Body, Own extends RequestDeps = Deps> {
   readonly id: string;
   /** By their names in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>;
+  /** The address that the gateway saw. */
+  readonly sourceAddress: string;
   readonly query: Query;
   readonly body: Body;
   /** Scheme and host for links. */

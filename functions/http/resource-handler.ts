@@ -249,6 +249,7 @@ async function run(
     microversion: version,
     id: route.id ?? '',
     headers: event.headers,
+    sourceAddress: event.requestContext.http.sourceIp,
     query: validate(schemas.query, event.queryStringParameters ?? {}),
     body: schemas.body && validate(schemas.body, readBody(event, schemas.body, schemas.hasSecret)),
     base: baseUrl(event, deps.settings.publicEndpoint),

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ConsoleFiles } from '#core/contracts/console-files.ts';
 import { createConsoleDeps } from '#functions/console/deps.ts';
 import { actions } from '#functions/console/handler.ts';
@@ -102,6 +102,7 @@ describe('the console', () => {
       'x-content-type-options': 'nosniff',
       'referrer-policy': 'no-referrer',
       'cross-origin-opener-policy': 'same-origin',
+      'strict-transport-security': 'max-age=31536000',
       'x-openstack-request-id': expect.stringMatching(/^req-/),
     });
   });
@@ -195,19 +196,25 @@ describe('the console', () => {
 const login = { method: 'password', user: 'admin', password, project: 'admin' };
 const [credential] = applicationCredentials;
 
-async function signIn(given: unknown, contentType = 'application/json') {
+async function signIn(given: unknown, contentType = 'application/json', sourceIp = '127.0.0.1') {
   const body = typeof given === 'string' ? given : JSON.stringify(given);
   const headers = { ...(contentType && { 'content-type': contentType }) };
   const event = eventOf('POST', '/console/sign-in', headers, body);
+  Object.assign(event.requestContext.http, { sourceIp });
   const answer = await handler(event, {} as never);
   const { statusCode: status, headers: told = {}, body: text = '' } = answer;
   return { status, headers: told, text, json: JSON.parse(text) };
 }
 
 describe('a sign-in', () => {
+  beforeEach(() => {
+    handler = newContainer();
+  });
+
   it('with a password has a token for the project', async () => {
     const { status, headers, json } = await signIn(login);
     expect([status, headers['cache-control']]).toEqual([200, 'no-store']);
+    expect(headers['strict-transport-security']).toBe('max-age=31536000');
     expect(json).toEqual({
       token: expect.stringMatching(/^gAAAA/),
       expires_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
@@ -260,6 +267,17 @@ describe('a sign-in', () => {
       },
     });
     expect(text).not.toContain('wrong-secret');
+  });
+
+  it('that fails too often has to wait, and does not reach Keystone; other addresses sign in', async () => {
+    const wrong = { ...login, password: 'wrong-secret' };
+    for (let count = 0; count < 3; count += 1) expect((await signIn(wrong)).status).toBe(401);
+    // Names of Keystone have no case.
+    const { status, headers, json } = await signIn({ ...wrong, user: 'Admin' });
+    expect([status, headers['Retry-After']]).toEqual([429, '1']);
+    expect(json.error).toContain('try again in 1 s');
+    expect(wire.asked).toHaveLength(3);
+    expect((await signIn(login, 'application/json', '192.0.2.7')).status).toBe(200);
   });
 
   it('is one call to Keystone, also when refused or not answered', async () => {
@@ -317,7 +335,6 @@ describe('a sign-in', () => {
   });
 
   it('is refused for some seconds once Keystone has failed three times', async () => {
-    handler = newContainer();
     interfere = () => ({ status: 503, body: 'restarting' });
     for (let attempt = 0; attempt < 5; attempt++) {
       const { status, headers, json } = await signIn(login);
@@ -329,7 +346,6 @@ describe('a sign-in', () => {
   });
 
   it('whose answer is not understood is no sign-in', async () => {
-    handler = newContainer();
     interfere = () => ({ status: 201, body: { token: {} } });
     expect((await signIn(login)).status).toBe(503);
     interfere = () => ({ status: 301, body: 'moved' });
