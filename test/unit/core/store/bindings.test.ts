@@ -77,8 +77,8 @@ describe('a claim', () => {
     expect(update?.TableName).toBe('test-arqs');
     expect(update?.ConditionExpression).toBe('#state = :was');
     expect(update?.ExpressionAttributeValues?.[':was']).toBe('Initial');
-    // A bound ARQ no longer has a deadline.
-    expect(update?.UpdateExpression).toMatch(/ REMOVE due, due_at, failure$/);
+    // A bound ARQ no longer has a deadline, and is not counted as unbound.
+    expect(update?.UpdateExpression).toMatch(/ REMOVE due, due_at, unbound_project, failure$/);
   });
 
   it('takes a handle only while it is free, under the epoch that was read', async () => {
@@ -172,7 +172,10 @@ describe('a release', () => {
     ]) {
       expect(update?.UpdateExpression?.split(' REMOVE ')[1]).toContain(attribute);
     }
-    expect(update?.ExpressionAttributeValues).toMatchObject({ ':unbound': 'Unbound' });
+    expect(update?.ExpressionAttributeValues).toMatchObject({
+      ':state': 'Unbound',
+      ':unbound_project': 'project-1',
+    });
   });
 
   it('of some ARQs keeps the instance with the others', async () => {
