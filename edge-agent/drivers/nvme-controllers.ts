@@ -5,6 +5,7 @@ import * as z from 'zod';
 import type { Clock } from '#agent/clock.ts';
 import { ownerOf } from '#agent/guards/owner.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
+import { reasonOf } from '#agent/log.ts';
 import { openStateFiles } from '#agent/state-files.ts';
 import { type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
@@ -20,6 +21,8 @@ const facts = z.object({
   model: text(40).optional(),
   firmware: text(8).optional(),
   gigabytes: z.int().min(1).optional(),
+  /** Of its Identify data: what it can erase with. */
+  erasure: z.object({ sanitizeCapabilities: z.int().min(0), commands: z.int().min(0) }).optional(),
 });
 export type ControllerFacts = z.infer<typeof facts>;
 
@@ -90,14 +93,22 @@ function ownerIfReadable(sysfs: Sysfs, path: string): string | undefined {
 export interface KnownControllers {
   /** Of what the settings name, by address: as the kernel shows it now, or as it was shown. */
   of(functions: readonly PciFunction[]): ReadonlyMap<string, ControllerFacts>;
+  /** As `remember`, in memory alone: a plan writes nothing. */
+  look(functions: readonly PciFunction[], isNamed?: IsNamed, ask?: Ask): Promise<void>;
   /**
    * Reads the file, and keeps in it what the kernel shows now of these functions. The firmware of
    * a device stays as it was first seen: a holder may have replaced it.
    *
    * @param isNamed whether the settings name what was seen; the rest is forgotten
+   * @param ask for what a controller can erase with; once for each, because only the kernel's
+   *   driver takes the question
    */
-  remember(functions: readonly PciFunction[], isNamed?: IsNamed): Promise<void>;
+  remember(functions: readonly PciFunction[], isNamed?: IsNamed, ask?: Ask): Promise<void>;
+  /** Why a controller on the kernel's driver could not be asked, by address. */
+  unasked(): ReadonlyMap<string, string>;
 }
+
+export type Ask = (shown: ShownController) => Promise<NonNullable<ControllerFacts['erasure']>>;
 
 /** By address and ids, `vendor:product:subsystem`: a device that cannot be read counts, too. */
 export type IsNamed = (address: string, ids: string) => boolean;
@@ -107,8 +118,52 @@ const file = 'controllers.json';
 export function openKnownControllers(sysfs: Sysfs, directory: string): KnownControllers {
   const files = openStateFiles(directory);
   let kept: Known = {};
-  let isRead = false;
+  /** The file's text; undefined before it was read. */
+  let written: string | undefined;
+  let unasked: ReadonlyMap<string, string> = new Map();
+  const look: KnownControllers['look'] = async (
+    functions,
+    isNamed = () => true,
+    ask = undefined,
+  ) => {
+    if (written === undefined) {
+      kept = readKnown(await files.read(file));
+      written = JSON.stringify(kept);
+    }
+    const shown = new Map(shownControllers(sysfs).map((each) => [each.address, each]));
+    const unknown = new Map<string, string>();
+    const named = Object.entries(kept).filter(([address, { ids }]) => isNamed(address, ids));
+    const now = Object.fromEntries(named);
+    for (const fn of functions) {
+      const controller = shown.get(fn.address);
+      const found = controller?.facts;
+      const before = now[fn.address];
+      const same = before?.serial === found?.serial ? before : undefined;
+      let erasure = same?.erasure;
+      if (ask && !erasure && fn.boundDriver === 'nvme') {
+        try {
+          if (controller?.state !== 'live') throw new Error('the kernel has not started it');
+          erasure = await ask(controller);
+        } catch (error) {
+          unknown.set(fn.address, reasonOf(error));
+        }
+      }
+      if (!found) continue;
+      now[fn.address] = {
+        // Namespaces appear some time after their controller.
+        ...(same?.gigabytes && { gigabytes: same.gigabytes }),
+        ...found,
+        ...(same?.firmware && { firmware: same.firmware }),
+        ...(erasure && { erasure }),
+        ids: idsOf(fn),
+      };
+    }
+    if (ask) unasked = unknown;
+    kept = now;
+  };
   return {
+    look,
+    unasked: () => unasked,
     of: (functions) =>
       new Map(
         functions.flatMap((fn) => {
@@ -116,28 +171,12 @@ export function openKnownControllers(sysfs: Sysfs, directory: string): KnownCont
           return found && found.ids === idsOf(fn) ? [[fn.address, found] as const] : [];
         }),
       ),
-    remember: async (functions, isNamed = () => true) => {
-      if (!isRead) kept = readKnown(await files.read(file));
-      isRead = true;
-      const shown = new Map(shownControllers(sysfs).map((each) => [each.address, each.facts]));
-      const named = Object.entries(kept).filter(([address, { ids }]) => isNamed(address, ids));
-      const now = Object.fromEntries(named);
-      for (const fn of functions) {
-        const found = shown.get(fn.address);
-        if (!found) continue;
-        const before = now[fn.address];
-        const same = before?.serial === found.serial ? before : undefined;
-        now[fn.address] = {
-          // Namespaces appear some time after their controller.
-          ...(same?.gigabytes && { gigabytes: same.gigabytes }),
-          ...found,
-          ...(same?.firmware && { firmware: same.firmware }),
-          ids: idsOf(fn),
-        };
-      }
-      const before = JSON.stringify(kept);
-      kept = now;
-      if (JSON.stringify(now) !== before) await files.replace(file, JSON.stringify(now));
+    remember: async (...given) => {
+      await look(...given);
+      const text = JSON.stringify(kept);
+      if (text === written) return;
+      await files.replace(file, text);
+      written = text;
     },
   };
 }

@@ -59,6 +59,29 @@ export function sanitizeMethods(capabilities: number): readonly string[] {
   return methods.filter(({ bit }) => capabilities & bit).map(({ name }) => name);
 }
 
+/**
+ * Why the settings' method cannot erase a controller, as a clause with the setting that can.
+ *
+ * @param can what its Identify data says: SANICAP and OACS
+ */
+export function eraseRefusal(
+  can: Pick<Controller, 'sanitizeCapabilities' | 'commands'>,
+  clean: NvmeSettings['clean'],
+): string | undefined {
+  const supported = sanitizeMethods(can.sanitizeCapabilities);
+  const canFormat = (can.commands & 0x2) !== 0;
+  if (clean === 'format' ? canFormat : supported.length > 0) {
+    const isAny = clean === 'format' || clean === 'sanitise' || supported.includes(clean);
+    return isAny
+      ? undefined
+      : `can ${supported.join(' and ')}, not ${clean}: set clean to sanitise`;
+  }
+  const lacks = clean === 'format' ? 'cannot format' : 'has no Sanitize';
+  if (clean !== 'format' && canFormat) return `${lacks}: set clean to format`;
+  if (supported.length > 0) return `${lacks}: set clean to sanitise`;
+  return 'can neither sanitise nor format: set clean to reset, and data_may_stay to true';
+}
+
 async function sanitize(erasure: Erasure, allowed: typeof methods): Promise<Evidence> {
   const failed: Method[] = [];
   // Of an earlier run of this job, or of the last holder: it cannot be stopped, and user data

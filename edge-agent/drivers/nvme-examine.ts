@@ -1,15 +1,45 @@
-// What driver `nvme` assumes of nvme-cli and of the controllers, and what this host shows of it.
+// What the controllers can do, before their first holder; and what driver `nvme` assumes of
+// nvme-cli and of them, and what this host shows of it.
 
 import { reasonOf } from '#agent/log.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { DriverContext } from './define-driver.ts';
 import type { Observation } from './driver.ts';
-import { shownControllers } from './nvme-controllers.ts';
-import { sanitizeMethods } from './nvme-erase.ts';
-import type { NvmeSettings } from './nvme-settings.ts';
+import { type Ask, type KnownControllers, onlyFor, shownControllers } from './nvme-controllers.ts';
+import { eraseRefusal, sanitizeMethods } from './nvme-erase.ts';
+import { isErasing, type NvmeSettings } from './nvme-settings.ts';
 import { bootPartitionBytes, identify, readSanitizeLog } from './nvme-tool.ts';
 
 const toolMs = 10_000;
+/** Discovery must end within 30 s, with all devices of a host. */
+const askMs = 5_000;
+
+export function askErasure({ tool }: NvmeSettings, context: DriverContext): Ask {
+  return async ({ address, name: controller }) => {
+    const hardware = onlyFor(context, address, controller);
+    const asked = await identify({ hardware, address, controller, tool, limitMs: askMs });
+    const { sanitizeCapabilities, commands } = asked;
+    return { sanitizeCapabilities, commands };
+  };
+}
+
+/** Devices that could not be erased after their first holder, by address. */
+export function eraseRefusals(
+  { clean }: NvmeSettings,
+  known: KnownControllers,
+  functions: readonly PciFunction[],
+): ReadonlyMap<string, string> {
+  const refusals = new Map<string, string>();
+  if (!isErasing(clean)) return refusals;
+  for (const [address, reason] of known.unasked()) {
+    refusals.set(address, `cannot be asked what it can erase: ${reason}`);
+  }
+  for (const [address, { erasure }] of known.of(functions)) {
+    const refusal = erasure && eraseRefusal(erasure, clean);
+    if (refusal !== undefined) refusals.set(address, refusal);
+  }
+  return refusals;
+}
 
 export async function examineNvme(
   { tool, boot_partitions: boot }: NvmeSettings,

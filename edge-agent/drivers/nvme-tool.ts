@@ -1,6 +1,6 @@
 // The program `nvme` of nvme-cli: what is asked of it, and what its JSON says. The output comes
 // from a device that a tenant had, so each number is checked. Formats are those of nvme-cli 2.3
-// to 2.11 (nvme-print-json.c).
+// to 2.16 (nvme-print.c, nvme-print-json.c).
 
 import * as z from 'zod';
 import type { Hardware } from '#agent/hardware/port.ts';
@@ -13,6 +13,8 @@ export interface ToolDeps {
   readonly tool: string;
   /** `nvme0`. */
   readonly controller: string;
+  /** To read from it; 30 s if absent. */
+  readonly limitMs?: number;
 }
 
 export interface Controller {
@@ -65,13 +67,26 @@ const controllerForm = z.object({
   fna: count.max(0xff),
   unvmcap: wide.default(0),
 });
+/**
+ * `(2) Sanitize in Progress.`: the number is SSTAT bits 2:0. nvme-cli 2.7, 2.7.1 and 2.8 write it
+ * under the text itself (`"Sanitize in Progress."`), the others under `status`.
+ */
+const sstatForm = z.record(z.string(), z.unknown()).transform((given, context) => {
+  const { status } = given;
+  const texts = status === undefined ? Object.values(given) : [status];
+  const found = texts.filter(
+    (each): each is string => typeof each === 'string' && /^\([0-7]\)/.test(each),
+  );
+  const [text, ...others] = found;
+  if (text !== undefined && others.length === 0) return { ...given, status: Number(text[1]) };
+  context.addIssue({ code: 'custom', message: 'has not one status' });
+  return z.NEVER;
+});
 const logForm = z.object({
   sprog: count.max(0xffff),
-  sstat: z.object({
-    global_erased: z.union([z.literal(0), z.literal(1)]),
-    /** `(2) Sanitize in Progress.`: the number is SSTAT bits 2:0. */
-    status: z.string().regex(/^\([0-7]\)/),
-  }),
+  sstat: sstatForm.pipe(
+    z.object({ global_erased: z.union([z.literal(0), z.literal(1)]), status: count }),
+  ),
   cdw10_info: count.max(0xffffffff),
 });
 const listForm = z.object({
@@ -83,15 +98,21 @@ const namespaceForm = z.object({
   fpi: count.max(0xff).default(0),
   lbafs: z.array(z.object({ ds: count.max(32) })).min(1),
 });
-const registersForm = z.object({ vs: z.int(), bpinfo: z.int() });
+/** nvme-cli 2.11 and 2.12 print a register as `[{ "bpinfo": "2", ... }]`, in hexadecimal. */
+const registerForm = (name: string) => {
+  const hexadecimal = z.string().regex(/^[0-9a-f]{1,8}$/);
+  const fields = z.object({ [name]: hexadecimal }).transform((all) => Number(`0x${all[name]}`));
+  return z.union([z.int(), z.tuple([fields]).transform(([value]) => value)]);
+};
+const registersForm = z.object({ vs: registerForm('Version'), bpinfo: registerForm('bpinfo') });
 
 /** Reading takes milliseconds; a controller that resets takes seconds. */
 const readMs = 30_000;
 
 /** @throws if the tool fails, or prints anything but what the form says */
 async function read<T>(deps: ToolDeps, form: z.ZodType<T>, verb: string, ...args: string[]) {
-  const output = await run(deps, readMs, verb, ...args, '-o', 'json');
-  return parsed(form, verb, output);
+  const { limitMs = readMs } = deps;
+  return parsed(form, verb, await run(deps, limitMs, verb, ...args, '-o', 'json'));
 }
 
 /** Pure. @throws a sentence if the text is not what the form says */
@@ -150,8 +171,8 @@ const states: readonly (SanitizeState | undefined)[] = [
 /** Pure. @throws a sentence for what is not a log */
 export function sanitizeLogOf(given: unknown): SanitizeLog {
   const log = parsed(logForm, 'sanitize-log', JSON.stringify(given) ?? '');
-  const state = states[Number(log.sstat.status[1])];
-  if (!state) throw new Error(`The sanitize log has the unknown status ${log.sstat.status[1]}.`);
+  const state = states[log.sstat.status];
+  if (!state) throw new Error(`The sanitize log has the unknown status ${log.sstat.status}.`);
   return {
     state,
     percent: Math.floor((log.sprog / 0x10000) * 100),

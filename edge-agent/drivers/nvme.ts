@@ -15,7 +15,7 @@ import {
   waitForController,
 } from './nvme-controllers.ts';
 import { type Erasure, erase } from './nvme-erase.ts';
-import { examineNvme } from './nvme-examine.ts';
+import { askErasure, eraseRefusals, examineNvme } from './nvme-examine.ts';
 import { readBootPartitionBytes, resetBootPartitions, resetNamespaces } from './nvme-remains.ts';
 import { allowListOf, isErasing, type NvmeSettings } from './nvme-settings.ts';
 import { type Controller, identify } from './nvme-tool.ts';
@@ -42,19 +42,35 @@ export function createNvmeDriver(settings: NvmeSettings, context: DriverContext)
   const given = { settings, context, allowList, known };
   /** Addresses of devices that are being cleaned. Lost with the agent: the job begins anew. */
   const busy = new Set<string>();
-  const pci = createPciDriver({ name, sysfs, hardware, guards, allowList, log, busy });
+  const cannotErase = () => eraseRefusals(settings, known, wantedOf(given));
+  const pci = createPciDriver({
+    ...{ name, sysfs, hardware, guards, allowList, log, busy },
+    withheld: cannotErase,
+  });
+  const seen = (functions: readonly PciFunction[]) =>
+    [
+      functions.filter(({ address }) => !busy.has(address)),
+      (at: string, ids: string) => isNamed(allowList, at, ids),
+      isErasing(settings.clean) ? askErasure(settings, context) : undefined,
+    ] as const;
   /** Before a device leaves the kernel's driver, which alone shows its serial number. */
   const remember = async () => {
     const functions = wantedOf(given);
-    const idle = functions.filter(({ address }) => !busy.has(address));
-    await known.remember(idle, (at, ids) => isNamed(allowList, at, ids));
+    await known.remember(...seen(functions));
     return functions;
   };
   return {
     ...pci,
     plan: async () => {
+      await known.look(...seen(wantedOf(given)));
+      const refusals = cannotErase();
       const changes = (await pci.plan?.()) ?? [];
       return changes.map((change) => {
+        const { address, what, before, after } = change;
+        const refusal = refusals.get(address);
+        if (refusal !== undefined) {
+          return { address, what, before, after, refusal: `${address} ${refusal}` };
+        }
         if (!('apply' in change)) return change;
         return {
           ...change,

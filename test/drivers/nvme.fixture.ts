@@ -17,6 +17,7 @@ function host(): FixtureHost {
   return {
     root: tree.root,
     hardware: kernel.hardware(),
+    isReading: (_tool, [verb]) => verb === 'id-ctrl',
     boot: () => kernel.reboot(),
     remove: () => tree.remove(),
   };

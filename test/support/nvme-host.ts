@@ -57,7 +57,9 @@ export class NvmeHost {
     };
     const given = nvmeSettings.parse({ devices: [{ vendor_id: '144d' }], ...settings });
     this.driver = createNvmeDriver(given, context);
-    return this.discover();
+    const found = await this.discover();
+    this.kernel.ran.length = 0;
+    return found;
   }
 
   async discover(): Promise<Readonly<Record<string, ReportedDevice>>> {

@@ -1,6 +1,6 @@
 // The kernel's and the device's side of NVMe controllers, simulated over a sysfs tree: binding to
 // the driver `nvme` shows a controller in class/nvme, and the tool `nvme` answers with the JSON
-// and the exit codes of nvme-cli 2.11. What a device does is written from the specification, and
+// and the exit codes of nvme-cli. What a device does is written from the specification, and
 // was not compared with a device.
 
 import { readFileSync, rmSync } from 'node:fs';
@@ -50,6 +50,8 @@ export class NvmeKernel {
   readonly faults = new Map<string, ToolFault>();
   /** Command lines without the program. */
   readonly ran: string[] = [];
+  /** Whose output the tool has. */
+  version: '2.8' | '2.11' | '2.16' = '2.16';
   /** Whether the agent's helper is installed. */
   hasHelper = true;
   /** Runs while the tool does, before its effect. */
@@ -127,7 +129,8 @@ export class NvmeKernel {
         if (fault instanceof Error) throw fault;
         if (typeof fault === 'string') return answer(fault);
         if (fault) return { ...fault, stdout: '' };
-        if (verb === 'version') return answer('nvme version 2.11 (git 2.11)\n');
+        if (verb === 'version')
+          return answer(`nvme version ${this.version} (git ${this.version})\n`);
         if (this.driverOf(address) !== 'nvme' || node !== `/dev/${this.nodeOf(address)}`) {
           return { exitCode: 1, stdout: '', stderr: `${node}: No such file or directory` };
         }
@@ -188,7 +191,7 @@ export class NvmeKernel {
       case 'id-ctrl':
         return answer(identityOf(device));
       case 'sanitize-log':
-        return answer(JSON.stringify({ [node]: logOf(device) }));
+        return answer(JSON.stringify({ [node]: this.#logOf(device) }));
       case 'list-ns': {
         const all = device.namespaces.filter((each) => each.attached || args.includes('--all'));
         return answer(JSON.stringify({ nsid_list: all.map(({ nsid }) => ({ nsid })) }));
@@ -196,11 +199,7 @@ export class NvmeKernel {
       case 'id-ns':
         return answer(JSON.stringify({ flbas: 1, fpi: 0x80, lbafs: [{ ds: 9 }, { ds: 12 }] }));
       case 'show-regs':
-        return answer(
-          JSON.stringify(
-            device.hasRegisters ? { vs: 0x10400, bpinfo: device.bpinfo } : { vs: -1, bpinfo: -1 },
-          ),
-        );
+        return answer(JSON.stringify(this.#registersOf(device)));
       case 'sanitize':
         return sanitize(device, number('sanact'));
       case 'format':
@@ -223,6 +222,22 @@ export class NvmeKernel {
       default:
         return { exitCode: 1, stdout: '', stderr: `ERROR: Invalid sub-command '${verb}'` };
     }
+  }
+
+  /** nvme-cli 2.7 to 2.8 have the status under its own text (nvme-print-json.c). */
+  #logOf(device: NvmeDevice): unknown {
+    const { sstat, ...log } = logOf(device);
+    const { status, ...others } = sstat;
+    const key = this.version === '2.8' ? status.replace(/^\(\d\) /, '') : 'status';
+    return { ...log, sstat: { ...others, [key]: status } };
+  }
+
+  /** nvme-cli 2.11 and 2.12 describe each register (nvme-print-json.c). */
+  #registersOf({ hasRegisters, bpinfo }: NvmeDevice): unknown {
+    const [vs, size] = hasRegisters ? [0x10400, bpinfo] : [-1, -1];
+    if (this.version !== '2.11') return { vs, bpinfo: size };
+    const hex = (value: number) => (value >>> 0).toString(16);
+    return { vs: [{ Version: hex(vs) }], bpinfo: [{ bpinfo: hex(size) }] };
   }
 }
 
@@ -256,7 +271,7 @@ function sanitize(device: NvmeDevice, action: number): Answer {
   return answer('');
 }
 
-function logOf(device: NvmeDevice): unknown {
+function logOf(device: NvmeDevice) {
   if ((device.sstat & 0x7) === running) {
     device.sprog += Math.floor(0x10000 / (device.polls + 1));
     if (device.sprog > 0xffff - device.polls) {

@@ -17,7 +17,7 @@ describe('driver nvme', () => {
     host.kernel.reboot();
     const before = host.changes();
     expect(await host.driver?.examine?.()).toEqual([
-      { outcome: 'seen', what: 'nvme-cli is of version 2.11.' },
+      { outcome: 'seen', what: 'nvme-cli is of version 2.16.' },
       {
         address,
         outcome: 'seen',

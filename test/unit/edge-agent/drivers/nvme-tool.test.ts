@@ -40,6 +40,22 @@ describe('the sanitize log', () => {
     expect(sanitizeLogOf(log(status)).state).toBe(state);
   });
 
+  // nvme-cli 2.7, 2.7.1 and 2.8, nvme-print-json.c: `obj_add_str(sstat, status_str, str)`.
+  it.each([
+    ['NVM Subsystem has never been sanitized.', 0, 'never'],
+    ['Most Recent Sanitize Command Completed Successfully.', 1, 'completed'],
+    ['Sanitize in Progress.', 2, 'running'],
+    ['Most Recent Sanitize Command Failed.', 3, 'failed'],
+  ])('may have its status under the text: %s', (text, status, state) => {
+    const sstat = { global_erased: 0, no_cmplted_passes: 0, [text]: `(${status}) ${text}` };
+    expect(sanitizeLogOf(log('', { sstat })).state).toBe(state);
+  });
+
+  it('with two texts that may be its status is refused', () => {
+    const sstat = { global_erased: 0, one: '(1) one', two: '(2) two' };
+    expect(() => sanitizeLogOf(log('', { sstat }))).toThrow('printed what is not valid for it.');
+  });
+
   it('has the progress, the erased bit, the action and its exit', async () => {
     const sstat = { global_erased: 1, no_cmplted_passes: 0, status: '(1) done' };
     const read = readSanitizeLog(printing({ nvme3: log('', { sstat, cdw10_info: 0xa }) }));
@@ -120,5 +136,19 @@ describe('numbers of the controller', () => {
     expect(await bytes(2)).toBe(256 * 1024);
     expect(await bytes(-0x80000000 + 1)).toBe(128 * 1024);
     await expect(bytes(-1)).rejects.toThrow('registers of the controller cannot be read');
+  });
+
+  it('have registers in hexadecimal, described, from nvme-cli 2.11 and 2.12', async () => {
+    const bytes = (bpinfo: string) =>
+      bootPartitionBytes(
+        printing({
+          vs: [{ Version: '10400', 'NVMe specification': '1.4.0' }],
+          bpinfo: [{ bpinfo, 'Boot Partition Size (BPSZ)': 2 }],
+        }),
+      );
+    expect(await bytes('2')).toBe(256 * 1024);
+    expect(await bytes('80000001')).toBe(128 * 1024);
+    await expect(bytes('ffffffff')).rejects.toThrow('registers of the controller cannot be read');
+    await expect(bytes('0x2')).rejects.toThrow('nvme show-regs printed what is not valid for it.');
   });
 });

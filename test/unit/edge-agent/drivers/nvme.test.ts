@@ -103,6 +103,51 @@ describe('discovery of NVMe devices', () => {
     expect(device?.attributes).toEqual({ capacity_gb: '1000' });
   });
 
+  it.each([
+    [0, 0x1e, 'sanitise', 'has no Sanitize: set clean to format'],
+    [0x1, 0x1e, 'overwrite', 'can crypto-erase, not overwrite: set clean to sanitise'],
+    [0x3, 0, 'format', 'cannot format: set clean to sanitise'],
+    [
+      ...[0, 0, 'sanitise'],
+      'can neither sanitise nor format: set clean to reset, and data_may_stay to true',
+    ],
+  ] as [number, number, string, string][])(
+    'refuses a device with SANICAP %d and OACS %d under clean: %s',
+    async (sanicap, oacs, clean, reason) => {
+      Object.assign(host.device, { sanicap, oacs });
+      expect(await host.start({ clean })).toEqual({});
+      expect(host.kernel.driverOf(address)).toBe('nvme');
+      expect(await host.reasons()).toEqual({ [address]: reason });
+      expect(await host.driver?.plan?.()).toMatchObject([
+        { address, refusal: `${address} ${reason}` },
+      ]);
+    },
+  );
+
+  it('takes a device without Sanitize after the settings have changed to format', async () => {
+    host.device.sanicap = 0;
+    await host.start();
+    expect(Object.keys(await host.start({ clean: 'format' }))).toEqual([address]);
+  });
+
+  it('still knows after a restart what a device on VFIO cannot erase with', async () => {
+    host.device.sanicap = 0;
+    await host.start({ clean: 'format' });
+    expect(await host.start()).toEqual({});
+    expect(await host.reasons()).toEqual({ [address]: 'has no Sanitize: set clean to format' });
+  });
+
+  it('waits with a device while the tool does not tell what it can erase', async () => {
+    host.kernel.faults.set('id-ctrl', { exitCode: 1, stderr: 'busy' });
+    expect(await host.start()).toEqual({});
+    expect(host.kernel.driverOf(address)).toBe('nvme');
+    expect(await host.reasons()).toEqual({
+      [address]: 'cannot be asked what it can erase: nvme id-ctrl failed with exit code 1: busy',
+    });
+    host.kernel.faults.clear();
+    expect(Object.keys(await host.discover())).toEqual([address]);
+  });
+
   it('cleans no handle where the settings say so', async () => {
     const { [address]: device } = await host.start({ clean: 'none', data_may_stay: true });
     expect(device?.offers?.attach_handles[0]).not.toHaveProperty('clean_seconds');
@@ -118,6 +163,17 @@ describe('discovery of NVMe devices', () => {
 });
 
 describe('cleaning by a sanitize operation', () => {
+  it.each(['2.8', '2.11', '2.16'] as const)('reads what nvme-cli %s prints', async (version) => {
+    host.kernel.version = version;
+    host.device.bpinfo = 2;
+    host.kernel.hasHelper = false;
+    await host.start();
+    expect(await host.clean()).toMatchObject({
+      cleaned_by: 'sanitise crypto-erase',
+      boot_partitions: 'zeroed: 2 of 262144 bytes, not read back',
+    });
+  });
+
   it('erases the media, says how, and returns the device to VFIO', async () => {
     await host.start();
     expect(await host.clean()).toEqual({
