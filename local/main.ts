@@ -9,19 +9,10 @@ import { sentenceOf, showHelp } from '#operate/arguments.ts';
 import { announceHost } from './demo/announce-host.ts';
 import { demoAgent, demoHostname } from './demo/demo-host.ts';
 import { showDevices } from './demo/device-list.ts';
-import { password, staticTokens } from './openstack/catalog.ts';
+import { guideLines } from './guide.ts';
 import { bundleConsole } from './process/bundle.ts';
 import { lockDirectory } from './process/directory-lock.ts';
-import {
-  chooseLayout,
-  consoleDirectory,
-  type Layout,
-  portBaseMax,
-  portNames,
-  replacedBy,
-  settingsOf,
-  urlOf,
-} from './process/layout.ts';
+import { chooseLayout, consoleDirectory, portBaseMax, settingsOf } from './process/layout.ts';
 import { apiUrl, consoleUrl } from './process/parts.ts';
 import { type System, startSystem } from './process/system.ts';
 
@@ -37,7 +28,11 @@ showHelp(usage);
 const startedAt = performance.now();
 
 function say(sentence: string): void {
-  console.log(`${((performance.now() - startedAt) / 1000).toFixed(1).padStart(5)} s  ${sentence}`);
+  console.log(`${secondsSoFar().padStart(5)} s  ${sentence}`);
+}
+
+function secondsSoFar(): string {
+  return ((performance.now() - startedAt) / 1000).toFixed(1);
 }
 
 interface Arguments {
@@ -86,7 +81,8 @@ async function main(): Promise<void> {
   if (!layout.replaced.includes('nova') && !layout.replaced.includes('placement'))
     await announceHost(layout, demoHostname);
   writeFileSync(join(directory, 'environment.json'), JSON.stringify(settingsOf(layout), null, 2));
-  printGuide(layout);
+  const guide = guideLines(layout, shown(layout.directory), process.env).join('\n');
+  console.log(`\nReady after ${secondsSoFar()} s. Ctrl-C stops it.\n\n${guide}\n`);
   devices.look();
   // No one waits for it yet, and the start is measured without it.
   await bundleConsole(consoleDirectory(layout)).then(
@@ -114,53 +110,6 @@ function stopOnSignals(system: () => System | undefined, state: string): void {
       void Promise.resolve(system()?.stop()).then(() => process.exit(0));
     });
   }
-}
-
-function printGuide(layout: Layout): void {
-  const api = `${urlOf(layout, 'api')}/accelerator/v2`;
-  const state = shown(layout.directory);
-  const services = portNames.map((name) => {
-    const variable = replacedBy[name];
-    const where = layout.replaced.includes(name)
-      ? `${process.env[variable ?? '']} (from ${variable})`
-      : urlOf(layout, name);
-    return `  ${name.padEnd(10)} ${where}`;
-  });
-  const userNames = ['admin', 'reader', 'manager', 'demo'];
-  const tokens = [
-    'admin-token',
-    'demo-token',
-    'reader-token',
-    'manager-token',
-    'alt-token',
-    'nova-token',
-  ];
-  console.log(`
-Ready after ${((performance.now() - startedAt) / 1000).toFixed(1)} s. Ctrl-C stops it.
-
-${services.join('\n')}
-  console    ${consoleUrl(layout)}
-  logs       ${state}/logs
-  announced  ${state}/events.jsonl
-
-Tokens: ${tokens.filter((token) => token in staticTokens).join(', ')}
-Users of the console: ${userNames.join(', ')}; password ${password}; project admin, or demo
-
-A server with an accelerator, step by step:
-  curl -s -H 'X-Auth-Token: manager-token' ${api}/devices
-  curl -s -H 'X-Auth-Token: admin-token' -H 'Content-Type: application/json' ${api}/device_profiles \\
-    -d '[{"name":"fpga","groups":[{"resources:FPGA":"1","trait:CUSTOM_FAKE_DEVICE":"required"}]}]'
-  curl -s -H 'X-Auth-Token: admin-token' -H 'Content-Type: application/json' ${urlOf(layout, 'nova')}/v2.1/flavors \\
-    -d '{"flavor":{"id":"1","name":"accel","vcpus":1,"ram":64,"disk":1}}'
-  curl -s -H 'X-Auth-Token: admin-token' -H 'Content-Type: application/json' ${urlOf(layout, 'nova')}/v2.1/flavors/1/os-extra_specs \\
-    -d '{"extra_specs":{"accel:device_profile":"fpga"}}'
-  curl -s -H 'X-Auth-Token: demo-token' -H 'Content-Type: application/json' ${urlOf(layout, 'nova')}/v2.1/servers \\
-    -d '{"server":{"name":"vm1","flavorRef":"1"}}'
-  sleep 1; curl -s -H 'X-Auth-Token: demo-token' ${urlOf(layout, 'nova')}/v2.1/servers/detail      # ACTIVE
-  curl -s -H 'X-Auth-Token: demo-token' ${api}/accelerator_requests      # Bound
-
-What is wrong, if something is: npm run -s doctor -- --environment ${state}/environment.json
-`);
 }
 
 main().catch((error: Error) => {

@@ -89,11 +89,14 @@ export function createStaging(options: {
     }
   }
 
-  /** Any error of S3 is retried. */
+  /** Any error of S3 is retried, unless an operator has to create the bucket. */
   async function s3<T>(answer: Promise<T>): Promise<T> {
     try {
       return await answer;
     } catch (error) {
+      if ((error as Error).name === 'NoSuchBucket') {
+        throw new ServiceUnavailable('s3', `s3://${bucket}`, 'the bucket does not exist', false);
+      }
       throw new ServiceUnavailable('s3', `s3://${bucket}`, String(error), true);
     }
   }

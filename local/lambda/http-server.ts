@@ -2,6 +2,7 @@
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { type Log, silentLog } from '#core/log.ts';
 import { type ListenOptions, listen, type Running } from '../process/ports.ts';
 import { httpEvent, writeResult } from './http-event.ts';
@@ -9,6 +10,8 @@ import { invoke, type LambdaHandler } from './lambda.ts';
 
 /** The limit of API Gateway. The limit of the API is lower, and the handlers check it. */
 const bodyBytesMax = 10 * 1024 * 1024;
+/** A refused client that sends nothing for this long is disconnected. */
+const unreadMsMax = 5000;
 
 export interface HttpServerOptions extends ListenOptions {
   /** Returns the function for a path; without one the answer is API Gateway's own 404. */
@@ -43,6 +46,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Local
     writeResult(response, result, event.requestContext.requestId);
   }
 
+  server.on('clientError', (error, socket) => refuse(error, socket as Socket));
   // Longer than a client keeps an idle connection, so that a reused connection is open.
   server.keepAliveTimeout = 65_000;
   const port = await listen(server, options);
@@ -69,6 +73,26 @@ async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
     if (bytes <= bodyBytesMax) chunks.push(chunk);
   }
   return bytes <= bodyBytesMax ? Buffer.concat(chunks) : undefined;
+}
+
+/**
+ * Answers a request that is not HTTP, or whose address and headers are too long. The rest of the
+ * request is read: most clients read the answer after they have sent everything, and closing at
+ * once would reset the connection.
+ */
+function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (socket.writableEnded) return;
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  const isTooLong = error.code === 'HPE_HEADER_OVERFLOW';
+  const status = isTooLong ? '431 Request Header Fields Too Large' : '400 Bad Request';
+  const body = JSON.stringify({ message: status.slice(4) });
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+  );
+  socket.setTimeout(unreadMsMax, () => socket.destroy());
 }
 
 /** Sends an error of API Gateway itself. */

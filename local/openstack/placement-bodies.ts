@@ -1,16 +1,31 @@
 // The request bodies of the fake Placement, its answers, and the format of its errors.
 
 import * as z from 'zod';
-import { type Answer, type Ask, Refusal } from './http-service.ts';
+import { type Answer, type Ask, header, Refusal } from './http-service.ts';
 import { type PlacementState, rootOf, type StoredProvider } from './placement-state.ts';
 
-/** The only supported microversion. */
-export const spoken = '1.36';
+/** The microversions that the fake takes, as far as its routes go. */
+export const oldest = '1.0';
+export const newest = '1.39';
 
-export const versionHeaders = {
-  'openstack-api-version': `placement ${spoken}`,
-  vary: 'openstack-api-version',
-};
+/** @param minor of the request's microversion */
+export function versionHeaders(minor: number) {
+  return { 'openstack-api-version': `placement 1.${minor}`, vary: 'openstack-api-version' };
+}
+
+/** The minor number of the microversion of a request; without the header 0, as in Placement. */
+export function minorOf(ask: Ask): number {
+  const entries = (header(ask, 'OpenStack-API-Version') ?? '').split(',');
+  const own = entries.flatMap((text) => /^\s*placement\s+(\S+)\s*$/.exec(text)?.[1] ?? []).at(-1);
+  const asked = own === 'latest' ? newest : (own ?? oldest);
+  const [, major, minor] = /^(\d+)\.(\d+)$/.exec(asked) ?? [];
+  if (minor === undefined) {
+    throw new Refusal(400, `Invalid microversion: invalid version string: ${asked}`);
+  }
+  const [, newestMinor] = newest.split('.');
+  if (major === '1' && Number(minor) <= Number(newestMinor)) return Number(minor);
+  throw new Refusal(406, `Invalid microversion: Unacceptable version header: ${asked}`);
+}
 
 const int = z.number().int().max(2_147_483_647);
 
@@ -49,7 +64,12 @@ export const newAllocations = z.strictObject({
   project_id: z.string().min(1).max(255),
   user_id: z.string().min(1).max(255),
   consumer_generation: z.number().int().nullable(),
+  consumer_type: z.string().max(255).optional(),
 });
+/** Before 1.28, nothing compares the consumer's generation. */
+export const newAllocationsBefore28 = newAllocations
+  .omit({ consumer_generation: true, consumer_type: true })
+  .strict();
 
 /** @throws Refusal 400 */
 export function read<T>(schema: z.ZodType<T>, ask: Ask): T {
@@ -92,7 +112,7 @@ const meanings: Readonly<Record<number, readonly [title: string, sentence: strin
   409: ['Conflict', 'There was a conflict when trying to complete your request.'],
 };
 
-export function refusalAnswer(refusal: Refusal, ask: Ask): Answer {
+export function refusalAnswer(refusal: Refusal, ask: Ask, minor: number): Answer {
   const { status, message, code = 'placement.undefined_code' } = refusal;
   const [title, sentence] = meanings[status] ?? ['Error', ''];
   const isVersionFault = message.startsWith('Invalid microversion');
@@ -102,7 +122,7 @@ export function refusalAnswer(refusal: Refusal, ask: Ask): Answer {
     detail: `${sentence}\n\n ${message}  `,
     ...(!isVersionFault && { code }),
     request_id: ask.requestId,
-    ...(status === 406 && { max_version: spoken, min_version: spoken }),
+    ...(status === 406 && { max_version: newest, min_version: oldest }),
   };
-  return { status, headers: versionHeaders, body: { errors: [error] } };
+  return { status, headers: versionHeaders(minor), body: { errors: [error] } };
 }

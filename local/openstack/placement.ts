@@ -1,6 +1,7 @@
 // A fake Placement over HTTP: providers in trees, inventories, traits, allocations and candidates,
-// with Placement's generations and errors. It supports microversion 1.36 only, which Cyborg uses,
-// and answers every other with 406.
+// with Placement's generations and errors. It takes the microversions 1.0 to 1.39: Cyborg uses
+// 1.36, and osc-placement 1.0 unless it is given another. Bodies are those of 1.36, except where an
+// older client could not go on.
 
 import * as z from 'zod';
 import type { ListenOptions } from '../process/ports.ts';
@@ -9,7 +10,6 @@ import {
   type Answer,
   type Ask,
   findRoute,
-  header,
   Refusal,
   type Routes,
   type Service,
@@ -18,13 +18,16 @@ import {
 import { removeAllocations, setAllocations } from './placement-allocations.ts';
 import {
   inventoriesAnswer,
+  minorOf,
   newAllocations,
+  newAllocationsBefore28,
+  newest,
   newInventories,
   newProvider,
   newTraits,
+  oldest,
   read,
   refusalAnswer,
-  spoken,
   traitsAnswer,
   versionHeaders,
   viewProvider,
@@ -72,8 +75,9 @@ export async function answerTo(
   ask: Ask,
   state: State<PlacementState>,
 ): Promise<Answer> {
+  let minor = 0;
   try {
-    refuseOtherVersions(ask);
+    minor = minorOf(ask);
     const found = findRoute(routes, ask.method, ask.path);
     if (!found) throw new Refusal(404, '');
     if (!('handler' in found)) throw new Refusal(405, 'The method is not allowed.');
@@ -82,32 +86,20 @@ export async function answerTo(
     }
     const answered = await found.handler({ ...ask, params: found.params }, state.now);
     if (ask.method !== 'GET') state.save();
-    return { ...answered, headers: { ...versionHeaders, ...answered.headers } };
+    return { ...answered, headers: { ...versionHeaders(minor), ...answered.headers } };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    return refusalAnswer(error, ask);
+    return refusalAnswer(error, ask, minor);
   }
 }
 
 const version = {
   id: 'v1.0',
-  max_version: spoken,
-  min_version: spoken,
+  max_version: newest,
+  min_version: oldest,
   status: 'CURRENT',
   links: [{ rel: 'self', href: '' }],
 };
-
-function refuseOtherVersions(ask: Ask): void {
-  const entries = (header(ask, 'OpenStack-API-Version') ?? '').split(',');
-  const own = entries.flatMap((text) => /^\s*placement\s+(\S+)\s*$/.exec(text)?.[1] ?? []).at(-1);
-  // Without the header, Placement uses 1.0.
-  const wanted = own ?? '1.0';
-  if (wanted === spoken || wanted === 'latest') return;
-  if (!/^\d+\.\d+$/.test(wanted)) {
-    throw new Refusal(400, `Invalid microversion: invalid version string: ${wanted}`);
-  }
-  throw new Refusal(406, `Invalid microversion: Unacceptable version header: ${wanted}`);
-}
 
 const routes: Routes<PlacementState> = {
   'GET /resource_providers': (ask, state) => {
@@ -119,6 +111,7 @@ const routes: Routes<PlacementState> = {
     const wanted = { uuid: uuid ?? crypto.randomUUID(), name, parent: parent_provider_uuid };
     const added = addProvider(state, wanted);
     const headers = { Location: `/resource_providers/${added.uuid}` };
+    if (minorOf(ask) < 20) return { status: 201, headers };
     return { status: 200, headers, body: viewProvider(state, added) };
   },
   'GET /resource_providers/{uuid}': (ask, state) => ({
@@ -214,7 +207,11 @@ const routes: Routes<PlacementState> = {
     if (!z.guid().safeParse(uuid).success) {
       throw new Refusal(400, `Malformed consumer_uuid: ${uuid}`);
     }
-    const { consumer_generation, allocations, project_id, user_id } = read(newAllocations, ask);
+    const known = state.consumers[uuid]?.generation ?? null;
+    const { consumer_generation, allocations, project_id, user_id } =
+      minorOf(ask) < 28
+        ? { ...read(newAllocationsBefore28, ask), consumer_generation: known }
+        : read(newAllocations, ask);
     const amounts = Object.entries(allocations).map(([key, row]) => [key, row.resources]);
     const wanted = { uuid, project_id, user_id, generation: consumer_generation };
     setAllocations(state, { ...wanted, allocations: Object.fromEntries(amounts) });

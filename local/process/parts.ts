@@ -18,7 +18,10 @@ export const partNames = [
 ] as const;
 export type PartName = (typeof partNames)[number];
 
-/** Creates the stage's tables and queues, before the parts that need them. */
+/**
+ * Creates the stage's tables and queues, and its bucket at another S3, before the parts that need
+ * them.
+ */
 export const setupName = 'setup';
 
 export async function startPart(
@@ -30,7 +33,7 @@ export async function startPart(
   return name === setupName ? setUp(layout) : starters[name](layout, log);
 }
 
-async function setUp({ stage }: Layout): Promise<Running> {
+async function setUp({ stage, replaced }: Layout): Promise<Running> {
   const [{ DynamoDBClient }, { SQSClient }, { createTables }, { createQueues }] = await Promise.all(
     [
       import('@aws-sdk/client-dynamodb'),
@@ -41,9 +44,28 @@ async function setUp({ stage }: Layout): Promise<Running> {
   );
   const tables = new DynamoDBClient();
   const queues = new SQSClient();
-  await Promise.all([createTables(tables, stage), createQueues(queues, stage)]);
+  await Promise.all([
+    createTables(tables, stage),
+    createQueues(queues, stage),
+    // Our own S3 needs no bucket.
+    ...(replaced.includes('s3') ? [createBucket()] : []),
+  ]);
   for (const client of [tables, queues]) client.destroy();
   return { stop: async () => {} };
+}
+
+async function createBucket(): Promise<void> {
+  const [{ CreateBucketCommand, S3Client }, { loadSettings }] = await Promise.all([
+    import('@aws-sdk/client-s3'),
+    import('#core/settings.ts'),
+  ]);
+  const { bucket, usesPathStyle } = loadSettings(process.env).staging;
+  const client = new S3Client({ forcePathStyle: usesPathStyle });
+  await client.send(new CreateBucketCommand({ Bucket: bucket })).catch((error: Error) => {
+    if (error.name === 'BucketAlreadyOwnedByYou') return;
+    throw new Error(`The bucket ${bucket} was not created: ${error.name}: ${error.message}`);
+  });
+  client.destroy();
 }
 
 const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<Running>>> = {

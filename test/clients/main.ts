@@ -11,12 +11,13 @@ import { promisify } from 'node:util';
 import { announceHost } from '#local/demo/announce-host.ts';
 import { client, eventually } from '#local/demo/demo-client.ts';
 import { demoAgent, demoHostname } from '#local/demo/demo-host.ts';
+import { aGbs } from '#local/demo/gbs.ts';
 import { password, region } from '#local/openstack/catalog.ts';
 import { chooseLayout, type Layout, urlOf } from '#local/process/layout.ts';
 import { startSystem } from '#local/process/system.ts';
 import { examplesOf } from '#test/support/doc-examples.ts';
 import { type Client, clientsIn, installClients } from './packages.ts';
-import { type Ran, steps } from './steps.ts';
+import { imageAnswer, type Ran, steps } from './steps.ts';
 
 const exec = promisify(execFile);
 const counts = { passed: 0, failed: 0 };
@@ -49,7 +50,8 @@ async function driveAt(microversion: string, clients: readonly Client[]): Promis
       await announceHost(layout, demoHostname);
       await untilReported(layout);
       await driveSdk(layout);
-      for (const each of clients) await drive(layout, each);
+      const image = await putImage(layout);
+      for (const each of clients) await drive(layout, each, image);
     } finally {
       await system.stop();
     }
@@ -67,6 +69,13 @@ async function untilReported(layout: Layout): Promise<void> {
     () => api.get<{ devices: unknown[] }>('/devices', 'admin-token'),
     ({ devices }) => devices.length === 5,
   );
+}
+
+async function putImage(layout: Layout): Promise<{ readonly id: string }> {
+  const glance = client(urlOf(layout, 'glance'));
+  const image = await glance.post<{ id: string }>('/v2/images', 'admin-token', { name: 'cli.gbs' });
+  await glance.put(`/v2/images/${image.id}/file`, 'admin-token', new Uint8Array(aGbs()));
+  return image;
 }
 
 async function driveSdk(layout: Layout): Promise<void> {
@@ -89,10 +98,14 @@ async function driveSdk(layout: Layout): Promise<void> {
   }
 }
 
-async function drive(layout: Layout, { name: client, openstack }: Client): Promise<void> {
+async function drive(
+  layout: Layout,
+  { name: client, openstack }: Client,
+  { id: uuid }: { readonly id: string },
+): Promise<void> {
   const env = credentials(layout);
   console.log(client);
-  const answers = new Map<string, unknown>();
+  const answers = new Map<string, unknown>([[imageAnswer, { uuid }]]);
   for (const { name, args, check } of steps) {
     try {
       const ran = await run(openstack, ['accelerator', ...args(answers, client)], env);

@@ -60,6 +60,15 @@ const json = ['-f', 'json'];
 const profile = (answers: ReadonlyMap<string, unknown>) => uuidOf(answers, 'device profile create');
 const arq = (answers: ReadonlyMap<string, unknown>) => uuidOf(answers, 'arq create');
 
+const regionOf = (answers: ReadonlyMap<string, unknown>): string => {
+  const rows = answers.get('deployable list') as readonly Row[] | undefined;
+  const region = rows?.find(({ name }) => String(name).endsWith('region0'));
+  return String(region?.uuid ?? '<deployable list has no region>');
+};
+
+/** The answer, before all steps, that names an image of Glance. */
+export const imageAnswer = 'image';
+
 export const steps: readonly Step[] = [
   step(
     'device list',
@@ -91,6 +100,13 @@ export const steps: readonly Step[] = [
     'deployable show',
     (answers) => [uuidOf(answers, 'deployable list'), ...json],
     shows((row) => assert.ok(row.name)),
+  ),
+  step('device disable', (answers) => [uuidOf(answers, 'device list')], done),
+  step('device enable', (answers) => [uuidOf(answers, 'device list')], done),
+  step(
+    'deployable program',
+    (answers) => [regionOf(answers), uuidOf(answers, imageAnswer), ...json],
+    shows((row) => assert.match(String(row.name), /region0$/)),
   ),
   step(
     'device profile create',

@@ -1,6 +1,6 @@
-// What Cyborg's driver of a class would report, our driver reports: the provider's name, the
-// resource class and the traits. Profiles written for Cyborg match, and a cloud that moves keeps
-// its providers. The expected names are those of Cyborg's drivers, in docs/device-profiles.md.
+// docs/device-profiles.md has a row for each driver of Cyborg: the provider's name, the resource
+// class and the traits by which profiles written for Cyborg match here. Each row is what our driver
+// reports; where Cyborg's providers are others, the page says so below its table.
 
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';

@@ -1,4 +1,5 @@
 import { Agent, get } from 'node:http';
+import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { APIGatewayProxyEventV2 } from 'aws-lambda';
 import { afterEach, expect, it } from 'vitest';
@@ -125,6 +126,23 @@ it('refuses a body over 10 MB, with or without a Content-Length', async () => {
     expect(response.status).toBe(413);
     expect(await response.json()).toEqual({ message: 'Request Entity Too Large' });
   }
+});
+
+it.each([
+  ['20 KB', 20_000],
+  ['2 MB', 2_000_000],
+])('answers 431 to a query of %s, and resets no connection', async (_size, length) => {
+  const url = await serve(async () => ({ statusCode: 200 }));
+  const response = await fetch(`${url}/v2/devices?name=${'x'.repeat(length)}`);
+  expect(response.status).toBe(431);
+  expect(await response.json()).toEqual({ message: 'Request Header Fields Too Large' });
+});
+
+it('answers 400 to what is not HTTP', async () => {
+  const url = new URL(await serve(async () => ({ statusCode: 200 })));
+  const socket = connect(Number(url.port), url.hostname);
+  socket.write('HELO\r\n\r\n');
+  expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
 });
 
 it('keeps connections open for the next request', async () => {

@@ -1,6 +1,10 @@
-// One variable gives the system another DynamoDB: its tables and their streams.
+// A variable gives the system another DynamoDB, with its tables and their streams, or another S3,
+// with its bucket.
 
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -14,6 +18,8 @@ import { patience } from '#test/support/patience.ts';
 
 let directory: string;
 let other: LocalDynamoDb;
+let otherS3: Server;
+const created: string[] = [];
 let layout: Layout;
 let system: System | undefined;
 
@@ -21,11 +27,18 @@ beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'cyborg-replaced-'));
   other = await startDynamoDb();
   process.env.AWS_ENDPOINT_URL_DYNAMODB = other.url;
+  otherS3 = createServer((request, response) => {
+    created.push(`${request.method} ${request.url}`);
+    response.end();
+  }).listen(0, '127.0.0.1');
+  await once(otherS3, 'listening');
+  process.env.AWS_ENDPOINT_URL_S3 = `http://127.0.0.1:${(otherS3.address() as AddressInfo).port}`;
   layout = await chooseLayout({ stage: 'replaced', directory, anyPorts: true });
 });
 afterAll(async () => {
   await system?.stop();
   await other?.stop();
+  otherS3?.close();
   rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
 });
 
@@ -41,6 +54,8 @@ it('tells Placement about a device whose change is in the other streams', async 
   const agents = [{ hostname: 'cmp1', drivers: 'fake' }];
   system = await startSystem({ layout, agents, restart: false });
   expect(system.processes).not.toContain('dynamodb');
+  expect(system.processes).not.toContain('s3');
+  expect(created).toEqual([expect.stringMatching(/^PUT \/replaced-cyborg-staging\b/)]);
   await announceHost(layout, 'cmp1');
   const placement = client(urlOf(layout, 'placement'));
   await expect

@@ -33,20 +33,43 @@ describe('a caller', () => {
   });
 
   it.each([
-    { version: '1.36', status: 200 },
+    { version: '1.0', status: 200 },
+    { version: '1.39', status: 200 },
     { version: 'latest', status: 200 },
-    { version: '1.99', status: 406 },
+    { version: '1.40', status: 406 },
+    { version: '2.0', status: 406 },
     { version: 'new', status: 400 },
   ])('with microversion $version gets $status', async ({ version, status }) => {
     const answer = await call('GET', '/resource_providers', undefined, { version });
     expect(answer.status).toBe(status);
   });
 
-  it('without a microversion gets the supported one', async () => {
+  it('without a microversion gets 1.0, as from Placement', async () => {
     const headers = { 'X-Auth-Token': 'admin-token' };
     const response = await fetch(`${placement.url}/resource_providers`, { headers });
-    expect(response.status).toBe(406);
-    expect(await response.json()).toMatchObject({ errors: [{ max_version: '1.36' }] });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('openstack-api-version')).toBe('placement 1.0');
+  });
+
+  it('of an older microversion creates a provider without a body in the answer', async () => {
+    const body = { name: 'cmp9' };
+    const { status } = await call('POST', '/resource_providers', body, { version: '1.19' });
+    expect(status).toBe(201);
+    const { body: found } = await call('GET', '/resource_providers?name=cmp9');
+    expect(found).toMatchObject({ resource_providers: [body] });
+  });
+
+  it('writes allocations without a generation before 1.28, and with one from it on', async () => {
+    const device = await aProvider('device');
+    await inventories(device, { FPGA: { total: 2 } });
+    const consumer = '/allocations/77aa0000-0000-4000-8000-000000000001';
+    const allocations = { [device]: { resources: { FPGA: 1 } } };
+    const body = { allocations, project_id: 'p', user_id: 'u' };
+    const statusOf = async (version: string) =>
+      (await call('PUT', consumer, body, { version })).status;
+    expect(await statusOf('1.12')).toBe(204);
+    expect(await statusOf('1.27')).toBe(204);
+    expect(await statusOf('1.28')).toBe(400);
   });
 });
 
