@@ -52,13 +52,16 @@ export async function prepareRegion(
 type Region = ReportedDevice['regions'][number];
 type Content = { readonly bitstream_id: string } | { readonly function_id: string };
 
+/** A region holds one image, and all functions of that image. */
 function checkContent(region: Region, content: Content): void {
   const [expected, held] =
     'bitstream_id' in content
-      ? [content.bitstream_id, region['bitstream-id']]
-      : [content.function_id, region['function-uuid']];
-  if (held?.toLowerCase() !== expected.toLowerCase()) {
-    throw new StepRefused(`Region ${region.name} holds ${held ?? 'nothing'}, not ${expected}.`);
+      ? [content.bitstream_id, [region['bitstream-id']]]
+      : [content.function_id, [region['function-uuid'], ...(region['function-uuids'] ?? [])]];
+  const ids = held.flatMap((id) => id?.toLowerCase() ?? []);
+  if (!ids.includes(expected.toLowerCase())) {
+    const what = ids.join(', ') || 'nothing';
+    throw new StepRefused(`Region ${region.name} holds ${what}, not ${expected}.`);
   }
 }
 

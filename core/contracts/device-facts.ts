@@ -31,10 +31,11 @@ export const reportedFacts = {
     .string()
     .regex(/^[\x21-\x7e]{1,128}$/)
     .optional(),
+  /** -1 is unknown, as Linux prints it; it is not shown. */
   numa_node: shown(
     z
       .int()
-      .min(0)
+      .min(-1)
       .max(numaNodesMax - 1),
   ),
   /** Of the root port above the device: devices below the same one share its link. */
@@ -65,7 +66,7 @@ export function discoveredFacts(reported: Reported): DeviceFacts {
   const { identity, numa_node, pcie_root, firmware, health, attributes } = reported;
   return {
     ...(identity && { identity }),
-    ...(numa_node !== undefined && { numaNode: numa_node }),
+    ...(numa_node !== undefined && numa_node >= 0 && { numaNode: numa_node }),
     ...(pcie_root && { pcieRoot: pcie_root }),
     ...(firmware && { firmware }),
     ...(health && { health }),

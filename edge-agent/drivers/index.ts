@@ -49,7 +49,7 @@ export const ownDrivers: readonly DriverModule[] = [
     name: 'pci',
     settings: pciSettings,
     create: ({ allow_list: allowList }, { sysfs, hardware, guards, log }) =>
-      createPciDriver({ sysfs, hardware, guards, allowList, log }),
+      createPciDriver({ sysfs, hardware, guards, allowList, log, namesMissing: true }),
   }),
   defineDriver({
     name: 'mdev',

@@ -111,7 +111,8 @@ function wholeCards({ cards }: NvidiaSettings, context: DriverContext): Driver |
       })),
     );
   if (entries.length === 0) return undefined;
-  return createPciDriver({ name, ...context, allowList: pciAllowList.parse(entries) });
+  const allowList = pciAllowList.parse(entries);
+  return createPciDriver({ name, ...context, allowList, namesMissing: true });
 }
 
 function mdevDriver(

@@ -46,6 +46,7 @@ export function createNvmeDriver(settings: NvmeSettings, context: DriverContext)
   const pci = createPciDriver({
     ...{ name, sysfs, hardware, guards, allowList, log, busy },
     withheld: cannotErase,
+    namesMissing: true,
   });
   const seen = (functions: readonly PciFunction[]) =>
     [

@@ -1,6 +1,7 @@
 // Selects the functions of a host that can be offered, from the sysfs data of all of them. Pure.
 
 import type { PciFunction } from '#agent/sysfs/pci.ts';
+import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import { type AllowListEntry, matches } from './pci-allow-list.ts';
 import { deviceTypeOf } from './pci-ids.ts';
@@ -56,6 +57,50 @@ function wishOf(
     }
   }
   return undefined;
+}
+
+/**
+ * Why addresses that the allow-list names offer nothing: no function is there, or none that an
+ * entry with the address matches. Patterns name no address.
+ */
+export function readMissing(
+  functions: readonly PciFunction[],
+  allowList: readonly AllowListEntry[],
+): ReadonlyMap<string, string> {
+  const byAddress = new Map(functions.map((fn) => [fn.address, fn]));
+  const missing = new Map<string, string>();
+  for (const [address, entries] of Map.groupBy(allowList, exactAddress)) {
+    if (address === undefined) continue;
+    const fn = byAddress.get(address);
+    const candidates = functions.filter(
+      (each) => each.address === address || each.physicalFunction === address,
+    );
+    const isOffered = entries.some((entry) =>
+      candidates.some(
+        (each) =>
+          (entry.virtual_functions !== false) === (each.physicalFunction !== undefined) &&
+          matches(entry, each, fn ?? each),
+      ),
+    );
+    if (isOffered) continue;
+    const asksForVirtual = entries.some((entry) => entry.virtual_functions !== false);
+    if (!fn) missing.set(address, 'is not on this host');
+    else if (fn.physicalFunction && !asksForVirtual) {
+      missing.set(address, 'is a virtual function, and its entry lacks virtual_functions');
+    } else if (asksForVirtual && !fn.physicalFunction) {
+      missing.set(address, 'has no virtual functions that its entry names');
+    } else {
+      const is = `${fn.vendorId}:${fn.productId} of class ${fn.classCode}`;
+      missing.set(address, `is ${is}, which its entry does not name`);
+    }
+  }
+  return missing;
+}
+
+/** The address that an entry names in full; without a domain it is 0000. */
+function exactAddress({ address = '' }: AllowListEntry): string | undefined {
+  const parsed = parsePciAddress(address.split(':').length === 2 ? `0000:${address}` : address);
+  return parsed && printPciAddress(parsed);
 }
 
 /** Audio (HD Audio), USB (xHCI) and the controller of its connector, on one card with a GPU. */

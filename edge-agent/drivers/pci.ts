@@ -24,6 +24,7 @@ import {
   type Choice,
   choosePciFunctions,
   companionsOf,
+  readMissing,
   readWishes,
   type Wish,
 } from './pci-choice.ts';
@@ -44,6 +45,8 @@ export interface PciDriverDeps {
   readonly known?: (choice: Choice) => Partial<Pick<ReportedDevice, 'model' | 'attributes'>>;
   /** Why the driver itself does not offer functions now, by address; asked at each discovery. */
   readonly withheld?: () => ReadonlyMap<string, string>;
+  /** Addresses of the allow-list that offer nothing get a reason; a driver may have its own. */
+  readonly namesMissing?: boolean;
   /** Addresses at which the driver works itself: they stay offered, and are not bound anew. */
   readonly busy?: ReadonlySet<string>;
 }
@@ -102,6 +105,10 @@ async function discoverPci(deps: Named, serials: Serials) {
   );
   for (const each of [unwanted, withheld, chosen.refusals, dead]) {
     for (const [address, reason] of each) refusals.set(address, reason);
+  }
+  const missing = deps.namesMissing ? readMissing(functions, allowList) : [];
+  for (const [address, reason] of missing) {
+    if (!refusals.has(address)) refusals.set(address, reason);
   }
   const identities = await serials.read(chosen.choices.map(({ physical }) => physical));
   const devices: Record<string, ReportedDevice> = {};
@@ -209,7 +216,8 @@ function describe(
       subsystem_id: physical.subsystemId,
       class: `0x${physical.classCode}`,
       revision: details.revision,
-      numa_node: details.numaNode,
+      // Linux prints -1 for an unknown node.
+      ...(details.numaNode >= 0 && { numa_node: details.numaNode }),
     }),
     // The same text as Cyborg's driver.
     vendor_board_info: 'miss_vb_info',

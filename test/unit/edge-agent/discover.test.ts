@@ -37,6 +37,12 @@ describe('discovery', () => {
     expect(failedDrivers).toEqual([]);
   });
 
+  it('takes -1 of a driver as the NUMA node that Linux does not know', async () => {
+    const { discover } = discoveryOf(aDriver('one', { ...gpu, numa_node: -1 }));
+    const { devices, failedDrivers } = await discover();
+    expect([devices.length, failedDrivers]).toEqual([1, []]);
+  });
+
   it('names a driver that throws and keeps the devices of the others', async () => {
     const { discover } = discoveryOf(throwing, aDriver('one', gpu));
     const { devices, failedDrivers } = await discover();

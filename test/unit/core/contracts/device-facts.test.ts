@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { discoveredFacts } from '#core/contracts/device-facts.ts';
 import { reportedDevice } from '#core/contracts/inventory-report.ts';
 import { aDevice, discovered } from '#test/support/reports.ts';
 
@@ -26,7 +27,7 @@ describe('the facts of a device', () => {
   });
 
   it.each<[string, object]>([
-    ['numa_node', { numa_node: -1 }],
+    ['numa_node', { numa_node: -2 }],
     ['pcie_root', { pcie_root: 'pci0000:00' }],
     ['firmware', { firmware: 7 }],
     ['a newer state of health', { health: { ...health, state: 'recovering' } }],
@@ -41,6 +42,12 @@ describe('the facts of a device', () => {
     const device = reportedDevice.parse({ ...aDevice(), ...facts, ...given });
     expect(device).not.toHaveProperty(key, expect.anything());
     expect(device.identity).toBe(facts.identity);
+  });
+
+  it('have -1 for an unknown NUMA node, as Linux prints it, which is not shown', () => {
+    const device = reportedDevice.parse({ ...aDevice(), ...facts, numa_node: -1 });
+    expect(device.numa_node).toBe(-1);
+    expect(discoveredFacts(device)).not.toHaveProperty('numaNode');
   });
 
   it('refuse a device whose identity cannot be compared', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { pciAllowList } from '#agent/drivers/pci-allow-list.ts';
-import { choosePciFunctions, readWishes } from '#agent/drivers/pci-choice.ts';
+import { choosePciFunctions, readMissing, readWishes } from '#agent/drivers/pci-choice.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import { aPciFunction } from '#test/support/agent.ts';
 
@@ -116,5 +116,55 @@ describe('the device type', () => {
     const { offered, refusals } = choose([{ ...card, classCode: 'ff0000' }], [nvidia]);
     expect(offered).toEqual([]);
     expect(refusals[card.address]).toContain('device_type');
+  });
+});
+
+describe('an address of the allow-list', () => {
+  const missing = (functions: PciFunction[], ...allowList: object[]) =>
+    Object.fromEntries(readMissing(functions, pciAllowList.parse(allowList)));
+  const exact = { address: card.address };
+
+  it.each([{ ...exact, vendor_id: '10de' }, exact, { address: '3b:00.0' }])(
+    'has a reason if no function is there: %j',
+    (entry) => {
+      expect(missing([], entry)).toEqual({ [card.address]: 'is not on this host' });
+      expect(missing([card], entry)).toEqual({});
+    },
+  );
+
+  it('has a reason if another device is there', () => {
+    const is = `${card.vendorId}:${card.productId} of class ${card.classCode}`;
+    const reason = `is ${is}, which its entry does not name`;
+    expect(missing([card], { ...exact, vendor_id: '8086' })).toEqual({ [card.address]: reason });
+    expect(missing([card], { ...exact, class: '0108' })).toEqual({ [card.address]: reason });
+  });
+
+  it('has none if another entry with the address names the device', () => {
+    const entries = [
+      { ...exact, vendor_id: '8086' },
+      { ...exact, vendor_id: '10de' },
+    ];
+    expect(missing([card], ...entries)).toEqual({});
+  });
+
+  it('has a reason if the card has no virtual functions, which its entry asks for', () => {
+    const entry = { ...exact, virtual_functions: true };
+    const reason = 'has no virtual functions that its entry names';
+    expect(missing([card], entry)).toEqual({ [card.address]: reason });
+    expect(missing([card, ...virtual(1)], entry)).toEqual({});
+    expect(missing([card, ...virtual(1)], { ...entry, product_id: '0001' })).toEqual({
+      [card.address]: reason,
+    });
+  });
+
+  it('has a reason if it is a virtual function, which its entry does not ask for', () => {
+    const at = { address: '0000:3b:00.1' };
+    const reason = 'is a virtual function, and its entry lacks virtual_functions';
+    expect(missing([card, ...virtual(1)], at)).toEqual({ [at.address]: reason });
+    expect(missing([card, ...virtual(1)], { ...at, virtual_functions: true })).toEqual({});
+  });
+
+  it('has none if it is a pattern', () => {
+    expect(missing([], { address: '*:3b:00.*' }, { vendor_id: '10de' })).toEqual({});
   });
 });

@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createPciDriver } from '#agent/drivers/pci.ts';
 import { pciAllowList } from '#agent/drivers/pci-allow-list.ts';
 import { reportedDevice } from '#core/contracts/inventory-report.ts';
+import { ownDriver } from '#test/drivers/own-driver.ts';
+import { DriverHost } from '#test/support/driver-host.ts';
 import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
 import type { SysfsTree } from '#test/support/sysfs.ts';
 
@@ -50,6 +52,24 @@ describe('driver pci', () => {
       },
       regions: [],
     });
+  });
+
+  it('does not show an unknown NUMA node', async () => {
+    tree.addFunction({ address, numaNode: -1 });
+    const { [address]: device } = await (await driverOf({ vendor_id: '10de' })).devices();
+    expect(device).not.toHaveProperty('numa_node');
+    expect(device?.std_board_info).not.toContain('numa_node');
+  });
+
+  it('names an address of the settings where no device is, as the agent starts it', async () => {
+    const settings = { allow_list: [{ address, vendor_id: '10de' }] };
+    const agent = new DriverHost(ownDriver('pci'), () => ({}));
+    try {
+      expect(await agent.start(settings)).toEqual({});
+      expect(await agent.reasons()).toEqual({ [address]: 'is not on this host' });
+    } finally {
+      agent.remove();
+    }
   });
 
   it('fails when sysfs is not mounted', async () => {
