@@ -1,7 +1,7 @@
 // A fake Placement over HTTP: providers in trees, inventories, traits, allocations and candidates,
 // with Placement's generations and errors. It takes the microversions 1.0 to 1.39: Cyborg uses
-// 1.36, and osc-placement 1.0 unless it is given another. Bodies are those of 1.36, except where an
-// older client could not go on.
+// 1.36, and osc-placement 1.0 unless it is given another. Bodies are those of 1.36, except where
+// an older client could not go on.
 
 import * as z from 'zod';
 import type { ListenOptions } from '../process/ports.ts';

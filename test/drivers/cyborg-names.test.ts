@@ -1,6 +1,6 @@
 // docs/device-profiles.md has a row for each driver of Cyborg: the provider's name, the resource
-// class and the traits by which profiles written for Cyborg match here. Each row is what our driver
-// reports; where Cyborg's providers are others, the page says so below its table.
+// class and the traits by which profiles written for Cyborg match here. Each row is what our
+// driver reports; where Cyborg's providers are others, the page says so below its table.
 
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
