@@ -93,6 +93,8 @@ const environment = z.object({
   CYBORG_UNBOUND_ARQ_MINUTES: z.coerce.number().int().min(1).default(15),
   /** Most ARQs of one project that are bound to no instance; 0: unlimited. */
   CYBORG_UNBOUND_ARQS_MAX: z.coerce.number().int().min(0).default(1000),
+  /** Resource classes of cards that their host cleans before it offers them for the first time. */
+  CYBORG_CLEAN_AT_FIRST_SIGHT: commaList(z.string().regex(/^[A-Z0-9_]{1,255}$/), ''),
   /** How long records of the history are kept. */
   CYBORG_HISTORY_DAYS: z.coerce.number().int().min(1).max(3650).default(400),
   /** Folder of the console's files; the default is `console` beside the function's bundle. */
@@ -136,6 +138,8 @@ export interface Settings {
   readonly resolveWaitSeconds: number;
   readonly unboundArqMinutes: number;
   readonly unboundArqsMax: number;
+  /** Resource classes. */
+  readonly cleanAtFirstSight: readonly string[];
   readonly historyDays: number;
   readonly consoleDirectory?: string;
   readonly staging: {
@@ -213,6 +217,7 @@ export function loadSettings(env: Readonly<Record<string, string | undefined>>):
     resolveWaitSeconds: given.CYBORG_RESOLVE_WAIT_SECONDS,
     unboundArqMinutes: given.CYBORG_UNBOUND_ARQ_MINUTES,
     unboundArqsMax: given.CYBORG_UNBOUND_ARQS_MAX,
+    cleanAtFirstSight: given.CYBORG_CLEAN_AT_FIRST_SIGHT,
     historyDays: given.CYBORG_HISTORY_DAYS,
     ...(given.CYBORG_CONSOLE_DIRECTORY && { consoleDirectory: given.CYBORG_CONSOLE_DIRECTORY }),
     staging: {

@@ -160,11 +160,13 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     callsOpenStack: false,
   },
   'inventory-reports': {
-    // A reboot of the host starts the reprovisioning of its instances' devices.
+    // A reboot of the host starts the reprovisioning of its instances' devices. A card may have
+    // come from another host.
     tables: {
       arqs: wholeRows,
-      inventory: ['GetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem'],
+      inventory: ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem'],
     },
+    indexes: { inventory: ['by-card'] },
     jobs: ['CreateJob'],
     callsOpenStack: false,
   },
@@ -177,13 +179,13 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
   sweep: {
     // Work whose job has ended is finished here, as by the job's event.
-    tables: { arqs: wholeRows, inventory: [...finishing, 'DeleteItem'] },
+    tables: { arqs: wholeRows, inventory: [...finishing, 'DeleteItem', 'BatchGetItem'] },
     // A program of an operator whose deadline has passed is cancelled.
     jobs: ['DescribeJobExecution', 'CancelJob'],
     // The reaper reads all deployables, and asks Placement and Nova about the instances that hold
     // them.
     // A recount of a quota reads the ARQs of its project.
-    indexes: { arqs: ['by-due', 'by-project'], inventory: ['by-kind', 'by-due'] },
+    indexes: { arqs: ['by-due', 'by-project'], inventory: ['by-kind', 'by-due', 'by-card'] },
     // Devices to compare with Placement; and reprovisioning whose message was lost.
     sendsTo: ['host-jobs', 'provider-syncs'],
     callsOpenStack: true,

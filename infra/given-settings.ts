@@ -45,6 +45,8 @@ export interface CyborgSettings {
   readonly resolveWaitSeconds?: number;
   readonly unboundArqMinutes?: number;
   readonly unboundArqsMax?: number;
+  /** Resource classes. */
+  readonly cleanAtFirstSight?: readonly string[];
   readonly domainName?: string;
   readonly certificateArn?: string;
   readonly truststoreUri?: string;

@@ -77,6 +77,7 @@ const passedOn = {
   resolveWaitSeconds: 'CYBORG_RESOLVE_WAIT_SECONDS',
   unboundArqMinutes: 'CYBORG_UNBOUND_ARQ_MINUTES',
   unboundArqsMax: 'CYBORG_UNBOUND_ARQS_MAX',
+  cleanAtFirstSight: 'CYBORG_CLEAN_AT_FIRST_SIGHT',
   historyDays: 'CYBORG_HISTORY_DAYS',
   keystoneUrl: 'KEYSTONE_URL',
   keystonePublicUrl: 'KEYSTONE_PUBLIC_URL',
@@ -95,7 +96,6 @@ const passedOn = {
 
 export const stagingBucketVariable = 'CYBORG_STAGING_BUCKET';
 export const imageReaderVariable = 'CYBORG_IMAGE_READER_ROLE';
-
 export const passwordVariable = 'CYBORG_OS_PASSWORD';
 export const passwordSecretVariable = 'CYBORG_OS_PASSWORD_SECRET';
 export const passwordFieldVariable = 'CYBORG_OS_PASSWORD_FIELD';

@@ -258,6 +258,8 @@ interface Operation {
   readonly value?: unknown;
 }
 
+export const deleteFirst: Act = (world) => world.nova.delete(first(world));
+
 export const deleteLast: Act = (world) => {
   const server = last(world);
   return server && world.nova.delete(server);

@@ -36,3 +36,7 @@ export function pciHandles(
     ...(cleanSeconds && { clean_seconds: cleanSeconds }),
   }));
 }
+
+export function discoveryOf({ present }: Hardware, address: string, device: ReportedDevice) {
+  return { devices: present.has(address) ? { [address]: device } : {} };
+}

@@ -30,6 +30,7 @@ export const otherGuards = [
   'deadline of releases',
   'deadline of unbound ARQs',
   'recount of quotas',
+  'report looks for the card elsewhere',
   'recount bars what it takes for dead',
   'reaper',
   'reaper asks again after ten minutes',
@@ -153,6 +154,10 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
   'deadline of releases': withoutDeadline('awaited'),
   'deadline of unbound ARQs': withoutDeadline('arq'),
   'recount of quotas': withoutDeadline('quota'),
+  'report looks for the card elsewhere': (deps) => ({
+    ...deps,
+    listings: { ...deps.listings, devicesOfCard: async () => [] },
+  }),
   'recount bars what it takes for dead': (deps) => ({
     ...deps,
     store: { ...deps.store, arqs: { ...deps.store.arqs, bar: async () => true } },

@@ -12,10 +12,10 @@ import { createRediscoverRequests } from '#agent/rediscover-requests.ts';
 import { createJobRunner } from '#agent/run-jobs.ts';
 import { openSequence } from '#agent/sequence.ts';
 import type { StateFiles } from '#agent/state-files.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import { thingName } from '#core/contracts/topics.ts';
 import { silentLog } from '#test/support/agent.ts';
-import { described, describedRegion, pciHandles } from './described.ts';
+import { type Card, cardDriver } from './card-driver.ts';
+import { described, describedRegion, discoveryOf, pciHandles } from './described.ts';
 import type { Faults } from './faults.ts';
 import type { Strip } from './guards.ts';
 import type { SimulatedIot } from './iot.ts';
@@ -49,6 +49,8 @@ export interface Hardware {
   readonly regionUsers: Set<Server>;
   /** Devices that are plugged in. */
   readonly present: Set<string>;
+  /** A card that moves between hosts; it has a slot of its own. */
+  card?: Card | undefined;
   /** Whether the region holds its image after a reboot. */
   imageAtBoot: 'kept' | 'lost' | 'either';
   /** The next boot finds no state files of the agent. */
@@ -91,6 +93,8 @@ export interface HostParts {
   readonly iot: SimulatedIot;
   readonly images: readonly Image[];
   readonly handles: { readonly nic: number; readonly gpu: number; readonly fpga: number };
+  /** Whether the host has a slot for a card that moves. */
+  readonly hasSlot: boolean;
   readonly spawn: (name: string) => Process;
   readonly violate: Violate;
   readonly strip: Strip;
@@ -207,7 +211,8 @@ async function runHostAgent(
   };
   const files = diskFiles(process, disk, hardware, parts);
   const log = silentLog;
-  const drivers = [nicDriver, gpuDriver, fpgaDriver].map((make) => make(process, hardware, parts));
+  const makers = [nicDriver, gpuDriver, fpgaDriver, cardDriver].slice(0, parts.hasSlot ? 4 : 3);
+  const drivers = makers.map((make) => make(process, hardware, parts));
   const looks = createRediscoverRequests();
   const stop = new AbortController().signal;
   const checkpoint = strip.checkpoint(await openCheckpoint({ files, bootId, log }));
@@ -269,8 +274,7 @@ function diskFiles(
   };
 }
 
-type MakeDriver = (process: Process, hardware: Hardware, parts: HostParts) => Driver;
-
+export type MakeDriver = (process: Process, hardware: Hardware, parts: HostParts) => Driver;
 const nicDriver: MakeDriver = (process, hardware, { timeline, handles }) => ({
   name: 'sim_nic',
   discover: () =>
@@ -389,10 +393,6 @@ const fpgaDriver: MakeDriver = (process, hardware, parts) => {
   };
   return driver;
 };
-
-function discoveryOf(hardware: Hardware, address: string, device: ReportedDevice) {
-  return { devices: hardware.present.has(address) ? { [address]: device } : {} };
-}
 
 function mdevOf({ address, uuid, info }: HandleWork): Mdev {
   return { address, type: info.asked_type ?? '', uuid };

@@ -172,6 +172,7 @@ export function checkConvergence(world: World): void {
   checkProfiles(world);
   checkRegions(world, stored);
   checkPlacement(world);
+  checkCards(world);
 }
 
 function checkHost(world: World, host: World['hosts'][number], stored: Stored): void {
@@ -348,5 +349,14 @@ function checkPlacement({ database, settings, openstack, hosts, disabled }: Worl
     if (traits.some((trait) => !held.traits.includes(trait))) {
       throw new Violation('L3', `Placement lacks traits of ${name}`);
     }
+  }
+}
+
+/** A card that moved is clean in the end, and offered again. */
+function checkCards({ database }: World): void {
+  const rows = database.rows('inventory').filter(({ sk }) => String(sk).startsWith('DEVICE#'));
+  for (const { hostname, address, isGone, cardCleaning } of rows.map(deviceOf)) {
+    if (isGone || cardCleaning?.withheldSince === undefined) continue;
+    throw new Violation('L3', `the card at ${address} of ${hostname} stays withheld`);
   }
 }

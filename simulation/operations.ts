@@ -34,6 +34,7 @@ import {
   replaceDisks,
   unplug,
 } from './acts.ts';
+import { cardOperations } from './cards.ts';
 import type { Rates } from './faults.ts';
 import { gpuAddress, nicAddress, secondRegion } from './host.ts';
 import { spendQuota } from './quotas.ts';
@@ -49,7 +50,7 @@ const removeDuringOutage = inTurn(
 export const quiescenceAfterConflictMs = 40 * minuteMs;
 
 /** What an operation affects; operations without a common subject do not meet. */
-export type Subject = 'NIC' | 'GPU' | 'FPGA' | 'host' | 'instance' | 'profile' | 'quota';
+export type Subject = 'NIC' | 'GPU' | 'FPGA' | 'host' | 'instance' | 'profile' | 'quota' | 'card';
 
 export interface Operation {
   readonly about: readonly Subject[];
@@ -61,6 +62,8 @@ export interface Operation {
   readonly rates?: Rates;
   /** How long the world runs after the operation, if not the usual time. */
   readonly quiescenceMs?: number;
+  /** Hosts, each with a slot for a card that moves; without it one host without a slot. */
+  readonly hostCount?: number;
 }
 
 export const operations: Readonly<Record<string, Operation>> = {
@@ -298,11 +301,7 @@ export const operations: Readonly<Record<string, Operation>> = {
       ({ openstack }) => void openstack.outages.delete('Glance'),
     ),
   },
-  'send a heartbeat': {
-    about: ['host'],
-    prepareMs: 12.75 * minuteMs,
-    act: () => {},
-  },
+  'send a heartbeat': { about: ['host'], prepareMs: 12.75 * minuteMs, act: () => {} },
   'send the first report of a host': {
     about: ['host'],
     prepare: forgetPresence,
@@ -393,4 +392,5 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'bind a vGPU at the quota': { about: ['quota'], prepare: spendQuota, act: boot('vgpu') },
   'program a region': { about: ['FPGA', 'host'], act: programRegion },
+  ...cardOperations,
 };

@@ -37,6 +37,13 @@ function checkDevice(violate: Violate, server: Server, host: Host, arq: ShownArq
     mdev.usedBy = server.uuid;
   }
   const group = server.profile.groups[arq.device_profile_group_id];
+  const { card } = host.hardware;
+  if (group?.['resources:CUSTOM_CARD'] && card) {
+    if (card.usedBy && card.usedBy !== server.uuid) {
+      violate('I4', `the card was not cleaned between ${card.usedBy} and ${server.uuid}`);
+    }
+    card.usedBy = server.uuid;
+  }
   if (group?.['resources:FPGA']) regionUsers.add(server);
   const wanted = group?.['accel:bitstream_id'];
   if (wanted && image !== wanted) {

@@ -25,7 +25,11 @@ export async function runOperation(
 ): Promise<OperationOutcome> {
   const operation = operations[name];
   if (!operation) throw new Error(`Unknown operation: ${name}`);
-  const world = createWorld(seed, { rates: operation.rates ?? quietRates, ...options });
+  const world = createWorld(seed, {
+    rates: operation.rates ?? quietRates,
+    hostCount: operation.hostCount,
+    ...options,
+  });
   try {
     const check = createSafetyCheck(world);
     createProfiles(world);

@@ -97,6 +97,8 @@ export interface WorldOptions {
   readonly strip?: Strip | undefined;
   /** Faults that occur by chance; if given, no others do. */
   readonly rates?: Rates;
+  /** How many hosts there are, each with a slot for a card that moves; else one or two without. */
+  readonly hostCount?: number | undefined;
   /** The interrupt at one step of the control plane or of an agent, counted from `arm()`. */
   readonly interrupt?: Interrupt | undefined;
   /** A second database whose answers must be the same; then indexes do not lag. */
@@ -107,7 +109,7 @@ export interface WorldOptions {
 
 export function createWorld(
   seed: number,
-  { strip = noGuardStripped, trace, mirror, rates, interrupt }: WorldOptions = {},
+  { strip = noGuardStripped, trace, mirror, rates, interrupt, hostCount }: WorldOptions = {},
 ): World {
   const random = createRandom(seed);
   const intensity = random.pick([0, 0.5, 1, 1, 2, 4]);
@@ -281,7 +283,8 @@ export function createWorld(
   const handles = rates
     ? { nic: 2, gpu: 2, fpga: 2 }
     : { nic: random.between(1, 3), gpu: random.between(1, 3), fpga: random.between(1, 2) };
-  const hosts = Array.from({ length: rates ? 1 : random.between(1, 2) }, (_, index) => {
+  const count = hostCount ?? (rates ? 1 : random.between(1, 2));
+  const hosts = Array.from({ length: count }, (_, index) => {
     const name = `cmp${index + 1}`;
     const root = random.uuid();
     openstack.placement.providers[root] = {
@@ -294,6 +297,7 @@ export function createWorld(
     };
     return createHost({
       ...{ name, stage, timeline, random, faults, iot, images, handles, spawn, violate, strip },
+      hasSlot: hostCount !== undefined,
     });
   });
   const knowsBoot = (host: Host) =>

@@ -83,6 +83,7 @@ export function planDevice(
     handleCount: handleCountOf(discovered),
     providers: [],
     ...(was?.adopted && { adopted: was.adopted }),
+    ...(discovered.cardCleaning && { cardCleaning: discovered.cardCleaning }),
     isGone: false,
     ...(hostAttachTypes && { hostAttachTypes }),
     createdAt: was?.createdAt ?? now,

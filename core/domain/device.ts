@@ -3,6 +3,7 @@
 
 import type { AdoptedProvider } from './adopted-providers.ts';
 import type { Attribute } from './attribute.ts';
+import type { CardCleaning } from './card-cleaning.ts';
 import type { ChangeNote } from './change-note.ts';
 import type { DeviceFacts } from './device-facts.ts';
 import type { HandleClaim } from './handle-claim.ts';
@@ -92,6 +93,8 @@ export interface DiscoveredDevice extends DeviceFacts {
   readonly offers?: Offering;
   readonly regions: readonly DiscoveredRegion[];
   readonly digest: string;
+  /** Added by the control plane; see card-cleaning.ts. */
+  readonly cardCleaning?: CardCleaning;
 }
 
 /** Who set a device's status, when, and why. */
@@ -141,6 +144,8 @@ export interface Device extends Omit<DeviceFacts, 'attributes'> {
   readonly adopted?: readonly AdoptedProvider[];
   /** The host no longer reports it. The row stays until no claim and no allocation is left. */
   readonly isGone: boolean;
+  /** Of a card that was found not clean, or not known to be; see card-cleaning.ts. */
+  readonly cardCleaning?: CardCleaning;
   /** Number of attach handles in the last report that described it. */
   readonly handleCount?: number;
   /** Since when two agents report as its host, ISO 8601: no bind takes the device. */

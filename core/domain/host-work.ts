@@ -151,6 +151,8 @@ interface HandleWork {
   readonly hostname: string;
   readonly handles: readonly HandleRef[];
   readonly startedAt: string;
+  /** When the first release of the handles began, where this one replaces another; ISO 8601. */
+  readonly leftAt?: string;
   readonly requestId?: string;
   /** Why the handles are in quarantine: no confirmation came in time. It may still come. */
   readonly quarantine?: string;
@@ -184,3 +186,8 @@ export interface HostProgram extends HandleWork {
 
 /** What a handle may wait for; its `release` names one of these. */
 export type AwaitedWork = HostRelease | HostProgram;
+
+/** When the last holder of its handles left. */
+export function leftAtOf({ leftAt, startedAt }: Pick<HandleWork, 'leftAt' | 'startedAt'>): string {
+  return leftAt ?? startedAt;
+}

@@ -2,6 +2,7 @@
 // next step, and the action that ends it where there is one.
 
 import type { InstanceBinding } from './arq.ts';
+import type { CardPlace } from './card-cleaning.ts';
 import type { Device, NotOffered } from './device.ts';
 import { isUnhealthy } from './device-facts.ts';
 import type { HistoryRecord } from './history.ts';
@@ -17,6 +18,7 @@ export const storedKinds = [
   'host-away',
   'not-offered',
   'unhealthy-device',
+  'moved-card',
 ] as const;
 export type StoredKind = (typeof storedKinds)[number];
 
@@ -179,7 +181,7 @@ export function notOfferedIncident(
 
 /** Undefined for a device that is healthy or gone. */
 export function healthIncident(device: Device): Incident | undefined {
-  const { uuid, hostname, address, health, isGone } = device;
+  const { uuid, hostname, address, health, isGone, cardCleaning } = device;
   if (isGone || !health || !isUnhealthy(device)) return undefined;
   return {
     kind: 'unhealthy-device',
@@ -187,9 +189,34 @@ export function healthIncident(device: Device): Incident | undefined {
     hostname,
     deviceUuid: uuid,
     reason: `The device at ${address} ${health.reason}.`,
-    nextStep:
-      'Repair or replace the device; it is offered again once its driver finds it healthy for a while.',
+    nextStep: cardCleaning?.withheldSince
+      ? "The host cleans the card by itself once no server holds it elsewhere, and the agent's next report offers it. If its driver cannot clean it, clean it by hand, and release the handles at its earlier place by force as cleaned."
+      : 'Repair or replace the device; it is offered again once its driver finds it healthy for a while.',
     action: 'rediscover',
+  };
+}
+
+/**
+ * At the earlier place of a card that its new host must not offer.
+ *
+ * @param uuidAt of the device at that place
+ */
+export function movedCardIncident(
+  device: Device,
+  uuidAt: (place: CardPlace) => DeviceUuid,
+): Incident | undefined {
+  const { hostname, address, isGone, cardCleaning = {} } = device;
+  const { withheldSince, heldAt } = cardCleaning;
+  const isHere = heldAt?.hostname === hostname && heldAt.address === address;
+  if (isGone || !withheldSince || !heldAt || isHere) return undefined;
+  return {
+    kind: 'moved-card',
+    since: withheldSince,
+    hostname: heldAt.hostname,
+    deviceUuid: uuidAt(heldAt),
+    reason: `The card of the device at ${heldAt.address} is at ${address} of host ${hostname} now, and attach handles here are held or not clean: the card is not offered there.`,
+    nextStep: `Evacuate or delete the servers that hold the card here; host ${hostname} then cleans it. If you have cleaned it by hand, release the handles here by force as cleaned.`,
+    action: 'force-release',
   };
 }
 

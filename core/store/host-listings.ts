@@ -1,13 +1,19 @@
-// Hosts in the order of their names, from the index of kinds; a host's name stands for its uuid.
+// Hosts in the order of their names, from the index of kinds, where a host's name stands for its
+// uuid; and the hosts that have a card.
 
+import type { Device } from '../domain/device.ts';
 import type { HostSummary } from '../domain/host-summary.ts';
 import type { Documents } from './documents.ts';
 import { summaryOf } from './host-summaries.ts';
 import { pageOfIndex } from './index-pages.ts';
+import { deviceOf } from './inventory-rows.ts';
+import { getRows, queryAll } from './reads.ts';
 
 export interface HostListings {
   /** By name, those after the given name. */
   hostsAfter(hostname: string | undefined, limit: number): Promise<HostSummary[]>;
+  /** Devices with that serial number; see domain/card-cleaning.ts. */
+  devicesOfCard(card: string): Promise<Device[]>;
 }
 
 export function hostListings(client: Documents, table: string): HostListings {
@@ -22,6 +28,18 @@ export function hostListings(client: Documents, table: string): HostListings {
         filter: {},
       });
       return rows.map(summaryOf);
+    },
+
+    async devicesOfCard(card) {
+      const keys = await queryAll(client, {
+        TableName: table,
+        IndexName: 'by-card',
+        KeyConditionExpression: 'card = :card',
+        ExpressionAttributeValues: { ':card': card },
+        ProjectionExpression: 'pk, sk',
+      });
+      const wanted = keys.map(({ pk, sk }) => ({ pk: String(pk), sk: String(sk) }));
+      return (await getRows(client, table, wanted)).map(deviceOf);
     },
   };
 }

@@ -22,6 +22,7 @@ const handleWork = {
     z.object({ provider_uuid: anId<ProviderUuid>(), handle_uuid: anId<HandleUuid>() }),
   ),
   started_at: z.string(),
+  left_at: z.string().exactOptional(),
   request_id: z.string().exactOptional(),
   quarantine: z.string().exactOptional(),
   retry_at: z.string().exactOptional(),

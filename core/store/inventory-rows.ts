@@ -4,6 +4,7 @@
 
 import * as z from 'zod';
 import type { Attribute } from '../domain/attribute.ts';
+import { cardOf } from '../domain/card-cleaning.ts';
 import {
   attachTypes,
   type Deployable,
@@ -52,6 +53,14 @@ const storedDevice = z.object({
           address: z.string().exactOptional(),
         }),
       )
+      .exactOptional(),
+    card_cleaning: z
+      .object({
+        withheld_since: z.string().exactOptional(),
+        held_at: z.object({ hostname: z.string(), address: z.string() }).exactOptional(),
+        asked_at: z.string().exactOptional(),
+        cleaned_at: z.string().exactOptional(),
+      })
       .exactOptional(),
     is_gone: z.boolean(),
     handle_count: z.number().exactOptional(),
@@ -144,9 +153,11 @@ export function deviceRow(device: Device): Row {
     created_key: creationOrder(device.createdAt, device.uuid),
     status,
     vendor_id: vendorId(device.vendor),
+    card: cardOf(device),
     device: {
       ...snakeNamed(reported),
       ...(reported.health && { health: snakeNamed(reported.health) }),
+      ...(reported.cardCleaning && { card_cleaning: snakeNamed(reported.cardCleaning) }),
     },
   };
 }
@@ -154,10 +165,11 @@ export function deviceRow(device: Device): Row {
 export function deviceOf(row: Row): Device {
   const stored = parseRow(storedDevice, row);
   const { device, status, status_change: change, forced, conflict_since: conflictSince } = stored;
-  const { health, ...fields } = device;
+  const { health, card_cleaning: cleaning, ...fields } = device;
   return {
     ...camelNamed(fields),
     ...(health && { health: camelNamed(health) }),
+    ...(cleaning && { cardCleaning: camelNamed(cleaning) }),
     status,
     ...(change && { statusChange: camelNamed(change) }),
     ...(forced && { forced: camelNamed(forced) }),

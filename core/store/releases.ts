@@ -17,6 +17,8 @@ import { type TransactItem, transact, transactItemsMax, updateIf } from './write
 /** Each is written in the transaction, beside the release. */
 export const handlesPerReleaseMax = transactItemsMax - 1;
 export const itemsPerReplacementMax = transactItemsMax;
+/** Beside the release and the device. */
+export const handlesPerCardCleaningMax = transactItemsMax - 2;
 
 /** The update of each handle of a release that begins, and its condition. */
 type HandleUpdate = Required<
@@ -66,6 +68,17 @@ export interface ReleaseStore {
   reinstate(handle: AttachHandle, change: ChangeNote): Promise<boolean>;
   /** The same for free handles that their host must clean first; all or none. */
   reinstateWhenClean(release: HostRelease, change: ChangeNote, dueAt: string): Promise<boolean>;
+  /**
+   * Has free handles of a withheld card cleaned; all or none.
+   *
+   * @param device notes that its whole card is being cleaned; undefined for a part
+   */
+  cleanCard(
+    release: HostRelease,
+    change: ChangeNote,
+    dueAt: string,
+    device?: Device,
+  ): Promise<boolean>;
 }
 
 export function releaseStore(client: Documents, tables: BindingTables): ReleaseStore {
@@ -92,6 +105,7 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
     releases: readonly HostRelease[],
     dueAt: string,
     update: (release: HostRelease) => HandleUpdate,
+    more: readonly TransactItem[] = [],
   ) => {
     const items = releases.flatMap((release): TransactItem[] => [
       { Put: { TableName: tables.arqs, Item: workRow(release, dueAt) } },
@@ -103,7 +117,7 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
         },
       })),
     ]);
-    return (await transact(client, items)) === 'done';
+    return (await transact(client, [...items, ...more])) === 'done';
   };
   const deleteRow = (work: AwaitedWork) =>
     client.send(new DeleteCommand({ TableName: tables.arqs, Key: workKey(work) }));
@@ -229,6 +243,29 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
         ConditionExpression: 'attribute_exists(restored_at) AND attribute_not_exists(arq_uuid)',
         ExpressionAttributeValues: { ':release': id, ':change': snakeNamed(change) },
       }));
+    },
+
+    cleanCard(release, change, dueAt, device) {
+      const asked = device && {
+        Update: {
+          TableName: tables.inventory,
+          Key: deviceKey(device.hostname, device.uuid),
+          UpdateExpression: 'SET device.card_cleaning.asked_at = :at',
+          ConditionExpression: 'attribute_exists(pk)',
+          ExpressionAttributeValues: { ':at': release.startedAt },
+        },
+      };
+      return begin(
+        [release],
+        dueAt,
+        ({ id }) => ({
+          UpdateExpression: 'SET release_id = :release, last_change = :change',
+          ConditionExpression:
+            'attribute_exists(pk) AND attribute_not_exists(arq_uuid) AND attribute_not_exists(release_id)',
+          ExpressionAttributeValues: { ':release': id, ':change': snakeNamed(change) },
+        }),
+        asked ? [asked] : [],
+      );
     },
   };
 }

@@ -39,6 +39,7 @@
 //   by-profile   profile_shard, uuid   whether a profile is in use
 //   by-unbound   unbound_project, uuid sparse: a project's unbound ARQs, to count them
 //   by-due       due, due_at           sparse: rows with a deadline, for the sweep
+//   by-card      card, uuid            sparse: devices by serial number, to know a moved card
 //
 // `kind` of ARQs, `due` and `profile_shard` are sharded (shards.ts).
 
@@ -79,6 +80,13 @@ const byCreated: IndexDefinition = {
   sortKey: 'created_key',
   projection: 'ALL',
 };
+/** Devices of hosts with one serial number. A card moves slower than an index lags. */
+const byCard: IndexDefinition = {
+  name: 'by-card',
+  partitionKey: 'card',
+  sortKey: 'uuid',
+  projection: 'KEYS_ONLY',
+};
 const byProject: IndexDefinition = {
   name: 'by-project',
   partitionKey: 'project_id',
@@ -108,7 +116,7 @@ export const tables = [
   {
     name: 'inventory',
     hasSortKey: true,
-    indexes: [byKind('ALL'), byCreated, byDue],
+    indexes: [byKind('ALL'), byCreated, byDue, byCard],
     hasStream: true,
   },
   {

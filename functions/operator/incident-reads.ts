@@ -4,7 +4,9 @@
 
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { Deps } from '#core/deps.ts';
+import type { CardPlace } from '#core/domain/card-cleaning.ts';
 import { failedBindKeptMs, workDueMs } from '#core/domain/deadlines.ts';
+import { deviceUuid } from '#core/domain/device-plan.ts';
 import { hostStateOf } from '#core/domain/host-state.ts';
 import type { HostSummary } from '#core/domain/host-summary.ts';
 import type { AwaitedWork } from '#core/domain/host-work.ts';
@@ -17,6 +19,7 @@ import {
   healthIncident,
   type Incident,
   type IncidentKind,
+  movedCardIncident,
   notOfferedIncident,
   type StoredKind,
   workIncident,
@@ -64,6 +67,14 @@ export const readIncidents: Readonly<Record<StoredKind, ReadIncidents>> = {
   'unhealthy-device': async (deps, after, count) => {
     const devices = await deps.listings.devicesAfter(after ?? '0', count);
     return devices.map((device) => ({ marker: device.uuid, row: healthIncident(device) }));
+  },
+  'moved-card': async (deps, after, count) => {
+    const devices = await deps.listings.devicesAfter(after ?? '0', count);
+    const uuidAt = ({ hostname, address }: CardPlace) => deviceUuid(hostname, address);
+    return devices.map((device) => ({
+      marker: device.uuid,
+      row: movedCardIncident(device, uuidAt),
+    }));
   },
 };
 

@@ -110,7 +110,10 @@ async function endBind(instance: string, operation: JobEvent['operation']) {
   await eventually(state).toBe(operation === 'succeeded' ? 'Bound' : 'BindFailed');
 }
 
-const gpu = aGpu(['1', '2'].map((mark) => ({ asked_type: 'nvidia-223', vgpu_mark: mark })));
+const gpu = aGpu(
+  ['1', '2'].map((mark) => ({ asked_type: 'nvidia-223', vgpu_mark: mark })),
+  { identity: 'serial-1' },
+);
 
 async function inventoryAndProfiles() {
   await world.startComputeNode(host);

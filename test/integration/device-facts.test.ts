@@ -151,32 +151,34 @@ describe('an unhealthy device', () => {
 });
 
 describe('a card in another slot', () => {
+  // Other hosts have other cards.
+  const serial = (card: number) => `${host}-s${card}`;
   const healthAt = async (address: string) => {
     const { devices } = await world.deps.store.inventory.host(host);
     return devices.find((device) => device.address === address)?.health;
   };
 
   it('is offered at once where no handle is held', async () => {
-    await report(card(slotA, { identity: 's1' }));
-    await report(card(slotB, { identity: 's1' }));
+    await report(card(slotA, { identity: serial(1) }));
+    await report(card(slotB, { identity: serial(1) }));
     expect((await bind(slotB)).status).toBe(202);
   });
 
   it('goes to no server while handles at its earlier place are held', async () => {
-    await report(card(slotA, { identity: 's1' }));
+    await report(card(slotA, { identity: serial(1) }));
     const { instance } = await bind(slotA);
-    for (const _ of [1, 2]) await report(card(slotB, { identity: 's1' }));
+    for (const _ of [1, 2]) await report(card(slotB, { identity: serial(1) }));
     const { status, text } = await bind(slotB);
     expect([status, text]).toEqual([409, expect.stringContaining(`was at ${slotA}, and 1 attach`)]);
     await expect.poll(() => reservedOf(slotB), patience).toBe(2);
     await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
-    await report(card(slotB, { identity: 's1' }));
+    await report(card(slotB, { identity: serial(1) }));
     expect((await bind(slotB)).status).toBe(202);
   });
 
   it('that was swapped goes to no server at either place while handles are held', async () => {
-    const before = [card(slotA, { identity: 's1' }), card(slotB, { identity: 's2' })];
-    const after = [card(slotA, { identity: 's2' }), card(slotB, { identity: 's1' })];
+    const before = [card(slotA, { identity: serial(1) }), card(slotB, { identity: serial(2) })];
+    const after = [card(slotA, { identity: serial(2) }), card(slotB, { identity: serial(1) })];
     await report(...before);
     const { instance } = await bind(slotA);
     for (const _ of [1, 2]) await report(...after);
@@ -189,16 +191,16 @@ describe('a card in another slot', () => {
   });
 
   it('that could not tell its serial number for a while is still known', async () => {
-    await report(card(slotA, { identity: 's1' }));
+    await report(card(slotA, { identity: serial(1) }));
     await bind(slotA);
     await report(card(slotA));
-    await report(card(slotB, { identity: 's1' }));
+    await report(card(slotB, { identity: serial(1) }));
     expect((await bind(slotB)).status).toBe(409);
   });
 
   it('is described again after each heartbeat until it is offered', async () => {
-    const moved = card(slotB, { identity: 's1' });
-    await report(card(slotA, { identity: 's1' }));
+    const moved = card(slotB, { identity: serial(1) });
+    await report(card(slotA, { identity: serial(1) }));
     await bind(slotA);
     await report(moved);
     expect(await jobsOfHeartbeat(moved)).toEqual([expect.stringContaining('-rediscover-')]);

@@ -77,6 +77,7 @@ it('creates the tables of a stage with indexes and streams; a second call change
   expect(Table?.KeySchema?.map(({ AttributeName }) => AttributeName)).toEqual(['pk', 'sk']);
   expect(Table?.StreamSpecification?.StreamViewType).toBe('NEW_AND_OLD_IMAGES');
   expect(Table?.GlobalSecondaryIndexes?.map(({ IndexName }) => IndexName).sort()).toEqual([
+    'by-card',
     'by-created',
     'by-due',
     'by-kind',

@@ -18,13 +18,14 @@ import type { HostInventory } from '../../store/hosts.ts';
 import { askHost } from '../host-work/ask-host.ts';
 import { retryAfterReport } from '../release/quarantine.ts';
 import { reprovisionHost } from '../reprovision/reprovision-host.ts';
+import { cleanCards } from './clean-cards.ts';
 import { copyAttachTypes, hasOtherTypes, typesOf } from './copy-attach-types.ts';
 import { drainLater, lacksDrain } from './drain-host.ts';
 import { countsAfter, keepSummary, tellsOthers } from './keep-summary.ts';
 import { logOutcome } from './log-outcome.ts';
 import { beginConflict, noteSighting, takeBack } from './note-conflict.ts';
 import { putDevices, retireDevices } from './put-devices.ts';
-import { withholdMoved } from './withhold-moved.ts';
+import { withholdUnclean } from './withhold-unclean.ts';
 
 /** The holder of the host's lease. */
 type LeaseDeps = ConsumerDeps & { readonly holder: string };
@@ -131,7 +132,7 @@ async function applyUnderLease(
     deps.log.error('A host has more attach handles than any may have.', { host: hostname });
   }
   const settled = withholdRecovered(bounded, devices, receivedAtMs);
-  const plan = await withholdMoved(deps, settled, devices);
+  const { plan, toClean } = await withholdUnclean(deps, hostname, settled, devices);
   const bootReport = bootReportOf(report, receivedAtMs);
   if (known.conflict) return noteSighting(deps, inventory, bootReport);
   if (plan.standing === 'conflict') {
@@ -151,6 +152,7 @@ async function applyUnderLease(
   await putDevices(deps, hostname, devices, plan.put, types);
   await drainLater(deps, host);
   await retireDevices(deps, plan.retire);
+  await cleanCards(deps, hostname, toClean);
   await copyAttachTypes(deps, devices, plan, types);
   if (plan.standing === 'newer' && tellsOthers(inventory, report)) {
     await deps.store.inventory.putNotOffered(hostname, report.not_offered ?? []);

@@ -1,5 +1,5 @@
 import type { Deps } from '../../deps.ts';
-import type { HostRelease } from '../../domain/host-work.ts';
+import { type HostRelease, leftAtOf } from '../../domain/host-work.ts';
 import { changeNoteOf } from '../change-note-of.ts';
 import { contended, untilWritten } from '../optimistic-writes.ts';
 import { newRelease } from './new-release.ts';
@@ -20,7 +20,7 @@ export async function cleanUnderBoot(deps: Deps, work: HostRelease): Promise<voi
       const waiting = await waitingHandles(deps, work);
       if (waiting.length === 0) return deps.store.releases.confirm(work, changeNoteOf(deps));
       const handles = waiting.map(({ providerUuid, handleUuid }) => ({ providerUuid, handleUuid }));
-      const { release, dueAt } = newRelease(deps, { ...plan, handles });
+      const { release, dueAt } = newRelease(deps, { ...plan, leftAt: leftAtOf(work), handles });
       if (!(await deps.store.releases.replace(work, [release], dueAt))) return contended;
     },
     () => new Error(`Release ${work.id} was not replaced in ${roundsMax} rounds.`),

@@ -3,7 +3,7 @@ import type { Caller } from '../../domain/caller.ts';
 import type { AttachHandle, Device } from '../../domain/device.ts';
 import { CleaningImpossible } from '../../domain/errors.ts';
 import { isWithheld, longestCleaning } from '../../domain/handle-state.ts';
-import type { AwaitedWork, HandleRef } from '../../domain/host-work.ts';
+import { type AwaitedWork, type HandleRef, leftAtOf } from '../../domain/host-work.ts';
 import type { HandleUuid, ProviderUuid } from '../../domain/ids.ts';
 import { isLost } from '../../domain/presence.ts';
 import { changeNoteOf } from '../change-note-of.ts';
@@ -95,7 +95,7 @@ async function cleanAgain(
   const { release: next, dueAt } = newRelease(deps, {
     ...(bindId && { bindId }),
     ...(isPart && { isPart }),
-    hostname: old.hostname,
+    ...{ hostname: old.hostname, leftAt: leftAtOf(old) },
     handles,
     ...longestCleaning(waiting),
     requestId: caller.requestId,

@@ -1,9 +1,10 @@
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import { cleaningRetryMs } from '../../domain/deadlines.ts';
-import type { AwaitedWork, HandleRef } from '../../domain/host-work.ts';
+import { type AwaitedWork, type HandleRef, leftAtOf } from '../../domain/host-work.ts';
 import { itemsPerReplacementMax } from '../../store/releases.ts';
 import { changeNoteOf } from '../change-note-of.ts';
 import { askAboutJob, hasEnded, jobStatus } from '../host-work/ask-about-job.ts';
+import { isCleanedElsewhere } from './cleaned-elsewhere.ts';
 import { newRelease, type ReleasePlan } from './new-release.ts';
 import { timeIn } from './quarantine.ts';
 import { type WaitingHandle, waitingHandles } from './waiting-handles.ts';
@@ -34,6 +35,10 @@ export async function retryCleaning(
   if (conflict) {
     await deps.store.releases.postpone(work, timeIn(deps, conflictRetryMs));
     return;
+  }
+  if (await isCleanedElsewhere(deps, work)) {
+    deps.log.info('Card was cleaned at its new place.', { host: hostname, release: id });
+    return deps.store.releases.confirm(work, changeNoteOf(deps));
   }
   const count = asked.get(hostname) ?? 0;
   if (count >= retriesPerHost) {
@@ -73,7 +78,11 @@ export async function retryCleaning(
  */
 function unfinishedPart(work: AwaitedWork): Omit<ReleasePlan, 'handles'> {
   const { hostname, requestId, quarantine } = work;
-  const common = { hostname, ...(requestId && { requestId }), ...(quarantine && { quarantine }) };
+  const common = {
+    ...{ hostname, leftAt: leftAtOf(work) },
+    ...(requestId && { requestId }),
+    ...(quarantine && { quarantine }),
+  };
   if (work.kind === 'program') return common;
   const { bindId, reprovisionJob, isPart, cleanSeconds } = work;
   return {

@@ -18,7 +18,9 @@ export async function reinstateHandles(
   device: Device,
   providers: readonly StoredProvider[],
 ): Promise<void> {
-  if (device.digest === '' || device.isGone) return;
+  // A card that is withheld has been described, although it has no digest.
+  const isDescribed = device.digest !== '' || device.cardCleaning?.withheldSince !== undefined;
+  if (!isDescribed || device.isGone) return;
   // An imported device may be offered by other providers than those that servers got it from.
   if (device.adopted && (await hasUnknown(deps, providers))) return;
   for (const { deployable, handles } of providers) {

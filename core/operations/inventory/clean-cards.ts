@@ -1,0 +1,57 @@
+import type { Deps } from '../../deps.ts';
+import type { AttachHandle, Device } from '../../domain/device.ts';
+import { deviceUuid } from '../../domain/device-plan.ts';
+import { isUnheld, longestCleaning } from '../../domain/handle-state.ts';
+import { handlesPerCardCleaningMax } from '../../store/releases.ts';
+import { changeNoteOf } from '../change-note-of.ts';
+import { newRelease } from '../release/new-release.ts';
+
+/**
+ * Has the host clean all attach handles of cards that are not offered because something may be
+ * left on them. The next report offers those that are clean. Runs under the lease of the host's
+ * reports; repeatable: a handle that waits for a release keeps it.
+ */
+export async function cleanCards(
+  deps: Deps,
+  hostname: string,
+  addresses: readonly string[],
+): Promise<void> {
+  if (addresses.length === 0) return;
+  const uuids = new Set<string>(addresses.map((address) => deviceUuid(hostname, address)));
+  const { devices } = await deps.store.inventory.host(hostname);
+  for (const device of devices.filter(({ uuid }) => uuids.has(uuid))) await cleanCard(deps, device);
+}
+
+async function cleanCard(deps: Deps, device: Device): Promise<void> {
+  const providers = await deps.store.inventory.providers(device.providers);
+  const handles = providers
+    .flatMap((provider) => provider.handles)
+    .filter((handle) => isUnheld(handle) && !handle.isGone && !handle.restoredAt);
+  if (handles.length === 0) return;
+  for (let from = 0; from < handles.length; from += handlesPerCardCleaningMax) {
+    const some = handles.slice(from, from + handlesPerCardCleaningMax);
+    const isLast = from + some.length === handles.length;
+    if (!(await askToClean(deps, device, some, isLast))) return;
+  }
+  const { hostname: host, address } = device;
+  deps.log.info('Card is cleaned before it is offered.', {
+    host,
+    address,
+    handles: handles.length,
+  });
+}
+
+function askToClean(
+  deps: Deps,
+  device: Device,
+  handles: readonly AttachHandle[],
+  isLast: boolean,
+): Promise<boolean> {
+  const { release, dueAt } = newRelease(deps, {
+    hostname: device.hostname,
+    ...longestCleaning(handles),
+    handles: handles.map(({ providerUuid, uuid }) => ({ providerUuid, handleUuid: uuid })),
+  });
+  const last = isLast ? device : undefined;
+  return deps.store.releases.cleanCard(release, changeNoteOf(deps), dueAt, last);
+}

@@ -1,0 +1,239 @@
+// A card that moves to another host while something of its last holder may be on it.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { AttachHandle, Device } from '#core/domain/device.ts';
+import { providerUuid, type ReleaseId } from '#core/domain/ids.ts';
+import { finishJob } from '#core/operations/host-work/finish-job.ts';
+import { applyReport } from '#core/operations/inventory/apply-report.ts';
+import { retryCleaning } from '#core/operations/release/retry-cleaning.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
+import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
+import { stage, startWorld, type World } from '#test/support/world.ts';
+
+const slot = '0000:3b:00.0';
+const minuteMs = 60_000;
+let world: World;
+let round = 0;
+let sequence = 0;
+let instances = 0;
+/** Minutes that have passed for reports and for the control plane. */
+let minutes = 0;
+
+beforeAll(async () => {
+  world = await startWorld();
+  await world.ask('POST', '/v2/device_profiles', {
+    body: [{ name: 'disk', groups: [{ 'resources:CUSTOM_NVME': '1' }] }],
+  });
+});
+afterAll(() => world.stop());
+beforeEach(() => {
+  round += 1;
+  minutes = 0;
+});
+
+const hostOf = (letter: string) => `cmp${round}${letter}`;
+const depsNow = (settings: object = {}) => ({
+  ...world.deps,
+  settings: { ...world.deps.settings, ...settings },
+  clock: () => Date.now() + minutes * minuteMs,
+});
+
+function card({ cleans = true, serial = `serial-${round}` as string | undefined } = {}) {
+  return aDevice({
+    address: slot,
+    provider_suffix: undefined,
+    type: 'SSD',
+    ...(serial && { identity: serial }),
+    offers: {
+      resource_class: 'CUSTOM_NVME',
+      traits: [],
+      attach_handles: [{ ...aHandle(1), ...(cleans && { clean_seconds: 60 }) }],
+    },
+  });
+}
+
+/** Reports, a minute later. */
+async function report(letter: string, devices = [card()], settings: object = {}): Promise<void> {
+  minutes += 1;
+  sequence += 1;
+  const deps = depsNow(settings);
+  await applyReport(deps, hostOf(letter), aReport(devices, { sequence }), deps.clock());
+}
+
+const deviceOn = async (letter: string): Promise<Device | undefined> =>
+  (await world.deps.store.inventory.host(hostOf(letter))).devices[0];
+
+async function handleOn(letter: string): Promise<AttachHandle | undefined> {
+  const found = await world.deps.store.inventory.provider(
+    providerUuid(`${hostOf(letter)}_${slot}`),
+  );
+  return found?.handles[0];
+}
+
+async function bind(letter: string) {
+  const { json } = await world.asNova('POST', '/v2/accelerator_requests', {
+    device_profile_name: 'disk',
+  });
+  instances += 1;
+  const instance = `aaaaaaaa-0000-4000-8000-${String(instances).padStart(12, '0')}`;
+  const patch = bindPatch({
+    hostname: hostOf(letter),
+    device_rp_uuid: providerUuid(`${hostOf(letter)}_${slot}`),
+    instance_uuid: instance,
+  });
+  const { status, text } = await world.asNova('PATCH', '/v2/accelerator_requests', {
+    [json.arqs[0].uuid]: patch,
+  });
+  return { instance, status, text };
+}
+
+const unbind = (instance: string) =>
+  world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+
+/** The host's answer to the release that its handle waits for. */
+async function clean(letter: string, operation: 'succeeded' | 'failed' = 'succeeded') {
+  const release = (await handleOn(letter))?.release;
+  expect(release).toBeDefined();
+  await finishJob(depsNow(), {
+    ...{ eventType: 'JOB_EXECUTION', operation, statusDetails: {} },
+    ...{ jobId: `${stage}-release-${release}`, thingArn: 'arn', timestamp: 1 },
+  });
+  return release as ReleaseId;
+}
+
+async function incidentsOf(kind: string) {
+  const { json } = await world.ask('GET', `/operator/v1/incidents?kind=${kind}`, {
+    token: 'admin-token',
+  });
+  const incidents: readonly { hostname: string; reason: string }[] = json.incidents;
+  return incidents.filter(({ hostname }) => hostname.startsWith(`cmp${round}`));
+}
+
+it('is offered at once where nothing is left of a holder', async () => {
+  await report('a');
+  await report('a', []);
+  await report('b');
+  expect((await bind('b')).status).toBe(202);
+});
+
+describe('a card that is not clean where it was', () => {
+  it('is cleaned by its new host before it is offered, and its record ends', async () => {
+    await report('a');
+    const { instance } = await bind('a');
+    await unbind(instance);
+    const left = await clean('a', 'failed');
+    await report('a', []);
+    await report('b');
+    const refused = await bind('b');
+    expect([refused.status, refused.text]).toEqual([
+      409,
+      expect.stringContaining(`was at ${slot} of host ${hostOf('a')}, and 1 attach handles`),
+    ]);
+    expect((await incidentsOf('unhealthy-device')).map(({ hostname }) => hostname)).toEqual([
+      hostOf('b'),
+    ]);
+    expect(await incidentsOf('moved-card')).toMatchObject([{ hostname: hostOf('a') }]);
+    // Its host works on it, and no bind gets it meanwhile.
+    await report('b');
+    expect((await bind('b')).status).toBe(409);
+    await clean('b');
+    await report('b');
+    expect((await bind('b')).status).toBe(202);
+    expect(await incidentsOf('moved-card')).toEqual([]);
+    // The first host is not asked in vain for ever.
+    minutes += 30;
+    const work = await world.deps.store.releases.release(left);
+    if (work) await retryCleaning(depsNow(), work, new Map());
+    expect(await handleOn('a')).not.toHaveProperty('quarantine');
+  });
+
+  it('stays withheld while its new host cannot clean it', async () => {
+    await report('a');
+    const { instance } = await bind('a');
+    await unbind(instance);
+    await report('a', []);
+    await report('b');
+    await clean('b', 'failed');
+    for (const _ of [1, 2]) await report('b');
+    expect((await bind('b')).status).toBe(409);
+    expect((await deviceOn('b'))?.cardCleaning?.cleanedAt).toBeUndefined();
+  });
+
+  it('stays withheld where its new host cleans nothing', async () => {
+    await report('a');
+    const { instance } = await bind('a');
+    await unbind(instance);
+    await report('a', []);
+    for (const _ of [1, 2]) await report('b', [card({ cleans: false })]);
+    expect((await bind('b')).status).toBe(409);
+    expect(await handleOn('b')).not.toHaveProperty('release');
+  });
+
+  it('is withheld again where it moves to a third host before it is clean', async () => {
+    await report('a');
+    const { instance } = await bind('a');
+    await unbind(instance);
+    await report('a', []);
+    await report('b');
+    await report('b', []);
+    await report('c');
+    expect((await bind('c')).status).toBe(409);
+    await clean('c');
+    await report('c');
+    expect((await bind('c')).status).toBe(202);
+  });
+});
+
+describe('a card that a server holds where it was', () => {
+  it('is not cleaned and not offered until the server is deleted', async () => {
+    await report('a');
+    const { instance } = await bind('a');
+    // The first host has lost its power: it does not report that the card is gone.
+    for (const _ of [1, 2]) await report('b');
+    expect((await bind('b')).status).toBe(409);
+    expect(await handleOn('b')).not.toHaveProperty('release');
+    await unbind(instance);
+    await report('b');
+    await clean('b');
+    await report('b');
+    expect((await bind('b')).status).toBe(202);
+  });
+
+  it('is another one where the first host goes on showing it', async () => {
+    await report('a');
+    await bind('a');
+    await report('b');
+    expect((await bind('b')).status).toBe(409);
+    await report('a');
+    await report('b');
+    expect((await bind('b')).status).toBe(202);
+  });
+});
+
+describe('a card that no record names', () => {
+  it('is offered at once, unless its class is cleaned at first sight', async () => {
+    await report('a');
+    expect((await bind('a')).status).toBe(202);
+    const settings = { cleanAtFirstSight: ['CUSTOM_NVME'] };
+    round += 1;
+    await report('a', [card()], settings);
+    const { status, text } = await bind('a');
+    expect([status, text]).toEqual([409, expect.stringContaining('since it was first seen')]);
+    await clean('a');
+    await report('a', [card()], settings);
+    expect((await bind('a')).status).toBe(202);
+  });
+
+  it('without a serial number is cleaned at first sight, too, and only then', async () => {
+    const settings = { cleanAtFirstSight: ['CUSTOM_NVME'] };
+    const bare = card({ serial: undefined });
+    await report('a', [bare], settings);
+    await clean('a');
+    await report('a', [bare], settings);
+    const { instance } = await bind('a');
+    await unbind(instance);
+    await clean('a');
+    await report('a', [{ ...bare, firmware: '2' }], settings);
+    expect((await bind('a')).status).toBe(202);
+  });
+});
