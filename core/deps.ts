@@ -17,6 +17,7 @@ import { type AttributeStore, attributeStore } from './store/attributes.ts';
 import { type BindingStore, bindingStore } from './store/bindings.ts';
 import { type DeviceProfileStore, deviceProfileStore } from './store/device-profiles.ts';
 import { createDocuments, type DocumentClients } from './store/documents.ts';
+import { type HistoryWriter, historyWriter } from './store/history.ts';
 import { type InventoryStore, inventoryStore } from './store/inventory.ts';
 import { type Listings, listings } from './store/listings.ts';
 import { ownTokenStore } from './store/own-tokens.ts';
@@ -38,6 +39,8 @@ export interface RequestDeps {
   /** Milliseconds since 1970. */
   readonly clock: () => number;
   readonly uuid: () => string;
+  /** Where records of calls are stored; absent where no call changes anything. */
+  readonly callHistory?: Pick<HistoryWriter, 'add'>;
 }
 
 export interface Deps extends RequestDeps {
@@ -136,6 +139,14 @@ export function createDepsWith<Stores>(
   return {
     settings,
     ...makeStores(documents, settings.stage),
+    callHistory: historyWriter(
+      documents.documents,
+      {
+        history: tableName(settings.stage, 'history'),
+        inventory: tableName(settings.stage, 'inventory'),
+      },
+      settings.historyDays,
+    ),
     clients: {
       keystone,
       nova: createNova({ identity: keystone, http }),

@@ -69,6 +69,9 @@ export const ownTokenAccess = {
   'service-tokens': ['GetItem', 'PutItem'],
 } as const satisfies Access['tables'];
 
+/** Records of calls: a function adds to the history, and can neither read nor change it. */
+const recorded = { history: ['PutItem'] } as const satisfies Access['tables'];
+
 const listed = ['by-kind', 'by-created'] as const;
 
 /**
@@ -85,12 +88,16 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   // it cannot ask Keystone about one.
   versions: { callsOpenStack: false },
   'device-profiles': {
-    tables: { 'device-profiles': ['GetItem', 'BatchGetItem', 'PutItem', 'DeleteItem'] },
+    tables: {
+      ...recorded,
+      'device-profiles': ['GetItem', 'BatchGetItem', 'PutItem', 'DeleteItem'],
+    },
     indexes: { 'device-profiles': listed, arqs: ['by-profile'] },
     callsOpenStack: true,
   },
   'accelerator-requests': {
     tables: {
+      ...recorded,
       'device-profiles': ['GetItem'],
       arqs: wholeRows,
       // A claim reads a provider's partition and marks the handle; the reports write the
@@ -104,18 +111,22 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   devices: {
     indexes: { inventory: listed },
     // An admin frees quarantined handles by force, or has the host clean up restored ones.
-    tables: { arqs: ['GetItem', 'PutItem', 'DeleteItem'], inventory: ['Query', 'UpdateItem'] },
+    tables: {
+      ...recorded,
+      arqs: ['GetItem', 'PutItem', 'DeleteItem'],
+      inventory: ['Query', 'UpdateItem'],
+    },
     callsOpenStack: true,
   },
   deployables: {
     indexes: { inventory: listed },
     // An admin has a region programmed; its handles cannot be claimed meanwhile.
-    tables: { arqs: ['PutItem'], inventory: ['Query', 'UpdateItem'] },
+    tables: { ...recorded, arqs: ['PutItem'], inventory: ['Query', 'UpdateItem'] },
     callsOpenStack: true,
   },
   attributes: {
     indexes: { inventory: ['by-kind'] },
-    tables: { inventory: ['Query', 'UpdateItem'] },
+    tables: { ...recorded, inventory: ['Query', 'UpdateItem'] },
     callsOpenStack: true,
   },
   operator: {
@@ -126,7 +137,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
       inventory: ['GetItem', 'BatchGetItem', 'Query', 'UpdateItem', 'DeleteItem'],
       arqs: wholeRows,
       'device-profiles': ['GetItem'],
-      history: ['Query'],
+      history: ['Query', 'PutItem'],
     },
     jobs: ['CreateJob'],
     // Devices to compare with Placement.

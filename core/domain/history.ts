@@ -56,6 +56,11 @@ export const historyKinds = [
   /** An operator renamed traits or classes in its groups; `reason` has both names. */
   'profile.changed',
   'profile.deleted',
+  /** A user's call that changes something, other than Nova's; see domain/calls.ts. */
+  'call.done',
+  'call.refused',
+  /** The service could not answer it: what it asked for may be changed in part. */
+  'call.failed',
 ] as const;
 export type HistoryKind = (typeof historyKinds)[number];
 
@@ -84,8 +89,23 @@ export interface HistoryRecord {
   readonly by?: string;
   readonly requestId?: string;
   readonly reason?: string;
+  readonly call?: HistoryCall;
   /** What the host verified after cleaning. */
   readonly evidence?: Readonly<Record<string, string | number | boolean>>;
+}
+
+/** Who called, and what was answered. */
+export interface HistoryCall {
+  /** Of the policy. */
+  readonly rule: string;
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  /** The project of the caller's token. */
+  readonly project: string;
+  readonly roles: readonly string[];
+  /** JSON text: what the body asked for, if the path does not say it. */
+  readonly given?: string;
 }
 
 /** A record before it has an id; without a time of its own it has the commit's. */

@@ -33,6 +33,17 @@ const storedRecord = z.object({
   by: z.string().exactOptional(),
   request_id: z.string().exactOptional(),
   reason: z.string().exactOptional(),
+  call: z
+    .object({
+      rule: z.string(),
+      method: z.string(),
+      path: z.string(),
+      status: z.number(),
+      project: z.string(),
+      roles: z.array(z.string()),
+      given: z.string().exactOptional(),
+    })
+    .exactOptional(),
   evidence: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).exactOptional(),
 });
 

@@ -1,4 +1,5 @@
-// The history's table: written by one consumer of the streams, and never changed.
+// The history's table: written by one consumer of the streams and, for calls, by the API; records
+// are never changed.
 
 import { PutCommand, QueryCommand } from '@aws-sdk/lib-dynamodb';
 import { type HandlePlace, handlePlaceOf } from '../domain/handle-claim.ts';

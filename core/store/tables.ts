@@ -17,7 +17,8 @@
 //   device-profiles  NAME#<name>                      the profile
 //                    UUID#<uuid>                      its name; each uuid exists once, too
 //                    DELETED#<uuid>                   which profiles a request deleted; for a day
-//   history          <SUBJECT>#<key>  <time>#<id>     a record of a change; domain/history.ts
+//   history          <SUBJECT>#<key>  <time>#<id>     a record of a change or of a call;
+//                                                     domain/history.ts
 //   service-tokens   OWN#<hash>                       our own token at Keystone, sealed
 //
 // Attributes are snake_case at every level; each kind of row has a zod schema in a `*-rows.ts`

@@ -19,11 +19,13 @@ import type {
 } from 'aws-lambda';
 import type { RequestDeps } from '#core/deps.ts';
 import { type Caller, userActor } from '#core/domain/caller.ts';
+import { type CallFacts, leavesRecord } from '#core/domain/calls.ts';
 import type { Log, LogFields } from '#core/log.ts';
 import { apiPath, matchPath, type RouteMatch } from '../gateway.ts';
 import type { ActionName, Resource } from '../routes.ts';
 import type { Action } from './action.ts';
 import { readBody, validate } from './body.ts';
+import { type CallRecorder, createCallRecorder } from './call-records.ts';
 import { faultBody, faultOf, HttpFault } from './faults.ts';
 import { authenticate, unauthorized } from './keystone.ts';
 import { baseUrl } from './links.ts';
@@ -84,6 +86,12 @@ export function resourceHandler<Of extends Resource>(
 }
 
 function requestLog(deps: () => RequestDeps): Layer {
+  let made: CallRecorder | undefined;
+  const recorder = () => {
+    const { callHistory, clock } = deps();
+    if (callHistory) made ??= createCallRecorder(callHistory, clock);
+    return made;
+  };
   return {
     before: ({ event }) => {
       const requestId = `req-${deps().uuid()}`;
@@ -97,15 +105,16 @@ function requestLog(deps: () => RequestDeps): Layer {
       const log = deps().log.child(fields);
       event.exchange = { requestId, log, startedAt: deps().clock(), about: {} };
     },
-    after: (request) => answer(deps(), request),
-    onError: (request) => answer(deps(), request),
+    after: (request) => answer(deps(), recorder(), request),
+    onError: (request) => answer(deps(), recorder(), request),
   };
 }
 
-function answer(
+async function answer(
   deps: RequestDeps,
+  recorder: CallRecorder | undefined,
   { event, response }: Parameters<NonNullable<Layer['after']>>[0],
-): void {
+): Promise<void> {
   const { exchange } = event;
   if (!response) return;
   response.headers = {
@@ -115,6 +124,7 @@ function answer(
     ...response.headers,
     'x-openstack-request-id': exchange.requestId,
   };
+  const facts = factsOf(event, response.statusCode ?? 200);
   exchange.log.info('Answered.', {
     method: event.requestContext.http.method,
     path: event.rawPath,
@@ -124,7 +134,27 @@ function answer(
     // Nova logs the status alone, so this line is the only place that names the reason.
     ...(exchange.refusal !== undefined && { refusal: exchange.refusal }),
     ...exchange.about,
+    // Nova's calls, which are most, have the user in the history.
+    ...(facts && leavesRecord(facts) && { user: facts.caller.userId, roles: facts.caller.roles }),
   });
+  if (facts) await recorder?.record(facts, exchange.log);
+}
+
+/** Undefined for a request without a valid token, or for a path or method that does not exist. */
+function factsOf(
+  { exchange, ...event }: HttpEvent & { readonly exchange: Exchange },
+  status: number,
+): CallFacts | undefined {
+  const { caller, route, refusal, about } = exchange;
+  const { resource, policy: rule, method } = route?.row ?? {};
+  if (!caller || !resource || !rule || !method) return undefined;
+  const query = event.rawQueryString === '' ? '' : `?${event.rawQueryString}`;
+  return {
+    ...{ caller, resource, rule, method, status },
+    path: `${event.rawPath}${query}`,
+    ...(refusal !== undefined && { refusal }),
+    ...(Object.keys(about).length > 0 && { given: about }),
+  };
 }
 
 function faults(): Layer {

@@ -16,8 +16,9 @@ const body = z.strictObject({
 
 export const setQuotaAction = action(
   { query: noQuery, body, answers: { 200: quotaAnswer } },
-  async ({ deps, id, body: { limits } }) => {
+  async ({ deps, id, body: { limits }, about }) => {
     checkProjectId(id);
+    about({ limits });
     const quota = await setQuota(deps, id, readLimits(limits));
     return { body: viewUse(id, quota, await countProjectUse(deps, id)) };
   },

@@ -1,4 +1,4 @@
-import type { HistoryRecord } from '#core/domain/history.ts';
+import type { HistoryCall, HistoryRecord } from '#core/domain/history.ts';
 
 export function viewRecord(record: HistoryRecord) {
   const { arqUuid, arqUuids = arqUuid ? [arqUuid] : [] } = record;
@@ -21,6 +21,11 @@ export function viewRecord(record: HistoryRecord) {
     by: record.by ?? null,
     request_id: record.requestId ?? null,
     reason: record.reason ?? null,
+    call: record.call ? viewCall(record.call) : null,
     evidence: record.evidence ?? null,
   };
+}
+
+function viewCall({ project, given, ...call }: HistoryCall) {
+  return { ...call, project_id: project, given: given ?? null };
 }

@@ -46,7 +46,7 @@ const aRecord: HistoryRecord = {
   ...{ since: null, hostname: 'cmp1', device_uuid: null, resource_provider_uuid: null },
   ...{ attach_handle_uuid: null, resource_class: null, arq_uuids: [], instance_uuid: null },
   ...{ project_id: null, device_profile_name: null, by: null, request_id: null },
-  ...{ reason: 'Too hot.', evidence: null },
+  ...{ reason: 'Too hot.', call: null, evidence: null },
 };
 
 function anIncident(part: Partial<Incident>): Incident {

@@ -135,6 +135,11 @@ async function inventoryAndProfiles() {
   }
   await browse('device_profiles');
   await world.ask('GET', '/v2/device_profiles?name=one,two');
+  // Refused changes of users leave records.
+  const none = crypto.randomUUID();
+  await world.ask('DELETE', `/v2/accelerator_requests/${none}`);
+  await world.ask('POST', `/v2/devices/${none}/enable`);
+  await world.ask('PATCH', `/v2/deployables/${none}/program`, { body: {} });
   await world.ask('DELETE', '/v2/device_profiles/a');
   await world.ask('DELETE', '/v2/device_profiles?name=b');
   await world.ask('GET', '/nothing/here');

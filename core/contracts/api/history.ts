@@ -28,6 +28,18 @@ export const recordAnswer = z.strictObject({
     .meta({ description: '`user:<id>`, `operator`, `agent`, `sweep` or `service`' }),
   request_id: z.string().nullable(),
   reason: z.string().nullable(),
+  call: z
+    .strictObject({
+      rule: z.string().meta({ description: 'of the policy' }),
+      method: z.string(),
+      path: z.string(),
+      status: z.int(),
+      project_id: z.string().meta({ description: "of the caller's token" }),
+      roles: z.array(z.string()),
+      given: z.string().nullable().meta({ description: 'JSON text of what the body asked for' }),
+    })
+    .nullable()
+    .meta({ description: 'of `call.done`, `call.refused` and `call.failed`' }),
   evidence: z
     .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
     .nullable()

@@ -4,6 +4,7 @@
 import * as z from 'zod';
 import { historyKinds } from '#core/domain/history.ts';
 import { type IncidentAction, incidentActions, incidentKinds } from '#core/domain/incidents.ts';
+import { cadfEventOf, recordForCadf } from '../cadf.ts';
 import { type Column, cellOf, tableLines } from '../columns.ts';
 import type { ApiVerb, Given } from '../verb.ts';
 import { limitOption, optionOf, queryFrom, shownRows, windowOptions } from './shown.ts';
@@ -50,6 +51,7 @@ const record = z.looseObject({
   by: text,
   request_id: text,
   reason: text,
+  call: z.looseObject({ method: text, path: text, status: z.number().nullish() }).nullish(),
   evidence: z.record(z.string(), z.unknown()).nullish(),
 });
 const historyColumns: readonly Column<z.infer<typeof record>>[] = [
@@ -68,6 +70,11 @@ const historyColumns: readonly Column<z.infer<typeof record>>[] = [
   { title: 'arqs', of: (row) => row.arq_uuids, isOptional: true },
   { title: 'by', of: (row) => row.by, isOptional: true },
   { title: 'request', of: (row) => row.request_id, isOptional: true },
+  {
+    title: 'call',
+    of: ({ call }) => call && `${call.method} ${call.path} ${call.status}`,
+    isOptional: true,
+  },
   { title: 'reason', of: (row) => row.reason, isOptional: true },
   { title: 'evidence', of: (row) => row.evidence, isOptional: true },
 ];
@@ -190,6 +197,12 @@ export const recordVerbs: readonly ApiVerb[] = [
         help: 'newest-first if it is not given',
         choices: ['oldest-first', 'newest-first'],
       },
+      format: {
+        type: 'string',
+        value: 'format',
+        help: 'table, or cadf: one event of the audit format CADF on each line',
+        choices: ['table', 'cadf'],
+      },
       ...limitOption,
     },
     example:
@@ -197,6 +210,12 @@ export const recordVerbs: readonly ApiVerb[] = [
     async ask(api, given) {
       const subjects = ['device', 'arq', 'instance', 'host', 'project', 'profile'];
       const listing = listingOf(given, ...subjects, 'kind', 'from', 'to', 'order');
+      if (given.text('format') === 'cadf') {
+        const all = await api.list('/operator/v1/history', 'history', recordForCadf, listing);
+        const events = all.map(cadfEventOf);
+        const lines = () => events.map((event) => JSON.stringify(event));
+        return { json: { events }, lines };
+      }
       const rows = await api.list('/operator/v1/history', 'history', record, listing);
       return shownRows('history', historyColumns, rows);
     },

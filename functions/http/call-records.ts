@@ -1,0 +1,50 @@
+// Stores who asked for a change, and what came of it, after the answer is made. A record that
+// cannot be stored changes no answer: it is logged instead.
+
+import { type CallFacts, leavesRecord, recordOfCall } from '#core/domain/calls.ts';
+import { partitionsOf } from '#core/domain/history.ts';
+import type { Log } from '#core/log.ts';
+import type { HistoryWriter } from '#core/store/history.ts';
+
+/** Refused calls of one user that one container stores in a minute; the log has each. */
+export const refusalsMax = 20;
+const minuteMs = 60_000;
+const usersMax = 1_000;
+
+export interface CallRecorder {
+  record(facts: CallFacts, log: Log): Promise<void>;
+}
+
+export function createCallRecorder(
+  history: Pick<HistoryWriter, 'add'>,
+  clock: () => number,
+): CallRecorder {
+  const refusals = new Map<string, { readonly since: number; count: number }>();
+
+  /** A user without rights must not fill the table. */
+  function isWithinBound({ caller: { userId }, status }: CallFacts): boolean {
+    if (status < 400) return true;
+    const known = refusals.get(userId);
+    const isCurrent = known !== undefined && clock() - known.since < minuteMs;
+    const entry = isCurrent ? known : { since: clock(), count: 0 };
+    refusals.delete(userId);
+    refusals.set(userId, entry);
+    const [oldest] = refusals.keys();
+    if (refusals.size > usersMax && oldest !== undefined) refusals.delete(oldest);
+    entry.count += 1;
+    return entry.count <= refusalsMax;
+  }
+
+  return {
+    async record(facts, log) {
+      if (!leavesRecord(facts) || !isWithinBound(facts)) return;
+      const record = recordOfCall(facts, clock());
+      try {
+        const partitions = partitionsOf(record);
+        await Promise.all(partitions.map((partition) => history.add(record, partition)));
+      } catch (error) {
+        log.error('Record of a call not stored.', { record, error });
+      }
+    },
+  };
+}

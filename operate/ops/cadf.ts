@@ -1,0 +1,120 @@
+// Records of the history as events of CADF (DMTF DSP0262), the format of OpenStack's audit
+// middleware, with its names of resources and its attributes of HTTP calls.
+
+import * as z from 'zod';
+
+const text = z.string().nullish();
+
+export const recordForCadf = z.looseObject({
+  id: z.string(),
+  at: z.string(),
+  kind: z.string(),
+  to: text,
+  hostname: text,
+  device_uuid: text,
+  attach_handle_uuid: text,
+  arq_uuids: z.array(z.string()).nullish(),
+  instance_uuid: text,
+  project_id: text,
+  device_profile_name: text,
+  by: text,
+  request_id: text,
+  reason: text,
+  call: z
+    .looseObject({
+      rule: z.string(),
+      method: z.string(),
+      path: z.string(),
+      status: z.number(),
+      project_id: z.string(),
+      roles: z.array(z.string()),
+      given: text,
+    })
+    .nullish(),
+});
+type RecordForCadf = z.infer<typeof recordForCadf>;
+
+const account = 'service/security/account/user';
+
+/** The last part of a kind of record → the action of CADF that it refines. */
+const actions: Readonly<Record<string, string>> = {
+  created: 'create',
+  added: 'create',
+  deleted: 'delete',
+  removed: 'delete',
+  gone: 'delete',
+  forgotten: 'delete',
+  programmed: 'deploy',
+  reinstated: 'restore',
+  booted: 'start',
+  connected: 'start',
+  disconnected: 'stop',
+};
+
+const actionsOfMethods: Readonly<Record<string, string>> = {
+  POST: 'create',
+  PUT: 'update',
+  PATCH: 'update',
+  DELETE: 'delete',
+};
+
+export function cadfEventOf(record: RecordForCadf): Readonly<Record<string, unknown>> {
+  const { call, reason } = record;
+  return {
+    typeURI: 'http://schemas.dmtf.org/cloud/audit/1.0/event',
+    eventType: 'activity',
+    id: record.id,
+    eventTime: record.at.replace(/Z$/, '+0000'),
+    action: actionOf(record),
+    outcome: /^(call\.(refused|failed)|bind\.failed)$/.test(record.kind) ? 'failure' : 'success',
+    initiator: initiatorOf(record),
+    target: targetOf(record),
+    observer: { typeURI: 'service/accelerator', id: 'accelerator', name: 'cyborg' },
+    ...(call && { requestPath: call.path }),
+    ...((call || reason) && {
+      reason: {
+        reasonType: call ? 'HTTP' : 'service/accelerator',
+        reasonCode: call ? String(call.status) : record.kind,
+        ...(reason && { reasonDescription: reason }),
+      },
+    }),
+    // What CADF has no attribute for.
+    attachments: [{ name: 'record', typeURI: 'application/json', content: record }],
+  };
+}
+
+function actionOf({ kind, call }: RecordForCadf): string {
+  if (call) return `${actionsOfMethods[call.method] ?? 'unknown'}/${call.rule}`;
+  const [, what = ''] = kind.split('.');
+  return `${actions[what] ?? 'update'}/${kind}`;
+}
+
+/** The audit middleware names the project and the request of a user, too. */
+function initiatorOf({ by, call, request_id: request }: RecordForCadf) {
+  const user = by?.startsWith('user:') ? by.slice('user:'.length) : undefined;
+  return {
+    typeURI: user === undefined ? 'service/accelerator' : account,
+    id: user ?? by ?? 'unknown',
+    ...(call && { project_id: call.project_id, roles: call.roles }),
+    ...(request && { request_id: request }),
+  };
+}
+
+function targetOf(record: RecordForCadf) {
+  const { kind, call, arq_uuids: arqs, hostname } = record;
+  const [subject = ''] = kind.split('.');
+  if (call) {
+    const [, resource = '', id] = /\/v[12]\/([a-z_]+)(?:\/([^/?]+))?/.exec(call.path) ?? [];
+    return { typeURI: `service/accelerator/${resource}`, id: id ?? resource };
+  }
+  const ids: Readonly<Record<string, string | null | undefined>> = {
+    arq: arqs?.[0],
+    bind: record.instance_uuid,
+    device: record.device_uuid,
+    handle: record.attach_handle_uuid,
+    host: hostname,
+    profile: record.device_profile_name,
+    region: record.device_uuid,
+  };
+  return { typeURI: `service/accelerator/${subject}`, id: ids[subject] ?? 'unknown' };
+}
