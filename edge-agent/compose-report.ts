@@ -182,6 +182,7 @@ function envelopeBytes(
     failed_drivers: [...failedDrivers],
     not_offered: [...notOffered],
     attach_types: [...attachType.options],
+    clock: { ahead_ms: -Number.MAX_SAFE_INTEGER, within_ms: Number.MAX_SAFE_INTEGER },
     devices: [],
   };
   return Buffer.byteLength(JSON.stringify(report));

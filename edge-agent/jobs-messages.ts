@@ -34,6 +34,13 @@ const jobExecution = z.object({
 });
 export type JobExecution = z.infer<typeof jobExecution>;
 
+const timed = z.object({ timestamp: seconds });
+
+/** When AWS wrote the answer, in seconds; undefined if it does not say. */
+export function timeOf(answer: unknown): number | undefined {
+  return timed.safeParse(answer).data?.timestamp;
+}
+
 /** The accepted answers that are read; each also has a token and a time. */
 export const accepted = {
   describe: z.object({ execution: jobExecution.optional() }),

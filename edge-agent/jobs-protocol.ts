@@ -15,6 +15,7 @@ import {
   pendingOf,
   type Rejected,
   rejected,
+  timeOf,
 } from './jobs-messages.ts';
 import { type Log, reasonOf } from './log.ts';
 import type { Session } from './mqtt.ts';
@@ -56,6 +57,8 @@ export interface JobsDeps {
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
+  /** Called with the time of each answer, in seconds. */
+  readonly onTime?: (seconds: number, askedMs: number) => void;
 }
 
 type Answer = { readonly accepted: unknown } | { readonly rejected: Rejected };
@@ -63,7 +66,7 @@ type Answer = { readonly accepted: unknown } | { readonly rejected: Rejected };
 /** @param onPending called with the pending jobs whenever they change */
 export async function openJobs(
   session: Session,
-  { thing, clock, random, log }: JobsDeps,
+  { thing, clock, random, log, onTime = () => {} }: JobsDeps,
   onPending: (jobs: readonly PendingJob[]) => void,
 ): Promise<JobsChannel> {
   const root = `$aws/things/${thing}/jobs`;
@@ -118,13 +121,17 @@ export async function openJobs(
     const settled = new AbortController();
     const patience = AbortSignal.any([session.lost, settled.signal]);
     try {
+      const askedMs = clock.monotonicMs();
       // Registered before the publish: the answer may overtake the acknowledgement.
       const answered = new Promise<Answer>((resolve) => waiting.set(token, resolve));
       await session.publish(`${root}/${topic}`, JSON.stringify({ ...request, clientToken: token }));
-      return await Promise.race([
+      const answer = await Promise.race([
         answered,
         clock.sleep(answerMsMax, patience).then(() => undefined),
       ]);
+      const time = answer && 'accepted' in answer ? timeOf(answer.accepted) : undefined;
+      if (time !== undefined) onTime(time, askedMs);
+      return answer;
     } finally {
       settled.abort();
       waiting.delete(token);

@@ -102,6 +102,7 @@ async function run(config: Config): Promise<void> {
         await first;
         return await discoverNow();
       },
+      skew: jobs.skew,
       sequence: await openSequence({
         files,
         bootId,

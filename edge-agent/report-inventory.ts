@@ -5,6 +5,7 @@ import { currentForm } from '#core/contracts/first-form.ts';
 import type { InventoryReport } from '#core/contracts/inventory-report.ts';
 import { inventoryTopic } from '#core/contracts/topics.ts';
 import type { Clock } from './clock.ts';
+import type { Skew } from './cloud-clock.ts';
 import { type Acknowledged, acknowledge, composeReport } from './compose-report.ts';
 import type { Found } from './discover.ts';
 import type { Log } from './log.ts';
@@ -18,6 +19,8 @@ export interface ReportDeps {
   /** What the hypervisor takes, from the settings. */
   readonly attachTypes?: readonly AttachType[] | undefined;
   readonly discover: () => Promise<Found>;
+  /** Of the host's clock, if it is known. */
+  readonly skew?: () => Skew | undefined;
   readonly sequence: Sequence;
   readonly clock: Clock;
   readonly log: Log;
@@ -78,6 +81,7 @@ export async function reportInventory(
   }
   let acknowledged = known;
   for (const [part, devices] of plan.parts.entries()) {
+    const skew = deps.skew?.();
     const report: InventoryReport = {
       version: 1,
       form: currentForm,
@@ -88,6 +92,7 @@ export async function reportInventory(
       failed_drivers: [...plan.failedDrivers],
       not_offered: [...plan.notOffered],
       ...(deps.attachTypes && { attach_types: [...deps.attachTypes] }),
+      ...(skew && { clock: { ahead_ms: skew.aheadMs, within_ms: skew.withinMs } }),
       devices: [...devices],
     };
     await publish(inventoryTopic(deps.stage, deps.thing), JSON.stringify(report));

@@ -13,6 +13,7 @@
 import type { JobStep } from '#core/contracts/job-document.ts';
 import type { WorkMessage } from '#core/contracts/work-message.ts';
 import type { JobOutcome } from './checkpoint.ts';
+import { createCloudClock, type Skew } from './cloud-clock.ts';
 import { createDeviceLocks } from './device-locks.ts';
 import { type Execution, holdExecution } from './job-execution.ts';
 import { trackProgress } from './job-progress.ts';
@@ -32,6 +33,8 @@ const askAgainMs = 5 * 60_000;
 export interface JobRunner {
   /** Runs jobs until the connection is lost; never rejects. */
   serve(session: Session): Promise<void>;
+  /** How far the host's clock is from the control plane's, once an answer has told its time. */
+  skew(): Skew | undefined;
   /** Resolves when no job touches a device any more. */
   idle(): Promise<void>;
 }
@@ -57,6 +60,7 @@ interface Running {
 export function createJobRunner(deps: JobRunnerDeps): JobRunner {
   const { log, checkpoint, looks, stop } = deps;
   const locks = createDeviceLocks();
+  const cloudClock = createCloudClock(deps.clock);
   const running = new Map<string, Running>();
   /** Jobs that are being answered: an update that they are over is expected. */
   const answering = new Set<string>();
@@ -199,6 +203,7 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
   }
 
   return {
+    skew: cloudClock.skew,
     idle: async () => void (await Promise.all([...running.values()].map(({ ended }) => ended))),
     serve: async (session) => {
       let latest: readonly PendingJob[] | undefined;
@@ -218,9 +223,9 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
         isTaking = false;
       };
       connection = session;
-      takeWorkMessages(session, deps, takeMessage);
+      const judgeHeld = takeWorkMessages(session, { ...deps, cloudClock }, takeMessage);
       try {
-        opened = await openJobs(session, deps, offer);
+        opened = await openJobs(session, { ...deps, onTime: cloudClock.note }, offer);
         channel = opened;
         takeListed = () => void offer(listed);
         while (!session.lost.aborted) {
@@ -228,6 +233,7 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
             session.lost.throwIfAborted();
             log.error('Pending jobs not listed', { reason: reasonOf(error) });
           });
+          judgeHeld();
           if (pending) await offer(pending);
           await deps.clock.sleep(askAgainMs, session.lost);
         }

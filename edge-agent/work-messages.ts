@@ -5,6 +5,7 @@ import { workEndTopic, workTopic } from '#core/contracts/topics.ts';
 import { type WorkMessage, workMessage } from '#core/contracts/work-message.ts';
 import { sentExecution } from './checkpoint.ts';
 import type { Clock } from './clock.ts';
+import type { CloudClock } from './cloud-clock.ts';
 import { detailsOf, type Execution } from './job-execution.ts';
 import { type Log, reasonOf } from './log.ts';
 import type { Session } from './mqtt.ts';
@@ -14,29 +15,51 @@ export interface WorkMessagesDeps {
   readonly thing: string;
   readonly clock: Clock;
   readonly log: Log;
+  /** The control plane's time, by which messages end. */
+  readonly cloudClock: CloudClock;
 }
 
-/** @param onWork called with each message that is still valid */
+/** The control plane sends a job for what does not fit. */
+const heldMax = 64;
+
+/**
+ * The broker keeps messages for a host that is not connected, so some are old. They wait until the
+ * control plane's time is known, whatever the host's clock says.
+ *
+ * @param onWork called with each message that is still valid
+ * @returns judges messages that wait; by the host's clock if the control plane tells no time
+ */
 export function takeWorkMessages(
   session: Session,
-  { stage, thing, clock, log }: WorkMessagesDeps,
+  { stage, thing, clock, log, cloudClock }: WorkMessagesDeps,
   onWork: (message: WorkMessage) => void,
-): void {
+): () => void {
   const ownTopic = workTopic(stage, thing);
+  const held: WorkMessage[] = [];
+  let mayHold = true;
+  const judge = (message: WorkMessage) => {
+    const nowMs = cloudClock.nowMs();
+    if (nowMs === undefined && mayHold && held.length < heldMax) held.push(message);
+    else if (Date.parse(message.valid_until) <= (nowMs ?? clock.wallMs())) {
+      log.warn('Work message too late', { job: message.job_id });
+    } else onWork(message);
+  };
   session.onMessage((topic, payload) => {
     if (topic !== ownTopic) return;
     const read = workMessage.safeParse(parsed(payload));
     if (!read.success) {
       log.warn('Work message unreadable', { reason: read.error.message });
-    } else if (Date.parse(read.data.valid_until) <= clock.wallMs()) {
-      log.warn('Work message too late', { job: read.data.job_id });
-    } else onWork(read.data);
+    } else judge(read.data);
   });
   session.subscribe([ownTopic]).catch((error: unknown) => {
     if (session.lost.aborted) return;
     // The control plane then waits for its answer in vain, and creates jobs.
     log.warn('Work messages not subscribed', { reason: reasonOf(error) });
   });
+  return () => {
+    mayHold = false;
+    for (const message of held.splice(0)) judge(message);
+  };
 }
 
 /**

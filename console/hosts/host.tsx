@@ -69,6 +69,7 @@ function Facts({ host, onAnswer }: FactsProps) {
             ['Agent', host.agent_version],
             ['Drivers failed', host.failed_drivers.join(', ') || 'none'],
             ['Boot', host.boot_id],
+            ['Clock', clockText(host.clock_ahead_seconds)],
             ['Incidents', <IncidentsLink key="incidents" hostname={host.hostname} />],
           ]}
         />
@@ -93,6 +94,12 @@ function Facts({ host, onAnswer }: FactsProps) {
       </Section>
     </>
   );
+}
+
+function clockText(ahead: HostDetail['clock_ahead_seconds']): string {
+  if (ahead === null) return 'not measured';
+  if (ahead === 0) return "the control plane's, to the second";
+  return `${Math.abs(ahead)} s ${ahead > 0 ? 'ahead of' : 'behind'} the control plane`;
 }
 
 function drainText({ by, since, reason, until }: NonNullable<HostDetail['drained']>): string {

@@ -35,6 +35,7 @@ const tones: Readonly<Record<string, Tone>> = {
   'stuck-job': 'bad',
   quarantine: 'warning',
   'host-away': 'bad',
+  'clock-skew': 'warning',
   'unhealthy-device': 'bad',
   'not-offered': 'warning',
   drift: 'warning',

@@ -3,6 +3,7 @@
 // heartbeat. Keys of regions have hyphens, as in the agent-driver specification.
 
 import * as z from 'zod';
+import type { ClockSkew } from '../domain/clock-skew.ts';
 import {
   type DiscoveredDevice,
   type DiscoveredRegion,
@@ -168,6 +169,14 @@ const reportFields = {
    * newer agent may name types that the control plane does not know.
    */
   attach_types: z.array(z.string().max(64)).max(16).optional(),
+  /**
+   * How far the host's clock is ahead of the control plane's, as the agent has measured it by the
+   * answers of AWS IoT Jobs: a report may wait in a queue, so its own time would say less.
+   */
+  clock: z
+    .object({ ahead_ms: z.int(), within_ms: z.int().min(0) })
+    .optional()
+    .catch(undefined),
 };
 
 const devicesMax = 4096;
@@ -187,6 +196,15 @@ export const receivedReport = z.object({
 export interface AcceptedReport extends InventoryReport {
   /** Address → reason why the device is refused; its stored rows stay. */
   readonly refused?: Readonly<Record<string, string>>;
+}
+
+/** The first reports of an agent come before it has measured its clock. */
+export function clockAfter(
+  { clock, agent_version: version }: AcceptedReport,
+  known: { readonly agentVersion?: string; readonly clock?: ClockSkew },
+): ClockSkew | undefined {
+  if (clock) return { aheadMs: clock.ahead_ms, withinMs: clock.within_ms };
+  return version === known.agentVersion ? known.clock : undefined;
 }
 
 /** @param hostname whose report it is: the names of its providers begin with it */

@@ -2,6 +2,7 @@
 // history of a host follows. The host's own row changes with each heartbeat, so it is in no index.
 
 import { isDeepStrictEqual } from 'node:util';
+import { settledSeconds } from './clock-skew.ts';
 import type { Presence } from './device.ts';
 import type { StoredHost } from './report-plan.ts';
 
@@ -14,6 +15,8 @@ export interface HostSummary {
   readonly bootedAt?: string;
   readonly presence?: { readonly isConnected: boolean; readonly since: string };
   readonly conflictSince?: string;
+  /** Of its clock to ours, in whole seconds; negative if it is behind. */
+  readonly clockAheadSeconds?: number;
   /** Devices that its last report named. */
   readonly devices: number;
   /** Devices that its settings name and that it does not offer. */
@@ -51,7 +54,7 @@ export function staleParts(
   const isTold = counts !== undefined || host.conflict !== undefined;
   const report = { of: 'report', order: reportOrder(host) } as const;
   const parts: SummaryPart[] = [
-    ...(isTold ? [{ ...report, fields: { ...reportFields(host), ...counts } }] : []),
+    ...(isTold ? [{ ...report, fields: { ...reportFields(host, summary), ...counts } }] : []),
     ...(presence ? [presencePart(presence)] : []),
   ];
   return parts.filter(({ fields }) => !agrees(summary, fields));
@@ -74,8 +77,10 @@ function padded(number: number): string {
   return String(number).padStart(16, '0');
 }
 
-function reportFields({ agentVersion, bootId, bootedAt, conflict }: StoredHost): SummaryFields {
-  return { agentVersion, bootId, bootedAt, conflictSince: conflict?.since };
+function reportFields(host: StoredHost, summary: HostSummary | undefined): SummaryFields {
+  const { agentVersion, bootId, bootedAt, conflict, clock } = host;
+  const clockAheadSeconds = clock && settledSeconds(clock, summary?.clockAheadSeconds);
+  return { agentVersion, bootId, bootedAt, conflictSince: conflict?.since, clockAheadSeconds };
 }
 
 function agrees(summary: HostSummary | undefined, fields: SummaryFields): boolean {

@@ -3,6 +3,7 @@
 
 import type { InstanceBinding } from './arq.ts';
 import type { CardPlace } from './card-cleaning.ts';
+import { skewSecondsMax } from './clock-skew.ts';
 import type { Device, NotOffered } from './device.ts';
 import { isUnhealthy } from './device-facts.ts';
 import type { HistoryRecord } from './history.ts';
@@ -16,6 +17,7 @@ export const storedKinds = [
   'quarantine',
   'conflict',
   'host-away',
+  'clock-skew',
   'not-offered',
   'unhealthy-device',
   'moved-card',
@@ -158,6 +160,22 @@ export function awayIncident(hostname: string, since: string | undefined): Incid
     nextStep:
       'Start the host and its agent. If the host is gone for good, evacuate its servers and forget it.',
     action: 'forget',
+  };
+}
+
+/** @param aheadSeconds negative for a clock that is behind */
+export function skewIncident(
+  hostname: string,
+  aheadSeconds: number | undefined,
+): Incident | undefined {
+  if (aheadSeconds === undefined || Math.abs(aheadSeconds) <= skewSecondsMax) return undefined;
+  const where = aheadSeconds > 0 ? 'ahead of' : 'behind';
+  return {
+    kind: 'clock-skew',
+    hostname,
+    reason: `The clock of the host is ${Math.abs(aheadSeconds)} s ${where} the control plane's.`,
+    nextStep:
+      'Repair its time synchronisation (chrony, systemd-timesyncd); the agent measures again with its next report.',
   };
 }
 

@@ -1,6 +1,7 @@
 // Compares the stored rows of a host with its report, and plans the changes. Pure: the same input
 // gives the same plan.
 
+import type { ClockSkew } from './clock-skew.ts';
 import type { Device, DiscoveredDevice, Host } from './device.ts';
 import type { AwaitedWork } from './host-work.ts';
 import { type BootReport, type Identity, isReturn } from './identity.ts';
@@ -49,6 +50,7 @@ export interface ReportPlan {
 export interface StoredHost extends Host, Identity {
   /** Reprovisioning after its last boot has not finished. */
   readonly isReprovisioning: boolean;
+  readonly clock?: ClockSkew;
   /** Limits how often its reports are applied. */
   readonly pace?: Pace;
   readonly wanted: Readonly<Record<string, string>>;

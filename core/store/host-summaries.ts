@@ -18,6 +18,7 @@ const storedSummary = z.object({
   booted_at: z.string().exactOptional(),
   presence: z.object({ is_connected: z.boolean(), since: z.string() }).exactOptional(),
   conflict_since: z.string().exactOptional(),
+  clock_ahead_seconds: z.number().exactOptional(),
   devices: z.number().default(0),
   not_offered: z.number().default(0),
 });

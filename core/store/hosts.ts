@@ -186,6 +186,7 @@ export function hostStore(client: Documents, table: string): HostStore {
         attach_types: host.attachTypes,
         last_report_at: host.lastReportAt,
         failed_drivers: host.failedDrivers,
+        clock: host.clock && snakeNamed(host.clock),
         wanted: host.wanted,
         refused: host.refused,
         pace: host.pace && snakeNamed(host.pace),
@@ -194,6 +195,7 @@ export function hostStore(client: Documents, table: string): HostStore {
         ...(host.isReprovisioning ? [] : ['reprovisioning']),
         ...(host.attachTypes ? [] : ['attach_types']),
         ...(host.failedDrivers ? [] : ['failed_drivers']),
+        ...(host.clock ? [] : ['clock']),
       ];
       const remove = absent.length > 0 ? ` REMOVE ${absent.join(', ')}` : '';
       return putUnderLease(host, holder, more, remove);

@@ -22,6 +22,7 @@ import {
   movedCardIncident,
   notOfferedIncident,
   type StoredKind,
+  skewIncident,
   workIncident,
 } from '#core/domain/incidents.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
@@ -59,6 +60,10 @@ export const readIncidents: Readonly<Record<StoredKind, ReadIncidents>> = {
       conflictSince ? conflictIncident(hostname, conflictSince) : undefined,
     ),
   'host-away': (deps, after, count) => ofHosts(deps, after, count, (host) => away(deps, host)),
+  'clock-skew': (deps, after, count) =>
+    ofHosts(deps, after, count, async ({ hostname, clockAheadSeconds }) =>
+      skewIncident(hostname, clockAheadSeconds),
+    ),
   'not-offered': (deps, after, count) =>
     ofHosts(deps, after, count, async ({ hostname, notOffered }) => {
       if (notOffered === 0) return undefined;

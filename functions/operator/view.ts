@@ -17,7 +17,7 @@ type Counts = Pick<HostSummary, 'devices' | 'notOffered'>;
 
 export function viewHost(
   host: StoredHost,
-  summary: Partial<Pick<HostSummary, 'firstSeen'>>,
+  summary: Partial<Pick<HostSummary, 'firstSeen' | 'clockAheadSeconds'>>,
   counts: Counts,
   nowMs: number,
 ) {
@@ -30,6 +30,7 @@ export function viewHost(
     boot_id: host.bootId ?? null,
     last_report_at: timestamp(host.lastReportAt),
     failed_drivers: host.failedDrivers ?? [],
+    clock_ahead_seconds: summary.clockAheadSeconds ?? null,
     devices: counts.devices,
     not_offered: counts.notOffered,
     drained: viewDrain(host, nowMs),

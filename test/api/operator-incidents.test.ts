@@ -101,6 +101,32 @@ describe('GET /operator/v1/incidents', () => {
     ]);
   });
 
+  it('lists a host whose clock is more than five seconds wrong, until it is right', async () => {
+    let sequence = 20;
+    const report = async (ahead_ms: number) => {
+      const clock = { ahead_ms, within_ms: 600 };
+      sequence += 1;
+      await applySettled(world.deps, 'cmp3', aReport([], { sequence, clock }), Date.now());
+      const json = (await call('GET', '/hosts/cmp3')).json as {
+        readonly clock_ahead_seconds?: number | null;
+      };
+      const found = await incidents('?kind=clock-skew');
+      return [json.clock_ahead_seconds, found.map((each: { reason: string }) => each.reason)];
+    };
+    expect((await call('GET', '/hosts/cmp3')).json).toMatchObject({ clock_ahead_seconds: null });
+    expect(await report(4_900)).toEqual([5, []]);
+    // A difference within what a measurement may be wrong by writes nothing.
+    expect(await report(6_200)).toEqual([5, []]);
+    const ahead = "The clock of the host is 120 s ahead of the control plane's.";
+    expect(await report(120_300)).toEqual([120, [ahead]]);
+    expect((await call('GET', '/hosts')).json.hosts).toContainEqual(
+      expect.objectContaining({ hostname: 'cmp3', clock_ahead_seconds: 120 }),
+    );
+    const behind = "The clock of the host is 61 s behind the control plane's.";
+    expect(await report(-60_600)).toEqual([-61, [behind]]);
+    expect(await report(-200)).toEqual([0, []]);
+  });
+
   it('lists a conflict of identity while it lasts', async () => {
     const { inventory } = world.deps.store;
     const now = new Date().toISOString();

@@ -29,6 +29,7 @@ const aHost = (index: number, devices: number, state: Host['state'] = 'online'):
   boot_id: null,
   last_report_at: null,
   failed_drivers: [],
+  clock_ahead_seconds: null,
   devices,
   not_offered: 0,
   drained: null,

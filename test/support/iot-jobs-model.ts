@@ -36,6 +36,8 @@ export interface JobsModel {
   fate: (update: ModelUpdate) => Fate;
   /** Topics of the requests, in order. */
   readonly requests: readonly string[];
+  /** The time in answers, in seconds; undefined: they have none. */
+  seconds: number | undefined;
 }
 
 interface Request extends Partial<ModelUpdate> {
@@ -92,6 +94,7 @@ export function aJobsModel(
     updates,
     requests,
     fate: () => 'take',
+    seconds: undefined,
     deliver: async (topic, payload) => {
       if (!topic.startsWith(`${root}/`)) return;
       const name = topic.slice(root.length + 1);
@@ -101,7 +104,8 @@ export function aJobsModel(
       const [jobId = '', verb] = name.split('/');
       if (verb === undefined) {
         const pending = { inProgressJobs: listed('IN_PROGRESS'), queuedJobs: listed('QUEUED') };
-        return publish(`${topic}/accepted`, JSON.stringify({ ...pending, clientToken }));
+        const timestamp = model.seconds;
+        return publish(`${topic}/accepted`, JSON.stringify({ ...pending, clientToken, timestamp }));
       }
       const isUpdate = verb === 'update';
       const before = jobs.get(jobId)?.status;

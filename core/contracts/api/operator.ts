@@ -19,6 +19,9 @@ export const hostAnswer = z.strictObject({
   failed_drivers: z
     .array(z.string())
     .meta({ description: 'that its last report names; their devices are as before' }),
+  clock_ahead_seconds: z.int().nullable().meta({
+    description: "of its clock to the control plane's; negative if it is behind, null if unknown",
+  }),
   devices: z.int(),
   not_offered: z
     .int()

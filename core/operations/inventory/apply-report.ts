@@ -1,5 +1,9 @@
 import type { ConsumerDeps } from '../../consumer-deps.ts';
-import { type AcceptedReport, discoveredDevice } from '../../contracts/inventory-report.ts';
+import {
+  type AcceptedReport,
+  clockAfter,
+  discoveredDevice,
+} from '../../contracts/inventory-report.ts';
 import type { Deps } from '../../deps.ts';
 import type { Device } from '../../domain/device.ts';
 import { type BootReport, isSettling, replacedBoots, settlingMs } from '../../domain/identity.ts';
@@ -218,14 +222,16 @@ function reported(
   report: AcceptedReport,
   receivedAtMs: number,
 ): StoredHost {
-  const { attachTypes: before, failedDrivers: failedBefore, ...others } = host;
+  const { attachTypes: before, failedDrivers: failedBefore, clock: known, ...others } = host;
   const attachTypes = plan.standing === 'newer' ? typesOf(report) : before;
   // A hello names all drivers, because none has answered yet.
   const isTold = plan.standing === 'newer' && report.is_hello !== true;
   const failedDrivers = isTold ? report.failed_drivers : failedBefore;
+  const clock = plan.standing === 'newer' ? clockAfter(report, host) : known;
   return {
     ...others,
     ...(attachTypes && { attachTypes }),
+    ...(clock && { clock }),
     ...(failedDrivers && failedDrivers.length > 0 && { failedDrivers }),
     ...(plan.standing === 'newer' && {
       sequence: report.sequence,

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { runAgent } from '#agent/agent.ts';
+import type { Skew } from '#agent/cloud-clock.ts';
 import { createDiscovery } from '#agent/discover.ts';
 import type { Driver } from '#agent/drivers/driver.ts';
 import type { Session } from '#agent/mqtt.ts';
@@ -17,6 +18,7 @@ function anAgent(
   options: {
     readonly publish?: () => Promise<void>;
     readonly attachTypes?: readonly AttachType[];
+    readonly skew?: () => Skew | undefined;
   } = {},
 ) {
   const clock = aClock();
@@ -65,11 +67,12 @@ function anAgent(
       thing: 'dev:cmp1:example',
       bootId: '6f4f1d67-52a6-4b63-9d1b-9b44b1a0d9b7',
       attachTypes: options.attachTypes,
+      ...(options.skew && { skew: options.skew }),
       drivers: [driver],
       intervalSeconds: 60,
       discover: createDiscovery({ drivers: [driver], clock, log: silentLog }),
       sequence: { next: async () => sequence++ },
-      jobs: { serve: async () => {}, idle: async () => {} },
+      jobs: { serve: async () => {}, idle: async () => {}, skew: () => undefined },
       looks,
       openSession,
       random: () => 0.5,
@@ -107,6 +110,19 @@ describe('the agent', () => {
     expect(described(reports)).toEqual([[gpu.address]]);
     expect([...topics]).toEqual([
       '$aws/rules/dev_inventory_reports/dev/hosts/dev:cmp1:example/inventory',
+    ]);
+  });
+
+  it('says how far its clock is ahead, once it has measured it', async () => {
+    let skew: Skew | undefined;
+    const { advance, host, reports } = anAgent({ skew: () => skew });
+    await advance(0);
+    skew = { aheadMs: 120_000, withinMs: 600 };
+    host.devices = [...host.devices, aReportedDevice({ address: '0000:99:00.0' })];
+    await advance(60 * seconds);
+    expect(reports.map(({ clock }) => clock)).toEqual([
+      undefined,
+      { ahead_ms: 120_000, within_ms: 600 },
     ]);
   });
 

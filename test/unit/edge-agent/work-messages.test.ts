@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '#agent/clock.ts';
 import { workEndTopic, workTopic } from '#core/contracts/topics.ts';
 import { type TestSession, thing } from '#test/support/agent-session.ts';
 import {
@@ -30,9 +31,11 @@ function answersOf({ published }: TestSession) {
   return published.filter(({ topic }) => topic === workEndTopic('test', thing));
 }
 
-/** A host that has prepared the mdev of that number. */
-async function aHostWith(number: number) {
-  const host = await aJobHost(directory);
+/** A host that has prepared the mdev of that number; its clock may be wrong. */
+async function aHostWith(number: number, aheadMs?: number) {
+  const clock = { ...systemClock, wallMs: () => Date.now() + (aheadMs ?? 0) };
+  const host = await aJobHost(directory, { clock });
+  if (aheadMs !== undefined) host.service.seconds = Math.floor(Date.now() / 1000);
   const { session } = host.connect();
   const job = await host.service.create(document('prepare', { steps: [create(number)] }));
   await eventually(() => host.service.job(job).status).toBe('SUCCEEDED');
@@ -104,6 +107,38 @@ it.each([
   );
   const refused = answersOf(session).filter(({ payload }) => payload.job_id === 'release-1');
   expect(refused.every(({ payload }) => payload.status === 'REJECTED')).toBe(true);
+});
+
+describe('on a host whose clock is wrong', () => {
+  it.each([120_000, -120_000])('is done while it is valid: %d ms ahead', async (aheadMs) => {
+    const { session, send } = await aHostWith(1, aheadMs);
+    send(message('release-1', cleaning, inMinutes(1)));
+    await eventually(() => answersOf(session)).toHaveLength(1);
+  });
+
+  it.each([120_000, -120_000])('is dropped when it is too late: %d ms ahead', async (aheadMs) => {
+    const { gpus, session, send } = await aHostWith(1, aheadMs);
+    send(message('release-1', cleaning, inMinutes(-1)));
+    const work = document('prepare', { bind_id: uuid(97), steps: [create(2)] });
+    send(message('look', work, inMinutes(1)));
+    await eventually(() => answersOf(session)).toHaveLength(1);
+    expect(gpus.mdevs.map((mdev) => mdev.uuid)).toEqual([uuid(1), uuid(2)]);
+  });
+
+  it('waits for the time of the control plane, for the broker keeps old messages', async () => {
+    const clock = { ...systemClock, wallMs: () => Date.now() + 120_000 };
+    const { service, connect } = await aJobHost(directory, { clock });
+    service.seconds = Math.floor(Date.now() / 1000);
+    const { session } = connect();
+    const late = document('prepare', { bind_id: uuid(96), steps: [create(3)] });
+    session.receive(workTopic('test', thing), message('late', late, inMinutes(-1)));
+    const work = document('prepare', { bind_id: uuid(97), steps: [create(2)] });
+    session.receive(workTopic('test', thing), message('fresh', work, inMinutes(1)));
+    expect(answersOf(session)).toEqual([]);
+    await eventually(() => answersOf(session).map(({ payload }) => payload.job_id)).toEqual([
+      'fresh',
+    ]);
+  });
 });
 
 it('that the agent could not answer is answered by the job, with its outcome', async () => {

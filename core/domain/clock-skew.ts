@@ -1,0 +1,23 @@
+// How far a host's clock is from the control plane's, as its agent measures it.
+
+export interface ClockSkew {
+  /** Negative for a clock that is behind. */
+  readonly aheadMs: number;
+  /** The measurement is wrong by this much at most. */
+  readonly withinMs: number;
+}
+
+/** Beyond it, times of a host do not fit to others: certificates, tokens, logs. */
+export const skewSecondsMax = 5;
+
+/** A clock that has moved by less, beside what a measurement may be wrong by, is as before. */
+const settledMs = 1_000;
+
+/** In whole seconds; what is stored stays while the clock is as before. */
+export function settledSeconds(
+  { aheadMs, withinMs }: ClockSkew,
+  stored: number | undefined,
+): number {
+  const isSame = stored !== undefined && Math.abs(stored * 1000 - aheadMs) < settledMs + withinMs;
+  return isSame ? stored : Math.round(aheadMs / 1000);
+}
