@@ -184,8 +184,7 @@ async function keep(
   report: AcceptedReport,
 ): Promise<void> {
   const told = plan.standing === 'newer' ? report.not_offered : undefined;
-  const counts = countsAfter(inventory, plan, told);
-  await keepSummary(deps, inventory, counts);
+  await keepSummary(deps, inventory, countsAfter(inventory, plan, told));
 }
 
 function planOf(
@@ -223,17 +222,17 @@ function reported(
   receivedAtMs: number,
 ): StoredHost {
   const { attachTypes: before, failedDrivers: failedBefore, clock: known, ...others } = host;
-  const attachTypes = plan.standing === 'newer' ? typesOf(report) : before;
+  const isNewer = plan.standing === 'newer';
+  const attachTypes = isNewer ? typesOf(report) : before;
+  const clock = isNewer ? clockAfter(report, host) : known;
   // A hello names all drivers, because none has answered yet.
-  const isTold = plan.standing === 'newer' && report.is_hello !== true;
-  const failedDrivers = isTold ? report.failed_drivers : failedBefore;
-  const clock = plan.standing === 'newer' ? clockAfter(report, host) : known;
+  const failedDrivers = isNewer && !report.is_hello ? report.failed_drivers : failedBefore;
   return {
     ...others,
     ...(attachTypes && { attachTypes }),
     ...(clock && { clock }),
     ...(failedDrivers && failedDrivers.length > 0 && { failedDrivers }),
-    ...(plan.standing === 'newer' && {
+    ...(isNewer && {
       sequence: report.sequence,
       agentVersion: report.agent_version,
       form: report.form ?? 1,
@@ -241,8 +240,7 @@ function reported(
       lastReportAt: new Date(receivedAtMs).toISOString(),
       lastReceivedAtMs: receivedAtMs,
     }),
-    wanted: plan.wanted,
-    refused: plan.refused,
+    ...{ wanted: plan.wanted, refused: plan.refused },
     pace: afterOne(host.pace, deps.clock()),
     // Until a report describes a device, what it holds after the boot is not known.
     isReprovisioning:
