@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agentVersion } from '#agent/version.ts';
+import { faultOfSignature, writeMinisignKey } from '#test/support/minisign.ts';
 
 const tools = ['dpkg-deb', 'dpkg', 'zstd', 'cc'];
 const hasTools = tools.every((tool) => spawnSync(tool, ['--version']).status === 0);
@@ -27,6 +28,9 @@ const debian = (out: string, revision: number) =>
 const archive = (out: string) =>
   join(directory, out, `cyborg-agent-${agentVersion}-linux-x64.tar.gz`);
 const digest = (file: string) => createHash('sha256').update(readFileSync(file)).digest('hex');
+
+const aSigningKey = (name: string, given = {}) =>
+  writeMinisignKey(join(directory, `${name}.key`), given);
 
 /** Below the root of the tree. */
 const host = join(directory, 'host');
@@ -49,6 +53,8 @@ function dpkg(...args: string[]): string {
   return `${stdout}${stderr}`;
 }
 
+const key = aSigningKey('agent');
+
 const installedVersion = () =>
   /^Version: (.*)$/m.exec(readFileSync(at('var/lib/dpkg/status'), 'utf8'))?.[1];
 
@@ -59,7 +65,9 @@ describe.skipIf(!(hasTools && isSupported))('the package of the agent, where dpk
       ['again', '1'],
       ['next', '2'],
     ] as const) {
-      expect(pack(out, '--revision', revision)).toMatchObject({ status: 0 });
+      // Only the first is signed; the others agree with it to the byte.
+      const signing = out === 'first' ? ['--sign-key', key.file] : [];
+      expect(pack(out, '--revision', revision, ...signing)).toMatchObject({ status: 0 });
     }
     for (const name of ['updates', 'info', 'triggers']) {
       mkdirSync(at(`var/lib/dpkg/${name}`), { recursive: true });
@@ -73,12 +81,32 @@ describe.skipIf(!(hasTools && isSupported))('the package of the agent, where dpk
   });
 
   it('has sums, with which its files agree', () => {
-    const sums = join(directory, 'first', `cyborg-agent-${agentVersion}-1-x64.sha256`);
-    const { status, stdout } = spawnSync('sha256sum', ['--check', sums], {
+    const { status, stdout } = spawnSync('sha256sum', ['--check', 'SHA256SUMS'], {
       cwd: join(directory, 'first'),
       encoding: 'utf8',
     });
     expect([status, stdout.match(/: OK$/gm)?.length]).toEqual([0, 2]);
+  });
+
+  it('has a signature of each file and of the sums, as minisign verifies it', () => {
+    const files = [debian('first', 1), archive('first'), join(directory, 'first', 'SHA256SUMS')];
+    for (const file of files) {
+      expect(faultOfSignature(file, key.public)).toBeUndefined();
+      const { status, error, stderr } = spawnSync('minisign', [
+        ...['-V', '-m', file, '-P', key.public],
+      ]);
+      if (!error) expect(status, String(stderr)).toBe(0);
+    }
+    const [file = ''] = files;
+    expect(faultOfSignature(file, aSigningKey('other').public)).toBe('another key');
+    writeFileSync(`${file}.copy`, 'another file');
+    writeFileSync(`${file}.copy.minisig`, readFileSync(`${file}.minisig`));
+    expect(faultOfSignature(`${file}.copy`, key.public)).toBe('another file');
+  });
+
+  it('has no signature without a key, nor one of an earlier run', () => {
+    expect(existsSync(`${debian('again', 1)}.minisig`)).toBe(false);
+    expect(existsSync(join(directory, 'again', 'SHA256SUMS.minisig'))).toBe(false);
   });
 
   it('has a bill of what it is made of', () => {
@@ -142,6 +170,20 @@ describe.skipIf(!(hasTools && isSupported))('the package of the agent, where dpk
     expect(existsSync(at('etc/default/cyborg-agent'))).toBe(false);
     expect(existsSync(at('var/lib/cyborg-agent/jobs.json'))).toBe(true);
     expect(existsSync(at('etc/cyborg-agent/agent.json'))).toBe(true);
+  });
+
+  it.each([
+    ['is missing', undefined, 'cannot be read (ENOENT).'],
+    ['others may read', { mode: 0o640 }, 'must be for its owner alone: chmod 600.'],
+    ['has a password', { derivation: 'Sc' }, 'has a password; make a key without one'],
+    ['is cut', { cut: 20 }, 'is not a secret key of minisign.'],
+    ['is damaged', { damaged: true }, 'its two halves do not match.'],
+  ])('is refused with a key that %s', (what, given, sentence) => {
+    const name = what.replaceAll(' ', '-');
+    const file = given ? aSigningKey(name, given).file : join(directory, 'none');
+    const { status, stderr } = pack('refused', '--sign-key', file);
+    expect([status, stderr]).toEqual([1, expect.stringContaining(`${file} `)]);
+    expect(stderr).toContain(sentence);
   });
 
   it.each([
