@@ -1,9 +1,14 @@
 // Drivers of the operator: the files `*.mjs` of one folder. Their code runs with the agent's
 // rights, so the agent loads only files that no user but root and its own can change.
+//
+// INVARIANTS
+// - Neither a file nor a folder on the way to it can be changed or replaced by another user.
+// - That holds for what a module imports, too, now and later.
 
-import { lstatSync, readdirSync, type Stats } from 'node:fs';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { lstatSync, readdirSync, realpathSync, type Stats } from 'node:fs';
+import nodeModule from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import * as z from 'zod';
 import { ConfigInvalid, isSettingName } from '#agent/config.ts';
 import { reasonOf } from '#agent/log.ts';
@@ -34,12 +39,14 @@ export async function loadOperatorModules({
   if (!folder && !isNamed) return [];
   if (!folder?.isDirectory()) throw refusal(path, 'is not a folder');
   refuseUnsafe(path, folder);
+  refuseUnsafeAbove(path);
   const modules = new Map<string, { readonly file: string; readonly module: DriverModule }>();
   const names = readdirSync(path).filter((name) => name.endsWith('.mjs'));
   for (const file of names.sort().map((name) => join(path, name))) {
     const stats = statOf(file);
     if (!stats?.isFile()) throw refusal(file, 'is not a regular file');
     refuseUnsafe(file, stats);
+    watchImportsOf(file);
     const module = await load(file);
     const other = modules.get(module.name);
     if (other) throw refusal(file, `has the name ${module.name}, which ${other.file} has`);
@@ -52,12 +59,53 @@ function statOf(path: string): Stats | undefined {
   return lstatSync(path, { throwIfNoEntry: false });
 }
 
-function refuseUnsafe(path: string, { uid, mode }: Stats): void {
+function refuseUnsafe(path: string, { uid, mode }: Pick<Stats, 'uid' | 'mode'>): void {
   const own = process.getuid?.() ?? 0;
   if (uid !== 0 && uid !== own) {
     throw refusal(path, `belongs to user ${uid}; it must belong to root or to the agent's user`);
   }
   if ((mode & 0o022) !== 0) throw refusal(path, 'must not be writable by its group or by others');
+}
+
+/** A user who can write a folder can replace what is in it, except in a sticky one. */
+function refuseUnsafeAbove(path: string): void {
+  const real = realpathSync(path);
+  for (let folder = dirname(real); ; folder = dirname(folder)) {
+    const stats = statOf(folder);
+    if (!stats) throw refusal(folder, 'is gone');
+    const { uid, mode } = stats;
+    const isSticky = (mode & 0o1000) !== 0;
+    refuseUnsafe(folder, { uid, mode: isSticky ? mode & ~0o022 : mode });
+    if (folder === dirname(folder)) return;
+  }
+}
+
+/** Drivers and what they have imported. */
+const watched = new Set<string>();
+let areImportsWatched = false;
+
+/**
+ * Checks each file that a driver imports, and what that imports, before it is read. An agent that
+ * runs on a Node older than 22.15 checks none.
+ */
+function watchImportsOf(file: string): void {
+  watched.add(pathToFileURL(realpathSync(file)).href);
+  // Not an import by name, which an older Node does not have.
+  if (areImportsWatched || typeof nodeModule.registerHooks !== 'function') return;
+  areImportsWatched = true;
+  nodeModule.registerHooks({
+    resolve: (specifier, context, next) => {
+      const found = next(specifier, context);
+      if (!watched.has(context.parentURL ?? '') || !found.url.startsWith('file:')) return found;
+      const imported = realpathSync(fileURLToPath(found.url));
+      const stats = statOf(imported);
+      if (!stats?.isFile()) throw refusal(imported, 'is not a regular file');
+      refuseUnsafe(imported, stats);
+      refuseUnsafeAbove(imported);
+      watched.add(found.url);
+      return found;
+    },
+  });
 }
 
 async function load(file: string): Promise<DriverModule> {

@@ -1,6 +1,7 @@
 // `npm run agent:package`: the agent with its Node and its helper, as a package of Debian and as
-// an archive. The same commit gives the same files, to the byte: times are those of the commit, or
-// SOURCE_DATE_EPOCH. Signed if a key is given. Needs dpkg-deb, tar, zstd, and the C compiler of the processor.
+// an archive, signed if a key is given. The same commit gives the same files, to the byte: times
+// are those of the commit, or SOURCE_DATE_EPOCH. Needs dpkg-deb, tar, zstd, and the C compiler of
+// the processor.
 
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,14 +1,16 @@
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
   mkdirSync,
   mkdtempSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ConfigInvalid, loadConfig, modulesFolder } from '#agent/config.ts';
 import { loadOperatorModules } from '#agent/drivers/operator-modules.ts';
@@ -122,6 +124,18 @@ describe('a file is refused, and the agent does not start,', () => {
     await refused(folder, 'belongs to user');
   });
 
+  it.each([0o775, 0o757])('below a folder that others may write: %o', async (mode) => {
+    const outer = join(folder, 'outer');
+    folder = join(outer, 'drivers');
+    mkdirSync(folder, { recursive: true });
+    write('a.mjs', driver('a'));
+    chmodSync(outer, mode);
+    await refused(outer, 'must not be writable by its group or by others.');
+    chmodSync(outer, 0o1777);
+    expect(await load()).toHaveLength(1);
+    folder = dirname(outer);
+  });
+
   it('that is a link or a folder', async () => {
     const target = join(folder, 'target');
     writeFileSync(target, driver('a'));
@@ -151,6 +165,72 @@ describe('a file is refused, and the agent does not start,', () => {
     const error = await load().catch((thrown: Error) => thrown.message);
     expect(error).toContain(file);
     expect(error).toContain(fault);
+  });
+
+  describe('that imports a file', () => {
+    /** By Node itself, as the agent runs it; Vitest imports in its own way. */
+    const outcome = () => {
+      const script = `
+        const { loadOperatorModules } = await import('#agent/drivers/operator-modules.ts');
+        const path = ${JSON.stringify(folder)};
+        await loadOperatorModules({ path, isNamed: true }).then(
+          (modules) => console.log('loaded', modules.map(({ name }) => name).join()),
+          (error) => console.log(error.name, error.message),
+        );`;
+      const args = ['--input-type=module', '--eval', script];
+      return execFileSync(process.execPath, args, { encoding: 'utf8' }).trim();
+    };
+    const importing = (specifier: string) =>
+      `import { named } from ${JSON.stringify(specifier)}; ${driver('a').replace('"a"', 'named')}`;
+
+    beforeEach(() => {
+      for (const below of ['lib', 'node_modules/part']) {
+        mkdirSync(join(folder, below), { recursive: true });
+      }
+      write('lib/first.mjs', "export { named } from './second.mjs';");
+      write('lib/second.mjs', 'export const named = "a";');
+      write('node_modules/part/index.cjs', 'exports.named = require("./more.cjs");');
+      write('node_modules/part/more.cjs', 'module.exports = "a";');
+      write('node_modules/part/package.json', '{"name":"part","main":"index.cjs"}');
+    });
+
+    it.each(['./lib/first.mjs', 'part'])('loads it if no other user can write it: %s', (from) => {
+      write('a.mjs', importing(from));
+      expect(outcome()).toBe('loaded a');
+    });
+
+    it.each([
+      ['./lib/first.mjs', 'lib/first.mjs'],
+      ['./lib/first.mjs', 'lib/second.mjs'],
+      ['./lib/first.mjs', 'lib'],
+      ['part', 'node_modules/part/index.cjs'],
+      ['part', 'node_modules/part/more.cjs'],
+      ['part', 'node_modules'],
+    ])('from %s, while others may write %s', (from, writable) => {
+      write('a.mjs', importing(from));
+      const path = join(folder, writable);
+      chmodSync(path, statSync(path).mode | 0o002);
+      expect(outcome()).toBe(
+        `ConfigInvalid ${path} must not be writable by its group or by others.`,
+      );
+    });
+
+    it('later, when the driver works', () => {
+      write(
+        'a.mjs',
+        `export default ({ defineDriver }) =>
+          defineDriver({ name: 'a', create: () => import('./lib/first.mjs') });`,
+      );
+      chmodSync(join(folder, 'lib/second.mjs'), 0o646);
+      const script = `
+        const { loadOperatorModules } = await import('#agent/drivers/operator-modules.ts');
+        const [module] = await loadOperatorModules({ path: ${JSON.stringify(folder)} });
+        await module.configure().create({}).catch((error) => console.log(error.message));`;
+      const args = ['--input-type=module', '--eval', script];
+      expect(execFileSync(process.execPath, args, { encoding: 'utf8' })).toContain(
+        'lib/second.mjs must not be writable by its group or by others.',
+      );
+    });
   });
 
   it('with the name of another file', async () => {
