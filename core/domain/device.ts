@@ -7,6 +7,7 @@ import type { CardCleaning } from './card-cleaning.ts';
 import type { ChangeNote } from './change-note.ts';
 import type { DeviceFacts } from './device-facts.ts';
 import type { HandleClaim } from './handle-claim.ts';
+import type { FailedJobs } from './host-pause.ts';
 import type { Drain } from './host-state.ts';
 import type { IdentityConflict } from './identity.ts';
 import type { DeployableUuid, DeviceUuid, HandleUuid, ProviderUuid, ReleaseId } from './ids.ts';
@@ -271,15 +272,6 @@ export interface NotOffered {
   readonly address: string;
   readonly driver: string;
   /** A clause that completes "The device at <address> ...". */
-  readonly reason: string;
-}
-
-/** Consecutive jobs that the host could not do. */
-export interface FailedJobs {
-  readonly count: number;
-  /** ISO 8601. */
-  readonly lastAt: string;
-  /** Of the last failure. */
   readonly reason: string;
 }
 

@@ -1,8 +1,17 @@
 // Pauses a host that fails one job after another: each bind that fails there is a server that is
 // not built, and may leave a handle to clean up.
 
-import type { FailedJobs, Host } from './device.ts';
+import type { Host } from './device.ts';
 import { backoffSeconds } from './retry-later.ts';
+
+/** Consecutive jobs that the host could not do. */
+export interface FailedJobs {
+  readonly count: number;
+  /** ISO 8601. */
+  readonly lastAt: string;
+  /** Of the last failure. */
+  readonly reason: string;
+}
 
 /** One or two failures may be the instance's, or chance. */
 export const failuresBeforePause = 3;

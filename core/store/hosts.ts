@@ -1,14 +1,8 @@
 // Hosts: boot, last report, presence, and the lease of the consumer that applies their reports.
 
 import { PutCommand } from '@aws-sdk/lib-dynamodb';
-import type {
-  AttachType,
-  Deployable,
-  Device,
-  FailedJobs,
-  NotOffered,
-  Presence,
-} from '../domain/device.ts';
+import type { AttachType, Deployable, Device, NotOffered, Presence } from '../domain/device.ts';
+import type { FailedJobs } from '../domain/host-pause.ts';
 import type { HostSummary } from '../domain/host-summary.ts';
 import type { WaitingBind } from '../domain/host-work.ts';
 import type { IdentityConflict } from '../domain/identity.ts';
