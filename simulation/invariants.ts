@@ -306,7 +306,7 @@ function checkPlacement({ database, settings, openstack, hosts, disabled }: Worl
         const handles = own.filter(({ sk }) => String(sk).startsWith('HANDLE#')).map(handleOf);
         return deployable ? [{ deployable: deployableOf(deployable), handles }] : [];
       }),
-      settings.attachTypes,
+      settings,
     ),
   );
   for (const { uuid, isGone, providers, status } of devices) {

@@ -182,7 +182,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   'bind a vGPU during a release': {
     about: ['GPU'],
     prepare: boot('vgpu2'),
-    act: inTurn(deleteLast, 45, boot('vgpu')),
+    act: (world) => Promise.resolve(deleteLast(world)).then(() => boot('vgpu')(world)),
   },
   'bind two vGPUs during a release': {
     about: ['GPU', 'host', 'instance'],

@@ -233,10 +233,7 @@ export interface AttachHandle extends HandleCare {
   readonly lastCleaning?: Cleaning;
   /** Why it is in quarantine: its release was not confirmed in time. */
   readonly quarantine?: string;
-  /**
-   * The moment of the backup from which it was restored, ISO 8601. Its holder since then is
-   * unknown: it must not be claimed until operations/restore/reinstate-handles.ts has found out.
-   */
+  /** The moment of the backup that it comes from, ISO 8601; its holder since is not known. */
   readonly restoredAt?: string;
   /** The host no longer reports it. It is deleted when its claim ends. */
   readonly isGone: boolean;

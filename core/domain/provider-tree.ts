@@ -1,12 +1,13 @@
 // What Placement should hold for a device: https://docs.openstack.org/placement/latest/user/.
 // A suffixed request group needs class and traits on one provider, so each provider that holds
-// inventory carries all traits of its device, region and function.
+// inventory carries all traits of its device, region and function, and the mark of its stack.
 
 import { typesRefused } from './attach-types.ts';
 import { type StoredProvider, withheldOf } from './bind-plan.ts';
 import type { AttachType, Device } from './device.ts';
 import { isUnhealthy } from './device-facts.ts';
 import type { ProviderUuid } from './ids.ts';
+import { isStackTrait, stackTrait } from './stack-mark.ts';
 
 export interface WantedInventory {
   readonly total: number;
@@ -26,27 +27,29 @@ export interface WantedProvider {
   readonly isGone: boolean;
 }
 
-/**
- * The device's providers, parents first.
- *
- * @param attachTypes those of the deployment; a host may have its own
- */
+/** Of the deployment; a host may have attach types of its own. */
+export interface StackSettings {
+  readonly stage: string;
+  readonly attachTypes: readonly AttachType[];
+}
+
+/** The device's providers, parents first. */
 export function wantedProviders(
   device: Device,
   providers: readonly StoredProvider[],
-  attachTypes: readonly AttachType[],
+  settings: StackSettings,
 ): WantedProvider[] {
   const byUuid = new Map(providers.map((each) => [each.deployable.providerUuid, each]));
   return device.providers.flatMap((uuid) => {
     const provider = byUuid.get(uuid);
-    return provider ? [wantedProvider(device, provider, attachTypes)] : [];
+    return provider ? [wantedProvider(device, provider, settings)] : [];
   });
 }
 
 function wantedProvider(
   device: Device,
   provider: StoredProvider,
-  attachTypes: readonly AttachType[],
+  { stage, attachTypes }: StackSettings,
 ): WantedProvider {
   const { deployable } = provider;
   const isThere = !device.isGone && !deployable.isGone && !device.conflictSince;
@@ -68,7 +71,10 @@ function wantedProvider(
             },
           }
         : {},
-    traits: deployable.traits,
+    traits: [
+      ...deployable.traits.filter((trait) => !isStackTrait(trait)),
+      stackTrait(stage),
+    ].sort(),
     isGone: device.isGone || deployable.isGone,
   };
 }

@@ -11,6 +11,7 @@ import {
   findConflictingProvider,
   readForeignProviders,
 } from '#core/operations/placement/find-conflicting-provider.ts';
+import { otherStackAt } from '#core/operations/placement/put-provider.ts';
 import { blockingConsumersOf } from '#core/operations/restore/reinstate-handles.ts';
 import { asTyped } from '../arguments.ts';
 import { createRegistry, type Registry } from '../enrol/registry.ts';
@@ -117,6 +118,7 @@ async function examineHost(
   }
   const foreign = await readForeignProviders(deps, hostname, devices);
   const offeredTwice: string[] = [];
+  const ofOtherStacks: string[] = [];
   const left = notOffered.map(({ address, driver, reason }) => `${address} (${driver}) ${reason}`);
   const withheld = { quarantined: 0, restored: 0 };
   const blocking = new Set<string>();
@@ -137,11 +139,20 @@ async function examineHost(
     }
     const conflicting = await findConflictingProvider(deps, foreign, device, providers);
     if (conflicting) offeredTwice.push(`${device.address} by ${conflicting.name}`);
+    const [own] = device.providers;
+    const mark = own && (await otherStackAt(deps, own));
+    if (mark) ofOtherStacks.push(`${device.address} by ${mark}`);
   }
   if (offeredTwice.length > 0) {
     throw new CheckFailed(
       `Nova or another service offers these devices, too: ${offeredTwice.join('; ').slice(0, 500)}`,
       "Remove them from Nova's [pci] or [devices] configuration, or from the agent's settings; see devices-offered-twice in docs/operations.md.",
+    );
+  }
+  if (ofOtherStacks.length > 0) {
+    throw new CheckFailed(
+      `Another stack has these devices in Placement, and this one does not touch them: ${ofOtherStacks.join('; ').slice(0, 500)}`,
+      'Forget the host in the stack that it has left; see Two stacks on one Placement, in docs/operations.md.',
     );
   }
   if (withheld.quarantined > 0) {

@@ -6,6 +6,7 @@ import { deployableUuid, handleUuid } from '#core/domain/device-plan.ts';
 import type { HandleUuid, ProviderUuid } from '#core/domain/ids.ts';
 import { importedCleanSeconds } from '#core/domain/imports.ts';
 import { isOfferedClass, isOfferedTrait, ownerTrait } from '#core/domain/placement-names.ts';
+import { isStackTrait } from '#core/domain/stack-mark.ts';
 import { handleOf, type ReadHandle } from './cyborg-handles.ts';
 import type { CyborgDeployable, CyborgTables } from './cyborg-tables.ts';
 import type { CloudFacts } from './plan.ts';
@@ -60,7 +61,7 @@ export function planProvider(
   }
   const { handles, refusals, hasMdevs } = planHandles(row, own, uuid, hostname);
   const address = isDivided ? onlyFunction(row, [...handles.values()]) : undefined;
-  const kept = held.traits.filter(isOfferedTrait);
+  const kept = held.traits.filter((trait) => isOfferedTrait(trait) && !isStackTrait(trait));
   const adopted: AdoptedProvider = {
     ...{ uuid, name: held.name },
     // What is programmed changes, and our agent's settings say which mdevs there are.

@@ -163,6 +163,7 @@ describe('an import from Cyborg', () => {
     const tree = await placement.providersInTree(node);
     expect(tree.map(({ name }) => name).sort()).toEqual([cyborgHost, cyborgProviderName].sort());
     expect((await placement.getTraits(provider))?.traits.sort()).toEqual([
+      'CUSTOM_CYBORG_STACK_TEST',
       'CUSTOM_FAKE_DEVICE',
       'CUSTOM_FPGA_ABCD_ABCD',
       'CUSTOM_OF_CYBORG',

@@ -64,7 +64,12 @@ describe('a device that a host reports', () => {
     });
     await expect
       .poll(async () => (await world.deps.clients.placement.getTraits(uuid))?.traits.sort(), soon)
-      .toEqual(['CUSTOM_FAKE_DEVICE', 'CUSTOM_FPGA_ABCD_ABCD', 'OWNER_CYBORG']);
+      .toEqual([
+        'CUSTOM_CYBORG_STACK_TEST',
+        'CUSTOM_FAKE_DEVICE',
+        'CUSTOM_FPGA_ABCD_ABCD',
+        'OWNER_CYBORG',
+      ]);
   });
 
   it('is stored with the others of a first report, although one of its handles is there', async () => {

@@ -172,7 +172,7 @@ describe('a boot id that was replaced and returns', () => {
     const [device] = (await cmp1.deps.store.inventory.host('cmp1')).devices;
     const region = await cmp1.deps.store.inventory.provider(provider);
     if (!device || !region) throw new Error('The device is gone.');
-    const wanted = wantedProviders(device, [region], cmp1.deps.settings.attachTypes);
+    const wanted = wantedProviders(device, [region], cmp1.deps.settings);
     expect(wanted.flatMap(({ inventories }) => Object.values(inventories))).toEqual([
       { total: 3, reserved: 3 },
     ]);

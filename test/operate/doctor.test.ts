@@ -292,6 +292,21 @@ describe('the doctor names the fault', () => {
     expect(named('host cmp1', await findings())).toBe('ok');
   });
 
+  it('a device of another stack on the same Placement', async () => {
+    const { store, clients } = createConsumerDeps('doctor');
+    const [device] = (await store.inventory.host('cmp1')).devices;
+    const provider = device?.providers[0] ?? '';
+    const mark = 'CUSTOM_CYBORG_STACK_BLUE';
+    const held = await clients.placement.getTraits(provider);
+    await clients.placement.ensureTrait(mark);
+    const generation = await clients.placement.putTraits(provider, held?.generation ?? 0, [mark]);
+    expect(named('host cmp1', await findings())).toMatch(
+      new RegExp(`Another stack has these devices in Placement.*: ${device?.address} by ${mark}`),
+    );
+    await clients.placement.putTraits(provider, generation, held?.traits ?? []);
+    expect(named('host cmp1', await findings())).toBe('ok');
+  });
+
   it('a device that the hypervisor cannot attach', async () => {
     const found = await findings({ settings: { CYBORG_ATTACH_TYPES: 'PCI' } });
     const said = found.find(({ check }) => check === 'host cmp1');

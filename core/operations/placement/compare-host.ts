@@ -11,6 +11,7 @@ import {
   wantedProviders,
 } from '../../domain/provider-tree.ts';
 import type { StoredHost } from '../../domain/report-plan.ts';
+import { otherStackOf } from '../../domain/stack-mark.ts';
 import { blockingConsumersOf } from '../restore/reinstate-handles.ts';
 import { findConflictingProvider, readForeignProviders } from './find-conflicting-provider.ts';
 import { isIncomplete } from './mark-incomplete.ts';
@@ -87,11 +88,13 @@ async function compareDevice(
   const conflicting = await findConflictingProvider(deps, foreign, device, providers);
   const said = reported(host, device, providers);
   const rows: Comparison[] = [];
-  const { attachTypes } = deps.settings;
-  for (const wanted of wantedProviders(device, providers, attachTypes)) {
+  const { attachTypes, stage } = deps.settings;
+  for (const wanted of wantedProviders(device, providers, deps.settings)) {
     const held = await stateInPlacement(deps, wanted.uuid);
+    const other = held && otherStackOf(stage, held.traits);
+    // A provider that must go is not removed where it is another stack's.
     const isSame = wanted.isGone
-      ? held === undefined
+      ? held === undefined || other !== undefined
       : held !== undefined &&
         !differsFrom(wanted, held.inventories) &&
         missing(wanted.traits, held.traits).length + missing(held.traits, wanted.traits).length ===
@@ -101,6 +104,7 @@ async function compareDevice(
     const blockers = held && stored ? await blockersOf(deps, stored) : [];
     const placement = [
       held ? describe(wanted, held) : 'nothing',
+      ...(other ? [`of another stack (${other}): not touched`] : []),
       ...(conflicting ? [`and ${conflicting.name}`] : []),
       ...(unallocated.length > 0 ? [`bound without allocation: ${unallocated.join(', ')}`] : []),
       ...blockers,
@@ -199,7 +203,8 @@ async function findStrays(deps: ConsumerDeps, foreign: readonly Provider[]): Pro
   for (const { uuid, name } of foreign) {
     const held = await stateInPlacement(deps, uuid);
     if (!held?.traits.includes(ownerTrait)) continue;
-    const words = `${amounts(held.inventories)}, not ours`;
+    const other = otherStackOf(deps.settings.stage, held.traits);
+    const words = `${amounts(held.inventories)}, not ours${other ? `: of another stack (${other})` : ''}`;
     rows.push({ provider: name, stored: 'nothing', placement: words, host: '', agrees: false });
   }
   return rows;

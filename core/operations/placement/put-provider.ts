@@ -7,6 +7,7 @@ import {
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import { differsFrom, type WantedProvider } from '../../domain/provider-tree.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
+import { otherStackOf } from '../../domain/stack-mark.ts';
 import { contended, untilWritten } from '../optimistic-writes.ts';
 
 /**
@@ -19,6 +20,26 @@ export class ComputeProviderMissing extends Error {
   override readonly name = 'ComputeProviderMissing';
 }
 
+/** The provider is another stack's; nothing of it was changed. */
+export class ProviderOfOtherStack extends Error {
+  override readonly name = 'ProviderOfOtherStack';
+  readonly mark: string;
+
+  constructor(uuid: string, mark: string) {
+    super(`Provider ${uuid} belongs to another stack: it has the trait ${mark}.`);
+    this.mark = mark;
+  }
+}
+
+/** The mark of another stack on the provider; undefined where the provider is not there. */
+export async function otherStackAt(
+  { clients, settings }: ConsumerDeps,
+  providerUuid: string,
+): Promise<string | undefined> {
+  const held = await clients.placement.getTraits(providerUuid);
+  return held && otherStackOf(settings.stage, held.traits);
+}
+
 /** `in-use`: a class that is no longer wanted still has allocations; it is fully reserved. */
 export type PutEnd = 'done' | 'in-use';
 
@@ -26,7 +47,7 @@ export type PutEnd = 'done' | 'in-use';
  * Makes Placement hold one provider as wanted. Traits come before inventory: Placement must not
  * allocate from a provider without its traits.
  *
- * @throws ComputeProviderMissing; RetryLater while others keep writing to it
+ * @throws ComputeProviderMissing; ProviderOfOtherStack; RetryLater while others keep writing to it
  */
 export async function putProvider(
   deps: ConsumerDeps,
@@ -42,6 +63,8 @@ export async function putProvider(
   await untilNoConflict(async () => {
     const current = await placement.getTraits(provider.uuid);
     if (!current) throw new RetryLater(`Provider ${provider.uuid} has just been deleted.`, 1);
+    const mark = otherStackOf(deps.settings.stage, current.traits);
+    if (mark) throw new ProviderOfOtherStack(provider.uuid, mark);
     const isSame =
       current.traits.length === wanted.traits.length &&
       wanted.traits.every((trait) => current.traits.includes(trait));
@@ -50,7 +73,11 @@ export async function putProvider(
   return putInventories(deps, wanted);
 }
 
-/** @throws RetryLater where the provider is not there, or others keep writing to it */
+/**
+ * The caller knows that the provider is not another stack's.
+ *
+ * @throws RetryLater where the provider is not there, or others keep writing to it
+ */
 export async function putInventories(deps: ConsumerDeps, wanted: WantedProvider): Promise<PutEnd> {
   const { placement } = deps.clients;
   return untilNoConflict(async () => {

@@ -5,19 +5,22 @@ import type { StoredProvider } from '../../domain/bind-plan.ts';
 import type { Device } from '../../domain/device.ts';
 import { isUnheld } from '../../domain/handle-state.ts';
 import type { ProviderUuid } from '../../domain/ids.ts';
-import { type WantedProvider, wantedProviders, withheld } from '../../domain/provider-tree.ts';
+import { type WantedProvider, wantedProviders } from '../../domain/provider-tree.ts';
 import { backoffSeconds, RetryLater } from '../../domain/retry-later.ts';
 import { handleUses, usageMetricsOf } from '../../domain/usage-metrics.ts';
 import type { HostInventory } from '../../store/hosts.ts';
 import { contended, untilWritten } from '../optimistic-writes.ts';
 import { reinstateHandles } from '../restore/reinstate-handles.ts';
-import {
-  type ConflictingProvider,
-  findConflictingProvider,
-  readForeignProviders,
-} from './find-conflicting-provider.ts';
+import { findConflictingProvider, readForeignProviders } from './find-conflicting-provider.ts';
 import { markIncomplete } from './mark-incomplete.ts';
-import { ComputeProviderMissing, putInventories, putProvider } from './put-provider.ts';
+import { sayOfferedTwice, withhold } from './offered-twice.ts';
+import {
+  ComputeProviderMissing,
+  otherStackAt,
+  ProviderOfOtherStack,
+  putInventories,
+  putProvider,
+} from './put-provider.ts';
 
 const retrySecondsMax = 60;
 
@@ -98,7 +101,7 @@ async function readDevice(
   const device = inventory.devices.find((each) => each.uuid === deviceUuid);
   if (!device) return { named, inventory, device, providers: [], wanted: [] };
   const providers = await deps.store.inventory.providers(device.providers);
-  const wanted = wantedProviders(device, providers, deps.settings.attachTypes);
+  const wanted = wantedProviders(device, providers, deps.settings);
   return { named, inventory, device, providers, wanted };
 }
 
@@ -140,18 +143,43 @@ async function syncDevice(
   let mustComeAgain = false;
   if (conflicting) await withhold(deps, device, kept, conflicting);
   else {
-    for (const each of kept) {
-      const end = await putProvider(deps, device.hostname, each);
-      const own = providers.find(({ deployable }) => deployable.providerUuid === each.uuid);
-      // A server may keep the allocation for months: the next reconcile compares again.
-      if (end === 'in-use' && !isClaimed(own)) mustComeAgain = true;
-    }
+    const end = await putAll(deps, device, kept, providers);
+    mustComeAgain = end === 'in-use';
     // In a conflict, the description may come from the other agent.
-    if (!device.conflictSince) await reinstateHandles(deps, device, providers);
+    const isOurs = end !== 'other-stack' && !device.conflictSince;
+    if (isOurs) await reinstateHandles(deps, device, providers);
   }
   const gone = wanted.filter((provider) => provider.isGone);
   await removeProviders(deps, gone, providers, { device, named });
   if (mustComeAgain) throw stillAllocated(device);
+}
+
+/**
+ * Writes the providers, parents first, until one of them is another stack's: nothing of ours may
+ * be below it. That stack deletes its providers when it forgets the host.
+ */
+async function putAll(
+  deps: ConsumerDeps,
+  device: Device,
+  wanted: readonly WantedProvider[],
+  providers: readonly StoredProvider[],
+): Promise<'done' | 'in-use' | 'other-stack'> {
+  let isInUse = false;
+  for (const each of wanted) {
+    try {
+      const end = await putProvider(deps, device.hostname, each);
+      const own = providers.find(({ deployable }) => deployable.providerUuid === each.uuid);
+      // A server may keep the allocation for months: the next reconcile compares again.
+      if (end === 'in-use' && !isClaimed(own)) isInUse = true;
+    } catch (error) {
+      if (!(error instanceof ProviderOfOtherStack)) throw error;
+      sayOfferedTwice(deps, device, 'Another stack offers this device: forget its host there.', {
+        ...{ provider: each.uuid, name: each.name, stack: error.mark },
+      });
+      return 'other-stack';
+    }
+  }
+  return isInUse ? 'in-use' : 'done';
 }
 
 function isClaimed(own: StoredProvider | undefined): boolean {
@@ -177,37 +205,11 @@ async function removeUnstored(
   // Regions come before their devices: children are deleted first.
   for (const uuid of new Set([...below, ...[...written].toReversed(), named])) {
     if (await deps.store.inventory.provider(uuid as ProviderUuid)) continue;
+    if (await otherStackAt(deps, uuid)) continue;
     if ((await placement.deleteProvider(uuid)) === 'in-use') {
       throw new RetryLater(`Something is still allocated from ${uuid}, which is gone.`, 10);
     }
   }
-}
-
-/**
- * Reserves all of a device that another service offers, too. The next reconcile compares again.
- */
-async function withhold(
-  deps: ConsumerDeps,
-  device: Device,
-  wanted: readonly WantedProvider[],
-  conflicting: ConflictingProvider,
-): Promise<void> {
-  for (const provider of wanted) {
-    const isThere = await deps.clients.placement.getProvider(provider.uuid);
-    if (isThere) await putInventories(deps, withheld(provider));
-  }
-  deps.metrics.put([{ name: 'DevicesOfferedTwice', value: 1 }]);
-  deps.log.error(
-    conflicting.isNovas
-      ? "Nova offers this device, too: take it out of its PCI or mdev configuration, or out of the agent's."
-      : 'Another service offers this device, too.',
-    {
-      host: device.hostname,
-      address: device.address,
-      provider: conflicting.uuid,
-      name: conflicting.name,
-    },
-  );
 }
 
 async function removeProviders(
@@ -255,6 +257,8 @@ async function removeProvider(
 ): Promise<RemovalEnd> {
   const { placement } = deps.clients;
   const isInUse = isClaimed(own);
+  // Another stack's provider stays as it is; only the rows end.
+  if (await otherStackAt(deps, wanted.uuid)) return isInUse ? 'claimed' : 'removed';
   if (!isInUse && (await placement.deleteProvider(wanted.uuid)) !== 'in-use') return 'removed';
   if (await placement.getProvider(wanted.uuid)) await putInventories(deps, wanted);
   return isInUse ? 'claimed' : 'allocated';

@@ -1,0 +1,105 @@
+// Two stacks that know the same host share one Placement: the uuids of their providers are equal,
+// and each touches its own only.
+
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { providerUuid } from '#core/domain/ids.ts';
+import { applyReport } from '#core/operations/inventory/apply-report.ts';
+import { compareHost } from '#core/operations/placement/compare-host.ts';
+import { syncProviders } from '#core/operations/placement/sync-providers.ts';
+import { aDevice, aReport } from '#test/support/reports.ts';
+import { startWorld, type World } from '#test/support/world.ts';
+
+const ours = 'CUSTOM_CYBORG_STACK_TEST';
+const theirs = 'CUSTOM_CYBORG_STACK_BLUE_2';
+const traits = ['CUSTOM_FAKE_DEVICE', 'CUSTOM_FPGA_ABCD_ABCD'];
+let world: World;
+let host: string;
+let hosts = 0;
+let sequence = 0;
+const logged: string[] = [];
+
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(() => world.stop());
+beforeEach(async () => {
+  hosts += 1;
+  host = `cmp${hosts}`;
+  logged.length = 0;
+  await world.startComputeNode(host);
+});
+
+/** The second stack, whose tables know the same host. */
+const asStack = (stage: string) => ({
+  ...world.deps,
+  settings: { ...world.deps.settings, stage },
+  log: { ...world.deps.log, error: (message: string) => void logged.push(message) },
+});
+const provider = () => providerUuid(`${host}_FakeDevice`);
+const placement = () => world.deps.clients.placement;
+const sync = (stage = 'test') => syncProviders(asStack(stage), provider(), 1);
+
+async function report(...devices: ReturnType<typeof aDevice>[]): Promise<void> {
+  sequence += 1;
+  await applyReport(world.deps, host, aReport(devices, { sequence }), Date.now() + sequence);
+}
+
+async function stateInPlacement() {
+  const [held, inventories] = await Promise.all([
+    placement().getTraits(provider()),
+    placement().getInventories(provider()),
+  ]);
+  return held && { traits: held.traits.sort(), inventories: inventories?.inventories };
+}
+
+it('marks each provider with its stack', async () => {
+  await report(aDevice());
+  await sync();
+  expect((await stateInPlacement())?.traits).toEqual([ours, ...traits, 'OWNER_CYBORG'].sort());
+});
+
+it('changes nothing of a provider of another stack, and says so', async () => {
+  await report(aDevice());
+  await sync('blue-2');
+  const before = await stateInPlacement();
+  expect(before?.traits).toContain(theirs);
+  await report(aDevice({ handles: 1 }));
+  await sync();
+  expect(await stateInPlacement()).toEqual(before);
+  expect(logged).toEqual(['Another stack offers this device: forget its host there.']);
+  const [row] = await compareHost(world.deps, host);
+  expect(row?.placement).toContain(`of another stack (${theirs}): not touched`);
+  expect(row?.agrees).toBe(false);
+});
+
+it('keeps the provider of another stack when the device ends here', async () => {
+  await report(aDevice());
+  await sync('blue-2');
+  const before = await stateInPlacement();
+  await report();
+  await sync();
+  expect(await stateInPlacement()).toEqual(before);
+  expect(await world.deps.store.inventory.provider(provider())).toBeUndefined();
+  // The message of a sync whose rows are gone.
+  await sync();
+  expect(await stateInPlacement()).toEqual(before);
+});
+
+it('takes over when the other stack has removed its provider', async () => {
+  await report(aDevice());
+  await sync('blue-2');
+  await sync();
+  expect((await stateInPlacement())?.traits).not.toContain(ours);
+  await placement().deleteProvider(provider());
+  await sync();
+  expect((await stateInPlacement())?.traits).toContain(ours);
+});
+
+it('takes over a provider without a mark, as of a release before or of Cyborg', async () => {
+  await report(aDevice());
+  await sync('blue-2');
+  const { generation = 0 } = (await placement().getTraits(provider())) ?? {};
+  await placement().putTraits(provider(), generation, ['OWNER_CYBORG', ...traits]);
+  await sync();
+  expect((await stateInPlacement())?.traits).toContain(ours);
+});
