@@ -28,7 +28,8 @@ export function aliasesOf(name: FunctionName): Record<string, string> {
   const left = [
     ...(jobs ? [] : ['@aws-sdk/client-iot']),
     ...(messagesHosts ? [] : ['@aws-sdk/client-iot-data-plane']),
-    ...(stagesImages ? [] : staging),
+    // Only clients of S3 read streams of events.
+    ...(stagesImages ? [] : [...staging, '@smithy/core/event-streams']),
   ];
   return {
     '@aws-sdk/credential-provider-node': credentials,

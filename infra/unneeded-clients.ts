@@ -7,12 +7,13 @@ class Unneeded {
   }
 }
 
-/** The names that core/clients imports. */
+/** The names that core/clients imports, and that of the SDK for streams of events. */
 export {
   Unneeded as AssumeRoleCommand,
   Unneeded as CancelJobCommand,
   Unneeded as CreateJobCommand,
   Unneeded as DescribeJobExecutionCommand,
+  Unneeded as EventStreamSerde,
   Unneeded as GetObjectCommand,
   Unneeded as HeadObjectCommand,
   Unneeded as IoTClient,
