@@ -152,8 +152,10 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   announcements: {
     tables: { history: ['PutItem'], inventory: ['GetItem'] },
     announces: true,
+    sendsTo: ['late-events'],
     callsOpenStack: false,
   },
+  'late-events': { announces: true, callsOpenStack: false },
   'nova-events': { tables: { arqs: ['GetItem', 'BatchGetItem'] }, callsOpenStack: true },
   'host-jobs': {
     // A bind that AWS throttles waits beside its host's row.

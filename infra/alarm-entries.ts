@@ -96,6 +96,12 @@ export const alarmEntries = {
     'A domain event was not published on EventBridge.',
     'announcements',
   ),
+  'late-events-dead': dead(
+    'ticket',
+    'late-events-dead',
+    'EventBridge has not taken a domain event for three days.',
+    'late-events',
+  ),
   'rules-dead': dead('ticket', 'rules-dead', 'AWS IoT could not reach a queue.'),
 
   'api-errors': page('The API answers with 5xx.', doctor, {

@@ -16,6 +16,7 @@ import { makeConsumer as hostJobs } from '#functions/consumers/host-jobs.ts';
 import { makeConsumer as hostPresence } from '#functions/consumers/host-presence.ts';
 import { makeConsumer as inventoryReports } from '#functions/consumers/inventory-reports.ts';
 import { makeConsumer as jobEvents } from '#functions/consumers/job-events.ts';
+import { makeConsumer as lateEvents } from '#functions/consumers/late-events.ts';
 import { makeConsumer as novaEvents } from '#functions/consumers/nova-events.ts';
 import { makeConsumer as providerSyncs } from '#functions/consumers/provider-syncs.ts';
 import type { MakeConsumer } from '#functions/consumers/queue-consumer.ts';
@@ -56,6 +57,7 @@ const makeConsumers: Readonly<Record<QueueName, MakeConsumer>> = {
   'provider-syncs': providerSyncs,
   'host-jobs': hostJobs,
   'job-events': jobEvents,
+  'late-events': lateEvents,
 };
 
 export interface World {

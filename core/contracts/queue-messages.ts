@@ -2,6 +2,7 @@
 
 import * as z from 'zod';
 import type { QueuedWorkKind } from '../domain/host-work.ts';
+import { type EventType, eventDetails } from './events.ts';
 
 const uuid = z.guid();
 
@@ -22,6 +23,13 @@ export const providerSyncMessage = z.object({
   request_id: z.string().optional(),
 });
 export type ProviderSyncMessage = z.infer<typeof providerSyncMessage>;
+
+/** An event for EventBridge, whose schemas check the detail again: see events.ts. */
+export const lateEventMessage = z.object({
+  type: z.enum(Object.keys(eventDetails) as EventType[]),
+  at: z.number().int(),
+  detail: z.record(z.string(), z.unknown()),
+});
 
 const request_id = z.string().optional();
 /** The host was sent the work by a message; unless it has ended, create the job. */

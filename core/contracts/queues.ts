@@ -85,6 +85,17 @@ export const queues = [
     batchSize: 10,
     concurrencyMax: 20,
   },
+  {
+    // Events that EventBridge did not take, so that the history does not wait for it.
+    name: 'late-events',
+    timeoutSeconds: 60,
+    // As long as the longest pause between attempts.
+    visibilitySeconds: 900,
+    // With pauses of 15 minutes: three days, within the four for which a queue keeps a message.
+    receiveCountMax: 300,
+    batchSize: 10,
+    concurrencyMax: 2,
+  },
 ] as const satisfies readonly QueueRow[];
 
 /**

@@ -1,7 +1,7 @@
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { createEvents } from '#core/clients/events.ts';
-import { createDeadLetter } from '#core/clients/queues.ts';
+import { createDeadLetter, createQueues } from '#core/clients/queues.ts';
 import { historyOf } from '#core/domain/history-of-change.ts';
 import { createLog } from '#core/log.ts';
 import { type Announcer, announce, eventsOfChange } from '#core/operations/outbox/announce.ts';
@@ -15,8 +15,8 @@ import { decideChanges } from './stream-changes.ts';
 
 /**
  * The tables' streams → the history, and domain events for other services. It reads in parallel
- * with `changes`: an outage of EventBridge pauses it and delays no bind. A stream allows two
- * readers, so the history waits with the events then; the stream keeps both for a day.
+ * with `changes`, and delays no bind. A stream allows two readers, so one does both; what
+ * EventBridge does not take goes to a queue, and the history never waits for it.
  */
 export function announcementsConsumer(makeAnnouncer = createAnnouncer): StreamHandler {
   let announcer: Announcer | undefined;
@@ -33,19 +33,25 @@ export function announcementsConsumer(makeAnnouncer = createAnnouncer): StreamHa
       history,
       changes.map(({ decision }) => decision),
     );
-    const events = changes.map(({ decision }) => decision.events);
-    const first = await announce(announcer, events);
-    const failed = first === undefined ? undefined : changes[first];
-    return {
-      batchItemFailures: failed ? [{ itemIdentifier: failed.sequenceNumber }] : [],
-    };
+    await announce(
+      announcer,
+      changes.flatMap(({ decision }) => decision.events),
+    );
+    return { batchItemFailures: [] };
   };
 }
 
 export const handler = announcementsConsumer();
 
+/** A bus that hangs must not use up the function's 30 s: the history would wait with it. */
+const answersInTime = {
+  maxAttempts: 2,
+  requestHandler: { connectionTimeout: 1_000, requestTimeout: 4_000, throwOnRequestTimeout: true },
+};
+
 function createAnnouncer(): Announcer {
-  const { stage, deadQueueUrls, historyDays } = loadSettings(process.env);
+  const { stage, queueUrls, deadQueueUrls, historyDays } = loadSettings(process.env);
+  const sqs = new SQSClient();
   const log = createLog('announcements');
   const { documents } = createDocuments();
   const history = tableName(stage, 'history');
@@ -54,7 +60,8 @@ function createAnnouncer(): Announcer {
     stage,
     log,
     history: historyWriter(documents, { history, inventory }, historyDays),
-    events: createEvents(new EventBridgeClient(), stage),
-    deadLetter: createDeadLetter(new SQSClient(), deadQueueUrls.announcements),
+    events: createEvents(new EventBridgeClient(answersInTime), stage),
+    queues: createQueues(sqs, queueUrls),
+    deadLetter: createDeadLetter(sqs, deadQueueUrls.announcements),
   };
 }

@@ -15,6 +15,7 @@ import { handler as hostJobs } from '#functions/consumers/host-jobs.ts';
 import { handler as hostPresence } from '#functions/consumers/host-presence.ts';
 import { handler as inventoryReports } from '#functions/consumers/inventory-reports.ts';
 import { handler as jobEvents } from '#functions/consumers/job-events.ts';
+import { handler as lateEvents } from '#functions/consumers/late-events.ts';
 import { handler as novaEvents } from '#functions/consumers/nova-events.ts';
 import { handler as providerSyncs } from '#functions/consumers/provider-syncs.ts';
 import type { QueueHandler } from '#functions/consumers/queue-consumer.ts';
@@ -34,6 +35,7 @@ const consumers: Readonly<Record<QueueName, QueueHandler>> = {
   'provider-syncs': providerSyncs,
   'host-jobs': hostJobs,
   'job-events': jobEvents,
+  'late-events': lateEvents,
 };
 
 /** Each consumer reads the streams of the tables by itself. */

@@ -112,9 +112,10 @@ afterAll(async () => {
  * cleaned; an admin's force release or program; a host forgotten while it owed a release;
  * damaged rows; a card that moved to another host; a region that appeared while its
  * device was set; a bind without host work; a sweep in whose minute no device falls, or that finds
- * a job ended or never made; a restore from a backup.
+ * a job ended or never made; a restore from a backup; EventBridge away.
  */
 const unlived: readonly string[] = [
+  'announcements SendMessage test-late-events',
   'deployables PutItem table/test-arqs',
   'deployables Query table/test-inventory',
   'deployables UpdateItem table/test-inventory',

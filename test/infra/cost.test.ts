@@ -65,7 +65,7 @@ describe('the cost model', () => {
   });
 
   it('polls the queues of an idle cloud, and traces and announces nothing of it', () => {
-    const polls = (6 * 5 * 3 * 60 * 24 * 365.25) / 12;
+    const polls = (7 * 5 * 3 * 60 * 24 * 365.25) / 12;
     expect(billOfFixedCosts(fixedCostsOf(resources)).queueRequest).toBeCloseTo(polls, -1);
     expect(billOfTraces('heartbeat').trace).toBe(0);
     expect(billOfIdleHost().customEvent).toBe(0);

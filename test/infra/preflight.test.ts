@@ -212,7 +212,7 @@ describe('it says, with the command that mends it, that', () => {
         account.executions = 10;
         return {};
       },
-      'The account has 10 concurrent executions in eu-west-1, and the stack needs 100: 80 for the consumers of its queues, 20 for its other functions.',
+      'The account has 10 concurrent executions in eu-west-1, and the stack needs 102: 82 for the consumers of its queues, 20 for its other functions.',
       'aws service-quotas request-service-quota-increase --region eu-west-1 --service-code lambda',
     ],
     [

@@ -141,6 +141,13 @@ describe('a batch of messages', () => {
     'provider-syncs': JSON.stringify({ provider_uuid: nothing }),
     'host-jobs': JSON.stringify({ kind: 'release', release_id: nothing }),
     'host-presence': aws.presenceBody(thing, 'connected'),
+    'late-events': JSON.stringify({
+      ...{ type: 'Handle quarantined', at: 1 },
+      detail: {
+        ...{ version: 1, id: nothing, stage: 'test', reason: 'a test' },
+        ...{ handle_uuid: nothing, provider_uuid: nothing },
+      },
+    }),
     'job-events': aws.jobEventBody(thing, `test-release-${nothing}`),
     'inventory-reports': JSON.stringify({
       ...{ thing: 'test:cmp2', topic: 'any', received_at: Date.now() },

@@ -299,11 +299,11 @@ describe('functions', () => {
 });
 
 describe('the event bus', () => {
-  it('is written to by the announcements alone', () => {
+  it('is written to by the announcements alone, at first or from their queue', () => {
     const announcing = functionNames.filter((name) =>
       stack.allowedTo(name).some(({ actions }) => actions.includes('events:PutEvents')),
     );
-    expect(announcing).toEqual(['announcements']);
+    expect(announcing).toEqual(['announcements', 'late-events']);
     const [allowed] = stack
       .allowedTo('announcements')
       .filter(({ actions }) => actions.includes('events:PutEvents'));

@@ -127,6 +127,7 @@ async function eventsAfter({ before, after }: Change): Promise<number> {
       },
       placeOf: async () => undefined,
     },
+    queues: { send: async () => {} },
     deadLetter: async () => {},
     events: {
       put: async (events: readonly unknown[]) => {

@@ -137,7 +137,7 @@ describe('EventBridge receives an event', () => {
 });
 
 describe('while EventBridge is away', () => {
-  it('the consumers go on, and the events follow when it is back', async () => {
+  it('the history goes on, and the events follow when it is back', async () => {
     isAway = true;
     const arq = await bind(instanceOf(3));
     const other = aDevice({ address: '0000:0d:00.0', provider_suffix: 'Other' });
@@ -146,6 +146,11 @@ describe('while EventBridge is away', () => {
     const { placement } = world.deps.clients;
     await eventually(() => placement.getProvider(providerUuid('cmp1_Other'))).toBeDefined();
     expect((await release(instanceOf(3))).status).toBe(204);
+    const kinds = async () => {
+      const { json } = await world.ask('GET', `/operator/v1/history?arq=${arq}&order=oldest-first`);
+      return json.history.map(({ kind }) => kind);
+    };
+    await eventually(kinds).toEqual(['arq.created', 'handle.claimed', 'handle.released']);
     expect(told('ARQ bound', arq)).toEqual([]);
     isAway = false;
     await eventually(() => told('ARQ released', arq)).toHaveLength(1);

@@ -19,6 +19,7 @@ import { makeConsumer as hostJobs } from '#functions/consumers/host-jobs.ts';
 import { makeConsumer as hostPresence } from '#functions/consumers/host-presence.ts';
 import { makeConsumer as inventoryReports } from '#functions/consumers/inventory-reports.ts';
 import { makeConsumer as jobEvents } from '#functions/consumers/job-events.ts';
+import { lateEventsConsumer } from '#functions/consumers/late-events.ts';
 import { makeConsumer as novaEvents } from '#functions/consumers/nova-events.ts';
 import { makeConsumer as providerSyncs } from '#functions/consumers/provider-syncs.ts';
 import type { MakeConsumer } from '#functions/consumers/queue-consumer.ts';
@@ -33,6 +34,15 @@ const consumers: Readonly<Record<QueueName, MakeConsumer>> = {
   'provider-syncs': providerSyncs,
   'host-jobs': hostJobs,
   'job-events': jobEvents,
+  // A bus that fails for the poisoned events until it is mended.
+  'late-events': lateEventsConsumer(() => ({
+    put: async (events) => {
+      if (!isMended && JSON.stringify(events).includes(poisonUuid)) {
+        throw new TypeError('The row is damaged.');
+      }
+      return events.map(() => ({ end: 'put' }));
+    },
+  })),
 };
 
 const poisonUuid = 'eeeeeeee-0000-4000-8000-000000000001';
@@ -91,6 +101,11 @@ const messages: Readonly<
     failing: fromHost('cmp1', jobEnd(poisonUuid)),
     good: fromHost('cmp1', jobEnd(aUuid)),
   },
+  'late-events': {
+    unreadable: { type: 'ARQ lost', at: 1, detail: {} },
+    failing: { type: 'ARQ bound', at: 1, detail: { arq_uuid: poisonUuid } },
+    good: { type: 'ARQ bound', at: 1, detail: { arq_uuid: aUuid } },
+  },
 };
 
 /** The log line by which an operator sees the cause: it names the place. */
@@ -100,6 +115,7 @@ const causes: Readonly<Record<QueueName, RegExp>> = {
   'provider-syncs': /^provider_uuid: .+$/,
   'inventory-reports': /^version: .+; .+$/,
   'host-presence': /^Thing "other:cmp1" is not a valid host of this stage\.$/,
+  'late-events': /^type: .+$/,
   'job-events': /^Unexpected token .+ is not valid JSON$/,
 };
 

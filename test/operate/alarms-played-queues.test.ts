@@ -29,6 +29,7 @@ import { makeConsumer as hostJobs } from '#functions/consumers/host-jobs.ts';
 import { makeConsumer as hostPresence } from '#functions/consumers/host-presence.ts';
 import { makeConsumer as inventoryReports } from '#functions/consumers/inventory-reports.ts';
 import { makeConsumer as jobEvents } from '#functions/consumers/job-events.ts';
+import { lateEventsConsumer } from '#functions/consumers/late-events.ts';
 import { makeConsumer as novaEvents } from '#functions/consumers/nova-events.ts';
 import { makeConsumer as providerSyncs } from '#functions/consumers/provider-syncs.ts';
 import type { MakeConsumer } from '#functions/consumers/queue-consumer.ts';
@@ -45,7 +46,7 @@ const fromHost = (payload: object) => ({
   received_at: Date.now(),
   payload: Buffer.from(JSON.stringify(payload)).toString('base64'),
 });
-/** A message that is fine; its work fails while the tables are away. */
+/** A message that is fine; its work fails while the tables, or the bus of events, are away. */
 const rows: Readonly<Record<QueueName, readonly [MakeConsumer, message: object]>> = {
   'nova-events': [novaEvents, { instance_uuid: uuid, bind_id: uuid }],
   'host-jobs': [hostJobs, { kind: 'bind', instance_uuid: uuid, bind_id: uuid }],
@@ -64,6 +65,13 @@ const rows: Readonly<Record<QueueName, readonly [MakeConsumer, message: object]>
       thingArn: 'arn',
       timestamp: 1,
     }),
+  ],
+  'late-events': [
+    lateEventsConsumer(() => ({
+      put: async ([event]) =>
+        event ? [isRepaired ? { end: 'put' } : { end: 'away', cause: 'No answer.' }] : [],
+    })),
+    { type: 'Device added', at: 1, detail: {} },
   ],
 };
 

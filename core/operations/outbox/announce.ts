@@ -1,5 +1,5 @@
 import type { Events } from '../../clients/events.ts';
-import type { DeadLetter } from '../../clients/queues.ts';
+import type { DeadLetter, Queues } from '../../clients/queues.ts';
 import type { CyborgEvent } from '../../contracts/events.ts';
 import type { Deps } from '../../deps.ts';
 import { domainEventsOf } from '../../domain/domain-events.ts';
@@ -11,6 +11,7 @@ export interface Announcer {
   readonly stage: string;
   readonly events: Events;
   readonly history: HistoryWriter;
+  readonly queues: Queues;
   readonly log: Deps['log'];
   /** Dead-letters an event for an operator. */
   readonly deadLetter: DeadLetter;
@@ -24,31 +25,29 @@ export function eventsOfChange(change: Change, metadata: EventMetadata): CyborgE
 }
 
 /**
- * Tells EventBridge of committed changes. An event that EventBridge refuses for good is
- * dead-lettered.
- *
- * @param changes the events of each
- * @returns the index of the first change that has to be announced again; undefined when all are
- *   done
+ * Tells EventBridge of committed changes. Events that it does not take now wait in a queue of
+ * their own, so that the history goes on; an event that it refuses for good is dead-lettered.
  */
 export async function announce(
-  { events, log, deadLetter }: Announcer,
-  changes: readonly (readonly CyborgEvent[])[],
-): Promise<number | undefined> {
-  const all = changes.flatMap((own, index) => own.map((event) => ({ event, index })));
-  if (all.length === 0) return undefined;
-  const outcomes = await events.put(all.map(({ event }) => event));
-  let first: number | undefined;
-  for (const [at, { event, index }] of all.entries()) {
-    const outcome = outcomes[at];
+  { events, queues, log, deadLetter }: Announcer,
+  all: readonly CyborgEvent[],
+): Promise<void> {
+  if (all.length === 0) return;
+  const outcomes = await events.put(all);
+  const late: CyborgEvent[] = [];
+  let cause: string | undefined;
+  for (const [index, event] of all.entries()) {
+    const outcome = outcomes[index];
     if (!outcome || outcome.end === 'put') continue;
     if (outcome.end === 'refused') {
       log.error('EventBridge refuses an event.', { event, cause: outcome.cause });
       await deadLetter({ cause: outcome.cause, event });
     } else {
-      if (first === undefined) log.warn('Events cannot be put yet.', { cause: outcome.cause });
-      first ??= index;
+      late.push(event);
+      cause ??= outcome.cause;
     }
   }
-  return first;
+  if (late.length === 0) return;
+  log.warn('Events wait for EventBridge.', { count: late.length, cause });
+  await queues.send('late-events', late);
 }
