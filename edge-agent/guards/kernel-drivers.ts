@@ -11,54 +11,44 @@ export const kernelDriverName = z
   .regex(/^[A-Za-z0-9_.-]{1,64}$/, 'must be the name of a kernel driver, such as xdma');
 
 interface KernelDriver {
-  readonly vendorId: string;
-  /** Names in sysfs; absent where the vendor publishes none: each driver on its functions. */
-  readonly names?: RegExp;
+  /** Its name in sysfs, or the vendor of its devices where no name is published. */
+  readonly is: RegExp | { readonly vendorId: string };
   /** Below /dev. */
   readonly nodes: RegExp;
 }
 
 const drivers: readonly KernelDriver[] = [
   // Linux, drivers/accel/habanalabs: nodes of its own until 6.5, then those of class accel.
-  {
-    ...{ vendorId: '1da3', names: /^habanalabs$/ },
-    nodes: /^(hl\d+|hl_controlD\d+|accel\/accel(_controlD)?\d+)$/,
-  },
+  { is: /^habanalabs$/, nodes: /^(hl\d+|hl_controlD\d+|accel\/accel(_controlD)?\d+)$/ },
   // Huawei, CANN driver: all processors share the other nodes.
   {
-    ...{ vendorId: '19e5', names: /^devdrv_device_driver$/ },
+    is: /^devdrv_device_driver$/,
     nodes: /^(davinci\d+|davinci_manager(_docker)?|devmm_svm|hisi_hdc|svm0)$/,
   },
   // AWS, aws-neuron-driver, neuron_cdev.c: its class names no parent.
-  { vendorId: '1d0f', names: /^neuron$/, nodes: /^neuron\d+$/ },
+  { is: /^neuron$/, nodes: /^neuron\d+$/ },
   // Linux, drivers/gpu/drm/amd/amdkfd: one node for all cards, beside those of class drm.
-  { vendorId: '1002', names: /^amdgpu$/, nodes: /^kfd$/ },
+  { is: /^amdgpu$/, nodes: /^kfd$/ },
   // Cambricon, cambricon-k8s-device-plugin.
-  { vendorId: 'cabc', nodes: /^cambricon_(dev|ipcm)\d+$|^cambricon_ctl$/ },
+  { is: { vendorId: 'cabc' }, nodes: /^cambricon_(dev|ipcm)\d+$|^cambricon_ctl$/ },
   // Baidu, PaddlePaddle for Kunlun.
-  { vendorId: '1d22', nodes: /^xpu(\d+|ctrl)$/ },
+  { is: { vendorId: '1d22' }, nodes: /^xpu(\d+|ctrl)$/ },
   // NVIDIA's driver lists its nodes in procfs.
-  { vendorId: '10de', names: /^nvidia$/, nodes: /^nvidia\d+$/ },
+  { is: /^nvidia$/, nodes: /^nvidia\d+$/ },
   // Intel, QAT driver: programs have its nodes, or VFIO's.
   {
-    ...{ vendorId: '8086', names: /^(4xxx|420xx|6xxx|c6xx|c3xxx|c4xxx|d15xx|dh895xcc)(vf)?$/ },
+    is: /^(4xxx|420xx|6xxx|c6xx|c3xxx|c4xxx|d15xx|dh895xcc)(vf)?$/,
     nodes: /^(qat_adf_ctl|qat_dev_processes|uio\d+)$/,
   },
   // Linux, drivers/fpga/dfl-pci.c; Intel, OPAE's driver before it.
-  {
-    ...{ vendorId: '8086', names: /^(dfl-pci|intel-fpga-pci)$/ },
-    nodes: /^(dfl|intel-fpga)-(port|fme)\.\d+$/,
-  },
+  { is: /^(dfl-pci|intel-fpga-pci)$/, nodes: /^(dfl|intel-fpga)-port\.\d+$/ },
   // AMD, XRT: the user function is in class drm, too.
-  { vendorId: '10ee', names: /^(xocl|xclmgmt)$/, nodes: /^(xclmgmt\d+|xfpga\/.+)$/ },
+  { is: /^(xocl|xclmgmt)$/, nodes: /^(xclmgmt\d+|xfpga\/.+)$/ },
 ];
 
 /** Whether programs may use the function by the node, where sysfs does not tell the device. */
-export function mayBeNodeOf({ vendorId, boundDriver }: PciFunction, node: string): boolean {
-  return drivers.some(
-    ({ vendorId: vendor, names, nodes }) =>
-      vendor === vendorId && nodes.test(node) && isNamed(names, boundDriver),
-  );
+export function mayBeNodeOf(fn: PciFunction, node: string): boolean {
+  return drivers.some((driver) => driver.nodes.test(node) && hasDriver(fn, driver));
 }
 
 export function isNodeOfDriver(node: string): boolean {
@@ -76,12 +66,10 @@ const classesSeen = /^(01|02|04|0c)/;
  * to it now.
  */
 export function areUsersSeen(sysfs: Sysfs, fn: PciFunction): boolean {
-  const { vendorId, boundDriver, classCode, path } = fn;
+  const { boundDriver, classCode, path } = fn;
   if (boundDriver === undefined || isForGuests(boundDriver)) return true;
   if (classesSeen.test(classCode)) return true;
-  const isKnown = drivers.some(
-    ({ vendorId: vendor, names }) => vendor === vendorId && isNamed(names, boundDriver),
-  );
+  const isKnown = drivers.some((driver) => hasDriver(fn, driver));
   // Nodes of these classes of the kernel lead to their device.
   return (
     isKnown || ['drm', 'accel'].some((name) => (sysfs.list(`${path}/${name}`) ?? []).length > 0)
@@ -93,7 +81,7 @@ export function isForGuests(driver: string): boolean {
   return driver.includes('vfio') || driver === 'pci-stub';
 }
 
-function isNamed(names: RegExp | undefined, driver: string | undefined): boolean {
-  if (driver === undefined || isForGuests(driver)) return false;
-  return names === undefined || names.test(driver);
+function hasDriver({ vendorId, boundDriver }: PciFunction, { is }: KernelDriver): boolean {
+  if (boundDriver === undefined || isForGuests(boundDriver)) return false;
+  return is instanceof RegExp ? is.test(boundDriver) : is.vendorId === vendorId;
 }

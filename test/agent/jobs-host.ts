@@ -16,6 +16,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { type InventoryReport, inventoryReport } from '#core/contracts/inventory-report.ts';
+import { workEndTopic, workTopic } from '#core/contracts/topics.ts';
+import { type WorkEnd, workEnd } from '#core/contracts/work-message.ts';
 import { startBroker } from '#local/aws/broker.ts';
 import { type Certificates, openCertificates } from '#local/aws/certificates.ts';
 import { aGbs, sha256Of } from '#test/support/gbs.ts';
@@ -58,7 +60,11 @@ export interface JobsHost {
   /** Images and partial downloads that the agent keeps. */
   images(): readonly string[];
   forget(image: string): void;
-  start(): AgentProcess;
+  start(environment?: Readonly<Record<string, string>>): AgentProcess;
+  /** Sends a work message to the agent. */
+  sendWork(message: object): Promise<void>;
+  /** What the agent has answered to work messages. */
+  readonly workEnds: readonly WorkEnd[];
   setFaults(faults: Faults): void;
   boot(bootId: string): void;
   gpu(): Stored<GpuState>;
@@ -75,6 +81,7 @@ export async function aJobsHost(): Promise<JobsHost> {
   const directory = mkdtempSync(join(tmpdir(), 'agent-jobs-'));
   certificates ??= openCertificates(mkdtempSync(join(tmpdir(), 'agent-certificates-')));
   const reports: InventoryReport[] = [];
+  const workEnds: WorkEnd[] = [];
   const traffic = { fromHost: [] as string[], toHost: [] as string[] };
   const model = aJobsModel(thing, (topic, payload) => {
     traffic.toHost.push(topic);
@@ -87,6 +94,9 @@ export async function aJobsHost(): Promise<JobsHost> {
       // Before the answer, after which a test counts.
       if (topic.includes('/jobs/')) traffic.fromHost.push(topic);
       await model.deliver(topic, payload);
+      if (topic.endsWith(workEndTopic('test', thing))) {
+        workEnds.push(workEnd.parse(JSON.parse(payload.toString())));
+      }
       if (!topic.endsWith('/inventory')) return;
       const report = inventoryReport.parse(JSON.parse(payload.toString()));
       // The first report tells the boot only.
@@ -130,7 +140,9 @@ export async function aJobsHost(): Promise<JobsHost> {
       return existsSync(kept) ? readdirSync(kept) : [];
     },
     forget: (image) => rmSync(join(directory, 'state/images', image)),
-    start: () => {
+    workEnds,
+    sendWork: (message) => broker.publish(workTopic('test', thing), JSON.stringify(message)),
+    start: (environment = {}) => {
       const agent = startAgent({
         directory,
         broker,
@@ -141,6 +153,7 @@ export async function aJobsHost(): Promise<JobsHost> {
           CYBORG_AGENT_INTERVAL_SECONDS: '3600',
           CYBORG_AGENT_LOG_LEVEL: 'debug',
           CYBORG_AGENT_IMAGE_SOURCE: `http://127.0.0.1:${port}/`,
+          ...environment,
         },
       });
       agents.push(agent);
