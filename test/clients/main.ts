@@ -109,7 +109,7 @@ async function drive(
   for (const { name, args, check } of steps) {
     try {
       const ran = await run(openstack, ['accelerator', ...args(answers, client)], env);
-      const answer = check(ran);
+      const answer = check(ran, client);
       if (answer !== undefined) answers.set(name, answer);
       note(`openstack accelerator ${name}`, undefined);
     } catch (error) {

@@ -14,7 +14,7 @@ export interface Step {
   /** @param client its name: a current client takes other arguments than the plug-in */
   readonly args: (answers: ReadonlyMap<string, unknown>, client: string) => string[];
   /** @throws if the command did not do what it should */
-  readonly check: (ran: Ran) => unknown;
+  readonly check: (ran: Ran, client: string) => unknown;
 }
 
 type Row = Readonly<Record<string, unknown>>;
@@ -46,6 +46,15 @@ const done: Step['check'] = (ran) => {
   assert.ok(ran.isOk, ran.stderr);
   return undefined;
 };
+
+/** As {@link check}, but for a client whose own code fails before it sends the request. */
+function unlessBroken(broken: string, check: Step['check']): Step['check'] {
+  return (ran, client) => {
+    if (client !== broken) return check(ran, client);
+    assert.equal(ran.isOk, false, `${client} works: docs/api.md says that it does not`);
+    return undefined;
+  };
+}
 
 /** The service refuses the request, and the command prints the service's sentence. */
 function refused(sentence: RegExp): Step['check'] {
@@ -101,12 +110,23 @@ export const steps: readonly Step[] = [
     (answers) => [uuidOf(answers, 'deployable list'), ...json],
     shows((row) => assert.ok(row.name)),
   ),
-  step('device disable', (answers) => [uuidOf(answers, 'device list')], done),
-  step('device enable', (answers) => [uuidOf(answers, 'device list')], done),
+  step(
+    'device disable',
+    (answers) => [uuidOf(answers, 'device list')],
+    unlessBroken('Debian', done),
+  ),
+  step(
+    'device enable',
+    (answers) => [uuidOf(answers, 'device list')],
+    unlessBroken('Debian', done),
+  ),
   step(
     'deployable program',
     (answers) => [regionOf(answers), uuidOf(answers, imageAnswer), ...json],
-    shows((row) => assert.match(String(row.name), /region0$/)),
+    unlessBroken(
+      'openstackclient-8.3.0-cyborgclient-3.0.0',
+      shows((row) => assert.match(String(row.name), /region0$/)),
+    ),
   ),
   step(
     'device profile create',

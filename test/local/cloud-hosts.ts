@@ -1,7 +1,7 @@
 // Compute nodes of a local system whose agents a test enrols, starts, kills and boots by itself,
 // and servers of the fake Nova with their devices.
 
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { createStore } from '#core/deps.ts';
@@ -103,11 +103,14 @@ export function createHost(name: string, directory: string): CloudHost {
     },
     boot,
     mdevs: () => {
+      // The host has made none yet.
+      if (!existsSync(join(hardware, 'gpu.json'))) return [];
       const { boot_id, state } = JSON.parse(readFileSync(join(hardware, 'gpu.json'), 'utf8'));
       if (boot_id !== readFileSync(bootIdFile, 'utf8').trim()) return [];
       return state.mdevs.map(({ uuid }: { uuid: string }) => uuid).sort();
     },
     slowDown: (delayMs) => {
+      mkdirSync(hardware, { recursive: true });
       writeFileSync(join(hardware, 'faults.json'), JSON.stringify({ delayMs }));
     },
   };

@@ -1,0 +1,226 @@
+// Servers boot and go while processes are killed and hosts boot; then an independent checker
+// compares tables, history, Placement, Nova and hosts. `npm run test:chaos` runs it at length.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, expect, it } from 'vitest';
+import { createConsumerDeps } from '#core/consumer-deps.ts';
+import { reap } from '#core/operations/release/reap.ts';
+import { noteProgress } from '#local/demo/demo-client.ts';
+import { chooseLayout, type Layout, urlOf } from '#local/process/layout.ts';
+import { type System, startSystem } from '#local/process/system.ts';
+import { createRandom } from '#simulation/random.ts';
+import {
+  ask,
+  type Cloud,
+  type CloudHost,
+  createCloud,
+  createHost,
+  type Kind,
+  operate,
+} from '#test/local/cloud-hosts.ts';
+import { patience } from '#test/support/patience.ts';
+import {
+  differences,
+  handlesIn,
+  type Outside,
+  readTables,
+  type Stored,
+  violations,
+} from './checker.ts';
+
+const bootsWanted = Number(process.env.CHAOS_BOOTS ?? 30);
+const killsWanted = Number(process.env.CHAOS_KILLS ?? 6);
+const seed = Number(process.env.CHAOS_SEED ?? Math.floor(Math.random() * 1_000_000));
+/** All but OpenStack, whose fakes have no second copy of what they know. */
+const parts = ['dynamodb', 'queues', 'events', 'broker', 'api', 'consumers'];
+const usersAtOnce = 5;
+/** Servers that are still there at the end. */
+const lastingServers = 4;
+
+const random = createRandom(seed);
+let directory: string;
+let layout: Layout;
+let system: System;
+let cloud: Cloud;
+let hosts: readonly CloudHost[];
+const started: CloudHost[] = [];
+
+async function setUp(): Promise<void> {
+  directory = mkdtempSync(join(tmpdir(), 'cyborg-chaos-'));
+  layout = await chooseLayout({ stage: 'chaos', directory, anyPorts: true });
+  system = await startSystem({ layout, agents: [], restart: false, onLine: noteProgress });
+  cloud = createCloud(layout);
+  hosts = ['cmp1', 'cmp2', 'cmp3'].map((name) => createHost(name, join(directory, 'hosts')));
+  for (const host of hosts) {
+    await host.enrol(layout);
+    host.startAgent();
+    started.push(host);
+  }
+  await cloud.prepare(hosts);
+  await expect.poll(() => unitsOf('PGPU'), patience).toBe(6);
+  await expect.poll(() => unitsOf('VGPU'), patience).toBeGreaterThanOrEqual(3);
+  // The agents have made the folders of their simulated hardware by then.
+  for (const host of hosts) host.slowDown({ prepare: 300, clean: 300 });
+}
+
+afterAll(async () => {
+  for (const host of started) await host.agent().killHard();
+  await system?.stop();
+  if (directory) rmSync(directory, { recursive: true, force: true });
+});
+
+async function unitsOf(resourceClass: string): Promise<number> {
+  const query = `resources=${resourceClass}:1&limit=100`;
+  const { json } = await placement(`/allocation_candidates?${query}`);
+  return json.allocation_requests.length;
+}
+
+function placement(path: string) {
+  const version = { 'OpenStack-API-Version': 'placement 1.36' };
+  return ask(`${urlOf(layout, 'placement')}${path}`, 'GET', undefined, version);
+}
+
+/** What Nova, Placement and the hosts have now. */
+async function outside(servers: readonly string[]): Promise<Outside> {
+  const used = new Map<string, number>();
+  const reserved = new Map<string, number>();
+  const consumers = new Set<string>();
+  const { json } = await placement('/resource_providers');
+  for (const { uuid } of json.resource_providers as { uuid: string }[]) {
+    const [inventories, allocations] = await Promise.all([
+      placement(`/resource_providers/${uuid}/inventories`),
+      placement(`/resource_providers/${uuid}/allocations`),
+    ]);
+    for (const [name, each] of Object.entries<{ reserved: number }>(inventories.json.inventories)) {
+      if (each.reserved > 0 && isAccelerator(name)) reserved.set(uuid, each.reserved);
+    }
+    type Held = { readonly resources: Readonly<Record<string, number>> };
+    for (const [consumer, { resources }] of Object.entries<Held>(allocations.json.allocations)) {
+      for (const [name, units] of Object.entries(resources).filter(([each]) =>
+        isAccelerator(each),
+      )) {
+        consumers.add(consumer);
+        used.set(uuid, (used.get(uuid) ?? 0) + units);
+        expect(name).toMatch(/GPU$/);
+      }
+    }
+  }
+  const mdevs = hosts.flatMap((host) => host.mdevs());
+  return { servers, used, reserved, consumers: [...consumers], mdevs };
+}
+
+const isAccelerator = (resourceClass: string) => resourceClass.endsWith('GPU');
+
+interface Tally {
+  asked: number;
+  active: number;
+  readonly lasting: string[];
+  readonly broken: string[];
+}
+
+/** A user who boots one server after another, and deletes each, whatever became of it. */
+async function boots(tally: Tally): Promise<void> {
+  while (tally.asked < bootsWanted) {
+    tally.asked += 1;
+    const isLast = tally.asked > bootsWanted - lastingServers;
+    const kind: Kind = random.pick(['gpu', 'vgpu', 'vgpu']);
+    const id = await cloud.create(kind);
+    const status = id === undefined ? 'refused' : await cloud.built(id);
+    // A user who tries again at once would use up all boots while one process is away.
+    if (status !== 'ACTIVE') await delay(random.between(500, 2500));
+    if (id === undefined) continue;
+    if (status === 'ACTIVE') {
+      tally.active += 1;
+      const held = handlesIn(await tables()).filter((row) => row.instance_uuid === id);
+      if (held.length !== 1) tally.broken.push(`${id} is ACTIVE with ${held.length} devices.`);
+      if (isLast) {
+        tally.lasting.push(id);
+        continue;
+      }
+      await delay(random.between(0, 1500));
+    }
+    await cloud.remove(id);
+  }
+}
+
+async function bootLasting(tally: Tally): Promise<string> {
+  const id = await cloud.create('vgpu');
+  if (id === undefined) return 'refused';
+  const status = await cloud.built(id);
+  if (status === 'ACTIVE') tally.lasting.push(id);
+  else await cloud.remove(id);
+  return status;
+}
+
+/** The tables, once the engine answers; what must never be is looked for at each reading. */
+async function tables() {
+  const answers: Stored[] = [];
+  await expect
+    .poll(async () => answers.push(await readTables(layout.stage)), patience)
+    .toBeGreaterThan(0);
+  const read = answers[0] as Stored;
+  expect(violations(read)).toEqual([]);
+  return read;
+}
+
+/** Kills in step with the boots, so that a slow machine gets no more of them. */
+async function kills(tally: Tally): Promise<string[]> {
+  const killed: string[] = [];
+  while (killed.length < killsWanted) {
+    const due = Math.floor((tally.asked / bootsWanted) * killsWanted) + 1;
+    if (killed.length >= Math.min(due, killsWanted)) {
+      await delay(50);
+      continue;
+    }
+    const what = random.pick([...parts, 'agent', 'power']);
+    killed.push(what);
+    if (what === 'agent' || what === 'power') {
+      const host = random.pick(hosts);
+      await host.agent().killHard();
+      if (what === 'power') host.boot();
+      await delay(random.between(0, 1000));
+      host.startAgent();
+    } else {
+      await system.kill(what);
+      await delay(random.between(0, 2000));
+      await system.start(what);
+    }
+    await delay(random.between(200, 1500));
+  }
+  return killed;
+}
+
+it(
+  `${bootsWanted} boots beside ${killsWanted} kills leave nothing that differs (seed ${seed})`,
+  async () => {
+    await setUp();
+    const tally: Tally = { asked: 0, active: 0, lasting: [], broken: [] };
+    const users = Array.from({ length: usersAtOnce }, () => boots(tally));
+    const [killed] = await Promise.all([kills(tally), ...users]);
+    expect(tally.broken).toEqual([]);
+    expect(tally.active).toBeGreaterThan(0);
+
+    // The reaper acts only where it sees a server of another project.
+    await expect.poll(() => bootLasting(tally), patience).toBe('ACTIVE');
+    // Deletes that met no API are the reaper's, eleven minutes later, and drift the operator's.
+    const names = hosts.map(({ name }) => name);
+    const deps = createConsumerDeps('sweep');
+    const findings = async () => {
+      await operate(layout, ['reconcile', ...names, '--repair']);
+      await reap(deps);
+      await reap({ ...deps, clock: () => Date.now() + 11 * 60_000 });
+      return differences(await tables(), await outside(tally.lasting));
+    };
+    await expect
+      .poll(findings, { ...patience, timeout: patience.timeout * 2, interval: 1000 })
+      .toEqual([]);
+    process.stdout.write(
+      `Seed ${seed}: ${tally.asked} servers, ${tally.active} ACTIVE, ${tally.lasting.length} still there; ` +
+        `killed ${killed.join(', ')}.\n`,
+    );
+  },
+  patience.timeout * 60,
+);
