@@ -190,6 +190,12 @@ const filters: Readonly<Record<string, readonly ((server: Server) => string)[]>>
   ],
 };
 
+const queries: Readonly<Record<string, string>> = {
+  '/operator/v1/capacity': '?profile=fpga',
+  // The cells themselves leave records.
+  '/operator/v1/history': '?order=oldest-first',
+};
+
 const none = '99999999-0000-4000-8000-000000000009';
 const needsBody = ['POST', 'PUT', 'PATCH'];
 
@@ -201,8 +207,7 @@ async function call(method: string, path: string, project: Project, persona: Per
   const arq = changesArq ? await createArq(project) : servers[project].arq;
   const id = isArq ? arq : path.includes('/quotas/') ? servers[project].project : none;
   const byQuery = changesArq && method === 'DELETE' && !path.endsWith('{id}');
-  const isCapacity = path === '/operator/v1/capacity';
-  const query = byQuery ? `?arqs=${arq}` : isCapacity ? '?profile=fpga' : '';
+  const query = byQuery ? `?arqs=${arq}` : (queries[path] ?? '');
   return world.ask(method, `${path.replaceAll('{id}', id)}${query}`, {
     token,
     microversion: 'accelerator 2.3',
