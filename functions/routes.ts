@@ -103,6 +103,7 @@ const table = {
       GET: ['get-incidents', 'cyborg:operator:incident:get_all', 200],
     },
     '/operator/v1/reconcile': { POST: ['reconcile', 'cyborg:operator:reconcile:run', 200] },
+    '/operator/v1/reap': { POST: ['reap', 'cyborg:operator:reap:run', 200] },
     '/operator/v1/quotas': { GET: ['get-quotas', 'cyborg:operator:quota:get_all', 200] },
     '/operator/v1/quotas/{id}': {
       GET: ['get-quota', 'cyborg:operator:quota:get_one', 200],

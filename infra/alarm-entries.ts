@@ -145,7 +145,7 @@ export const alarmEntries = {
   ),
   'reaper-refuses': ticket(
     'Instances seem to be gone, and their devices are not released.',
-    doctor,
+    'cyborg-ops reap --dry-run',
     failing('sweep'),
   ),
   'handles-quarantined': ticket(

@@ -13,6 +13,7 @@ const actions: Readonly<Record<IncidentAction, ActionOf>> = {
   forget: ({ hostname }) => hostActions(hostname).forget,
   reconcile: ({ hostname }) => hostActions(hostname).reconcile,
   'force-release': ({ device_uuid: uuid }) => (uuid === null ? undefined : cleanAgain(uuid)),
+  reap: ({ instance_uuid: uuid }) => (uuid === null ? undefined : reap(uuid)),
   // The page of the host lists the boots, one of which the operator has to choose.
   settle: () => undefined,
 };
@@ -33,4 +34,30 @@ function cleanAgain(uuid: string): Action {
     fields: [],
     request: () => forceRelease.request(values),
   };
+}
+
+function reap(instance: string): Action {
+  return {
+    verb: 'Reap',
+    object: instance,
+    explains:
+      'Nova is asked about the server once more. If it is on no host and has no allocation, its accelerator requests are deleted and its devices are free.',
+    fields: [],
+    isFinal: true,
+    request: () => ({
+      method: 'POST',
+      path: '/operator/v1/reap',
+      body: { dry_run: false, instance },
+    }),
+    done: (answer) => {
+      const { released = [], kept = [] } = answer as Partial<ReapAnswer>;
+      if (released.length > 0) return `${instance}: its devices are released.`;
+      return `${instance} keeps its devices. ${kept[0]?.reason ?? 'It no longer waits.'}`;
+    },
+  };
+}
+
+interface ReapAnswer {
+  readonly released: readonly string[];
+  readonly kept: readonly { readonly reason: string }[];
 }

@@ -9,6 +9,7 @@ import { isUnhealthy } from './device-facts.ts';
 import type { HistoryRecord } from './history.ts';
 import type { AwaitedWork } from './host-work.ts';
 import type { DeviceUuid } from './ids.ts';
+import { releasesMax, releasesOfMany, type WaitingInstance } from './reaper.ts';
 
 /** In the order in which they are listed. */
 export const storedKinds = [
@@ -21,6 +22,7 @@ export const storedKinds = [
   'not-offered',
   'unhealthy-device',
   'moved-card',
+  'reaper-waits',
 ] as const;
 export type StoredKind = (typeof storedKinds)[number];
 
@@ -35,6 +37,7 @@ export const incidentActions = [
   'force-release',
   'reconcile',
   'settle',
+  'reap',
 ] as const;
 export type IncidentAction = (typeof incidentActions)[number];
 
@@ -211,6 +214,19 @@ export function healthIncident(device: Device): Incident | undefined {
       ? "The host cleans the card by itself once no server holds it elsewhere, and the agent's next report offers it. If its driver cannot clean it, clean it by hand, and release the handles at its earlier place by force as cleaned."
       : 'Repair or replace the device; it is offered again once its driver finds it healthy for a while.',
     action: 'rediscover',
+  };
+}
+
+/** An instance that does not use its devices, of more than the reaper releases by itself. */
+export function waitingIncident(waiting: WaitingInstance): Incident {
+  const { instanceUuid, hostname, projectId, since, isAbsent } = waiting;
+  const nova = isAbsent ? 'Nova answers that it does not exist' : 'Nova has it on no host';
+  return {
+    kind: 'reaper-waits',
+    ...{ since, hostname, instanceUuid, projectId },
+    reason: `The instance holds devices and does not use them: ${nova}, and Placement has no allocation for it.`,
+    nextStep: `More than ${releasesMax} such instances were found at once, so that Nova's answers may be wrong: ask Nova about some of them. Then reap; meanwhile the sweep releases ${releasesOfMany} a minute of those that do not exist.`,
+    action: 'reap',
   };
 }
 

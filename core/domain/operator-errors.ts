@@ -13,6 +13,17 @@ export class HostNotFound extends DomainError {
   }
 }
 
+export class ServersHidden extends DomainError {
+  constructor() {
+    super(
+      'conflict',
+      'cyborg.reaper.blind',
+      'Nova shows our user no server of another project, so that its answer "not found" proves nothing. ' +
+        'Give the service user a role that reads all servers, and ask again.',
+    );
+  }
+}
+
 export class HostIsBack extends DomainError {
   constructor(hostname: string, state: string, since: string | undefined) {
     super(

@@ -49,6 +49,7 @@ export const policies = {
   'cyborg:operator:capacity:get': reader,
   'cyborg:operator:incident:get_all': admin,
   'cyborg:operator:reconcile:run': admin,
+  'cyborg:operator:reap:run': admin,
   // A tenant sees its own only; who may list all sees each.
   'cyborg:operator:quota:get_all': admin,
   'cyborg:operator:quota:get_one': reader,

@@ -1,29 +1,72 @@
-// How far the reaper has read the list of deployables, and since when an instance is unused.
+// How far the reaper has read the list of deployables, since when an instance is unused, and which
+// unused instances wait for an operator.
 
 import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod';
 import type { InstanceBinding } from '../domain/arq.ts';
+import type { InstanceUuid } from '../domain/ids.ts';
+import type { WaitingInstance } from '../domain/reaper.ts';
 import type { Documents } from './documents.ts';
-import { getRow } from './reads.ts';
-import { parseRow } from './row-fields.ts';
-import { instanceKey, reaperKey } from './rows.ts';
-import { updateIf } from './writes.ts';
+import { getRow, getRows } from './reads.ts';
+import { anId, camelNamed, parseRow, snakeNamed } from './row-fields.ts';
+import { instanceKey, reaperKey, reaperWaitsKey } from './rows.ts';
+import { held, updateIf } from './writes.ts';
+
+export interface ReaperState {
+  /** The deployable at which the last page ended; undefined at the beginning. */
+  readonly after?: string;
+  readonly waits?: ReaperWaits;
+}
+
+export interface ReaperWaits {
+  readonly instances: readonly WaitingInstance[];
+  readonly revision: number;
+}
 
 export interface ReaperStore {
-  /** The deployable at which the last page ended; undefined at the beginning. */
-  cursor(): Promise<string | undefined>;
+  state(): Promise<ReaperState>;
   putCursor(deployableUuid: string | undefined): Promise<void>;
+  /** Unused instances that wait for an operator. */
+  waiting(): Promise<readonly WaitingInstance[]>;
+  /** Replaces what was read; false if another sweep came first. */
+  putWaiting(
+    instances: readonly WaitingInstance[],
+    before: ReaperWaits | undefined,
+  ): Promise<boolean>;
   /** @param since ISO 8601; undefined if Nova has the instance on a host */
   noteUnused(binding: InstanceBinding, since: string | undefined): Promise<void>;
 }
 
 const storedCursor = z.object({ after: z.string() });
+const storedWaits = z.object({
+  instances: z.array(
+    z.object({
+      instance_uuid: anId<InstanceUuid>(),
+      hostname: z.string(),
+      project_id: z.string(),
+      since: z.string(),
+      is_absent: z.boolean(),
+      page: z.string(),
+      found_at: z.string(),
+    }),
+  ),
+  revision: z.number(),
+});
 
 export function reaperStore(client: Documents, table: string): ReaperStore {
+  const waitsOf = (row: Parameters<typeof parseRow>[1]): ReaperWaits => {
+    const { instances, revision } = parseRow(storedWaits, row);
+    return { instances: instances.map(camelNamed), revision };
+  };
   return {
-    async cursor() {
-      const row = await getRow(client, table, reaperKey());
-      return row && parseRow(storedCursor, row).after;
+    async state() {
+      const rows = await getRows(client, table, [reaperKey(), reaperWaitsKey()]);
+      const cursor = rows.find(({ pk }) => pk === reaperKey().pk);
+      const waits = rows.find(({ pk }) => pk === reaperWaitsKey().pk);
+      return {
+        ...(cursor && { after: parseRow(storedCursor, cursor).after }),
+        ...(waits && { waits: waitsOf(waits) }),
+      };
     },
 
     async putCursor(after) {
@@ -33,6 +76,28 @@ export function reaperStore(client: Documents, table: string): ReaperStore {
       } else if ((await getRow(client, table, reaperKey())) !== undefined) {
         await client.send(new DeleteCommand({ TableName: table, Key: reaperKey() }));
       }
+    },
+
+    async waiting() {
+      const row = await getRow(client, table, reaperWaitsKey());
+      return row ? waitsOf(row).instances : [];
+    },
+
+    putWaiting(instances, before) {
+      const condition = before
+        ? { ConditionExpression: 'revision = :seen' }
+        : { ConditionExpression: 'attribute_not_exists(pk)' };
+      const revision = (before?.revision ?? 0) + 1;
+      return held(
+        client.send(
+          new PutCommand({
+            TableName: table,
+            Item: { ...reaperWaitsKey(), instances: instances.map(snakeNamed), revision },
+            ...condition,
+            ...(before && { ExpressionAttributeValues: { ':seen': before.revision } }),
+          }),
+        ),
+      );
     },
 
     async noteUnused({ instanceUuid, bindId }, since) {

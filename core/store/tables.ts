@@ -7,6 +7,7 @@
 //                    PROGRAM#<program id>             a region that an operator has programmed
 //                    QUOTA#<project id>               a project's limits, what is left of them
 //                    REAPER                           how far the reaper has come
+//                    REAPER_WAITS                     what waits for an operator
 //   inventory        HOST#<hostname>  HOST            boot id, epoch, sequence, presence, lease
 //                    HOST#<hostname>  SUMMARY         what changes seldom of the host
 //                    HOST#<hostname>  DEVICE#<uuid>   a device

@@ -12,6 +12,7 @@ import { getIncidents } from './get-incidents.ts';
 import { getQuota } from './get-quota.ts';
 import { getQuotas } from './get-quotas.ts';
 import { getUsage } from './get-usage.ts';
+import { reapAction } from './reap.ts';
 import { reconcileAction } from './reconcile.ts';
 import { rediscoverHostAction } from './rediscover-host.ts';
 import { resumeHostAction } from './resume-host.ts';
@@ -32,6 +33,7 @@ export const actions = {
   'get-capacity': getCapacity,
   'get-incidents': getIncidents,
   reconcile: reconcileAction,
+  reap: reapAction,
   'get-quotas': getQuotas,
   'get-quota': getQuota,
   'set-quota': setQuotaAction,

@@ -23,9 +23,11 @@ import {
   notOfferedIncident,
   type StoredKind,
   skewIncident,
+  waitingIncident,
   workIncident,
 } from '#core/domain/incidents.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
+import { waitingInstances } from '#core/operations/release/reap-waiting.ts';
 import type { Read } from './page.ts';
 
 /** After every deadline: the index gives what is due next first. */
@@ -81,7 +83,22 @@ export const readIncidents: Readonly<Record<StoredKind, ReadIncidents>> = {
       row: movedCardIncident(device, uuidAt),
     }));
   },
+  'reaper-waits': ofReaper,
 };
+
+/** Those that wait for an operator, by their uuids. */
+async function ofReaper(
+  deps: ConsumerDeps,
+  after: string | undefined,
+  count: number,
+): Promise<Found> {
+  const waiting = await waitingInstances(deps);
+  const found = new Map(waiting.map((each) => [each.instanceUuid as string, each]));
+  return pageOf([...found.keys()], after, count).map((marker) => {
+    const each = found.get(marker);
+    return { marker, row: each && waitingIncident(each) };
+  });
+}
 
 function sorted(found: Found): Read<Incident>[] {
   return [...found].sort((one, other) => (one.marker < other.marker ? -1 : 1));

@@ -224,7 +224,7 @@ export const countedUnits = {
   sweep: {
     requests: 0,
     writes: 0,
-    reads: 39.5,
+    reads: 40.5,
     recorded: 0,
     keptKilobyteDays: 0,
     messages: 0,

@@ -6,6 +6,7 @@ import { deviceVerbs } from './verbs/devices.ts';
 import { hostVerbs, maintenanceVerbs } from './verbs/hosts.ts';
 import { keystoneVerbs } from './verbs/keystone.ts';
 import { quotaVerbs } from './verbs/quotas.ts';
+import { reapVerb } from './verbs/reap.ts';
 import { recordVerbs } from './verbs/records.ts';
 import { stackVerbs } from './verbs/stack.ts';
 
@@ -24,6 +25,7 @@ export const table: readonly Verb[] = [
   ...recordVerbs,
   ...quotaVerbs,
   ...maintenanceVerbs,
+  reapVerb,
   ...keystoneVerbs,
   ...stackVerbs,
   completion,

@@ -220,6 +220,12 @@ describe('the cases that need more than a YAML file', () => {
     expect(statuses).toEqual([202, 409, 204]);
   });
 
+  it('nothing is reaped while Nova shows no server of another project', async () => {
+    const answer = await world.ask('POST', '/operator/v1/reap', { body: { dry_run: false } });
+    expect(answer.status).toBe(409);
+    note('POST', '/operator/v1/reap', answer);
+  });
+
   it('a conflict of identity is settled', async () => {
     const { inventory } = world.deps.store;
     await applyReport(world.deps, 'cmp3', aReport([aDevice()]), Date.now());

@@ -68,6 +68,7 @@ const matrix: Readonly<Record<string, string>> = {
   'GET /operator/v1/capacity': '--nnyyyyyy',
   'GET /operator/v1/incidents': '--nnnnnynn',
   'POST /operator/v1/reconcile': '--nnnnnynn',
+  'POST /operator/v1/reap': '--nnnnnynn',
   'GET /operator/v1/quotas': '--nnnnnynn',
   'GET /operator/v1/quotas/{id}': '--nnyyyyyy',
   'PUT /operator/v1/quotas/{id}': '--nnnnnynn',

@@ -10,6 +10,7 @@ import { type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { reap } from '#core/operations/release/reap.ts';
+import { reapWaiting } from '#core/operations/release/reap-waiting.ts';
 import { idOf } from '#local/openstack/catalog.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aCaller } from '#test/support/builders.ts';
@@ -31,6 +32,8 @@ let allocated: Set<string>;
 let listed: SomeServer[];
 /** Servers for which Nova answers 500. */
 let broken: Set<string>;
+/** Servers that Nova has on no host. */
+let hostless: Set<string>;
 let counting: ReturnType<typeof countingMetrics>;
 
 beforeAll(async () => {
@@ -49,6 +52,7 @@ beforeEach(async () => {
   known = new Set([foreign.uuid]);
   allocated = new Set();
   broken = new Set();
+  hostless = new Set();
   listed = [foreign];
   counting = countingMetrics();
 });
@@ -74,8 +78,12 @@ async function bound(): Promise<string> {
 }
 
 async function reapAt(laterMs: number, store: Partial<ConsumerDeps['store']> = {}): Promise<void> {
+  await reap(depsAt(laterMs, store));
+}
+
+function depsAt(laterMs: number, store: Partial<ConsumerDeps['store']> = {}): ConsumerDeps {
   const { deps } = world;
-  const given: ConsumerDeps = {
+  return {
     ...deps,
     metrics: counting.metrics,
     clock: () => Date.now() + laterMs,
@@ -86,6 +94,7 @@ async function reapAt(laterMs: number, store: Partial<ConsumerDeps['store']> = {
         ...deps.clients.nova,
         server: async (uuid) => {
           if (broken.has(uuid)) throw new ServiceUnavailable('compute', '/', 'it says 500', true);
+          if (hostless.has(uuid)) return { projectId: 'demo', host: null };
           return known.has(uuid) ? { projectId: 'demo' } : 'not-found';
         },
         someServers: async () => listed,
@@ -98,7 +107,18 @@ async function reapAt(laterMs: number, store: Partial<ConsumerDeps['store']> = {
       },
     },
   };
-  await reap(given);
+}
+
+/** The answer of a dry run. */
+async function listOfReap() {
+  const { json } = await world.ask('POST', '/operator/v1/reap', { body: {} });
+  return json.waiting;
+}
+
+async function boundInstances(): Promise<string[]> {
+  const all = Array.from({ length: instances }, (_, index) => instanceOf(index + 1));
+  const found = await world.deps.store.arqs.bindings(all as InstanceUuid[]);
+  return [...found.keys()].sort();
 }
 
 /** Two runs of the reaper, eleven minutes apart. */
@@ -184,14 +204,85 @@ describe('the reaper', () => {
     expect([await isBound(first), await isBound(second)]).toEqual([true, true]);
   });
 
-  it('releases nothing when too many instances are gone at once', async () => {
-    for (let count = 0; count < 11; count += 1) await bound();
+  it('releases one a sweep when too many instances are gone at once, and asks an operator', async () => {
+    for (let count = 0; count < 12; count += 1) await bound();
     await reapTwice();
-    expect(await isBound(instanceOf(1))).toBe(true);
-    expect(counting.counted).toEqual([{ name: 'ReaperRefused', of: 'too-many', value: 1 }]);
-    known.add(instanceOf(11));
+    expect(await boundInstances()).toHaveLength(11);
+    expect(counting.counted).toEqual([
+      { name: 'ReaperRefused', of: 'too-many', value: 1 },
+      { name: 'InstancesReaped', value: 1 },
+    ]);
+    expect((await listOfReap()).map(({ instance_uuid }) => instance_uuid).sort()).toEqual(
+      await boundInstances(),
+    );
+    // One that Nova has on a host again, and one that was deleted, do not wait.
+    const [first = '', second = ''] = await boundInstances();
+    known.add(first);
+    await world.asNova('DELETE', `/v2/accelerator_requests?instance=${second}`);
     await reapAt(12 * minutes);
-    expect([await isBound(instanceOf(1)), await isBound(instanceOf(11))]).toEqual([false, true]);
+    expect([await boundInstances(), await listOfReap()]).toEqual([[first], []]);
+  });
+
+  it('releases none of many that exist on no host: only their absence is proven', async () => {
+    for (let count = 0; count < 11; count += 1) hostless.add(await bound());
+    await reapTwice();
+    await reapAt(12 * minutes);
+    expect(await boundInstances()).toHaveLength(11);
+    const listed = await listOfReap();
+    expect(new Set(listed.map(({ nova }) => nova))).toEqual(new Set(['no-host']));
+    const { json } = await world.ask('GET', '/operator/v1/incidents?kind=reaper-waits');
+    expect(json.incidents).toHaveLength(11);
+    expect(json.incidents[0]).toMatchObject({ hostname: 'cmp1', action: 'reap' });
+  });
+});
+
+describe('an operator who reaps', () => {
+  const afterReaps = async () => {
+    for (let count = 0; count < 12; count += 1) hostless.add(await bound());
+    await reapTwice();
+  };
+  const reapAsOperator = (only?: string) =>
+    reapWaiting(depsAt(11 * minutes), aCaller({ roles: ['admin'] }), only, Number.MAX_VALUE);
+
+  it('has each looked at again, and those that may be in use kept', async () => {
+    await afterReaps();
+    const [moved = '', allocatedNow = ''] = await boundInstances();
+    hostless.delete(moved);
+    known.add(moved);
+    allocated.add(allocatedNow);
+    const { released, kept, left } = await reapAsOperator();
+    expect([released.length, left]).toEqual([10, 0]);
+    expect(kept.map(({ reason }) => reason).sort()).toEqual([
+      'Nova has it on a host.',
+      'Placement has an allocation for it.',
+    ]);
+    expect(await boundInstances()).toEqual([moved, allocatedNow].sort());
+  });
+
+  it('may name one, and gets nothing released while Nova shows no server of others', async () => {
+    await afterReaps();
+    const [one = ''] = await boundInstances();
+    listed = [];
+    await expect(reapAsOperator(one)).rejects.toThrow('proves nothing');
+    listed = [foreign];
+    expect((await reapAsOperator(one)).released).toEqual([one]);
+    expect(await boundInstances()).toHaveLength(11);
+  });
+
+  it('ends in time, and says how many are left', async () => {
+    await afterReaps();
+    const { released, left } = await reapWaiting(depsAt(11 * minutes), aCaller(), undefined, 0);
+    expect([released, left]).toEqual([[], 12]);
+  });
+
+  it('changes nothing without dry_run false', async () => {
+    await afterReaps();
+    expect(await listOfReap()).toHaveLength(12);
+    expect(await boundInstances()).toHaveLength(12);
+    const { status, text } = await world.ask('POST', '/operator/v1/reap', {
+      body: { dry_run: false, instance: 'x' },
+    });
+    expect([status, text]).toEqual([400, expect.stringContaining('instance')]);
   });
 });
 

@@ -10,6 +10,7 @@ import type {
   hostAnswer,
   hostDetailAnswer,
   incidentAnswer,
+  reapAnswer,
   reconcileAnswer,
 } from '#core/contracts/api/operator.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
@@ -47,6 +48,7 @@ export interface ApiBody {
   readonly dry_run: boolean;
   readonly differing: z.infer<typeof reconcileAnswer>['differing'];
   readonly repairing: z.infer<typeof reconcileAnswer>['repairing'];
+  readonly waiting: z.infer<typeof reapAnswer>['waiting'];
   readonly assignments: readonly z.infer<typeof assignmentAnswer>[];
   readonly assignments_links?: Links;
   readonly not_offered: z.infer<typeof hostDetailAnswer>['not_offered'];

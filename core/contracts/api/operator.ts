@@ -160,6 +160,28 @@ export const incidentAnswer = z.strictObject({
 
 export const incidentsAnswer = collection('incidents', incidentAnswer);
 
+export const reapAnswer = z.strictObject({
+  dry_run: z.boolean(),
+  waiting: z
+    .array(
+      z.strictObject({
+        instance_uuid: uuid,
+        hostname,
+        project_id: z.string(),
+        since: time,
+        nova: z
+          .enum(['not-found', 'no-host'])
+          .meta({ description: 'what Nova answers: there is no such server, or it is on no host' }),
+      }),
+    )
+    .meta({ description: 'before this request, the longest unused first' }),
+  released: z.array(uuid),
+  kept: z
+    .array(z.strictObject({ instance_uuid: uuid, reason: z.string() }))
+    .meta({ description: 'instances that were looked at again and may be in use' }),
+  left: z.int().meta({ description: 'instances for which the time was too short: ask again' }),
+});
+
 export const reconcileAnswer = z.strictObject({
   hostname,
   dry_run: z.boolean(),

@@ -1,18 +1,23 @@
 import { ServiceUnavailable } from '../../clients/http.ts';
-import type { Nova } from '../../clients/nova.ts';
 import type { ConsumerDeps } from '../../consumer-deps.ts';
-import { heldHandles, type InstanceBinding } from '../../domain/arq.ts';
+import type { InstanceBinding } from '../../domain/arq.ts';
 import type { Deployable } from '../../domain/device.ts';
 import type { InstanceUuid } from '../../domain/ids.ts';
+import {
+  chooseReleases,
+  releasesMax,
+  releasesOfMany,
+  unusedMs,
+  type WaitingInstance,
+  waitingAfter,
+} from '../../domain/reaper.ts';
+import type { ReaperWaits } from '../../store/reaper.ts';
+import { reasonToKeep, serverState } from './reason-to-keep.ts';
 import { releaseArqs } from './release-arqs.ts';
 import { checkVisibility } from './visibility.ts';
 
 /** Deployables checked by one sweep; the next sweep goes on after them. */
 const pageSize = 100;
-/** How long an instance must be unused: replicas and cells of Nova may lag. */
-const unusedMs = 10 * 60_000;
-/** More unused instances at once mean a fault of Nova or of the credentials, not lost deletes. */
-const releasesMax = 10;
 /** Consecutive failures that mean that Nova or Placement is away. */
 const failuresMax = 3;
 
@@ -23,7 +28,8 @@ const failuresMax = 3;
  *
  * An instance is unused if Nova has said twice, ten minutes apart, that the server does not exist
  * or is on no host; if Placement has no allocation for it; and if Nova shows servers of other
- * projects at all. A sweep that finds too many unused instances releases none.
+ * projects at all. Of too many unused instances at once, a sweep releases few, of which Nova says
+ * that they do not exist; the others wait for an operator, see reap-waiting.ts.
  */
 export async function reap(deps: ConsumerDeps): Promise<void> {
   try {
@@ -35,16 +41,49 @@ export async function reap(deps: ConsumerDeps): Promise<void> {
 }
 
 async function reapPage(deps: ConsumerDeps): Promise<void> {
-  const after = await deps.store.reaper.cursor();
+  const { after, waits } = await deps.store.reaper.state();
   const page = { limit: pageSize, sortKey: 'uuid', sortDir: 'asc' } as const;
   const deployables = await deps.listings.deployablesFrom(page, after);
   try {
-    await release(deps, await findUnused(deps, await holdersOf(deps, deployables)));
+    const unused = await findUnused(deps, await holdersOf(deps, deployables));
+    const released = await release(deps, unused);
+    const left = unused.filter((each) => !released.includes(each));
+    await keepWaiting(deps, unused.length > releasesMax ? left : [], after ?? '', waits);
   } finally {
     // The next sweep goes on with the next page, even if this page failed in part.
     const isLast = deployables.length < pageSize;
     await deps.store.reaper.putCursor(isLast ? undefined : deployables.at(-1)?.uuid);
   }
+}
+
+/** Stores which instances of the page wait for an operator. */
+async function keepWaiting(
+  deps: ConsumerDeps,
+  left: readonly Unused[],
+  page: string,
+  before: ReaperWaits | undefined,
+): Promise<void> {
+  const now = deps.clock();
+  const found = left.map(
+    ({ binding, since, isAbsent }): WaitingInstance => ({
+      instanceUuid: binding.instanceUuid,
+      hostname: binding.hostname,
+      projectId: binding.projectId,
+      ...{ since, isAbsent, page },
+      foundAt: new Date(now).toISOString(),
+    }),
+  );
+  const were = before?.instances ?? [];
+  const waiting = waitingAfter(were, page, found, now);
+  const isSame = found.length === 0 && waiting.length === were.length;
+  if (!isSame) await deps.store.reaper.putWaiting(waiting, before);
+}
+
+interface Unused {
+  readonly binding: InstanceBinding;
+  readonly since: string;
+  /** Nova answers 404 for it. */
+  readonly isAbsent: boolean;
 }
 
 /** Instance → whether Placement has an allocation for it on a provider whose handle it holds. */
@@ -69,13 +108,14 @@ async function holdersOf(
 async function findUnused(
   deps: ConsumerDeps,
   holders: ReadonlyMap<InstanceUuid, boolean>,
-): Promise<InstanceBinding[]> {
-  const unused: InstanceBinding[] = [];
+): Promise<Unused[]> {
+  const unused: Unused[] = [];
   let failures = 0;
   for (const [uuid, isAllocated] of holders) {
     const binding = await deps.store.arqs.binding(uuid);
     try {
-      if (binding && (await isUnused(deps, binding, isAllocated))) unused.push(binding);
+      const found = binding && (await unusedOf(deps, binding, isAllocated));
+      if (found) unused.push(found);
       failures = 0;
     } catch (error) {
       failures += 1;
@@ -89,59 +129,51 @@ async function findUnused(
   return unused;
 }
 
-async function release(deps: ConsumerDeps, unused: readonly InstanceBinding[]): Promise<void> {
+/** Returns those that were released. */
+async function release(deps: ConsumerDeps, unused: readonly Unused[]): Promise<readonly Unused[]> {
   if (unused.length > releasesMax) {
     deps.metrics.put([{ name: 'ReaperRefused', of: 'too-many', value: 1 }]);
-    deps.log.error('Too many instances are unused; none is released.', { count: unused.length });
-  } else if (unused.length > 0 && (await seesServersOfOthers(deps))) {
-    for (const binding of unused) {
-      await releaseArqs(deps, binding.instanceUuid, 'all', 'deleted', binding);
-      deps.metrics.put([{ name: 'InstancesReaped', value: 1 }]);
-      deps.log.warn('Released the binding of an unused instance.', {
-        instance: binding.instanceUuid,
-        unused_since: binding.unusedSince,
-      });
-    }
+    deps.log.error('Too many instances are unused; an operator is asked.', {
+      count: unused.length,
+      released_per_sweep: releasesOfMany,
+    });
   }
+  const chosen = chooseReleases(unused);
+  if (chosen.length === 0 || !(await seesServersOfOthers(deps))) return [];
+  for (const { binding } of chosen) await releaseUnused(deps, binding);
+  return chosen;
 }
 
-async function isUnused(
+export async function releaseUnused(deps: ConsumerDeps, binding: InstanceBinding): Promise<void> {
+  await releaseArqs(deps, binding.instanceUuid, 'all', 'deleted', binding);
+  deps.metrics.put([{ name: 'InstancesReaped', value: 1 }]);
+  deps.log.warn('Released the binding of an unused instance.', {
+    instance: binding.instanceUuid,
+    unused_since: binding.unusedSince,
+  });
+}
+
+/** Undefined for an instance that is used, or not long enough unused. */
+async function unusedOf(
   deps: ConsumerDeps,
   binding: InstanceBinding,
   isAllocated: boolean,
-): Promise<boolean> {
+): Promise<Unused | undefined> {
   const now = deps.clock();
-  const { nova, placement } = deps.clients;
-  const { unusedSince } = binding;
+  const { unusedSince: since } = binding;
   // Nova is asked only about instances without an allocation.
-  const isUsed = isAllocated || (await isOnHost(nova, binding.instanceUuid));
-  if (isUsed) {
-    if (unusedSince) await deps.store.reaper.noteUnused(binding, undefined);
-    return false;
+  const state = isAllocated ? 'on-host' : await serverState(deps, binding.instanceUuid);
+  if (state === 'on-host') {
+    if (since) await deps.store.reaper.noteUnused(binding, undefined);
+    return undefined;
   }
-  if (!unusedSince) {
+  if (!since) {
     await deps.store.reaper.noteUnused(binding, new Date(now).toISOString());
-    return false;
+    return undefined;
   }
-  if (now - Date.parse(unusedSince) < unusedMs) return false;
-  // The instance may be moving to devices of another service.
-  const allocations = await placement.getAllocations(binding.instanceUuid);
-  return Object.keys(allocations).length === 0 && !(await hasRestored(deps, binding));
-}
-
-async function isOnHost(nova: Nova, instanceUuid: InstanceUuid): Promise<boolean> {
-  const server = await nova.server(instanceUuid);
-  return server !== 'not-found' && server.host !== null;
-}
-
-/**
- * Whether the binding has a restored handle, which may have another holder since the backup: the
- * host must not clean it.
- */
-async function hasRestored(deps: ConsumerDeps, binding: InstanceBinding): Promise<boolean> {
-  const arqs = await deps.store.arqs.byUuids(binding.arqUuids);
-  const providers = await deps.store.inventory.providersOf(heldHandles(arqs.values()));
-  return providers.some(({ handles }) => handles.some(({ restoredAt }) => restoredAt));
+  if (now - Date.parse(since) < unusedMs) return undefined;
+  if (await reasonToKeep(deps, binding)) return undefined;
+  return { binding, since, isAbsent: state === 'absent' };
 }
 
 async function seesServersOfOthers(deps: ConsumerDeps): Promise<boolean> {

@@ -131,6 +131,7 @@ const commands: Readonly<Record<IncidentAction, (incident: Incident) => string>>
   'force-release': ({ device_uuid }) => `devices force-release ${device_uuid}`,
   reconcile: ({ hostname }) => `reconcile ${hostname} --repair`,
   settle: ({ hostname }) => `hosts settle ${hostname} --boot BOOT_ID`,
+  reap: ({ instance_uuid }) => `reap --apply --instance ${instance_uuid}`,
 };
 
 /** The command of the action; undefined for an action that this version does not know. */

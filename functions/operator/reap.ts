@@ -1,0 +1,45 @@
+import * as z from 'zod';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { reapAnswer } from '#core/contracts/api/operator.ts';
+import { reapWaiting, waitingInstances } from '#core/operations/release/reap-waiting.ts';
+import { action, type Request } from '../http/action.ts';
+import { timestamp } from '../http/links.ts';
+import { noQuery } from '../http/query.ts';
+
+/** An API request has 29 s, and the last instance takes some. */
+const reapMs = 15_000;
+
+const body = z.strictObject({
+  dry_run: z.boolean().default(true).meta({ description: 'false: release what is not in use' }),
+  instance: z.guid().toLowerCase().optional().meta({ description: 'only this one' }),
+});
+
+type OwnRequest = Request<Record<string, never>, z.infer<typeof body>, ConsumerDeps>;
+
+/** Releases, or only lists, the unused instances for which the reaper waits. */
+export const reapAction = action(
+  { query: noQuery, body, answers: { 200: reapAnswer }, refuses: [409] },
+  async ({ deps, caller, body: { dry_run, instance } }: OwnRequest) => {
+    const waiting = await waitingInstances(deps, instance);
+    const end = dry_run
+      ? { released: [], kept: [], left: 0 }
+      : await reapWaiting(deps, caller, instance, deps.clock() + reapMs);
+    return {
+      body: {
+        dry_run,
+        waiting: waiting
+          .toSorted((a, b) => (a.since < b.since ? -1 : 1))
+          .map(({ instanceUuid, hostname, projectId, since, isAbsent }) => ({
+            instance_uuid: instanceUuid,
+            hostname,
+            project_id: projectId,
+            since: timestamp(since),
+            nova: isAbsent ? 'not-found' : 'no-host',
+          })),
+        released: end.released,
+        kept: end.kept.map(({ instanceUuid, reason }) => ({ instance_uuid: instanceUuid, reason })),
+        left: end.left,
+      },
+    };
+  },
+);

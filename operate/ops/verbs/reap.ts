@@ -1,0 +1,76 @@
+// Releases what instances hold that do not use it, when the reaper waits for an operator.
+
+import * as z from 'zod';
+import { type Column, tableLines } from '../columns.ts';
+import { type ApiVerb, type Shown, wrongUsage } from '../verb.ts';
+import { counted, optionOf } from './shown.ts';
+
+const waiting = z.looseObject({
+  instance_uuid: z.string(),
+  hostname: z.string(),
+  project_id: z.string(),
+  since: z.string(),
+  nova: z.string(),
+});
+const reaped = z.looseObject({
+  waiting: z.array(waiting),
+  released: z.array(z.string()),
+  kept: z.array(z.looseObject({ instance_uuid: z.string(), reason: z.string() })),
+  left: z.number(),
+});
+type Reaped = z.infer<typeof reaped>;
+
+const columns: readonly Column<z.infer<typeof waiting> & { readonly outcome: string }>[] = [
+  { title: 'server', of: (row) => row.instance_uuid, isWhole: true },
+  { title: 'host', of: (row) => row.hostname, isWhole: true },
+  { title: 'project', of: (row) => row.project_id },
+  { title: 'unused since', of: (row) => row.since, isWhole: true },
+  { title: 'nova', of: (row) => row.nova, isWhole: true },
+  { title: 'outcome', of: (row) => row.outcome, isWhole: true },
+];
+
+export const reapVerb: ApiVerb = {
+  path: ['reap'],
+  summary: 'servers that hold devices and do not use them, when there are too many at once',
+  arguments: [],
+  options: {
+    'dry-run': { type: 'boolean', help: 'lists them, and changes nothing; as without an option' },
+    apply: { type: 'boolean', help: 'looks at each again, and releases those that are not in use' },
+    instance: optionOf('uuid', 'only this server'),
+  },
+  example: 'cyborg-ops reap --dry-run',
+  async ask(api, given) {
+    const isApply = given.has('apply');
+    if (isApply && given.has('dry-run')) {
+      throw wrongUsage('Give --dry-run or --apply, not both.');
+    }
+    const instance = given.text('instance');
+    const body = { dry_run: !isApply, ...(instance !== undefined && { instance }) };
+    const parts: Reaped[] = [];
+    let last: Reaped;
+    // A request has some seconds only; one that releases nothing more is the last.
+    do {
+      last = await api.ask('POST', '/operator/v1/reap', reaped, { body });
+      parts.push(last);
+    } while (last.left > 0 && last.released.length > 0);
+    return shownReaped(parts, isApply);
+  },
+};
+
+function shownReaped(parts: readonly Reaped[], isApply: boolean): Shown {
+  const all = parts[0]?.waiting ?? [];
+  const released = new Set(parts.flatMap((part) => part.released));
+  const kept = new Map(
+    parts.flatMap((part) => part.kept.map((each) => [each.instance_uuid, each.reason] as const)),
+  );
+  const outcomeOf = (uuid: string) =>
+    released.has(uuid) ? 'released' : (kept.get(uuid) ?? 'waits');
+  const rows = all.map((row) => ({ ...row, outcome: outcomeOf(row.instance_uuid) }));
+  const summary = isApply
+    ? `${counted(released.size, 'server')} released, ${rows.length - released.size} not.`
+    : `${counted(rows.length, 'server')} waiting; --apply releases those that are not in use.`;
+  return {
+    json: { waiting: rows },
+    lines: (width) => [...(rows.length > 0 ? tableLines(columns, rows, width) : []), summary],
+  };
+}
