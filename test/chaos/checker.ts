@@ -1,6 +1,6 @@
 // Compares what a cloud has stored with what Nova, Placement and the hosts have, and with the
-// history. Reads raw rows, and shares no code with the product but the names of its tables: a fault
-// in the product's own reads cannot hide itself here.
+// history. Reads raw rows, and shares no code with the product but the names of its tables: a
+// fault in the product's own reads cannot hide itself here.
 
 import { DynamoDBClient, paginateScan } from '@aws-sdk/client-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
