@@ -113,3 +113,13 @@ function checkClaim(before: Item, after: Item, database: MemoryDatabase, violate
     violate('I4', `ARQ ${after.uuid} is Bound before release ${handle.release_id} is confirmed`);
   }
 }
+
+/** The key of the row and its changed attributes. */
+export function differences({ before = {}, after = {} }: RowChange): string {
+  const { pk, sk = '' } = { ...before, ...after };
+  const changed = [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((name) => {
+    const [was, is] = [JSON.stringify(before[name]), JSON.stringify(after[name])];
+    return was === is || name === 'pk' || name === 'sk' ? [] : [`${name}: ${was} → ${is}`];
+  });
+  return `${pk} ${sk} ${changed.join(', ')}`;
+}

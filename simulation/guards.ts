@@ -25,6 +25,7 @@ type Input = Readonly<Record<string, unknown>>;
 export const otherGuards = [
   'retry of TransactionConflict',
   'stream batch is redelivered',
+  'history batch is redelivered',
   'message is redelivered',
   'deadline of binds',
   'deadline of releases',

@@ -5,6 +5,7 @@ import type { AttachHandle } from '#core/domain/device.ts';
 import { wantedImage } from '#core/domain/device-profile.ts';
 import type { AwaitedWork } from '#core/domain/host-work.ts';
 import { wantedProviders } from '#core/domain/provider-tree.ts';
+import { otherStackOf } from '#core/domain/stack-mark.ts';
 import { instanceOf } from '#core/store/arq-rows.ts';
 import { handleOf } from '#core/store/handle-rows.ts';
 import { programOf, releaseOf } from '#core/store/host-work-rows.ts';
@@ -332,7 +333,8 @@ function checkPlacement({ database, settings, openstack, hosts, disabled }: Worl
   const computeNodes = new Set(hosts.map(({ name }) => name));
   for (const provider of Object.values(openstack.placement.providers)) {
     const isOurs = wanted.some(({ uuid }) => uuid === provider.uuid);
-    if (!isOurs && !computeNodes.has(provider.name)) {
+    const isForeign = otherStackOf(settings.stage, provider.traits) !== undefined;
+    if (!isOurs && !isForeign && !computeNodes.has(provider.name)) {
       throw new Violation('L3', `Placement has an unknown provider ${provider.name}`);
     }
   }

@@ -1,6 +1,6 @@
 // npm run test:simulation -- [option]
 //
-//                        10,000 seeds; exit code 1 if any scenario fails
+//                        10,000 seeds, and a tenth of them wide; exit code 1 if any fails
 // --seeds=500            so many seeds, from --from=1
 // --races                each step of each operation beside each concurrent one
 // --scenario=seed/4711   replays one scenario; --trace prints each effect
@@ -22,7 +22,7 @@ const guardsFile = new URL('guards.json', import.meta.url);
 
 const usage = `npm run test:simulation -- [option]
 
-                          10,000 seeds; exit code 1 if any scenario fails
+                          10,000 seeds, and a tenth of them wide; exit code 1 if any fails
 --seeds=500 [--from=1]    so many seeds
 --races                   each step of each operation, beside each concurrent operation
 --scenario=seed/4711      replays one scenario; --trace prints each effect
@@ -80,13 +80,20 @@ async function races() {
 }
 
 async function manySeeds(startedAt: number) {
-  const summary = await runManySeeds(Number(values.from), Number(values.seeds ?? 10_000));
-  for (const line of describeSummary(summary, (Date.now() - startedAt) / 1000)) say(line);
-  const failures = summary.failures.map(({ seed, message }) => ({
-    scenario: `seed/${seed}`,
-    message,
-  }));
-  return { scenarios: summary.seeds, failures };
+  const [from, count] = [Number(values.from), Number(values.seeds ?? 10_000)];
+  const shares = { seed: count, wide: Math.ceil(count / 10) } as const;
+  let scenarios = 0;
+  const failures: Failure[] = [];
+  for (const kind of ['seed', 'wide'] as const) {
+    const summary = await runManySeeds(from, shares[kind], kind);
+    say(kind);
+    for (const line of describeSummary(summary, (Date.now() - startedAt) / 1000)) say(line);
+    scenarios += summary.seeds;
+    failures.push(
+      ...summary.failures.map(({ seed, message }) => ({ scenario: `${kind}/${seed}`, message })),
+    );
+  }
+  return { scenarios, failures };
 }
 
 function keep(failures: readonly Failure[]): void {

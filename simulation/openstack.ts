@@ -30,7 +30,7 @@ export interface KnownServer {
   readonly onEvent: (event: ServerEvent) => void;
 }
 
-type Service = 'Keystone' | 'Placement' | 'Nova' | 'Glance';
+type Service = 'Keystone' | 'Placement' | 'Nova' | 'Glance' | 'S3';
 
 export interface SimulatedOpenStack {
   readonly placement: PlacementState;
@@ -38,6 +38,8 @@ export interface SimulatedOpenStack {
   /** The events that Nova got, by server and ARQ, in order. */
   readonly eventsSent: Map<string, string[]>;
   readonly outages: Set<Service>;
+  /** Tokens whose user has lost the role `service` for now; `own` is the service's own. */
+  readonly revoked: Set<string>;
   /** When a call last met a service that was out. */
   outageMetAt: number;
   /** The services that were out when the process called them. */
@@ -83,10 +85,11 @@ export function createOpenStack(
   ]);
   const eventsSent = new Map<string, string[]>();
   const outages: SimulatedOpenStack['outages'] = new Set();
+  const revoked: SimulatedOpenStack['revoked'] = new Set();
 
   const met = new WeakMap<Process, Set<Service>>();
 
-  function refuse(process: Process, service: Service): void {
+  function refuse(process: Process, service: Exclude<Service, 'S3'>): void {
     const isOut = outages.has(service);
     if (isOut) {
       met.set(process, new Set(met.get(process)).add(service));
@@ -170,6 +173,7 @@ export function createOpenStack(
     servers,
     eventsSent,
     outages,
+    revoked,
     outageMetAt: Number.NEGATIVE_INFINITY,
     outagesMetBy: (process) => met.get(process) ?? new Set(),
     isCellDown: false,
@@ -182,6 +186,7 @@ export function createOpenStack(
         `${request.service} ${request.method} ${url.pathname}`,
         () => {
           refuse(process, isPlacement ? 'Placement' : 'Nova');
+          if (revoked.has('own')) return { status: 403, body: undefined, headers: new Headers() };
           return isPlacement ? placement(request, url) : nova(request, url);
         },
       );
@@ -195,7 +200,8 @@ export function createOpenStack(
           refuse(process, 'Keystone');
           const caller = callers[token];
           const expiresAt = new Date(timeline.now() + 3_600_000);
-          return caller && { ...caller, isSystemScoped: false, expiresAt };
+          const roles = revoked.has(token) ? ['member', 'reader'] : (caller?.roles ?? []);
+          return caller && { ...caller, roles, isSystemScoped: false, expiresAt };
         }),
     }),
     glanceFor: (process) => ({
@@ -212,6 +218,9 @@ export function createOpenStack(
       stage: (image) =>
         timeline.effect(process, 'S3 PUT', () => {
           refuse(process, 'Glance');
+          if (outages.has('S3')) {
+            throw new ServiceUnavailable('s3', 's3://staging', 'out of service', true);
+          }
           return { url: `https://staging/${image.id}`, sha256: sha256Of(image.id), bytes: 1000 };
         }),
     }),

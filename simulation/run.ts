@@ -6,6 +6,7 @@ import { fpgaAddress, gpuAddress, nicAddress } from './host.ts';
 import { checkConvergence, createSafetyCheck } from './invariants.ts';
 import { changeLimits, limitByOperator } from './quotas.ts';
 import type { Violation } from './violation.ts';
+import { createWideCheck, startWide } from './wide.ts';
 import { createWorld, startMs, type World, type WorldOptions } from './world.ts';
 
 const minuteMs = 60_000;
@@ -27,7 +28,7 @@ export async function runSeed(seed: number, options: WorldOptions = {}): Promise
   const world = createWorld(seed, options);
   let violation: Violation | undefined;
   try {
-    await runScenario(world);
+    await runScenario(world, options.isWide === true);
   } catch (error) {
     if (!(error instanceof Error) || error.name !== 'Violation') throw error;
     violation = error as Violation;
@@ -49,8 +50,9 @@ export async function runSeed(seed: number, options: WorldOptions = {}): Promise
   };
 }
 
-async function runScenario(world: World): Promise<void> {
+async function runScenario(world: World, isWide: boolean): Promise<void> {
   const check = createSafetyCheck(world);
+  const checkWide = isWide ? createWideCheck(world) : undefined;
   createProfiles(world);
   if (world.random.chance(0.5)) void limitByOperator(world, { VGPU: world.random.between(1, 4) });
   await world.runFor(readyMs, check);
@@ -73,10 +75,12 @@ async function runScenario(world: World): Promise<void> {
   for (let count = world.random.between(0, 2); count > 0; count -= 1) {
     soon(world, busyMs, () => changeLimits(world));
   }
+  if (isWide) startWide(world, busyMs);
   await world.runFor(busyMs + 10 * minuteMs, check);
   stopFaults(world);
   await world.runFor(quiescenceMs, check);
   checkConvergence(world);
+  checkWide?.();
 }
 
 export function createProfiles({ api, spawn, profiles }: World): void {
@@ -195,6 +199,7 @@ function startDisaster(world: World): void {
 function stopFaults({ faults, openstack, iot, hosts }: World): void {
   faults.stop();
   openstack.outages.clear();
+  openstack.revoked.clear();
   iot.isOut = false;
   openstack.isCellDown = false;
   for (const host of hosts)

@@ -9,8 +9,11 @@ import { runSeed } from './run.ts';
 import { runOperation } from './run-operation.ts';
 import type { Violation } from './violation.ts';
 
+/** `wide`: with what wide.ts adds. */
+export type SeedKind = 'seed' | 'wide';
+
 interface Seed {
-  readonly kind: 'seed';
+  readonly kind: SeedKind;
   readonly seed: number;
 }
 
@@ -33,7 +36,7 @@ export type Scenario = Seed | Step | Race;
 
 /** The name by which the scenario can be replayed. */
 export function nameOf(scenario: Scenario): string {
-  if (scenario.kind === 'seed') return `seed/${scenario.seed}`;
+  if ('seed' in scenario) return `${scenario.kind}/${scenario.seed}`;
   const { kind, operation, step, how } = scenario;
   const more = scenario.kind === 'race' ? [scenario.concurrent] : [];
   return [kind, operation, step, how, ...more].join('/');
@@ -42,7 +45,9 @@ export function nameOf(scenario: Scenario): string {
 /** @throws RangeError for a name that is not a scenario's */
 export function scenarioOf(name: string): Scenario {
   const [kind, subject = '', step, manner, concurrent = ''] = name.split('/');
-  if (kind === 'seed' && Number(subject) > 0) return { kind, seed: Number(subject) };
+  if ((kind === 'seed' || kind === 'wide') && Number(subject) > 0) {
+    return { kind, seed: Number(subject) };
+  }
   const how = interruptions.find((each) => each === manner);
   if (operations[subject] && Number(step) > 0 && how) {
     const base = { operation: subject, step: Number(step), how };
@@ -56,7 +61,10 @@ export async function play(
   scenario: Scenario,
   options: { readonly strip?: Strip; readonly trace?: ((line: string) => void) | undefined } = {},
 ): Promise<Violation | undefined> {
-  if (scenario.kind === 'seed') return (await runSeed(scenario.seed, options)).violation;
+  if ('seed' in scenario) {
+    const isWide = scenario.kind === 'wide';
+    return (await runSeed(scenario.seed, { ...options, isWide })).violation;
+  }
   const { step, how } = scenario;
   const concurrent =
     scenario.kind === 'race' ? concurrentOperations[scenario.concurrent] : undefined;
@@ -121,7 +129,7 @@ const similarSeeds = 150;
  * the similar scenarios interrupt the steps near by.
  */
 export async function withSimilar(scenario: Scenario): Promise<Scenario[]> {
-  if (scenario.kind === 'seed') return [scenario, ...seeds(1, similarSeeds)];
+  if ('seed' in scenario) return [scenario, ...seeds(1, similarSeeds)];
   const { operation, how, step } = scenario;
   const steps = (await interruptedSteps(operation)).filter((each) => each.how === how);
   const nearest = steps

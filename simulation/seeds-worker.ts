@@ -2,9 +2,12 @@
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { runSeed } from './run.ts';
+import type { Share } from './seeds.ts';
 import { addOutcome, emptySummary } from './summary.ts';
 
-const { from, to, step } = workerData as { from: number; to: number; step: number };
+const { from, to, step, kind } = workerData as Share;
 const summary = emptySummary();
-for (let seed = from; seed < to; seed += step) addOutcome(summary, await runSeed(seed));
+for (let seed = from; seed < to; seed += step) {
+  addOutcome(summary, await runSeed(seed, { isWide: kind === 'wide' }));
+}
 parentPort?.postMessage(summary);

@@ -3,8 +3,9 @@
 
 import { marshall } from '@aws-sdk/util-dynamodb';
 import type { DynamoDBRecord } from 'aws-lambda';
+import type { StreamConsumerName } from '#core/contracts/queues.ts';
 import type { StreamHandler } from '#functions/consumers/changes.ts';
-import { invokes } from '#test/support/stream-filter.ts';
+import { invokes, patternsOf } from '#test/support/stream-filter.ts';
 import type { RowChange } from './database/memory-database.ts';
 import type { Faults } from './faults.ts';
 import type { Random } from './random.ts';
@@ -26,24 +27,32 @@ export interface StreamParts {
   readonly random: Random;
   readonly faults: Faults;
   readonly consumer: (process: Process) => StreamHandler;
+  readonly name: StreamConsumerName;
+  /** Records of the next batch at most. */
+  readonly batchSize?: () => number;
   readonly spawn: (name: string) => Process;
 }
 
 export function createStreams(parts: StreamParts): SimulatedStreams {
+  const { name } = parts;
   const shards = { arqs: shard(parts), inventory: shard(parts) };
   return {
     add: (change) => {
       if (change.table !== 'arqs' && change.table !== 'inventory') return;
       // A write that changes nothing makes no record. A record that matches no filter starts no
       // consumer.
-      if (invokes({ ...change, table: change.table })) shards[change.table].add(change);
+      const { table } = change;
+      if (invokes({ ...change, table }, patternsOf[name])) shards[table].add(change);
     },
     waiting: () => shards.arqs.waiting() + shards.inventory.waiting(),
   };
 }
 
-function shard({ timeline, random, faults, consumer, spawn, isLossy }: StreamParts) {
+function shard(parts: StreamParts) {
+  const { timeline, random, faults, consumer, spawn, isLossy } = parts;
+  const { name, batchSize = () => batchMax } = parts;
   const records: DynamoDBRecord[] = [];
+  let added = 0;
   let isBusy = false;
 
   function wake(afterMs: number): void {
@@ -53,8 +62,8 @@ function shard({ timeline, random, faults, consumer, spawn, isLossy }: StreamPar
   function invoke(): void {
     if (isBusy || records.length === 0) return;
     isBusy = true;
-    const batch = records.slice(0, batchMax);
-    const process = spawn('changes');
+    const batch = records.slice(0, batchSize());
+    const process = spawn(name);
     let isOver = false;
     const over = (doneWith: number, afterMs: number) => {
       if (isOver) return;
@@ -78,8 +87,11 @@ function shard({ timeline, random, faults, consumer, spawn, isLossy }: StreamPar
     waiting: () => records.length,
     add: ({ before, after }: RowChange) => {
       const image = (item: Record<string, unknown>) => marshall(item);
+      added += 1;
       records.push({
+        eventID: `${String((after ?? before)?.pk)} ${added}`,
         dynamodb: {
+          ApproximateCreationDateTime: Math.floor(timeline.now() / 1000),
           ...(before && { OldImage: image(before) }),
           ...(after && { NewImage: image(after) }),
         },

@@ -5,12 +5,14 @@ import { createNova as createNovaClient } from '#core/clients/nova.ts';
 import { createPlacement } from '#core/clients/placement.ts';
 import { type ConsumerDeps, createConsumerStore } from '#core/consumer-deps.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
+import type { HistoryKind } from '#core/domain/history.ts';
 import { silentLog } from '#core/log.ts';
 import { noMetrics } from '#core/metrics.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
 import { reap } from '#core/operations/release/reap.ts';
 import { sweep } from '#core/operations/sweep.ts';
 import { loadSettings, type Settings } from '#core/settings.ts';
+import type { DocumentClients } from '#core/store/documents.ts';
 import { changesConsumer } from '#functions/consumers/changes.ts';
 import { makeConsumer as hostJobs } from '#functions/consumers/host-jobs.ts';
 import { makeConsumer as hostPresence } from '#functions/consumers/host-presence.ts';
@@ -21,13 +23,9 @@ import { makeConsumer as novaEvents } from '#functions/consumers/nova-events.ts'
 import { makeConsumer as providerSyncs } from '#functions/consumers/provider-syncs.ts';
 import type { MakeConsumer } from '#functions/consumers/queue-consumer.ts';
 import { type CallApi, createApi } from './api.ts';
-import { checkChange } from './changes.ts';
+import { checkChange, differences } from './changes.ts';
 import { documentsFor, type Mirror } from './database/documents.ts';
-import {
-  createMemoryDatabase,
-  type MemoryDatabase,
-  type RowChange,
-} from './database/memory-database.ts';
+import { createMemoryDatabase, type MemoryDatabase } from './database/memory-database.ts';
 import { createFaults, type Faults, type Rates } from './faults.ts';
 import { noGuardStripped, type Strip } from './guards.ts';
 import { createHistoryCheck } from './history-check.ts';
@@ -44,6 +42,7 @@ import { createStreams, type SimulatedStreams } from './streams.ts';
 import { createTimeline, type Process, type Timeline } from './timeline.ts';
 import { createTransitions, type Transitions } from './transitions.ts';
 import { type Violate, Violation } from './violation.ts';
+import { createExpectedHistory, createHistoryStreams } from './wide.ts';
 
 export const stage = 'sim';
 export const startMs = Date.parse('2026-07-01T00:00:00Z');
@@ -74,6 +73,8 @@ export interface World {
   readonly nova: SimulatedNova;
   readonly api: CallApi;
   readonly profiles: readonly Profile[];
+  /** Records that the history must have in the end; undefined where none is written. */
+  readonly expectedHistory: ReadonlyMap<HistoryKind, number> | undefined;
   /** Devices that an operator has disabled with success. */
   readonly disabled: Set<string>;
   /** ARQs that no server uses. */
@@ -105,14 +106,15 @@ export interface WorldOptions {
   readonly interrupt?: Interrupt | undefined;
   /** A second database whose answers must be the same; then indexes do not lag. */
   readonly mirror?: Mirror | undefined;
+  /** With what wide.ts adds. */
+  readonly isWide?: boolean;
   /** Called for every effect as it happens. */
   readonly trace?: ((line: string) => void) | undefined;
 }
 
-export function createWorld(
-  seed: number,
-  { strip = noGuardStripped, trace, mirror, rates, interrupt, hostCount }: WorldOptions = {},
-): World {
+export function createWorld(seed: number, options: WorldOptions = {}): World {
+  const { strip = noGuardStripped, trace, mirror, rates, interrupt, hostCount } = options;
+  const { isWide = false } = options;
   const random = createRandom(seed);
   const intensity = random.pick([0, 0.5, 1, 1, 2, 4]);
   const faults = rates ? createFaults(random, 1, rates) : createFaults(random, intensity);
@@ -158,6 +160,7 @@ export function createWorld(
   });
   const transitions = createTransitions(violate);
   const checkHistory = createHistoryCheck(violate);
+  const expectedHistory = createExpectedHistory();
   const database = createMemoryDatabase({
     stage,
     now: timeline.now,
@@ -167,10 +170,15 @@ export function createWorld(
     },
     onChange: (change) => {
       trace?.(`${' '.repeat(13)}${differences(change)}`);
+      // Its partitions are named as other tables' rows are.
+      if (change.table === 'history') return;
       transitions.see(change);
       checkChange(change, database, violate);
       checkHistory(change);
       streams.add(change);
+      if (!historyStreams) return;
+      historyStreams.add(change);
+      expectedHistory.see(change);
     },
   });
   const openstack = createOpenStack(timeline, faults, images);
@@ -188,13 +196,20 @@ export function createWorld(
       }),
   });
   const streams = createStreams({
+    name: 'changes',
     isLossy: strip.isStripped('stream batch is redelivered'),
     timeline,
     random,
     faults,
     spawn,
     consumer: (process) => changesConsumer(() => depsFor(process)),
+    ...(isWide && { batchSize: () => random.between(1, 25) }),
   });
+  const historyStreams =
+    isWide &&
+    createHistoryStreams({ timeline, random, faults, spawn, strip }, (process) =>
+      documentsOf(process),
+    );
   const iot = createIot({
     timeline,
     random,
@@ -227,8 +242,8 @@ export function createWorld(
 
   const watched = watchLeases(violate);
 
-  function depsFor(process: Process): ConsumerDeps {
-    const documents = documentsFor({
+  function documentsOf(process: Process): DocumentClients {
+    return documentsFor({
       timeline,
       process,
       database,
@@ -239,6 +254,10 @@ export function createWorld(
       violate,
       trouble: () => interrupts.trouble(process),
     });
+  }
+
+  function depsFor(process: Process): ConsumerDeps {
+    const documents = documentsOf(process);
     const http = openstack.httpFor(process);
     const keystone = openstack.keystoneFor(process);
     const deps = strip.deps(
@@ -350,6 +369,7 @@ export function createWorld(
     hosts,
     nova,
     api,
+    expectedHistory: historyStreams ? expectedHistory.counts : undefined,
     profiles,
     disabled: new Set(),
     spareArqs: [],
@@ -373,14 +393,4 @@ export function createWorld(
 /** The time since the start, as `01:02:03.004`. */
 function clockTime(nowMs: number): string {
   return new Date(nowMs - startMs).toISOString().slice(11, 23);
-}
-
-/** The key of the row and its changed attributes. */
-function differences({ before = {}, after = {} }: RowChange): string {
-  const { pk, sk = '' } = { ...before, ...after };
-  const changed = [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((name) => {
-    const [was, is] = [JSON.stringify(before[name]), JSON.stringify(after[name])];
-    return was === is || name === 'pk' || name === 'sk' ? [] : [`${name}: ${was} → ${is}`];
-  });
-  return `${pk} ${sk} ${changed.join(', ')}`;
 }

@@ -36,6 +36,14 @@ describe(`seeds 1 to ${seedsMax}`, () => {
   });
 });
 
+it('no rule is broken in 20 seeds with what wide.ts adds', async () => {
+  const summary = emptySummary();
+  for (let seed = 1; seed <= 20; seed += 1) {
+    addOutcome(summary, await runSeed(seed, { isWide: true }));
+  }
+  expect(summary.failures).toEqual([]);
+});
+
 it.each(regressions)('%s passes', async (scenario) => {
   expect(await play(scenarioOf(scenario))).toBeUndefined();
 });

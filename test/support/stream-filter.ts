@@ -2,13 +2,20 @@
 // https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html
 
 import { marshall } from '@aws-sdk/util-dynamodb';
+import type { StreamConsumerName } from '#core/contracts/queues.ts';
 import type { Row } from '#core/store/rows.ts';
 import {
   type AttributePattern,
+  announcedChanges,
   type ChangePatterns,
   followedChanges,
   type Match,
 } from '#infra/stream-filters.ts';
+
+export const patternsOf: Readonly<Record<StreamConsumerName, ChangePatterns>> = {
+  changes: followedChanges,
+  announcements: announcedChanges,
+};
 
 export type Table = keyof typeof followedChanges;
 
