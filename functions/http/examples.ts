@@ -27,6 +27,7 @@ const examples: Readonly<Record<string, unknown>> = {
   'operator.set-quota': { limits: { FPGA: 4, VGPU: null } },
   'attributes.create': { deployable_id: 1_099_511_627_776, key: 'location', value: 'rack 12' },
   'operator.reconcile': { host: 'cmp1.example.org', dry_run: true },
+  'operator.reap': { dry_run: true },
   'operator.settle-host': { boot_id: '533d1d8e-ae7c-44ff-8b80-48ed722a57cd' },
   'operator.drain-host': { reason: 'A fan is replaced.', until: '2026-07-01T06:00:00Z' },
 };
