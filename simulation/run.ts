@@ -6,7 +6,7 @@ import { fpgaAddress, gpuAddress, nicAddress } from './host.ts';
 import { checkConvergence, createSafetyCheck } from './invariants.ts';
 import { changeLimits, limitByOperator } from './quotas.ts';
 import type { Violation } from './violation.ts';
-import { createWideCheck, startWide } from './wide.ts';
+import { createWideCheck, endWide, startWide } from './wide.ts';
 import { createWorld, startMs, type World, type WorldOptions } from './world.ts';
 
 const minuteMs = 60_000;
@@ -78,6 +78,7 @@ async function runScenario(world: World, isWide: boolean): Promise<void> {
   if (isWide) startWide(world, busyMs);
   await world.runFor(busyMs + 10 * minuteMs, check);
   stopFaults(world);
+  if (isWide) endWide(world);
   await world.runFor(quiescenceMs, check);
   checkConvergence(world);
   checkWide?.();

@@ -4,11 +4,13 @@
 // operators at work.
 
 import { isDeepStrictEqual } from 'node:util';
+import type { Caller } from '#core/domain/caller.ts';
 import type { HistoryKind } from '#core/domain/history.ts';
 import { historyOf } from '#core/domain/history-of-change.ts';
 import type { Change } from '#core/domain/outbox.ts';
 import { stackTrait } from '#core/domain/stack-mark.ts';
 import { silentLog } from '#core/log.ts';
+import { drainHost, resumeHost } from '#core/operations/inventory/drain-host.ts';
 import type { Announcer } from '#core/operations/outbox/announce.ts';
 import { instanceOf } from '#core/store/arq-rows.ts';
 import type { DocumentClients, Documents } from '#core/store/documents.ts';
@@ -105,6 +107,7 @@ export function createWideCheck(world: World): () => void {
       throw new Violation('L3', 'a provider of another stack was changed or deleted');
     }
     checkWritten(database, expectedHistory);
+    checkResumed(database);
   };
 }
 
@@ -142,6 +145,32 @@ function enableAll(world: World): void {
   timeline.at(timeline.now() + minuteMs, () => disabled.clear());
 }
 
+const operator: Caller = {
+  ...{ requestId: 'req-wide', userId: 'operator', projectId: 'admin' },
+  ...{ roles: ['admin'], hasServiceToken: false },
+};
+
+async function drain({ depsFor, spawn }: World, hostname: string): Promise<void> {
+  const deps = depsFor(spawn('operator'));
+  await drainHost(deps, operator, hostname, { reason: 'a fan' }).catch(() => {});
+}
+
+async function resume({ depsFor, spawn }: World, hostname: string): Promise<void> {
+  await resumeHost(depsFor(spawn('operator')), operator, hostname).catch(() => {});
+}
+
+/** Once the faults have ended, the operator resumes the hosts; one may have died before. */
+export function endWide(world: World): void {
+  for (const { name } of world.hosts) void resume(world, name);
+}
+
+function checkResumed(database: MemoryDatabase): void {
+  for (const { pk, sk, drain: left, status, status_change } of database.rows('inventory')) {
+    const isDrained = status === 'maintaining' && (status_change as { drain?: true })?.drain;
+    if (left || isDrained) throw new Violation('L3', `${pk} ${sk} is drained after its resume`);
+  }
+}
+
 /** What operators and their cloud do meanwhile, each at a moment of its own. */
 export function startWide(world: World, busyMs: number): void {
   const { random, timeline, hosts, openstack } = world;
@@ -170,6 +199,10 @@ export function startWide(world: World, busyMs: number): void {
   );
   at(() => disableDevices(world));
   timeline.at(timeline.now() + busyMs, () => void enableAll(world));
+  for (const { name } of hosts) {
+    if (random.chance(0.5)) at(() => drain(world, name));
+    if (random.chance(0.3)) at(() => resume(world, name));
+  }
   at(() => programRegion(world));
   at(() => forceRelease(world));
 }
