@@ -25,12 +25,15 @@ export interface CallFacts {
 const textMax = 1_000;
 
 /**
- * Whether a call leaves a record of its own. Nova's calls, which have a service token, leave none:
- * the records of the streams have them, and each write more would be one for each server.
+ * Whether a call leaves a record of its own. Nova's calls, which are for ARQs and have a service
+ * token, leave none: the records of the streams have them, and each write more would be one for
+ * each server. A service token beside another change hides nothing: any service user has one.
  */
 export function leavesRecord({ caller, resource, method, path, status }: CallFacts): boolean {
-  if (method === 'GET' || caller.hasServiceToken) return false;
-  if (resource !== 'accelerator-requests' || status >= 400) return true;
+  if (method === 'GET') return false;
+  if (resource !== 'accelerator-requests') return true;
+  if (caller.hasServiceToken) return false;
+  if (status >= 400) return true;
   // Where no service token is required, Nova deletes by instance. Records of the streams name who
   // created and bound an ARQ, and not who deleted one that had no device.
   const isByInstance = new URLSearchParams(path.split('?')[1]).has('instance');

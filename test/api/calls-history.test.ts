@@ -100,6 +100,18 @@ describe('a call that changes something', () => {
     ]);
   });
 
+  it('leaves a record beside a service token, too, where Nova does not call', async () => {
+    const ask: Ask = { serviceToken: 'nova-token', body: { limits: { FPGA: 9 } } };
+    expect((await world.ask('PUT', quotaPath, ask)).status).toBe(200);
+    expect((await world.ask('PUT', quotaPath, { ...ask, token: 'demo-token' })).status).toBe(403);
+    const call = { rule: 'cyborg:operator:quota:set' };
+    expect(await calls()).toMatchObject([
+      { ...admin, kind: 'call.done', call },
+      { by: `user:${idOf('user', 'demo')}`, kind: 'call.refused', call },
+    ]);
+    await world.ask('DELETE', quotaPath);
+  });
+
   it('leaves who added an attribute, and what', async () => {
     const { json } = await world.ask('GET', '/v2/deployables');
     const [{ uuid }] = json.deployables;
