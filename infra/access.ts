@@ -198,7 +198,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     // The reaper reads all deployables, and asks Placement and Nova about the instances that hold
     // them.
     // A recount of a quota reads the ARQs of its project.
-    indexes: { arqs: ['by-due', 'by-project'], inventory: ['by-kind', 'by-due', 'by-card'] },
+    indexes: { arqs: ['by-due', 'by-project'], inventory: ['by-kind', 'by-due'] },
     // Devices to compare with Placement; and reprovisioning whose message was lost.
     sendsTo: ['host-jobs', 'provider-syncs'],
     callsOpenStack: true,

@@ -128,7 +128,7 @@ export function workIncident(
       ...about,
       reason: `${handles.length} attach handles: ${quarantine}`,
       nextStep:
-        'The host is asked again by itself. If it cannot clean the device, clean it by hand, and release it by force as cleaned.',
+        'The host is asked again by itself. If it cannot clean the device, clean it by hand, and release it by force as cleaned. A card that is in another host for good, and offered there, was cleaned there: release it here by force as cleaned, too.',
       ...(device && { action: 'force-release' }),
     };
   }

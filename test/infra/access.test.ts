@@ -139,7 +139,6 @@ const unlived: readonly string[] = [
   'sweep DeleteItem table/test-inventory',
   'sweep BatchGetItem table/test-inventory',
   'sweep Query table/test-inventory',
-  'sweep Query table/test-inventory/index/by-card',
   'sweep SendMessage test-host-jobs',
   'sweep SendMessage test-provider-syncs',
 ];

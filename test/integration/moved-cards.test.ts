@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { AttachHandle, Device } from '#core/domain/device.ts';
+import { deviceUuid } from '#core/domain/device-plan.ts';
 import { providerUuid, type ReleaseId } from '#core/domain/ids.ts';
 import { finishJob } from '#core/operations/host-work/finish-job.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
@@ -117,11 +118,11 @@ it('is offered at once where nothing is left of a holder', async () => {
 });
 
 describe('a card that is not clean where it was', () => {
-  it('is cleaned by its new host before it is offered, and its record ends', async () => {
+  it('is cleaned by its new host before it is offered; an operator ends its record', async () => {
     await report('a');
     const { instance } = await bind('a');
     await unbind(instance);
-    const left = await clean('a', 'failed');
+    await clean('a', 'failed');
     await report('a', []);
     await report('b');
     const refused = await bind('b');
@@ -140,11 +141,35 @@ describe('a card that is not clean where it was', () => {
     await report('b');
     expect((await bind('b')).status).toBe(202);
     expect(await incidentsOf('moved-card')).toEqual([]);
-    // The first host is not asked in vain for ever.
+    // The operator knows where the card is, which no host proves.
+    const uuid = deviceUuid(hostOf('a'), slot);
+    const path = `/v2/devices/${uuid}/force_release`;
+    const body = { cleaned: true, reason: 'It is in another host.' };
+    expect(await world.ask('POST', path, { body })).toMatchObject({ status: 200 });
+    expect(await handleOn('a')).not.toHaveProperty('quarantine');
+  });
+
+  it('stays unclean where it was, whatever another host says that it has cleaned', async () => {
+    await report('a');
+    const { instance } = await bind('a');
+    await unbind(instance);
+    const left = await clean('a', 'failed');
+    // The card has only failed to show itself. Another host names its serial number.
+    await report('a', []);
+    await report('b');
+    await clean('b');
+    await report('b');
     minutes += 30;
     const work = await world.deps.store.releases.release(left);
     if (work) await retryCleaning(depsNow(), work, new Map());
-    expect(await handleOn('a')).not.toHaveProperty('quarantine');
+    await report('b', []);
+    for (const letter of ['a', 'c']) {
+      await report(letter);
+      expect([letter, (await bind(letter)).status]).toEqual([letter, 409]);
+    }
+    await clean('c');
+    await report('c');
+    expect((await bind('c')).status).toBe(202);
   });
 
   it('stays withheld while its new host cannot clean it', async () => {

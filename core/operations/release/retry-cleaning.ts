@@ -4,7 +4,6 @@ import { type AwaitedWork, type HandleRef, leftAtOf } from '../../domain/host-wo
 import { itemsPerReplacementMax } from '../../store/releases.ts';
 import { changeNoteOf } from '../change-note-of.ts';
 import { askAboutJob, hasEnded, jobStatus } from '../host-work/ask-about-job.ts';
-import { isCleanedElsewhere } from './cleaned-elsewhere.ts';
 import { newRelease, type ReleasePlan } from './new-release.ts';
 import { timeIn } from './quarantine.ts';
 import { type WaitingHandle, waitingHandles } from './waiting-handles.ts';
@@ -35,10 +34,6 @@ export async function retryCleaning(
   if (conflict) {
     await deps.store.releases.postpone(work, timeIn(deps, conflictRetryMs));
     return;
-  }
-  if (await isCleanedElsewhere(deps, work)) {
-    deps.log.info('Card was cleaned at its new place.', { host: hostname, release: id });
-    return deps.store.releases.confirm(work, changeNoteOf(deps));
   }
   const count = asked.get(hostname) ?? 0;
   if (count >= retriesPerHost) {
