@@ -53,10 +53,47 @@ function wellFormed(key: string, value: unknown): unknown {
 
 /** @throws InvalidInput naming the place that is wrong, e.g. `groups[0]` */
 export function validate<T>(schema: z.ZodType<T>, value: unknown): T {
-  const parsed = schema.safeParse(value);
+  const parsed = schema.safeParse(value, { error: whatIsAllowed });
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   throw new InvalidInput(sentenceOf(issue));
+}
+
+/** Says what is allowed, in place of Zod's words; undefined leaves those. */
+function whatIsAllowed(issue: z.core.$ZodRawIssue): string | undefined {
+  switch (issue.code) {
+    case 'invalid_type': {
+      const isMissing = issue.input === undefined;
+      return `${isMissing ? 'is missing, and ' : ''}must be ${typeName(issue.expected)}`;
+    }
+    case 'invalid_value':
+      return `must be ${issue.values.length > 1 ? 'one of ' : ''}${issue.values.join(', ')}`;
+    case 'invalid_format':
+      return formats[issue.format];
+    case 'too_small':
+      return boundOf(issue.origin, 'least', issue.minimum);
+    case 'too_big':
+      return boundOf(issue.origin, 'most', issue.maximum);
+    default:
+      return undefined;
+  }
+}
+
+const formats: Readonly<Record<string, string>> = {
+  guid: 'must be a UUID',
+  uuid: 'must be a UUID',
+  datetime: 'must be a time with its zone, such as 2026-03-01T12:00:00Z',
+};
+
+function typeName(type: string): string {
+  const name = { int: 'integer', array: 'list', record: 'object' }[type] ?? type;
+  return `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name}`;
+}
+
+function boundOf(origin: string, side: 'least' | 'most', bound: number | bigint) {
+  const parts = { string: 'character', array: 'item' }[origin];
+  if (parts !== undefined) return `must have at ${side} ${bound} ${parts}${bound === 1 ? '' : 's'}`;
+  return origin === 'number' || origin === 'int' ? `must be at ${side} ${bound}` : undefined;
 }
 
 function sentenceOf(issue: z.core.$ZodIssue | undefined): string {
@@ -67,7 +104,8 @@ function sentenceOf(issue: z.core.$ZodIssue | undefined): string {
     .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
     .join('')
     .replace(/^\./, '');
-  return where === '' ? `${issue.message}.` : `${where}: ${issue.message}.`;
+  if (where !== '') return `${where}: ${issue.message}.`;
+  return issue.message.startsWith('must ') ? `The body ${issue.message}.` : `${issue.message}.`;
 }
 
 /** What is wrong with the form that is most like the value, if one is. */

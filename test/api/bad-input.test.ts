@@ -90,7 +90,7 @@ const cases: Case[] = [
     400,
     () => 'device_profile_name',
   ],
-  ['a list for a body', 'POST', arqs, () => ({ ...nova, body: [] }), 400, () => 'expected object'],
+  ['a list for a body', 'POST', arqs, () => ({ ...nova, body: [] }), 400, () => 'must be an obj'],
   [
     'an unknown ARQ',
     'PATCH',

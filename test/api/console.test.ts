@@ -302,7 +302,7 @@ describe('a sign-in', () => {
     ['not valid JSON', '{"method":"password","password":"hunter2'],
     ['not valid JSON', '{"method":"password","password":"hunter2\\ud800"}'],
     ['The request needs a body', ''],
-    ['Invalid input', '"hunter2"'],
+    ['The body must be an object.', '"hunter2"'],
   ])('that is wrong is refused: %s', async (reason, given) => {
     const { status, text, json } = await signIn(given);
     expect([status, json.error]).toEqual([400, expect.stringContaining(reason)]);

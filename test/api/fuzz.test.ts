@@ -108,7 +108,12 @@ describe('bodies', () => {
   it.each(targets)('$method $path', async ({ method, path }) => {
     const at = path.replaceAll('{id}', none);
     await fc.assert(
-      fc.asyncProperty(body, async (given) => held(method, at, JSON.stringify(given) ?? 'null')),
+      fc.asyncProperty(body, async (given) => {
+        const text = JSON.stringify(given) ?? 'null';
+        // A dry run of all that waits: the only body here that a route takes.
+        fc.pre(!(path.endsWith('/reap') && text === '{}'));
+        await held(method, at, text);
+      }),
       { numRuns: runsPerRoute },
     );
     expect(await everythingStored()).toEqual([]);

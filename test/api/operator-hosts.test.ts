@@ -121,9 +121,12 @@ describe('GET /operator/v1/hosts/{hostname}', () => {
 
 describe('drain and resume', () => {
   it.each([
-    [{}, 'reason'],
-    [{ reason: '' }, 'reason'],
-    [{ reason: 'a fan', until: 'soon' }, 'until'],
+    [{}, 'reason: is missing, and must be a string.'],
+    [{ reason: 4 }, 'reason: must be a string.'],
+    [{ reason: '' }, 'reason: must have at least 1 character.'],
+    [{ reason: 'a fan', until: 'soon' }, 'until: must be a time with its zone, such as 2026'],
+    [{ reason: 'a fan', until: '2026-12-01' }, 'until: must be a time with its zone, such as'],
+    [[], 'The body must be an object.'],
     [{ reason: 'a fan', until: '2020-01-01T00:00:00Z' }, 'not in the future'],
     [{ reason: 'a fan', why: 'x' }, 'why'],
   ])('%j: 400 that names %s', async (body, named) => {
