@@ -289,6 +289,30 @@ describe('a verb that changes something', () => {
     expect((await call(['quota', 'set', 'p1', 'VGPU=40'])).out).toBe('p1: VGPU=40; in use: VGPU=7');
   });
 
+  it('quota set shows the limits of the answer, whose classes are in upper case', async () => {
+    const limits = { VGPU: 40, FPGA: null };
+    cloud.answer({ status: 200, body: { project_id: 'p1', limits } });
+    expect((await call(['quota', 'set', 'p1', 'vgpu=40'])).out).toBe('p1: VGPU=40');
+  });
+
+  it("shows a device in maintenance as disabled, and the API's word with --json", async () => {
+    const row = { uuid: device, type: 'GPU', hostname: 'cmp1', status: 'maintaining' };
+    cloud.answer({ status: 200, body: { devices: [row] } });
+    const { out } = await call(['devices', 'list']);
+    expect([out.includes('disabled'), out.includes('maintaining')]).toEqual([true, false]);
+    expect((await call(['devices', 'list', '--json'])).out).toContain('maintaining');
+    const host = { hostname: 'cmp1', state: 'online', devices: [row] };
+    cloud.answer({ status: 200, body: { ...host, not_offered: [] } });
+    expect((await call(['hosts', 'show', 'cmp1'])).out).toMatch(/GPU.* disabled /);
+  });
+
+  it('hosts shows until when a host is paused', async () => {
+    const paused = { reason: 'EIO: prepare', until: '2026-11-23T00:15:00+00:00' };
+    cloud.answer({ status: 200, body: { hosts: [{ ...host, paused }] } });
+    const { out } = await call(['hosts', 'list']);
+    expect(out).toMatch(/paused +paused until\n.*EIO: prepare +2026-11-23T00:15:00Z/);
+  });
+
   it('force-release tells what is free and what its host cleans first', async () => {
     const body = { device_uuid: device, attach_handles: ['h1'], cleaning: ['h2', 'h3'] };
     cloud.answer({ status: 202, body });

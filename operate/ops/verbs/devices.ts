@@ -3,7 +3,15 @@
 import * as z from 'zod';
 import type { Column } from '../columns.ts';
 import type { ApiVerb, Argument, Given } from '../verb.ts';
-import { counted, limitOption, optionOf, shownDone, shownOne, shownRows } from './shown.ts';
+import {
+  counted,
+  limitOption,
+  optionOf,
+  shownDone,
+  shownOne,
+  shownRows,
+  shownStatus,
+} from './shown.ts';
 
 const device = z.looseObject({
   uuid: z.string(),
@@ -22,7 +30,7 @@ const columns: readonly Column<Device>[] = [
   { title: 'type', of: (row) => row.type },
   { title: 'vendor', of: (row) => row.vendor },
   { title: 'model', of: (row) => row.model },
-  { title: 'status', of: (row) => row.status },
+  { title: 'status', of: (row) => shownStatus(row.status) },
   { title: 'reason', of: (row) => row.reason },
 ];
 const allColumns: readonly Column<Device>[] = [

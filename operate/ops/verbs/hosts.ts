@@ -5,7 +5,15 @@ import { hostStates } from '#core/domain/host-state.ts';
 import type { Api } from '../api.ts';
 import { type Column, tableLines } from '../columns.ts';
 import type { ApiVerb, Argument, Given, Options, Shown } from '../verb.ts';
-import { counted, limitOption, queryFrom, shownDone, shownOne, shownRows } from './shown.ts';
+import {
+  counted,
+  limitOption,
+  queryFrom,
+  shownDone,
+  shownOne,
+  shownRows,
+  shownStatus,
+} from './shown.ts';
 
 const text = z.string().nullish();
 const reasoned = z.looseObject({ reason: text, until: text });
@@ -61,6 +69,7 @@ const columns: readonly Column<Host>[] = [
   { title: 'until', of: (row) => row.drained?.until, isOptional: true },
   { title: 'by', of: (row) => row.drained?.by, isOptional: true },
   { title: 'paused', of: (row) => row.paused && (row.paused.reason ?? true) },
+  { title: 'paused until', of: (row) => row.paused?.until, isOptional: true },
 ];
 
 function countOf(value: unknown): unknown {
@@ -244,7 +253,7 @@ const deviceColumns: readonly Column<z.infer<typeof device>>[] = [
   { title: 'type', of: (row) => row.type },
   { title: 'driver', of: (row) => row.driver },
   { title: 'model', of: (row) => row.model },
-  { title: 'status', of: (row) => row.status },
+  { title: 'status', of: (row) => shownStatus(row.status) },
   { title: 'reason', of: (row) => row.reason },
   { title: 'handles', of: (row) => row.handles },
   { title: 'health', of: (row) => row.health ?? 'ok' },

@@ -70,7 +70,11 @@ export const quotaVerbs: readonly ApiVerb[] = [
       const limits = limitsOf(given.repeated('class=limit'));
       const body = { limits };
       const answer = await api.ask('PUT', pathOf(given), quota.optional(), { body });
-      const set = given.repeated('class=limit').join(', ');
+      // The API's limits: its names of classes are in upper case.
+      const limited = Object.entries(answer?.limits ?? limits).filter(
+        ([, limit]) => limit !== null,
+      );
+      const set = limited.map(([name, limit]) => `${name}=${limit}`).join(', ');
       const use = answer?.in_use ? `; in use: ${cellOf(answer.in_use)}` : '';
       return shownDone(`${given.argument('project')}: ${set}${use}`, answer);
     },

@@ -53,6 +53,11 @@ export function counted(count: number, singular: string): string {
   return `${count} ${singular}${count === 1 ? '' : 's'}`;
 }
 
+/** The API's word for a device that an operator has disabled is deployed Cyborg's. */
+export function shownStatus(status: string | null | undefined): string | null | undefined {
+  return status === 'maintaining' ? 'disabled' : status;
+}
+
 /** The query parameters that have the names of options, `-` for `_`. */
 export function queryFrom(given: Given, ...names: string[]): Record<string, string | undefined> {
   return Object.fromEntries(names.map((name) => [name.replaceAll('-', '_'), given.text(name)]));
