@@ -37,9 +37,11 @@ export function maintenanceStore(client: Documents, table: string): MaintenanceS
         TableName: table,
         Key: hostKey(hostname),
         UpdateExpression: 'SET drain = :drain',
-        // The host may be forgotten meanwhile.
-        ConditionExpression: 'attribute_exists(pk)',
-        ExpressionAttributeValues: { ':drain': snakeNamed(drain) },
+        // The host may be forgotten meanwhile, or drained by another request.
+        ConditionExpression:
+          'attribute_exists(pk) AND (attribute_not_exists(drain) OR drain.#at <= :at)',
+        ExpressionAttributeNames: { '#at': 'at' },
+        ExpressionAttributeValues: { ':drain': snakeNamed(drain), ':at': drain.at },
       });
     },
 

@@ -3,6 +3,7 @@
 
 import type { Deps } from '../../deps.ts';
 import type { Caller } from '../../domain/caller.ts';
+import { sweeper } from '../../domain/change-note.ts';
 import type { Device, Host, StatusChange } from '../../domain/device.ts';
 import { type Drain, drainOf } from '../../domain/host-state.ts';
 import { HostNotDrained } from '../../domain/operator-errors.ts';
@@ -41,9 +42,10 @@ export async function drainHost(
   const drain = isSame ? active : { ...change, reason, ...(until && { until }) };
   // First: a host whose drain was interrupted reads drained, and the same request completes it.
   if (!isSame) await deps.store.inventory.putDrain(hostname, drain);
-  await changeEach(deps, hostname, (device) => {
+  await changeEach(deps, hostname, (device, now) => {
     const isOwn = device.status === 'enabled' || isDrained(device);
-    return isOwn && device.statusChange?.at !== drain.at ? changeOf(drain) : undefined;
+    const isDue = isOwn && device.statusChange?.at !== drain.at;
+    return isDue && stands(drain, now) ? changeOf(drain) : undefined;
   });
   deps.log.info('Host drained.', { host: hostname, by: caller.userId, reason, until });
   return drainedOf(deps, hostname);
@@ -53,9 +55,23 @@ export async function drainHost(
 export async function drainLater(deps: Deps, host: Host): Promise<void> {
   const drain = drainOf(host, deps.clock());
   if (!drain) return;
-  await changeEach(deps, host.hostname, (device) =>
-    isReportedLater(device, drain) ? changeOf(drain) : undefined,
+  const { hostname } = host;
+  await changeEach(deps, hostname, (device, now) =>
+    isReportedLater(device, drain) && stands(drain, now) ? changeOf(drain) : undefined,
   );
+  // A resume that came meanwhile may have read the device before it was disabled.
+  if (stands(drain, await deps.store.inventory.hostAlone(hostname))) return;
+  const at = new Date(deps.clock()).toISOString();
+  await changeEach(deps, hostname, (device) =>
+    isDrained(device) && device.statusChange?.at === drain.at
+      ? { status: 'enabled', by: sweeper, at }
+      : undefined,
+  );
+}
+
+/** Whether no resume and no other drain came since. */
+function stands({ at }: Drain, host: Host): boolean {
+  return host.drain?.at === at;
 }
 
 export function lacksDrain(host: Host, devices: readonly Device[], nowMs: number): boolean {
@@ -89,8 +105,10 @@ export async function resumeHost(
     const enabled = devices.filter(({ status }) => status === 'enabled').length;
     throw new HostNotDrained(hostname, enabled, devices.length - enabled);
   }
+  // A drain that comes meanwhile stands.
+  const last = [host.drain?.at ?? '', ...drained.map(drainedAt)].sort().at(-1) ?? '';
   await changeEach(deps, hostname, (device) =>
-    isDrained(device) ? changeBy(deps, caller, 'enabled') : undefined,
+    isDrained(device) && drainedAt(device) <= last ? changeBy(deps, caller, 'enabled') : undefined,
   );
   if (host.drain) await deps.store.inventory.endDrain(hostname, host.drain.at);
   deps.log.info('Host resumed.', { host: hostname, by: caller.userId });
@@ -99,6 +117,10 @@ export async function resumeHost(
 
 function isDrained({ status, statusChange }: Device): boolean {
   return status === 'maintaining' && statusChange?.drain === true;
+}
+
+function drainedAt({ statusChange }: Device): string {
+  return statusChange?.at ?? '';
 }
 
 async function drainedOf(deps: Deps, hostname: string): Promise<Drained> {
@@ -121,18 +143,17 @@ function presentIn(devices: readonly Device[]): readonly Device[] {
 async function changeEach(
   deps: Deps,
   hostname: string,
-  changeFor: (device: Device) => StatusChange | undefined,
+  changeFor: (device: Device, host: Host) => StatusChange | undefined,
 ): Promise<void> {
   const { inventory } = deps.store;
-  const { devices: read } = await inventory.host(hostname);
-  await forEachAtOnce(presentIn(read), devicesAtOnce, async (first) => {
+  const read = await inventory.host(hostname);
+  await forEachAtOnce(presentIn(read.devices), devicesAtOnce, async (first) => {
     await untilWritten(
       roundsMax,
       async (round) => {
-        const again = async () =>
-          (await inventory.host(hostname)).devices.find(({ uuid }) => uuid === first.uuid);
-        const device = round === 1 ? first : await again();
-        const change = device && changeFor(device);
+        const { host, devices } = round === 1 ? read : await inventory.host(hostname);
+        const device = devices.find(({ uuid }) => uuid === first.uuid);
+        const change = device && changeFor(device, host);
         if (!change) return undefined;
         const providers = await presentOf(deps, device.providers);
         const isChanged = await inventory.changeStatus({ ...device, providers }, change);
