@@ -8,12 +8,18 @@ import { summaryOf } from './host-summaries.ts';
 import { pageOfIndex } from './index-pages.ts';
 import { deviceOf } from './inventory-rows.ts';
 import { getRows, queryAll } from './reads.ts';
+import { hostKey } from './rows.ts';
 
 export interface HostListings {
   /** By name, those after the given name. */
   hostsAfter(hostname: string | undefined, limit: number): Promise<HostSummary[]>;
-  /** Devices with that serial number; see domain/card-cleaning.ts. */
-  devicesOfCard(card: string): Promise<Device[]>;
+  /**
+   * Devices with that serial number on other hosts, if they are not too many; see
+   * domain/card-cleaning.ts.
+   *
+   * @param except the host of which no device is read
+   */
+  devicesOfCard(card: string, except: string, hostsMax: number): Promise<Device[] | 'too-many'>;
 }
 
 export function hostListings(client: Documents, table: string): HostListings {
@@ -30,7 +36,7 @@ export function hostListings(client: Documents, table: string): HostListings {
       return rows.map(summaryOf);
     },
 
-    async devicesOfCard(card) {
+    async devicesOfCard(card, except, hostsMax) {
       const keys = await queryAll(client, {
         TableName: table,
         IndexName: 'by-card',
@@ -38,7 +44,11 @@ export function hostListings(client: Documents, table: string): HostListings {
         ExpressionAttributeValues: { ':card': card },
         ProjectionExpression: 'pk, sk',
       });
-      const wanted = keys.map(({ pk, sk }) => ({ pk: String(pk), sk: String(sk) }));
+      const own = hostKey(except).pk;
+      const wanted = keys
+        .map(({ pk, sk }) => ({ pk: String(pk), sk: String(sk) }))
+        .filter(({ pk }) => pk !== own);
+      if (new Set(wanted.map(({ pk }) => pk)).size > hostsMax) return 'too-many';
       return (await getRows(client, table, wanted)).map(deviceOf);
     },
   };

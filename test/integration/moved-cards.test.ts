@@ -235,6 +235,32 @@ describe('a card that a server holds where it was', () => {
   });
 });
 
+it('is looked up once in a report, without the rows of its own host', async () => {
+  const cards = [1, 2, 3, 4].map((at) => ({ ...card(), address: `0000:0${at}:00.0` }));
+  const { devicesOfCard } = world.deps.listings;
+  const hosts: unknown[] = [];
+  const listings: typeof world.deps.listings = {
+    ...world.deps.listings,
+    devicesOfCard: async (...asked) => {
+      const found = await devicesOfCard(...asked);
+      hosts.push(found === 'too-many' ? found : found.map(({ hostname }) => hostname));
+      return found;
+    },
+  };
+  const [a, b] = [hostOf('a'), hostOf('b')];
+  for (const [host, count] of [
+    [a, 3],
+    [b, 3],
+    [a, 4],
+  ] as const) {
+    minutes += 1;
+    sequence += 1;
+    const deps = { ...depsNow(), listings };
+    await applyReport(deps, host, aReport(cards.slice(0, count), { sequence }), deps.clock());
+  }
+  expect(hosts).toEqual([[], [a, a, a], [b, b, b]]);
+});
+
 describe('a card that no record names', () => {
   it('is offered at once, unless its class is cleaned at first sight', async () => {
     await report('a');

@@ -8,17 +8,38 @@ import type { StoredHost } from '../../domain/report-plan.ts';
 /** One serial number on more hosts names no card: some vendors give all cards the same one. */
 const hostsOfCardMax = 16;
 
-/** Devices of other hosts that are the same card. */
-export async function devicesElsewhere(
-  deps: Deps,
-  hostname: string,
-  device: Pick<Device, 'vendor' | 'product' | 'identity'>,
-): Promise<Device[]> {
-  const card = cardOf(device);
-  if (card === undefined) return [];
-  const found = await deps.listings.devicesOfCard(card);
-  const others = found.filter((each) => each.hostname !== hostname);
-  if (new Set(others.map((each) => each.hostname)).size <= hostsOfCardMax) return others;
+/** Reads for one report: a host may report many devices with one serial number. */
+export interface CardReads {
+  /** Devices of other hosts that are the same card. */
+  elsewhere(device: Pick<Device, 'vendor' | 'product' | 'identity'>): Promise<readonly Device[]>;
+  /** What is left of the card at each of these places. */
+  placesOf(devices: readonly Device[]): Promise<EarlierPlace[]>;
+}
+
+export function createCardReads(deps: Deps, hostname: string): CardReads {
+  const found = new Map<string, Promise<readonly Device[]>>();
+  const places = new Map<string, Promise<EarlierPlace>>();
+  return {
+    async elsewhere(device) {
+      const card = cardOf(device);
+      return card === undefined ? [] : onceFor(found, card, () => elsewhere(deps, hostname, card));
+    },
+    placesOf: (devices) =>
+      Promise.all(
+        devices.map((device) => onceFor(places, device.uuid, () => placeOf(deps, device))),
+      ),
+  };
+}
+
+function onceFor<T>(known: Map<string, Promise<T>>, key: string, read: () => Promise<T>) {
+  const reading = known.get(key) ?? read();
+  known.set(key, reading);
+  return reading;
+}
+
+async function elsewhere(deps: Deps, hostname: string, card: string): Promise<readonly Device[]> {
+  const devices = await deps.listings.devicesOfCard(card, hostname, hostsOfCardMax);
+  if (devices !== 'too-many') return devices;
   deps.log.warn('Serial number ignored: on too many hosts.', { card });
   return [];
 }
@@ -34,7 +55,9 @@ export async function withoutPresent(
   devices: readonly Device[],
   sightedAt: string,
 ): Promise<Device[]> {
-  const hosts = await deps.store.inventory.hostsAlone(devices.map(({ hostname }) => hostname));
+  const hosts = await deps.store.inventory.hostsAlone([
+    ...new Set(devices.map(({ hostname }) => hostname)),
+  ]);
   return devices.filter((device) => {
     const host = hosts.get(device.hostname);
     return device.isGone || !host || !hasShown(host, device, sightedAt);
@@ -47,29 +70,25 @@ function hasShown(host: StoredHost, { driver }: Device, sightedAt: string): bool
   return lastReportAt > sightedAt && !isReprovisioning && !failedDrivers.includes(driver);
 }
 
-/** What is left of the card at each of these places. */
-export function placesOf(deps: Deps, devices: readonly Device[]): Promise<EarlierPlace[]> {
-  return Promise.all(
-    devices.map(async ({ hostname, address, providers }) => {
-      const found = await deps.store.inventory.providers(providers);
-      const handles = found.flatMap((provider) => provider.handles);
-      const unclean = handles.filter(
-        (handle) => !handle.claim && (!isUnheld(handle) || isWithheld(handle)),
-      );
-      const work = await deps.store.releases.awaitedOf(
-        unclean.flatMap(({ release }) => release ?? []),
-      );
-      const byId = new Map(work.map((each) => [each.id as string, each]));
-      return {
-        ...{ hostname, address },
-        held: handles.filter(({ claim }) => claim).length,
-        unclean: unclean.map((handle) => ({
-          ...(handle.cleanSeconds !== undefined && { cleanSeconds: handle.cleanSeconds }),
-          since: leftAt(handle, byId),
-        })),
-      };
-    }),
+async function placeOf(
+  deps: Deps,
+  { hostname, address, providers }: Device,
+): Promise<EarlierPlace> {
+  const found = await deps.store.inventory.providers(providers);
+  const handles = found.flatMap((provider) => provider.handles);
+  const unclean = handles.filter(
+    (handle) => !handle.claim && (!isUnheld(handle) || isWithheld(handle)),
   );
+  const work = await deps.store.releases.awaitedOf(unclean.flatMap(({ release }) => release ?? []));
+  const byId = new Map(work.map((each) => [each.id as string, each]));
+  return {
+    ...{ hostname, address },
+    held: handles.filter(({ claim }) => claim).length,
+    unclean: unclean.map((handle) => ({
+      ...(handle.cleanSeconds !== undefined && { cleanSeconds: handle.cleanSeconds }),
+      since: leftAt(handle, byId),
+    })),
+  };
 }
 
 /** Later than any cleaning where it is not known. */

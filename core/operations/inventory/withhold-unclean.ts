@@ -4,7 +4,7 @@ import type { Device, DiscoveredDevice } from '../../domain/device.ts';
 import { type MovedDevice, movedDevices } from '../../domain/moved-devices.ts';
 import type { ReportPlan } from '../../domain/report-plan.ts';
 import { forEachAtOnce } from '../for-each-at-once.ts';
-import { devicesElsewhere, placesOf, withoutPresent } from './earlier-places.ts';
+import { type CardReads, createCardReads, withoutPresent } from './earlier-places.ts';
 
 const cardsAtOnce = 16;
 
@@ -28,9 +28,10 @@ export async function withholdUnclean(
   const before = new Map(stored.map((device) => [device.address, device]));
   const checked = new Map<string, DiscoveredDevice>();
   const toClean: string[] = [];
+  const reads = createCardReads(deps, hostname);
   await forEachAtOnce(plan.put, cardsAtOnce, async (device) => {
     const { address } = device;
-    const verdict = await verdictOn(deps, hostname, device, {
+    const verdict = await verdictOn(deps, reads, hostname, device, {
       before: before.get(address),
       moved: moved.filter((each) => each.address === address),
     });
@@ -50,6 +51,7 @@ interface StoredOfCard {
 
 async function verdictOn(
   deps: Deps,
+  reads: CardReads,
   hostname: string,
   device: DiscoveredDevice,
   { before, moved }: StoredOfCard,
@@ -64,11 +66,11 @@ async function verdictOn(
   const identity = device.identity ?? before?.identity;
   const elsewhere = isSettled
     ? []
-    : await devicesElsewhere(deps, hostname, { ...device, ...(identity && { identity }) });
+    : await reads.elsewhere({ ...device, ...(identity && { identity }) });
   const left = await withoutPresent(deps, elsewhere, known?.withheldSince ?? now);
   // Two cards with one serial number: this one was withheld for what is on the other.
   const isOther = isAt(elsewhere, known?.heldAt) && !isAt(left, known?.heldAt);
-  const places = await placesOf(deps, [...moved.map(({ from }) => from), ...left]);
+  const places = await reads.placesOf([...moved.map(({ from }) => from), ...left]);
   const providers = before ? await deps.store.inventory.providers(before.providers) : [];
   const isNewCard =
     !isSame && moved.length + elsewhere.length === 0 && before?.adopted === undefined;
