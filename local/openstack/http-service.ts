@@ -63,6 +63,8 @@ export async function startService({ answer, ...options }: ServiceOptions): Prom
       response.end(request.method === 'HEAD' ? undefined : content);
     })();
   });
+  // Longer than a client keeps an idle connection, so that a reused connection is open.
+  server.keepAliveTimeout = 65_000;
   const port = await listen(server, options);
   return {
     url: `http://${options.host}:${port}`,

@@ -7,6 +7,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, expect, it } from 'vitest';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
+import { silentLog } from '#core/log.ts';
+import { noMetrics } from '#core/metrics.ts';
 import { reap } from '#core/operations/release/reap.ts';
 import { noteProgress } from '#local/demo/demo-client.ts';
 import { chooseLayout, type Layout, urlOf } from '#local/process/layout.ts';
@@ -190,9 +192,22 @@ async function kills(tally: Tally): Promise<string[]> {
       await delay(random.between(0, 2000));
       await system.start(what);
     }
+    await reapLost();
     await delay(random.between(200, 1500));
   }
   return killed;
+}
+
+/**
+ * A delete that met no API leaves devices behind, which the reaper releases after ten minutes: here
+ * at once, or soon no server would boot. Its first look seems eleven minutes old; the release has
+ * the time of now, as the history needs it.
+ */
+async function reapLost(): Promise<void> {
+  const deps = { ...createConsumerDeps('sweep'), log: silentLog, metrics: noMetrics };
+  for (const agoMs of [11 * 60_000, 0]) {
+    await reap({ ...deps, clock: () => Date.now() - agoMs }).catch(() => {});
+  }
 }
 
 it(
@@ -205,13 +220,11 @@ it(
     expect(tally.broken).toEqual([]);
     expect(tally.active).toBeGreaterThan(0);
 
-    // Deletes that met no API are the reaper's, eleven minutes later, and drift the operator's.
+    // What was being written to Placement is written again after minutes, or by an operator.
     const names = hosts.map(({ name }) => name);
-    const deps = createConsumerDeps('sweep');
     const findings = async () => {
       await operate(layout, ['reconcile', ...names, '--repair']);
-      await reap(deps);
-      await reap({ ...deps, clock: () => Date.now() + 11 * 60_000 });
+      await reapLost();
       return differences(await tables(), await outside(tally.lasting));
     };
     await expect
