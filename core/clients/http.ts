@@ -37,6 +37,8 @@ export class ServiceUnavailable extends Error {
   readonly isWorthRetrying: boolean;
   /** When to retry, if known. */
   readonly retryAfterSeconds: number | undefined;
+  /** Of its answer, if it has answered with a 5xx. */
+  readonly status: number | undefined;
 
   constructor(
     service: string,
@@ -44,12 +46,14 @@ export class ServiceUnavailable extends Error {
     reason: string,
     isWorthRetrying: boolean,
     retryAfterSeconds?: number,
+    status?: number,
   ) {
     super(`${service} at ${url} is unavailable: ${reason}`);
     this.service = service;
     this.url = url;
     this.isWorthRetrying = isWorthRetrying;
     this.retryAfterSeconds = retryAfterSeconds;
+    this.status = status;
   }
 }
 
@@ -202,7 +206,8 @@ function clipped(text: string): string {
 function refusedToServe(request: HttpRequest, answer: HttpAnswer): ServiceUnavailable {
   const reason = `it answered ${answer.status} (${explanation(answer.body).detail})`;
   const canHeal = answer.status !== 501 && answer.status !== 505;
-  return new ServiceUnavailable(request.service, request.url, reason, canHeal);
+  const { service, url } = request;
+  return new ServiceUnavailable(service, url, reason, canHeal, undefined, answer.status);
 }
 
 function unreachable(request: LimitedRequest, error: unknown): ServiceUnavailable {

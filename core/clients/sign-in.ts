@@ -53,7 +53,9 @@ export async function signIn(
     url: `${identityUrl(settings)}/auth/tokens?nocatalog`,
     body: { auth: authOf(credentials) },
   };
-  const answer = await http(request);
+  const answer = await http(request).catch((error: unknown) => {
+    throw failsFor(request, error) ?? error;
+  });
   if ([401, 403].includes(answer.status) || saysAbsent(answer, 'error')) return undefined;
   const token = answer.headers.get('X-Subject-Token');
   if (answer.status !== 201 || token === null) {
@@ -68,4 +70,13 @@ export async function signIn(
     project: body.project,
     roles: [...new Set(body.roles.map(({ name }) => name))],
   };
+}
+
+/**
+ * Keystone answers 500 for names that its database does not take. Anybody may send one, so that it
+ * must not count as an outage, which would refuse the sign-ins of all.
+ */
+function failsFor({ service, url }: HttpRequest, error: unknown): ServiceUnavailable | undefined {
+  if (!(error instanceof ServiceUnavailable) || error.status !== 500) return undefined;
+  return new ServiceUnavailable(service, url, 'it answered 500 to this sign-in', false);
 }

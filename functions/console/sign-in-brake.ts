@@ -22,7 +22,7 @@ const entriesMax = 10_000;
 export interface Attempt {
   /** The credentials were right: the failures of this name from this address are forgotten. */
   succeeded(): void;
-  /** Keystone has not judged the credentials. */
+  /** Keystone is away: it has not judged the credentials. */
   undone(): void;
 }
 

@@ -1,3 +1,4 @@
+import { ServiceUnavailable } from '#core/clients/http.ts';
 import type { Credentials } from '#core/clients/keystone-credentials.ts';
 import { type SignInBody, signInAnswer, signInBody } from '#core/contracts/api/sign-in.ts';
 import { action } from '../http/action.ts';
@@ -27,7 +28,8 @@ export const signInAction = action<unknown, SignInBody, ConsoleDeps>(
       );
     }
     const signedIn = await deps.clients.keystone.signIn(credentialsOf(body)).catch((error) => {
-      attempt.undone();
+      // An answer to this sign-in alone is a failure as any other.
+      if (!(error instanceof ServiceUnavailable) || error.isWorthRetrying) attempt.undone();
       throw error;
     });
     // Keystone does not tell which part was wrong, and neither do we.

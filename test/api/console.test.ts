@@ -280,6 +280,16 @@ describe('a sign-in', () => {
     expect((await signIn(login, 'application/json', '192.0.2.7')).status).toBe(200);
   });
 
+  it('that Keystone fails at counts as failed, while one in an outage does not', async () => {
+    interfere = () => ({ status: 502, body: 'bad gateway' });
+    for (let count = 0; count < 2; count += 1) expect((await signIn(login)).status).toBe(503);
+    interfere = () => ({ status: 500, body: { error: { message: 'invalid byte sequence' } } });
+    const odd = { ...login, user: 'odd' };
+    for (let count = 0; count < 3; count += 1) expect((await signIn(odd)).status).toBe(503);
+    expect((await signIn(odd)).status).toBe(429);
+    expect(wire.asked).toHaveLength(5);
+  });
+
   it('is one call to Keystone, also when refused or not answered', async () => {
     await signIn({ ...login, password: 'wrong' });
     interfere = () => ({ status: 502, body: 'bad gateway' });

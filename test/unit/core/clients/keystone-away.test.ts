@@ -49,6 +49,24 @@ describe('while Keystone is unavailable, no token is valid and none is unknown',
   });
 });
 
+describe('a Keystone that answers 500 to some sign-ins', () => {
+  it('is asked about others: the names of one person refuse no other', async () => {
+    const us = keystone();
+    const signIn = (user: string) =>
+      us.signIn({
+        ...{ method: 'password', user, password: 'secret', domain: 'Default' },
+        ...{ project: 'demo', projectDomain: 'Default' },
+      });
+    interfere = (ask) =>
+      JSON.stringify(ask.body).includes('odd') ? { status: 500 } : { status: 401 };
+    for (let count = 0; count < 10; count += 1) {
+      const refused = await signIn(`odd-${count}`).catch((error: unknown) => error);
+      expect(refused).toMatchObject({ isWorthRetrying: false });
+    }
+    expect(await signIn('demo')).toBeUndefined();
+  });
+});
+
 describe('a Keystone that does not answer', () => {
   it('is not asked for a while after three failures, and callers get the remaining time', async () => {
     const us = keystone();
