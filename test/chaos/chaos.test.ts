@@ -199,9 +199,9 @@ async function kills(tally: Tally): Promise<string[]> {
 }
 
 /**
- * A delete that met no API leaves devices behind, which the reaper releases after ten minutes: here
- * at once, or soon no server would boot. Its first look seems eleven minutes old; the release has
- * the time of now, as the history needs it.
+ * A delete that met no API leaves devices behind, which the reaper releases after ten minutes:
+ * here at once, or soon no server would boot. Its first look seems eleven minutes old; the release
+ * has the time of now, as the history needs it.
  */
 async function reapLost(): Promise<void> {
   const deps = { ...createConsumerDeps('sweep'), log: silentLog, metrics: noMetrics };
