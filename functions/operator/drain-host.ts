@@ -14,7 +14,8 @@ const body = z.strictObject({
 
 export const drainHostAction = action(
   { query: noQuery, body, answers: { 200: drainedAnswer }, refuses: [404] },
-  async ({ deps, caller, id, body: { reason, until } }) => {
+  async ({ deps, caller, id, body: { reason, until }, about }) => {
+    about({ reason, until });
     const untilMs = until === undefined ? undefined : Date.parse(until);
     const nowMs = deps.clock();
     if (untilMs !== undefined && untilMs <= nowMs) {

@@ -19,7 +19,8 @@ type OwnRequest = Request<Record<string, never>, z.infer<typeof body>, ConsumerD
 /** Releases, or only lists, the unused instances for which the reaper waits. */
 export const reapAction = action(
   { query: noQuery, body, answers: { 200: reapAnswer }, refuses: [409] },
-  async ({ deps, caller, body: { dry_run, instance } }: OwnRequest) => {
+  async ({ deps, caller, body: { dry_run, instance }, about }: OwnRequest) => {
+    about({ dry_run, instance });
     const waiting = await waitingInstances(deps, instance);
     const end = dry_run
       ? { released: [], kept: [], left: 0 }

@@ -20,7 +20,8 @@ type OwnRequest = Request<Record<string, never>, z.infer<typeof body>, ConsumerD
  */
 export const reconcileAction = action(
   { query: noQuery, body, answers: { 200: reconcileAnswer, 202: reconcileAnswer }, refuses: [404] },
-  async ({ deps, caller, body: given }: OwnRequest) => {
+  async ({ deps, caller, body: given, about }: OwnRequest) => {
+    about(given);
     const { rows, differing, next } = await compareInTime(deps, given.host, given.marker);
     const messages = differing.flatMap(({ providers: [provider_uuid] }) =>
       provider_uuid ? [{ provider_uuid, request_id: caller.requestId }] : [],

@@ -12,7 +12,8 @@ const body = z.strictObject({
 /** Ends a conflict of identity after the other agent was stopped. */
 export const settleHostAction = action(
   { query: noQuery, body, answers: { 200: settledAnswer }, refuses: [404, 409] },
-  async ({ deps, id, body: { boot_id } }) => {
+  async ({ deps, id, body: { boot_id }, about }) => {
+    about({ boot_id });
     await findHost(deps, id);
     await endConflict(deps, id, boot_id);
     return { body: { hostname: id, boot_id } };

@@ -73,6 +73,17 @@ describe('a call that changes something', () => {
     expect((await calls()).at(-1)).toMatchObject({ call: { method: 'DELETE', status: 204 } });
   });
 
+  it.each([
+    ['reap', { dry_run: false, instance: none }],
+    ['reconcile', { host: 'cmp1', dry_run: true }],
+    ['hosts/cmp1/drain', { reason: 'a fan', until: '2020-01-01T00:00:00Z' }],
+    ['hosts/cmp1/settle', { boot_id: none }],
+  ])('leaves what the body of %s asked for', async (path, body) => {
+    await world.ask('POST', `/operator/v1/${path}`, { body });
+    const [record] = await calls();
+    expect(JSON.parse(record?.call?.given ?? '{}')).toEqual(body);
+  });
+
   it("leaves who deleted another project's ARQ, by its uuid or by its instance", async () => {
     const created = await world.ask('POST', arqs, {
       token: 'alt-token',
