@@ -67,6 +67,7 @@ const matrix: Readonly<Record<string, string>> = {
   'GET /operator/v1/capacity': 'hh hh hh hh hh',
   'GET /operator/v1/incidents': 'nn nn nn hh nn',
   'POST /operator/v1/reconcile': 'nn nn nn hh nn',
+  'POST /operator/v1/reap': 'nn nn nn hh nn',
   'GET /operator/v1/quotas': 'nn nn nn yy nn',
   'GET /operator/v1/quotas/{id}': 'yn yn yn yy yn',
   'PUT /operator/v1/quotas/{id}': 'nn nn nn yy nn',
