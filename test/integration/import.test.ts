@@ -6,6 +6,7 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { createStore } from '#core/deps.ts';
 import { handleStateOf } from '#core/domain/handle-state.ts';
 import { type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
+import { stackTrait } from '#core/domain/stack-mark.ts';
 import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { importAll } from '#core/operations/import/import-all.ts';
 import type { ImportDeps } from '#core/operations/import/import-device.ts';
@@ -163,7 +164,7 @@ describe('an import from Cyborg', () => {
     const tree = await placement.providersInTree(node);
     expect(tree.map(({ name }) => name).sort()).toEqual([cyborgHost, cyborgProviderName].sort());
     expect((await placement.getTraits(provider))?.traits.sort()).toEqual([
-      'CUSTOM_CYBORG_STACK_TEST',
+      stackTrait(stage),
       'CUSTOM_FAKE_DEVICE',
       'CUSTOM_FPGA_ABCD_ABCD',
       'CUSTOM_OF_CYBORG',

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InventoryReport, ReportedDevice } from '#core/contracts/inventory-report.ts';
 import { planDevice } from '#core/domain/device-plan.ts';
 import { providerUuid } from '#core/domain/ids.ts';
+import { stackTrait } from '#core/domain/stack-mark.ts';
 import { createArqs } from '#core/operations/bind/create-arqs.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { createDocuments } from '#core/store/documents.ts';
@@ -64,12 +65,7 @@ describe('a device that a host reports', () => {
     });
     await expect
       .poll(async () => (await world.deps.clients.placement.getTraits(uuid))?.traits.sort(), soon)
-      .toEqual([
-        'CUSTOM_CYBORG_STACK_TEST',
-        'CUSTOM_FAKE_DEVICE',
-        'CUSTOM_FPGA_ABCD_ABCD',
-        'OWNER_CYBORG',
-      ]);
+      .toEqual([stackTrait(stage), 'CUSTOM_FAKE_DEVICE', 'CUSTOM_FPGA_ABCD_ABCD', 'OWNER_CYBORG']);
   });
 
   it('is stored with the others of a first report, although one of its handles is there', async () => {
