@@ -19,7 +19,7 @@ export interface ReportDeps {
   /** What the hypervisor takes, from the settings. */
   readonly attachTypes?: readonly AttachType[] | undefined;
   readonly discover: () => Promise<Found>;
-  /** Of the host's clock, if it is known. */
+  /** The skew of the host's clock, if it is known. */
   readonly skew?: () => Skew | undefined;
   readonly sequence: Sequence;
   readonly clock: Clock;

@@ -29,7 +29,7 @@ const removeCard: Act = ({ hosts }) => {
   from.killAgent();
 };
 
-/** The first host loses its power for so long; it does not report that the card is gone. */
+/** The first host loses its power for a while; it does not report that the card is gone. */
 const powerOff =
   (milliseconds: number): Act =>
   ({ hosts }) => {

@@ -37,7 +37,7 @@ export class ServiceUnavailable extends Error {
   readonly isWorthRetrying: boolean;
   /** When to retry, if known. */
   readonly retryAfterSeconds: number | undefined;
-  /** Of its answer, if it has answered with a 5xx. */
+  /** The status of its answer, if it has answered with a 5xx. */
   readonly status: number | undefined;
 
   constructor(

@@ -8,7 +8,7 @@ import { derivedUuid } from './ids.ts';
 
 export interface CallFacts {
   readonly caller: Caller;
-  /** Of the route. */
+  /** The resource of the route. */
   readonly resource: string;
   readonly rule: string;
   readonly method: string;

@@ -145,7 +145,7 @@ export interface Device extends Omit<DeviceFacts, 'attributes'> {
   readonly adopted?: readonly AdoptedProvider[];
   /** The host no longer reports it. The row stays until no claim and no allocation is left. */
   readonly isGone: boolean;
-  /** Of a card that was found not clean, or not known to be; see card-cleaning.ts. */
+  /** Set for a card that was found not clean, or not known to be; see card-cleaning.ts. */
   readonly cardCleaning?: CardCleaning;
   /** Number of attach handles in the last report that described it. */
   readonly handleCount?: number;

@@ -96,7 +96,7 @@ export interface HistoryRecord {
 
 /** Who called, and what was answered. */
 export interface HistoryCall {
-  /** Of the policy. */
+  /** The rule of the policy. */
   readonly rule: string;
   readonly method: string;
   readonly path: string;

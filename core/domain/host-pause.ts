@@ -9,7 +9,7 @@ export interface FailedJobs {
   readonly count: number;
   /** ISO 8601. */
   readonly lastAt: string;
-  /** Of the last failure. */
+  /** Why the last job failed. */
   readonly reason: string;
 }
 

@@ -15,7 +15,7 @@ export interface HostSummary {
   readonly bootedAt?: string;
   readonly presence?: { readonly isConnected: boolean; readonly since: string };
   readonly conflictSince?: string;
-  /** Of its clock to ours, in whole seconds; negative if it is behind. */
+  /** How far its clock is ahead of ours, in whole seconds; negative if it is behind. */
   readonly clockAheadSeconds?: number;
   /** Devices that its last report named. */
   readonly devices: number;

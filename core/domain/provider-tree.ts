@@ -27,7 +27,7 @@ export interface WantedProvider {
   readonly isGone: boolean;
 }
 
-/** Of the deployment; a host may have attach types of its own. */
+/** The deployment's settings; a host may have attach types of its own. */
 export interface StackSettings {
   readonly stage: string;
   readonly attachTypes: readonly AttachType[];

@@ -22,8 +22,8 @@ export const unusedMs = 10 * 60_000;
 /** More at once may mean a fault of Nova or of the credentials, not lost deletes. */
 export const releasesMax = 10;
 /**
- * Of more at once, released in each sweep: an operator has time to see the alarm. Only those that
- * Nova says do not exist.
+ * Where more are found at once, each sweep releases this many, so that an operator has time to see
+ * the alarm. Only those that Nova says do not exist.
  */
 export const releasesOfMany = 1;
 /** Instances in the row of those that wait; it stays below DynamoDB's 400 KB. */

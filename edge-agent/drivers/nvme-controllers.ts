@@ -21,7 +21,7 @@ const facts = z.object({
   model: text(40).optional(),
   firmware: text(8).optional(),
   gigabytes: z.int().min(1).optional(),
-  /** Of its Identify data: what it can erase with. */
+  /** What it can erase with, by its Identify data. */
   erasure: z.object({ sanitizeCapabilities: z.int().min(0), commands: z.int().min(0) }).optional(),
 });
 export type ControllerFacts = z.infer<typeof facts>;

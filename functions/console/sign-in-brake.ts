@@ -14,7 +14,7 @@ const firstWaitMs = 1_000;
 const addressWaitMsMax = 15 * 60_000;
 /** Short: the owner of the name who has mistyped once waits with the guessers. */
 const nameWaitMsMax = 30_000;
-/** Failures are forgotten so long after the last one. */
+/** Failures are forgotten this long after the last one. */
 const forgottenMs = 60 * 60_000;
 /** Some megabytes; the counts that changed longest ago make room. */
 const entriesMax = 10_000;
@@ -28,7 +28,7 @@ export interface Attempt {
 
 export interface SignInBrake {
   /**
-   * Counts as a failure until its end is told, so that attempts at once are counted too.
+   * Counts as a failure until it ends, so that attempts at once are counted too.
    *
    * @returns seconds to wait, if it comes too early
    */

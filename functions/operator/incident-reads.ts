@@ -126,7 +126,7 @@ async function ofBindings(
   });
 }
 
-/** Of one instance only once: by its binding while it has one, else by its last record. */
+/** Each instance once: by its binding while it has one, else by its last record. */
 async function ofFailures(
   deps: ConsumerDeps,
   after: string | undefined,

@@ -28,7 +28,7 @@ const handlesUsual = 16;
 /** If nothing ends or is counted for so long, the bench fails. */
 const stillSecondsMax = 120;
 
-/** Of other projects: their ARQs may cost a server nothing. */
+/** ARQs of other projects, which may cost a server nothing. */
 const otherArqs = 100_000;
 
 /** Prints the counts. Returns false if a target is missed. */

@@ -10,7 +10,7 @@ import { type FakeKeystone, serviceCredentials, startKeystone } from '#local/ope
 import { aService, passOn, type ServiceDouble } from './service-double.ts';
 
 const seconds = 1_000;
-/** Of the function. */
+/** The function's settings. */
 const needed = {
   CYBORG_STAGE: 'test',
   KEYSTONE_URL: 'http://keystone.test/v3',
