@@ -241,6 +241,7 @@ describe('the filters of the streams', () => {
     const quiet = [
       'ARQ#',
       'REAPER',
+      'REAPER_WAITS',
       'QUOTA#',
       'RESTORED',
       'HOST',

@@ -104,7 +104,7 @@ describe('the installed command', () => {
     expect(await told('devices', 'disable', uuid, '--reason', "'fan is loud'")).toContain(
       'disabled',
     );
-    expect(await told('devices', 'show', uuid)).toMatch(/status +maintaining\nreason +fan is loud/);
+    expect(await told('devices', 'show', uuid)).toMatch(/status +disabled\nreason +fan is loud/);
     expect(await told('devices', 'enable', uuid)).toContain('enabled');
     expect(await told('devices')).toMatch(new RegExp(`${uuid} +cmp1 .* enabled`));
     expect(await told('devices', 'force-release', uuid)).toContain('no handle was in quarantine');
