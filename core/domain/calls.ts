@@ -27,7 +27,7 @@ const textMax = 1_000;
 /**
  * Whether a call leaves a record of its own. Nova's calls, which are for ARQs and have a service
  * token, leave none: the records of the streams have them, and each write more would be one for
- * each server. A service token beside another change hides nothing: any service user has one.
+ * each server. A service token beside another change hides nothing: each service user has one.
  */
 export function leavesRecord({ caller, resource, method, path, status }: CallFacts): boolean {
   if (method === 'GET') return false;

@@ -28,7 +28,7 @@ export const signInAction = action<unknown, SignInBody, ConsoleDeps>(
       );
     }
     const signedIn = await deps.clients.keystone.signIn(credentialsOf(body)).catch((error) => {
-      // An answer to this sign-in alone is a failure as any other.
+      // An answer to this sign-in alone is a failure like all others.
       if (!(error instanceof ServiceUnavailable) || error.isWorthRetrying) attempt.undone();
       throw error;
     });
