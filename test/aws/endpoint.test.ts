@@ -37,7 +37,7 @@ it('runs the flows whose services the endpoint has, skips the rest by name, and 
   expect(output).toContain('skipped test/integration/programming.test.ts: it needs s3');
   expect(output).toContain('skipped test/aws/jobs.test.ts: it needs iot');
   expect(output).toMatch(/[1-9]\d* passed, 0 failed/);
-  expect(output).toContain('removed 5 tables, 14 queues, 0 buckets');
+  expect(output).toContain('removed 5 tables, 16 queues, 0 buckets');
 });
 
 it('names what is missing when no flow can run', async () => {

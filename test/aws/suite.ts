@@ -33,6 +33,7 @@ export const suite: readonly SuiteFile[] = [
   { file: 'test/integration/delete-races.test.ts', needs: everywhere },
   { file: 'test/integration/device-facts.test.ts', needs: withStreams },
   { file: 'test/integration/device-status.test.ts', needs: withStreams },
+  { file: 'test/integration/drains.test.ts', needs: everywhere },
   { file: 'test/integration/floods.test.ts', needs: everywhere },
   { file: 'test/integration/force-release.test.ts', needs: everywhere },
   { file: 'test/integration/forget-host.test.ts', needs: withStreams },
@@ -48,6 +49,7 @@ export const suite: readonly SuiteFile[] = [
   { file: 'test/integration/left-behind.test.ts', needs: everywhere },
   { file: 'test/integration/listings.test.ts', needs: everywhere },
   { file: 'test/integration/maintenance-races.test.ts', needs: everywhere },
+  { file: 'test/integration/moved-cards.test.ts', needs: everywhere },
   { file: 'test/integration/programming-again.test.ts', needs: [...everywhere, 's3'] },
   { file: 'test/integration/programming.test.ts', needs: [...everywhere, 's3'] },
   { file: 'test/integration/reaper.test.ts', needs: everywhere },
@@ -64,6 +66,7 @@ export const suite: readonly SuiteFile[] = [
   { file: 'test/integration/throttled-binds.test.ts', needs: everywhere },
   { file: 'test/integration/token-flood.test.ts', needs: everywhere },
   { file: 'test/integration/two-agents.test.ts', needs: everywhere },
+  { file: 'test/integration/two-stacks.test.ts', needs: everywhere },
   { file: 'test/integration/work-messages.test.ts', needs: everywhere },
   { file: 'test/aws/jobs.test.ts', needs: ['iot'] },
 ];
