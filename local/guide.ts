@@ -35,7 +35,7 @@ export function guideLines(
     'A server with an accelerator, step by step:',
     ...serverSteps(layout),
     '',
-    `What is wrong, if something is: npm run -s doctor -- --environment ${state}/environment.json`,
+    `What is wrong, if something is: npx cyborg-ops doctor --environment ${state}/environment.json`,
   ];
 }
 

@@ -41,11 +41,6 @@ export async function runCommand(
   });
 }
 
-/** How the operator calls one of our commands: in a checkout by npm, else by the bundle. */
-export function asTyped(command: string): string {
-  return import.meta.url.endsWith('.ts') ? `npm run -s ${command} --` : `cyborg-ops ${command}`;
-}
-
 /** Prints the usage and ends the process if `--help` is among the arguments. */
 export function showHelp(usage: string): void {
   if (!process.argv.slice(2).some((argument) => argument === '--help' || argument === '-h')) return;

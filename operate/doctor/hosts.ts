@@ -13,7 +13,6 @@ import {
 } from '#core/operations/placement/find-conflicting-provider.ts';
 import { otherStackAt } from '#core/operations/placement/put-provider.ts';
 import { blockingConsumersOf } from '#core/operations/restore/reinstate-handles.ts';
-import { asTyped } from '../arguments.ts';
 import { createRegistry, type Registry } from '../enrol/registry.ts';
 import { type CheckContext, CheckFailed, type Finding, perform } from './check.ts';
 
@@ -67,7 +66,7 @@ async function examineHost(
   hostname: string,
   isEnrolled: boolean,
 ): Promise<string> {
-  const enrol = `${asTyped('enrol')} add ${hostname} --stage ${deps.settings.stage}`;
+  const enrol = `cyborg-ops enrol add ${hostname} --stage ${deps.settings.stage}`;
   if (!isEnrolled) {
     const remedy = `Enrol the host: ${enrol}; or, if the host is gone, delete its instances.`;
     throw new CheckFailed('The host has devices, but no thing of this stage at AWS IoT.', remedy);
@@ -89,7 +88,7 @@ async function examineHost(
   if (host.conflict) {
     const { since, boots } = host.conflict;
     const seen = boots.map(({ bootId, lastAt }) => `${bootId} (last report ${lastAt})`);
-    const remedy = `Compare /proc/sys/kernel/random/boot_id on both hosts, end the agent that is not ${hostname}, or enrol it as another host; then ${asTyped('settle')} ${hostname} --boot <its boot id>; see reports-in-conflict in docs/operations.md.`;
+    const remedy = `Compare /proc/sys/kernel/random/boot_id on both hosts, end the agent that is not ${hostname}, or enrol it as another host; then cyborg-ops settle ${hostname} --boot <its boot id>; see reports-in-conflict in docs/operations.md.`;
     throw new CheckFailed(
       `Two agents report as this host since ${since}: boots ${seen.join(', ')}.`,
       remedy,
@@ -167,7 +166,7 @@ async function examineHost(
         : 'until the host has reported and Placement was asked, within the hour';
     throw new CheckFailed(
       `${withheld.restored} handles are restored from a backup, and withheld ${why}.`,
-      `${asTyped('reconcile')} ${hostname} names provider and instance; see Restore from a backup in docs/operations.md.`,
+      `cyborg-ops reconcile ${hostname} names provider and instance; see Restore from a backup in docs/operations.md.`,
     );
   }
   const renewal =

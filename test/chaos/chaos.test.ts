@@ -1,5 +1,5 @@
 // Servers boot and go while processes are killed and hosts boot; then an independent checker
-// compares tables, history, Placement, Nova and hosts. `npm run test:chaos` runs it at length.
+// compares tables, history, Placement, Nova and hosts. CHAOS_BOOTS and CHAOS_KILLS make it longer.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

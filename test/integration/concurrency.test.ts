@@ -14,7 +14,7 @@ import { aCaller } from '#test/support/builders.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
-/** Rounds of each race; `npm run test:concurrency` runs a thousand in all. */
+/** Rounds of each race; CONCURRENCY_ROUNDS=143 makes a thousand in all. */
 const rounds = Number(process.env.CONCURRENCY_ROUNDS ?? 8);
 /**
  * Rounds before a new engine starts: an engine keeps all records of its streams and slows down.

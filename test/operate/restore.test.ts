@@ -63,7 +63,7 @@ it('refuses invalid arguments and missing tables', async () => {
 it('counts first, and writes with the option of docs/operations.md', async () => {
   const moment = await backUpTables(backupStore(createDocuments().documents), stage, 'restored');
   const page = readFileSync(join(import.meta.dirname, '../../docs/operations.md'), 'utf8');
-  const [look, apply, ...others] = [...page.matchAll(/^ *npm run -s restore -- (.*)$/gm)].map(
+  const [look, apply, ...others] = [...page.matchAll(/^ *npx cyborg-ops restore (.*)$/gm)].map(
     ([, options = '']) =>
       options
         .replace('prod', stage)

@@ -1,7 +1,6 @@
 // The commands that work on the stack itself, not on its API. Each parses its own words; its
 // options are here for completion. They are loaded when called, since they bring AWS's clients.
 
-import { asTyped } from '#operate/arguments.ts';
 import { installedAt } from '#operate/enrol/host-folder.ts';
 import type { Argument, Options, StackVerb } from '../verb.ts';
 
@@ -18,7 +17,7 @@ const environment: Options = {
   ),
 };
 
-const enrolUsage = `${asTyped('enrol')} <verb> --stage <stage> ...
+const enrolUsage = `cyborg-ops enrol <verb> --stage <stage> ...
 
 add <host> --out <folder> --settings <file>  a new host: writes its folder for ${installedAt}
 rotate <host> --out <folder>                 another certificate, beside the old one
@@ -51,9 +50,9 @@ const folderOptions: Options = {
 const enrol = { usage: enrolUsage, load: async () => (await import('#operate/enrol.ts')).enrol };
 
 const importing = {
-  usage: `${asTyped('import')} cyborg --tables <file> [--skip <name>] [--apply] [--json] [--environment <file>]
-${asTyped('import')} queries
-${asTyped('import')} nova-pci --conf <file> ... [--flavors <file>] [--attach-mdev]
+  usage: `cyborg-ops import cyborg --tables <file> [--skip <name>] [--apply] [--json] [--environment <file>]
+cyborg-ops import queries
+cyborg-ops import nova-pci --conf <file> ... [--flavors <file>] [--attach-mdev]
     [--mdev-trait <trait>=<type> ...] [--suffix <text>] [--skip <name>] [--apply]
     [--settings-out <file>] [--json] [--environment <file>]
 
@@ -82,7 +81,7 @@ export const stackVerbs: readonly StackVerb[] = [
     arguments: [],
     options: { ...environment, url: value('url', "the API, if it differs from the catalog's") },
     example: 'cyborg-ops doctor --environment prod.json',
-    usage: `${asTyped('doctor')} [--environment <file>] [--url <API>]
+    usage: `cyborg-ops doctor [--environment <file>] [--url <API>]
 
 Looks at a deployed stack, changes nothing, and exits with 1 if something is wrong.
 
@@ -148,7 +147,7 @@ Looks at a deployed stack, changes nothing, and exits with 1 if something is wro
       ...environment,
     },
     example: 'cyborg-ops reconcile cmp1.example --environment prod.json',
-    usage: `${asTyped('reconcile')} <host> ... [--repair] [--environment <file>]
+    usage: `cyborg-ops reconcile <host> ... [--repair] [--environment <file>]
 
 Compares DynamoDB, Placement and the hosts' last reports, and exits with 1 if they differ.
 
@@ -162,7 +161,7 @@ Compares DynamoDB, Placement and the hosts' last reports, and exits with 1 if th
     arguments: [host],
     options: { boot: value('boot id', "the host's own boot"), ...environment },
     example: 'cyborg-ops settle cmp1.example --environment prod.json',
-    usage: `${asTyped('settle')} <host> [--boot <boot id>] [--environment <file>]
+    usage: `cyborg-ops settle <host> [--boot <boot id>] [--environment <file>]
 
 Ends a conflict of identity: two agents have reported as this host.
 
@@ -182,8 +181,8 @@ Ends a conflict of identity: two agents have reported as this host.
       apply: { type: 'boolean', help: 'write; without it, what would be written is counted' },
     },
     example: 'cyborg-ops restore --stage prod --suffix restored --moment 2026-11-20T13:00:00Z',
-    usage: `${asTyped('restore')} --stage <stage> --suffix <suffix> --moment <ISO time> [--apply]
-${asTyped('restore')} --stage <stage> --without-backup [--apply]
+    usage: `cyborg-ops restore --stage <stage> --suffix <suffix> --moment <ISO time> [--apply]
+cyborg-ops restore --stage <stage> --without-backup [--apply]
 
 <suffix>    suffix of the restored tables' names: restored, for prod-arqs-restored
 <ISO time>  to which they were restored, such as 2026-11-20T13:00:00Z
@@ -203,7 +202,7 @@ ${asTyped('restore')} --stage <stage> --without-backup [--apply]
     },
     example:
       'cyborg-ops profiles migrate --rename trait:CUSTOM_OLD=CUSTOM_NEW --environment prod.json',
-    usage: `${asTyped('profiles').replace('npm run -s profiles --', 'npx cyborg-ops profiles')} migrate --rename <key>=<new> ... [--apply] [--environment <file>]
+    usage: `cyborg-ops profiles migrate --rename <key>=<new> ... [--apply] [--environment <file>]
 
 Renames traits and resource classes in stored device profiles.
 
@@ -259,7 +258,7 @@ Renames traits and resource classes in stored device profiles.
     arguments: [{ name: 'cyborg', help: 'the service to go back to', choices: ['cyborg'] }],
     options: { tables: value('file', "Cyborg's tables of the import"), ...environment },
     example: 'cyborg-ops export cyborg --tables cyborg.xml --environment prod.json',
-    usage: `${asTyped('export')} cyborg --tables <file> [--environment <file>]
+    usage: `cyborg-ops export cyborg --tables <file> [--environment <file>]
 
 Prints the SQL statements that bring Cyborg's tables, from the time of the import, to what servers have now.
 It changes nothing.
@@ -274,7 +273,7 @@ It changes nothing.
     arguments: [],
     options: {},
     example: 'cyborg-ops cost',
-    usage: `${asTyped('cost').replace(/ --$/, '')}    the price of servers and of idle hosts, in US dollars`,
+    usage: `cyborg-ops cost    the price of servers and of idle hosts, in US dollars`,
     load: async () => (await import('#infra/cost/main.ts')).cost,
   },
   {
@@ -283,7 +282,7 @@ It changes nothing.
     arguments: [],
     options: {},
     example: 'cyborg-ops scale',
-    usage: `${asTyped('scale').replace(/ --$/, '')}    10,000 hosts and 50 binds a second against the limits of AWS`,
+    usage: `cyborg-ops scale    10,000 hosts and 50 binds a second against the limits of AWS`,
     load: async () => (await import('#infra/scale/main.ts')).scale,
   },
 ];

@@ -87,7 +87,7 @@ async function makeForeign(stage: Stage, name: string, traits: readonly string[]
   return uuid;
 }
 
-/** Runs `npm run reconcile` like an operator. */
+/** Runs `cyborg-ops reconcile` like an operator. */
 function reconcile({ layout, cloud }: Stage, ...options: string[]) {
   const root = join(import.meta.dirname, '..', '..', '..');
   const run = spawnSync(
