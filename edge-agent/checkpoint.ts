@@ -17,8 +17,8 @@
 // - The number of remembered jobs is bounded; the jobs that ended first are dropped first.
 
 import * as z from 'zod';
-import { attachedAs, handleInfo } from '#core/contracts/attach-handle.ts';
 import { evidence, jobFault, jobRemains } from '#core/contracts/job-document.ts';
+import { attachType, handleInfo } from '#core/shapes/attach-handle.ts';
 import { type Log, reasonOf } from './log.ts';
 import type { StateFiles } from './state-files.ts';
 
@@ -56,7 +56,7 @@ export type JobOutcome = z.infer<typeof outcome>;
 const mark = z.object({
   driver: z.string(),
   address: z.string(),
-  type: attachedAs.type,
+  type: attachType,
   info: handleInfo,
   /** Epoch of the attach handle when it was last prepared. */
   epoch: z.number(),

@@ -1,6 +1,5 @@
 // Computes the next report from the found devices and those that were acknowledged. Pure.
 
-import { attachType } from '#core/contracts/attach-handle.ts';
 import { currentForm } from '#core/contracts/first-form.ts';
 import {
   heartbeatSeconds,
@@ -8,6 +7,7 @@ import {
   type ReportedDevice,
   reportBytesMax,
 } from '#core/contracts/inventory-report.ts';
+import { attachType } from '#core/shapes/attach-handle.ts';
 import type { Found, FoundDevice } from './discover.ts';
 
 /** The control plane can lose reports; a full report at this interval repairs that. */

@@ -2,8 +2,9 @@
 // Errors are reported before anything starts, one sentence per setting.
 
 import * as z from 'zod';
-import { type AttachType, attachType } from '#core/contracts/attach-handle.ts';
+import type { AttachType } from '#core/contracts/attach-handle.ts';
 import { isHostname, isStage } from '#core/contracts/topics.ts';
+import { attachType } from '#core/shapes/attach-handle.ts';
 import type { ConfiguredDriver, DriverModule, SettingFault } from './drivers/define-driver.ts';
 import { ownDrivers } from './drivers/index.ts';
 import type { DomainsFolder } from './guards/domains.ts';

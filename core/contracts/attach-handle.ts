@@ -1,22 +1,15 @@
 // Attach handles as hosts report them. Each gives a hypervisor one accelerator.
 
 import * as z from 'zod';
-import { attachTypes, type DiscoveredHandle, preparations } from '../domain/device.ts';
-
-/** `DDDD:BB:DD.F`, lower case; the domain may have more than four digits (VMD, Hyper-V). */
-export const pciAddress = z.string().regex(/^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-1][0-9a-f]\.[0-7]$/);
-
-/** The kernel's name of a device without a PCI address, such as `fpga0`. */
-const kernelName = z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/);
-
-export const deviceAddress = z.union([pciAddress, kernelName]);
+import type { DiscoveredHandle } from '../domain/device.ts';
+import { type attachedAs, type attachType, handleFacts } from '../shapes/attach-handle.ts';
+import { fromWire } from '../shapes/case.ts';
+import { kernelName } from '../shapes/fields.ts';
+import { present } from '../shapes/present.ts';
 
 export function isKernelName(text: string): boolean {
   return kernelName.safeParse(text).success;
 }
-
-/** The name of a driver. */
-export const driverName = z.string().regex(/^[a-z0-9_]{1,64}$/);
 
 const pciInfo = z.object({
   domain: z.string().regex(/^[0-9a-f]{4,8}$/),
@@ -44,28 +37,14 @@ const mdevInfo = z.object({
     .optional(),
 });
 
-/** AWS IoT ends a job that is in progress for seven days. */
-export const cleanSecondsMax = 5 * 24 * 3600;
-
 /** Not a bus address: the fake driver numbers its functions in decimals, as Cyborg's does. */
 const testInfo = pciInfo
   .omit({ managed: true, physical_network: true })
   .extend({ device: z.string().regex(/^[0-9a-f]{1,4}$/) });
 const infoByType = { PCI: pciInfo, TEST_PCI: testInfo, MDEV: mdevInfo };
 
-interface Attached {
-  readonly type: keyof typeof infoByType;
-  readonly info: Readonly<Record<string, string>>;
-}
-
-/** `info` of an attach handle, as Nova gets it; Cyborg's `attach_handle_info`. */
-export const handleInfo = z.record(z.string().max(64), z.string().max(255));
-
-export const attachType = z.enum(attachTypes);
+type Attached = z.infer<typeof attachedAs>;
 export type AttachType = z.infer<typeof attachType>;
-
-/** What Nova attaches. */
-export const attachedAs = { type: attachType, info: handleInfo };
 
 /** Adds an issue for each part of `info` that the type requires otherwise. */
 export function checkInfo({ type, info }: Attached, context: z.RefinementCtx): void {
@@ -83,13 +62,9 @@ export function validInfo({ type, info }: Attached): Record<string, string> | un
 /** Gives a hypervisor one accelerator. */
 export const attachHandle = z
   .object({
-    ...attachedAs,
+    ...handleFacts.shape,
     /** Of an object that exists already, for example an mdev; otherwise the cloud gives it one. */
     uuid: z.guid().optional(),
-    /** Whether a job prepares it for each bind, or the agent has made it before any bind. */
-    prepare: z.enum(preparations).optional(),
-    /** The longest time that the host cleans it after a holder; absent if it does not. */
-    clean_seconds: z.number().int().min(1).max(cleanSecondsMax).optional(),
   })
   .superRefine(checkInfo);
 export type ReportedHandle = z.infer<typeof attachHandle>;
@@ -101,12 +76,6 @@ function knownInfo({ type, info }: Attached): Record<string, string> {
 }
 
 export function discoveredHandle(reported: ReportedHandle): DiscoveredHandle {
-  const { type, uuid, prepare, clean_seconds: cleanSeconds } = reported;
-  return {
-    type,
-    info: knownInfo(reported),
-    ...(uuid && { uuid: uuid.toLowerCase() }),
-    ...(prepare && { prepare }),
-    ...(cleanSeconds !== undefined && { cleanSeconds }),
-  };
+  const { uuid, ...handle } = fromWire(attachHandle, reported);
+  return { ...handle, info: knownInfo(reported), ...present({ uuid: uuid?.toLowerCase() }) };
 }

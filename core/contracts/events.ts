@@ -3,8 +3,8 @@
 
 import * as z from 'zod';
 import { bindFailureCauses } from '../domain/arq.ts';
-import { deviceTypes } from '../domain/device.ts';
 import { bindKinds } from '../domain/domain-events.ts';
+import { deviceTypes } from '../shapes/words.ts';
 
 export const eventSource = 'openstack.cyborg';
 

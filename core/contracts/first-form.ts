@@ -2,7 +2,8 @@
 // version before: it had five kinds of steps, of mdevs and of regions, and named no driver.
 
 import * as z from 'zod';
-import { pciAddress, type ReportedHandle } from './attach-handle.ts';
+import { pciAddress } from '../shapes/fields.ts';
+import type { ReportedHandle } from './attach-handle.ts';
 import { type JobDocument, type JobStep, jobImage } from './job-document.ts';
 
 /**

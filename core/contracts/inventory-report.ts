@@ -7,26 +7,18 @@ import type { ClockSkew } from '../domain/clock-skew.ts';
 import {
   type DiscoveredDevice,
   type DiscoveredRegion,
-  deviceTypes,
   type Offering,
   placeOf,
 } from '../domain/device.ts';
-import {
-  isOfferedClass,
-  isOfferedTrait,
-  providerNameLengthMax,
-  standardClasses,
-} from '../domain/placement-names.ts';
-import { regionKinds } from '../domain/region-kinds.ts';
-import {
-  attachHandle,
-  deviceAddress,
-  discoveredHandle,
-  driverName,
-  type ReportedHandle,
-} from './attach-handle.ts';
+import { fromWire, isNullish } from '../shapes/case.ts';
+import { offeringFacts, regionIdentity, reportedRegionFacts } from '../shapes/deployable.ts';
+import { hyphened } from '../shapes/derive.ts';
+import { reportedDevice as deviceShape } from '../shapes/device.ts';
+import { deviceAddress, driverName, shortText } from '../shapes/fields.ts';
+import { providerNameLengthMax } from '../shapes/placement-names.ts';
+import { present } from '../shapes/present.ts';
+import { attachHandle, discoveredHandle, type ReportedHandle } from './attach-handle.ts';
 import { canonicalJson } from './device-digest.ts';
-import { discoveredFacts, reportedFacts } from './device-facts.ts';
 import { withCareOfFirstForm } from './first-form.ts';
 
 /** AWS IoT refuses larger messages. https://docs.aws.amazon.com/general/latest/gr/iot-core.html */
@@ -38,67 +30,26 @@ export const reportBytesMax = 128 * 1024;
  */
 export const heartbeatSeconds = 900;
 
-const shortText = z.string().max(255);
-const traitName = z
-  .string()
-  .refine(isOfferedTrait, { error: ({ input }) => `trait ${shown(input)} is not CUSTOM_*` });
-const resourceClass = z.string().refine(isOfferedClass, {
-  error: ({ input }) =>
-    `resource class ${shown(input)} is neither one of ${standardClasses.join(', ')} nor CUSTOM_*`,
+/** The allocatable part: Placement's class and amount, with a handle for each accelerator. */
+const offering = z.object({
+  ...offeringFacts.shape,
+  attach_handles: z.array(attachHandle).max(4096),
 });
 
-function shown(input: unknown): string {
-  return JSON.stringify(String(input).slice(0, 64));
-}
-
-/** The allocatable part: Placement's class and amount, with a handle for each accelerator. */
-const offering = {
-  /** What the units are, where the settings of the host choose it, such as a type of vGPU. */
-  pool: z.string().max(64).optional().catch(undefined),
-  resource_class: resourceClass,
-  /** Traits beyond those that follow from type, vendor and product. */
-  traits: z.array(traitName).max(64),
-  attach_handles: z.array(attachHandle).max(4096),
-  /** Inventory total; one per handle unless several handles make one accelerator. */
-  num_accelerators: z.number().int().min(0).max(4096).optional(),
-};
-
-/** A part of a device that is allocated by itself; it becomes a provider of its own. */
-export const region = z.object({
-  name: z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/),
-  kind: z.enum(regionKinds),
-  'region-type-uuid': z.guid().nullish(),
-  'bitstream-id': z.guid().nullish(),
+const regionFields = z.object({
+  ...regionIdentity.shape,
+  ...hyphened(reportedRegionFacts),
   'function-uuid': z.guid().nullish(),
   /** Of an image with several functions, beside the first. */
   'function-uuids': z.array(z.guid()).max(16).optional(),
-  ...offering,
 });
+export const region = z.object({ ...regionFields.shape, ...offering.shape });
 export type ReportedRegion = z.infer<typeof region>;
 
 const deviceFields = z.object({
-  /**
-   * PCI address of the physical function: the device's control path, and its key in the report.
-   * A device without one has the kernel's name for it.
-   */
-  address: deviceAddress,
-  driver: driverName,
-  type: z.enum(deviceTypes),
-  /** As the driver reads it, e.g. `0x8086`. */
-  vendor: z.string().min(1).max(64),
-  product: z.string().min(1).max(64),
-  model: shortText,
-  /** JSON text, passed through to the API. */
-  std_board_info: z.string().max(4096).nullish(),
-  vendor_board_info: z.string().max(4096).nullish(),
-  /** Names the provider in place of the address, as for the fake driver. */
-  provider_suffix: z
-    .string()
-    .regex(/^[a-zA-Z0-9_-]{1,64}$/)
-    .optional(),
+  ...deviceShape.shape,
   /** Absent if only the regions can be allocated. */
-  offers: z.object(offering).optional(),
-  ...reportedFacts,
+  offers: offering.optional(),
   /** A region's name is its key: it names its provider, and its deployable. */
   regions: z
     .array(region)
@@ -246,50 +197,49 @@ function faultOf({ path, message }: { path: PropertyKey[]; message: string }): s
   return path.length > 0 ? `${path.map(String).join('.')}: ${message}` : message;
 }
 
+/** An optional text that is empty says nothing. */
+function isEmpty(value: unknown): boolean {
+  return isNullish(value) || value === '';
+}
+
 /** The reported device as a domain object. */
 export function discoveredDevice(
   reported: ReportedDevice,
   { manifest, form }: Pick<InventoryReport, 'manifest' | 'form'>,
 ): DiscoveredDevice {
+  const { numaNode = -1, ...facts } = fromWire(deviceShape, reported, isEmpty);
   return {
-    address: reported.address,
-    driver: reported.driver,
-    type: reported.type,
-    vendor: reported.vendor,
-    product: reported.product,
-    model: reported.model,
-    ...(reported.std_board_info && { stdBoardInfo: reported.std_board_info }),
-    ...(reported.vendor_board_info && { vendorBoardInfo: reported.vendor_board_info }),
-    ...(reported.provider_suffix && { providerSuffix: reported.provider_suffix }),
-    ...discoveredFacts(reported),
-    ...(reported.offers && { offers: discoveredOffering(reported.offers, form) }),
-    regions: reported.regions.map((each) => ({
-      name: each.name,
-      kind: each.kind,
-      ...(each['region-type-uuid'] && { regionTypeUuid: each['region-type-uuid'] }),
-      ...(each['bitstream-id'] && { bitstreamId: each['bitstream-id'] }),
-      ...functionsOf(each),
-      ...discoveredOffering(each, form),
-    })),
+    ...facts,
+    ...present({
+      numaNode: numaNode < 0 ? undefined : numaNode,
+      offers: reported.offers && discoveredOffering(reported.offers, form),
+    }),
+    regions: reported.regions.map((each) => discoveredRegion(each, form)),
     digest: manifest[reported.address] ?? '',
   };
 }
 
-function functionsOf(region: ReportedRegion): Pick<DiscoveredRegion, 'functionUuids'> {
-  const { 'function-uuid': first, 'function-uuids': others = [] } = region;
+function discoveredRegion(reported: ReportedRegion, form: number | undefined): DiscoveredRegion {
+  const {
+    functionUuid: first,
+    functionUuids: others = [],
+    ...facts
+  } = fromWire(regionFields, reported);
   const functionUuids = [...new Set([...(first ? [first] : []), ...others])];
-  return functionUuids.length > 0 ? { functionUuids } : {};
+  return {
+    ...facts,
+    ...(functionUuids.length > 0 && { functionUuids }),
+    ...discoveredOffering(reported, form),
+  };
 }
 
 function discoveredOffering(
-  reported: NonNullable<ReportedDevice['offers']>,
+  reported: z.infer<typeof offering>,
   form: number | undefined,
 ): Offering {
   return {
-    ...(reported.pool && { pool: reported.pool }),
-    resourceClass: reported.resource_class,
+    ...fromWire(offeringFacts, reported, isEmpty),
     numAccelerators: reported.num_accelerators ?? reported.attach_handles.length,
-    traits: reported.traits,
     attachHandles: reported.attach_handles.map((handle) =>
       discoveredHandle(form ? handle : withCareOfFirstForm(handle)),
     ),

@@ -3,7 +3,9 @@
 
 import * as z from 'zod';
 import { type HostWorkKind, hostWork } from '../domain/host-work.ts';
-import { attachedAs, checkInfo, deviceAddress, driverName } from './attach-handle.ts';
+import { attachedAs } from '../shapes/attach-handle.ts';
+import { deviceAddress, driverName } from '../shapes/fields.ts';
+import { checkInfo } from './attach-handle.ts';
 import { isHostname } from './topics.ts';
 
 /** https://docs.aws.amazon.com/general/latest/gr/iot_device_management.html */
@@ -42,7 +44,7 @@ const place = {
 const stepHandle = z
   .object({
     uuid: z.guid(),
-    ...attachedAs,
+    ...attachedAs.shape,
     /**
      * At its claim, or after its release. What was prepared under this epoch or a later one is not
      * cleaned: such a release is late.

@@ -1,17 +1,11 @@
 // Providers that another service made for a device, and that an import took over with their uuids
 // and allocations. The device keeps them; what its host offers is divided among them. Pure.
 
+import type { Shaped } from '../shapes/case.ts';
+import type { adoptedProvider } from '../shapes/device.ts';
 import type { AttachHandle, DiscoveredDevice, DiscoveredHandle, Offering } from './device.ts';
-import type { ProviderUuid } from './ids.ts';
 
-export interface AdoptedProvider {
-  readonly uuid: ProviderUuid;
-  readonly name: string;
-  /** Kept beside our own: profiles that require them were written for the earlier service. */
-  readonly traits: readonly string[];
-  /** The one function of the device that it offers; absent where it offers the whole device. */
-  readonly address?: string;
-}
+export type AdoptedProvider = Shaped<typeof adoptedProvider>;
 
 /** The PCI function that the handle is; undefined where its `info` names none. */
 export function functionOf({ info }: Pick<DiscoveredHandle, 'info'>): string | undefined {

@@ -1,8 +1,9 @@
 // Which types of attach handles the hypervisor of a host takes. Nova's libvirt driver ignores a
 // handle of another type, and starts the instance without any accelerator.
 
+import { attachTypes } from '../shapes/words.ts';
 import type { StoredProvider } from './bind-plan.ts';
-import { type AttachType, attachTypes } from './device.ts';
+import type { AttachType } from './device.ts';
 
 /** The host's own, or those of the deployment where the host names none. */
 export function typesTaken(

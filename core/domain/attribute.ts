@@ -5,17 +5,11 @@
 // without an index of its own, and goes when its deployable goes.
 
 import { createHash } from 'node:crypto';
+import type { Shaped } from '../shapes/case.ts';
+import type { attribute } from '../shapes/deployable.ts';
 import type { Deployable } from './device.ts';
 
-export interface Attribute {
-  readonly uuid: string;
-  readonly deployableUuid: string;
-  readonly key: string;
-  readonly value: string;
-  /** Whether it follows from the host's report; then it cannot be deleted. */
-  readonly isReported: boolean;
-  readonly createdAt: string;
-}
+export type Attribute = Shaped<typeof attribute>;
 
 /** Cyborg keeps both in text columns; a deployable's row has to hold them all. */
 export const keyLengthMax = 255;

@@ -2,26 +2,15 @@
 // same card, in this host or another, may be held or not clean: what their last holder left is on
 // the card. Pure.
 
+import type { Shaped } from '../shapes/case.ts';
+import type { cardCleaning, cardPlace } from '../shapes/device.ts';
 import type { AttachHandle, Device, DiscoveredDevice, HandleCare } from './device.ts';
 import { vendorId } from './device.ts';
 import { isUnheld, isWithheld } from './handle-state.ts';
 
 /** Kept with a device beyond what its host reports. */
-export interface CardCleaning {
-  /** Since when the device is not offered; ISO 8601, as the times below. */
-  readonly withheldSince?: string;
-  /** Where handles of it are held or not clean; absent for a card seen for the first time. */
-  readonly heldAt?: CardPlace;
-  /** When its host was asked to clean all of its handles. */
-  readonly askedAt?: string;
-  /** When the last cleaning of all of its handles began: what was left before is gone. */
-  readonly cleanedAt?: string;
-}
-
-export interface CardPlace {
-  readonly hostname: string;
-  readonly address: string;
-}
+export type CardCleaning = Shaped<typeof cardCleaning>;
+export type CardPlace = Shaped<typeof cardPlace>;
 
 /** Another place of the card, with the handles there. */
 export interface EarlierPlace extends CardPlace {

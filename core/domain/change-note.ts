@@ -1,16 +1,10 @@
 // Who changed a row. A stream shows the two images of a row and not the caller, so the writer
 // stores the note with the change; history-of-change.ts reads it.
 
-export interface ChangeNote {
-  /** ISO 8601; never before the note that it replaces, although clocks differ. */
-  readonly at: string;
-  /**
-   * `user:<id>`, `operator` for a command with AWS credentials, `agent`, `sweep`, or `service` for
-   * what follows from earlier changes.
-   */
-  readonly by: string;
-  readonly requestId?: string;
-}
+import type { Shaped } from '../shapes/case.ts';
+import type { changeNote } from '../shapes/fields.ts';
+
+export type ChangeNote = Shaped<typeof changeNote>;
 
 /** Who changes what has a deadline. No user of Keystone has this id. */
 export const sweeper = 'sweep';

@@ -1,5 +1,11 @@
 // Compares the stored rows of a device with its host's report, and plans the changes. Pure.
 
+import { isDeepStrictEqual } from 'node:util';
+import { handleCare, handleFacts } from '../shapes/attach-handle.ts';
+import { pick } from '../shapes/case.ts';
+import { reportedRegionFacts } from '../shapes/deployable.ts';
+import { reportedFacts } from '../shapes/device.ts';
+import { present } from '../shapes/present.ts';
 import {
   type AdoptedProvider,
   divideOffering,
@@ -19,7 +25,7 @@ import type {
   Offering,
 } from './device.ts';
 import { placeOf } from './device.ts';
-import { factAttributes, factsOf, isUnhealthy } from './device-facts.ts';
+import { factAttributes, isUnhealthy } from './device-facts.ts';
 import { isUnheld } from './handle-state.ts';
 import {
   type DeployableUuid,
@@ -62,32 +68,24 @@ export function planDevice(
   const discovered = stored?.device.adopted
     ? withheldIfUnlike(hostname, stored, reported, now)
     : reported;
-  const { attributes: _attributes, ...facts } = factsOf(discovered);
-  // A card whose serial number cannot be read for a while is still the same card.
-  const identity = facts.identity ?? was?.identity;
   const device: Device = {
     uuid: deviceUuid(hostname, discovered.address),
     hostname,
-    address: discovered.address,
-    driver: discovered.driver,
-    type: discovered.type,
-    vendor: discovered.vendor,
-    product: discovered.product,
-    model: discovered.model,
-    ...(discovered.stdBoardInfo && { stdBoardInfo: discovered.stdBoardInfo }),
-    ...(discovered.vendorBoardInfo && { vendorBoardInfo: discovered.vendorBoardInfo }),
-    ...facts,
-    ...(identity && { identity }),
+    ...pick(reportedFacts, discovered),
     status: was?.status ?? 'enabled',
     digest: discovered.digest,
     handleCount: handleCountOf(discovered),
     providers: [],
-    ...(was?.adopted && { adopted: was.adopted }),
-    ...(discovered.cardCleaning && { cardCleaning: discovered.cardCleaning }),
     isGone: false,
-    ...(hostAttachTypes && { hostAttachTypes }),
     createdAt: was?.createdAt ?? now,
-    ...(was && { updatedAt: now }),
+    ...present({
+      // A card whose serial number cannot be read for a while is still the same card.
+      identity: discovered.identity ?? was?.identity,
+      adopted: was?.adopted,
+      cardCleaning: discovered.cardCleaning,
+      hostAttachTypes,
+      updatedAt: was && now,
+    }),
   };
   const wanted = wantedDeployables(device, discovered);
   const storedById = new Map(stored?.providers.map((each) => [each.deployable.providerUuid, each]));
@@ -160,7 +158,7 @@ export function deployableUuid(name: string): DeployableUuid {
 }
 
 function isSameCare(one: HandleCare, other: HandleCare): boolean {
-  return one.prepare === other.prepare && one.cleanSeconds === other.cleanSeconds;
+  return isDeepStrictEqual(pick(handleCare, one), pick(handleCare, other));
 }
 
 /** Not the whole info: the host may have chosen another object to carry the handle. */
@@ -184,8 +182,7 @@ function wantedDeployables(device: Device, discovered: DiscoveredDevice): Wanted
   const { own: offers, parts } = divideOffering(discovered.offers, device.adopted);
   const own = wantedDeployable(device, discovered, {
     name,
-    ...(offers && { offering: offers }),
-    ...(whole && { adopted: whole }),
+    ...present({ offering: offers, adopted: whole }),
   });
   const ofFunctions = parts.map(({ provider, offering }) =>
     wantedDeployable(device, discovered, { name: provider.name, offering, adopted: provider }),
@@ -214,33 +211,35 @@ function wantedDeployable(
   discovered: DiscoveredDevice,
   { name, offering, adopted, region, parent }: Wanted,
 ): WantedDeployable {
-  const reportedAttributes = factAttributes(discovered, offering?.pool);
+  const attributes = factAttributes(discovered, offering?.pool);
   const traits = [...traitsOf(discovered, region), ...(adopted?.traits ?? [])];
   return {
     deployable: {
       uuid: deployableUuid(name),
       providerUuid: adopted?.uuid ?? providerUuid(name),
-      ...(parent && { parentProviderUuid: parent }),
       deviceUuid: device.uuid,
       hostname: device.hostname,
       name,
       driver: device.driver,
       deviceStatus: device.status,
-      ...(offering && { resourceClass: offering.resourceClass }),
       numAccelerators: offering?.numAccelerators ?? 0,
-      ...(offering && { attachTypes: typesOf(offering) }),
       traits: adopted ? [...new Set(traits)].sort() : traits,
-      ...(region && { region: region.name, regionKind: region.kind }),
-      ...(region?.bitstreamId && { bitstreamId: region.bitstreamId }),
-      ...(region?.regionTypeUuid && { regionTypeUuid: region.regionTypeUuid }),
-      ...(region?.functionUuids && { functionUuids: region.functionUuids }),
-      ...(Object.keys(reportedAttributes).length > 0 && { reportedAttributes }),
-      ...(isUnhealthy(discovered) && { unhealthy: discovered.health?.reason ?? '' }),
+      ...(region && pick(reportedRegionFacts, region)),
       isGone: false,
-      ...(device.hostAttachTypes && { hostAttachTypes: device.hostAttachTypes }),
       createdAt: device.updatedAt ?? device.createdAt,
+      ...present({
+        parentProviderUuid: parent,
+        resourceClass: offering?.resourceClass,
+        attachTypes: offering && typesOf(offering),
+        region: region?.name,
+        regionKind: region?.kind,
+        functionUuids: region?.functionUuids,
+        reportedAttributes: Object.keys(attributes).length > 0 ? attributes : undefined,
+        unhealthy: isUnhealthy(discovered) ? (discovered.health?.reason ?? '') : undefined,
+        hostAttachTypes: device.hostAttachTypes,
+      }),
     },
-    ...(offering && { offering }),
+    ...present({ offering }),
   };
 }
 
@@ -271,14 +270,10 @@ function wantedHandle(
   handle: Offering['attachHandles'][number],
   now: string,
 ): AttachHandle {
-  const { type, info, prepare, cleanSeconds } = handle;
   return {
     uuid: handleUuid(deployable.providerUuid, handle),
     providerUuid: deployable.providerUuid,
-    type,
-    info,
-    ...(prepare && { prepare }),
-    ...(cleanSeconds !== undefined && { cleanSeconds }),
+    ...pick(handleFacts, handle),
     // Higher than any epoch of an earlier row of this handle: releases are rarer than
     // milliseconds.
     epoch: Date.parse(now),

@@ -1,9 +1,9 @@
 // Device profiles: named requests for accelerators, and the rules of their groups.
 
+import { isOfferedClass, standardClasses } from '../shapes/placement-names.ts';
 import type { ChangeNote } from './change-note.ts';
 import { InvalidInput } from './errors.ts';
 import type { DeviceProfileUuid } from './ids.ts';
-import { isOfferedClass, standardClasses } from './placement-names.ts';
 import { isUuid } from './uuid-form.ts';
 
 /** Keys `resources:CLASS`, `trait:NAME`, `accel:KEY`; all values are text. */

@@ -1,29 +1,17 @@
 // The claim of an ARQ on an attach handle, with what the history says of it.
 
+import { type claimFacts, handlePlace, type storedClaim } from '../shapes/attach-handle.ts';
+import { pick, type Shaped } from '../shapes/case.ts';
 import type { Deployable } from './device.ts';
-import type { ArqUuid, DeviceUuid, InstanceUuid } from './ids.ts';
 
-/** Where a handle is, and Placement's class of its units: what its deployable says. */
-export interface HandlePlace {
-  readonly hostname: string;
-  readonly deviceUuid: DeviceUuid;
-  readonly resourceClass?: string;
+export type HandlePlace = Shaped<typeof handlePlace>;
+export type ClaimFacts = Shaped<typeof claimFacts>;
+
+export function handlePlaceOf(deployable: Deployable): HandlePlace {
+  return pick(handlePlace, deployable);
 }
 
-export function handlePlaceOf({ hostname, deviceUuid, resourceClass }: Deployable): HandlePlace {
-  return { hostname, deviceUuid, ...(resourceClass && { resourceClass }) };
-}
-
-export interface HandleClaim {
-  readonly arqUuid: ArqUuid;
-  readonly instanceUuid: InstanceUuid;
+export interface HandleClaim extends Omit<Shaped<typeof storedClaim>, 'claimFacts'> {
   /** For the history. */
   readonly facts?: ClaimFacts;
-}
-
-export interface ClaimFacts extends HandlePlace {
-  readonly projectId: string;
-  /** When it began; ISO 8601. */
-  readonly at: string;
-  readonly profileName: string;
 }

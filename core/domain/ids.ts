@@ -1,20 +1,10 @@
-// Identifiers: branded, so that one kind cannot be passed for another, and uuids that are derived
-// from what they name, so that the same object always gets the same uuid.
+// Identifiers: uuids that are derived from what they name, so that the same object always gets the
+// same uuid.
 
 import { createHash } from 'node:crypto';
+import type { ProviderUuid } from '../shapes/ids.ts';
 
-declare const brand: unique symbol;
-type Branded<Name extends string> = string & { readonly [brand]: Name };
-
-export type ArqUuid = Branded<'ArqUuid'>;
-export type BindId = Branded<'BindId'>;
-export type DeployableUuid = Branded<'DeployableUuid'>;
-export type DeviceProfileUuid = Branded<'DeviceProfileUuid'>;
-export type DeviceUuid = Branded<'DeviceUuid'>;
-export type HandleUuid = Branded<'HandleUuid'>;
-export type InstanceUuid = Branded<'InstanceUuid'>;
-export type ProviderUuid = Branded<'ProviderUuid'>;
-export type ReleaseId = Branded<'ReleaseId'>;
+export type * from '../shapes/ids.ts';
 
 // RFC 9562 appendix A: the name space for domain names, which Cyborg uses for provider uuids.
 const dnsNamespace = '6ba7b810-9dad-11d1-80b4-00c04fd430c8';

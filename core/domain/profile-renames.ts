@@ -1,9 +1,13 @@
 // New names of traits and resource classes in stored device profiles: a release may rename what
 // hosts offer. Pure; the profiles and the wanted names come in.
 
+import {
+  isOfferedClass,
+  placementNameLengthMax,
+  standardClasses,
+} from '../shapes/placement-names.ts';
 import { arqCount, canonicalGroups, type DeviceProfile, type Group } from './device-profile.ts';
 import { InvalidInput } from './errors.ts';
-import { isOfferedClass, placementNameLengthMax, standardClasses } from './placement-names.ts';
 
 /** Keys of groups, such as `trait:CUSTOM_OLD`. */
 export interface Rename {

@@ -1,14 +1,8 @@
 // The kinds of what a driver reports below a device, and what follows from each. A driver names
 // the kind in its report; nothing else tells it.
 
-export const regionKinds = [
-  /** A part of an FPGA that can be reconfigured while the rest of the device runs. */
-  'reconfigurable-region',
-  /** A type of mediated devices, or a pool of them. */
-  'mdev-type',
-  /** A fixed part of a device, for example a GPU instance. */
-  'partition',
-] as const;
+import type { regionKinds } from '../shapes/words.ts';
+
 export type RegionKind = (typeof regionKinds)[number];
 
 export interface RegionRules {

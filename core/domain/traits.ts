@@ -1,8 +1,8 @@
 // Traits derived from a device, in the spellings of the agent-driver specification and of
 // deployed Cyborg: existing profiles use either.
 
+import { ownerTrait } from '../shapes/placement-names.ts';
 import type { DiscoveredDevice, DiscoveredRegion } from './device.ts';
-import { ownerTrait } from './placement-names.ts';
 
 // Cyborg's names for PCI vendors (accelerator/drivers/pci/utils.py and drivers/ssd).
 const vendorNames: Readonly<Record<string, string>> = {

@@ -9,8 +9,8 @@ import {
   bindingStates,
   type InstanceBinding,
 } from '../domain/arq.ts';
-import { attachTypes, preparations } from '../domain/device.ts';
 import type { ArqUuid, BindId, HandleUuid, InstanceUuid, ProviderUuid } from '../domain/ids.ts';
+import { attachTypes, preparations } from '../shapes/words.ts';
 import { anId, camelNamed, parseRow, parseText, snakeNamed, texts } from './row-fields.ts';
 import { arqKey, instanceKey, type Row } from './rows.ts';
 import { duePartition, shardOf } from './shards.ts';

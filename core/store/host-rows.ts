@@ -1,8 +1,9 @@
 // Rows of hosts. A host that has never reported has at most a lease or a presence.
 
 import * as z from 'zod';
-import { attachTypes, type NotOffered } from '../domain/device.ts';
+import type { NotOffered } from '../domain/device.ts';
 import type { StoredHost } from '../domain/report-plan.ts';
+import { attachTypes } from '../shapes/words.ts';
 import { camelNamed, parseRow, texts } from './row-fields.ts';
 import type { Row } from './rows.ts';
 

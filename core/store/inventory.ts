@@ -4,20 +4,22 @@ import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod';
 import type { AttachHandle, Deployable, Device, StatusChange } from '../domain/device.ts';
 import type { DevicePlan } from '../domain/device-plan.ts';
-import { takesLong } from '../domain/handle-state.ts';
+import { toWire } from '../shapes/case.ts';
+import { statusChange } from '../shapes/device.ts';
 import { forgetDigest, unknownDigest } from './digests.ts';
 import type { Documents } from './documents.ts';
-import { handleRow } from './handle-rows.ts';
+import { factsInRow, handleRow } from './handle-rows.ts';
 import { type HostStore, hostStore } from './hosts.ts';
 import { deployableRow, deviceRow } from './inventory-rows.ts';
 import { type MaintenanceStore, maintenanceStore } from './maintenance.ts';
 import { type ProviderReads, providerReads } from './provider-reads.ts';
 import { queryPartition } from './reads.ts';
-import { parseRow, snakeNamed } from './row-fields.ts';
+import { parseRow } from './row-fields.ts';
 import { deployableKey, deviceKey, handleKey, type Row, restoredKey } from './rows.ts';
 import {
   deleteIf,
   held,
+  replacing,
   setting,
   type TransactItem,
   transact,
@@ -114,7 +116,10 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
             UpdateExpression: 'SET #status = :status, status_change = :change REMOVE due, due_at',
             ConditionExpression: 'attribute_exists(pk)',
             ExpressionAttributeNames: { '#status': 'status' },
-            ExpressionAttributeValues: { ':status': change.status, ':change': snakeNamed(change) },
+            ExpressionAttributeValues: {
+              ':status': change.status,
+              ':change': toWire(statusChange, change),
+            },
           },
         })),
       );
@@ -239,24 +244,15 @@ async function reviveHandle(client: Documents, table: string, handle: AttachHand
 
 /** Stores how the host prepares and cleans the handle from now on, and what Nova attaches. */
 async function changeHandle(client: Documents, table: string, handle: AttachHandle): Promise<void> {
-  const { info, prepare, cleanSeconds } = handle;
-  const isLong = takesLong(handle);
-  const long = isLong || undefined;
-  const set = setting({ info, prepare, clean_seconds: cleanSeconds, takes_long: long });
-  const absent = [
-    // PREPARE is a reserved word of DynamoDB.
-    ...(prepare ? [] : ['#prepare']),
-    ...(cleanSeconds === undefined ? ['clean_seconds'] : []),
-    ...(isLong ? [] : ['takes_long']),
-  ];
-  const remove = absent.length > 0 ? `REMOVE ${absent.join(', ')}` : '';
-  const names = { ...set.names, '#prepare': 'prepare' };
+  // Its type is part of its identity.
+  const { type: _type, ...facts } = factsInRow(handle);
+  const set = replacing(facts);
   await updateIf(client, {
     TableName: table,
     Key: handleKey(handle.providerUuid, handle.uuid),
-    UpdateExpression: `${set.expression} ${remove}`,
+    UpdateExpression: set.expression,
     ConditionExpression: 'attribute_exists(pk)',
-    ExpressionAttributeNames: names,
+    ExpressionAttributeNames: set.names,
     ExpressionAttributeValues: set.values,
   });
 }

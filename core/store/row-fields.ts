@@ -1,9 +1,23 @@
-// Rows are snake_case at every level, the domain is camelCase. A schema parses each row where it
-// enters, and the two functions below convert the names of one level: names inside a map of data,
-// such as the `info` of an attach handle, stay as they are.
+// Rows are snake_case at every level, the domain is camelCase. The shape of a row parses it where
+// it enters, and names its fields where it is written.
 
-import * as z from 'zod';
+import type * as z from 'zod';
+import { fromWire, type Shaped } from '../shapes/case.ts';
+import { stored } from '../shapes/derive.ts';
 import type { Row } from './rows.ts';
+
+const schemas = new WeakMap<z.ZodObject, z.ZodType>();
+
+/**
+ * What the shape has of a row, as a domain object.
+ *
+ * @throws InvalidRow
+ */
+export function fromRow<Shape extends z.ZodObject>(shape: Shape, row: Row): Shaped<Shape> {
+  const schema = schemas.get(shape) ?? stored(shape);
+  schemas.set(shape, schema);
+  return fromWire(shape, parseRow(schema, row) as z.output<Shape>);
+}
 
 type CamelName<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<CamelName<Tail>>}`
@@ -46,12 +60,7 @@ function snakeName(name: string): string {
   return known;
 }
 
-/** A branded identifier. Its form was checked when it was written. */
-export function anId<Id extends string>(): z.ZodType<Id> {
-  return z.string() as unknown as z.ZodType<Id>;
-}
-
-export const texts = z.record(z.string(), z.string());
+export { id as anId, texts } from '../shapes/fields.ts';
 
 /** @throws InvalidRow */
 export function parseRow<Schema extends z.ZodType>(schema: Schema, row: Row): z.output<Schema> {

@@ -72,6 +72,18 @@ export function setting(attributes: Readonly<Record<string, unknown>>) {
   };
 }
 
+/** Sets these attributes, and removes those that are undefined. */
+export function replacing(attributes: Readonly<Record<string, unknown>>) {
+  const set = setting(attributes);
+  const absent = Object.keys(attributes).filter((name) => attributes[name] === undefined);
+  if (absent.length === 0) return set;
+  return {
+    ...set,
+    expression: `${set.expression} REMOVE ${absent.map((name) => `#${name}`).join(', ')}`,
+    names: { ...set.names, ...Object.fromEntries(absent.map((name) => [`#${name}`, name])) },
+  };
+}
+
 /** Sets an attribute of a row that exists, or removes it where the value is undefined. */
 export function setOrRemove(table: string, path: string, value: unknown) {
   return (Key: Row): TransactItem => ({

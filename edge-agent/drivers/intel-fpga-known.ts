@@ -4,7 +4,7 @@
 import * as z from 'zod';
 import { openStateFiles } from '#agent/state-files.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
-import { pciAddress } from '#core/contracts/attach-handle.ts';
+import { pciAddress } from '#core/shapes/fields.ts';
 import type { CardFacts } from './intel-fpga-engines.ts';
 
 const card = z.object({

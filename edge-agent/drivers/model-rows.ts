@@ -2,8 +2,8 @@
 // own rows and those of an operator have the same form.
 
 import * as z from 'zod';
-import { attributeKey } from '#core/contracts/device-facts.ts';
 import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import { attributeKey } from '#core/shapes/device.ts';
 import { allowListEntry, classPrefix, hexadecimal } from './pci-allow-list.ts';
 
 const { resource_class, traits, clean } = allowListEntry.shape;

@@ -2,7 +2,7 @@
 // after its holder.
 
 import * as z from 'zod';
-import { cleanSecondsMax } from '#core/contracts/attach-handle.ts';
+import { cleanSecondsMax } from '#core/shapes/attach-handle.ts';
 import { type AllowListEntry, addressPattern, pciAllowList, pciId } from './pci-allow-list.ts';
 import { customName, customTraits, vfioDriver } from './setting-forms.ts';
 

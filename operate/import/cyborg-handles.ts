@@ -1,8 +1,9 @@
 // Addresses and attach handles in Cyborg's texts. Pure.
 
 import * as z from 'zod';
-import { pciAddress, validInfo } from '#core/contracts/attach-handle.ts';
-import { attachTypes } from '#core/domain/device.ts';
+import { validInfo } from '#core/contracts/attach-handle.ts';
+import { pciAddress } from '#core/shapes/fields.ts';
+import { attachTypes } from '#core/shapes/words.ts';
 import type { CyborgHandle } from './cyborg-tables.ts';
 
 const texts = z.record(z.string(), z.string());

@@ -2,14 +2,10 @@
 
 import { isHostname } from '#core/contracts/topics.ts';
 import { attributeUuid, keyLengthMax, valueLengthMax } from '#core/domain/attribute.ts';
-import {
-  type Deployable,
-  type Device,
-  type DeviceStatus,
-  deviceTypes,
-} from '#core/domain/device.ts';
+import type { Deployable, Device, DeviceStatus } from '#core/domain/device.ts';
 import { deviceUuid } from '#core/domain/device-plan.ts';
 import type { ImportedDevice } from '#core/domain/imports.ts';
+import { deviceTypes } from '#core/shapes/words.ts';
 import { addressOf, jsonOf } from './cyborg-handles.ts';
 import type { CyborgDeployable, CyborgDevice, CyborgTables } from './cyborg-tables.ts';
 import type { CloudFacts, PlanRow } from './plan.ts';

@@ -3,7 +3,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import type { Group } from '#core/domain/device-profile.ts';
-import { ownerTrait } from '#core/domain/placement-names.ts';
+import { ownerTrait } from '#core/shapes/placement-names.ts';
 import type { Address, AliasSpec, DeviceSpec } from './nova-forms.ts';
 
 /** An entry of the allow-list of driver `pci`. */

@@ -4,7 +4,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { canonicalGroups, type Group, isProfileName } from '#core/domain/device-profile.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
-import { ownerTrait } from '#core/domain/placement-names.ts';
+import { ownerTrait } from '#core/shapes/placement-names.ts';
 import type { Flavor } from './nova-flavors.ts';
 import type { AliasPlan } from './plan-nova-devices.ts';
 import { type MdevPlan, mdevGroup } from './plan-nova-mdevs.ts';

@@ -1,6 +1,6 @@
 // Which of Nova's types of mediated devices driver `mdev` of the agent offers. Pure.
 
-import { ownerTrait } from '#core/domain/placement-names.ts';
+import { ownerTrait } from '#core/shapes/placement-names.ts';
 import type { MdevType } from './nova-conf.ts';
 
 export interface MdevPool {

@@ -41,13 +41,15 @@ function importsOf(file: string): string[] {
 
 /** A folder → what files below it may import. The longest matching folder counts. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
-  'core/domain': ['core/domain'],
-  'core/contracts': ['core/contracts', 'core/domain'],
-  'core/store': ['core/store', 'core/contracts', 'core/domain'],
+  'core/shapes': ['core/shapes'],
+  'core/domain': ['core/domain', 'core/shapes'],
+  'core/contracts': ['core/contracts', 'core/domain', 'core/shapes'],
+  'core/store': ['core/store', 'core/contracts', 'core/domain', 'core/shapes'],
   'core/clients': [
     'core/clients',
     'core/contracts',
     'core/domain',
+    'core/shapes',
     'core/settings.ts',
     'core/log.ts',
   ],
@@ -57,12 +59,13 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'core/clients',
     'core/contracts',
     'core/domain',
+    'core/shapes',
     'core/deps.ts',
     'core/consumer-deps.ts',
   ],
   core: ['core'],
   functions: ['functions', 'core'],
-  'edge-agent': ['edge-agent', 'core/contracts'],
+  'edge-agent': ['edge-agent', 'core/contracts', 'core/shapes'],
   'infra/scale': ['infra', 'core', 'edge-agent/backoff.ts'],
   infra: [
     'infra',
@@ -88,7 +91,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ],
   local: ['local', 'operate', 'functions', 'core'],
   // The browser gets the API's schemas and the pure rules, and nothing that needs Node.
-  console: ['console', 'core/contracts', 'core/domain'],
+  console: ['console', 'core/contracts', 'core/domain', 'core/shapes'],
   simulation: [
     'simulation',
     'operate/arguments.ts',

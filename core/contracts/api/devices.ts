@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { deviceTypes } from '#core/domain/device.ts';
+import { deviceTypes } from '#core/shapes/words.ts';
 import { collection, common, time, uuid } from './shapes.ts';
 
 export const deviceAnswer = z.strictObject({

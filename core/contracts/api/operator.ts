@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { arqStates } from '#core/domain/arq.ts';
 import { obstacles } from '#core/domain/capacity.ts';
-import { attachTypes, deviceStatuses, deviceTypes } from '#core/domain/device.ts';
 import { handleStates } from '#core/domain/handle-state.ts';
 import { hostStates } from '#core/domain/host-state.ts';
 import { incidentActions, incidentKinds } from '#core/domain/incidents.ts';
+import { attachTypes, deviceStatuses, deviceTypes } from '#core/shapes/words.ts';
 import { collection, link, time, uuid } from './shapes.ts';
 
 const hostname = z.string().meta({ examples: ['cmp1.example.org'] });

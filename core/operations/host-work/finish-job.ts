@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import type { ConsumerDeps } from '../../consumer-deps.ts';
-import { handleInfo } from '../../contracts/attach-handle.ts';
 import { evidence, type JobEvent, readDetail } from '../../contracts/job-document.ts';
 import { readJobId } from '../../contracts/job-ids.ts';
 import type { InstanceBinding } from '../../domain/arq.ts';
@@ -14,6 +13,7 @@ import {
 } from '../../domain/host-work.ts';
 import { isEndedByBoot, type StoredHost } from '../../domain/report-plan.ts';
 import { RetryLater } from '../../domain/retry-later.ts';
+import { handleInfo } from '../../shapes/attach-handle.ts';
 import type { HostInventory } from '../../store/hosts.ts';
 import { bindAgain, failBind, type PreparedInfo, succeedBind } from '../bind/finish-bind.ts';
 import { changeNoteOf } from '../change-note-of.ts';

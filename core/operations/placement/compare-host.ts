@@ -3,7 +3,6 @@ import type { ConsumerDeps } from '../../consumer-deps.ts';
 import { typesRefused, typesTaken } from '../../domain/attach-types.ts';
 import type { StoredProvider } from '../../domain/bind-plan.ts';
 import type { AttachType, Device } from '../../domain/device.ts';
-import { ownerTrait } from '../../domain/placement-names.ts';
 import {
   differsFrom,
   type HeldInventories,
@@ -12,6 +11,7 @@ import {
 } from '../../domain/provider-tree.ts';
 import type { StoredHost } from '../../domain/report-plan.ts';
 import { otherStackOf } from '../../domain/stack-mark.ts';
+import { ownerTrait } from '../../shapes/placement-names.ts';
 import { blockingConsumersOf } from '../restore/reinstate-handles.ts';
 import { findConflictingProvider, readForeignProviders } from './find-conflicting-provider.ts';
 import { isIncomplete } from './mark-incomplete.ts';

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { discoveredFacts } from '#core/contracts/device-facts.ts';
 import { reportedDevice } from '#core/contracts/inventory-report.ts';
 import { aDevice, discovered } from '#test/support/reports.ts';
 
@@ -47,7 +46,7 @@ describe('the facts of a device', () => {
   it('have -1 for an unknown NUMA node, as Linux prints it, which is not shown', () => {
     const device = reportedDevice.parse({ ...aDevice(), ...facts, numa_node: -1 });
     expect(device.numa_node).toBe(-1);
-    expect(discoveredFacts(device)).not.toHaveProperty('numaNode');
+    expect(discovered(device)).not.toHaveProperty('numaNode');
   });
 
   it('refuse a device whose identity cannot be compared', () => {

@@ -1,0 +1,199 @@
+// A device. A field belongs to the piece that says who is shown it; the report, the facts, the row
+// and the answer follow.
+
+import * as z from 'zod';
+import {
+  deviceAddress,
+  driverName,
+  id,
+  optionalText,
+  pciAddress,
+  shortText,
+  shown,
+} from './fields.ts';
+import type { DeviceUuid, ProviderUuid } from './ids.ts';
+import { attachTypes, deviceStatuses, deviceTypes, healthStates } from './words.ts';
+
+/** Linux numbers fewer nodes (CONFIG_NODES_SHIFT is at most 10). */
+const numaNodesMax = 1024;
+
+/** Reported; the API shows it with the device. */
+export const deviceFacts = z.object({
+  type: z.enum(deviceTypes),
+  /** As the driver reads it, e.g. `0x8086`. */
+  vendor: z
+    .string()
+    .min(1)
+    .max(64)
+    .meta({ examples: ['10de'] }),
+  model: shortText,
+  /** JSON text, passed through to the API. */
+  std_board_info: z.string().max(4096).nullish(),
+  vendor_board_info: z.string().max(4096).nullish(),
+});
+
+/** Reported; the API shows it to operators, with the device's host. */
+export const operatorFacts = z.object({
+  /**
+   * PCI address of the physical function: the device's control path, and its key in the report.
+   * A device without one has the kernel's name for it.
+   */
+  address: deviceAddress,
+  driver: driverName,
+});
+
+export const deviceHealth = z.object({
+  state: z.enum(healthStates),
+  /** A clause that completes "The device at <address> ...". */
+  reason: shortText,
+  /** ISO 8601, by the host's clock. */
+  since: z.iso.datetime(),
+});
+
+/** Reported; shown as attributes of the device's deployables, under the same names. */
+export const attributeFacts = z.object({
+  /** -1 is unknown, as Linux prints it; it is not shown. */
+  numa_node: shown(
+    z
+      .int()
+      .min(-1)
+      .max(numaNodesMax - 1),
+  ),
+  /** The root port above the device: devices below the same one share its link. */
+  pcie_root: shown(pciAddress),
+  /** The version, as the vendor writes it. */
+  firmware: shown(z.string().min(1).max(64)),
+  health: shown(deviceHealth),
+});
+
+/** Keys that the control plane gives to what it derives itself. */
+const derivedKey = new RegExp(
+  `^(rc|traits[0-9]+|pool|${Object.keys(attributeFacts.shape).join('|')})$`,
+);
+/** What a driver may name an attribute. */
+export const attributeKey = z
+  .string()
+  .regex(/^[a-z][a-z0-9_.-]{0,63}$/)
+  .refine((key) => !derivedKey.test(key));
+export const reportedAttributesMax = 32;
+
+/** Reported and stored; no answer has it. */
+export const innerFacts = z.object({
+  product: z.string().min(1).max(64),
+  /**
+   * What stays with the card when it is moved to another slot: a serial number, or a uuid that
+   * the vendor gave it. Absent where the device has none.
+   */
+  identity: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,128}$/)
+    .optional(),
+});
+
+/** All that a report says of a device and its row keeps. */
+export const reportedFacts = z.object({
+  ...operatorFacts.shape,
+  ...deviceFacts.shape,
+  ...innerFacts.shape,
+  ...attributeFacts.shape,
+});
+
+/** What a report says of a device beside what can be allocated. */
+export const reportedDevice = z.object({
+  ...reportedFacts.shape,
+  /** Names the provider in place of the address, as for the fake driver. */
+  provider_suffix: z
+    .string()
+    .regex(/^[a-zA-Z0-9_-]{1,64}$/)
+    .optional(),
+  /** Shown by the attributes API; no tenant's data. */
+  attributes: shown(
+    z
+      .record(attributeKey, z.string().max(255))
+      .refine((given) => Object.keys(given).length <= reportedAttributesMax),
+  ),
+});
+
+/** Who set a device's status, when, and why. */
+export const statusChange = z.object({
+  status: z.enum(deviceStatuses),
+  by: z.string(),
+  at: z.string(),
+  reason: optionalText,
+  request_id: optionalText,
+  /** The whole host was drained: its resume enables the device again. */
+  drain: z.literal(true).exactOptional(),
+  /** When the sweep enables the device again; ISO 8601. */
+  until: optionalText,
+});
+
+/** Who released handles of a device by force, when, and why. */
+export const forceNote = z.object({
+  by: z.string(),
+  at: z.string(),
+  /** The operator stated that the device is clean; its host did not clean it. */
+  is_cleaned: z.boolean(),
+  reason: optionalText,
+});
+
+/** A provider that an import took over from another service. */
+export const adoptedProvider = z.object({
+  uuid: id<ProviderUuid>(),
+  name: z.string(),
+  /** Kept beside our own: profiles that require them were written for the earlier service. */
+  traits: z.array(z.string()),
+  /** The one function of the device that it offers; absent where it offers the whole device. */
+  address: optionalText,
+});
+
+export const cardPlace = z.object({ hostname: z.string(), address: z.string() });
+
+/** Set for a card that was found not clean, or not known to be; see core/domain. */
+export const cardCleaning = z.object({
+  /** Since when it is not offered; ISO 8601, as all times here. */
+  withheld_since: optionalText,
+  /** Where it is held or not clean; absent for a card seen for the first time. */
+  held_at: cardPlace.exactOptional(),
+  /** When its host was asked to clean all of its handles. */
+  asked_at: optionalText,
+  /** When the last cleaning of all of its handles began: what was left before is gone. */
+  cleaned_at: optionalText,
+});
+
+/** What each report replaces as a whole. */
+export const describedDevice = z.object({
+  uuid: id<DeviceUuid>(),
+  hostname: z.string(),
+  ...reportedFacts.shape,
+  health: deviceHealth
+    // Of a device that is not offered yet although its driver finds no fault any more.
+    .extend({ healthy_since: optionalText })
+    .exactOptional(),
+  /** From the last report that described it; see core/contracts/device-digest.ts. */
+  digest: z.string(),
+  /** Its providers in Placement, parents first, as they must be created. */
+  providers: z.array(id<ProviderUuid>()),
+  adopted: z.array(adoptedProvider).exactOptional(),
+  card_cleaning: cardCleaning.exactOptional(),
+  /** The host no longer reports it. The row stays until no claim and no allocation is left. */
+  is_gone: z.boolean(),
+  /** Number of attach handles in the last report that described it. */
+  handle_count: z.number().exactOptional(),
+  /** Copy of the host's. */
+  host_attach_types: z.array(z.enum(attachTypes)).exactOptional(),
+  created_at: z.string(),
+  updated_at: optionalText,
+});
+
+/** What operators and the control plane write; no report changes it. */
+export const deviceState = z.object({
+  status: z.enum(deviceStatuses),
+  /** The last change; undefined if no operator has set the status. */
+  status_change: statusChange.exactOptional(),
+  /** The last time an operator released its handles by force. */
+  forced: forceNote.exactOptional(),
+  /** Since when two agents report as its host, ISO 8601: no bind takes the device. */
+  conflict_since: optionalText,
+});
+
+export const device = z.object({ ...describedDevice.shape, ...deviceState.shape });
