@@ -60,11 +60,8 @@ const mark = z.object({
   info: handleInfo,
   /** Epoch of the attach handle when it was last prepared. */
   epoch: z.number(),
-  /**
-   * The last step about it was to prepare it, and has succeeded. Agents of 0.1 do not say so, and
-   * prepare all of an earlier boot again.
-   */
-  is_confirmed: z.boolean().default(true),
+  /** The last step about it was to prepare it, and has succeeded. */
+  is_confirmed: z.boolean(),
 });
 /** A handle that the agent has prepared, or is about to prepare. */
 export type PreparedMark = z.infer<typeof mark>;

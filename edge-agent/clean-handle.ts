@@ -19,7 +19,6 @@ export async function cleanHandle(
   context: CleanContext,
   step: CleanStep,
 ): Promise<Evidence | undefined> {
-  if (!step.handle) return undefined;
   const { driver, device } = await findDevice(context, step);
   const work: HandleWork = { address: step.address, ...step.handle };
   const described = describedHandle(device, step.handle);

@@ -1,6 +1,5 @@
 // Computes the next report from the found devices and those that were acknowledged. Pure.
 
-import { currentForm } from '#core/contracts/first-form.ts';
 import {
   heartbeatSeconds,
   type InventoryReport,
@@ -174,7 +173,6 @@ function envelopeBytes(
 ) {
   const report: InventoryReport = {
     version: 1,
-    form: currentForm,
     agent_version: 'x'.repeat(64),
     boot_id: '00000000-0000-0000-0000-000000000000',
     sequence: Number.MAX_SAFE_INTEGER,

@@ -34,18 +34,15 @@ export async function findDevice(
   { drivers, clock, log }: FindDeps,
   { driver: name, address }: Pick<JobStep, 'driver' | 'address'>,
 ): Promise<FoundDevice> {
-  const asked = drivers.filter((each) => name === undefined || each.name === name);
-  if (asked.length === 0) throw new StepFailed(`The agent has no driver ${name}.`);
-  for (const driver of asked) {
-    const found = await askDriver(driver, clock).catch((error: unknown) => {
-      log.warn('Driver discovery failed', { driver: driver.name, reason: reasonOf(error) });
-    });
-    const devices = found?.devices ?? {};
-    const device = Object.hasOwn(devices, address) ? devices[address] : undefined;
-    if (device) return { driver, device };
-  }
-  const who = name === undefined ? 'No driver finds a' : `Driver ${name} finds no`;
-  throw new StepFailed(`${who} device at ${address}.`);
+  const driver = drivers.find((each) => each.name === name);
+  if (!driver) throw new StepFailed(`The agent has no driver ${name}.`);
+  const found = await askDriver(driver, clock).catch((error: unknown) => {
+    log.warn('Driver discovery failed', { driver: name, reason: reasonOf(error) });
+  });
+  const devices = found?.devices ?? {};
+  const device = Object.hasOwn(devices, address) ? devices[address] : undefined;
+  if (!device) throw new StepFailed(`Driver ${name} finds no device at ${address}.`);
+  return { driver, device };
 }
 
 /** How the driver describes the handle now; undefined if it no longer has it. */

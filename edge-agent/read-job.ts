@@ -1,7 +1,6 @@
 // Validates a job document and returns the job, or the reason why the agent refuses it. No part
 // of a document is used as a path, an argument or a request before it was validated here.
 
-import { fromFirstForm } from '#core/contracts/first-form.ts';
 import { type JobDocument, type JobStep, jobDocument } from '#core/contracts/job-document.ts';
 import { hostnameOf } from '#core/contracts/topics.ts';
 
@@ -39,7 +38,7 @@ export function readJob(document: unknown, { thing, bootId }: Recipient): ReadJo
       refused: `The document has form ${version}; this agent understands ${formVersion} only.`,
     };
   }
-  const parsed = readEither(document);
+  const parsed = jobDocument.safeParse(document);
   if (!parsed.success) return { refused: faultsOf(parsed.error.issues) };
   const { host, boot_id, action, request_id: requestId } = parsed.data;
   if (host !== hostnameOf(thing)) {
@@ -55,17 +54,10 @@ export function readJob(document: unknown, { thing, bootId }: Recipient): ReadJo
   };
 }
 
-/** A document in the current form, or in that of a cloud of 0.1. */
-function readEither(document: unknown) {
-  const current = jobDocument.safeParse(document);
-  const earlier = current.success ? undefined : fromFirstForm(document);
-  return earlier === undefined ? current : jobDocument.safeParse(earlier);
-}
-
 /** Uuids in the kernel's spelling, whatever the document's. */
 function normal(step: JobStep): JobStep {
   const bind = step.bind_id && { bind_id: step.bind_id.toLowerCase() };
-  if (!('handle' in step) || !step.handle) return { ...step, ...bind };
+  if (!('handle' in step)) return { ...step, ...bind };
   const handle = { ...step.handle, uuid: step.handle.uuid.toLowerCase() };
   return { ...step, ...bind, handle };
 }

@@ -1,7 +1,6 @@
 // Discovers, compares with the acknowledged devices, and reports the differences.
 
 import type { AttachType } from '#core/contracts/attach-handle.ts';
-import { currentForm } from '#core/contracts/first-form.ts';
 import type { InventoryReport } from '#core/contracts/inventory-report.ts';
 import { inventoryTopic } from '#core/contracts/topics.ts';
 import type { Clock } from './clock.ts';
@@ -37,7 +36,6 @@ export async function reportHello(
 ): Promise<void> {
   const report: InventoryReport = {
     version: 1,
-    form: currentForm,
     agent_version: agentVersion,
     boot_id: bootId,
     sequence: await sequence.next(),
@@ -84,7 +82,6 @@ export async function reportInventory(
     const skew = deps.skew?.();
     const report: InventoryReport = {
       version: 1,
-      form: currentForm,
       agent_version: agentVersion,
       boot_id: deps.bootId,
       sequence: await deps.sequence.next(),

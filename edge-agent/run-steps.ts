@@ -141,11 +141,7 @@ async function doStep(
 /** Without the image's URL, which is a secret. */
 function intentOf(step: JobStep, kind: JobStep['kind']): Intent {
   const { driver, address, bind_id: bindId } = step;
-  const common = {
-    ...{ kind, address },
-    ...(driver && { driver }),
-    ...(bindId && { bind_id: bindId }),
-  };
+  const common = { kind, address, driver, ...(bindId && { bind_id: bindId }) };
   const handle = handleOf(step);
   if (handle) return { ...common, uuid: handle.uuid, epoch: String(handle.epoch) };
   if (!('content' in step)) return common;

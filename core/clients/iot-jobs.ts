@@ -7,7 +7,6 @@ import {
   DescribeJobExecutionCommand,
   IoTClient,
 } from '@aws-sdk/client-iot';
-import { toFirstForm } from '../contracts/first-form.ts';
 import { type JobDocument, jobDocument, jobDocumentBytesMax } from '../contracts/job-document.ts';
 import { thingName } from '../contracts/topics.ts';
 import { hostWork, kindOfAction } from '../domain/host-work.ts';
@@ -16,8 +15,6 @@ import { RetryLater } from '../domain/retry-later.ts';
 export interface JobGiven {
   /** How long it may be in progress, if longer than others of its kind. */
   readonly minutes?: number | undefined;
-  /** The form of jobs that the host's agent reads; 1 for an agent of 0.1. */
-  readonly form?: number | undefined;
 }
 
 export interface IotJobs {
@@ -54,9 +51,8 @@ export function createIotJobs(options: {
     return own;
   };
   return {
-    async create(jobId, document, { minutes = 0, form } = {}) {
-      const parsed = jobDocument.parse(document);
-      const text = JSON.stringify(form === 1 ? toFirstForm(parsed) : parsed);
+    async create(jobId, document, { minutes = 0 } = {}) {
+      const text = JSON.stringify(jobDocument.parse(document));
       if (Buffer.byteLength(text) > jobDocumentBytesMax) {
         throw new JobTooLarge(
           `The job document for host ${document.host} exceeds ${jobDocumentBytesMax} bytes.`,

@@ -19,7 +19,6 @@ import { providerNameLengthMax } from '../shapes/placement-names.ts';
 import { present } from '../shapes/present.ts';
 import { attachHandle, discoveredHandle, type ReportedHandle } from './attach-handle.ts';
 import { canonicalJson } from './device-digest.ts';
-import { withCareOfFirstForm } from './first-form.ts';
 
 /** AWS IoT refuses larger messages. https://docs.aws.amazon.com/general/latest/gr/iot-core.html */
 export const reportBytesMax = 128 * 1024;
@@ -97,8 +96,6 @@ export const deviceDigest = z.string().regex(/^[0-9a-f]{16}$/);
 const reportFields = {
   /** Version of the message's form. A control plane also accepts the previous one. */
   version: z.literal(1),
-  /** The form of jobs that the agent reads; absent: 1. See first-form.ts. */
-  form: z.number().int().min(1).optional(),
   agent_version: z.string().max(64),
   /** The kernel's boot id: a new one means that the host lost all mdevs and programs. */
   boot_id: z.guid(),
@@ -113,7 +110,7 @@ const reportFields = {
    * drivers as failed.
    */
   is_hello: z.boolean().optional(),
-  /** What the host's settings name, and why it is not offered; agents of 0.1 do not say. */
+  /** What the host's settings name, and why it is not offered. */
   not_offered: z.array(notOffered).max(notOfferedMax).optional(),
   /**
    * Types of attach handles that the host's hypervisor takes; absent: what the deployment says. A
@@ -205,21 +202,21 @@ function isEmpty(value: unknown): boolean {
 /** The reported device as a domain object. */
 export function discoveredDevice(
   reported: ReportedDevice,
-  { manifest, form }: Pick<InventoryReport, 'manifest' | 'form'>,
+  { manifest }: Pick<InventoryReport, 'manifest'>,
 ): DiscoveredDevice {
   const { numaNode = -1, ...facts } = fromWire(deviceShape, reported, isEmpty);
   return {
     ...facts,
     ...present({
       numaNode: numaNode < 0 ? undefined : numaNode,
-      offers: reported.offers && discoveredOffering(reported.offers, form),
+      offers: reported.offers && discoveredOffering(reported.offers),
     }),
-    regions: reported.regions.map((each) => discoveredRegion(each, form)),
+    regions: reported.regions.map(discoveredRegion),
     digest: manifest[reported.address] ?? '',
   };
 }
 
-function discoveredRegion(reported: ReportedRegion, form: number | undefined): DiscoveredRegion {
+function discoveredRegion(reported: ReportedRegion): DiscoveredRegion {
   const {
     functionUuid: first,
     functionUuids: others = [],
@@ -229,19 +226,14 @@ function discoveredRegion(reported: ReportedRegion, form: number | undefined): D
   return {
     ...facts,
     ...(functionUuids.length > 0 && { functionUuids }),
-    ...discoveredOffering(reported, form),
+    ...discoveredOffering(reported),
   };
 }
 
-function discoveredOffering(
-  reported: z.infer<typeof offering>,
-  form: number | undefined,
-): Offering {
+function discoveredOffering(reported: z.infer<typeof offering>): Offering {
   return {
     ...fromWire(offeringFacts, reported, isEmpty),
     numAccelerators: reported.num_accelerators ?? reported.attach_handles.length,
-    attachHandles: reported.attach_handles.map((handle) =>
-      discoveredHandle(form ? handle : withCareOfFirstForm(handle)),
-    ),
+    attachHandles: reported.attach_handles.map(discoveredHandle),
   };
 }

@@ -35,8 +35,7 @@ const ofBind = { bind_id: z.guid().optional() };
 /** Where the step's device is. */
 const place = {
   ...ofBind,
-  /** The agent asks this driver alone; without it, as in jobs of 0.1, all its drivers. */
-  driver: driverName.optional(),
+  driver: driverName,
   address: deviceAddress,
 };
 
@@ -82,8 +81,7 @@ const prepareRegionStep = z.object({
 const cleanStep = z.object({
   kind: z.literal('clean'),
   ...place,
-  /** Absent in jobs of 0.1 that only wait. */
-  handle: stepHandle.optional(),
+  handle: stepHandle,
   /** The region that the bind no longer holds. */
   region: name.optional(),
 });

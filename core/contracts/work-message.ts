@@ -4,9 +4,6 @@
 
 import * as z from 'zod';
 
-/** The form (first-form.ts) of agents that take work messages. */
-export const messageForm = 3;
-
 /** Work that may be sent by a message. */
 export type SentKind = 'bind' | 'release';
 

@@ -108,7 +108,7 @@ export interface InstanceBinding {
   readonly failureCause?: BindFailureCause;
   /**
    * Of a bind that its host makes: a list of the ARQs has been answered before the bind ended, so
-   * nova-compute may wait for its event. Undefined where an earlier version began the bind.
+   * nova-compute may wait for its event.
    */
   readonly isAwaited?: boolean;
   /** When it was last bound or failed by a job or a deadline; ISO 8601. */

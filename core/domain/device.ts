@@ -111,8 +111,6 @@ export interface Host {
   /** Sequence number of the last report that was applied. */
   readonly sequence: number;
   readonly agentVersion?: string;
-  /** The form of jobs that its agent reads; 1 for an agent of 0.1. */
-  readonly form?: number;
   /** What its hypervisor takes, in the order of the types; absent: the deployment's setting. */
   readonly attachTypes?: readonly AttachType[];
   readonly lastReportAt?: string;

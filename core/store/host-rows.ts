@@ -12,7 +12,6 @@ const storedHost = z.object({
   epoch: z.number().default(0),
   sequence: z.number().default(-1),
   agent_version: z.string().exactOptional(),
-  form: z.number().exactOptional(),
   attach_types: z.array(z.enum(attachTypes)).exactOptional(),
   last_report_at: z.string().exactOptional(),
   failed_drivers: z.array(z.string()).exactOptional(),

@@ -167,7 +167,7 @@ export function hostStore(client: Documents, table: string): HostStore {
     putBoot(host, holder) {
       const { bootedAt, wanted, earlierBoots, lastReportAt } = host;
       const reprovisioning = host.isReprovisioning || undefined;
-      const boot = { booted_at: bootedAt, form: host.form, reprovisioning, wanted };
+      const boot = { booted_at: bootedAt, reprovisioning, wanted };
       const more = { earlier_boots: earlierBoots.map(snakeNamed), last_report_at: lastReportAt };
       return putUnderLease(host, holder, { ...boot, ...more }, ' REMOVE failed_jobs');
     },
@@ -176,7 +176,6 @@ export function hostStore(client: Documents, table: string): HostStore {
       const more = {
         lease_holder: next,
         agent_version: host.agentVersion,
-        form: host.form,
         attach_types: host.attachTypes,
         last_report_at: host.lastReportAt,
         failed_drivers: host.failedDrivers,

@@ -68,8 +68,7 @@ const byDue = {
   name: 'by-due',
   partitionKey: 'due',
   sortKey: 'due_at',
-  // Release 0.1 counted a project's unbound ARQs here; an index cannot be changed.
-  projection: ['project_id'],
+  projection: 'KEYS_ONLY',
 } as const;
 
 function byKind(projection: IndexDefinition['projection']): IndexDefinition {

@@ -65,19 +65,16 @@ const actions: readonly Action[] = [
   {
     name: 'programming a region',
     operation: 'program',
-    document: () =>
-      host.document('program', {
-        steps: [
-          {
-            ...{ kind: 'prepare', driver: 'fake_fpga', address: fpga, region: 'region0' },
-            content: { image: host.image },
-          },
-        ],
-      }),
+    document: () => program(),
     isTouched: () => host.fpga().state.imageId === imageId,
     expectDone: () => expect(host.fpga().state).toEqual({ imageId, functionUuid: aFunction }),
   },
 ];
+
+function program() {
+  const step = { kind: 'prepare', driver: 'fake_fpga', address: fpga, region: 'region0' };
+  return host.document('program', { steps: [{ ...step, content: { image: host.image } }] });
+}
 
 describe.each(actions)('an agent killed while $name', (action) => {
   async function started() {
@@ -160,8 +157,7 @@ describe('an agent that ends while it fetches an image', () => {
   async function fetching() {
     const agent = host.start();
     host.sendImage.bytes = 10;
-    const steps = [{ kind: 'program', address: fpga, region: 'region0', image: host.image }];
-    const jobId = await host.model.create(host.document('program', { steps }));
+    const jobId = await host.model.create(program());
     await eventually(() => host.images().length).toBe(1);
     return { agent, jobId };
   }
@@ -191,8 +187,7 @@ describe('an agent that ends while it fetches an image', () => {
   it('fetches it again even after a first attempt to program', async () => {
     host.setFaults({ delayMs: { program: forever } });
     const first = host.start();
-    const steps = [{ kind: 'program', address: fpga, region: 'region0', image: host.image }];
-    const jobId = await host.model.create(host.document('program', { steps }));
+    const jobId = await host.model.create(program());
     await eventually(() => host.checkpoint()).toMatch(/"claim":/);
     await first.killHard();
     for (const name of host.images()) host.forget(name);

@@ -22,7 +22,6 @@ const everywhere = ['dynamodb', 'sqs'] as const;
 const withStreams = [...everywhere, 'dynamodb-streams'] as const;
 
 export const suite: readonly SuiteFile[] = [
-  { file: 'test/integration/agents-of-0-1.test.ts', needs: everywhere },
   { file: 'test/integration/attach-types.test.ts', needs: everywhere },
   { file: 'test/integration/boot-flow.test.ts', needs: everywhere },
   { file: 'test/integration/capacity.test.ts', needs: everywhere },

@@ -218,17 +218,3 @@ it('finds what waits where an instance was bound twice', async () => {
   await lead(second);
   expect(stepsOfJobs()).toEqual([2]);
 });
-
-it('creates a job for each bind of a host with an agent of 0.1', async () => {
-  const instances = await throttled(2);
-  isThrottled = false;
-  const { store } = cmp1.deps;
-  const { inventory } = store;
-  const host: typeof inventory.host = async (name) => {
-    const found = await inventory.host(name);
-    return { ...found, host: { ...found.host, form: 1 } };
-  };
-  cmp1.deps = { ...cmp1.deps, store: { ...store, inventory: { ...inventory, host } } };
-  for (const instance of instances) await cmp1.startBindOf(instance);
-  expect(stepsOfJobs()).toEqual([1, 1]);
-});

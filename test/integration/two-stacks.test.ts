@@ -95,7 +95,7 @@ it('takes over when the other stack has removed its provider', async () => {
   expect((await stateInPlacement())?.traits).toContain(ours);
 });
 
-it('takes over a provider without a mark, as of a release before or of Cyborg', async () => {
+it('takes over a provider without a mark, as of Cyborg', async () => {
   await report(aDevice());
   await sync('blue-2');
   const { generation = 0 } = (await placement().getTraits(provider())) ?? {};

@@ -1,6 +1,6 @@
-// Version 0.1.0 is upgraded to this one, rolled back and upgraded again, function by function,
+// Version 0.2.0 is upgraded to this one, rolled back and upgraded again, function by function,
 // while servers boot and go: for a while the code of both works on the same tables and queues, as
-// in a deployment. The code of 0.1.0 comes from this repository's history.
+// in a deployment. The code of 0.2.0 comes from this repository's history.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,8 +18,8 @@ import { agentEnvironment, type System, startSystem } from '#local/process/syste
 import { patience } from '#test/support/patience.ts';
 import { askPatiently } from '#test/support/patient-requests.ts';
 
-/** The last commit of 0.1.0. */
-const before = '9a1b0322497c2f473b3a6e60564368a3b637c272';
+/** A commit of 0.2.0: the first that can be upgraded; a release writes its own. */
+const before = '9bcc7109fb85c74051100429f0b4f57f78509fe8';
 const root = join(import.meta.dirname, '../..');
 const hostname = 'cmp1';
 const agent = { hostname, drivers: 'fake,fake-gpu', startsLater: true };
@@ -49,7 +49,7 @@ let directory: string;
 let layout: Layout;
 let system: System;
 let store: ReturnType<typeof createStore>['store'];
-/** Processes of 0.1.0. */
+/** Processes of 0.2.0. */
 const old = new Map<string, ChildProcess>();
 
 beforeAll(async () => {
@@ -71,7 +71,7 @@ afterAll(async () => {
   if (directory) rmSync(directory, { recursive: true, force: true });
 });
 
-/** Starts a part, or the agent, of 0.1.0. */
+/** Starts a part, or the agent, of 0.2.0. */
 async function startOld(name: 'api' | 'consumers' | 'agent'): Promise<void> {
   const tree = join(directory, 'before');
   const command =
@@ -169,7 +169,7 @@ describe.skipIf(!hasHistory)(
   'while servers boot and go',
   { timeout: patience.timeout * 10 },
   () => {
-    it('0.1.0 is upgraded, rolled back and upgraded again, and no bind is lost', async () => {
+    it('0.2.0 is upgraded, rolled back and upgraded again, and no bind is lost', async () => {
       const changes = [
         () => system.start('consumers'),
         // From here the consumers of both take messages.
@@ -185,7 +185,7 @@ describe.skipIf(!hasHistory)(
         },
         () => startOld('consumers'),
         () => system.kill('consumers'),
-        // All of it is 0.1.0 again.
+        // All of it is 0.2.0 again.
         () => system.start('consumers'),
         () => stopOld('consumers'),
         async () => {

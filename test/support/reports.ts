@@ -3,7 +3,6 @@
 import { UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { digestOf } from '#core/contracts/device-digest.ts';
-import { currentForm } from '#core/contracts/first-form.ts';
 import {
   discoveredDevice,
   type InventoryReport,
@@ -114,7 +113,6 @@ export function aReport(
 ): InventoryReport {
   return {
     version: 1,
-    form: currentForm,
     agent_version: 'test',
     boot_id: bootId,
     sequence: 1,

@@ -25,8 +25,6 @@ export const sharedSeconds = 30;
 export const lookSeconds = 10;
 /** Beyond the deadline of a bind, after which the end of its jobs has no effect. */
 const noteKeptSeconds = 3600;
-/** A host with an agent of 0.1 gets a job for each bind, as from a cloud of 0.1. */
-const formLeast = 2;
 
 /** A bind with what its host has to do for it. */
 export interface Share {
@@ -69,10 +67,7 @@ export function shareOf(
 ): Share | undefined {
   const stored = waitingRow(inventory, binding);
   const ofHandles = steps.filter((step) => 'handle' in step);
-  const isAlone =
-    stored?.sharedUntil !== undefined ||
-    ofHandles.length < steps.length ||
-    (inventory.host.form ?? 1) < formLeast;
+  const isAlone = stored?.sharedUntil !== undefined || ofHandles.length < steps.length;
   return isAlone ? undefined : { binding, steps: ofHandles, isStored: stored !== undefined };
 }
 
@@ -168,7 +163,7 @@ async function shareBeside(
 export async function askForAll(
   deps: ConsumerDeps,
   all: readonly [Share, ...Share[]],
-  { hostname, form }: StoredHost,
+  { hostname }: StoredHost,
   bootId: string,
 ): Promise<never> {
   const { requestId } = all[0].binding;
@@ -179,7 +174,7 @@ export async function askForAll(
   const startedMs = Math.max(...shares.map(({ binding }) => Date.parse(binding.startedAt)));
   const expiresAt = Math.ceil(startedMs / 1000) + noteKeptSeconds;
   await deps.store.arqs.noteJob(uuid, { instances, bootId, bindIds, expiresAt });
-  const asked = { uuid, hostname, bootId, form, requestId };
+  const asked = { uuid, hostname, bootId, requestId };
   const steps = shares.flatMap((share) => share.steps);
   await askHost(deps, 'bind', asked, { bind_id: uuid, steps }, { instances });
   const until = new Date(deps.clock() + sharedSeconds * 1000).toISOString();

@@ -94,7 +94,7 @@ async function askFor(
   const others = share ? await sharesBeside(deps, share, inventory, bootId) : [];
   if (others === 'ended') return;
   if (share && others.length > 0) return askForAll(deps, [share, ...others], host, bootId);
-  const asked = { uuid: bindId, hostname, bootId, form: host.form, requestId };
+  const asked = { uuid: bindId, hostname, bootId, requestId };
   const task = { bind_id: bindId, steps: [...steps] };
   const fields = { instance: instanceUuid };
   if (isMessage && (await askByMessage(deps, 'bind', asked, task, fields))) return;

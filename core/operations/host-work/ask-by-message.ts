@@ -1,12 +1,12 @@
 import type { ConsumerDeps } from '../../consumer-deps.ts';
 import { jobDocument, jobDocumentBytesMax } from '../../contracts/job-document.ts';
 import { jobId } from '../../contracts/job-ids.ts';
-import { messageForm, type SentKind, validFor } from '../../contracts/work-message.ts';
+import { type SentKind, validFor } from '../../contracts/work-message.ts';
 import type { StoredHost } from '../../domain/report-plan.ts';
 import { type Asked, documentOf, type Task } from './ask-host.ts';
 
 /**
- * Asks a host that takes messages for short work by one, which costs a thousandth of a job. If no
+ * Asks a connected host for short work by one, which costs a thousandth of a job. If no
  * answer comes, the caller has the job created; an agent that has done the work by then answers
  * the job with the same outcome.
  *
@@ -35,7 +35,7 @@ export async function askByMessage<Kind extends SentKind>(
   return true;
 }
 
-/** Whether the host is connected, and its agent reads messages. */
-export function takesMessages({ presence, form = 1 }: StoredHost): boolean {
-  return presence?.isConnected === true && form >= messageForm;
+/** Whether the host is connected. */
+export function takesMessages({ presence }: StoredHost): boolean {
+  return presence?.isConnected === true;
 }

@@ -17,8 +17,6 @@ export interface Asked {
   readonly bootId: string;
   /** The request that led to the work. */
   readonly requestId?: string | undefined;
-  /** The form of jobs that the host's agent reads. */
-  readonly form: number | undefined;
   /** How long the job may be in progress, if longer than others of its kind. */
   readonly minutes?: number | undefined;
 }
@@ -37,9 +35,9 @@ export async function askHost<Kind extends HostWorkKind>(
   task: Task<Kind>,
   fields: Readonly<Record<string, unknown>> = {},
 ): Promise<void> {
-  const { uuid, hostname, minutes, form } = asked;
+  const { uuid, hostname, minutes } = asked;
   const id = jobId(deps.settings.stage, kind, uuid);
-  await deps.clients.jobs.create(id, documentOf(kind, asked, task), { minutes, form });
+  await deps.clients.jobs.create(id, documentOf(kind, asked, task), { minutes });
   const name = kind.charAt(0).toUpperCase() + kind.slice(1);
   deps.log.info(`${name} job created.`, { job: id, host: hostname, ...fields });
 }

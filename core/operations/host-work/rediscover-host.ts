@@ -20,11 +20,11 @@ export async function rediscoverHost(
 ): Promise<string> {
   const { host, summary } = await findHost(deps, hostname);
   const { state, since } = hostStateOf(host, summary ?? {}, deps.clock());
-  const { bootId, form } = host;
+  const { bootId } = host;
   if (!isReachable(state) || bootId === undefined)
     throw new HostUnreachable(hostname, state, since);
   const { requestId } = caller;
   const uuid = derivedUuid('rediscover', hostname, bootId, requestId);
-  await askHost(deps, 'rediscover', { uuid, hostname, bootId, form, requestId }, {});
+  await askHost(deps, 'rediscover', { uuid, hostname, bootId, requestId }, {});
   return jobId(deps.settings.stage, 'rediscover', uuid);
 }

@@ -235,7 +235,6 @@ function reported(
     ...(isNewer && {
       sequence: report.sequence,
       agentVersion: report.agent_version,
-      form: report.form ?? 1,
       // The time of receipt: a report that waited in the queue says nothing of the time since.
       lastReportAt: new Date(receivedAtMs).toISOString(),
       lastReceivedAtMs: receivedAtMs,
@@ -265,7 +264,6 @@ async function noteBoot(
   const host: StoredHost = {
     ...known,
     bootId: report.boot_id,
-    form: report.form ?? 1,
     epoch: known.epoch + 1,
     // One less, so that this report is still newer when it is delivered again.
     sequence: report.sequence - 1,
@@ -291,7 +289,7 @@ async function askForReport(
 ): Promise<void> {
   const { boot_id: bootId, sequence } = report;
   const uuid = derivedUuid('rediscover', hostname, bootId, String(sequence));
-  await askHost(deps, 'rediscover', { uuid, hostname, bootId, form: report.form }, {});
+  await askHost(deps, 'rediscover', { uuid, hostname, bootId }, {});
 }
 
 function nowOf(deps: Deps): string {

@@ -50,7 +50,7 @@ export async function startProgram(deps: ConsumerDeps, programId: string): Promi
     const region = await deps.store.inventory.provider(providerUuid);
     if (!region || !isKept(region, program)) return await giveUp(otherHolder);
     await deps.store.regions.forgetFunction(providerUuid);
-    const asked = { uuid: program.id, hostname, bootId, form: host.form, requestId };
+    const asked = { uuid: program.id, hostname, bootId, requestId };
     await askHost(deps, 'program', asked, { steps: [step] });
   } catch (error) {
     if (!(error instanceof ImageUnusable)) throw error;

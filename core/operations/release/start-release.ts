@@ -48,7 +48,7 @@ export async function startRelease(
     return;
   }
   const minutes = Math.ceil((release.cleanSeconds ?? 0) / 60);
-  const asked = { uuid: release.id, hostname, bootId, form: host.form, requestId, minutes };
+  const asked = { uuid: release.id, hostname, bootId, requestId, minutes };
   const task = { ...(ended && { bind_id: ended }), steps };
   const isMessage = !wasSent && !takesLong(release) && takesMessages(host);
   const isSent = isMessage && (await askByMessage(deps, 'release', asked, task));

@@ -85,14 +85,14 @@ async function workFor(
 async function createJob(
   deps: ConsumerDeps,
   jobUuid: string,
-  { hostname, bootId, form }: Host,
+  { hostname, bootId }: Host,
   work: readonly Work[],
   attempt: number,
 ): Promise<void> {
   for (const provider of work.flatMap(({ programs }) => programs)) {
     await deps.store.regions.forgetFunction(provider);
   }
-  const asked = { uuid: jobUuid, hostname, bootId: bootId as string, form };
+  const asked = { uuid: jobUuid, hostname, bootId: bootId as string };
   const instances = work.map(({ binding }) => binding.instanceUuid);
   try {
     const steps = work.flatMap((each) => each.steps);

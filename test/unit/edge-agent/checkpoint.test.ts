@@ -91,18 +91,6 @@ describe('a prepared handle', () => {
 });
 
 describe('the checkpoint', () => {
-  it('of version 0.1.0 is read: what its agent made stays ours', async () => {
-    const jobs = { job: { execution: '1', results: [{}], outcome: { status: 'SUCCEEDED' } } };
-    const stored = { version: 2, boot_id: 'boot-1', jobs, prepared: { 'uuid-1': mark } };
-    const file = JSON.stringify({ ...stored, lost: {}, cleaned: {}, released: ['bind-1'] });
-    writeFileSync(join(directory, 'jobs.json'), file);
-    const checkpoint = await open();
-    expect(checkpoint.prepared('uuid-1')).toEqual(confirmed);
-    expect(checkpoint.job('job', '1')?.outcome).toEqual({ status: 'SUCCEEDED' });
-    expect(checkpoint.isReleased('bind-1')).toBe(true);
-    expect((await open({ bootId: 'boot-2' })).lost()).toEqual({ 'uuid-1': confirmed });
-  });
-
   it('is empty after a boot', async () => {
     await (await open()).claim('job', '1', making, mark);
     const after = await open({ bootId: 'boot-2' });

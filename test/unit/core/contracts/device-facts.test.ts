@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { reportedDevice } from '#core/contracts/inventory-report.ts';
-import { aDevice, discovered } from '#test/support/reports.ts';
+import { acceptReport, receivedReport, reportedDevice } from '#core/contracts/inventory-report.ts';
+import { aDevice, aReport, discovered } from '#test/support/reports.ts';
 
 const health = { state: 'degraded', reason: 'runs hot', since: '2026-07-01T00:00:00.000Z' };
 const facts = {
@@ -56,13 +56,19 @@ describe('the facts of a device', () => {
   });
 });
 
+it('a report keeps a device with fields that this cloud does not know', () => {
+  const later = { ...aReport([{ ...aDevice(), later: { than: 'this' } } as never]), later: 1 };
+  const { refused, devices } = acceptReport('cmp1', receivedReport.parse(later));
+  expect([refused, devices.length]).toEqual([{}, 1]);
+});
+
 it('a device without a PCI address has the name that the kernel gives it', () => {
   const named = (address: string) => reportedDevice.safeParse(aDevice({ address })).success;
   expect(['mtty', 'fpga0', 'region-1'].map(named)).toEqual([true, true, true]);
   expect(['', '..', 'a/b', 'Mtty', '3b:00.0', 'x'.repeat(33)].map(named)).not.toContain(true);
 });
 
-it('a region has the functions of its image, the first of them also for older clouds', () => {
+it('a region has the functions of its image, each once', () => {
   const [one, two] = [1, 2].map((number) => `0f1a2b3c-0000-4000-8000-00000000000${number}`);
   const region = { name: 'r', kind: 'reconfigurable-region', resource_class: 'FPGA', traits: [] };
   const device = reportedDevice.parse({
