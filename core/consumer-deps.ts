@@ -1,19 +1,24 @@
 // The dependencies of consumers: those of the API's functions, and services for consumers only.
 
 import { SQSClient } from '@aws-sdk/client-sqs';
-import { createHostMessages, type HostMessages } from './clients/host-messages.ts';
+import { createHostMessages, type HostMessages } from './clients/aws/host-messages.ts';
+import { createIotJobs, type IotJobs } from './clients/aws/iot-jobs.ts';
+import {
+  createDeadLetter,
+  createQueues,
+  type DeadLetter,
+  type Queues,
+} from './clients/aws/queues.ts';
 import { createHttp } from './clients/http.ts';
-import { createIotJobs, type IotJobs } from './clients/iot-jobs.ts';
-import { createPlacement, type Placement } from './clients/placement.ts';
-import { createDeadLetter, createQueues, type DeadLetter, type Queues } from './clients/queues.ts';
+import { createPlacement, type Placement } from './clients/openstack/placement.ts';
 import { createStaging, type Staging } from './clients/staging.ts';
 import { createDepsWith, createStore, type Deps } from './deps.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
-import type { DocumentClients } from './store/documents.ts';
-import { type HistoryReader, historyReader } from './store/history.ts';
-import { type ReaperStore, reaperStore } from './store/reaper.ts';
-import { tableName } from './store/tables.ts';
-import { type WaitingBindStore, waitingBindStore } from './store/waiting-binds.ts';
+import { type ReaperStore, reaperStore } from './store/arqs/reaper.ts';
+import { type HistoryReader, historyReader } from './store/history/history.ts';
+import { type WaitingBindStore, waitingBindStore } from './store/hosts/waiting-binds.ts';
+import type { DocumentClients } from './store/table/documents.ts';
+import { tableName } from './store/table/tables.ts';
 
 export interface ConsumerDeps extends Deps {
   readonly store: Deps['store'] & {

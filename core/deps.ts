@@ -4,28 +4,28 @@
 
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createGlance, type Glance } from './clients/glance.ts';
+import { givenPassword, rotatedPassword } from './clients/aws/password.ts';
+import { readSecret } from './clients/aws/secrets.ts';
 import { createHttp, type Http } from './clients/http.ts';
-import { createKeystone, type Keystone, ownIdentity } from './clients/keystone.ts';
-import { createNova, type Nova } from './clients/nova.ts';
-import { givenPassword, rotatedPassword } from './clients/password.ts';
-import { readSecret } from './clients/secrets.ts';
+import { createGlance, type Glance } from './clients/openstack/glance.ts';
+import { createKeystone, type Keystone, ownIdentity } from './clients/openstack/keystone.ts';
+import { createNova, type Nova } from './clients/openstack/nova.ts';
 import { createLog, type Log } from './log.ts';
 import { loadSettings, type Settings } from './settings.ts';
-import { type ArqStore, arqStore } from './store/arqs.ts';
-import { type AttributeStore, attributeStore } from './store/attributes.ts';
-import { type BindingStore, bindingStore } from './store/bindings.ts';
+import { type ArqStore, arqStore } from './store/arqs/arqs.ts';
+import { type BindingStore, bindingStore } from './store/arqs/bindings.ts';
+import { type ReleaseStore, releaseStore } from './store/arqs/releases.ts';
 import { type DeviceProfileStore, deviceProfileStore } from './store/device-profiles.ts';
-import { createDocuments, type DocumentClients } from './store/documents.ts';
-import { type HistoryWriter, historyWriter } from './store/history.ts';
-import { type InventoryStore, inventoryStore } from './store/inventory.ts';
+import { type HistoryWriter, historyWriter } from './store/history/history.ts';
+import { type AttributeStore, attributeStore } from './store/inventory/attributes.ts';
+import { type InventoryStore, inventoryStore } from './store/inventory/inventory.ts';
+import { type RegionStore, regionStore } from './store/inventory/regions.ts';
 import { type Listings, listings } from './store/listings.ts';
 import { ownTokenStore } from './store/own-tokens.ts';
-import { type QuotaListings, quotaListings } from './store/quota-listings.ts';
-import { type QuotaStore, quotaStore } from './store/quotas.ts';
-import { type RegionStore, regionStore } from './store/regions.ts';
-import { type ReleaseStore, releaseStore } from './store/releases.ts';
-import { tableName } from './store/tables.ts';
+import { type QuotaListings, quotaListings } from './store/quotas/quota-listings.ts';
+import { type QuotaStore, quotaStore } from './store/quotas/quotas.ts';
+import { createDocuments, type DocumentClients } from './store/table/documents.ts';
+import { tableName } from './store/table/tables.ts';
 
 /** What answering a request needs, whatever it is about. */
 export interface RequestDeps {

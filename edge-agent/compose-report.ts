@@ -5,7 +5,7 @@ import {
   type InventoryReport,
   type ReportedDevice,
   reportBytesMax,
-} from '#core/contracts/inventory-report.ts';
+} from '#core/contracts/report/inventory-report.ts';
 import { attachType } from '#core/shapes/attach-handle.ts';
 import type { Found, FoundDevice } from './discover.ts';
 

@@ -2,7 +2,6 @@
 // Errors are reported before anything starts, one sentence per setting.
 
 import * as z from 'zod';
-import type { AttachType } from '#core/contracts/attach-handle.ts';
 import { isHostname, isStage } from '#core/contracts/topics.ts';
 import { attachType } from '#core/shapes/attach-handle.ts';
 import type { ConfiguredDriver, DriverModule, SettingFault } from './drivers/define-driver.ts';
@@ -104,7 +103,7 @@ export interface Config {
   readonly imageSource?: string;
   readonly drivers: readonly ConfiguredDriver[];
   /** What the hypervisor takes; absent: what the deployment says. */
-  readonly attachTypes?: readonly AttachType[];
+  readonly attachTypes?: readonly z.infer<typeof attachType>[];
   readonly intervalSeconds: number;
   readonly sysfsRoot: string;
   readonly procRoot: string;

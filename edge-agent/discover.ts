@@ -2,13 +2,13 @@
 // others: the report names it as failed, so that its earlier devices are kept and do not count as
 // gone.
 
-import { digestOf } from '#core/contracts/device-digest.ts';
+import { digestOf } from '#core/contracts/report/device-digest.ts';
 import {
   type NotOffered,
   notOfferedMax,
   type ReportedDevice,
   reportedDevice,
-} from '#core/contracts/inventory-report.ts';
+} from '#core/contracts/report/inventory-report.ts';
 import { askDriver } from './ask-driver.ts';
 import type { Clock } from './clock.ts';
 import type { Driver } from './drivers/driver.ts';

@@ -1,8 +1,8 @@
 // How a step of a job finds its device, through the device's own driver.
 
 import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import type { JobStep } from '#core/contracts/job-document.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { askDriver } from './ask-driver.ts';
 import type { Clock } from './clock.ts';
 import type { Driver } from './drivers/driver.ts';

@@ -1,7 +1,7 @@
 // Makes a region hold an image, or checks that it holds one.
 
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import type { PrepareRegionStep } from '#core/contracts/job-document.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import type { Downloads } from './download.ts';
 import { type FindDeps, findDevice, StepFailed, StepRefused } from './find-device.ts';
 

@@ -1,7 +1,7 @@
 // Discovers, compares with the acknowledged devices, and reports the differences.
 
 import type { AttachType } from '#core/contracts/attach-handle.ts';
-import type { InventoryReport } from '#core/contracts/inventory-report.ts';
+import type { InventoryReport } from '#core/contracts/report/inventory-report.ts';
 import { inventoryTopic } from '#core/contracts/topics.ts';
 import type { Clock } from './clock.ts';
 import type { Skew } from './cloud-clock.ts';

@@ -5,7 +5,7 @@
 // mistake. test/infra/access.test.ts compares this table with the calls that the functions make.
 
 import type { QueueName, StreamConsumerName } from '#core/contracts/queues.ts';
-import type { TableName } from '#core/store/tables.ts';
+import type { TableName } from '#core/store/table/tables.ts';
 import type { Resource } from '#functions/routes.ts';
 
 /**

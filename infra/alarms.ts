@@ -9,7 +9,7 @@ import {
   TreatMissingData,
 } from 'aws-cdk-lib/aws-cloudwatch';
 import { Construct } from 'constructs';
-import type { HostState } from '#core/domain/usage-metrics.ts';
+import type { HostState } from '#core/domain/capacity/usage-metrics.ts';
 import type { FunctionName } from './access.ts';
 import { type AlarmEntry, type AlarmName, alarmEntries, inStage } from './alarm-entries.ts';
 import { logsInsightsUrl } from './logs-insights.ts';

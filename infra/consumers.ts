@@ -18,7 +18,7 @@ import {
   type StreamConsumerName,
 } from '#core/contracts/queues.ts';
 import { queueUrlVariable } from '#core/settings.ts';
-import { tables as tableRows } from '#core/store/tables.ts';
+import { tables as tableRows } from '#core/store/table/tables.ts';
 import type { FunctionName } from './access.ts';
 import { constructId } from './construct-id.ts';
 import { LambdaFunction, type Surroundings } from './lambda-function.ts';

@@ -18,7 +18,7 @@ import { eventBusName } from '#core/contracts/events.ts';
 import type { QueueName, StreamConsumerName } from '#core/contracts/queues.ts';
 import { workTopic } from '#core/contracts/topics.ts';
 import { deadQueueUrlVariable, queueUrlVariable } from '#core/settings.ts';
-import type { TableName } from '#core/store/tables.ts';
+import type { TableName } from '#core/store/table/tables.ts';
 import { access, type FunctionName, ownTokenAccess, traced } from './access.ts';
 import { constructId } from './construct-id.ts';
 import { codeOf } from './function-code.ts';

@@ -11,7 +11,7 @@ import {
   metrics,
 } from '#core/contracts/metrics.ts';
 import { queues, streamConsumers } from '#core/contracts/queues.ts';
-import { type TableName, tableName } from '#core/store/tables.ts';
+import { type TableName, tableName } from '#core/store/table/tables.ts';
 import type { FunctionName } from './access.ts';
 
 /** The default; hourly metrics need an hour. */

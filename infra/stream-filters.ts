@@ -1,12 +1,12 @@
-// Filters of the table changes that invoke the stream consumers: those that core/domain/outbox.ts
-// can follow up, or that core/domain/domain-events.ts announces. A filter may pass changes
-// without consequences but must never drop one with consequences;
-// test/infra/stream-filters.test.ts compares them.
+// Filters of the table changes that invoke the stream consumers: those that
+// core/domain/outbox/outbox.ts can follow up, or that core/domain/outbox/domain-events.ts
+// announces. A filter may pass changes without consequences but must never drop one with
+// consequences; test/infra/stream-filters.test.ts compares them.
 //
 // Lambda matches on the record's `dynamodb` part only; a deleted row has no new image.
 // https://docs.aws.amazon.com/lambda/latest/dg/with-ddb-filtering.html
 
-import type { tables } from '#core/store/tables.ts';
+import type { tables } from '#core/store/table/tables.ts';
 
 type StreamedTable = Extract<(typeof tables)[number], { hasStream: true }>['name'];
 
@@ -83,7 +83,7 @@ const arq = { pk: { S: [{ prefix: 'ARQ#' }] } };
 
 /**
  * Changes that are announced, or that the history has; see
- * core/operations/outbox/events-of-change.ts and core/domain/history-of-change.ts.
+ * core/operations/outbox/events-of-change.ts and core/domain/history/history-of-change.ts.
  */
 export const announcedChanges: ChangePatterns = {
   arqs: [

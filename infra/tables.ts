@@ -8,7 +8,12 @@ import {
   TableV2,
 } from 'aws-cdk-lib/aws-dynamodb';
 import type { Construct } from 'constructs';
-import { type TableDefinition, type TableName, tableName, tables } from '#core/store/tables.ts';
+import {
+  type TableDefinition,
+  type TableName,
+  tableName,
+  tables,
+} from '#core/store/table/tables.ts';
 import { constructId } from './construct-id.ts';
 import type { DeploymentSettings } from './settings.ts';
 
@@ -20,7 +25,7 @@ export type Tables = Readonly<Record<TableName, TableV2>>;
  */
 const timeToLiveAttribute = 'expires_at';
 
-/** The tables of core/store/tables.ts. */
+/** The tables of core/store/table/tables.ts. */
 export function createTables(scope: Construct, settings: DeploymentSettings): Tables {
   return Object.fromEntries(
     tables.map((row) => [row.name, createTable(scope, settings, row)]),

@@ -5,7 +5,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { sentenceOf, showHelp } from '#operate/arguments.ts';
+import { sentenceOf, showHelp } from '#core/command-line/arguments.ts';
 import { announceHost } from './demo/announce-host.ts';
 import { demoAgent, demoHostname } from './demo/demo-host.ts';
 import { showDevices } from './demo/device-list.ts';

@@ -7,13 +7,13 @@ import { IoTClient } from '@aws-sdk/client-iot';
 import { S3Client } from '@aws-sdk/client-s3';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { createHttp } from '#core/clients/http.ts';
+import { print } from '#core/command-line/print.ts';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { createFetch } from './any-port-fetch.ts';
 import type { CheckContext, Finding } from './doctor/check.ts';
 import { examine } from './doctor/examine.ts';
 import { loadEnvironment } from './environment.ts';
 import type { StackCommand } from './ops/verb.ts';
-import { print } from './print.ts';
 
 async function main(words: string[]): Promise<void> {
   const { values: given } = parseArgs({

@@ -6,11 +6,12 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { IoTClient } from '@aws-sdk/client-iot';
+import { WrongArguments } from '#core/command-line/arguments.ts';
+import { print } from '#core/command-line/print.ts';
 import { hostnameOf, isHostname, isStage, thingName } from '#core/contracts/topics.ts';
 import { createStore } from '#core/deps.ts';
-import type { Presence } from '#core/domain/device.ts';
-import { createDocuments } from '#core/store/documents.ts';
-import { WrongArguments } from './arguments.ts';
+import type { Presence } from '#core/domain/host/host.ts';
+import { createDocuments } from '#core/store/table/documents.ts';
 import { agentSettings, modulesIn } from './enrol/agent-settings.ts';
 import {
   keepCertificate,
@@ -23,7 +24,6 @@ import { amazonAuthorities, installedAt, openHostFolder } from './enrol/host-fol
 import { createRegistry, type Registry, RegistryMismatch } from './enrol/registry.ts';
 import { removeHosts } from './enrol/remove-hosts.ts';
 import type { StackCommand } from './ops/verb.ts';
-import { print } from './print.ts';
 
 const options = {
   stage: { type: 'string' },

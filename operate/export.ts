@@ -4,15 +4,15 @@
 
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { WrongArguments } from '#core/command-line/arguments.ts';
+import { printDocument, printError } from '#core/command-line/print.ts';
 import { createDeps, type Deps } from '#core/deps.ts';
-import type { Arq } from '#core/domain/arq.ts';
-import type { DeviceProfile } from '#core/domain/device-profile.ts';
-import { WrongArguments } from './arguments.ts';
+import type { Arq } from '#core/domain/arq/arq.ts';
+import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { loadEnvironment } from './environment.ts';
 import { type CyborgTables, readTables, TablesRefused } from './import/cyborg-tables.ts';
 import { planReturn } from './import/plan-return.ts';
 import type { StackCommand } from './ops/verb.ts';
-import { printDocument, printError } from './print.ts';
 
 const pageSize = 1000;
 

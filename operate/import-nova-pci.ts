@@ -4,10 +4,11 @@
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { WrongArguments } from '#core/command-line/arguments.ts';
+import { jsonText, print, printError } from '#core/command-line/print.ts';
 import { createDeps } from '#core/deps.ts';
 import { DeviceProfileExists } from '#core/domain/errors.ts';
 import { createDeviceProfiles } from '#core/operations/profiles/create-device-profiles.ts';
-import { WrongArguments } from './arguments.ts';
 import { loadEnvironment } from './environment.ts';
 import { NovaConfRefused, readNovaConf } from './import/nova-conf.ts';
 import { FlavorsRefused, readFlavors } from './import/nova-flavors.ts';
@@ -15,7 +16,6 @@ import { type HostSettings, type NovaGiven, type NovaPlan, planNova } from './im
 import type { NewProfile } from './import/plan-nova-flavors.ts';
 import { commandsOf, novaLines } from './import/print-nova-plan.ts';
 import type { StackCommand } from './ops/verb.ts';
-import { jsonText, print, printError } from './print.ts';
 
 /** Of the form of groups; the first that Cyborg has. */
 const microversion = '2.0';

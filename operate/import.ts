@@ -5,13 +5,14 @@
 
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { WrongArguments } from '#core/command-line/arguments.ts';
+import { jsonText, print, printError } from '#core/command-line/print.ts';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
 import { importAll } from '#core/operations/import/import-all.ts';
 import { ImportRefused } from '#core/operations/import/import-refused.ts';
-import { createDocuments } from '#core/store/documents.ts';
-import { importStore } from '#core/store/imports.ts';
-import { tableName } from '#core/store/tables.ts';
-import { WrongArguments } from './arguments.ts';
+import { importStore } from '#core/store/arqs/imports.ts';
+import { createDocuments } from '#core/store/table/documents.ts';
+import { tableName } from '#core/store/table/tables.ts';
 import { loadEnvironment } from './environment.ts';
 import { NotVisible, readCloudFacts } from './import/cloud-facts.ts';
 import { queries, readTables, TablesRefused } from './import/cyborg-tables.ts';
@@ -19,7 +20,6 @@ import { type ImportPlan, planImport, refusedRows, unknownSkips } from './import
 import { countLine, linesOf } from './import/print-plan.ts';
 import { importNovaPci } from './import-nova-pci.ts';
 import type { StackCommand } from './ops/verb.ts';
-import { jsonText, print, printError } from './print.ts';
 
 async function main(words: string[]): Promise<void> {
   if (words[0] === 'nova-pci') {

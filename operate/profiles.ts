@@ -3,15 +3,19 @@
 // settings are those of the functions, from the environment or from `--environment <file>`.
 
 import { parseArgs } from 'node:util';
+import { WrongArguments } from '#core/command-line/arguments.ts';
+import { print } from '#core/command-line/print.ts';
 import { createDeps } from '#core/deps.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
-import { type Migration, readRename, renamesOfReleases } from '#core/domain/profile-renames.ts';
+import {
+  type Migration,
+  readRename,
+  renamesOfReleases,
+} from '#core/domain/profile/profile-renames.ts';
 import { planRenames, renameInProfile } from '#core/operations/profiles/rename-in-profiles.ts';
-import { WrongArguments } from './arguments.ts';
 import { loadEnvironment } from './environment.ts';
 import { type Column, tableLines } from './ops/columns.ts';
 import type { StackCommand } from './ops/verb.ts';
-import { print } from './print.ts';
 
 async function main(words: string[]): Promise<void> {
   const { values: given, positionals } = parseArgs({

@@ -4,14 +4,14 @@
 // from the environment or from `--environment <file>`.
 
 import { parseArgs } from 'node:util';
+import { WrongArguments } from '#core/command-line/arguments.ts';
+import { print } from '#core/command-line/print.ts';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { type Comparison, compareHost } from '#core/operations/placement/compare-host.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
-import { WrongArguments } from './arguments.ts';
 import { loadEnvironment } from './environment.ts';
 import type { StackCommand } from './ops/verb.ts';
-import { print } from './print.ts';
 
 async function main(words: string[]): Promise<void> {
   const { values: given, positionals: hostnames } = parseArgs({

@@ -5,12 +5,12 @@
 
 import { parseArgs } from 'node:util';
 import * as z from 'zod';
+import { WrongArguments } from '#core/command-line/arguments.ts';
+import { print } from '#core/command-line/print.ts';
 import { restoreBackup, withholdAll } from '#core/operations/restore/restore-backup.ts';
-import { type BackupStore, backupStore } from '#core/store/backups.ts';
-import { createDocuments } from '#core/store/documents.ts';
-import { WrongArguments } from './arguments.ts';
+import { type BackupStore, backupStore } from '#core/store/backups/backups.ts';
+import { createDocuments } from '#core/store/table/documents.ts';
 import type { StackCommand } from './ops/verb.ts';
-import { print } from './print.ts';
 
 async function main(words: string[]): Promise<void> {
   const { values: given } = parseArgs({

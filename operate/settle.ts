@@ -4,13 +4,13 @@
 // <file>`.
 
 import { parseArgs } from 'node:util';
+import { WrongArguments } from '#core/command-line/arguments.ts';
+import { print } from '#core/command-line/print.ts';
 import { createDeps } from '#core/deps.ts';
 import { ConflictStays } from '#core/domain/operator-errors.ts';
-import { endConflict } from '#core/operations/inventory/end-conflict.ts';
-import { WrongArguments } from './arguments.ts';
+import { endConflict } from '#core/operations/hosts/end-conflict.ts';
 import { loadEnvironment } from './environment.ts';
 import type { StackCommand } from './ops/verb.ts';
-import { print } from './print.ts';
 
 async function main(words: string[]): Promise<void> {
   const { values: given, positionals } = parseArgs({

@@ -1,9 +1,9 @@
 // Acts on a simulated cloud: those of Nova, of operators, and of a technician at the host.
 
-import { endConflict } from '#core/operations/inventory/end-conflict.ts';
-import { backupStore } from '#core/store/backups.ts';
-import { deployableOf, deviceOf } from '#core/store/inventory-rows.ts';
-import { tableName } from '#core/store/tables.ts';
+import { endConflict } from '#core/operations/hosts/end-conflict.ts';
+import { backupStore } from '#core/store/backups/backups.ts';
+import { deployableOf, deviceOf } from '#core/store/rows/inventory-rows.ts';
+import { tableName } from '#core/store/table/tables.ts';
 import { foreignMdev } from './host.ts';
 import type { Server } from './nova.ts';
 import { stage, type World } from './world.ts';

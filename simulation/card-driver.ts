@@ -1,6 +1,6 @@
 // A storage card with a serial number, which can move between hosts, and its driver.
 
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { described, pciHandles } from './described.ts';
 import type { MakeDriver } from './host.ts';
 

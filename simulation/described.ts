@@ -1,7 +1,7 @@
 // Parts of the reports of simulated devices.
 
 import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import type { Hardware } from './host.ts';
 
 export function described(

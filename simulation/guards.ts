@@ -3,7 +3,7 @@
 
 import type { Checkpoint, PreparedMark } from '#agent/checkpoint.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { DueKind } from '#core/store/shards.ts';
+import type { DueKind } from '#core/store/rows/shards.ts';
 import { holds, type Item } from './database/expressions.ts';
 import { placeholders } from './database/memory-database.ts';
 import { gpuAddress, mdevType } from './host.ts';

@@ -1,9 +1,9 @@
 // The history of attach handles, as their rows change: each claim is followed by its release, and
 // no handle is in use twice at one moment. Usage is counted from these records.
 
-import type { HistoryRecord } from '#core/domain/history.ts';
-import { historyOf } from '#core/domain/history-of-change.ts';
-import { handleOf } from '#core/store/handle-rows.ts';
+import type { HistoryRecord } from '#core/domain/history/history.ts';
+import { historyOf } from '#core/domain/history/history-of-change.ts';
+import { handleOf } from '#core/store/rows/handle-rows.ts';
 import type { RowChange } from './database/memory-database.ts';
 import type { Violate } from './violation.ts';
 

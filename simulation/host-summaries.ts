@@ -1,10 +1,10 @@
 // The summary of each host is what the host's row says: each field when it is written, and all of
 // them once faults have ended for long enough.
 
-import { staleParts } from '#core/domain/host-summary.ts';
-import { hostOf, notOfferedOf } from '#core/store/host-rows.ts';
-import { summaryIn } from '#core/store/host-summaries.ts';
-import { deviceOf } from '#core/store/inventory-rows.ts';
+import { staleParts } from '#core/domain/host/host-summary.ts';
+import { summaryIn } from '#core/store/hosts/host-summaries.ts';
+import { hostOf, notOfferedOf } from '#core/store/rows/host-rows.ts';
+import { deviceOf } from '#core/store/rows/inventory-rows.ts';
 import { Violation } from './violation.ts';
 import type { World } from './world.ts';
 

@@ -1,15 +1,15 @@
 // Rules that hold after every step, and rules that hold once faults have ended for long enough.
 
-import type { Arq, InstanceBinding } from '#core/domain/arq.ts';
-import type { AttachHandle } from '#core/domain/device.ts';
-import { wantedImage } from '#core/domain/device-profile.ts';
-import type { AwaitedWork } from '#core/domain/host-work.ts';
-import { wantedProviders } from '#core/domain/provider-tree.ts';
-import { otherStackOf } from '#core/domain/stack-mark.ts';
-import { instanceOf } from '#core/store/arq-rows.ts';
-import { handleOf } from '#core/store/handle-rows.ts';
-import { programOf, releaseOf } from '#core/store/host-work-rows.ts';
-import { deployableOf, deviceOf } from '#core/store/inventory-rows.ts';
+import type { Arq, InstanceBinding } from '#core/domain/arq/arq.ts';
+import type { AttachHandle } from '#core/domain/device/device.ts';
+import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
+import { wantedProviders } from '#core/domain/placement/provider-tree.ts';
+import { otherStackOf } from '#core/domain/placement/stack-mark.ts';
+import { wantedImage } from '#core/domain/profile/device-profile.ts';
+import { instanceOf } from '#core/store/rows/arq-rows.ts';
+import { handleOf } from '#core/store/rows/handle-rows.ts';
+import { programOf, releaseOf } from '#core/store/rows/host-work-rows.ts';
+import { deployableOf, deviceOf } from '#core/store/rows/inventory-rows.ts';
 import { checkSummaries, createSummaryCheck } from './host-summaries.ts';
 import { checkQuotas, checkRecounted, storedArqs } from './quotas.ts';
 import { Violation } from './violation.ts';

@@ -8,8 +8,8 @@ import {
 } from '@aws-sdk/client-iot';
 import { PublishCommand } from '@aws-sdk/client-iot-data-plane';
 import type { MessageListener, Session } from '#agent/mqtt.ts';
-import { createHostMessages, type HostMessages } from '#core/clients/host-messages.ts';
-import { createIotJobs, type IotJobs } from '#core/clients/iot-jobs.ts';
+import { createHostMessages, type HostMessages } from '#core/clients/aws/host-messages.ts';
+import { createIotJobs, type IotJobs } from '#core/clients/aws/iot-jobs.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
 import { rules } from '#core/contracts/rules.ts';
 import { workTopic } from '#core/contracts/topics.ts';

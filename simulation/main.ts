@@ -11,7 +11,7 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { showHelp } from '#operate/arguments.ts';
+import { showHelp } from '#core/command-line/arguments.ts';
 import { findGuards, type GuardResult, playAllAtOnce } from './mutants.ts';
 import { everyRace, play, scenarioOf } from './scenarios.ts';
 import { runManySeeds } from './seeds.ts';

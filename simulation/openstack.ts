@@ -1,16 +1,16 @@
 // Fakes of Keystone, Placement, Nova and Glance behind the clients of the control plane. Placement
 // is the fake of the local system; the others support only the calls that the control plane makes.
 
-import { type Glance, type GlanceImage, ImageUnusable } from '#core/clients/glance.ts';
 import {
   type Http,
   type HttpAnswer,
   type HttpRequest,
   ServiceUnavailable,
 } from '#core/clients/http.ts';
-import type { Keystone, TokenIdentity } from '#core/clients/keystone.ts';
+import { type Glance, type GlanceImage, ImageUnusable } from '#core/clients/openstack/glance.ts';
+import type { Keystone, TokenIdentity } from '#core/clients/openstack/keystone.ts';
 import type { Staging } from '#core/clients/staging.ts';
-import type { ImageQuery } from '#core/domain/device-profile.ts';
+import type { ImageQuery } from '#core/domain/profile/device-profile.ts';
 import type { Ask } from '#local/openstack/http-service.ts';
 import { answerTo } from '#local/openstack/placement.ts';
 import { type PlacementState, placementState } from '#local/openstack/placement-state.ts';

@@ -1,12 +1,12 @@
 // The quota of the servers' project: what operators do with it, and its rules.
 
-import type { Arq } from '#core/domain/arq.ts';
-import { countedClass, type Limits, type Quota } from '#core/domain/quota.ts';
+import type { Arq } from '#core/domain/arq/arq.ts';
+import { countedClass, type Limits, type Quota } from '#core/domain/quota/quota.ts';
 import { recount } from '#core/operations/quotas/recount.ts';
 import { setQuota } from '#core/operations/quotas/set-quota.ts';
-import { arqOf } from '#core/store/arq-rows.ts';
-import { quotaOf, quotaRow } from '#core/store/quota-rows.ts';
-import { tableName } from '#core/store/tables.ts';
+import { arqOf } from '#core/store/rows/arq-rows.ts';
+import { quotaOf, quotaRow } from '#core/store/rows/quota-rows.ts';
+import { tableName } from '#core/store/table/tables.ts';
 import { type Act, boot, deleteLast, inTurn } from './acts.ts';
 import type { Item } from './database/expressions.ts';
 import { projects } from './openstack.ts';

@@ -1,7 +1,7 @@
 // Checks every change of an ARQ's state against the table (I3), and counts it: a transition with
 // the count 0 has not been simulated.
 
-import { type ArqState, comesFrom } from '#core/domain/arq.ts';
+import { type ArqState, comesFrom } from '#core/domain/arq/arq.ts';
 import type { RowChange } from './database/memory-database.ts';
 import type { Violate } from './violation.ts';
 

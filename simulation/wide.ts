@@ -5,18 +5,18 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import type { Caller } from '#core/domain/caller.ts';
-import type { HistoryKind } from '#core/domain/history.ts';
-import { historyOf } from '#core/domain/history-of-change.ts';
-import type { Change } from '#core/domain/outbox.ts';
-import { stackTrait } from '#core/domain/stack-mark.ts';
+import type { HistoryKind } from '#core/domain/history/history.ts';
+import { historyOf } from '#core/domain/history/history-of-change.ts';
+import type { Change } from '#core/domain/outbox/outbox.ts';
+import { stackTrait } from '#core/domain/placement/stack-mark.ts';
 import { silentLog } from '#core/log.ts';
-import { drainHost, resumeHost } from '#core/operations/inventory/drain-host.ts';
+import { drainHost, resumeHost } from '#core/operations/hosts/drain-host.ts';
 import type { Announcer } from '#core/operations/outbox/announce.ts';
-import { instanceOf } from '#core/store/arq-rows.ts';
-import type { DocumentClients, Documents } from '#core/store/documents.ts';
-import { handleOf } from '#core/store/handle-rows.ts';
-import { historyWriter } from '#core/store/history.ts';
-import { tableName, tables } from '#core/store/tables.ts';
+import { historyWriter } from '#core/store/history/history.ts';
+import { instanceOf } from '#core/store/rows/arq-rows.ts';
+import { handleOf } from '#core/store/rows/handle-rows.ts';
+import type { DocumentClients, Documents } from '#core/store/table/documents.ts';
+import { tableName, tables } from '#core/store/table/tables.ts';
 import { announcementsConsumer } from '#functions/consumers/announcements.ts';
 import type { StoredProvider } from '#local/openstack/placement-state.ts';
 import { disableDevices, enableDevices, forceRelease, programRegion } from './acts.ts';

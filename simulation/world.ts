@@ -1,18 +1,18 @@
 // A simulated cloud from one seed: the real code of the control plane over fake services, hosts
 // with the real code of the agent, a fake Nova, and faults in all of them.
 
-import { createNova as createNovaClient } from '#core/clients/nova.ts';
-import { createPlacement } from '#core/clients/placement.ts';
+import { createNova as createNovaClient } from '#core/clients/openstack/nova.ts';
+import { createPlacement } from '#core/clients/openstack/placement.ts';
 import { type ConsumerDeps, createConsumerStore } from '#core/consumer-deps.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
-import type { HistoryKind } from '#core/domain/history.ts';
+import type { HistoryKind } from '#core/domain/history/history.ts';
 import { silentLog } from '#core/log.ts';
 import { noMetrics } from '#core/metrics.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
 import { reap } from '#core/operations/release/reap.ts';
-import { sweep } from '#core/operations/sweep.ts';
+import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { loadSettings, type Settings } from '#core/settings.ts';
-import type { DocumentClients } from '#core/store/documents.ts';
+import type { DocumentClients } from '#core/store/table/documents.ts';
 import { changesConsumer } from '#functions/consumers/changes.ts';
 import { makeConsumer as hostJobs } from '#functions/consumers/host-jobs.ts';
 import { makeConsumer as hostPresence } from '#functions/consumers/host-presence.ts';

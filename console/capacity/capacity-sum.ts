@@ -1,6 +1,6 @@
 // The capacity of several hosts together.
 
-import type { HostCapacity } from '../api/answers.ts';
+import type { HostCapacity } from '#console/api/answers.ts';
 
 export interface CapacitySum {
   readonly fits: number;

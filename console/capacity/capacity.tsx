@@ -1,17 +1,17 @@
 // How many more servers with a profile fit, where, and what stops the others.
 
-import type { Capacity, HostCapacity, Profile } from '../api/answers.ts';
-import { Choice } from '../parts/field.tsx';
-import { Freshness } from '../parts/freshness.tsx';
-import { HostLink } from '../parts/links.tsx';
-import { PartialList, useLiveList } from '../parts/live-list.tsx';
-import { Screen, Section } from '../parts/screen.tsx';
-import { type Column, Table } from '../parts/table.tsx';
-import { reasonsText } from '../parts/text.ts';
-import { counted, numberText } from '../parts/time-text.ts';
-import { useLive } from '../parts/use-live.ts';
-import { addressOf, type ScreenProps } from '../routes.ts';
-import { useSession } from '../session/session.ts';
+import type { Capacity, HostCapacity, Profile } from '#console/api/answers.ts';
+import { Choice } from '#console/parts/field.tsx';
+import { Freshness } from '#console/parts/freshness.tsx';
+import { HostLink } from '#console/parts/links.tsx';
+import { PartialList, useLiveList } from '#console/parts/live-list.tsx';
+import { Screen, Section } from '#console/parts/screen.tsx';
+import { type Column, Table } from '#console/parts/table.tsx';
+import { reasonsText } from '#console/parts/text.ts';
+import { counted, numberText } from '#console/parts/time-text.ts';
+import { useLive } from '#console/parts/use-live.ts';
+import { addressOf, type ScreenProps } from '#console/routes.ts';
+import { useSession } from '#console/session/session.ts';
 import { capacitySum } from './capacity-sum.ts';
 import { obstacleText } from './obstacle-text.ts';
 

@@ -1,6 +1,6 @@
 // Why attach handles serve no further server, in words.
 
-import type { HostCapacity } from '../api/answers.ts';
+import type { HostCapacity } from '#console/api/answers.ts';
 
 type Obstacle = HostCapacity['stopped_by'][number]['reason'];
 

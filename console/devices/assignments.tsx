@@ -1,13 +1,13 @@
 // Which servers have which accelerators now.
 
-import type { Assignment } from '../api/answers.ts';
-import type { Query } from '../api/client.ts';
-import { Freshness } from '../parts/freshness.tsx';
-import { DeviceLink, HostLink, Id } from '../parts/links.tsx';
-import { PartialList, useLiveList } from '../parts/live-list.tsx';
-import { StateOf } from '../parts/status.tsx';
-import { type Column, Table } from '../parts/table.tsx';
-import { Time } from '../parts/time.tsx';
+import type { Assignment } from '#console/api/answers.ts';
+import type { Query } from '#console/api/client.ts';
+import { Freshness } from '#console/parts/freshness.tsx';
+import { DeviceLink, HostLink, Id } from '#console/parts/links.tsx';
+import { PartialList, useLiveList } from '#console/parts/live-list.tsx';
+import { StateOf } from '#console/parts/status.tsx';
+import { type Column, Table } from '#console/parts/table.tsx';
+import { Time } from '#console/parts/time.tsx';
 
 const everyMs = 5000;
 const rowsMax = 200;

@@ -1,7 +1,7 @@
 // What can be done with a device, as with `cyborg-ops devices`.
 
-import type { Action } from '../parts/action.ts';
-import { counted } from '../parts/time-text.ts';
+import type { Action } from '#console/parts/action.ts';
+import { counted } from '#console/parts/time-text.ts';
 
 type Freed = Partial<Readonly<Record<'attach_handles' | 'cleaning', readonly string[]>>>;
 

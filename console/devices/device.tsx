@@ -1,19 +1,19 @@
 // One device: who has it, its health, its programs, and what happened to it.
 
-import type { Device, HistoryRecord, HostDetail, HostDevice } from '../api/answers.ts';
-import { hostPath } from '../hosts/host-path.ts';
-import { ActionButton } from '../parts/action-button.tsx';
-import { DeviceStatus, Health } from '../parts/device-state.tsx';
-import { Freshness } from '../parts/freshness.tsx';
-import { HostLink, Id } from '../parts/links.tsx';
-import { useLiveList } from '../parts/live-list.tsx';
-import { Properties } from '../parts/properties.tsx';
-import { Screen, Section } from '../parts/screen.tsx';
-import { type Column, Table } from '../parts/table.tsx';
-import { countsText } from '../parts/text.ts';
-import { Time } from '../parts/time.tsx';
-import { useLive } from '../parts/use-live.ts';
-import type { ScreenProps } from '../routes.ts';
+import type { Device, HistoryRecord, HostDetail, HostDevice } from '#console/api/answers.ts';
+import { hostPath } from '#console/hosts/host-path.ts';
+import { ActionButton } from '#console/parts/action-button.tsx';
+import { DeviceStatus, Health } from '#console/parts/device-state.tsx';
+import { Freshness } from '#console/parts/freshness.tsx';
+import { HostLink, Id } from '#console/parts/links.tsx';
+import { useLiveList } from '#console/parts/live-list.tsx';
+import { Properties } from '#console/parts/properties.tsx';
+import { Screen, Section } from '#console/parts/screen.tsx';
+import { type Column, Table } from '#console/parts/table.tsx';
+import { countsText } from '#console/parts/text.ts';
+import { Time } from '#console/parts/time.tsx';
+import { useLive } from '#console/parts/use-live.ts';
+import type { ScreenProps } from '#console/routes.ts';
 import { AssignmentTable } from './assignments.tsx';
 import { deviceActions, devicePath } from './device-actions.ts';
 import { evidenceText } from './record-text.ts';

@@ -1,6 +1,6 @@
 // A record of the history in words.
 
-import type { HistoryRecord } from '../api/answers.ts';
+import type { HistoryRecord } from '#console/api/answers.ts';
 
 const titles: Readonly<Partial<Record<HistoryRecord['kind'], string>>> = {
   'arq.created': 'ARQ created',

@@ -1,14 +1,14 @@
 // The history of a device, a host or a server, the newest record first.
 
 import { useState } from 'preact/hooks';
-import type { HistoryRecord } from '../api/answers.ts';
-import type { Query } from '../api/client.ts';
-import { Field } from '../parts/field.tsx';
-import { Freshness } from '../parts/freshness.tsx';
-import { DeviceLink, Id } from '../parts/links.tsx';
-import { PartialList, useLiveList } from '../parts/live-list.tsx';
-import { Time } from '../parts/time.tsx';
-import { dayAfter } from '../parts/time-text.ts';
+import type { HistoryRecord } from '#console/api/answers.ts';
+import type { Query } from '#console/api/client.ts';
+import { Field } from '#console/parts/field.tsx';
+import { Freshness } from '#console/parts/freshness.tsx';
+import { DeviceLink, Id } from '#console/parts/links.tsx';
+import { PartialList, useLiveList } from '#console/parts/live-list.tsx';
+import { Time } from '#console/parts/time.tsx';
+import { dayAfter } from '#console/parts/time-text.ts';
 import { evidenceText, kindText, recordGroups } from './record-text.ts';
 
 const everyMs = 5000;

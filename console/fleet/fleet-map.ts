@@ -2,7 +2,7 @@
 // small picture, with one pixel for a dot, that the browser enlarges: to pan and to zoom costs the
 // same for ten devices as for a hundred thousand.
 
-import type { Host } from '../api/answers.ts';
+import type { Host } from '#console/api/answers.ts';
 
 /** `unread`: the host has the device, and its row has not been read yet. */
 export const dotStates = ['enabled', 'disabled', 'unhealthy', 'quarantine', 'unread'] as const;

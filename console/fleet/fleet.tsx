@@ -1,15 +1,15 @@
 // All hosts and devices by state, in one view.
 
 import { useCallback, useMemo, useState } from 'preact/hooks';
-import { hostStates } from '#core/domain/host-state.ts';
-import { hostsWith } from '../hosts/search.ts';
-import { Field } from '../parts/field.tsx';
-import { Freshness } from '../parts/freshness.tsx';
-import { HostLink } from '../parts/links.tsx';
-import { PartialList } from '../parts/live-list.tsx';
-import { Screen } from '../parts/screen.tsx';
-import { counted, numberText } from '../parts/time-text.ts';
-import { addressOf } from '../routes.ts';
+import { hostsWith } from '#console/hosts/search.ts';
+import { Field } from '#console/parts/field.tsx';
+import { Freshness } from '#console/parts/freshness.tsx';
+import { HostLink } from '#console/parts/links.tsx';
+import { PartialList } from '#console/parts/live-list.tsx';
+import { Screen } from '#console/parts/screen.tsx';
+import { counted, numberText } from '#console/parts/time-text.ts';
+import { addressOf } from '#console/routes.ts';
+import { hostStates } from '#core/domain/host/host-state.ts';
 import { dotStates, type FleetMap, fleetCounts, type Tile } from './fleet-map.ts';
 import { MapCanvas } from './map-canvas.tsx';
 import { SelectedHost } from './selected-host.tsx';

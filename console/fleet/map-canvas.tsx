@@ -2,7 +2,7 @@
 // the names of the hosts where there is room for them.
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { numberText } from '../parts/time-text.ts';
+import { numberText } from '#console/parts/time-text.ts';
 import { type FleetMap, type Palette, pictureOf, type Tile } from './fleet-map.ts';
 import {
   fitted,

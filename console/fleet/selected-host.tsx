@@ -1,13 +1,13 @@
 // The devices of the host that is chosen on the map, with their attach handles.
 
-import type { HostDetail, HostDevice } from '../api/answers.ts';
-import { hostPath } from '../hosts/host-path.ts';
-import { DeviceStatus, Health } from '../parts/device-state.tsx';
-import { Freshness } from '../parts/freshness.tsx';
-import { DeviceLink } from '../parts/links.tsx';
-import { type Column, Table } from '../parts/table.tsx';
-import { countsText } from '../parts/text.ts';
-import { useLive } from '../parts/use-live.ts';
+import type { HostDetail, HostDevice } from '#console/api/answers.ts';
+import { hostPath } from '#console/hosts/host-path.ts';
+import { DeviceStatus, Health } from '#console/parts/device-state.tsx';
+import { Freshness } from '#console/parts/freshness.tsx';
+import { DeviceLink } from '#console/parts/links.tsx';
+import { type Column, Table } from '#console/parts/table.tsx';
+import { countsText } from '#console/parts/text.ts';
+import { useLive } from '#console/parts/use-live.ts';
 
 const everyMs = 5000;
 

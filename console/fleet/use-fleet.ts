@@ -2,9 +2,9 @@
 // The hosts come first, so that the map is there while the devices are still being read.
 
 import { useMemo } from 'preact/hooks';
-import type { Device, Host, Incident } from '../api/answers.ts';
-import { hostList } from '../hosts/hosts.tsx';
-import { type LiveList, useLiveList } from '../parts/live-list.tsx';
+import type { Device, Host, Incident } from '#console/api/answers.ts';
+import { hostList } from '#console/hosts/hosts.tsx';
+import { type LiveList, useLiveList } from '#console/parts/live-list.tsx';
 import { type Dot, type FlawedDevices, type FleetMap, fleetMap } from './fleet-map.ts';
 
 /** A hundred thousand devices are a hundred requests. */

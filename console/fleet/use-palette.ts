@@ -2,7 +2,7 @@
 // theme changes.
 
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { hostStates } from '#core/domain/host-state.ts';
+import { hostStates } from '#core/domain/host/host-state.ts';
 import { dotStates, type Palette, packedColour } from './fleet-map.ts';
 
 export function usePalette() {

@@ -1,7 +1,7 @@
 // What can be done with a host, as with `cyborg-ops hosts`.
 
-import type { Action } from '../parts/action.ts';
-import { counted } from '../parts/time-text.ts';
+import type { Action } from '#console/parts/action.ts';
+import { counted } from '#console/parts/time-text.ts';
 import { hostPath } from './host-path.ts';
 
 type DeviceList = Partial<Readonly<Record<'devices' | 'others', readonly string[]>>>;

@@ -1,22 +1,22 @@
 // One host: its presence, its devices, what it does not offer and why, and what can be done.
 
-import type { HostDetail, HostDevice } from '../api/answers.ts';
-import { AssignmentTable } from '../devices/assignments.tsx';
-import { Timeline } from '../devices/timeline.tsx';
-import { ActionButton } from '../parts/action-button.tsx';
-import { DeviceStatus, Health } from '../parts/device-state.tsx';
-import { Freshness } from '../parts/freshness.tsx';
-import { DeviceLink } from '../parts/links.tsx';
-import { Notice } from '../parts/notice.tsx';
-import { Properties } from '../parts/properties.tsx';
-import { Screen, Section } from '../parts/screen.tsx';
-import { StateOf } from '../parts/status.tsx';
-import { type Column, Table } from '../parts/table.tsx';
-import { countsText } from '../parts/text.ts';
-import { Time } from '../parts/time.tsx';
-import { counted, timeText } from '../parts/time-text.ts';
-import { useLive } from '../parts/use-live.ts';
-import { addressOf, type ScreenProps } from '../routes.ts';
+import type { HostDetail, HostDevice } from '#console/api/answers.ts';
+import { AssignmentTable } from '#console/devices/assignments.tsx';
+import { Timeline } from '#console/devices/timeline.tsx';
+import { ActionButton } from '#console/parts/action-button.tsx';
+import { DeviceStatus, Health } from '#console/parts/device-state.tsx';
+import { Freshness } from '#console/parts/freshness.tsx';
+import { DeviceLink } from '#console/parts/links.tsx';
+import { Notice } from '#console/parts/notice.tsx';
+import { Properties } from '#console/parts/properties.tsx';
+import { Screen, Section } from '#console/parts/screen.tsx';
+import { StateOf } from '#console/parts/status.tsx';
+import { type Column, Table } from '#console/parts/table.tsx';
+import { countsText } from '#console/parts/text.ts';
+import { Time } from '#console/parts/time.tsx';
+import { counted, timeText } from '#console/parts/time-text.ts';
+import { useLive } from '#console/parts/use-live.ts';
+import { addressOf, type ScreenProps } from '#console/routes.ts';
 import { hostActions, settleAction } from './host-actions.ts';
 import { hostPath } from './host-path.ts';
 

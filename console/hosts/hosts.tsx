@@ -1,18 +1,18 @@
 // All hosts as a list: the same hosts as on the map of the fleet.
 
 import { useMemo, useState } from 'preact/hooks';
-import { hostStates } from '#core/domain/host-state.ts';
-import type { Host } from '../api/answers.ts';
-import { Choice, Field } from '../parts/field.tsx';
-import { Freshness } from '../parts/freshness.tsx';
-import { HostLink } from '../parts/links.tsx';
-import { PartialList, useLiveList } from '../parts/live-list.tsx';
-import { Screen } from '../parts/screen.tsx';
-import { StateOf } from '../parts/status.tsx';
-import { type Column, Table } from '../parts/table.tsx';
-import { Time } from '../parts/time.tsx';
-import { counted } from '../parts/time-text.ts';
-import type { ScreenProps } from '../routes.ts';
+import type { Host } from '#console/api/answers.ts';
+import { Choice, Field } from '#console/parts/field.tsx';
+import { Freshness } from '#console/parts/freshness.tsx';
+import { HostLink } from '#console/parts/links.tsx';
+import { PartialList, useLiveList } from '#console/parts/live-list.tsx';
+import { Screen } from '#console/parts/screen.tsx';
+import { StateOf } from '#console/parts/status.tsx';
+import { type Column, Table } from '#console/parts/table.tsx';
+import { Time } from '#console/parts/time.tsx';
+import { counted } from '#console/parts/time-text.ts';
+import type { ScreenProps } from '#console/routes.ts';
+import { hostStates } from '#core/domain/host/host-state.ts';
 import { hostsWith } from './search.ts';
 
 const everyMs = 10_000;

@@ -1,10 +1,10 @@
 // The action of an incident on its host or device.
 
-import type { IncidentAction } from '#core/domain/incidents.ts';
-import type { Incident } from '../api/answers.ts';
-import { deviceActions } from '../devices/device-actions.ts';
-import { hostActions } from '../hosts/host-actions.ts';
-import type { Action, ActionValues } from '../parts/action.ts';
+import type { Incident } from '#console/api/answers.ts';
+import { deviceActions } from '#console/devices/device-actions.ts';
+import { hostActions } from '#console/hosts/host-actions.ts';
+import type { Action, ActionValues } from '#console/parts/action.ts';
+import type { IncidentAction } from '#core/domain/history/incidents.ts';
 
 type ActionOf = (incident: Incident) => Action | undefined;
 

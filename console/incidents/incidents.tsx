@@ -1,17 +1,17 @@
 // What needs attention, with the next step and the action that ends it.
 
-import { incidentKinds } from '#core/domain/incidents.ts';
-import type { Incident } from '../api/answers.ts';
-import { ActionButton } from '../parts/action-button.tsx';
-import { Choice, Field } from '../parts/field.tsx';
-import { Freshness } from '../parts/freshness.tsx';
-import { DeviceLink, HostLink, Id } from '../parts/links.tsx';
-import { type LiveList, PartialList, useLiveList } from '../parts/live-list.tsx';
-import { Screen } from '../parts/screen.tsx';
-import { StateOf } from '../parts/status.tsx';
-import { type Column, Table } from '../parts/table.tsx';
-import { Time } from '../parts/time.tsx';
-import { addressOf, type ScreenProps } from '../routes.ts';
+import type { Incident } from '#console/api/answers.ts';
+import { ActionButton } from '#console/parts/action-button.tsx';
+import { Choice, Field } from '#console/parts/field.tsx';
+import { Freshness } from '#console/parts/freshness.tsx';
+import { DeviceLink, HostLink, Id } from '#console/parts/links.tsx';
+import { type LiveList, PartialList, useLiveList } from '#console/parts/live-list.tsx';
+import { Screen } from '#console/parts/screen.tsx';
+import { StateOf } from '#console/parts/status.tsx';
+import { type Column, Table } from '#console/parts/table.tsx';
+import { Time } from '#console/parts/time.tsx';
+import { addressOf, type ScreenProps } from '#console/routes.ts';
+import { incidentKinds } from '#core/domain/history/incidents.ts';
 import { incidentAction } from './incident-action.ts';
 
 const everyMs = 5000;

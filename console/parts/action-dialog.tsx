@@ -2,8 +2,8 @@
 // typed is still there.
 
 import { useState } from 'preact/hooks';
-import { type ApiFailure, asFailure } from '../api/failure.ts';
-import { useSession } from '../session/session.ts';
+import { type ApiFailure, asFailure } from '#console/api/failure.ts';
+import { useSession } from '#console/session/session.ts';
 import type { Action, ActionValues } from './action.ts';
 import { Dialog } from './dialog.tsx';
 import { Field } from './field.tsx';

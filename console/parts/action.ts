@@ -1,7 +1,7 @@
 // What a user can have the API do: one request, what it does in a sentence, and what it needs to
 // know.
 
-import type { Method } from '../api/client.ts';
+import type { Method } from '#console/api/client.ts';
 
 export interface ActionRequest {
   readonly method: Method;

@@ -1,6 +1,6 @@
 // Links to the screens of what is named.
 
-import { addressOf } from '../routes.ts';
+import { addressOf } from '#console/routes.ts';
 import { shortId } from './text.ts';
 
 export function HostLink({ hostname }: { readonly hostname: string | null | undefined }) {

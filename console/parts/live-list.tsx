@@ -2,7 +2,7 @@
 // that it ends too early.
 
 import { useState } from 'preact/hooks';
-import { type Listing, type ListingOf, readAll } from '../api/pages.ts';
+import { type Listing, type ListingOf, readAll } from '#console/api/pages.ts';
 import { Notice } from './notice.tsx';
 import { counted } from './time-text.ts';
 import { type Live, useLive } from './use-live.ts';

@@ -2,10 +2,10 @@
 // read last stays when a reading fails, with the time from which it is.
 
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { type ApiFailure, asFailure } from '../api/failure.ts';
-import { RefreshLoop } from '../api/refresh.ts';
-import type { Session } from '../session/session.ts';
-import { useSession } from '../session/session.ts';
+import { type ApiFailure, asFailure } from '#console/api/failure.ts';
+import { RefreshLoop } from '#console/api/refresh.ts';
+import type { Session } from '#console/session/session.ts';
+import { useSession } from '#console/session/session.ts';
 
 export interface Live<T> {
   readonly data?: T;

@@ -1,8 +1,8 @@
 // A device profile while it is typed, checked by the same rules as in the API.
 
 import { type ProfileBody, profileRequest } from '#core/contracts/api/profile-request.ts';
-import { canonicalGroups, checkProfileName } from '#core/domain/device-profile.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
+import { canonicalGroups, checkProfileName } from '#core/domain/profile/device-profile.ts';
 
 export const entryKinds = ['resources', 'trait', 'accel'] as const;
 export type EntryKind = (typeof entryKinds)[number];

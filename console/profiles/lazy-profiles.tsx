@@ -2,8 +2,8 @@
 // other screens together.
 
 import { useEffect, useState } from 'preact/hooks';
-import { Notice } from '../parts/notice.tsx';
-import { Screen } from '../parts/screen.tsx';
+import { Notice } from '#console/parts/notice.tsx';
+import { Screen } from '#console/parts/screen.tsx';
 
 type Loaded = typeof import('./profiles.tsx');
 

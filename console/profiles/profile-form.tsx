@@ -1,10 +1,10 @@
 // The form of a new device profile, checked while it is typed.
 
 import { useMemo, useState } from 'preact/hooks';
-import { type ApiFailure, asFailure } from '../api/failure.ts';
-import { Field } from '../parts/field.tsx';
-import { Notice } from '../parts/notice.tsx';
-import { useSession } from '../session/session.ts';
+import { type ApiFailure, asFailure } from '#console/api/failure.ts';
+import { Field } from '#console/parts/field.tsx';
+import { Notice } from '#console/parts/notice.tsx';
+import { useSession } from '#console/session/session.ts';
 import { type Draft, emptyDraft, problemsOf, requestOf } from './draft.ts';
 import { GroupsEditor } from './groups-editor.tsx';
 import { WouldItFit } from './would-it-fit.tsx';

@@ -1,17 +1,17 @@
 // Device profiles: what there is, and a form for a new one.
 
 import { useState } from 'preact/hooks';
-import type { Profile } from '../api/answers.ts';
-import { profileList } from '../capacity/capacity.tsx';
-import type { Action } from '../parts/action.ts';
-import { ActionButton } from '../parts/action-button.tsx';
-import { Freshness } from '../parts/freshness.tsx';
-import { PartialList, useLiveList } from '../parts/live-list.tsx';
-import { Screen, Section } from '../parts/screen.tsx';
-import { type Column, Table } from '../parts/table.tsx';
-import { Time } from '../parts/time.tsx';
-import { addressOf } from '../routes.ts';
-import { useSession } from '../session/session.ts';
+import type { Profile } from '#console/api/answers.ts';
+import { profileList } from '#console/capacity/capacity.tsx';
+import type { Action } from '#console/parts/action.ts';
+import { ActionButton } from '#console/parts/action-button.tsx';
+import { Freshness } from '#console/parts/freshness.tsx';
+import { PartialList, useLiveList } from '#console/parts/live-list.tsx';
+import { Screen, Section } from '#console/parts/screen.tsx';
+import { type Column, Table } from '#console/parts/table.tsx';
+import { Time } from '#console/parts/time.tsx';
+import { addressOf } from '#console/routes.ts';
+import { useSession } from '#console/session/session.ts';
 import { ProfileForm } from './profile-form.tsx';
 
 export function ProfilesScreen() {

@@ -1,14 +1,14 @@
 // How many servers with the groups of a draft would fit now.
 
 import { useState } from 'preact/hooks';
-import type { Capacity, HostCapacity } from '../api/answers.ts';
-import { type ApiFailure, asFailure } from '../api/failure.ts';
-import { readAll } from '../api/pages.ts';
-import { capacitySum } from '../capacity/capacity-sum.ts';
-import { Notice } from '../parts/notice.tsx';
-import { reasonsText } from '../parts/text.ts';
-import { counted } from '../parts/time-text.ts';
-import { useSession } from '../session/session.ts';
+import type { Capacity, HostCapacity } from '#console/api/answers.ts';
+import { type ApiFailure, asFailure } from '#console/api/failure.ts';
+import { readAll } from '#console/api/pages.ts';
+import { capacitySum } from '#console/capacity/capacity-sum.ts';
+import { Notice } from '#console/parts/notice.tsx';
+import { reasonsText } from '#console/parts/text.ts';
+import { counted } from '#console/parts/time-text.ts';
+import { useSession } from '#console/session/session.ts';
 
 type Groups = readonly Readonly<Record<string, string | number>>[];
 

@@ -1,7 +1,7 @@
 // Accelerator requests in the order in which they need attention, each with its reason and the
 // next step.
 
-import type { Arq, HistoryRecord, Incident } from '../api/answers.ts';
+import type { Arq, HistoryRecord, Incident } from '#console/api/answers.ts';
 
 export interface RequestRow {
   readonly arqUuid: string;

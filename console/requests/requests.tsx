@@ -1,19 +1,19 @@
 // Accelerator requests, the stuck ones first, with the reason and the next step.
 
 import { useMemo } from 'preact/hooks';
-import type { Arq, HistoryRecord, Incident } from '../api/answers.ts';
-import { readAll } from '../api/pages.ts';
-import { Choice } from '../parts/field.tsx';
-import { Freshness } from '../parts/freshness.tsx';
-import { HostLink, Id } from '../parts/links.tsx';
-import { PartialList, useLiveList } from '../parts/live-list.tsx';
-import { Screen } from '../parts/screen.tsx';
-import { StateOf, Status } from '../parts/status.tsx';
-import { type Column, Table } from '../parts/table.tsx';
-import { Time } from '../parts/time.tsx';
-import { useLive } from '../parts/use-live.ts';
-import { addressOf, type ScreenProps } from '../routes.ts';
-import { useSession } from '../session/session.ts';
+import type { Arq, HistoryRecord, Incident } from '#console/api/answers.ts';
+import { readAll } from '#console/api/pages.ts';
+import { Choice } from '#console/parts/field.tsx';
+import { Freshness } from '#console/parts/freshness.tsx';
+import { HostLink, Id } from '#console/parts/links.tsx';
+import { PartialList, useLiveList } from '#console/parts/live-list.tsx';
+import { Screen } from '#console/parts/screen.tsx';
+import { StateOf, Status } from '#console/parts/status.tsx';
+import { type Column, Table } from '#console/parts/table.tsx';
+import { Time } from '#console/parts/time.tsx';
+import { useLive } from '#console/parts/use-live.ts';
+import { addressOf, type ScreenProps } from '#console/routes.ts';
+import { useSession } from '#console/session/session.ts';
 import { type RequestRow, requestRows } from './request-rows.ts';
 
 const everyMs = 5000;

@@ -1,6 +1,6 @@
 // Whether the API answers. All readings of the screens report here, and the banner shows it.
 
-import type { ApiFailure } from '../api/failure.ts';
+import type { ApiFailure } from '#console/api/failure.ts';
 
 export interface Outage {
   readonly sinceMs: number;

@@ -2,9 +2,9 @@
 
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
+import { type Api, createApi } from '#console/api/client.ts';
+import { ApiFailure } from '#console/api/failure.ts';
 import type { SignedIn, SignInBody } from '#core/contracts/api/sign-in.ts';
-import { type Api, createApi } from '../api/client.ts';
-import { ApiFailure } from '../api/failure.ts';
 import type { Connection } from './connection.ts';
 
 export type Identity = Pick<SignedIn, 'user' | 'project' | 'roles'>;

@@ -1,10 +1,10 @@
 // Signs in at Keystone, with a password or an application credential.
 
 import { useState } from 'preact/hooks';
+import { type ApiFailure, asFailure } from '#console/api/failure.ts';
+import { Field } from '#console/parts/field.tsx';
+import { Notice } from '#console/parts/notice.tsx';
 import type { SignedIn, SignInBody } from '#core/contracts/api/sign-in.ts';
-import { type ApiFailure, asFailure } from '../api/failure.ts';
-import { Field } from '../parts/field.tsx';
-import { Notice } from '../parts/notice.tsx';
 import { signIn } from './session.ts';
 
 const methods: readonly (readonly [SignInBody['method'], title: string])[] = [

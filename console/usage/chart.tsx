@@ -1,7 +1,7 @@
 // Bars of each day, one part for each series. The table below the chart has the same numbers.
 
-import { shortId } from '../parts/text.ts';
-import { numberText } from '../parts/time-text.ts';
+import { shortId } from '#console/parts/text.ts';
+import { numberText } from '#console/parts/time-text.ts';
 import type { UsageChart } from './series.ts';
 
 const height = 240;

@@ -1,6 +1,6 @@
 // Rows as text for a spreadsheet. https://www.rfc-editor.org/rfc/rfc4180
 
-import type { UsageRow } from '../api/answers.ts';
+import type { UsageRow } from '#console/api/answers.ts';
 
 const columns = ['day', 'project_id', 'resource_class', 'accelerator_seconds'] as const;
 

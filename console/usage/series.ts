@@ -1,6 +1,6 @@
 // The usage by day, in series for a chart: one for each project or class, the largest first.
 
-import type { UsageRow } from '../api/answers.ts';
+import type { UsageRow } from '#console/api/answers.ts';
 
 export type Grouping = 'project' | 'class';
 

@@ -1,15 +1,15 @@
 // How long accelerators were used, by project or class and day.
 
 import { useMemo, useState } from 'preact/hooks';
-import type { Usage, UsageRow } from '../api/answers.ts';
-import { Choice, Field } from '../parts/field.tsx';
-import { Freshness } from '../parts/freshness.tsx';
-import { Id } from '../parts/links.tsx';
-import { Screen, Section } from '../parts/screen.tsx';
-import { type Column, Table } from '../parts/table.tsx';
-import { dayAfter, numberText } from '../parts/time-text.ts';
-import { useLive } from '../parts/use-live.ts';
-import { addressOf, type ScreenProps } from '../routes.ts';
+import type { Usage, UsageRow } from '#console/api/answers.ts';
+import { Choice, Field } from '#console/parts/field.tsx';
+import { Freshness } from '#console/parts/freshness.tsx';
+import { Id } from '#console/parts/links.tsx';
+import { Screen, Section } from '#console/parts/screen.tsx';
+import { type Column, Table } from '#console/parts/table.tsx';
+import { dayAfter, numberText } from '#console/parts/time-text.ts';
+import { useLive } from '#console/parts/use-live.ts';
+import { addressOf, type ScreenProps } from '#console/routes.ts';
 import { Chart } from './chart.tsx';
 import { usageCsv } from './csv.ts';
 import { type Grouping, usageChart } from './series.ts';

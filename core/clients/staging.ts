@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { HeadObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { type Glance, type GlanceImage, ImageUnusable } from './glance.ts';
 import { ServiceUnavailable } from './http.ts';
 import { createImageUrls } from './image-urls.ts';
+import { type Glance, type GlanceImage, ImageUnusable } from './openstack/glance.ts';
 
 /** The image as a job names it. */
 export interface StagedImage {

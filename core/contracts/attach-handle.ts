@@ -1,11 +1,11 @@
 // Attach handles as hosts report them. Each gives a hypervisor one accelerator.
 
 import * as z from 'zod';
-import type { DiscoveredHandle } from '../domain/device.ts';
-import { type attachedAs, type attachType, handleFacts } from '../shapes/attach-handle.ts';
-import { fromWire } from '../shapes/case.ts';
-import { kernelName } from '../shapes/fields.ts';
-import { present } from '../shapes/present.ts';
+import type { DiscoveredHandle } from '#core/domain/device/device.ts';
+import { type attachedAs, type attachType, handleFacts } from '#core/shapes/attach-handle.ts';
+import { fromWire } from '#core/shapes/case.ts';
+import { kernelName } from '#core/shapes/fields.ts';
+import { present } from '#core/shapes/present.ts';
 
 export function isKernelName(text: string): boolean {
   return kernelName.safeParse(text).success;

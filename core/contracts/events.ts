@@ -2,9 +2,9 @@
 // arrive twice, with the same `id`; events arrive in no particular order.
 
 import * as z from 'zod';
-import { bindFailureCauses } from '../domain/arq.ts';
-import { bindKinds } from '../domain/domain-events.ts';
-import { deviceTypes } from '../shapes/words.ts';
+import { bindFailureCauses } from '#core/domain/arq/arq.ts';
+import { bindKinds } from '#core/domain/outbox/domain-events.ts';
+import { deviceTypes } from '#core/shapes/words.ts';
 
 export const eventSource = 'openstack.cyborg';
 

@@ -2,9 +2,9 @@
 // used as a path or an argument before it was validated.
 
 import * as z from 'zod';
-import { type HostWorkKind, hostWork } from '../domain/host-work.ts';
-import { attachedAs } from '../shapes/attach-handle.ts';
-import { deviceAddress, driverName } from '../shapes/fields.ts';
+import { type HostWorkKind, hostWork } from '#core/domain/host-work/host-work.ts';
+import { attachedAs } from '#core/shapes/attach-handle.ts';
+import { deviceAddress, driverName } from '#core/shapes/fields.ts';
 import { checkInfo } from './attach-handle.ts';
 import { isHostname } from './topics.ts';
 

@@ -2,8 +2,8 @@
 // job, so that a duplicate message creates one job. AWS allows 64 characters of `[a-zA-Z0-9_-]`;
 // isStage() in topics.ts keeps stages short enough.
 
-import { type HostWorkKind, hostWork, hostWorkKinds } from '../domain/host-work.ts';
-import { isUuid } from '../domain/uuid-form.ts';
+import { type HostWorkKind, hostWork, hostWorkKinds } from '#core/domain/host-work/host-work.ts';
+import { isUuid } from '#core/domain/uuid-form.ts';
 
 export function jobId(stage: string, kind: HostWorkKind, uuid: string): string {
   return `${stage}-${hostWork[kind].idPrefix}-${uuid}`;

@@ -1,7 +1,7 @@
 // The bodies of queue messages. Producers and consumers both parse with these.
 
 import * as z from 'zod';
-import type { QueuedWorkKind } from '../domain/host-work.ts';
+import type { QueuedWorkKind } from '#core/domain/host-work/host-work.ts';
 import { type EventType, eventDetails } from './events.ts';
 
 const uuid = z.guid();

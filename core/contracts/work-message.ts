@@ -9,7 +9,7 @@ export type SentKind = 'bind' | 'release';
 
 /**
  * How long the control plane waits for the answer of a release before it creates the job. Of a
- * bind the sweep does so; see `bindDueAt` of core/domain/deadlines.ts.
+ * bind the sweep does so; see `bindDueAt` of core/domain/host-work/deadlines.ts.
  */
 export const answerWithinSeconds = 30;
 

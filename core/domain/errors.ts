@@ -1,7 +1,7 @@
 // Errors that a caller can cause. Each has a sentence for people and a code for programs;
 // functions/http/faults.ts maps each kind to a status. Any other exception answers 500.
 
-import type { FailedJobs } from './host-pause.ts';
+import type { FailedJobs } from './host/host-pause.ts';
 
 /** The kind of error, which decides the status. */
 export type FaultKind =

@@ -2,9 +2,9 @@
 // same uuid.
 
 import { createHash } from 'node:crypto';
-import type { ProviderUuid } from '../shapes/ids.ts';
+import type { ProviderUuid } from '#core/shapes/ids.ts';
 
-export type * from '../shapes/ids.ts';
+export type * from '#core/shapes/ids.ts';
 
 // RFC 9562 appendix A: the name space for domain names, which Cyborg uses for provider uuids.
 const dnsNamespace = '6ba7b810-9dad-11d1-80b4-00c04fd430c8';

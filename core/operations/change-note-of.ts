@@ -1,5 +1,5 @@
-import type { Deps } from '../deps.ts';
-import type { ChangeNote } from '../domain/change-note.ts';
+import type { Deps } from '#core/deps.ts';
+import type { ChangeNote } from '#core/domain/change-note.ts';
 
 /** The note of a change that is made now. */
 export function changeNoteOf({ clock, actor, requestId }: Deps): ChangeNote {

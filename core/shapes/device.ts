@@ -169,7 +169,7 @@ export const describedDevice = z.object({
     // Of a device that is not offered yet although its driver finds no fault any more.
     .extend({ healthy_since: optionalText })
     .exactOptional(),
-  /** From the last report that described it; see core/contracts/device-digest.ts. */
+  /** From the last report that described it; see core/contracts/report/device-digest.ts. */
   digest: z.string(),
   /** Its providers in Placement, parents first, as they must be created. */
   providers: z.array(id<ProviderUuid>()),

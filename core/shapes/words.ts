@@ -9,7 +9,7 @@ export const healthStates = ['healthy', 'degraded', 'unhealthy'] as const;
 export const preparations = ['at-bind', 'ahead'] as const;
 export const programStates = ['started', 'done', 'failed'] as const;
 
-/** What a driver reports below a device; core/domain/region-kinds.ts has the rules of each. */
+/** What a driver reports below a device; domain/device/region-kinds.ts has the rules of each. */
 export const regionKinds = [
   /** A part of an FPGA that can be reconfigured while the rest of the device runs. */
   'reconfigurable-region',

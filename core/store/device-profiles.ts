@@ -1,8 +1,11 @@
 // Device profiles. A name and a uuid are each taken by a row of their own, so both are unique.
 
-import type { ChangeNote } from '../domain/change-note.ts';
-import { type DeviceProfile, isProfileName, type ProfileUpdate } from '../domain/device-profile.ts';
-import type { Documents } from './documents.ts';
+import type { ChangeNote } from '#core/domain/change-note.ts';
+import {
+  type DeviceProfile,
+  isProfileName,
+  type ProfileUpdate,
+} from '#core/domain/profile/device-profile.ts';
 import {
   groupsText,
   profileDeletionRow,
@@ -10,10 +13,11 @@ import {
   profileOf,
   profileRow,
   profileUuidKey,
-} from './profile-rows.ts';
-import { getRow, getRows } from './reads.ts';
-import { snakeNamed } from './row-fields.ts';
-import { setting, transact, updateIf } from './writes.ts';
+} from './rows/profile-rows.ts';
+import { snakeNamed } from './rows/row-fields.ts';
+import type { Documents } from './table/documents.ts';
+import { getRow, getRows } from './table/reads.ts';
+import { setting, transact, updateIf } from './table/writes.ts';
 
 export type CreateOutcome =
   | 'created'

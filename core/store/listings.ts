@@ -2,19 +2,19 @@
 // the sweep; Nova's calls read base tables instead.
 
 import { QueryCommand } from '@aws-sdk/lib-dynamodb';
-import type { Arq } from '../domain/arq.ts';
-import { type Deployable, type Device, vendorId } from '../domain/device.ts';
-import type { DeviceProfile } from '../domain/device-profile.ts';
-import { arqOf } from './arq-rows.ts';
-import type { Documents } from './documents.ts';
-import { type HostListings, hostListings } from './host-listings.ts';
-import { type IndexPage, type Page, pageOfIndex, pageOfKind } from './index-pages.ts';
-import { deployableOf, deviceOf } from './inventory-rows.ts';
-import { type DevicePlace, devicePlaceOf, maintenanceDue } from './maintenance.ts';
-import { profileOf } from './profile-rows.ts';
-import { getRows, queryAll } from './reads.ts';
-import type { Row } from './rows.ts';
-import { type DueKind, shardsOf } from './shards.ts';
+import type { Arq } from '#core/domain/arq/arq.ts';
+import { type Deployable, type Device, vendorId } from '#core/domain/device/device.ts';
+import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
+import { type HostListings, hostListings } from './hosts/host-listings.ts';
+import { type DevicePlace, devicePlaceOf, maintenanceDue } from './inventory/maintenance.ts';
+import { arqOf } from './rows/arq-rows.ts';
+import { deployableOf, deviceOf } from './rows/inventory-rows.ts';
+import { profileOf } from './rows/profile-rows.ts';
+import type { Row } from './rows/rows.ts';
+import { type DueKind, shardsOf } from './rows/shards.ts';
+import type { Documents } from './table/documents.ts';
+import { type IndexPage, type Page, pageOfIndex, pageOfKind } from './table/index-pages.ts';
+import { getRows, queryAll } from './table/reads.ts';
 
 export interface DeviceFilter {
   readonly hostname?: string;

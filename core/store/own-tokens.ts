@@ -4,10 +4,10 @@
 
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { PutCommand } from '@aws-sdk/lib-dynamodb';
-import { type OwnToken, ownToken } from '../contracts/own-token.ts';
-import type { PasswordSource } from '../domain/password-source.ts';
-import type { Documents } from './documents.ts';
-import { getRow } from './reads.ts';
+import { type OwnToken, ownToken } from '#core/contracts/own-token.ts';
+import type { PasswordSource } from '#core/domain/password-source.ts';
+import type { Documents } from './table/documents.ts';
+import { getRow } from './table/reads.ts';
 
 export interface OwnTokens {
   /** Undefined also if the row was encrypted with another password. */

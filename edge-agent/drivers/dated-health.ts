@@ -2,7 +2,7 @@
 // times, and a report must be the same while nothing changes.
 
 import type { Clock } from '#agent/clock.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 
 type Health = NonNullable<ReportedDevice['health']>;
 export type UndatedHealth = Omit<Health, 'since'>;

@@ -3,8 +3,8 @@
 // the holder. The agent does everything else: claims, epochs, the checkpoint, resumption after a
 // crash, time limits and reports.
 
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 
 export interface Driver {
   /** The name in reports and, with or without `_driver` appended, in the agent's settings. */

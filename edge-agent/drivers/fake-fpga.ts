@@ -3,7 +3,7 @@
 
 import * as z from 'zod';
 import { checkImage, readGbs } from '#agent/image-check.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import type { Driver } from './driver.ts';
 import { errorOf, type FakeHardwareDeps, openFakeHardware } from './fake-hardware.ts';
 

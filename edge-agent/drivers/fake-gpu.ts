@@ -2,7 +2,7 @@
 // sample: an mdev of one type reduces what is left for the other.
 
 import * as z from 'zod';
-import type { ReportedDevice, ReportedRegion } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice, ReportedRegion } from '#core/contracts/report/inventory-report.ts';
 import type { Driver, Found, HandleWork } from './driver.ts';
 import { errorOf, type FakeHardwareDeps, openFakeHardware } from './fake-hardware.ts';
 

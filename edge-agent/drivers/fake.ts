@@ -2,7 +2,7 @@
 // hypervisors ignore TEST_PCI handles, so instances start without an accelerator.
 
 import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import type { Driver } from './driver.ts';
 
 const address = '0000:0c:00.0';

@@ -8,8 +8,8 @@ import { reasonOf } from '#agent/log.ts';
 import { openStateFiles } from '#agent/state-files.ts';
 import { pciSignature, readPciFunctionAt, readPlace } from '#agent/sysfs/pci.ts';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import type { DriverContext } from './define-driver.ts';
 import type { Driver, HandleWork, RegionImage } from './driver.ts';
 import {

@@ -1,7 +1,7 @@
 // How a divided GPU is reported.
 
 import { type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import type { DriverContext } from './define-driver.ts';
 import { gpuVendors } from './gpu-vf-models.ts';
 import { profileName } from './gpu-vf-settings.ts';

@@ -9,8 +9,8 @@ import {
   readPciFunctionAt,
   readPciFunctions,
 } from '#agent/sysfs/pci.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import type { DriverContext } from './define-driver.ts';
 import type { Driver, HandleWork } from './driver.ts';
 import { describedGpu, healthOf } from './gpu-vf-describe.ts';

@@ -2,7 +2,7 @@
 
 import { type PciFunction, readPciDetails, readPlace } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
-import type { ReportedDevice, ReportedRegion } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice, ReportedRegion } from '#core/contracts/report/inventory-report.ts';
 import type { DriverContext } from './define-driver.ts';
 import type { CardFacts } from './intel-fpga-engines.ts';
 import type { Content } from './intel-fpga-known.ts';

@@ -4,7 +4,7 @@ import { checkImage, type GbsImage } from '#agent/image-check.ts';
 import { reasonOf } from '#agent/log.ts';
 import { type PciFunction, readPciFunctionAt } from '#agent/sysfs/pci.ts';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { describeCard, type SoldRegion } from './intel-fpga-describe.ts';
 import {
   type CardFacts,

@@ -3,7 +3,7 @@
 // Documentation/ABI/testing/sysfs-platform-dfl-fme and sysfs-platform-dfl-port.
 
 import { HardwareError } from '#agent/hardware/errno.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import type { DriverContext } from './define-driver.ts';
 import type { Engine, Port } from './intel-fpga-engines.ts';
 

@@ -13,7 +13,7 @@ import { readPciFunctionAt, readPlace } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import { isKernelName } from '#core/contracts/attach-handle.ts';
-import type { ReportedDevice, ReportedRegion } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice, ReportedRegion } from '#core/contracts/report/inventory-report.ts';
 import type { DriverContext } from './define-driver.ts';
 import type { Driver, HandleWork } from './driver.ts';
 import { type Card, cardsOf, serverOn, usedByOthers } from './mdev-cards.ts';

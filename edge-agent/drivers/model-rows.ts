@@ -2,7 +2,7 @@
 // own rows and those of an operator have the same form.
 
 import * as z from 'zod';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { attributeKey } from '#core/shapes/device.ts';
 import { allowListEntry, classPrefix, hexadecimal } from './pci-allow-list.ts';
 

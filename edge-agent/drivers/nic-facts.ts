@@ -3,7 +3,7 @@
 import * as z from 'zod';
 import { reasonOf } from '#agent/log.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { createDates, type UndatedHealth } from './dated-health.ts';
 import type { DriverContext } from './define-driver.ts';
 import { type Interfaces, type Link, type Ports, readLink } from './nic-link.ts';

@@ -10,7 +10,7 @@ import {
   readPciFunctionAt,
   readPciFunctions,
 } from '#agent/sysfs/pci.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import type { DriverContext } from './define-driver.ts';
 import type { Driver, HandleWork, HostChange, NotOffered } from './driver.ts';
 import { createNicFacts, type NicFacts, type NicLook } from './nic-facts.ts';

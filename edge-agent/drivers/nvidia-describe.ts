@@ -3,7 +3,7 @@
 import { readMdevParents, typeDirectory } from '#agent/sysfs/mdev.ts';
 import { type PciFunction, readPlace } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import type { DriverContext } from './define-driver.ts';
 import { type CardFacts, framebufferOf, typeTraitPart } from './nvidia-facts.ts';
 import { type NvidiaSettings, nvidiaName, type VgpuCards } from './nvidia-settings.ts';

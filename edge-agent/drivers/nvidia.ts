@@ -6,7 +6,7 @@ import { reasonOf } from '#agent/log.ts';
 import { readMdevParents } from '#agent/sysfs/mdev.ts';
 import { type PciFunction, pciSignature, readPciFunctionAt } from '#agent/sysfs/pci.ts';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import type { DriverContext } from './define-driver.ts';
 import type { Discovery, Driver, HandleWork, HostChange, NotOffered } from './driver.ts';
 import { createMdevDriver } from './mdev.ts';

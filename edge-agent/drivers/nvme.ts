@@ -3,8 +3,8 @@
 // is cleaned, it is on the kernel's driver `nvme`, through which nvme-cli reaches it.
 
 import { type PciFunction, readPciFunctionAt, readPciFunctions } from '#agent/sysfs/pci.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import type { DriverContext } from './define-driver.ts';
 import type { Driver, HandleWork } from './driver.ts';
 import {

@@ -4,7 +4,7 @@
 
 import * as z from 'zod';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
-import { reportedDevice } from '#core/contracts/inventory-report.ts';
+import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { customTraits, vfioDriver } from './setting-forms.ts';
 
 /** Lower case, without `0x`. */

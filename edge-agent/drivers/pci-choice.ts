@@ -2,7 +2,7 @@
 
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { type AllowListEntry, matches } from './pci-allow-list.ts';
 import { deviceTypeOf } from './pci-ids.ts';
 

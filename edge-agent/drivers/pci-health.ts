@@ -2,7 +2,7 @@
 
 import { type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 
 /**
  * By the kernel's counters of PCIe errors since the boot (sysfs-bus-pci-devices-aer_stats). A

@@ -1,7 +1,7 @@
 // The meaning of vendor and class codes. https://pci-ids.ucw.cz
 
 import type { PciFunction } from '#agent/sysfs/pci.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 
 /** As Cyborg's pci_driver names them in traits. */
 const vendorNames: Readonly<Record<string, string>> = {

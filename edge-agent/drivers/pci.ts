@@ -17,7 +17,7 @@ import {
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import type { Driver, HandleWork } from './driver.ts';
 import { type AllowListEntry, matches } from './pci-allow-list.ts';
 import {

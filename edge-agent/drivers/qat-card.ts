@@ -6,7 +6,7 @@ import type { HardwareError } from '#agent/hardware/errno.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { type PciFunction, readPciFunctions } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { type QatFamily, type QatService, qatFamilies, servicesOf } from './qat-families.ts';
 
 export interface CardDeps {

@@ -8,8 +8,8 @@ import {
   readPciFunctionAt,
   readPciFunctions,
 } from '#agent/sysfs/pci.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { createDates, type UndatedHealth } from './dated-health.ts';
 import type { DriverContext } from './define-driver.ts';
 import type { Driver, NotOffered } from './driver.ts';

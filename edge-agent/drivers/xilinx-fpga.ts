@@ -8,7 +8,7 @@ import { reasonOf } from '#agent/log.ts';
 import { type PciFunction, pciSignature, readPciFunctions, readPlace } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import { checkXclbin, shownUuid } from '#agent/xclbin.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import type { DriverContext } from './define-driver.ts';
 import type { Driver, HostChange, NotOffered } from './driver.ts';
 import { aerHealth } from './pci-health.ts';

@@ -8,8 +8,8 @@ import type { Driver, HandleWork } from '#agent/drivers/driver.ts';
 import { reasonOf } from '#agent/log.ts';
 import { printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
-import { digestOf } from '#core/contracts/device-digest.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import { digestOf } from '#core/contracts/report/device-digest.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import type { Tell } from './examine-driver.ts';
 
 /** The message is a sentence for the operator. */

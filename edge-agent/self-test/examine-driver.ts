@@ -6,8 +6,8 @@ import { faultOf } from '#agent/discover.ts';
 import type { Discovery, Driver, Observation } from '#agent/drivers/driver.ts';
 import { reasonOf } from '#agent/log.ts';
 import { planOf } from '#agent/set-up.ts';
-import { digestOf } from '#core/contracts/device-digest.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import { digestOf } from '#core/contracts/report/device-digest.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 
 /** A line of the check-list; in place of a driver, it may name a part of the agent. */
 export type Line = Observation & { readonly driver: string };

@@ -1,7 +1,7 @@
 import { arqsAnswer } from '#core/contracts/api/accelerator-requests.ts';
 import { createArqs } from '#core/operations/bind/create-arqs.ts';
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 import { createBody } from './schema.ts';
 import { viewArq } from './view.ts';
 

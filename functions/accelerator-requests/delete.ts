@@ -1,6 +1,6 @@
 import { InvalidInput } from '#core/domain/errors.ts';
 import { deleteArqs, deleteArqsOfInstance } from '#core/operations/release/delete-arqs.ts';
-import { action } from '../http/action.ts';
+import { action } from '#functions/http/action.ts';
 import { arqUuid, deleteQuery } from './schema.ts';
 
 /** By `?instance=`, by `?arqs=`, or the one that the path names. */

@@ -1,10 +1,15 @@
 import { arqsAnswer } from '#core/contracts/api/accelerator-requests.ts';
 import type { Deps } from '#core/deps.ts';
-import { type Arq, type InstanceBinding, isResolved, type ShownState } from '#core/domain/arq.ts';
+import {
+  type Arq,
+  type InstanceBinding,
+  isResolved,
+  type ShownState,
+} from '#core/domain/arq/arq.ts';
 import { type Caller, isAdmin, mayActOnInstance } from '#core/domain/caller.ts';
 import { BindFailedForInstance, BindsUnresolved } from '#core/domain/errors.ts';
-import { action } from '../http/action.ts';
-import { pageOf, pageReply } from '../http/query.ts';
+import { action } from '#functions/http/action.ts';
+import { pageOf, pageReply } from '#functions/http/query.ts';
 import { listQuery } from './schema.ts';
 import { shownStates } from './shown-states.ts';
 import { viewArq } from './view.ts';

@@ -1,8 +1,8 @@
 import { arqAnswer } from '#core/contracts/api/accelerator-requests.ts';
 import { maySee } from '#core/domain/caller.ts';
 import { ArqNotFound } from '#core/domain/errors.ts';
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 import { arqUuid } from './schema.ts';
 import { shownStates } from './shown-states.ts';
 import { viewArq } from './view.ts';

@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { isHostname } from '#core/contracts/topics.ts';
-import type { BindTarget } from '#core/domain/bind-plan.ts';
+import type { BindTarget } from '#core/domain/arq/bind-plan.ts';
 import { InvalidInput, NotAcceptable } from '#core/domain/errors.ts';
 import type { ArqUuid, InstanceUuid, ProviderUuid } from '#core/domain/ids.ts';
 import { isUuid } from '#core/domain/uuid-form.ts';
-import { isAtLeast, type Microversion } from '../http/microversion.ts';
-import { commaList, pageQuery } from '../http/query.ts';
+import { isAtLeast, type Microversion } from '#functions/http/microversion.ts';
+import { commaList, pageQuery } from '#functions/http/query.ts';
 
 export const listQuery = z.strictObject({
   instance: z.guid().optional(),

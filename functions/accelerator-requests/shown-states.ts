@@ -1,9 +1,8 @@
 import type { Deps } from '#core/deps.ts';
-import type { Arq, InstanceBinding, ShownState } from '#core/domain/arq.ts';
-import type { Host } from '#core/domain/device.ts';
-import { wantedImage } from '#core/domain/device-profile.ts';
-import { isLost } from '#core/domain/presence.ts';
-import type { StoredHost } from '#core/domain/report-plan.ts';
+import type { Arq, InstanceBinding, ShownState } from '#core/domain/arq/arq.ts';
+import type { Host, StoredHost } from '#core/domain/host/host.ts';
+import { isLost } from '#core/domain/host/presence.ts';
+import { wantedImage } from '#core/domain/profile/device-profile.ts';
 
 /**
  * The states to show. A host-made ARQ is `unknown` while the agent of its host is gone, because

@@ -2,10 +2,10 @@ import { isAdmin } from '#core/domain/caller.ts';
 import { Forbidden } from '#core/domain/errors.ts';
 import type { LogFields } from '#core/log.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
-import { refuseWithoutServiceToken } from '#core/operations/bind/service-token.ts';
 import { unbindArqs } from '#core/operations/release/unbind-arqs.ts';
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { refuseWithoutServiceToken } from '#core/operations/service-token.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 import { documentedUpdate, namesProject, readUpdate, type Update, updateBody } from './schema.ts';
 
 /**

@@ -1,5 +1,5 @@
-import type { Arq, ShownState } from '#core/domain/arq.ts';
-import { selfLink, timestamp } from '../http/links.ts';
+import type { Arq, ShownState } from '#core/domain/arq/arq.ts';
+import { selfLink, timestamp } from '#functions/http/links.ts';
 
 /**
  * @param state `unknown` while the host cannot be asked; the attach handle is shown all the same

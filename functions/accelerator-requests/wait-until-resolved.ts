@@ -1,5 +1,5 @@
 import type { Deps } from '#core/deps.ts';
-import type { InstanceBinding } from '#core/domain/arq.ts';
+import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { Caller } from '#core/domain/caller.ts';
 
 /** Most host-made binds take 0.3 to 3 s; the step doubles from the first value to the second. */

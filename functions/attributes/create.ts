@@ -1,7 +1,7 @@
 import { attributeAnswer } from '#core/contracts/api/attributes.ts';
-import { addAttribute } from '#core/operations/inventory/change-attributes.ts';
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { addAttribute } from '#core/operations/devices/change-attributes.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 import { createBody } from './schema.ts';
 import { viewAttribute } from './view.ts';
 

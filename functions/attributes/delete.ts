@@ -1,8 +1,8 @@
 import { AttributeNotFound } from '#core/domain/errors.ts';
 import { isUuid } from '#core/domain/uuid-form.ts';
-import { deleteAttribute } from '#core/operations/inventory/change-attributes.ts';
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { deleteAttribute } from '#core/operations/devices/change-attributes.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 
 export const deleteOne = action(
   { query: noQuery, answers: { 204: null }, refuses: [404, 409] },

@@ -1,11 +1,11 @@
 import { attributesAnswer } from '#core/contracts/api/attributes.ts';
 import type { Deps } from '#core/deps.ts';
-import { type Attribute, attributesOf, deployablePrefix } from '#core/domain/attribute.ts';
+import { type Attribute, attributesOf, deployablePrefix } from '#core/domain/device/attribute.ts';
 import { DeployableNotFound } from '#core/domain/errors.ts';
-import { findDeployable } from '#core/operations/inventory/find-by-id.ts';
-import type { Page } from '#core/store/index-pages.ts';
-import { action } from '../http/action.ts';
-import { pageOf, pageReply } from '../http/query.ts';
+import { findDeployable } from '#core/operations/devices/find-by-id.ts';
+import type { Page } from '#core/store/table/index-pages.ts';
+import { action } from '#functions/http/action.ts';
+import { pageOf, pageReply } from '#functions/http/query.ts';
 import { listQuery } from './schema.ts';
 import { viewAttribute } from './view.ts';
 

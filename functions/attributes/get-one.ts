@@ -1,9 +1,9 @@
 import { attributeAnswer } from '#core/contracts/api/attributes.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import { isUuid } from '#core/domain/uuid-form.ts';
-import { findAttribute } from '#core/operations/inventory/change-attributes.ts';
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { findAttribute } from '#core/operations/devices/change-attributes.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 import { viewAttribute } from './view.ts';
 
 export const getOne = action(

@@ -1,5 +1,5 @@
 import { createDeps } from '#core/deps.ts';
-import { resourceHandler } from '../http/resource-handler.ts';
+import { resourceHandler } from '#functions/http/resource-handler.ts';
 import { create } from './create.ts';
 import { deleteOne } from './delete.ts';
 import { getAll } from './get-all.ts';

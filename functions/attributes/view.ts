@@ -1,6 +1,6 @@
-import type { Attribute } from '#core/domain/attribute.ts';
+import type { Attribute } from '#core/domain/device/attribute.ts';
 import { integerId } from '#core/domain/integer-id.ts';
-import { selfLink, timestamp } from '../http/links.ts';
+import { selfLink, timestamp } from '#functions/http/links.ts';
 
 export function viewAttribute(attribute: Attribute, base: string) {
   return {

@@ -1,7 +1,7 @@
 // What the console's function needs: no table, no queue, and of Keystone only sign-ins.
 
 import { randomUUID } from 'node:crypto';
-import { createKeystone, type KeystoneClient } from '#core/clients/keystone.ts';
+import { createKeystone, type KeystoneClient } from '#core/clients/openstack/keystone.ts';
 import type { RequestDeps } from '#core/deps.ts';
 import { createLog } from '#core/log.ts';
 import { loadSettings } from '#core/settings.ts';

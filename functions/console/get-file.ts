@@ -1,5 +1,5 @@
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 import type { ConsoleDeps } from './deps.ts';
 import { serveFile } from './serve-file.ts';
 

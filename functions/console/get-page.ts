@@ -1,6 +1,6 @@
 import { consolePage } from '#core/contracts/console-files.ts';
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 import type { ConsoleDeps } from './deps.ts';
 import { serveFile } from './serve-file.ts';
 

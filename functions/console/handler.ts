@@ -1,4 +1,4 @@
-import { resourceHandler } from '../http/resource-handler.ts';
+import { resourceHandler } from '#functions/http/resource-handler.ts';
 import { createConsoleDeps } from './deps.ts';
 import { getFile } from './get-file.ts';
 import { getPage } from './get-page.ts';

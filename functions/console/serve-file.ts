@@ -2,8 +2,8 @@
 // runs no script but its own, speaks to no other origin, and is in no frame.
 
 import { consolePage } from '#core/contracts/console-files.ts';
-import type { Reply, Request } from '../http/action.ts';
-import { HttpFault } from '../http/faults.ts';
+import type { Reply, Request } from '#functions/http/action.ts';
+import { HttpFault } from '#functions/http/faults.ts';
 import type { ConsoleDeps } from './deps.ts';
 
 export const contentSecurityPolicy = [

@@ -1,9 +1,9 @@
 import { ServiceUnavailable } from '#core/clients/http.ts';
-import type { Credentials } from '#core/clients/keystone-credentials.ts';
+import type { Credentials } from '#core/clients/openstack/keystone-credentials.ts';
 import { type SignInBody, signInAnswer, signInBody } from '#core/contracts/api/sign-in.ts';
-import { action } from '../http/action.ts';
-import { HttpFault } from '../http/faults.ts';
-import { noQuery } from '../http/query.ts';
+import { action } from '#functions/http/action.ts';
+import { HttpFault } from '#functions/http/faults.ts';
+import { noQuery } from '#functions/http/query.ts';
 import type { ConsoleDeps } from './deps.ts';
 import { httpsOnly } from './serve-file.ts';
 

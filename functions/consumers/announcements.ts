@@ -1,15 +1,15 @@
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { SQSClient } from '@aws-sdk/client-sqs';
-import { createEvents } from '#core/clients/events.ts';
-import { createDeadLetter, createQueues } from '#core/clients/queues.ts';
-import { historyOf } from '#core/domain/history-of-change.ts';
+import { createEvents } from '#core/clients/aws/events.ts';
+import { createDeadLetter, createQueues } from '#core/clients/aws/queues.ts';
+import { historyOf } from '#core/domain/history/history-of-change.ts';
 import { createLog } from '#core/log.ts';
 import { type Announcer, announce, eventsOfChange } from '#core/operations/outbox/announce.ts';
 import { writeHistory } from '#core/operations/outbox/write-history.ts';
 import { loadSettings } from '#core/settings.ts';
-import { createDocuments } from '#core/store/documents.ts';
-import { historyWriter } from '#core/store/history.ts';
-import { tableName } from '#core/store/tables.ts';
+import { historyWriter } from '#core/store/history/history.ts';
+import { createDocuments } from '#core/store/table/documents.ts';
+import { tableName } from '#core/store/table/tables.ts';
 import type { StreamHandler } from './changes.ts';
 import { decideChanges } from './stream-changes.ts';
 

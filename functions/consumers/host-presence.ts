@@ -1,5 +1,5 @@
 import { presenceEvent, ruleEnvelope } from '#core/contracts/queue-messages.ts';
-import { recordPresence } from '#core/operations/inventory/record-presence.ts';
+import { recordPresence } from '#core/operations/hosts/record-presence.ts';
 import { hostOf, readPayload } from './payload.ts';
 import { queueConsumer } from './queue-consumer.ts';
 

@@ -1,6 +1,6 @@
-import { acceptReport, receivedReport } from '#core/contracts/inventory-report.ts';
 import { type RuleEnvelope, ruleEnvelope } from '#core/contracts/queue-messages.ts';
-import { type ReportHead, reportHead } from '#core/contracts/report-head.ts';
+import { acceptReport, receivedReport } from '#core/contracts/report/inventory-report.ts';
+import { type ReportHead, reportHead } from '#core/contracts/report/report-head.ts';
 import { receiveReport } from '#core/operations/inventory/receive-report.ts';
 import { hostOf, readPayload } from './payload.ts';
 import { queueConsumer } from './queue-consumer.ts';

@@ -1,5 +1,5 @@
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
-import { createEvents, type Events } from '#core/clients/events.ts';
+import { createEvents, type Events } from '#core/clients/aws/events.ts';
 import type { CyborgEvent } from '#core/contracts/events.ts';
 import { lateEventMessage } from '#core/contracts/queue-messages.ts';
 import { backoffSeconds, RetryLater } from '#core/domain/retry-later.ts';

@@ -2,17 +2,17 @@
 
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import type { DynamoDBRecord } from 'aws-lambda';
-import type { DeadLetter } from '#core/clients/queues.ts';
-import type { Device } from '#core/domain/device.ts';
-import type { Change } from '#core/domain/outbox.ts';
+import type { DeadLetter } from '#core/clients/aws/queues.ts';
+import type { Device } from '#core/domain/device/device.ts';
+import type { Change } from '#core/domain/outbox/outbox.ts';
 import type { Log } from '#core/log.ts';
-import { arqOf, instanceOf } from '#core/store/arq-rows.ts';
-import { handleOf } from '#core/store/handle-rows.ts';
-import { summaryOf } from '#core/store/host-summaries.ts';
-import { jobOf, jobUuidOf, programOf, releaseOf } from '#core/store/host-work-rows.ts';
-import { deployableOf, deviceOf } from '#core/store/inventory-rows.ts';
-import { profileDeletionOf, profileOf } from '#core/store/profile-rows.ts';
-import { hostSummaryKey, type Row } from '#core/store/rows.ts';
+import { summaryOf } from '#core/store/hosts/host-summaries.ts';
+import { arqOf, instanceOf } from '#core/store/rows/arq-rows.ts';
+import { handleOf } from '#core/store/rows/handle-rows.ts';
+import { jobOf, jobUuidOf, programOf, releaseOf } from '#core/store/rows/host-work-rows.ts';
+import { deployableOf, deviceOf } from '#core/store/rows/inventory-rows.ts';
+import { profileDeletionOf, profileOf } from '#core/store/rows/profile-rows.ts';
+import { hostSummaryKey, type Row } from '#core/store/rows/rows.ts';
 
 /** The id and the commit time of a change; the id is the same for each delivery. */
 export interface RecordMetadata {

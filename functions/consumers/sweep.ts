@@ -1,8 +1,8 @@
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
-import { endMaintenance } from '#core/operations/inventory/end-maintenance.ts';
+import { endMaintenance } from '#core/operations/devices/end-maintenance.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
 import { reap } from '#core/operations/release/reap.ts';
-import { sweep } from '#core/operations/sweep.ts';
+import { sweep } from '#core/operations/work-ends/sweep.ts';
 
 let deps: ConsumerDeps | undefined;
 

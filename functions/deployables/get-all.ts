@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { deployablesAnswer } from '#core/contracts/api/deployables.ts';
-import { action } from '../http/action.ts';
-import { pageOf, pageQuery, pageReply } from '../http/query.ts';
+import { action } from '#functions/http/action.ts';
+import { pageOf, pageQuery, pageReply } from '#functions/http/query.ts';
 import { viewDeployable } from './view.ts';
 
 export const getAll = action(

@@ -2,9 +2,9 @@ import { deployableAnswer } from '#core/contracts/api/deployables.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import { isIntegerText } from '#core/domain/integer-id.ts';
 import { isUuid } from '#core/domain/uuid-form.ts';
-import { findDeployable } from '#core/operations/inventory/find-by-id.ts';
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { findDeployable } from '#core/operations/devices/find-by-id.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 import { viewDeployable } from './view.ts';
 
 /** By uuid, or by the integer id that attributes use. */

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { deployableAnswer } from '#core/contracts/api/deployables.ts';
 import { programDeployable } from '#core/operations/program/program-deployable.ts';
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 import { viewDeployable } from './view.ts';
 
 const body = z.tuple([

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { programDeployable } from '#core/operations/program/program-deployable.ts';
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 
 const body = z.tuple([
   z.strictObject({

@@ -1,8 +1,8 @@
-import { attributesOf } from '#core/domain/attribute.ts';
-import type { Deployable, ProgramNote } from '#core/domain/device.ts';
-import { deployableUuid } from '#core/domain/device-plan.ts';
+import { attributesOf } from '#core/domain/device/attribute.ts';
+import type { Deployable, ProgramNote } from '#core/domain/device/device.ts';
 import { integerId } from '#core/domain/integer-id.ts';
-import { type Link, selfLink, timestamp } from '../http/links.ts';
+import { deployableUuid } from '#core/domain/report/device-plan.ts';
+import { type Link, selfLink, timestamp } from '#functions/http/links.ts';
 
 export function viewDeployable(deployable: Deployable, base: string) {
   const path = `/deployables/${deployable.uuid}`;

@@ -5,9 +5,9 @@ import {
   createDeviceProfiles,
   type ProfileRequest,
 } from '#core/operations/profiles/create-device-profiles.ts';
-import { action } from '../http/action.ts';
-import { validate } from '../http/body.ts';
-import { noQuery } from '../http/query.ts';
+import { action } from '#functions/http/action.ts';
+import { validate } from '#functions/http/body.ts';
+import { noQuery } from '#functions/http/query.ts';
 import { bySpecification } from './dialect.ts';
 import { createBody, documentedBody } from './schema.ts';
 import { viewDeviceProfile } from './view.ts';

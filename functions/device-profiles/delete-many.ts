@@ -1,6 +1,6 @@
 import { InvalidInput } from '#core/domain/errors.ts';
 import { deleteDeviceProfiles } from '#core/operations/profiles/delete-device-profiles.ts';
-import { action } from '../http/action.ts';
+import { action } from '#functions/http/action.ts';
 import { bySpecification } from './dialect.ts';
 import { findProfiles } from './find.ts';
 import { deleteQuery } from './schema.ts';

@@ -1,7 +1,7 @@
 import { InvalidInput } from '#core/domain/errors.ts';
 import { deleteDeviceProfiles } from '#core/operations/profiles/delete-device-profiles.ts';
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 import { findProfiles } from './find.ts';
 
 /** By uuid or name; several are separated by commas. */

@@ -3,7 +3,7 @@
 // and expects 201, 400, 404 and 409. The form of a request tells its dialect.
 
 import { DomainError } from '#core/domain/errors.ts';
-import { HttpFault } from '../http/faults.ts';
+import { HttpFault } from '#functions/http/faults.ts';
 
 const unprocessable = 422;
 

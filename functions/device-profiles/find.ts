@@ -1,6 +1,6 @@
 import type { Deps } from '#core/deps.ts';
-import type { DeviceProfile } from '#core/domain/device-profile.ts';
 import { DeviceProfileNotFound } from '#core/domain/errors.ts';
+import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { isUuid } from '#core/domain/uuid-form.ts';
 
 /**

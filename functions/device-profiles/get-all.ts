@@ -1,6 +1,6 @@
 import { profilesAnswer } from '#core/contracts/api/device-profiles.ts';
-import { action } from '../http/action.ts';
-import { pageOf, pageReply } from '../http/query.ts';
+import { action } from '#functions/http/action.ts';
+import { pageOf, pageReply } from '#functions/http/query.ts';
 import { noneExist } from './dialect.ts';
 import { listQuery } from './schema.ts';
 import { viewDeviceProfile } from './view.ts';

@@ -1,8 +1,8 @@
 import { shownProfile } from '#core/contracts/api/device-profiles.ts';
 import { DeviceProfileNotFound } from '#core/domain/errors.ts';
 import { isUuid } from '#core/domain/uuid-form.ts';
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 import { noneExist } from './dialect.ts';
 import { viewDeviceProfile } from './view.ts';
 

@@ -1,7 +1,11 @@
 import * as z from 'zod';
 import { profileRequest } from '#core/contracts/api/profile-request.ts';
-import { groupKeysMax, profileNameMax, profileNamePattern } from '#core/domain/device-profile.ts';
-import { commaList, pageQuery } from '../http/query.ts';
+import {
+  groupKeysMax,
+  profileNameMax,
+  profileNamePattern,
+} from '#core/domain/profile/device-profile.ts';
+import { commaList, pageQuery } from '#functions/http/query.ts';
 
 /** The specification sends one object, Cyborg's clients a list. */
 export const createBody = z.union([profileRequest, z.array(profileRequest).min(1)], {
@@ -9,8 +13,8 @@ export const createBody = z.union([profileRequest, z.array(profileRequest).min(1
 });
 
 /**
- * The body in the OpenAPI document: the rules of core/domain/device-profile.ts that JSON Schema
- * can express. The code answers a broken rule with a sentence of its own.
+ * The body in the OpenAPI document: the rules of core/domain/profile/device-profile.ts that JSON
+ * Schema can express. The code answers a broken rule with a sentence of its own.
  */
 const documentedProfile = profileRequest.extend({
   name: z.string().regex(profileNamePattern).max(profileNameMax),

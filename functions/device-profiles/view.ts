@@ -1,5 +1,5 @@
-import type { DeviceProfile } from '#core/domain/device-profile.ts';
-import { selfLink, timestamp } from '../http/links.ts';
+import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
+import { selfLink, timestamp } from '#functions/http/links.ts';
 
 export function viewDeviceProfile(profile: DeviceProfile, base: string) {
   return {

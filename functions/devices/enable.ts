@@ -1,6 +1,6 @@
-import { setDeviceStatus } from '#core/operations/inventory/set-device-status.ts';
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { setDeviceStatus } from '#core/operations/devices/set-device-status.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 
 /** Deployed Cyborg's form; a body is ignored. */
 export const enable = action(

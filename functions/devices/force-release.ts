@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { freedAnswer } from '#core/contracts/api/devices.ts';
-import { findDevice } from '#core/operations/inventory/find-by-id.ts';
+import { findDevice } from '#core/operations/devices/find-by-id.ts';
 import { forceRelease } from '#core/operations/release/force-release.ts';
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 
 const forceReleaseBody = z
   .strictObject({

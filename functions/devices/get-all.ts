@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { devicesAnswer } from '#core/contracts/api/devices.ts';
-import { action } from '../http/action.ts';
-import { isOperator } from '../http/policy.ts';
-import { pageOf, pageQuery, pageReply } from '../http/query.ts';
+import { action } from '#functions/http/action.ts';
+import { isOperator } from '#functions/http/policy.ts';
+import { pageOf, pageQuery, pageReply } from '#functions/http/query.ts';
 import { viewDevice } from './view.ts';
 
 const listQuery = z.strictObject({

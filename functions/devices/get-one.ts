@@ -1,8 +1,8 @@
 import { deviceAnswer } from '#core/contracts/api/devices.ts';
-import { findDevice } from '#core/operations/inventory/find-by-id.ts';
-import { action } from '../http/action.ts';
-import { isOperator } from '../http/policy.ts';
-import { noQuery } from '../http/query.ts';
+import { findDevice } from '#core/operations/devices/find-by-id.ts';
+import { action } from '#functions/http/action.ts';
+import { isOperator } from '#functions/http/policy.ts';
+import { noQuery } from '#functions/http/query.ts';
 import { viewDevice } from './view.ts';
 
 /** By uuid, or by the integer id that deployables use. */

@@ -1,5 +1,5 @@
 import { createDeps } from '#core/deps.ts';
-import { resourceHandler } from '../http/resource-handler.ts';
+import { resourceHandler } from '#functions/http/resource-handler.ts';
 import { disable } from './disable.ts';
 import { enable } from './enable.ts';
 import { forceReleaseAction } from './force-release.ts';

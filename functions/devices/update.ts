@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import type { DeviceStatus } from '#core/domain/device.ts';
-import { setDeviceStatus } from '#core/operations/inventory/set-device-status.ts';
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import type { DeviceStatus } from '#core/domain/device/device.ts';
+import { setDeviceStatus } from '#core/operations/devices/set-device-status.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 
 /** The specification says `disabled`, deployed Cyborg shows `maintaining`. */
 const statuses: Readonly<Record<'enabled' | 'disabled' | 'maintaining', DeviceStatus>> = {

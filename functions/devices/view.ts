@@ -1,5 +1,5 @@
-import type { Device } from '#core/domain/device.ts';
-import { selfLink, timestamp } from '../http/links.ts';
+import type { Device } from '#core/domain/device/device.ts';
+import { selfLink, timestamp } from '#functions/http/links.ts';
 
 /** @param seesUsers who reads devices without the operators' role sees no ids of users */
 export function viewDevice(device: Device, base: string, seesUsers: boolean) {

@@ -1,10 +1,10 @@
 // Stores who asked for a change, and what came of it, after the answer is made. A record that
 // cannot be stored changes no answer: it is logged instead.
 
-import { type CallFacts, leavesRecord, recordOfCall } from '#core/domain/calls.ts';
-import { partitionsOf } from '#core/domain/history.ts';
+import { type CallFacts, leavesRecord, recordOfCall } from '#core/domain/history/calls.ts';
+import { partitionsOf } from '#core/domain/history/history.ts';
 import type { Log } from '#core/log.ts';
-import type { HistoryWriter } from '#core/store/history.ts';
+import type { HistoryWriter } from '#core/store/history/history.ts';
 
 /** Refused calls of one user that one container stores in a minute; the log has each. */
 export const refusalsMax = 20;

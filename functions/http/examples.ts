@@ -1,6 +1,6 @@
 // A body for each route that takes one, as the OpenAPI document shows it.
 
-import type { RouteRow } from '../routes.ts';
+import type { RouteRow } from '#functions/routes.ts';
 
 const arq = '3f1c6b5e-9a4d-7c2b-8e1f-0123456789ab';
 const image = '0f1a2b3c-4d5e-4f60-8a7b-9c0d1e2f3a4b';

@@ -2,7 +2,7 @@
 
 import { ServiceUnavailable } from '#core/clients/http.ts';
 import { DomainError, type FaultKind } from '#core/domain/errors.ts';
-import { MarkerNotFound } from '#core/store/marker-not-found.ts';
+import { MarkerNotFound } from '#core/store/table/marker-not-found.ts';
 
 const statusByKind: Readonly<Record<FaultKind, number>> = {
   invalid: 400,

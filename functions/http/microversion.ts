@@ -2,7 +2,7 @@
 // https://specs.openstack.org/openstack/api-sig/guidelines/microversion_specification.html
 
 import { NotAcceptable } from '#core/domain/errors.ts';
-import type { RouteRow } from '../routes.ts';
+import type { RouteRow } from '#functions/routes.ts';
 
 export const microversions = ['2.0', '2.1', '2.2', '2.3'] as const;
 export type Microversion = (typeof microversions)[number];

@@ -3,7 +3,7 @@
 
 import * as z from 'zod';
 import { fault, serverFault, tokenFault } from '#core/contracts/api/shapes.ts';
-import { type Resource, type RouteRow, routes } from '../routes.ts';
+import { type Resource, type RouteRow, routes } from '#functions/routes.ts';
 import type { Action } from './action.ts';
 import { exampleBody } from './examples.ts';
 import { hasMicroversions, maximum, microversions, minimum } from './microversion.ts';

@@ -1,7 +1,7 @@
 // Query parameters that several routes share.
 
 import * as z from 'zod';
-import type { Page } from '#core/store/index-pages.ts';
+import type { Page } from '#core/store/table/index-pages.ts';
 import type { Link } from './links.ts';
 
 /** The most rows of one answer, whatever limit is asked for. */

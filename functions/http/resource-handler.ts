@@ -19,10 +19,10 @@ import type {
 } from 'aws-lambda';
 import type { RequestDeps } from '#core/deps.ts';
 import { type Caller, userActor } from '#core/domain/caller.ts';
-import { type CallFacts, leavesRecord } from '#core/domain/calls.ts';
+import { type CallFacts, leavesRecord } from '#core/domain/history/calls.ts';
 import type { Log, LogFields } from '#core/log.ts';
-import { apiPath, matchPath, type RouteMatch } from '../gateway.ts';
-import type { ActionName, Resource } from '../routes.ts';
+import { apiPath, matchPath, type RouteMatch } from '#functions/gateway.ts';
+import type { ActionName, Resource } from '#functions/routes.ts';
 import type { Action } from './action.ts';
 import { readBody, validate } from './body.ts';
 import { type CallRecorder, createCallRecorder } from './call-records.ts';

@@ -1,11 +1,11 @@
 // Assignments for the count of usage: those that ended, from the history, and those that last.
 
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { heldHandles } from '#core/domain/arq.ts';
-import type { HistoryRecord } from '#core/domain/history.ts';
-import type { Assignment } from '#core/domain/usage.ts';
-import type { HistoryPage, HistoryPart } from '#core/store/history.ts';
-import { readDays } from '#core/store/history-pages.ts';
+import { heldHandles } from '#core/domain/arq/arq.ts';
+import type { HistoryRecord } from '#core/domain/history/history.ts';
+import type { Assignment } from '#core/domain/quota/usage.ts';
+import type { HistoryPage, HistoryPart } from '#core/store/history/history.ts';
+import { readDays } from '#core/store/history/history-pages.ts';
 
 /** Releases that one answer counts; some ten seconds of reading. */
 const releasesMax = 200_000;

@@ -1,5 +1,5 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { findHost } from '#core/operations/inventory/find-host.ts';
+import { findHost } from '#core/operations/hosts/find-host.ts';
 import { type ComparedPart, comparePart } from '#core/operations/placement/compare-host.ts';
 
 /** The gateway waits for 30 s; each device is a few requests to Placement. */

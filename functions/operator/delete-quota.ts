@@ -1,6 +1,6 @@
 import { deleteQuota } from '#core/operations/quotas/set-quota.ts';
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 import { checkProjectId } from './quota-view.ts';
 
 export const deleteQuotaAction = action(

@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { drainedAnswer } from '#core/contracts/api/operator.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
-import { drainHost } from '#core/operations/inventory/drain-host.ts';
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { drainHost } from '#core/operations/hosts/drain-host.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 
 const body = z.strictObject({
   reason: z.string().min(1).max(1024),

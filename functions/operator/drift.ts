@@ -1,6 +1,6 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
-import { driftIncident, type Incident } from '#core/domain/incidents.ts';
+import { driftIncident, type Incident } from '#core/domain/history/incidents.ts';
 import { compareInTime } from './compare-in-time.ts';
 
 export interface DriftPage {

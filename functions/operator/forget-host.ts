@@ -1,6 +1,6 @@
-import { forgetHost } from '#core/operations/inventory/forget-host.ts';
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { forgetHost } from '#core/operations/hosts/forget-host.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 
 /** The host's thing in AWS IoT stays: the agent could connect again. */
 export const forgetHostAction = action(

@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { assignmentsAnswer } from '#core/contracts/api/operator.ts';
 import type { Deps } from '#core/deps.ts';
-import type { Arq } from '#core/domain/arq.ts';
+import type { Arq } from '#core/domain/arq/arq.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import type { ArqUuid, InstanceUuid, ProviderUuid } from '#core/domain/ids.ts';
-import { action } from '../http/action.ts';
-import { isOperator } from '../http/policy.ts';
+import { action } from '#functions/http/action.ts';
+import { isOperator } from '#functions/http/policy.ts';
 import { fillPage, hostname, limit, pageReply, type Read } from './page.ts';
 import { viewAssignment } from './view.ts';
 

@@ -2,19 +2,27 @@ import * as z from 'zod';
 import { capacityAnswer } from '#core/contracts/api/operator.ts';
 import { profileRequest } from '#core/contracts/api/profile-request.ts';
 import type { Deps } from '#core/deps.ts';
-import { type CapacityHost, capacityOf, type HostCapacity } from '#core/domain/capacity.ts';
-import { canonicalGroups, type DeviceProfile, type Group } from '#core/domain/device-profile.ts';
+import {
+  type CapacityHost,
+  capacityOf,
+  type HostCapacity,
+} from '#core/domain/capacity/capacity.ts';
 import { DeviceProfileNotFound, InvalidInput } from '#core/domain/errors.ts';
-import { pausedUntil } from '#core/domain/host-pause.ts';
-import { hostStateOf } from '#core/domain/host-state.ts';
+import { pausedUntil } from '#core/domain/host/host-pause.ts';
+import { hostStateOf } from '#core/domain/host/host-state.ts';
+import {
+  canonicalGroups,
+  type DeviceProfile,
+  type Group,
+} from '#core/domain/profile/device-profile.ts';
 import { isUuid } from '#core/domain/uuid-form.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
-import { findHost } from '#core/operations/inventory/find-host.ts';
-import { MarkerNotFound } from '#core/store/marker-not-found.ts';
-import { action, type Reply } from '../http/action.ts';
-import { validate } from '../http/body.ts';
-import { HttpFault } from '../http/faults.ts';
-import { isOperator } from '../http/policy.ts';
+import { findHost } from '#core/operations/hosts/find-host.ts';
+import { MarkerNotFound } from '#core/store/table/marker-not-found.ts';
+import { action, type Reply } from '#functions/http/action.ts';
+import { validate } from '#functions/http/body.ts';
+import { HttpFault } from '#functions/http/faults.ts';
+import { isOperator } from '#functions/http/policy.ts';
 import { hostname, limit, pageReply } from './page.ts';
 import { viewCapacity } from './view.ts';
 

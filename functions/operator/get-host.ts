@@ -1,8 +1,8 @@
 import { hostDetailAnswer } from '#core/contracts/api/operator.ts';
 import type { Deps } from '#core/deps.ts';
-import { findHost } from '#core/operations/inventory/find-host.ts';
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { findHost } from '#core/operations/hosts/find-host.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 import { viewHostDetail } from './view.ts';
 
 export const getHost = action(

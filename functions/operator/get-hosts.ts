@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { hostsAnswer } from '#core/contracts/api/operator.ts';
 import type { Deps } from '#core/deps.ts';
-import { type HostState, hostStates } from '#core/domain/host-state.ts';
-import { MarkerNotFound } from '#core/store/marker-not-found.ts';
-import { action } from '../http/action.ts';
+import { type HostState, hostStates } from '#core/domain/host/host-state.ts';
+import { MarkerNotFound } from '#core/store/table/marker-not-found.ts';
+import { action } from '#functions/http/action.ts';
 import { fillPage, hostname, limit, pageReply } from './page.ts';
 import { viewHost } from './view.ts';
 

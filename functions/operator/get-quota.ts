@@ -1,6 +1,6 @@
 import { countProjectUse } from '#core/operations/quotas/count-use.ts';
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 import { checkProjectId, quotaAnswer, refuseOtherProject, viewUse } from './quota-view.ts';
 
 /** A project without a quota has no limits. */

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { MarkerNotFound } from '#core/store/marker-not-found.ts';
-import { action } from '../http/action.ts';
+import { MarkerNotFound } from '#core/store/table/marker-not-found.ts';
+import { action } from '#functions/http/action.ts';
 import { limit, pageReply } from './page.ts';
 import { quotasAnswer, viewQuota } from './quota-view.ts';
 

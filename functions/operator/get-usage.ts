@@ -2,9 +2,9 @@ import * as z from 'zod';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { usageAnswer } from '#core/contracts/api/history.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
-import { type Span, type Usage, usageOf } from '#core/domain/usage.ts';
-import { action } from '../http/action.ts';
-import { isOperator } from '../http/policy.ts';
+import { type Span, type Usage, usageOf } from '#core/domain/quota/usage.ts';
+import { action } from '#functions/http/action.ts';
+import { isOperator } from '#functions/http/policy.ts';
 import { readAssignments } from './assignments.ts';
 import { moment, type Range, rangeOf } from './range.ts';
 

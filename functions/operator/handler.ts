@@ -1,5 +1,5 @@
 import { createConsumerDeps } from '#core/consumer-deps.ts';
-import { resourceHandler } from '../http/resource-handler.ts';
+import { resourceHandler } from '#functions/http/resource-handler.ts';
 import { deleteQuotaAction } from './delete-quota.ts';
 import { drainHostAction } from './drain-host.ts';
 import { forgetHostAction } from './forget-host.ts';

@@ -4,13 +4,7 @@
 
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { Deps } from '#core/deps.ts';
-import type { CardPlace } from '#core/domain/card-cleaning.ts';
-import { failedBindKeptMs, workDueMs } from '#core/domain/deadlines.ts';
-import { deviceUuid } from '#core/domain/device-plan.ts';
-import { hostStateOf } from '#core/domain/host-state.ts';
-import type { HostSummary } from '#core/domain/host-summary.ts';
-import type { AwaitedWork } from '#core/domain/host-work.ts';
-import type { InstanceUuid } from '#core/domain/ids.ts';
+import type { CardPlace } from '#core/domain/device/card-cleaning.ts';
 import {
   awayIncident,
   bindingIncident,
@@ -25,7 +19,13 @@ import {
   skewIncident,
   waitingIncident,
   workIncident,
-} from '#core/domain/incidents.ts';
+} from '#core/domain/history/incidents.ts';
+import { hostStateOf } from '#core/domain/host/host-state.ts';
+import type { HostSummary } from '#core/domain/host/host-summary.ts';
+import { failedBindKeptMs, workDueMs } from '#core/domain/host-work/deadlines.ts';
+import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
+import type { InstanceUuid } from '#core/domain/ids.ts';
+import { deviceUuid } from '#core/domain/report/device-plan.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { waitingInstances } from '#core/operations/release/reap-waiting.ts';
 import type { Read } from './page.ts';

@@ -2,7 +2,7 @@
 // page begins after it.
 
 import * as z from 'zod';
-import type { Link } from '../http/links.ts';
+import type { Link } from '#functions/http/links.ts';
 
 const pageDefault = 100;
 const pageMax = 1000;

@@ -4,8 +4,8 @@ import type { Deps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import { Forbidden, InvalidInput } from '#core/domain/errors.ts';
 import { rolesFor } from '#core/domain/policy.ts';
-import { type Quota, useOf } from '#core/domain/quota.ts';
-import { timestamp } from '../http/links.ts';
+import { type Quota, useOf } from '#core/domain/quota/quota.ts';
+import { timestamp } from '#functions/http/links.ts';
 
 const classOf = z.string().meta({ examples: ['FPGA', 'VGPU', 'CUSTOM_NIC'] });
 

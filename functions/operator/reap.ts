@@ -2,9 +2,9 @@ import * as z from 'zod';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { reapAnswer } from '#core/contracts/api/operator.ts';
 import { reapWaiting, waitingInstances } from '#core/operations/release/reap-waiting.ts';
-import { action, type Request } from '../http/action.ts';
-import { timestamp } from '../http/links.ts';
-import { noQuery } from '../http/query.ts';
+import { action, type Request } from '#functions/http/action.ts';
+import { timestamp } from '#functions/http/links.ts';
+import { noQuery } from '#functions/http/query.ts';
 
 /** An API request has 29 s, and the last instance takes some. */
 const reapMs = 15_000;

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { reconcileAnswer } from '#core/contracts/api/operator.ts';
-import { action, type Request } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { action, type Request } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 import { compareInTime } from './compare-in-time.ts';
 import { hostname } from './page.ts';
 

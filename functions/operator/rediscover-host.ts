@@ -2,9 +2,9 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { rediscoverAnswer } from '#core/contracts/api/operator.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { rediscoverHost } from '#core/operations/host-work/rediscover-host.ts';
-import { action, type Request } from '../http/action.ts';
-import { HttpFault } from '../http/faults.ts';
-import { noQuery } from '../http/query.ts';
+import { action, type Request } from '#functions/http/action.ts';
+import { HttpFault } from '#functions/http/faults.ts';
+import { noQuery } from '#functions/http/query.ts';
 
 type OwnRequest = Request<Record<string, never>, undefined, ConsumerDeps>;
 

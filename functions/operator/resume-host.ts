@@ -1,7 +1,7 @@
 import { resumedAnswer } from '#core/contracts/api/operator.ts';
-import { resumeHost } from '#core/operations/inventory/drain-host.ts';
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { resumeHost } from '#core/operations/hosts/drain-host.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 
 export const resumeHostAction = action(
   { query: noQuery, answers: { 200: resumedAnswer }, refuses: [404, 409] },

@@ -1,9 +1,9 @@
 import * as z from 'zod';
-import { limitMax, readLimits } from '#core/domain/quota.ts';
+import { limitMax, readLimits } from '#core/domain/quota/quota.ts';
 import { countProjectUse } from '#core/operations/quotas/count-use.ts';
 import { setQuota } from '#core/operations/quotas/set-quota.ts';
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 import { checkProjectId, quotaAnswer, viewUse } from './quota-view.ts';
 
 const message = `must be an integer from 0 to ${limitMax}, or null for no limit`;

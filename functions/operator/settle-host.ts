@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { settledAnswer } from '#core/contracts/api/operator.ts';
-import { endConflict } from '#core/operations/inventory/end-conflict.ts';
-import { findHost } from '#core/operations/inventory/find-host.ts';
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { endConflict } from '#core/operations/hosts/end-conflict.ts';
+import { findHost } from '#core/operations/hosts/find-host.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 
 const body = z.strictObject({
   boot_id: z.guid().toLowerCase().meta({ description: "the boot of the host's own agent" }),

@@ -1,4 +1,4 @@
-import type { HistoryCall, HistoryRecord } from '#core/domain/history.ts';
+import type { HistoryCall, HistoryRecord } from '#core/domain/history/history.ts';
 
 export function viewRecord(record: HistoryRecord) {
   const { arqUuid, arqUuids = arqUuid ? [arqUuid] : [] } = record;

@@ -1,17 +1,17 @@
-import type { Arq } from '#core/domain/arq.ts';
-import type { StoredProvider } from '#core/domain/bind-plan.ts';
-import type { HostCapacity, Obstacle } from '#core/domain/capacity.ts';
-import type { Device } from '#core/domain/device.ts';
-import { isUnhealthy } from '#core/domain/device-facts.ts';
-import { type HandleState, handleStateOf } from '#core/domain/handle-state.ts';
-import { pausedUntil } from '#core/domain/host-pause.ts';
-import { drainOf, hostStateOf } from '#core/domain/host-state.ts';
-import type { HostSummary } from '#core/domain/host-summary.ts';
-import type { Incident } from '#core/domain/incidents.ts';
-import type { StoredHost } from '#core/domain/report-plan.ts';
-import type { HostInventory } from '#core/store/hosts.ts';
-import type { ProviderPlace } from '#core/store/provider-places.ts';
-import { timestamp } from '../http/links.ts';
+import type { Arq } from '#core/domain/arq/arq.ts';
+import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import type { HostCapacity, Obstacle } from '#core/domain/capacity/capacity.ts';
+import type { Device } from '#core/domain/device/device.ts';
+import { isUnhealthy } from '#core/domain/device/device-facts.ts';
+import { type HandleState, handleStateOf } from '#core/domain/device/handle-state.ts';
+import type { Incident } from '#core/domain/history/incidents.ts';
+import type { StoredHost } from '#core/domain/host/host.ts';
+import { pausedUntil } from '#core/domain/host/host-pause.ts';
+import { drainOf, hostStateOf } from '#core/domain/host/host-state.ts';
+import type { HostSummary } from '#core/domain/host/host-summary.ts';
+import type { HostInventory } from '#core/store/hosts/hosts.ts';
+import type { ProviderPlace } from '#core/store/inventory/provider-places.ts';
+import { timestamp } from '#functions/http/links.ts';
 
 type Counts = Pick<HostSummary, 'devices' | 'notOffered'>;
 

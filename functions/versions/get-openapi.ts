@@ -1,13 +1,13 @@
 import * as z from 'zod';
-import { actions as acceleratorRequests } from '../accelerator-requests/handler.ts';
-import { actions as attributes } from '../attributes/handler.ts';
-import { actions as deployables } from '../deployables/handler.ts';
-import { actions as deviceProfiles } from '../device-profiles/handler.ts';
-import { actions as devices } from '../devices/handler.ts';
-import { type Action, action } from '../http/action.ts';
-import { type Actions, openApi } from '../http/openapi.ts';
-import { noQuery } from '../http/query.ts';
-import { actions as operator } from '../operator/handler.ts';
+import { actions as acceleratorRequests } from '#functions/accelerator-requests/handler.ts';
+import { actions as attributes } from '#functions/attributes/handler.ts';
+import { actions as deployables } from '#functions/deployables/handler.ts';
+import { actions as deviceProfiles } from '#functions/device-profiles/handler.ts';
+import { actions as devices } from '#functions/devices/handler.ts';
+import { type Action, action } from '#functions/http/action.ts';
+import { type Actions, openApi } from '#functions/http/openapi.ts';
+import { noQuery } from '#functions/http/query.ts';
+import { actions as operator } from '#functions/operator/handler.ts';
 import { getRoot } from './get-root.ts';
 import { getV2 } from './get-v2.ts';
 

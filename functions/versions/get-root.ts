@@ -1,6 +1,6 @@
 import { rootAnswer } from '#core/contracts/api/versions.ts';
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 import { rootDocument } from './documents.ts';
 
 export const getRoot = action(

@@ -1,6 +1,6 @@
 import { v2Answer } from '#core/contracts/api/versions.ts';
-import { action } from '../http/action.ts';
-import { noQuery } from '../http/query.ts';
+import { action } from '#functions/http/action.ts';
+import { noQuery } from '#functions/http/query.ts';
 import { v2Document } from './documents.ts';
 
 export const getV2 = action({ query: noQuery, answers: { 200: v2Answer } }, async ({ base }) => {

@@ -1,5 +1,5 @@
 import { createDeps } from '#core/deps.ts';
-import { resourceHandler } from '../http/resource-handler.ts';
+import { resourceHandler } from '#functions/http/resource-handler.ts';
 import { getOpenapi } from './get-openapi.ts';
 import { getRoot } from './get-root.ts';
 import { getV2 } from './get-v2.ts';

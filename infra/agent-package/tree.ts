@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bundleAgent, licencesOf } from '../agent-bundle.ts';
+import { bundleAgent, licencesOf } from '#infra/agent-bundle.ts';
 import { type Architecture, architectures, nodeOf } from './architectures.ts';
 import { billOfMaterials } from './bill-of-materials.ts';
 import {

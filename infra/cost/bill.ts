@@ -1,10 +1,10 @@
 // Computes costs from the counted units. Values that cannot be counted without AWS are
 // assumptions, listed in `taken`: durations of functions, cold starts, sizes of images.
 
-import { heartbeatSeconds } from '#core/contracts/inventory-report.ts';
 import { type MetricRow, metrics } from '#core/contracts/metrics.ts';
 import { queues } from '#core/contracts/queues.ts';
-import { announcedWithinSeconds } from '../stream-filters.ts';
+import { heartbeatSeconds } from '#core/contracts/report/inventory-report.ts';
+import { announcedWithinSeconds } from '#infra/stream-filters.ts';
 import {
   countedLogLine,
   countedMetricLine,

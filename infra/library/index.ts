@@ -1,5 +1,5 @@
 // What the package of the stack exports. docs/library.md describes it.
 
-export { CyborgStack, type CyborgStackProps } from '../cyborg-stack.ts';
-export type { CyborgSettings } from '../given-settings.ts';
-export { DeploymentInvalid, type DeploymentSettings, readSettings } from '../settings.ts';
+export { CyborgStack, type CyborgStackProps } from '#infra/cyborg-stack.ts';
+export type { CyborgSettings } from '#infra/given-settings.ts';
+export { DeploymentInvalid, type DeploymentSettings, readSettings } from '#infra/settings.ts';

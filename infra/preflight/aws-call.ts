@@ -1,7 +1,7 @@
 // Calls of AWS services that the project has no client of, for a few answers before a deployment.
 
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { type Call, signedHeaders } from '#core/clients/secrets.ts';
+import { type Call, signedHeaders } from '#core/clients/aws/secrets.ts';
 
 /** A service has refused the call. */
 export class CallRefused extends Error {

@@ -1,6 +1,6 @@
 // The parts of the checks before a deployment.
 
-import type { DeploymentSettings } from '../settings.ts';
+import type { DeploymentSettings } from '#infra/settings.ts';
 import type { Aws } from './aws-call.ts';
 
 export interface CheckContext {

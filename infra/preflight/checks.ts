@@ -1,16 +1,16 @@
 // The checks before a deployment. Each only reads, and names the command that mends its fault.
 
 import { DescribeTableCommand } from '@aws-sdk/client-dynamodb';
+import { givenPassword } from '#core/clients/aws/password.ts';
+import { readSecret } from '#core/clients/aws/secrets.ts';
 import { ServiceUnavailable } from '#core/clients/http.ts';
-import { createKeystone } from '#core/clients/keystone.ts';
-import { LoginRefused } from '#core/clients/own-token.ts';
-import { givenPassword } from '#core/clients/password.ts';
-import { readSecret } from '#core/clients/secrets.ts';
+import { createKeystone } from '#core/clients/openstack/keystone.ts';
+import { LoginRefused } from '#core/clients/openstack/own-token.ts';
 import { queues } from '#core/contracts/queues.ts';
 import { silentLog } from '#core/log.ts';
 import { loadSettings } from '#core/settings.ts';
-import { tableName, tables } from '#core/store/tables.ts';
-import { type DeploymentSettings, passwordVariable } from '../settings.ts';
+import { tableName, tables } from '#core/store/table/tables.ts';
+import { type DeploymentSettings, passwordVariable } from '#infra/settings.ts';
 import { type Aws, CallRefused, elementOf } from './aws-call.ts';
 import { type Check, CheckFailed, Undetermined } from './check.ts';
 

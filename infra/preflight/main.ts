@@ -4,9 +4,9 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { App } from 'aws-cdk-lib';
-import { runCommand, sentenceOf, WrongArguments } from '#operate/arguments.ts';
-import { print } from '#operate/print.ts';
-import { DeploymentInvalid, readSettings } from '../settings.ts';
+import { runCommand, sentenceOf, WrongArguments } from '#core/command-line/arguments.ts';
+import { print } from '#core/command-line/print.ts';
+import { DeploymentInvalid, readSettings } from '#infra/settings.ts';
 import { openAws } from './aws-call.ts';
 import { type Check, type CheckContext, CheckFailed, Undetermined } from './check.ts';
 import { checks } from './checks.ts';

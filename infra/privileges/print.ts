@@ -1,6 +1,6 @@
 // `npm run -s iam`: the permissions of each role per resource, from the template.
 
-import { takeNoArguments } from '#operate/arguments.ts';
+import { takeNoArguments } from '#core/command-line/arguments.ts';
 import { type Resource, type Statement, stage, statementOf, synthesize } from './synthesized.ts';
 
 takeNoArguments('npm run -s iam    what each role of the stack may do');

@@ -1,11 +1,11 @@
 // Simulates a cloud at AWS's limits in virtual time, with the product's own numbers.
 
 import { backoffMs } from '#agent/backoff.ts';
-import { retrySeconds } from '#core/clients/iot-jobs.ts';
+import { retrySeconds } from '#core/clients/aws/iot-jobs.ts';
 import { type QueueName, type QueueRow, queues as queueRows } from '#core/contracts/queues.ts';
 import { answerWithinSeconds } from '#core/contracts/work-message.ts';
-import { sweepSeconds, workDueMs } from '#core/domain/deadlines.ts';
-import { hostWork } from '#core/domain/host-work.ts';
+import { sweepSeconds, workDueMs } from '#core/domain/host-work/deadlines.ts';
+import { hostWork } from '#core/domain/host-work/host-work.ts';
 import { handlesMax, lookSeconds, sharedSeconds } from '#core/operations/bind/share-job.ts';
 import { reprovisionRetrySeconds } from '#core/operations/reprovision/start-reprovision.ts';
 import { burstOf } from '#infra/throttling.ts';

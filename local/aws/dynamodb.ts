@@ -1,4 +1,4 @@
-// A local DynamoDB: the engine, and the tables of core/store/tables.ts in it or in another
+// A local DynamoDB: the engine, and the tables of core/store/table/tables.ts in it or in another
 // DynamoDB.
 
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,7 +8,12 @@ import {
   DescribeTableCommand,
   type DynamoDBClient,
 } from '@aws-sdk/client-dynamodb';
-import { type TableDefinition, type TableName, tableName, tables } from '#core/store/tables.ts';
+import {
+  type TableDefinition,
+  type TableName,
+  tableName,
+  tables,
+} from '#core/store/table/tables.ts';
 
 export {
   type DynamoDbOptions,

@@ -1,4 +1,4 @@
-import { type Layout, urlOf } from '../process/layout.ts';
+import { type Layout, urlOf } from '#local/process/layout.ts';
 
 /** What nova-compute does when it starts: the compute node gets its resource provider. */
 export async function announceHost(layout: Layout, hostname: string): Promise<void> {

@@ -3,7 +3,7 @@
 // virtual functions.
 
 import { existsSync } from 'node:fs';
-import type { AgentOptions } from '../process/system.ts';
+import type { AgentOptions } from '#local/process/system.ts';
 import { SysfsTree } from './sysfs-tree.ts';
 
 export const demoHostname = 'cmp1';

@@ -4,9 +4,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { takeNoArguments } from '#operate/arguments.ts';
-import { chooseLayout, urlOf } from '../process/layout.ts';
-import { startSystem } from '../process/system.ts';
+import { takeNoArguments } from '#core/command-line/arguments.ts';
+import { chooseLayout, urlOf } from '#local/process/layout.ts';
+import { startSystem } from '#local/process/system.ts';
 import { announceHost } from './announce-host.ts';
 import { client, noteProgress } from './demo-client.ts';
 import { demoAgent, demoHostname } from './demo-host.ts';

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { takeNoArguments } from '#operate/arguments.ts';
+import { takeNoArguments } from '#core/command-line/arguments.ts';
 
 interface Line {
   readonly text: string;

@@ -3,10 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { createStore } from '#core/deps.ts';
-import type { AttachHandle } from '#core/domain/device.ts';
+import type { AttachHandle } from '#core/domain/device/device.ts';
 import { providerUuid } from '#core/domain/ids.ts';
-import { traitPart } from '#core/domain/traits.ts';
-import { createDocuments } from '#core/store/documents.ts';
+import { traitPart } from '#core/domain/placement/traits.ts';
+import { createDocuments } from '#core/store/table/documents.ts';
 import { type Client, eventually } from './demo-client.ts';
 import { demoHostname } from './demo-host.ts';
 import { inventoryOf } from './demo-inventory.ts';

@@ -1,7 +1,11 @@
 // Authenticates the callers of a fake service, as keystonemiddleware does: it asks Keystone with
 // the service's own token, and answers requests without a valid token itself.
 
-import { createKeystone, type Keystone, type TokenIdentity } from '#core/clients/keystone.ts';
+import {
+  createKeystone,
+  type Keystone,
+  type TokenIdentity,
+} from '#core/clients/openstack/keystone.ts';
 import { silentLog } from '#core/log.ts';
 import { type Answer, type Ask, header } from './http-service.ts';
 import { serviceCredentials } from './keystone.ts';

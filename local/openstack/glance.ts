@@ -3,8 +3,8 @@
 
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
-import type { TokenIdentity } from '#core/clients/keystone.ts';
-import type { ListenOptions } from '../process/ports.ts';
+import type { TokenIdentity } from '#core/clients/openstack/keystone.ts';
+import type { ListenOptions } from '#local/process/ports.ts';
 import { createCallers } from './callers.ts';
 import { discoveryAnswer, imageDiscovery } from './discovery.ts';
 import {

@@ -2,7 +2,7 @@
 // catalog.ts has it; keystone-registry.ts adds services, endpoints, users, projects and roles.
 
 import * as z from 'zod';
-import type { ListenOptions } from '../process/ports.ts';
+import type { ListenOptions } from '#local/process/ports.ts';
 import { domain, idOf, password, rolesOf } from './catalog.ts';
 import {
   type Answer,

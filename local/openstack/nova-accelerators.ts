@@ -3,8 +3,8 @@
 // every request, and no retries.
 
 import * as z from 'zod';
-import type { Keystone } from '#core/clients/keystone.ts';
-import { type HttpAnswer, send } from '../process/http-call.ts';
+import type { Keystone } from '#core/clients/openstack/keystone.ts';
+import { type HttpAnswer, send } from '#local/process/http-call.ts';
 import { type Arq, arq } from './nova-state.ts';
 
 /** The Nova service that calls; the User-Agent starts with it. */

@@ -3,9 +3,9 @@
 
 import * as z from 'zod';
 import { createHttp } from '#core/clients/http.ts';
-import type { Keystone } from '#core/clients/keystone.ts';
-import { createPlacement, type Placement } from '#core/clients/placement.ts';
-import { type CallService, createServiceCalls } from '#core/clients/service-calls.ts';
+import type { Keystone } from '#core/clients/openstack/keystone.ts';
+import { createPlacement, type Placement } from '#core/clients/openstack/placement.ts';
+import { type CallService, createServiceCalls } from '#core/clients/openstack/service-calls.ts';
 import type { ProfileGroup } from './nova-accelerators.ts';
 import type { NovaState, Server } from './nova-state.ts';
 import { standardClasses } from './placement-names.ts';

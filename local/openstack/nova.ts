@@ -2,8 +2,8 @@
 // (nova-build.ts), and the part of flavors and hosts that this needs. Paths that begin with an
 // underscore are not Nova's: they show a demo or a test the state inside.
 
-import type { TokenIdentity } from '#core/clients/keystone.ts';
-import type { ListenOptions } from '../process/ports.ts';
+import type { TokenIdentity } from '#core/clients/openstack/keystone.ts';
+import type { ListenOptions } from '#local/process/ports.ts';
 import { type Callers, createCallers } from './callers.ts';
 import { computeDiscovery, computeMinorMax, discoveryAnswer } from './discovery.ts';
 import {

@@ -4,7 +4,7 @@
 // an older client could not go on.
 
 import * as z from 'zod';
-import type { ListenOptions } from '../process/ports.ts';
+import type { ListenOptions } from '#local/process/ports.ts';
 import { type Callers, createCallers } from './callers.ts';
 import {
   type Answer,

@@ -1,8 +1,8 @@
 // Starts the fake services that are not replaced by real ones.
 
 import { join } from 'node:path';
-import { host, type Layout, type PortName, urlOf } from '../process/layout.ts';
-import type { Running } from '../process/ports.ts';
+import { host, type Layout, type PortName, urlOf } from '#local/process/layout.ts';
+import type { Running } from '#local/process/ports.ts';
 import { startGlance } from './glance.ts';
 import { startKeystone } from './keystone.ts';
 import { startNova } from './nova.ts';

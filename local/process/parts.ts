@@ -38,8 +38,8 @@ async function setUp({ stage, replaced }: Layout): Promise<Running> {
     [
       import('@aws-sdk/client-dynamodb'),
       import('@aws-sdk/client-sqs'),
-      import('../aws/dynamodb.ts'),
-      import('../aws/queues.ts'),
+      import('#local/aws/dynamodb.ts'),
+      import('#local/aws/queues.ts'),
     ],
   );
   const tables = new DynamoDBClient();
@@ -70,7 +70,7 @@ async function createBucket(): Promise<void> {
 
 const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<Running>>> = {
   async queues(layout) {
-    const { startQueues } = await import('../aws/queues.ts');
+    const { startQueues } = await import('#local/aws/queues.ts');
     return startQueues({
       host,
       port: layout.ports.sqs,
@@ -80,7 +80,7 @@ const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<
   },
 
   async s3(layout) {
-    const { startS3 } = await import('../aws/s3.ts');
+    const { startS3 } = await import('#local/aws/s3.ts');
     return startS3({
       host,
       port: layout.ports.s3,
@@ -90,7 +90,7 @@ const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<
   },
 
   async events(layout) {
-    const { startEvents } = await import('../aws/events.ts');
+    const { startEvents } = await import('#local/aws/events.ts');
     return startEvents({
       host,
       port: layout.ports.events,
@@ -103,14 +103,14 @@ const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<
     const [{ SQSClient }, { startBroker }, { openCertificates }, { createRuleEngine }, settings] =
       await Promise.all([
         import('@aws-sdk/client-sqs'),
-        import('../aws/broker.ts'),
-        import('../aws/certificates.ts'),
-        import('../aws/iot-rules.ts'),
+        import('#local/aws/broker.ts'),
+        import('#local/aws/certificates.ts'),
+        import('#local/aws/iot-rules.ts'),
         import('#core/settings.ts'),
       ]);
     const [{ startIotJobs }, { ThingRegistry }] = await Promise.all([
-      import('../aws/iot-jobs/start.ts'),
-      import('../aws/iot-registry/registry.ts'),
+      import('#local/aws/iot-jobs/start.ts'),
+      import('#local/aws/iot-registry/registry.ts'),
     ]);
     const { queueUrls } = settings.loadSettings(process.env);
     const { stage } = layout;
@@ -152,17 +152,17 @@ const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<
   },
 
   async openstack(layout) {
-    const { startOpenStack } = await import('../openstack/start.ts');
+    const { startOpenStack } = await import('#local/openstack/start.ts');
     return startOpenStack(layout);
   },
 
   async api(layout, log) {
-    const { startApi } = await import('../lambda/api.ts');
+    const { startApi } = await import('#local/lambda/api.ts');
     return startApi({ host, port: layout.ports.api, variable: portVariable('api'), log });
   },
 
   async consumers(layout, log) {
-    const { startConsumers } = await import('../lambda/consumers.ts');
+    const { startConsumers } = await import('#local/lambda/consumers.ts');
     return startConsumers({
       log,
       checkpointDirectory: checkpointDirectory(layout),

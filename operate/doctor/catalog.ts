@@ -1,9 +1,9 @@
 // The accelerator service's entry in Keystone's catalog, as it is now. The token that the
 // functions share has the catalog of its login, up to an hour ago: an endpoint may have moved.
 
-import { createKeystone } from '#core/clients/keystone.ts';
-import { givenPassword, rotatedPassword } from '#core/clients/password.ts';
-import { readSecret } from '#core/clients/secrets.ts';
+import { givenPassword, rotatedPassword } from '#core/clients/aws/password.ts';
+import { readSecret } from '#core/clients/aws/secrets.ts';
+import { createKeystone } from '#core/clients/openstack/keystone.ts';
 import { silentLog } from '#core/log.ts';
 import type { CheckContext } from './check.ts';
 

@@ -2,18 +2,18 @@
 // operator.
 
 import { hostnameOf, thingName } from '#core/contracts/topics.ts';
-import { typesRefused } from '#core/domain/attach-types.ts';
-import { isUnhealthy } from '#core/domain/device-facts.ts';
-import { handleStateOf } from '#core/domain/handle-state.ts';
-import { failuresBeforePause } from '#core/domain/host-pause.ts';
-import { isLost } from '#core/domain/presence.ts';
+import { typesRefused } from '#core/domain/arq/attach-types.ts';
+import { isUnhealthy } from '#core/domain/device/device-facts.ts';
+import { handleStateOf } from '#core/domain/device/handle-state.ts';
+import { failuresBeforePause } from '#core/domain/host/host-pause.ts';
+import { isLost } from '#core/domain/host/presence.ts';
 import {
   findConflictingProvider,
   readForeignProviders,
 } from '#core/operations/placement/find-conflicting-provider.ts';
 import { otherStackAt } from '#core/operations/placement/put-provider.ts';
 import { blockingConsumersOf } from '#core/operations/restore/reinstate-handles.ts';
-import { createRegistry, type Registry } from '../enrol/registry.ts';
+import { createRegistry, type Registry } from '#operate/enrol/registry.ts';
 import { type CheckContext, CheckFailed, type Finding, perform } from './check.ts';
 
 const devicesPerPage = 1000;

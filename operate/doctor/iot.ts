@@ -8,7 +8,7 @@ import {
 } from '@aws-sdk/client-iot';
 import { type RuleRow, ruleStatement, rules } from '#core/contracts/rules.ts';
 import { computeNodeName } from '#core/contracts/topics.ts';
-import { createRegistry } from '../enrol/registry.ts';
+import { createRegistry } from '#operate/enrol/registry.ts';
 import { type Check, CheckFailed } from './check.ts';
 
 const deployAgain = 'Deploy the stack again.';

@@ -1,10 +1,10 @@
 // Checks Keystone, its catalog, and the OpenStack services that the stack calls.
 
+import { givenPassword } from '#core/clients/aws/password.ts';
+import { readSecret, type SecretStage } from '#core/clients/aws/secrets.ts';
 import { RequestRefused } from '#core/clients/http.ts';
-import { createKeystone, ownIdentity } from '#core/clients/keystone.ts';
-import { LoginRefused } from '#core/clients/own-token.ts';
-import { givenPassword } from '#core/clients/password.ts';
-import { readSecret, type SecretStage } from '#core/clients/secrets.ts';
+import { createKeystone, ownIdentity } from '#core/clients/openstack/keystone.ts';
+import { LoginRefused } from '#core/clients/openstack/own-token.ts';
 import { silentLog } from '#core/log.ts';
 import { checkVisibility } from '#core/operations/release/visibility.ts';
 import { listedEndpoint } from './catalog.ts';

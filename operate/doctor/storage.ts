@@ -4,7 +4,7 @@ import { DescribeContinuousBackupsCommand, DescribeTableCommand } from '@aws-sdk
 import { GetObjectCommand } from '@aws-sdk/client-s3';
 import { GetQueueAttributesCommand, GetQueueUrlCommand } from '@aws-sdk/client-sqs';
 import { deadLetterQueueName, queueName, queues } from '#core/contracts/queues.ts';
-import { tableName, tables } from '#core/store/tables.ts';
+import { tableName, tables } from '#core/store/table/tables.ts';
 import { type Check, type CheckContext, CheckFailed, Undetermined } from './check.ts';
 
 const deployAgain =

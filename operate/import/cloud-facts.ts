@@ -1,6 +1,6 @@
 // Asks Placement, Nova and our own tables about what Cyborg's tables name.
 
-import type { Provider } from '#core/clients/placement.ts';
+import type { Provider } from '#core/clients/openstack/placement.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { InstanceUuid } from '#core/domain/ids.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';

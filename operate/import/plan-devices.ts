@@ -1,10 +1,10 @@
 // Devices of Cyborg with their providers in Placement, as rows of ours. Pure.
 
 import { isHostname } from '#core/contracts/topics.ts';
-import { attributeUuid, keyLengthMax, valueLengthMax } from '#core/domain/attribute.ts';
-import type { Deployable, Device, DeviceStatus } from '#core/domain/device.ts';
-import { deviceUuid } from '#core/domain/device-plan.ts';
-import type { ImportedDevice } from '#core/domain/imports.ts';
+import type { ImportedDevice } from '#core/domain/arq/imports.ts';
+import { attributeUuid, keyLengthMax, valueLengthMax } from '#core/domain/device/attribute.ts';
+import type { Deployable, Device, DeviceStatus } from '#core/domain/device/device.ts';
+import { deviceUuid } from '#core/domain/report/device-plan.ts';
 import { deviceTypes } from '#core/shapes/words.ts';
 import { addressOf, jsonOf } from './cyborg-handles.ts';
 import type { CyborgDeployable, CyborgDevice, CyborgTables } from './cyborg-tables.ts';

@@ -2,7 +2,7 @@
 // what an alias asks for. Pure.
 
 import { isDeepStrictEqual } from 'node:util';
-import type { Group } from '#core/domain/device-profile.ts';
+import type { Group } from '#core/domain/profile/device-profile.ts';
 import { ownerTrait } from '#core/shapes/placement-names.ts';
 import type { Address, AliasSpec, DeviceSpec } from './nova-forms.ts';
 

@@ -2,8 +2,8 @@
 // Pure.
 
 import { isDeepStrictEqual } from 'node:util';
-import { canonicalGroups, type Group, isProfileName } from '#core/domain/device-profile.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
+import { canonicalGroups, type Group, isProfileName } from '#core/domain/profile/device-profile.ts';
 import { ownerTrait } from '#core/shapes/placement-names.ts';
 import type { Flavor } from './nova-flavors.ts';
 import type { AliasPlan } from './plan-nova-devices.ts';

@@ -3,7 +3,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { ConfigInvalid, loadConfig } from '#agent/config.ts';
-import type { DeviceProfile } from '#core/domain/device-profile.ts';
+import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import type { NovaOptions } from './nova-conf.ts';
 import type { Flavor } from './nova-flavors.ts';
 import {

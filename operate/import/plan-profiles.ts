@@ -2,15 +2,15 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
+import { importer } from '#core/domain/arq/imports.ts';
+import { InvalidInput } from '#core/domain/errors.ts';
+import type { DeviceProfileUuid } from '#core/domain/ids.ts';
 import {
   canonicalGroups,
   checkProfileName,
   checkProfileUuid,
   type DeviceProfile,
-} from '#core/domain/device-profile.ts';
-import { InvalidInput } from '#core/domain/errors.ts';
-import type { DeviceProfileUuid } from '#core/domain/ids.ts';
-import { importer } from '#core/domain/imports.ts';
+} from '#core/domain/profile/device-profile.ts';
 import type { CyborgTables } from './cyborg-tables.ts';
 import type { CloudFacts, PlanRow } from './plan.ts';
 

@@ -1,11 +1,11 @@
 // Providers of a device in Cyborg, with their attach handles, as rows of ours. Pure.
 
-import { type AdoptedProvider, functionOf } from '#core/domain/adopted-providers.ts';
-import type { AttachHandle } from '#core/domain/device.ts';
-import { deployableUuid, handleUuid } from '#core/domain/device-plan.ts';
+import { importedCleanSeconds } from '#core/domain/arq/imports.ts';
+import { type AdoptedProvider, functionOf } from '#core/domain/device/adopted-providers.ts';
+import type { AttachHandle } from '#core/domain/device/device.ts';
 import type { HandleUuid, ProviderUuid } from '#core/domain/ids.ts';
-import { importedCleanSeconds } from '#core/domain/imports.ts';
-import { isStackTrait } from '#core/domain/stack-mark.ts';
+import { isStackTrait } from '#core/domain/placement/stack-mark.ts';
+import { deployableUuid, handleUuid } from '#core/domain/report/device-plan.ts';
 import { isOfferedClass, isOfferedTrait, ownerTrait } from '#core/shapes/placement-names.ts';
 import { handleOf, type ReadHandle } from './cyborg-handles.ts';
 import type { CyborgDeployable, CyborgTables } from './cyborg-tables.ts';

@@ -1,11 +1,11 @@
 // The way back: statements that bring Cyborg's tables from the time of the import to what servers
 // have now. Pure. Cyborg's rows are found by their uuids and ids in the same tables.
 
-import { functionOf } from '#core/domain/adopted-providers.ts';
-import type { Arq } from '#core/domain/arq.ts';
-import { handleUuid } from '#core/domain/device-plan.ts';
-import type { DeviceProfile } from '#core/domain/device-profile.ts';
+import type { Arq } from '#core/domain/arq/arq.ts';
+import { functionOf } from '#core/domain/device/adopted-providers.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
+import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
+import { handleUuid } from '#core/domain/report/device-plan.ts';
 import { handleOf } from './cyborg-handles.ts';
 import type { CyborgTables } from './cyborg-tables.ts';
 

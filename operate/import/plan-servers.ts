@@ -1,14 +1,14 @@
 // Bound ARQs of running servers. A server is imported whole or not at all: with fewer accelerators
 // than before, it would be rebooted without them. Pure.
 
-import { acceleratorsPerProfileMax } from '#core/domain/device-profile.ts';
-import type { ArqUuid, InstanceUuid } from '#core/domain/ids.ts';
 import {
   type ImportedArq,
   type ImportedServer,
   importedBindId,
   importedCleanSeconds,
-} from '#core/domain/imports.ts';
+} from '#core/domain/arq/imports.ts';
+import type { ArqUuid, InstanceUuid } from '#core/domain/ids.ts';
+import { acceleratorsPerProfileMax } from '#core/domain/profile/device-profile.ts';
 import type { CyborgArq, CyborgTables } from './cyborg-tables.ts';
 import type { CloudFacts, PlanRow, Verdict } from './plan.ts';
 import type { PlannedDevices } from './plan-devices.ts';

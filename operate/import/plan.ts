@@ -1,10 +1,10 @@
 // The plan of an import: what is written, and for each thing that is not written, why. Pure: the
 // same tables and facts give the same plan.
 
-import type { InstanceBinding } from '#core/domain/arq.ts';
-import type { Device } from '#core/domain/device.ts';
-import type { DeviceProfile } from '#core/domain/device-profile.ts';
-import type { ImportedDevice, ImportedServer } from '#core/domain/imports.ts';
+import type { InstanceBinding } from '#core/domain/arq/arq.ts';
+import type { ImportedDevice, ImportedServer } from '#core/domain/arq/imports.ts';
+import type { Device } from '#core/domain/device/device.ts';
+import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import type { CyborgTables } from './cyborg-tables.ts';
 import { planDevices } from './plan-devices.ts';
 import { planProfiles } from './plan-profiles.ts';

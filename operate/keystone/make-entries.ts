@@ -2,7 +2,7 @@
 // finished by the next one.
 
 import * as z from 'zod';
-import type { Keystone } from '../ops/sign-in/keystone.ts';
+import type { Keystone } from '#operate/ops/sign-in/keystone.ts';
 import { type Entry, type Kind, serviceType } from './plan-registration.ts';
 import type { Names } from './read-registered.ts';
 

@@ -1,6 +1,6 @@
 // What Keystone must have for the deployment, compared with what it has. Pure.
 
-import { CommandFailed, exitCodes } from '../ops/verb.ts';
+import { CommandFailed, exitCodes } from '#operate/ops/verb.ts';
 
 export const faces = ['public', 'internal', 'admin'] as const;
 export type Face = (typeof faces)[number];

@@ -1,8 +1,8 @@
 // What Keystone has of the deployment: its service, endpoints and service user.
 
 import * as z from 'zod';
-import type { Keystone } from '../ops/sign-in/keystone.ts';
-import { CommandFailed, exitCodes, wrongUsage } from '../ops/verb.ts';
+import type { Keystone } from '#operate/ops/sign-in/keystone.ts';
+import { CommandFailed, exitCodes, wrongUsage } from '#operate/ops/verb.ts';
 import { type Found, roleNames, serviceType } from './plan-registration.ts';
 
 const known = z.looseObject({ id: z.string(), enabled: z.boolean().optional() });

@@ -1,7 +1,7 @@
 // Lines for people: aligned columns that fit the terminal, and properties below one another where
 // they cannot.
 
-import { printable } from '../print.ts';
+import { printable } from '#core/command-line/print.ts';
 
 /**
  * @property isWhole never cut, so that a uuid can be copied and a next step be read

@@ -2,9 +2,9 @@
 
 import { agentVersion } from '#agent/version.ts';
 import { createHttp, type Fetch, ServiceUnavailable } from '#core/clients/http.ts';
-import { createFetch, type Trust } from '../any-port-fetch.ts';
-import { runCommand } from '../arguments.ts';
-import { jsonText, print, printable, printError } from '../print.ts';
+import { runCommand } from '#core/command-line/arguments.ts';
+import { jsonText, print, printable, printError } from '#core/command-line/print.ts';
+import { createFetch, type Trust } from '#operate/any-port-fetch.ts';
 import { createApi } from './api.ts';
 import { complete } from './completion.ts';
 import { completeWord } from './completion-scripts.ts';

@@ -1,13 +1,13 @@
 // The DynamoDB document client over the tables in memory: each command is one effect of its
 // process.
 
-import type { DocumentClients, Documents } from '#core/store/documents.ts';
-import { refuseWeakRead, untilNoConflict } from '#core/store/documents.ts';
-import type { Faults } from '../faults.ts';
-import type { Strip } from '../guards.ts';
-import type { Random } from '../random.ts';
-import type { Process, Timeline } from '../timeline.ts';
-import type { Violate } from '../violation.ts';
+import type { DocumentClients, Documents } from '#core/store/table/documents.ts';
+import { refuseWeakRead, untilNoConflict } from '#core/store/table/documents.ts';
+import type { Faults } from '#simulation/faults.ts';
+import type { Strip } from '#simulation/guards.ts';
+import type { Random } from '#simulation/random.ts';
+import type { Process, Timeline } from '#simulation/timeline.ts';
+import type { Violate } from '#simulation/violation.ts';
 import { type MemoryDatabase, named } from './memory-database.ts';
 
 export interface DocumentParts {

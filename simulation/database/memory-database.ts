@@ -3,7 +3,7 @@
 //
 // Indexes lag behind their tables, as in AWS and unlike the local engine.
 
-import { type TableDefinition, tableName, tables } from '#core/store/tables.ts';
+import { type TableDefinition, tableName, tables } from '#core/store/table/tables.ts';
 import { holds, type Item, type Placeholders, updated } from './expressions.ts';
 
 /** A committed change, as in a stream record. */

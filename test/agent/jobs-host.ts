@@ -15,7 +15,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { type InventoryReport, inventoryReport } from '#core/contracts/inventory-report.ts';
+import { type InventoryReport, inventoryReport } from '#core/contracts/report/inventory-report.ts';
 import { workEndTopic, workTopic } from '#core/contracts/topics.ts';
 import { type WorkEnd, workEnd } from '#core/contracts/work-message.ts';
 import { startBroker } from '#local/aws/broker.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type InventoryReport, inventoryReport } from '#core/contracts/inventory-report.ts';
+import { type InventoryReport, inventoryReport } from '#core/contracts/report/inventory-report.ts';
 import { inventoryTopic } from '#core/contracts/topics.ts';
 import { type LocalBroker, startBroker } from '#local/aws/broker.ts';
 import { type Certificates, openCertificates } from '#local/aws/certificates.ts';

@@ -6,8 +6,8 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { agentVersion } from '#agent/version.ts';
-import { CannotRun, lastLineOf } from '../emulators/install.ts';
-import { ensureEnvironment } from '../support/virtual-environment.ts';
+import { CannotRun, lastLineOf } from '#test/emulators/install.ts';
+import { ensureEnvironment } from '#test/support/virtual-environment.ts';
 
 const root = join(import.meta.dirname, '../..');
 const isolated = 'CYBORG_ANSIBLE_ISOLATED';

@@ -6,7 +6,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { lockDirectory } from '#local/process/directory-lock.ts';
-import { CannotRun } from '../emulators/install.ts';
+import { CannotRun } from '#test/emulators/install.ts';
 import {
   buildPackages,
   installAnsible,

@@ -14,7 +14,7 @@ import { applicationCredentials, password } from '#local/openstack/catalog.ts';
 import type { Answer } from '#local/openstack/http-service.ts';
 import { type FakeKeystone, startKeystone } from '#local/openstack/keystone.ts';
 import { eventOf } from '#test/support/http-event.ts';
-import { aService, passOn, type ServiceDouble } from '../unit/core/clients/service-double.ts';
+import { aService, passOn, type ServiceDouble } from '#test/unit/core/clients/service-double.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'cyborg-console-'));
 const page = '<!doctype html><title>Accelerators</title>';

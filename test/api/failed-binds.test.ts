@@ -1,9 +1,9 @@
 // Why a server is in ERROR: a failed bind stays an incident after Nova has deleted its ARQs.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { workDueMs } from '#core/domain/deadlines.ts';
+import { workDueMs } from '#core/domain/host-work/deadlines.ts';
 import { providerUuid } from '#core/domain/ids.ts';
-import { sweep } from '#core/operations/sweep.ts';
+import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { readIncidents } from '#functions/operator/incident-reads.ts';
 import { eventually } from '#test/local/eventually.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';

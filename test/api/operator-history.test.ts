@@ -2,9 +2,9 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { derivedUuid, providerUuid } from '#core/domain/ids.ts';
-import { createDocuments } from '#core/store/documents.ts';
-import { historyWriter } from '#core/store/history.ts';
-import { tableName } from '#core/store/tables.ts';
+import { historyWriter } from '#core/store/history/history.ts';
+import { createDocuments } from '#core/store/table/documents.ts';
+import { tableName } from '#core/store/table/tables.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
 import { eventually } from '#test/local/eventually.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';

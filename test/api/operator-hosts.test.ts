@@ -1,8 +1,8 @@
 // The hosts of the operator's API, behind the gateway on one machine.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { endMaintenance } from '#core/operations/inventory/end-maintenance.ts';
-import { recordPresence } from '#core/operations/inventory/record-presence.ts';
+import { endMaintenance } from '#core/operations/devices/end-maintenance.ts';
+import { recordPresence } from '#core/operations/hosts/record-presence.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { type Ask, startWorld, type World } from '#test/support/world.ts';

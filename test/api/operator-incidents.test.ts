@@ -1,7 +1,7 @@
 // What needs an operator, and the comparison of a host with Placement.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { InstanceBinding } from '#core/domain/arq.ts';
+import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { failBind } from '#core/operations/bind/finish-bind.ts';
 import { quarantine } from '#core/operations/release/quarantine.ts';

@@ -3,9 +3,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type ArqUuid, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
-import { createDocuments } from '#core/store/documents.ts';
 import { listings } from '#core/store/listings.ts';
-import { tableName } from '#core/store/tables.ts';
+import { createDocuments } from '#core/store/table/documents.ts';
+import { tableName } from '#core/store/table/tables.ts';
 import { eventually } from '#test/local/eventually.ts';
 import { countCapacity, counts, resetCounts } from '#test/support/aws-counter.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';

@@ -8,9 +8,9 @@ import { startDynamoDb } from '#local/aws/dynamodb.ts';
 import { startQueues } from '#local/aws/queues.ts';
 import { startS3 } from '#local/aws/s3.ts';
 import type { Running } from '#local/process/ports.ts';
+import { startDynamoDbLocal } from '#test/emulators/dynamodb-local.ts';
+import { startMinistack } from '#test/emulators/ministack.ts';
 import { startIotCore } from '#test/support/iot-core.ts';
-import { startDynamoDbLocal } from '../emulators/dynamodb-local.ts';
-import { startMinistack } from '../emulators/ministack.ts';
 import { startFrontDoor } from './front-door.ts';
 import { type Service, services } from './suite.ts';
 

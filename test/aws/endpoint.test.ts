@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { run } from '../agent/agent-process.ts';
+import { run } from '#test/agent/agent-process.ts';
 import { leftOut, suite } from './suite.ts';
 
 const environment = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' };

@@ -10,7 +10,7 @@ import {
   IoTClient,
 } from '@aws-sdk/client-iot';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createIotJobs } from '#core/clients/iot-jobs.ts';
+import { createIotJobs } from '#core/clients/aws/iot-jobs.ts';
 import { jobId } from '#core/contracts/job-ids.ts';
 import { thingName } from '#core/contracts/topics.ts';
 import { derivedUuid } from '#core/domain/ids.ts';

@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { composeReport, nothingAcknowledged } from '#agent/compose-report.ts';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
-import { digestOf } from '#core/contracts/device-digest.ts';
+import { digestOf } from '#core/contracts/report/device-digest.ts';
 import { silentLog } from '#core/log.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { announceHost } from '#local/demo/announce-host.ts';

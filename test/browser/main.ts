@@ -6,8 +6,8 @@
 import { join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 import { lockDirectory } from '#local/process/directory-lock.ts';
+import { skip } from '#test/kernel/packages.ts';
 import { isWanted, ScenarioSuite } from '#test/support/scenario-suite.ts';
-import { skip } from '../kernel/packages.ts';
 import { furnish, startCloud } from './cloud.ts';
 import { measureLarge } from './large.ts';
 import { ensureChromium } from './packages.ts';

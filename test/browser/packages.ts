@@ -2,7 +2,7 @@
 
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { apt, CannotRun } from '../kernel/packages.ts';
+import { apt, CannotRun } from '#test/kernel/packages.ts';
 
 const chromium = '/usr/bin/chromium';
 

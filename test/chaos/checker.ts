@@ -4,7 +4,7 @@
 
 import { DynamoDBClient, paginateScan } from '@aws-sdk/client-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
-import { type TableDefinition, tableName } from '#core/store/tables.ts';
+import { type TableDefinition, tableName } from '#core/store/table/tables.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 

@@ -19,7 +19,7 @@ import {
   tileAt,
   zoomed,
 } from '#console/fleet/view.ts';
-import { hostStates } from '#core/domain/host-state.ts';
+import { hostStates } from '#core/domain/host/host-state.ts';
 
 const aHost = (index: number, devices: number, state: Host['state'] = 'online'): Host => ({
   hostname: `cmp${index}`,

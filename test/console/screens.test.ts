@@ -10,14 +10,14 @@ import { requestRows } from '#console/requests/request-rows.ts';
 import { Connection } from '#console/session/connection.ts';
 import { usageCsv } from '#console/usage/csv.ts';
 import { otherSeries, seriesMax, usageChart } from '#console/usage/series.ts';
-import type { Device } from '#core/domain/device.ts';
+import type { Device } from '#core/domain/device/device.ts';
 import {
   awayIncident,
   conflictIncident,
   driftIncident,
   type Incident as Stored,
   workIncident,
-} from '#core/domain/incidents.ts';
+} from '#core/domain/history/incidents.ts';
 import { viewIncident } from '#functions/operator/view.ts';
 
 const time = '2026-11-23T01:00:00+00:00';

@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { emulatorVariables } from '../emulators/ministack.ts';
+import { emulatorVariables } from '#test/emulators/ministack.ts';
 
 const root = join(import.meta.dirname, '../..');
 const program = join(root, 'node_modules/.bin/cdk');

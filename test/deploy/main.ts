@@ -8,7 +8,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { noteProgress } from '#local/demo/demo-client.ts';
 import { lockDirectory } from '#local/process/directory-lock.ts';
-import { CannotRun } from '../emulators/install.ts';
+import { CannotRun } from '#test/emulators/install.ts';
 import type { Scenario } from './scenario.ts';
 import { changes } from './scenarios/changes.ts';
 import { firstDeployment } from './scenarios/first-deployment.ts';

@@ -10,8 +10,8 @@ import { type Client, client } from '#local/demo/demo-client.ts';
 import { demoAgent, demoHostname } from '#local/demo/demo-host.ts';
 import { startOpenStack } from '#local/openstack/start.ts';
 import { chooseLayout, type Layout, urlOf } from '#local/process/layout.ts';
-import { type AgentProcess, run as runProgram } from '../agent/agent-process.ts';
-import { emulatorVariables, type Ministack, startMinistack } from '../emulators/ministack.ts';
+import { type AgentProcess, run as runProgram } from '#test/agent/agent-process.ts';
+import { emulatorVariables, type Ministack, startMinistack } from '#test/emulators/ministack.ts';
 import { type Cdk, cdkAt } from './cdk.ts';
 import { openDoor } from './gateway.ts';
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { jobDocument } from '#core/contracts/job-document.ts';
 import { queues } from '#core/contracts/queues.ts';
 import { rules } from '#core/contracts/rules.ts';
-import { comesFrom } from '#core/domain/arq.ts';
+import { comesFrom } from '#core/domain/arq/arq.ts';
 import { type RouteRow, routes } from '#functions/routes.ts';
 import { followedChanges } from '#infra/stream-filters.ts';
 import { operations } from '#simulation/operations.ts';

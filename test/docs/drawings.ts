@@ -1,6 +1,6 @@
 // The drawings of docs/drawings.md that are made from tables, as Mermaid text.
 
-import { type ArqState, comesFrom, mayBecome } from '#core/domain/arq.ts';
+import { type ArqState, comesFrom, mayBecome } from '#core/domain/arq/arq.ts';
 import { states as handleStates, meanings, transitions } from './handle-life.ts';
 
 const arqStates = Object.keys(comesFrom) as ArqState[];

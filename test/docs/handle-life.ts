@@ -1,7 +1,7 @@
 // The life of an attach handle as a table: what happens to its fields, and when it may. The fields
 // determine the states in docs/drawings.md.
 
-import type { AttachHandle } from '#core/domain/device.ts';
+import type { AttachHandle } from '#core/domain/device/device.ts';
 
 /** Whether each of the handle's fields is set. */
 export type Fields = ReadonlySet<Extract<keyof AttachHandle, 'claim' | 'release' | 'quarantine'>>;

@@ -4,10 +4,10 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBStreamsClient } from '@aws-sdk/client-dynamodb-streams';
 import { expect, vi } from 'vitest';
-import type { InventoryReport } from '#core/contracts/inventory-report.ts';
+import type { InventoryReport } from '#core/contracts/report/inventory-report.ts';
 import { providerUuid } from '#core/domain/ids.ts';
-import { healthyMinutes } from '#core/domain/withhold-recovered.ts';
-import { recordPresence } from '#core/operations/inventory/record-presence.ts';
+import { healthyMinutes } from '#core/domain/report/withhold-recovered.ts';
+import { recordPresence } from '#core/operations/hosts/record-presence.ts';
 import { quarantine } from '#core/operations/release/quarantine.ts';
 import { handler as announcements } from '#functions/consumers/announcements.ts';
 import { createTables } from '#local/aws/dynamodb.ts';

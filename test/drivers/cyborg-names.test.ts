@@ -4,7 +4,7 @@
 
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { planDevice } from '#core/domain/device-plan.ts';
+import { planDevice } from '#core/domain/report/device-plan.ts';
 import { discovered } from '#test/support/reports.ts';
 import { fixture as fake } from './fake.fixture.ts';
 import type { DriverFixture } from './fixture.ts';

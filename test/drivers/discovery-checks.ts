@@ -4,7 +4,7 @@
 import { deepStrictEqual as same } from 'node:assert';
 import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { type Check, CheckFailed } from './check.ts';
 import { fileFaults } from './faulty-host.ts';
 import type { DriverFixture } from './fixture.ts';

@@ -4,7 +4,7 @@
 import { existsSync, readlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { type Check, CheckFailed } from './check.ts';
 import type { FixtureHost } from './fixture.ts';
 import { Trial } from './trial.ts';

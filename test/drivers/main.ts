@@ -2,7 +2,7 @@
 // has no fixture: --module FILE.mjs --settings FILE.json --tree DIR [--kernel FILE.mjs].
 
 import { parseArgs } from 'node:util';
-import { runCommand, WrongArguments } from '#operate/arguments.ts';
+import { runCommand, WrongArguments } from '#core/command-line/arguments.ts';
 import { runCheck } from './check.ts';
 import { type NamedFixture, ownFixtures } from './fixtures.ts';
 import { checksOf } from './kit.ts';

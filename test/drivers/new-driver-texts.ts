@@ -18,7 +18,7 @@ export function driverText({ name, pascal, camel }: Names): string {
 import * as z from 'zod';
 import { type PciFunction, pciSignature, readPciFunctions } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import type { DriverContext } from './define-driver.ts';
 import type { Driver, NotOffered } from './driver.ts';
 

@@ -6,7 +6,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { faultOfName } from '#agent/drivers/operator-modules.ts';
-import { runCommand, WrongArguments } from '#operate/arguments.ts';
+import { runCommand, WrongArguments } from '#core/command-line/arguments.ts';
 import { driverText, fixtureText, type Names } from './new-driver-texts.ts';
 
 const index = 'edge-agent/drivers/index.ts';

@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { DriverModule } from '#agent/drivers/define-driver.ts';
 import { given as toModules } from '#agent/drivers/operator-modules.ts';
-import { WrongArguments } from '#operate/arguments.ts';
+import { WrongArguments } from '#core/command-line/arguments.ts';
 import type { FixtureHost } from './fixture.ts';
 import type { NamedFixture } from './fixtures.ts';
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import * as z from 'zod';
-import { print } from '#operate/print.ts';
+import { print } from '#core/command-line/print.ts';
 
 const root = join(import.meta.dirname, '../..');
 

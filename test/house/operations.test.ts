@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { eventBusName, eventDetails, eventSource } from '#core/contracts/events.ts';
 import { type MetricRow, metrics } from '#core/contracts/metrics.ts';
-import { hostWork } from '#core/domain/host-work.ts';
+import { hostWork } from '#core/domain/host-work/host-work.ts';
 
 const textOf = (name: string) =>
   readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');

@@ -5,12 +5,12 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { createQueues } from '#core/clients/queues.ts';
+import type { createQueues } from '#core/clients/aws/queues.ts';
 import type { createLog } from '#core/log.ts';
-import type { createDocuments } from '#core/store/documents.ts';
+import type { createDocuments } from '#core/store/table/documents.ts';
 import { access, type FunctionName, ownTokenAccess } from '#infra/access.ts';
+import { synthesize } from '#infra/privileges/synthesized.ts';
 import { startWorld, type World } from '#test/support/world.ts';
-import { synthesize } from '../../infra/privileges/synthesized.ts';
 import { runWorkload } from './every-privilege.ts';
 
 /** `function action resource`, e.g. `sweep DeleteItem table/test-arqs`. */
@@ -26,7 +26,7 @@ vi.mock('#core/log.ts', async (original) => {
   return { ...log, createLog: createNotedLog };
 });
 
-vi.mock('#core/clients/queues.ts', async (original) => {
+vi.mock('#core/clients/aws/queues.ts', async (original) => {
   const queues = await original<{ createQueues: typeof createQueues }>();
   const createNotedQueues: typeof createQueues = (...given) => {
     const service = asked.by;
@@ -41,7 +41,7 @@ vi.mock('#core/clients/queues.ts', async (original) => {
   return { ...queues, createQueues: createNotedQueues };
 });
 
-vi.mock('#core/store/documents.ts', async (original) => {
+vi.mock('#core/store/table/documents.ts', async (original) => {
   const documents = await original<{ createDocuments: typeof createDocuments }>();
   const createNotedDocuments: typeof createDocuments = (config) => {
     const service = asked.by;

@@ -11,10 +11,10 @@ import {
   severities,
 } from '#infra/alarm-entries.ts';
 import { logsInsightsUrl } from '#infra/logs-insights.ts';
+import { stage, synthesize, withDomain } from '#infra/privileges/synthesized.ts';
 import { runbookOf } from '#infra/runbooks.ts';
-import { stage, synthesize, withDomain } from '../../infra/privileges/synthesized.ts';
-import { parse } from '../../operate/ops/parse.ts';
-import { table } from '../../operate/ops/table.ts';
+import { parse } from '#operate/ops/parse.ts';
+import { table } from '#operate/ops/table.ts';
 
 const entries = Object.entries(alarmEntries) as [AlarmName, AlarmEntry][];
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { resourceFor } from '#functions/gateway.ts';
 import { type RouteRow, routes } from '#functions/routes.ts';
-import { stage, synthesize } from '../../infra/privileges/synthesized.ts';
+import { stage, synthesize } from '#infra/privileges/synthesized.ts';
 
 const stack = synthesize();
 const deployed = stack.ofType('AWS::ApiGatewayV2::Route').map(({ properties }) => ({

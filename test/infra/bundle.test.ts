@@ -11,12 +11,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { access, type FunctionName } from '#infra/access.ts';
 import { consoleFilesInto } from '#infra/api.ts';
 import { LambdaFunction, type LambdaFunctionProps } from '#infra/lambda-function.ts';
+import { contextOfProject } from '#infra/privileges/synthesized.ts';
 import { createQueues } from '#infra/queues.ts';
 import { metafileContext, readSettings } from '#infra/settings.ts';
 import { createStagingBucket } from '#infra/staging.ts';
 import { createTables } from '#infra/tables.ts';
 import { startWorld, type World } from '#test/support/world.ts';
-import { contextOfProject } from '../../infra/privileges/synthesized.ts';
 
 let world: World;
 let bundle: string;

@@ -17,7 +17,7 @@ import { countedLogLine, countedMetricLine, countedUnits } from '#infra/cost/cou
 import { fixedCostsOf } from '#infra/cost/fixed-costs.ts';
 import { prices } from '#infra/cost/prices.ts';
 import { markdown, rowsOf, services } from '#infra/cost/print-bill.ts';
-import { synthesize } from '../../infra/privileges/synthesized.ts';
+import { synthesize } from '#infra/privileges/synthesized.ts';
 
 const document = readFileSync(new URL('../../docs/scale.md', import.meta.url), 'utf8');
 const handbook = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');

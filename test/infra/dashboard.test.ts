@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { metrics } from '#core/contracts/metrics.ts';
 import { queues } from '#core/contracts/queues.ts';
 import { access } from '#infra/access.ts';
-import { stage, synthesize } from '../../infra/privileges/synthesized.ts';
+import { stage, synthesize } from '#infra/privileges/synthesized.ts';
 
 const stack = synthesize();
 const [dashboard] = stack.ofType('AWS::CloudWatch::Dashboard');

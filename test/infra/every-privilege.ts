@@ -7,8 +7,8 @@ import type { JobEvent } from '#core/contracts/job-document.ts';
 import { jobId } from '#core/contracts/job-ids.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
 import { thingName } from '#core/contracts/topics.ts';
-import { handlePlaceOf } from '#core/domain/handle-claim.ts';
-import type { HostWorkKind } from '#core/domain/host-work.ts';
+import { handlePlaceOf } from '#core/domain/device/handle-claim.ts';
+import type { HostWorkKind } from '#core/domain/host-work/host-work.ts';
 import {
   type ArqUuid,
   type InstanceUuid,

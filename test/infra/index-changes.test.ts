@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { tables } from '#core/store/tables.ts';
+import { tables } from '#core/store/table/tables.ts';
 
 interface Released {
   readonly release: string;

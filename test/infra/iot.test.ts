@@ -8,8 +8,8 @@ import {
   workTopic,
 } from '#core/contracts/topics.ts';
 import { thingVariable } from '#infra/iot.ts';
+import { stage, statementOf, synthesize } from '#infra/privileges/synthesized.ts';
 import { mayPublish, maySubscribe } from '#local/aws/broker-policy.ts';
-import { stage, statementOf, synthesize } from '../../infra/privileges/synthesized.ts';
 
 const stack = synthesize();
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { access, type FunctionName } from '#infra/access.ts';
-import { synthesize } from '../../infra/privileges/synthesized.ts';
+import { synthesize } from '#infra/privileges/synthesized.ts';
 
 const names = Object.keys(access) as FunctionName[];
 

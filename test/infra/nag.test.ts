@@ -3,8 +3,8 @@ import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { AwsSolutionsChecks } from 'cdk-nag';
 import { describe, expect, it } from 'vitest';
 import { CyborgStack } from '#infra/cyborg-stack.ts';
+import { contextOfProject } from '#infra/privileges/synthesized.ts';
 import { readSettings } from '#infra/settings.ts';
-import { contextOfProject } from '../../infra/privileges/synthesized.ts';
 
 function stackOf(context: Readonly<Record<string, unknown>> = {}) {
   const app = new App({

@@ -1,7 +1,7 @@
 // The stack in an account that has other stacks.
 
 import { describe, expect, it } from 'vitest';
-import { stage, synthesize } from '../../infra/privileges/synthesized.ts';
+import { stage, synthesize } from '#infra/privileges/synthesized.ts';
 
 const stack = synthesize();
 

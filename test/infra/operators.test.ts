@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { computeNodeName } from '#core/contracts/topics.ts';
 import type { FunctionName } from '#infra/access.ts';
-import { stage, synthesize } from '../../infra/privileges/synthesized.ts';
+import { stage, synthesize } from '#infra/privileges/synthesized.ts';
 
 const stack = synthesize();
 

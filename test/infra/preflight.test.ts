@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { password } from '#local/openstack/catalog.ts';
 import { startKeystone } from '#local/openstack/keystone.ts';
-import { run } from '../agent/agent-process.ts';
+import { run } from '#test/agent/agent-process.ts';
 
 type Answer = readonly [status: number, body: string];
 

@@ -1,12 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { tableName, tables } from '#core/store/tables.ts';
+import { tableName, tables } from '#core/store/table/tables.ts';
 import { access, type FunctionName, ownTokenAccess, traced } from '#infra/access.ts';
-import {
-  type Statement,
-  stage,
-  statementOf,
-  synthesize,
-} from '../../infra/privileges/synthesized.ts';
+import { type Statement, stage, statementOf, synthesize } from '#infra/privileges/synthesized.ts';
 
 const stack = synthesize();
 const names = Object.keys(access) as FunctionName[];

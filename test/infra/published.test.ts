@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import * as z from 'zod';
 import { type MetricRow, metrics } from '#core/contracts/metrics.ts';
 import { createMetrics } from '#core/metrics.ts';
-import { stage, synthesize } from '../../infra/privileges/synthesized.ts';
+import { stage, synthesize } from '#infra/privileges/synthesized.ts';
 
 /**
  * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html

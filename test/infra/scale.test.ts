@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { markdown } from '#infra/cost/print-bill.ts';
-import { live } from '../../infra/scale/cloud.ts';
-import { bindHead, bindRow, binds, bootHead, bootRow, boots } from '../../infra/scale/scenarios.ts';
-import { createRandom, Quota, Timeline } from '../../infra/scale/timeline.ts';
+import { live } from '#infra/scale/cloud.ts';
+import { bindHead, bindRow, binds, bootHead, bootRow, boots } from '#infra/scale/scenarios.ts';
+import { createRandom, Quota, Timeline } from '#infra/scale/timeline.ts';
 
 describe('virtual time', () => {
   it('runs tasks in the order of their times', () => {

@@ -2,15 +2,15 @@ import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { imageBytesMax } from '#core/clients/staging.ts';
 import { queues, streamConsumers } from '#core/contracts/queues.ts';
-import { sweepSeconds } from '#core/domain/deadlines.ts';
+import { sweepSeconds } from '#core/domain/host-work/deadlines.ts';
 import { consumerNames, loadSettings } from '#core/settings.ts';
-import { tables } from '#core/store/tables.ts';
+import { tables } from '#core/store/table/tables.ts';
 import { routes } from '#functions/routes.ts';
 import { access, type FunctionName } from '#infra/access.ts';
+import { stage, synthesize } from '#infra/privileges/synthesized.ts';
 import { announcedChanges, followedChanges } from '#infra/stream-filters.ts';
 import { tableInput } from '#local/aws/dynamodb.ts';
 import { streamTimeoutSeconds } from '#local/lambda/consumers.ts';
-import { stage, synthesize } from '../../infra/privileges/synthesized.ts';
 
 const stack = synthesize();
 /** Functions of our own; one more, of the CDK, runs during a deployment only. */

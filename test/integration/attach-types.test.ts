@@ -3,8 +3,8 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { InventoryReport } from '#core/contracts/inventory-report.ts';
-import type { Device } from '#core/domain/device.ts';
+import type { InventoryReport } from '#core/contracts/report/inventory-report.ts';
+import type { Device } from '#core/domain/device/device.ts';
 import { type DeviceUuid, derivedUuid, type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';

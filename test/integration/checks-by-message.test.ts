@@ -6,8 +6,8 @@ import type { HostJobMessage } from '#core/contracts/queue-messages.ts';
 import type { WorkMessage } from '#core/contracts/work-message.ts';
 import type { BindId } from '#core/domain/ids.ts';
 import { startBind } from '#core/operations/bind/start-bind.ts';
-import { finishJob } from '#core/operations/host-work/finish-job.ts';
-import { sweep } from '#core/operations/sweep.ts';
+import { finishJob } from '#core/operations/work-ends/finish-job.ts';
+import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { type FpgaHost, loadedId, startFpgaHost } from '#test/support/fpga-host.ts';
 import { aGbs } from '#test/support/gbs.ts';
 

@@ -2,8 +2,8 @@
 // the others leave nothing behind.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Arq } from '#core/domain/arq.ts';
-import type { BindTarget } from '#core/domain/bind-plan.ts';
+import type { Arq } from '#core/domain/arq/arq.ts';
+import type { BindTarget } from '#core/domain/arq/bind-plan.ts';
 import { type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
 import { createArqs } from '#core/operations/bind/create-arqs.ts';

@@ -3,9 +3,9 @@
 
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Placement } from '#core/clients/placement.ts';
+import type { Placement } from '#core/clients/openstack/placement.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { compareHost } from '#core/operations/placement/compare-host.ts';

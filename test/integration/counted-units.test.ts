@@ -7,19 +7,19 @@ import type { AddressInfo } from 'node:net';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { createQueues } from '#core/clients/queues.ts';
+import type { createQueues } from '#core/clients/aws/queues.ts';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
-import type { InventoryReport, ReportedDevice } from '#core/contracts/inventory-report.ts';
 import { jobId } from '#core/contracts/job-ids.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
+import type { InventoryReport, ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { thingName, workEndTopic } from '#core/contracts/topics.ts';
-import type { isSettling } from '#core/domain/identity.ts';
+import type { isSettling } from '#core/domain/host/identity.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import type { createLog } from '#core/log.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
 import { reap } from '#core/operations/release/reap.ts';
-import { sweep } from '#core/operations/sweep.ts';
-import type { createDocuments } from '#core/store/documents.ts';
+import { sweep } from '#core/operations/work-ends/sweep.ts';
+import type { createDocuments } from '#core/store/table/documents.ts';
 import type { StreamHandler } from '#functions/consumers/changes.ts';
 import {
   countedLogLine,
@@ -66,7 +66,7 @@ vi.mock('#core/log.ts', async (original) => {
   return { ...log, createLog: createNotedLog };
 });
 
-vi.mock('#core/store/documents.ts', async (original) => {
+vi.mock('#core/store/table/documents.ts', async (original) => {
   const documents = await original<{ createDocuments: typeof createDocuments }>();
   const createCountedDocuments: typeof createDocuments = (config) => {
     const clients = documents.createDocuments(config);
@@ -77,7 +77,7 @@ vi.mock('#core/store/documents.ts', async (original) => {
   return { ...documents, createDocuments: createCountedDocuments };
 });
 
-vi.mock('#core/clients/queues.ts', async (original) => {
+vi.mock('#core/clients/aws/queues.ts', async (original) => {
   const queues = await original<{ createQueues: typeof createQueues }>();
   const createCountedQueues: typeof createQueues = (...given) => {
     const queue = queues.createQueues(...given);
@@ -109,7 +109,7 @@ vi.mock('#functions/consumers/announcements.ts', async (original) => {
   return { handler: eachByItself('announcements', handler, announcedChanges) };
 });
 
-vi.mock('#core/domain/identity.ts', async (original) => {
+vi.mock('#core/domain/host/identity.ts', async (original) => {
   const identity = await original<{ settlingMs: number; isSettling: typeof isSettling }>();
   const soon: typeof isSettling = (host, nowMs) => identity.isSettling(host, nowMs + 19_000);
   return { ...identity, settlingMs: 1000, isSettling: soon };

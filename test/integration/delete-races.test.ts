@@ -1,7 +1,7 @@
 // Deletes of ARQs that another request unbinds or binds after the delete has read them.
 
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import type { BindTarget } from '#core/domain/bind-plan.ts';
+import type { BindTarget } from '#core/domain/arq/bind-plan.ts';
 import { type ArqUuid, type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
 import { createArqs } from '#core/operations/bind/create-arqs.ts';

@@ -1,7 +1,7 @@
 // What a host tells of a device: its attributes, its health, and that it was moved.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { patience } from '#test/support/patience.ts';

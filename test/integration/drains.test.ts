@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Deps } from '#core/deps.ts';
-import { drainHost, drainLater, resumeHost } from '#core/operations/inventory/drain-host.ts';
+import { drainHost, drainLater, resumeHost } from '#core/operations/hosts/drain-host.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 

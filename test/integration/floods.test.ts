@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { InventoryReport } from '#core/contracts/inventory-report.ts';
+import type { InventoryReport } from '#core/contracts/report/inventory-report.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { receiveReport } from '#core/operations/inventory/receive-report.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';

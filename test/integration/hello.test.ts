@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { jobId } from '#core/contracts/job-ids.ts';
-import { finishJob } from '#core/operations/host-work/finish-job.ts';
+import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { applySettled, aReport } from '#test/support/reports.ts';
 import { gpu, minutes, startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
 import { stage } from '#test/support/world.ts';

@@ -3,13 +3,13 @@
 import { marshall } from '@aws-sdk/util-dynamodb';
 import type { DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type HistoryPartition, partsOfDay } from '#core/domain/history.ts';
+import { type HistoryPartition, partsOfDay } from '#core/domain/history/history.ts';
 import { type ArqUuid, providerUuid } from '#core/domain/ids.ts';
-import { readRename } from '#core/domain/profile-renames.ts';
+import { readRename } from '#core/domain/profile/profile-renames.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { planRenames, renameInProfile } from '#core/operations/profiles/rename-in-profiles.ts';
-import { arqRow } from '#core/store/arq-rows.ts';
-import type { HistoryPage } from '#core/store/history.ts';
+import type { HistoryPage } from '#core/store/history/history.ts';
+import { arqRow } from '#core/store/rows/arq-rows.ts';
 import { handler } from '#functions/consumers/announcements.ts';
 import { eventually } from '#test/local/eventually.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';

@@ -4,9 +4,9 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { providerUuid } from '#core/domain/ids.ts';
-import { finishJob } from '#core/operations/host-work/finish-job.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
-import { sweep } from '#core/operations/sweep.ts';
+import { finishJob } from '#core/operations/work-ends/finish-job.ts';
+import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { applySettled, aReport } from '#test/support/reports.ts';
 import {
   gpu,

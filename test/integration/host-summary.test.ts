@@ -5,10 +5,10 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DeleteCommand, DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { PresenceEvent } from '#core/contracts/queue-messages.ts';
-import { staleParts } from '#core/domain/host-summary.ts';
-import { recordPresence } from '#core/operations/inventory/record-presence.ts';
-import { hostSummaryKey } from '#core/store/rows.ts';
-import { tableName } from '#core/store/tables.ts';
+import { staleParts } from '#core/domain/host/host-summary.ts';
+import { recordPresence } from '#core/operations/hosts/record-presence.ts';
+import { hostSummaryKey } from '#core/store/rows/rows.ts';
+import { tableName } from '#core/store/table/tables.ts';
 import { aDevice, applySettled, aReport, bootId } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 

@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
-import { sweep } from '#core/operations/sweep.ts';
+import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { aReport } from '#test/support/reports.ts';
 import { gpu, minutes, startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
 

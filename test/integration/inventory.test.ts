@@ -2,15 +2,15 @@
 
 import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { InventoryReport, ReportedDevice } from '#core/contracts/inventory-report.ts';
-import { planDevice } from '#core/domain/device-plan.ts';
+import type { InventoryReport, ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { providerUuid } from '#core/domain/ids.ts';
-import { stackTrait } from '#core/domain/stack-mark.ts';
+import { stackTrait } from '#core/domain/placement/stack-mark.ts';
+import { planDevice } from '#core/domain/report/device-plan.ts';
 import { createArqs } from '#core/operations/bind/create-arqs.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
-import { createDocuments } from '#core/store/documents.ts';
-import { handleRow } from '#core/store/handle-rows.ts';
-import { tableName } from '#core/store/tables.ts';
+import { handleRow } from '#core/store/rows/handle-rows.ts';
+import { createDocuments } from '#core/store/table/documents.ts';
+import { tableName } from '#core/store/table/tables.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { patience } from '#test/support/patience.ts';
 import { aDevice, aHandle, aReport, discovered } from '#test/support/reports.ts';

@@ -11,7 +11,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { queueName, queues } from '#core/contracts/queues.ts';
 import { createStore } from '#core/deps.ts';
 import { type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
-import { createDocuments } from '#core/store/documents.ts';
+import { createDocuments } from '#core/store/table/documents.ts';
 import { announceHost } from '#local/demo/announce-host.ts';
 import { eventually, noteProgress } from '#local/demo/demo-client.ts';
 import { environmentFor } from '#local/process/environment.ts';

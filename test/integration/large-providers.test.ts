@@ -3,7 +3,7 @@
 import { BatchWriteCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createConsumerStore } from '#core/consumer-deps.ts';
-import type { AttachHandle, Deployable } from '#core/domain/device.ts';
+import type { AttachHandle, Deployable } from '#core/domain/device/device.ts';
 import { BindTargetMismatch, NoFreeHandle } from '#core/domain/errors.ts';
 import {
   type ArqUuid,
@@ -17,11 +17,11 @@ import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
 import { createArqs } from '#core/operations/bind/create-arqs.ts';
 import { createDeviceProfiles } from '#core/operations/profiles/create-device-profiles.ts';
 import { deleteArqsOfInstance } from '#core/operations/release/delete-arqs.ts';
-import { createDocuments } from '#core/store/documents.ts';
-import { handleRow } from '#core/store/handle-rows.ts';
-import { deployableRow } from '#core/store/inventory-rows.ts';
-import type { Row } from '#core/store/rows.ts';
-import { tableName } from '#core/store/tables.ts';
+import { handleRow } from '#core/store/rows/handle-rows.ts';
+import { deployableRow } from '#core/store/rows/inventory-rows.ts';
+import type { Row } from '#core/store/rows/rows.ts';
+import { createDocuments } from '#core/store/table/documents.ts';
+import { tableName } from '#core/store/table/tables.ts';
 import { countCapacity, counts } from '#test/support/aws-counter.ts';
 import { aCaller, aDeployable } from '#test/support/builders.ts';
 import { aHandle } from '#test/support/reports.ts';

@@ -1,12 +1,12 @@
 // An operator has a region programmed: no bind gets the region before its host is done with it.
 
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { ImageUnusable } from '#core/clients/glance.ts';
+import { ImageUnusable } from '#core/clients/openstack/glance.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
 import { createArqs } from '#core/operations/bind/create-arqs.ts';
 import { programDeployable } from '#core/operations/program/program-deployable.ts';
-import { sweep } from '#core/operations/sweep.ts';
+import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { aCaller, anInstanceUuid } from '#test/support/builders.ts';
 import { type FpgaHost, region, startFpgaHost } from '#test/support/fpga-host.ts';
 import { aGbs } from '#test/support/gbs.ts';

@@ -9,7 +9,7 @@ import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { deleteArqs, deleteArqsOfInstance } from '#core/operations/release/delete-arqs.ts';
 import { reap } from '#core/operations/release/reap.ts';
 import { unbindArqs } from '#core/operations/release/unbind-arqs.ts';
-import { sweep } from '#core/operations/sweep.ts';
+import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { idOf } from '#local/openstack/catalog.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';

@@ -3,11 +3,11 @@
 
 import { DeleteCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import type { Arq } from '#core/domain/arq.ts';
+import type { Arq } from '#core/domain/arq/arq.ts';
 import { createArqs } from '#core/operations/bind/create-arqs.ts';
-import { createDocuments, type Documents } from '#core/store/documents.ts';
-import type { Page } from '#core/store/index-pages.ts';
 import { type Listings, listings } from '#core/store/listings.ts';
+import { createDocuments, type Documents } from '#core/store/table/documents.ts';
+import type { Page } from '#core/store/table/index-pages.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 
 const table = `${stage}-arqs`;

@@ -2,8 +2,8 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { deviceUuid } from '#core/domain/device-plan.ts';
 import { providerUuid } from '#core/domain/ids.ts';
+import { deviceUuid } from '#core/domain/report/device-plan.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';

@@ -1,12 +1,12 @@
 // A card that moves to another host while something of its last holder may be on it.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { AttachHandle, Device } from '#core/domain/device.ts';
-import { deviceUuid } from '#core/domain/device-plan.ts';
+import type { AttachHandle, Device } from '#core/domain/device/device.ts';
 import { providerUuid, type ReleaseId } from '#core/domain/ids.ts';
-import { finishJob } from '#core/operations/host-work/finish-job.ts';
+import { deviceUuid } from '#core/domain/report/device-plan.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
-import { retryCleaning } from '#core/operations/release/retry-cleaning.ts';
+import { finishJob } from '#core/operations/work-ends/finish-job.ts';
+import { retryCleaning } from '#core/operations/work-ends/retry-cleaning.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';

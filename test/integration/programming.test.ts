@@ -3,9 +3,9 @@
 
 import { createHash, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createGlance } from '#core/clients/glance.ts';
+import { JobTooLarge } from '#core/clients/aws/iot-jobs.ts';
 import { createHttp } from '#core/clients/http.ts';
-import { JobTooLarge } from '#core/clients/iot-jobs.ts';
+import { createGlance } from '#core/clients/openstack/glance.ts';
 import { createStaging } from '#core/clients/staging.ts';
 import { freePort } from '#local/process/ports.ts';
 import { lacks } from '#test/support/engines.ts';

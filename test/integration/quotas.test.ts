@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createStore, type Deps } from '#core/deps.ts';
-import type { Arq } from '#core/domain/arq.ts';
+import type { Arq } from '#core/domain/arq/arq.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
 import { createArqs } from '#core/operations/bind/create-arqs.ts';
@@ -12,9 +12,9 @@ import { createDeviceProfiles } from '#core/operations/profiles/create-device-pr
 import { recount } from '#core/operations/quotas/recount.ts';
 import { deleteQuota, setQuota } from '#core/operations/quotas/set-quota.ts';
 import { deleteArqs } from '#core/operations/release/delete-arqs.ts';
-import { sweep } from '#core/operations/sweep.ts';
-import { createDocuments } from '#core/store/documents.ts';
-import type { QuotaStore } from '#core/store/quotas.ts';
+import { sweep } from '#core/operations/work-ends/sweep.ts';
+import type { QuotaStore } from '#core/store/quotas/quotas.ts';
+import { createDocuments } from '#core/store/table/documents.ts';
 import { countCapacity, counts } from '#test/support/aws-counter.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';

@@ -3,8 +3,8 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceUnavailable } from '#core/clients/http.ts';
-import { ownIdentity } from '#core/clients/keystone.ts';
-import type { SomeServer } from '#core/clients/nova.ts';
+import { ownIdentity } from '#core/clients/openstack/keystone.ts';
+import type { SomeServer } from '#core/clients/openstack/nova.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';

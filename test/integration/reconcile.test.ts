@@ -2,7 +2,7 @@
 
 import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GenerationConflict, type Placement } from '#core/clients/placement.ts';
+import { GenerationConflict, type Placement } from '#core/clients/openstack/placement.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
@@ -10,7 +10,7 @@ import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { compareHost } from '#core/operations/placement/compare-host.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
-import { createDocuments } from '#core/store/documents.ts';
+import { createDocuments } from '#core/store/table/documents.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { countingMetrics } from '#test/support/deps.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';

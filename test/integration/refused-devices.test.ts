@@ -3,8 +3,8 @@
 
 import type { SQSRecord } from 'aws-lambda';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { digestOf } from '#core/contracts/device-digest.ts';
-import type { InventoryReport, ReportedDevice } from '#core/contracts/inventory-report.ts';
+import { digestOf } from '#core/contracts/report/device-digest.ts';
+import type { InventoryReport, ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { thingName } from '#core/contracts/topics.ts';
 import type { Log, LogFields } from '#core/log.ts';
 import { makeConsumer } from '#functions/consumers/inventory-reports.ts';

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SQSRecord } from 'aws-lambda';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { finishJob } from '#core/operations/host-work/finish-job.ts';
+import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { makeConsumer as hostJobs } from '#functions/consumers/host-jobs.ts';
 import { makeConsumer as novaEvents } from '#functions/consumers/nova-events.ts';
 import { makeConsumer as providerSyncs } from '#functions/consumers/provider-syncs.ts';

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { InventoryReport } from '#core/contracts/inventory-report.ts';
+import type { InventoryReport } from '#core/contracts/report/inventory-report.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';

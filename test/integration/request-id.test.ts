@@ -9,7 +9,7 @@ import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
 import { jobId } from '#core/contracts/job-ids.ts';
-import type { HostWorkKind } from '#core/domain/host-work.ts';
+import type { HostWorkKind } from '#core/domain/host-work/host-work.ts';
 import { type DeviceUuid, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { eventually } from '#test/local/eventually.ts';

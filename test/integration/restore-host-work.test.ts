@@ -3,11 +3,11 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { deviceUuid } from '#core/domain/device-plan.ts';
+import { deviceUuid } from '#core/domain/report/device-plan.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { reinstateHandles } from '#core/operations/restore/reinstate-handles.ts';
-import { sweep } from '#core/operations/sweep.ts';
-import { tableName } from '#core/store/tables.ts';
+import { sweep } from '#core/operations/work-ends/sweep.ts';
+import { tableName } from '#core/store/table/tables.ts';
 import { type Backups, createBackups } from '#test/support/backup.ts';
 import { aReport } from '#test/support/reports.ts';
 import { gpu, minutes, provider, startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';

@@ -4,16 +4,16 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { AttachHandle } from '#core/domain/device.ts';
-import { deviceUuid } from '#core/domain/device-plan.ts';
+import type { AttachHandle } from '#core/domain/device/device.ts';
 import { providerUuid } from '#core/domain/ids.ts';
+import { deviceUuid } from '#core/domain/report/device-plan.ts';
 import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { compareHost } from '#core/operations/placement/compare-host.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { reap } from '#core/operations/release/reap.ts';
-import type { BackupStore } from '#core/store/backups.ts';
-import { type TableName, tableName } from '#core/store/tables.ts';
+import type { BackupStore } from '#core/store/backups/backups.ts';
+import { type TableName, tableName } from '#core/store/table/tables.ts';
 import { allocate } from '#test/support/allocations.ts';
 import { type Backups, createBackups } from '#test/support/backup.ts';
 import { aDevice, aGpu, aHandle, aReport } from '#test/support/reports.ts';

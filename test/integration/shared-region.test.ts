@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { changeNoteOf } from '#core/operations/change-note-of.ts';
-import { sweep } from '#core/operations/sweep.ts';
+import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { type FpgaHost, startFpgaHost } from '#test/support/fpga-host.ts';
 import { aGbs } from '#test/support/gbs.ts';
 

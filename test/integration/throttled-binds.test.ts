@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import type { InstanceBinding } from '#core/domain/arq.ts';
+import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { BindId, InstanceUuid } from '#core/domain/ids.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { handlesMax, type Share, shareOf, sharesBeside } from '#core/operations/bind/share-job.ts';

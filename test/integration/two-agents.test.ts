@@ -3,18 +3,18 @@
 
 import { DeleteCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { InventoryReport } from '#core/contracts/inventory-report.ts';
+import type { InventoryReport } from '#core/contracts/report/inventory-report.ts';
 import { providerUuid } from '#core/domain/ids.ts';
-import { wantedProviders } from '#core/domain/provider-tree.ts';
+import { wantedProviders } from '#core/domain/placement/provider-tree.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
-import { finishJob } from '#core/operations/host-work/finish-job.ts';
+import { endConflict } from '#core/operations/hosts/end-conflict.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
-import { endConflict } from '#core/operations/inventory/end-conflict.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
-import { sweep } from '#core/operations/sweep.ts';
-import { createDocuments } from '#core/store/documents.ts';
-import { hostKey } from '#core/store/rows.ts';
-import { tableName } from '#core/store/tables.ts';
+import { finishJob } from '#core/operations/work-ends/finish-job.ts';
+import { sweep } from '#core/operations/work-ends/sweep.ts';
+import { hostKey } from '#core/store/rows/rows.ts';
+import { createDocuments } from '#core/store/table/documents.ts';
+import { tableName } from '#core/store/table/tables.ts';
 import { aReport } from '#test/support/reports.ts';
 import { gpu, minutes, provider, startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
 import { stage } from '#test/support/world.ts';

@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import type { Evidence } from '#core/contracts/job-document.ts';
 import { thingName } from '#core/contracts/topics.ts';
 import { createStore } from '#core/deps.ts';
-import { createDocuments } from '#core/store/documents.ts';
+import { createDocuments } from '#core/store/table/documents.ts';
 import { openCertificates } from '#local/aws/certificates.ts';
 import { announceHost } from '#local/demo/announce-host.ts';
 import { type Client, client } from '#local/demo/demo-client.ts';

@@ -5,13 +5,13 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { createStore } from '#core/deps.ts';
-import type { AttachHandle } from '#core/domain/device.ts';
-import { createDocuments } from '#core/store/documents.ts';
+import type { AttachHandle } from '#core/domain/device/device.ts';
+import { createDocuments } from '#core/store/table/documents.ts';
 import { announceHost } from '#local/demo/announce-host.ts';
 import { eventually } from '#local/demo/demo-client.ts';
 import { SysfsTree } from '#local/demo/sysfs-tree.ts';
 import { environmentOf, type Layout, urlOf } from '#local/process/layout.ts';
-import { type AgentProcess, run } from '../agent/agent-process.ts';
+import { type AgentProcess, run } from '#test/agent/agent-process.ts';
 
 export const gpuAddresses = ['0000:3b:00.0', '0000:af:00.0'] as const;
 

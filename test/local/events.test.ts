@@ -1,6 +1,6 @@
 import { EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createEvents } from '#core/clients/events.ts';
+import { createEvents } from '#core/clients/aws/events.ts';
 import type { CyborgEvent } from '#core/contracts/events.ts';
 import { type DeliveredEvent, type Entry, startEvents } from '#local/aws/events.ts';
 

@@ -8,7 +8,7 @@ import {
   ListJobExecutionsForThingCommand,
 } from '@aws-sdk/client-iot';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { createIotJobs } from '#core/clients/iot-jobs.ts';
+import { createIotJobs } from '#core/clients/aws/iot-jobs.ts';
 import { startIotJobs } from '#local/aws/iot-jobs/start.ts';
 import { eventually } from './eventually.ts';
 import { aDocument, type JobsSystem, startJobsSystem, startMs, thingArn } from './jobs-system.ts';

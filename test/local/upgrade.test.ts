@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createStore } from '#core/deps.ts';
 import { providerUuid } from '#core/domain/ids.ts';
-import { createDocuments } from '#core/store/documents.ts';
+import { createDocuments } from '#core/store/table/documents.ts';
 import { announceHost } from '#local/demo/announce-host.ts';
 import { eventually, noteProgress } from '#local/demo/demo-client.ts';
 import { chooseLayout, environmentOf, type Layout } from '#local/process/layout.ts';

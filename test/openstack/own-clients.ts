@@ -1,10 +1,14 @@
 // The product's own clients, with settings that differ from the running system's.
 
-import { createGlance } from '#core/clients/glance.ts';
 import { createHttp } from '#core/clients/http.ts';
-import { createKeystone, type KeystoneOptions, ownIdentity } from '#core/clients/keystone.ts';
-import { createNova } from '#core/clients/nova.ts';
-import { createPlacement } from '#core/clients/placement.ts';
+import { createGlance } from '#core/clients/openstack/glance.ts';
+import {
+  createKeystone,
+  type KeystoneOptions,
+  ownIdentity,
+} from '#core/clients/openstack/keystone.ts';
+import { createNova } from '#core/clients/openstack/nova.ts';
+import { createPlacement } from '#core/clients/openstack/placement.ts';
 import { silentLog } from '#core/log.ts';
 import { keystoneUrl } from './configuration.ts';
 import { type Stage, servicePassword } from './stage.ts';

@@ -13,7 +13,7 @@ import {
 } from '@aws-sdk/client-sqs';
 import type { SQSRecord } from 'aws-lambda';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createDeadLetter } from '#core/clients/queues.ts';
+import { createDeadLetter } from '#core/clients/aws/queues.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { jobId } from '#core/contracts/job-ids.ts';
 import {

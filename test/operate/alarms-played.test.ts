@@ -4,25 +4,25 @@
 
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import type { SomeServer } from '#core/clients/nova.ts';
-import { deviceUuid } from '#core/domain/device-plan.ts';
-import type { Change } from '#core/domain/outbox.ts';
+import type { SomeServer } from '#core/clients/openstack/nova.ts';
+import type { Change } from '#core/domain/outbox/outbox.ts';
+import { deviceUuid } from '#core/domain/report/device-plan.ts';
 import type { Metrics } from '#core/metrics.ts';
-import { endConflict } from '#core/operations/inventory/end-conflict.ts';
-import { recordPresence } from '#core/operations/inventory/record-presence.ts';
+import { endConflict } from '#core/operations/hosts/end-conflict.ts';
+import { recordPresence } from '#core/operations/hosts/record-presence.ts';
 import { consequencesOf, relayChanges } from '#core/operations/outbox/relay-changes.ts';
 import { tellNova } from '#core/operations/outbox/tell-nova.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { reap } from '#core/operations/release/reap.ts';
-import { sweep } from '#core/operations/sweep.ts';
+import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { changesConsumer } from '#functions/consumers/changes.ts';
 import { type AlarmName, alarmEntries, inStage } from '#infra/alarm-entries.ts';
 import { password } from '#local/openstack/catalog.ts';
+import { run, surroundingsOf } from '#operate/ops/run.ts';
 import { AlarmStage, alarmNames } from '#test/support/alarm-stage.ts';
 import { applySettled, aReport, hasSettled } from '#test/support/reports.ts';
 import { gpu, minutes, provider, startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
 import { stage } from '#test/support/world.ts';
-import { run, surroundingsOf } from '../../operate/ops/run.ts';
 
 /** Metrics that only AWS makes: their values are given, and the remedy is AWS's. */
 const given: readonly AlarmName[] = [

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { tables } from '#core/store/tables.ts';
+import { tables } from '#core/store/table/tables.ts';
 import { tableInput } from '#local/aws/dynamodb.ts';
 import { namedBlocks } from '#test/support/doc-examples.ts';
 

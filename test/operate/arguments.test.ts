@@ -1,7 +1,7 @@
 // A mistyped command names the mistake, and does nothing.
 
 import { expect, it } from 'vitest';
-import { run } from '../agent/agent-process.ts';
+import { run } from '#test/agent/agent-process.ts';
 
 const program = 'operate/cyborg-ops.ts';
 const restore = [program, 'restore', '--stage', 'prod', '--suffix', 'restored'] as const;

@@ -12,9 +12,9 @@ import { eventually } from '#local/demo/demo-client.ts';
 import { password, region } from '#local/openstack/catalog.ts';
 import { chooseLayout, type Layout, settingsOf, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
+import { type AgentProcess, run } from '#test/agent/agent-process.ts';
 import { namedBlocks } from '#test/support/doc-examples.ts';
 import { patience } from '#test/support/patience.ts';
-import { type AgentProcess, run } from '../agent/agent-process.ts';
 
 const root = join(import.meta.dirname, '../..');
 const stage = 'guide';

@@ -14,9 +14,9 @@ import { EnrolmentRefused, enrolHost } from '#operate/enrol/enrol-host.ts';
 import { amazonAuthorities, openHostFolder } from '#operate/enrol/host-folder.ts';
 import { createRegistry, type HostCertificate } from '#operate/enrol/registry.ts';
 import { removeHosts } from '#operate/enrol/remove-hosts.ts';
+import { type AgentProcess, run } from '#test/agent/agent-process.ts';
 import { type IotCore, startIotCore } from '#test/support/iot-core.ts';
 import { patience } from '#test/support/patience.ts';
-import { type AgentProcess, run } from '../agent/agent-process.ts';
 
 const stage = 'test';
 let iot: IotCore;

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { agentSettings } from '#operate/enrol/agent-settings.ts';
+import { run } from '#test/agent/agent-process.ts';
 import { startWorld, type World } from '#test/support/world.ts';
-import { run } from '../agent/agent-process.ts';
 
 let world: World;
 let directory: string;

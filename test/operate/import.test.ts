@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { run } from '#test/agent/agent-process.ts';
 import {
   aCyborg,
   type CyborgDump,
@@ -14,7 +15,6 @@ import {
   xmlOf,
 } from '#test/support/cyborg-tables.ts';
 import { startWorld, type World } from '#test/support/world.ts';
-import { run } from '../agent/agent-process.ts';
 
 const node = '00000000-0000-4000-8000-00000000c0de';
 let world: World;

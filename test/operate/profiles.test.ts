@@ -3,10 +3,10 @@
 
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { ArqUuid } from '#core/domain/ids.ts';
-import { readRename } from '#core/domain/profile-renames.ts';
+import { readRename } from '#core/domain/profile/profile-renames.ts';
 import { planRenames, renameInProfile } from '#core/operations/profiles/rename-in-profiles.ts';
+import { run } from '#test/agent/agent-process.ts';
 import { startWorld, type World } from '#test/support/world.ts';
-import { run } from '../agent/agent-process.ts';
 
 let world: World;
 /** Each test has a trait and two profiles of its own. */

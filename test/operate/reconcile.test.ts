@@ -3,9 +3,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
+import { run } from '#test/agent/agent-process.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
-import { run } from '../agent/agent-process.ts';
 
 let world: World;
 beforeAll(async () => {

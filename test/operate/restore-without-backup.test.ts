@@ -2,19 +2,19 @@
 // run with devices that no row names, and no other server gets one of them.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { AttachHandle } from '#core/domain/device.ts';
+import type { AttachHandle } from '#core/domain/device/device.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { compareHost } from '#core/operations/placement/compare-host.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
-import { backupStore } from '#core/store/backups.ts';
-import { createDocuments } from '#core/store/documents.ts';
-import { type TableName, tableName } from '#core/store/tables.ts';
+import { backupStore } from '#core/store/backups/backups.ts';
+import { createDocuments } from '#core/store/table/documents.ts';
+import { type TableName, tableName } from '#core/store/table/tables.ts';
+import { run } from '#test/agent/agent-process.ts';
 import { allocate } from '#test/support/allocations.ts';
 import { aDevice, aGpu, aHandle, aReport } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
-import { run } from '../agent/agent-process.ts';
 
 const host = 'cmp1';
 const single = (address: string, suffix: string, handle: number) =>

@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
-import { backupStore } from '#core/store/backups.ts';
-import { createDocuments } from '#core/store/documents.ts';
+import { backupStore } from '#core/store/backups/backups.ts';
+import { createDocuments } from '#core/store/table/documents.ts';
+import { run } from '#test/agent/agent-process.ts';
 import { backUpTables } from '#test/support/backup.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
-import { run } from '../agent/agent-process.ts';
 
 let world: World;
 beforeAll(async () => {

@@ -4,7 +4,7 @@ import type { Clock } from '#agent/clock.ts';
 import type { Driver } from '#agent/drivers/driver.ts';
 import type { Log, LogFields } from '#agent/log.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 
 export const silentLog: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 

@@ -4,7 +4,7 @@
 import { GetQueueAttributesCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import { vi } from 'vitest';
 import { createMetrics, type Metrics } from '#core/metrics.ts';
-import { stage, synthesize, withDomain } from '../../infra/privileges/synthesized.ts';
+import { stage, synthesize, withDomain } from '#infra/privileges/synthesized.ts';
 import {
   type AlarmOfTemplate,
   periodMsOf,

@@ -3,9 +3,9 @@
 
 import { CreateTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { restoreBackup } from '#core/operations/restore/restore-backup.ts';
-import { type BackupStore, backupStore } from '#core/store/backups.ts';
-import { createDocuments } from '#core/store/documents.ts';
-import { tableName, tables } from '#core/store/tables.ts';
+import { type BackupStore, backupStore } from '#core/store/backups/backups.ts';
+import { createDocuments } from '#core/store/table/documents.ts';
+import { tableName, tables } from '#core/store/table/tables.ts';
 import { tableInput } from '#local/aws/dynamodb.ts';
 
 /** Returns the moment of the backup; ISO 8601. */

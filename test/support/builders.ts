@@ -1,9 +1,9 @@
 // Domain objects with defaults: a test names only what matters to it.
 
-import type { Arq, InstanceBinding } from '#core/domain/arq.ts';
-import type { BindTarget, StoredProvider } from '#core/domain/bind-plan.ts';
+import type { Arq, InstanceBinding } from '#core/domain/arq/arq.ts';
+import type { BindTarget, StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import type { Caller } from '#core/domain/caller.ts';
-import type { AttachHandle, Deployable, Device } from '#core/domain/device.ts';
+import type { AttachHandle, Deployable, Device } from '#core/domain/device/device.ts';
 import {
   type ArqUuid,
   type BindId,

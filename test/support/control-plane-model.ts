@@ -1,8 +1,8 @@
 // A minimal model of how the control plane applies a host's reports: the newest manifest lists the
 // devices, and any report may describe one of them, identified by its digest.
 
-import { digestOf } from '#core/contracts/device-digest.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import { digestOf } from '#core/contracts/report/device-digest.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 
 export interface ModelReport {
   readonly sequence: number;

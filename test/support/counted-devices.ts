@@ -1,6 +1,6 @@
 // The devices of the host whose workloads are counted; see test/integration/counted-units.test.ts.
 
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { fakeInterface } from '#test/support/gbs.ts';
 import { aDevice, aGpu, aHandle } from '#test/support/reports.ts';
 

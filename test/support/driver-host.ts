@@ -12,8 +12,8 @@ import type { Hardware } from '#agent/hardware/port.ts';
 import { setUp } from '#agent/set-up.ts';
 import { openStateFiles } from '#agent/state-files.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { aGuardedHost, type GuardedHost } from './guarded-host.ts';
 
 export class DriverHost {

@@ -6,22 +6,16 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-
-import type { InventoryReport } from '#core/contracts/inventory-report.ts';
-
 import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
+import type { InventoryReport } from '#core/contracts/report/inventory-report.ts';
 
 import { type BindId, providerUuid } from '#core/domain/ids.ts';
 
 import { startBind } from '#core/operations/bind/start-bind.ts';
-
-import { finishJob } from '#core/operations/host-work/finish-job.ts';
-
 import { startProgram } from '#core/operations/program/start-program.ts';
-
 import { startRelease } from '#core/operations/release/start-release.ts';
-
 import { startReprovision } from '#core/operations/reprovision/start-reprovision.ts';
+import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 
 import { fakeInterface } from '#test/support/gbs.ts';
 

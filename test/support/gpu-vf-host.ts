@@ -9,7 +9,7 @@ import type { HandleWork } from '#agent/drivers/driver.ts';
 import { createGpuVfDriver } from '#agent/drivers/gpu-vf.ts';
 import { gpuVfSettings } from '#agent/drivers/gpu-vf-settings.ts';
 import { setUp } from '#agent/set-up.ts';
-import { reportedDevice } from '#core/contracts/inventory-report.ts';
+import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { GpuVfKernel } from './gpu-vf-kernel.ts';
 import { aGuardedHost } from './guarded-host.ts';
 

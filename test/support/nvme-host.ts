@@ -13,8 +13,8 @@ import { openProc } from '#agent/guards/proc.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { setUp } from '#agent/set-up.ts';
 import { openStateFiles } from '#agent/state-files.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { aGuardedHost, type GuardedHost } from './guarded-host.ts';
 import { type NvmeDevice, NvmeKernel } from './nvme-kernel.ts';
 

@@ -5,7 +5,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SendMessageBatchCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { DynamoDBDocumentClient, PutCommand, ScanCommand } from '@aws-sdk/lib-dynamodb';
 import { expect, vi } from 'vitest';
-import { tableName, tables } from '#core/store/tables.ts';
+import { tableName, tables } from '#core/store/table/tables.ts';
 import { patience } from './patience.ts';
 import { instanceOf, VgpuHost } from './vgpu-host.ts';
 import { stage, type World } from './world.ts';

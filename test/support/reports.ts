@@ -2,19 +2,19 @@
 
 import { UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { digestOf } from '#core/contracts/device-digest.ts';
+import { digestOf } from '#core/contracts/report/device-digest.ts';
 import {
   discoveredDevice,
   type InventoryReport,
   type ReportedDevice,
-} from '#core/contracts/inventory-report.ts';
-import type { DiscoveredDevice } from '#core/domain/device.ts';
-import { settlingMs } from '#core/domain/identity.ts';
+} from '#core/contracts/report/inventory-report.ts';
+import type { DiscoveredDevice } from '#core/domain/device/device.ts';
+import { settlingMs } from '#core/domain/host/identity.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
-import { createDocuments } from '#core/store/documents.ts';
-import { hostKey } from '#core/store/rows.ts';
-import { tableName } from '#core/store/tables.ts';
+import { hostKey } from '#core/store/rows/rows.ts';
+import { createDocuments } from '#core/store/table/documents.ts';
+import { tableName } from '#core/store/table/tables.ts';
 
 export function aHandle(index: number, type: 'PCI' | 'TEST_PCI' | 'MDEV' = 'TEST_PCI') {
   return {

@@ -3,7 +3,7 @@
 
 import { marshall } from '@aws-sdk/util-dynamodb';
 import type { StreamConsumerName } from '#core/contracts/queues.ts';
-import type { Row } from '#core/store/rows.ts';
+import type { Row } from '#core/store/rows/rows.ts';
 import {
   type AttributePattern,
   announcedChanges,

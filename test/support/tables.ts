@@ -2,7 +2,7 @@
 
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient, ScanCommand } from '@aws-sdk/lib-dynamodb';
-import { tableName, tables } from '#core/store/tables.ts';
+import { tableName, tables } from '#core/store/table/tables.ts';
 import { stage } from './world.ts';
 
 /**

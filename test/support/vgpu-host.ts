@@ -4,13 +4,14 @@
 import { expect } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
-import type { AttachHandle, Presence } from '#core/domain/device.ts';
+import type { AttachHandle } from '#core/domain/device/device.ts';
+import type { Presence } from '#core/domain/host/host.ts';
 import { type BindId, providerUuid } from '#core/domain/ids.ts';
 import { startBind } from '#core/operations/bind/start-bind.ts';
 import { changeNoteOf } from '#core/operations/change-note-of.ts';
-import { finishJob } from '#core/operations/host-work/finish-job.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { startReprovision } from '#core/operations/reprovision/start-reprovision.ts';
+import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { aDevice, applySettled, aReport, madeAtBind } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 

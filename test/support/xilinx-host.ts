@@ -8,7 +8,7 @@ import { systemClock } from '#agent/clock.ts';
 import { createXilinxDriver } from '#agent/drivers/xilinx-fpga.ts';
 import { xilinxSettings } from '#agent/drivers/xilinx-settings.ts';
 import { setUp } from '#agent/set-up.ts';
-import { reportedDevice } from '#core/contracts/inventory-report.ts';
+import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { aGuardedHost } from './guarded-host.ts';
 import { anXclbin, type XclbinGiven } from './xclbin.ts';
 import { XrtKernel } from './xrt-kernel.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { shownStates } from '#core/domain/arq.ts';
+import { shownStates } from '#core/domain/arq/arq.ts';
 import { collection, common, uuid } from './shapes.ts';
 
 export const arqAnswer = z.strictObject({

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { historyKinds } from '#core/domain/history.ts';
+import { historyKinds } from '#core/domain/history/history.ts';
 import { collection, uuid } from './shapes.ts';
 
 const exactTime = z.iso

@@ -1,5 +1,5 @@
-// A device profile as a client asks for it. core/domain/device-profile.ts has the rules of its
-// groups.
+// A device profile as a client asks for it. core/domain/profile/device-profile.ts has the rules
+// of its groups.
 
 import * as z from 'zod';
 

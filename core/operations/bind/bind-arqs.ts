@@ -1,14 +1,14 @@
-import type { Deps } from '../../deps.ts';
-import type { Arq, InstanceBinding } from '../../domain/arq.ts';
+import type { Deps } from '#core/deps.ts';
+import type { Arq, InstanceBinding } from '#core/domain/arq/arq.ts';
 import {
   type BindTarget,
   needsHost,
   type PlannedClaim,
   planBind,
   type StoredProvider,
-} from '../../domain/bind-plan.ts';
-import { type Caller, isAdmin, maySee, userActor } from '../../domain/caller.ts';
-import { bindDueAt } from '../../domain/deadlines.ts';
+} from '#core/domain/arq/bind-plan.ts';
+import { type Caller, isAdmin, maySee, userActor } from '#core/domain/caller.ts';
+import { countFree } from '#core/domain/device/handle-state.ts';
 import {
   AgentAway,
   ArqNotFound,
@@ -17,12 +17,12 @@ import {
   HostInConflict,
   HostPaused,
   NoFreeHandle,
-} from '../../domain/errors.ts';
-import { countFree } from '../../domain/handle-state.ts';
-import { pausedUntil } from '../../domain/host-pause.ts';
-import type { ArqUuid, BindId, InstanceUuid, ProviderUuid } from '../../domain/ids.ts';
-import { heardAt, isLost } from '../../domain/presence.ts';
-import { contended, untilWritten } from '../optimistic-writes.ts';
+} from '#core/domain/errors.ts';
+import { pausedUntil } from '#core/domain/host/host-pause.ts';
+import { heardAt, isLost } from '#core/domain/host/presence.ts';
+import { bindDueAt } from '#core/domain/host-work/deadlines.ts';
+import type { ArqUuid, BindId, InstanceUuid, ProviderUuid } from '#core/domain/ids.ts';
+import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { replaceBinding } from './replace-binding.ts';
 
 /** Rounds of reading and claiming; a round is lost when another instance's claim goes through. */

@@ -1,12 +1,12 @@
-import type { Deps } from '../../deps.ts';
-import type { Arq } from '../../domain/arq.ts';
-import { type Caller, userActor } from '../../domain/caller.ts';
-import { unboundUntil } from '../../domain/deadlines.ts';
-import { arqCount, type DeviceProfile } from '../../domain/device-profile.ts';
-import { DeviceProfileNotFound, TooManyUnbound } from '../../domain/errors.ts';
-import { type ArqUuid, timeOrderedUuid } from '../../domain/ids.ts';
-import { contended, untilWritten } from '../optimistic-writes.ts';
-import { takeUnits } from '../quotas/take-units.ts';
+import type { Deps } from '#core/deps.ts';
+import type { Arq } from '#core/domain/arq/arq.ts';
+import { type Caller, userActor } from '#core/domain/caller.ts';
+import { DeviceProfileNotFound, TooManyUnbound } from '#core/domain/errors.ts';
+import { unboundUntil } from '#core/domain/host-work/deadlines.ts';
+import { type ArqUuid, timeOrderedUuid } from '#core/domain/ids.ts';
+import { arqCount, type DeviceProfile } from '#core/domain/profile/device-profile.ts';
+import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
+import { takeUnits } from '#core/operations/quotas/take-units.ts';
 
 /**
  * Unbound ARQs cost nothing to make, and each write of one tenant takes from what all share. The

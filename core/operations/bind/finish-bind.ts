@@ -1,15 +1,15 @@
-import { validInfo } from '../../contracts/attach-handle.ts';
-import type { Deps } from '../../deps.ts';
-import type { BindFailure, InstanceBinding } from '../../domain/arq.ts';
-import { bindDueAt, unboundUntil, workDueAt } from '../../domain/deadlines.ts';
-import type { BindId } from '../../domain/ids.ts';
-import { RetryLater } from '../../domain/retry-later.ts';
-import type { BoundArq } from '../../store/binding-items.ts';
-import { changeNoteOf } from '../change-note-of.ts';
-import { contended, untilWritten } from '../optimistic-writes.ts';
-import { newRelease } from '../release/new-release.ts';
-import { planCleaning } from '../release/plan-cleaning.ts';
-import { boundArqs } from './bound-arqs.ts';
+import { validInfo } from '#core/contracts/attach-handle.ts';
+import type { Deps } from '#core/deps.ts';
+import type { BindFailure, InstanceBinding } from '#core/domain/arq/arq.ts';
+import { bindDueAt, unboundUntil, workDueAt } from '#core/domain/host-work/deadlines.ts';
+import type { BindId } from '#core/domain/ids.ts';
+import { RetryLater } from '#core/domain/retry-later.ts';
+import { changeNoteOf } from '#core/operations/change-note-of.ts';
+import { boundArqs } from '#core/operations/host-work/bound-arqs.ts';
+import { newRelease } from '#core/operations/host-work/new-release.ts';
+import { planCleaning } from '#core/operations/host-work/plan-cleaning.ts';
+import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
+import type { BoundArq } from '#core/store/arqs/binding-items.ts';
 
 /**
  * Rounds of reading and writing; a round is lost when an ARQ of the binding is deleted meanwhile.

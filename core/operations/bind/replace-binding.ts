@@ -1,7 +1,7 @@
-import type { Deps } from '../../deps.ts';
-import type { Arq, InstanceBinding } from '../../domain/arq.ts';
-import { InstanceAlreadyBound } from '../../domain/errors.ts';
-import { releaseArqs } from '../release/release-arqs.ts';
+import type { Deps } from '#core/deps.ts';
+import type { Arq, InstanceBinding } from '#core/domain/arq/arq.ts';
+import { InstanceAlreadyBound } from '#core/domain/errors.ts';
+import { releaseArqs } from '#core/operations/release/release-arqs.ts';
 
 /**
  * Releases the binding that an instance still has from a build that Nova has given up, so that the

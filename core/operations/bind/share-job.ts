@@ -2,16 +2,16 @@
 // throttles, binds wait, and the first that gets through takes others of its device along. See
 // docs/adr/0049-shared-jobs.md.
 
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { PrepareHandleStep, PrepareStep } from '../../contracts/job-document.ts';
-import type { InstanceBinding } from '../../domain/arq.ts';
-import type { WaitingBind } from '../../domain/host-work.ts';
-import { derivedUuid } from '../../domain/ids.ts';
-import type { StoredHost } from '../../domain/report-plan.ts';
-import { RetryLater } from '../../domain/retry-later.ts';
-import type { HostInventory } from '../../store/hosts.ts';
-import { askHost } from '../host-work/ask-host.ts';
-import { prepareHostWork } from '../host-work/prepare-host-work.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { PrepareHandleStep, PrepareStep } from '#core/contracts/job-document.ts';
+import type { InstanceBinding } from '#core/domain/arq/arq.ts';
+import type { StoredHost } from '#core/domain/host/host.ts';
+import type { WaitingBind } from '#core/domain/host-work/host-work.ts';
+import { derivedUuid } from '#core/domain/ids.ts';
+import { RetryLater } from '#core/domain/retry-later.ts';
+import { askHost } from '#core/operations/host-work/ask-host.ts';
+import { prepareHostWork } from '#core/operations/host-work/prepare-host-work.ts';
+import type { HostInventory } from '#core/store/hosts/hosts.ts';
 
 /** A shared job has so many attach handles at most: its answer names what the host has chosen. */
 export const handlesMax = 6;

@@ -1,19 +1,19 @@
-import { JobTooLarge } from '../../clients/iot-jobs.ts';
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { PrepareStep } from '../../contracts/job-document.ts';
-import type { InstanceBinding } from '../../domain/arq.ts';
-import { HostInConflict } from '../../domain/errors.ts';
-import type { BindId } from '../../domain/ids.ts';
-import { RetryLater } from '../../domain/retry-later.ts';
-import type { HostInventory } from '../../store/hosts.ts';
-import { askByMessage, takesMessages } from '../host-work/ask-by-message.ts';
-import { askHost } from '../host-work/ask-host.ts';
-import { endJob } from '../host-work/end-job.ts';
+import { JobTooLarge } from '#core/clients/aws/iot-jobs.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { PrepareStep } from '#core/contracts/job-document.ts';
+import type { InstanceBinding } from '#core/domain/arq/arq.ts';
+import { HostInConflict } from '#core/domain/errors.ts';
+import type { BindId } from '#core/domain/ids.ts';
+import { RetryLater } from '#core/domain/retry-later.ts';
+import { askByMessage, takesMessages } from '#core/operations/host-work/ask-by-message.ts';
+import { askHost } from '#core/operations/host-work/ask-host.ts';
+import { endJob } from '#core/operations/host-work/end-job.ts';
 import {
   type PreparedWork,
   prepareHostWork,
   WorkImpossible,
-} from '../host-work/prepare-host-work.ts';
+} from '#core/operations/host-work/prepare-host-work.ts';
+import type { HostInventory } from '#core/store/hosts/hosts.ts';
 import { bindAgain, failBind, refuseOtherBoot, succeedBind } from './finish-bind.ts';
 import {
   askForAll,

@@ -1,8 +1,8 @@
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import { jobDocument, jobDocumentBytesMax } from '../../contracts/job-document.ts';
-import { jobId } from '../../contracts/job-ids.ts';
-import { type SentKind, validFor } from '../../contracts/work-message.ts';
-import type { StoredHost } from '../../domain/report-plan.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { jobDocument, jobDocumentBytesMax } from '#core/contracts/job-document.ts';
+import { jobId } from '#core/contracts/job-ids.ts';
+import { type SentKind, validFor } from '#core/contracts/work-message.ts';
+import type { StoredHost } from '#core/domain/host/host.ts';
 import { type Asked, documentOf, type Task } from './ask-host.ts';
 
 /**

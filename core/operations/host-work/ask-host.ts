@@ -1,7 +1,7 @@
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { JobDocument, JobDocumentOf } from '../../contracts/job-document.ts';
-import { jobId } from '../../contracts/job-ids.ts';
-import { type HostWorkKind, hostWork } from '../../domain/host-work.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { JobDocument, JobDocumentOf } from '#core/contracts/job-document.ts';
+import { jobId } from '#core/contracts/job-ids.ts';
+import { type HostWorkKind, hostWork } from '#core/domain/host-work/host-work.ts';
 
 /** What the work itself says in its document; the rest is the same for all kinds. */
 export type Task<Kind extends HostWorkKind> = Omit<

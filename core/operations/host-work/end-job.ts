@@ -1,6 +1,6 @@
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import { jobId } from '../../contracts/job-ids.ts';
-import type { HostWorkKind } from '../../domain/host-work.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { jobId } from '#core/contracts/job-ids.ts';
+import type { HostWorkKind } from '#core/domain/host-work/host-work.ts';
 
 /** Cancels the job of a bind and forgets for which instances it works. */
 export async function endJob(deps: ConsumerDeps, kind: HostWorkKind, uuid: string): Promise<void> {

@@ -1,8 +1,8 @@
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { AwaitedWork } from '../../domain/host-work.ts';
-import { isSettling, settlingMs } from '../../domain/identity.ts';
-import type { StoredHost } from '../../domain/report-plan.ts';
-import { RetryLater } from '../../domain/retry-later.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { StoredHost } from '#core/domain/host/host.ts';
+import { isSettling, settlingMs } from '#core/domain/host/identity.ts';
+import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
+import { RetryLater } from '#core/domain/retry-later.ts';
 
 /**
  * Whether the host must not be asked: while two agents report as the host, the answer of one says

@@ -1,13 +1,13 @@
 // What a bind needs of a region: nothing, a check of what it holds, or an image. Pure:
 // program-steps.ts finds and stages the image.
 
-import type { PrepareRegionStep } from '../../contracts/job-document.ts';
-import { isProgrammable, needsProgram, type StoredProvider } from '../../domain/bind-plan.ts';
-import type { AttachHandle, Device } from '../../domain/device.ts';
-import { type Group, type ImageQuery, wantedImage } from '../../domain/device-profile.ts';
-import type { ProviderUuid } from '../../domain/ids.ts';
-import type { BoundArq } from '../../store/binding-items.ts';
-import { isBeingProgrammed } from '../bind/share-region.ts';
+import type { PrepareRegionStep } from '#core/contracts/job-document.ts';
+import { isProgrammable, needsProgram, type StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import type { AttachHandle, Device } from '#core/domain/device/device.ts';
+import type { ProviderUuid } from '#core/domain/ids.ts';
+import { type Group, type ImageQuery, wantedImage } from '#core/domain/profile/device-profile.ts';
+import type { BoundArq } from '#core/store/arqs/binding-items.ts';
+import { isBeingProgrammed } from './share-region.ts';
 import { placeOf } from './step-place.ts';
 
 /** A resource provider and its device. */

@@ -1,22 +1,22 @@
 // What a host has to do so that an instance has what it is bound to: at its bind, and again after
 // the host has booted.
 
-import { ImageUnusable } from '../../clients/glance.ts';
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { PrepareHandleStep, PrepareStep } from '../../contracts/job-document.ts';
-import { type BindFailureCause, heldHandles, type InstanceBinding } from '../../domain/arq.ts';
+import { ImageUnusable } from '#core/clients/openstack/glance.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { PrepareHandleStep, PrepareStep } from '#core/contracts/job-document.ts';
+import { type BindFailureCause, heldHandles, type InstanceBinding } from '#core/domain/arq/arq.ts';
 import {
   handlesShareContent,
   needsAllHandles,
   type StoredProvider,
-} from '../../domain/bind-plan.ts';
-import type { AttachHandle, Device } from '../../domain/device.ts';
-import type { HandleRef } from '../../domain/host-work.ts';
-import type { ProviderUuid } from '../../domain/ids.ts';
-import { RetryLater } from '../../domain/retry-later.ts';
-import type { BoundArq } from '../../store/binding-items.ts';
-import type { HostInventory } from '../../store/hosts.ts';
-import { boundArqs } from '../bind/bound-arqs.ts';
+} from '#core/domain/arq/bind-plan.ts';
+import type { AttachHandle, Device } from '#core/domain/device/device.ts';
+import type { HandleRef } from '#core/domain/host-work/host-work.ts';
+import type { ProviderUuid } from '#core/domain/ids.ts';
+import { RetryLater } from '#core/domain/retry-later.ts';
+import type { BoundArq } from '#core/store/arqs/binding-items.ts';
+import type { HostInventory } from '#core/store/hosts/hosts.ts';
+import { boundArqs } from './bound-arqs.ts';
 import type { Place, PlacedArq } from './plan-programs.ts';
 import { programSteps } from './program-steps.ts';
 import { placeOf, stepHandleOf } from './step-place.ts';

@@ -1,17 +1,16 @@
 // Steps that bring images into regions: finds the image that a plan needs, and stages it for the
 // host.
 
-import { type GlanceImage, ImageUnusable } from '../../clients/glance.ts';
-import { RequestRefused, ServiceUnavailable } from '../../clients/http.ts';
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { PrepareRegionStep } from '../../contracts/job-document.ts';
-import { isProgrammable } from '../../domain/bind-plan.ts';
-import type { Deployable, Device } from '../../domain/device.ts';
-import type { ImageQuery } from '../../domain/device-profile.ts';
-import type { ProviderUuid } from '../../domain/ids.ts';
-import { RetryLater } from '../../domain/retry-later.ts';
-import type { BoundArq } from '../../store/binding-items.ts';
-import { type BindInBoot, behindOthers, neighboursIn, takeTurn } from '../bind/share-region.ts';
+import { RequestRefused, ServiceUnavailable } from '#core/clients/http.ts';
+import { type GlanceImage, ImageUnusable } from '#core/clients/openstack/glance.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { PrepareRegionStep } from '#core/contracts/job-document.ts';
+import { isProgrammable } from '#core/domain/arq/bind-plan.ts';
+import type { Deployable, Device } from '#core/domain/device/device.ts';
+import type { ProviderUuid } from '#core/domain/ids.ts';
+import type { ImageQuery } from '#core/domain/profile/device-profile.ts';
+import { RetryLater } from '#core/domain/retry-later.ts';
+import type { BoundArq } from '#core/store/arqs/binding-items.ts';
 import {
   checkStep,
   type PlacedArq,
@@ -20,6 +19,7 @@ import {
   type Share,
   sharesOf,
 } from './plan-programs.ts';
+import { type BindInBoot, behindOthers, neighboursIn, takeTurn } from './share-region.ts';
 import { placeOf } from './step-place.ts';
 
 /** For one region: what it is to hold, or that it holds it. */

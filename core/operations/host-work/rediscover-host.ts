@@ -1,10 +1,10 @@
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import { jobId } from '../../contracts/job-ids.ts';
-import type { Caller } from '../../domain/caller.ts';
-import { hostStateOf, isReachable } from '../../domain/host-state.ts';
-import { derivedUuid } from '../../domain/ids.ts';
-import { HostUnreachable } from '../../domain/operator-errors.ts';
-import { findHost } from '../inventory/find-host.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { jobId } from '#core/contracts/job-ids.ts';
+import type { Caller } from '#core/domain/caller.ts';
+import { hostStateOf, isReachable } from '#core/domain/host/host-state.ts';
+import { derivedUuid } from '#core/domain/ids.ts';
+import { HostUnreachable } from '#core/domain/operator-errors.ts';
+import { findHost } from '#core/operations/hosts/find-host.ts';
 import { askHost } from './ask-host.ts';
 
 /**

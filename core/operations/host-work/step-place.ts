@@ -1,7 +1,7 @@
 // How a step of a job names a device and an attach handle.
 
-import type { StepHandle } from '../../contracts/job-document.ts';
-import type { AttachHandle, Device } from '../../domain/device.ts';
+import type { StepHandle } from '#core/contracts/job-document.ts';
+import type { AttachHandle, Device } from '#core/domain/device/device.ts';
 
 export function placeOf({ driver, address }: Pick<Device, 'driver' | 'address'>) {
   return { driver, address };

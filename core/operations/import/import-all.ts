@@ -1,6 +1,6 @@
-import type { DeviceProfile } from '../../domain/device-profile.ts';
-import type { ImportedDevice, ImportedServer } from '../../domain/imports.ts';
-import type { ImportStore } from '../../store/imports.ts';
+import type { ImportedDevice, ImportedServer } from '#core/domain/arq/imports.ts';
+import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
+import type { ImportStore } from '#core/store/arqs/imports.ts';
 import { type ImportDeps, importDevice } from './import-device.ts';
 import { importProfile } from './import-profile.ts';
 import type { Imported } from './import-refused.ts';

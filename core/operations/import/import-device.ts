@@ -1,6 +1,6 @@
-import type { Deps } from '../../deps.ts';
-import type { Device } from '../../domain/device.ts';
-import { type ImportedDevice, importer } from '../../domain/imports.ts';
+import type { Deps } from '#core/deps.ts';
+import { type ImportedDevice, importer } from '#core/domain/arq/imports.ts';
+import type { Device } from '#core/domain/device/device.ts';
 import { type Imported, ImportRefused } from './import-refused.ts';
 
 /** Longer than the writes of one device take; a report of the host waits for no longer. */

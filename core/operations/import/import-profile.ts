@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Deps } from '../../deps.ts';
-import type { DeviceProfile } from '../../domain/device-profile.ts';
+import type { Deps } from '#core/deps.ts';
+import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { type Imported, ImportRefused } from './import-refused.ts';
 
 /** Stores a profile of another service with its uuid. Repeatable. @throws ImportRefused */

@@ -1,14 +1,14 @@
-import type { Deps } from '../../deps.ts';
-import type { Arq, InstanceBinding } from '../../domain/arq.ts';
-import { handlePlaceOf } from '../../domain/handle-claim.ts';
+import type { Deps } from '#core/deps.ts';
+import type { Arq, InstanceBinding } from '#core/domain/arq/arq.ts';
 import {
   type ImportedArq,
   type ImportedServer,
   importedBindId,
   importer,
-} from '../../domain/imports.ts';
-import type { ImportedClaim, ImportStore } from '../../store/imports.ts';
-import { changeNoteOf } from '../change-note-of.ts';
+} from '#core/domain/arq/imports.ts';
+import { handlePlaceOf } from '#core/domain/device/handle-claim.ts';
+import { changeNoteOf } from '#core/operations/change-note-of.ts';
+import type { ImportedClaim, ImportStore } from '#core/store/arqs/imports.ts';
 import { type Imported, ImportRefused } from './import-refused.ts';
 
 /**

@@ -1,34 +1,36 @@
-import type { ConsumerDeps } from '../../consumer-deps.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { type AcceptedReport, discoveredDevice } from '#core/contracts/report/inventory-report.ts';
+import type { Deps } from '#core/deps.ts';
+import type { Device } from '#core/domain/device/device.ts';
+import type { StoredHost } from '#core/domain/host/host.ts';
 import {
-  type AcceptedReport,
-  clockAfter,
-  discoveredDevice,
-} from '../../contracts/inventory-report.ts';
-import type { Deps } from '../../deps.ts';
-import type { Device } from '../../domain/device.ts';
-import { type BootReport, isSettling, replacedBoots, settlingMs } from '../../domain/identity.ts';
-import { derivedUuid } from '../../domain/ids.ts';
-import { afterOne, waitMs } from '../../domain/pace.ts';
+  type BootReport,
+  isSettling,
+  replacedBoots,
+  settlingMs,
+} from '#core/domain/host/identity.ts';
+import { waitMs } from '#core/domain/host/pace.ts';
+import { derivedUuid } from '#core/domain/ids.ts';
 import {
   changesNothing,
   planReport,
   type ReportPlan,
-  type StoredHost,
   withinBounds,
-} from '../../domain/report-plan.ts';
-import { RetryLater } from '../../domain/retry-later.ts';
-import { withholdRecovered } from '../../domain/withhold-recovered.ts';
-import type { HostInventory } from '../../store/hosts.ts';
-import { askHost } from '../host-work/ask-host.ts';
-import { retryAfterReport } from '../release/quarantine.ts';
-import { reprovisionHost } from '../reprovision/reprovision-host.ts';
+} from '#core/domain/report/report-plan.ts';
+import { withholdRecovered } from '#core/domain/report/withhold-recovered.ts';
+import { RetryLater } from '#core/domain/retry-later.ts';
+import { putDevices, retireDevices } from '#core/operations/devices/put-devices.ts';
+import { askHost } from '#core/operations/host-work/ask-host.ts';
+import { drainLater, lacksDrain } from '#core/operations/hosts/drain-host.ts';
+import { countsAfter, keepSummary, tellsOthers } from '#core/operations/hosts/keep-summary.ts';
+import { beginConflict, noteSighting, takeBack } from '#core/operations/hosts/note-conflict.ts';
+import { retryAfterReport } from '#core/operations/release/quarantine.ts';
+import { reprovisionHost } from '#core/operations/reprovision/reprovision-host.ts';
+import type { HostInventory } from '#core/store/hosts/hosts.ts';
 import { cleanCards } from './clean-cards.ts';
 import { copyAttachTypes, hasOtherTypes, typesOf } from './copy-attach-types.ts';
-import { drainLater, lacksDrain } from './drain-host.ts';
-import { countsAfter, keepSummary, tellsOthers } from './keep-summary.ts';
+import { hostAfter } from './host-after.ts';
 import { logOutcome } from './log-outcome.ts';
-import { beginConflict, noteSighting, takeBack } from './note-conflict.ts';
-import { putDevices, retireDevices } from './put-devices.ts';
 import { withholdUnclean } from './withhold-unclean.ts';
 
 /** The holder of the host's lease. */
@@ -110,7 +112,7 @@ async function noteHeartbeat(
     hasOtherTypes(devices, typesOf(report)) ||
     lacksDrain(host, devices, deps.clock());
   if (!changesNothing(host, plan) || isOther || holder === undefined || isAtWork) return false;
-  const applied = reported(deps, host, plan, report, receivedAtMs);
+  const applied = hostAfter(deps, host, plan, report, receivedAtMs);
   if (!(await deps.store.inventory.putReport(applied, holder, deps.holder))) return false;
   await keep(deps, { ...inventory, host: applied }, plan, report);
   logOutcome(deps, hostname, report, plan);
@@ -166,7 +168,7 @@ async function applyUnderLease(
   // A hello says nothing of what the devices hold: the next report does.
   const isTold = host.isReprovisioning && report.is_hello !== true;
   if (isTold) await reprovisionHost(deps, host, undescribed);
-  const applied = reported(deps, host, plan, report, receivedAtMs);
+  const applied = hostAfter(deps, host, plan, report, receivedAtMs);
   if (!(await deps.store.inventory.putReport(applied, deps.holder))) throw leaseTaken(hostname);
   await keep(deps, { ...read, host: applied }, plan, report);
   logOutcome(deps, hostname, report, plan);
@@ -211,40 +213,6 @@ function planOf(
 
 function bootReportOf(report: AcceptedReport, receivedAtMs: number): BootReport {
   return { bootId: report.boot_id, sequence: report.sequence, receivedAtMs };
-}
-
-/** The host's row after the report has been applied. */
-function reported(
-  deps: Deps,
-  host: StoredHost,
-  plan: ReportPlan,
-  report: AcceptedReport,
-  receivedAtMs: number,
-): StoredHost {
-  const { attachTypes: before, failedDrivers: failedBefore, clock: known, ...others } = host;
-  const isNewer = plan.standing === 'newer';
-  const attachTypes = isNewer ? typesOf(report) : before;
-  const clock = isNewer ? clockAfter(report, host) : known;
-  // A hello names all drivers, because none has answered yet.
-  const failedDrivers = isNewer && !report.is_hello ? report.failed_drivers : failedBefore;
-  return {
-    ...others,
-    ...(attachTypes && { attachTypes }),
-    ...(clock && { clock }),
-    ...(failedDrivers && failedDrivers.length > 0 && { failedDrivers }),
-    ...(isNewer && {
-      sequence: report.sequence,
-      agentVersion: report.agent_version,
-      // The time of receipt: a report that waited in the queue says nothing of the time since.
-      lastReportAt: new Date(receivedAtMs).toISOString(),
-      lastReceivedAtMs: receivedAtMs,
-    }),
-    ...{ wanted: plan.wanted, refused: plan.refused },
-    pace: afterOne(host.pace, deps.clock()),
-    // Until a report describes a device, what it holds after the boot is not known.
-    isReprovisioning:
-      host.isReprovisioning && (Object.keys(plan.wanted).length > 0 || report.is_hello === true),
-  };
 }
 
 /**

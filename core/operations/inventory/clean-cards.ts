@@ -1,10 +1,10 @@
-import type { Deps } from '../../deps.ts';
-import type { AttachHandle, Device } from '../../domain/device.ts';
-import { deviceUuid } from '../../domain/device-plan.ts';
-import { isUnheld, longestCleaning } from '../../domain/handle-state.ts';
-import { handlesPerCardCleaningMax } from '../../store/releases.ts';
-import { changeNoteOf } from '../change-note-of.ts';
-import { newRelease } from '../release/new-release.ts';
+import type { Deps } from '#core/deps.ts';
+import type { AttachHandle, Device } from '#core/domain/device/device.ts';
+import { isUnheld, longestCleaning } from '#core/domain/device/handle-state.ts';
+import { deviceUuid } from '#core/domain/report/device-plan.ts';
+import { changeNoteOf } from '#core/operations/change-note-of.ts';
+import { newRelease } from '#core/operations/host-work/new-release.ts';
+import { handlesPerCardCleaningMax } from '#core/store/arqs/releases.ts';
 
 /**
  * Has the host clean all attach handles of cards that are not offered because something may be

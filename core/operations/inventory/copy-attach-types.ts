@@ -1,10 +1,10 @@
-import type { AcceptedReport } from '../../contracts/inventory-report.ts';
-import type { Deps } from '../../deps.ts';
-import { isSameTypes, knownAttachTypes } from '../../domain/attach-types.ts';
-import type { AttachType, Device } from '../../domain/device.ts';
-import type { ReportPlan } from '../../domain/report-plan.ts';
-import { RetryLater } from '../../domain/retry-later.ts';
-import { forEachAtOnce } from '../for-each-at-once.ts';
+import type { AcceptedReport } from '#core/contracts/report/inventory-report.ts';
+import type { Deps } from '#core/deps.ts';
+import { isSameTypes, knownAttachTypes } from '#core/domain/arq/attach-types.ts';
+import type { AttachType, Device } from '#core/domain/device/device.ts';
+import type { ReportPlan } from '#core/domain/report/report-plan.ts';
+import { RetryLater } from '#core/domain/retry-later.ts';
+import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 
 /** A device is two requests to DynamoDB, one after the other. */
 const devicesAtOnce = 8;

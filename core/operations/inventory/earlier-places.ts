@@ -1,9 +1,9 @@
-import type { Deps } from '../../deps.ts';
-import { cardOf, type EarlierPlace } from '../../domain/card-cleaning.ts';
-import type { AttachHandle, Device } from '../../domain/device.ts';
-import { isUnheld, isWithheld } from '../../domain/handle-state.ts';
-import { type AwaitedWork, leftAtOf } from '../../domain/host-work.ts';
-import type { StoredHost } from '../../domain/report-plan.ts';
+import type { Deps } from '#core/deps.ts';
+import { cardOf, type EarlierPlace } from '#core/domain/device/card-cleaning.ts';
+import type { AttachHandle, Device } from '#core/domain/device/device.ts';
+import { isUnheld, isWithheld } from '#core/domain/device/handle-state.ts';
+import type { StoredHost } from '#core/domain/host/host.ts';
+import { type AwaitedWork, leftAtOf } from '#core/domain/host-work/host-work.ts';
 
 /** One serial number on more hosts names no card: some vendors give all cards the same one. */
 const hostsOfCardMax = 16;

@@ -1,6 +1,6 @@
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { AcceptedReport } from '../../contracts/inventory-report.ts';
-import type { ReportPlan } from '../../domain/report-plan.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { AcceptedReport } from '#core/contracts/report/inventory-report.ts';
+import type { ReportPlan } from '#core/domain/report/report-plan.ts';
 
 /** Logs what a report that was applied has changed, and what of it could not be applied. */
 export function logOutcome(

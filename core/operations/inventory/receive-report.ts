@@ -1,10 +1,11 @@
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { AcceptedReport } from '../../contracts/inventory-report.ts';
-import type { ReportHead } from '../../contracts/report-head.ts';
-import { type StoredHost, standingOf } from '../../domain/report-plan.ts';
-import { backoffSeconds, RetryLater } from '../../domain/retry-later.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { AcceptedReport } from '#core/contracts/report/inventory-report.ts';
+import type { ReportHead } from '#core/contracts/report/report-head.ts';
+import type { StoredHost } from '#core/domain/host/host.ts';
+import { standingOf } from '#core/domain/report/report-plan.ts';
+import { backoffSeconds, RetryLater } from '#core/domain/retry-later.ts';
+import { noteSighting } from '#core/operations/hosts/note-conflict.ts';
 import { applyReport, checkPace, leaseTaken } from './apply-report.ts';
-import { noteSighting } from './note-conflict.ts';
 
 const retrySecondsMax = 60;
 

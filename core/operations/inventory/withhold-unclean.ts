@@ -1,9 +1,9 @@
-import type { Deps } from '../../deps.ts';
-import { type CardPlace, type CardVerdict, judgeCard } from '../../domain/card-cleaning.ts';
-import type { Device, DiscoveredDevice } from '../../domain/device.ts';
-import { type MovedDevice, movedDevices } from '../../domain/moved-devices.ts';
-import type { ReportPlan } from '../../domain/report-plan.ts';
-import { forEachAtOnce } from '../for-each-at-once.ts';
+import type { Deps } from '#core/deps.ts';
+import { type CardPlace, type CardVerdict, judgeCard } from '#core/domain/device/card-cleaning.ts';
+import type { Device, DiscoveredDevice } from '#core/domain/device/device.ts';
+import { type MovedDevice, movedDevices } from '#core/domain/report/moved-devices.ts';
+import type { ReportPlan } from '#core/domain/report/report-plan.ts';
+import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { type CardReads, createCardReads, withoutPresent } from './earlier-places.ts';
 
 const cardsAtOnce = 16;

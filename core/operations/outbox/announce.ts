@@ -1,10 +1,10 @@
-import type { Events } from '../../clients/events.ts';
-import type { DeadLetter, Queues } from '../../clients/queues.ts';
-import type { CyborgEvent } from '../../contracts/events.ts';
-import type { Deps } from '../../deps.ts';
-import { domainEventsOf } from '../../domain/domain-events.ts';
-import type { Change } from '../../domain/outbox.ts';
-import type { HistoryWriter } from '../../store/history.ts';
+import type { Events } from '#core/clients/aws/events.ts';
+import type { DeadLetter, Queues } from '#core/clients/aws/queues.ts';
+import type { CyborgEvent } from '#core/contracts/events.ts';
+import type { Deps } from '#core/deps.ts';
+import { domainEventsOf } from '#core/domain/outbox/domain-events.ts';
+import type { Change } from '#core/domain/outbox/outbox.ts';
+import type { HistoryWriter } from '#core/store/history/history.ts';
 import { type EventMetadata, eventsOf } from './events-of-change.ts';
 
 export interface Announcer {

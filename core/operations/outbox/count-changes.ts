@@ -1,5 +1,5 @@
-import type { MetricValue } from '../../contracts/metrics.ts';
-import type { DomainEvent } from '../../domain/domain-events.ts';
+import type { MetricValue } from '#core/contracts/metrics.ts';
+import type { DomainEvent } from '#core/domain/outbox/domain-events.ts';
 
 /** One sum for each name and dimension; each latency by itself. */
 export function sumOf(all: readonly MetricValue[]): MetricValue[] {

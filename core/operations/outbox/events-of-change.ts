@@ -1,8 +1,8 @@
-import type { CyborgEvent } from '../../contracts/events.ts';
-import type { InstanceBinding } from '../../domain/arq.ts';
-import type { Device } from '../../domain/device.ts';
-import type { DomainEvent } from '../../domain/domain-events.ts';
-import { type ArqUuid, derivedUuid } from '../../domain/ids.ts';
+import type { CyborgEvent } from '#core/contracts/events.ts';
+import type { InstanceBinding } from '#core/domain/arq/arq.ts';
+import type { Device } from '#core/domain/device/device.ts';
+import { type ArqUuid, derivedUuid } from '#core/domain/ids.ts';
+import type { DomainEvent } from '#core/domain/outbox/domain-events.ts';
 
 export interface EventMetadata {
   /** The stream's own id of the change, the same at each reading. */

@@ -1,13 +1,18 @@
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { MetricValue } from '../../contracts/metrics.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { MetricValue } from '#core/contracts/metrics.ts';
 import type {
   HostJobMessage,
   NovaEventMessage,
   ProviderSyncMessage,
-} from '../../contracts/queue-messages.ts';
-import { domainEventsOf } from '../../domain/domain-events.ts';
-import type { ProviderUuid } from '../../domain/ids.ts';
-import { type Change, type FollowUp, followUps, type StartedWork } from '../../domain/outbox.ts';
+} from '#core/contracts/queue-messages.ts';
+import type { ProviderUuid } from '#core/domain/ids.ts';
+import { domainEventsOf } from '#core/domain/outbox/domain-events.ts';
+import {
+  type Change,
+  type FollowUp,
+  followUps,
+  type StartedWork,
+} from '#core/domain/outbox/outbox.ts';
 import { sumOf, valuesOf } from './count-changes.ts';
 
 type EventStyle = ConsumerDeps['settings']['eventStyle'];

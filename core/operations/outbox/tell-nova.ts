@@ -1,10 +1,10 @@
-import { ServiceUnavailable } from '../../clients/http.ts';
-import type { ExternalEvent } from '../../clients/nova.ts';
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { NovaEventMessage } from '../../contracts/queue-messages.ts';
-import type { Deps } from '../../deps.ts';
-import { type InstanceBinding, isResolved } from '../../domain/arq.ts';
-import { backoffSeconds, RetryLater } from '../../domain/retry-later.ts';
+import { ServiceUnavailable } from '#core/clients/http.ts';
+import type { ExternalEvent } from '#core/clients/openstack/nova.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { NovaEventMessage } from '#core/contracts/queue-messages.ts';
+import type { Deps } from '#core/deps.ts';
+import { type InstanceBinding, isResolved } from '#core/domain/arq/arq.ts';
+import { backoffSeconds, RetryLater } from '#core/domain/retry-later.ts';
 
 /** Nova's `arq_binding_timeout`: nova-compute waits for the event no longer. */
 const novaWaitsSeconds = 300;

@@ -1,9 +1,9 @@
-import type { HandlePlace } from '../../domain/handle-claim.ts';
-import { type HistoryRecord, partitionsOf } from '../../domain/history.ts';
-import { needsPlace } from '../../domain/history-of-change.ts';
-import type { Change } from '../../domain/outbox.ts';
-import type { HistoryWriter } from '../../store/history.ts';
-import { forEachAtOnce } from '../for-each-at-once.ts';
+import type { HandlePlace } from '#core/domain/device/handle-claim.ts';
+import { type HistoryRecord, partitionsOf } from '#core/domain/history/history.ts';
+import { needsPlace } from '#core/domain/history/history-of-change.ts';
+import type { Change } from '#core/domain/outbox/outbox.ts';
+import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
+import type { HistoryWriter } from '#core/store/history/history.ts';
 
 export interface CommittedChange {
   readonly change: Change;

@@ -1,18 +1,18 @@
-import type { Provider } from '../../clients/placement.ts';
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import { typesRefused, typesTaken } from '../../domain/attach-types.ts';
-import type { StoredProvider } from '../../domain/bind-plan.ts';
-import type { AttachType, Device } from '../../domain/device.ts';
+import type { Provider } from '#core/clients/openstack/placement.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { typesRefused, typesTaken } from '#core/domain/arq/attach-types.ts';
+import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import type { AttachType, Device } from '#core/domain/device/device.ts';
+import type { StoredHost } from '#core/domain/host/host.ts';
 import {
   differsFrom,
   type HeldInventories,
   type WantedProvider,
   wantedProviders,
-} from '../../domain/provider-tree.ts';
-import type { StoredHost } from '../../domain/report-plan.ts';
-import { otherStackOf } from '../../domain/stack-mark.ts';
-import { ownerTrait } from '../../shapes/placement-names.ts';
-import { blockingConsumersOf } from '../restore/reinstate-handles.ts';
+} from '#core/domain/placement/provider-tree.ts';
+import { otherStackOf } from '#core/domain/placement/stack-mark.ts';
+import { blockingConsumersOf } from '#core/operations/restore/reinstate-handles.ts';
+import { ownerTrait } from '#core/shapes/placement-names.ts';
 import { findConflictingProvider, readForeignProviders } from './find-conflicting-provider.ts';
 import { isIncomplete } from './mark-incomplete.ts';
 

@@ -1,7 +1,7 @@
-import type { Provider } from '../../clients/placement.ts';
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { StoredProvider } from '../../domain/bind-plan.ts';
-import type { AttachHandle, Device } from '../../domain/device.ts';
+import type { Provider } from '#core/clients/openstack/placement.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import type { AttachHandle, Device } from '#core/domain/device/device.ts';
 
 /** A provider of the same device that another service has made. */
 export interface ConflictingProvider {

@@ -1,6 +1,6 @@
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { StoredProvider } from '../../domain/bind-plan.ts';
-import type { Device } from '../../domain/device.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import type { Device } from '#core/domain/device/device.ts';
 
 /**
  * Marks a device whose rows are incomplete: its stored digest matches no report. The host's next

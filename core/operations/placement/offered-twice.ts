@@ -1,6 +1,6 @@
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { Device } from '../../domain/device.ts';
-import { type WantedProvider, withheld } from '../../domain/provider-tree.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { Device } from '#core/domain/device/device.ts';
+import { type WantedProvider, withheld } from '#core/domain/placement/provider-tree.ts';
 import type { ConflictingProvider } from './find-conflicting-provider.ts';
 import { otherStackAt, putInventories } from './put-provider.ts';
 

@@ -3,12 +3,12 @@ import {
   type Inventories,
   InventoryInUse,
   type Provider,
-} from '../../clients/placement.ts';
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import { differsFrom, type WantedProvider } from '../../domain/provider-tree.ts';
-import { RetryLater } from '../../domain/retry-later.ts';
-import { otherStackOf } from '../../domain/stack-mark.ts';
-import { contended, untilWritten } from '../optimistic-writes.ts';
+} from '#core/clients/openstack/placement.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { differsFrom, type WantedProvider } from '#core/domain/placement/provider-tree.ts';
+import { otherStackOf } from '#core/domain/placement/stack-mark.ts';
+import { RetryLater } from '#core/domain/retry-later.ts';
+import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 
 /**
  * Rounds of reading and writing; a round is lost when Nova or an operator writes to the provider.

@@ -1,4 +1,4 @@
-import type { ConsumerDeps } from '../../consumer-deps.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
 
 /** Each device is compared once in so many minutes: of 6,000 devices a hundred each minute. */
 const periodMinutes = 60;

@@ -1,13 +1,13 @@
-import type { Deps } from '../../deps.ts';
+import type { Deps } from '#core/deps.ts';
+import { DeviceProfileExists, InvalidInput } from '#core/domain/errors.ts';
+import type { DeviceProfileUuid } from '#core/domain/ids.ts';
 import {
   canonicalGroups,
   checkProfileName,
   checkProfileUuid,
   type DeviceProfile,
-} from '../../domain/device-profile.ts';
-import { DeviceProfileExists, InvalidInput } from '../../domain/errors.ts';
-import type { DeviceProfileUuid } from '../../domain/ids.ts';
-import { changeNoteOf } from '../change-note-of.ts';
+} from '#core/domain/profile/device-profile.ts';
+import { changeNoteOf } from '#core/operations/change-note-of.ts';
 
 export interface ProfileRequest {
   readonly name: string;

@@ -1,7 +1,7 @@
-import type { Deps } from '../../deps.ts';
-import type { DeviceProfile } from '../../domain/device-profile.ts';
-import { DeviceProfileInUse, DeviceProfileNotFound, InvalidInput } from '../../domain/errors.ts';
-import { changeNoteOf } from '../change-note-of.ts';
+import type { Deps } from '#core/deps.ts';
+import { DeviceProfileInUse, DeviceProfileNotFound, InvalidInput } from '#core/domain/errors.ts';
+import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
+import { changeNoteOf } from '#core/operations/change-note-of.ts';
 
 /** Two rows each and one for all, and a transaction takes a hundred. */
 const profilesMax = 49;

@@ -1,8 +1,12 @@
-import type { Deps } from '../../deps.ts';
-import type { DeviceProfile } from '../../domain/device-profile.ts';
-import { InvalidInput } from '../../domain/errors.ts';
-import { type Migration, planMigration, type Rename } from '../../domain/profile-renames.ts';
-import { changeNoteOf } from '../change-note-of.ts';
+import type { Deps } from '#core/deps.ts';
+import { InvalidInput } from '#core/domain/errors.ts';
+import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
+import {
+  type Migration,
+  planMigration,
+  type Rename,
+} from '#core/domain/profile/profile-renames.ts';
+import { changeNoteOf } from '#core/operations/change-note-of.ts';
 
 /** The most rows that one page of a listing has. */
 const pageSize = 1000;

@@ -1,7 +1,7 @@
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { HostProgram } from '../../domain/host-work.ts';
-import { changeNoteOf } from '../change-note-of.ts';
-import { quarantine } from '../release/quarantine.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { HostProgram } from '#core/domain/host-work/host-work.ts';
+import { changeNoteOf } from '#core/operations/change-note-of.ts';
+import { quarantine } from '#core/operations/release/quarantine.ts';
 
 /**
  * Ends an operator's program, and frees the region's handles.

@@ -1,9 +1,8 @@
-import { ImageUnusable } from '../../clients/glance.ts';
-import type { Deps } from '../../deps.ts';
-import { isProgrammable } from '../../domain/bind-plan.ts';
-import type { Caller } from '../../domain/caller.ts';
-import { workDueAt } from '../../domain/deadlines.ts';
-import type { Deployable } from '../../domain/device.ts';
+import { ImageUnusable } from '#core/clients/openstack/glance.ts';
+import type { Deps } from '#core/deps.ts';
+import { isProgrammable } from '#core/domain/arq/bind-plan.ts';
+import type { Caller } from '#core/domain/caller.ts';
+import type { Deployable } from '#core/domain/device/device.ts';
 import {
   AgentAway,
   DeployableInUse,
@@ -11,12 +10,13 @@ import {
   ImageConflict,
   ImageNotFound,
   InvalidInput,
-} from '../../domain/errors.ts';
-import type { HostProgram } from '../../domain/host-work.ts';
-import type { ReleaseId } from '../../domain/ids.ts';
-import { heardAt, isLost } from '../../domain/presence.ts';
-import { isUuid } from '../../domain/uuid-form.ts';
-import { handlesPerProgramMax } from '../../store/regions.ts';
+} from '#core/domain/errors.ts';
+import { heardAt, isLost } from '#core/domain/host/presence.ts';
+import { workDueAt } from '#core/domain/host-work/deadlines.ts';
+import type { HostProgram } from '#core/domain/host-work/host-work.ts';
+import type { ReleaseId } from '#core/domain/ids.ts';
+import { isUuid } from '#core/domain/uuid-form.ts';
+import { handlesPerProgramMax } from '#core/store/inventory/regions.ts';
 
 /**
  * Has a region programmed. Until the host has answered, a bind of the region waits behind the

@@ -1,12 +1,12 @@
-import { ImageUnusable } from '../../clients/glance.ts';
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import { jobId } from '../../contracts/job-ids.ts';
-import type { StoredProvider } from '../../domain/bind-plan.ts';
-import type { HostProgram } from '../../domain/host-work.ts';
-import { isEndedByBoot } from '../../domain/report-plan.ts';
-import { askHost } from '../host-work/ask-host.ts';
-import { mustWait } from '../host-work/must-wait.ts';
-import { imageStep } from '../host-work/program-steps.ts';
+import { ImageUnusable } from '#core/clients/openstack/glance.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { jobId } from '#core/contracts/job-ids.ts';
+import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import type { HostProgram } from '#core/domain/host-work/host-work.ts';
+import { isEndedByBoot } from '#core/domain/report/report-plan.ts';
+import { askHost } from '#core/operations/host-work/ask-host.ts';
+import { mustWait } from '#core/operations/host-work/must-wait.ts';
+import { imageStep } from '#core/operations/host-work/program-steps.ts';
 import { endProgram } from './end-program.ts';
 
 const otherHolder = 'Another instance may have had the region meanwhile.';

@@ -1,5 +1,5 @@
-import type { Deps } from '../../deps.ts';
-import { countedClass } from '../../domain/quota.ts';
+import type { Deps } from '#core/deps.ts';
+import { countedClass } from '#core/domain/quota/quota.ts';
 import { arqsOf } from './recount.ts';
 
 /** The project's ARQs by resource class, whether or not a quota limits the class. */

@@ -1,7 +1,7 @@
-import type { Deps } from '../../deps.ts';
-import type { Arq } from '../../domain/arq.ts';
-import type { ArqUuid } from '../../domain/ids.ts';
-import { countUse, isJustBegun, type Quota } from '../../domain/quota.ts';
+import type { Deps } from '#core/deps.ts';
+import type { Arq } from '#core/domain/arq/arq.ts';
+import type { ArqUuid } from '#core/domain/ids.ts';
+import { countUse, isJustBegun, type Quota } from '#core/domain/quota/quota.ts';
 
 /** How often the sweep recounts a quota. */
 const recountEveryMs = 10 * 60_000;

@@ -1,7 +1,7 @@
-import type { Deps } from '../../deps.ts';
-import { countUse, type Limits, type Quota } from '../../domain/quota.ts';
-import { QuotaNotFound } from '../../domain/quota-errors.ts';
-import { contended, untilWritten } from '../optimistic-writes.ts';
+import type { Deps } from '#core/deps.ts';
+import { countUse, type Limits, type Quota } from '#core/domain/quota/quota.ts';
+import { QuotaNotFound } from '#core/domain/quota/quota-errors.ts';
+import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { arqsOf, recount } from './recount.ts';
 
 const roundsMax = 10;

@@ -1,5 +1,5 @@
-import type { Deps } from '../../deps.ts';
-import type { Arq } from '../../domain/arq.ts';
+import type { Deps } from '#core/deps.ts';
+import type { Arq } from '#core/domain/arq/arq.ts';
 import {
   countedClass,
   limitedUnits,
@@ -7,9 +7,9 @@ import {
   type Quota,
   shortageOf,
   type Unit,
-} from '../../domain/quota.ts';
-import { QuotaExceeded } from '../../domain/quota-errors.ts';
-import { contended, untilWritten } from '../optimistic-writes.ts';
+} from '#core/domain/quota/quota.ts';
+import { QuotaExceeded } from '#core/domain/quota/quota-errors.ts';
+import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { recount } from './recount.ts';
 
 /** Rounds of reading and taking; a round is lost when the quota changes meanwhile. */

@@ -1,8 +1,8 @@
-import type { Deps } from '../../deps.ts';
-import { type HostRelease, leftAtOf } from '../../domain/host-work.ts';
-import { changeNoteOf } from '../change-note-of.ts';
-import { contended, untilWritten } from '../optimistic-writes.ts';
-import { newRelease } from './new-release.ts';
+import type { Deps } from '#core/deps.ts';
+import { type HostRelease, leftAtOf } from '#core/domain/host-work/host-work.ts';
+import { changeNoteOf } from '#core/operations/change-note-of.ts';
+import { newRelease } from '#core/operations/host-work/new-release.ts';
+import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { waitingHandles } from './waiting-handles.ts';
 
 /** Rounds of reading and replacing; a round is lost when a later release takes a handle. */

@@ -1,11 +1,11 @@
-import type { Deps } from '../../deps.ts';
-import type { Arq } from '../../domain/arq.ts';
-import { type Caller, mayActOnInstance, maySee } from '../../domain/caller.ts';
-import { ArqNotFound } from '../../domain/errors.ts';
-import type { ArqUuid } from '../../domain/ids.ts';
-import { refuseDeleteWithoutServiceToken } from '../bind/service-token.ts';
-import { forEachAtOnce } from '../for-each-at-once.ts';
-import { contended, untilWritten } from '../optimistic-writes.ts';
+import type { Deps } from '#core/deps.ts';
+import type { Arq } from '#core/domain/arq/arq.ts';
+import { type Caller, mayActOnInstance, maySee } from '#core/domain/caller.ts';
+import { ArqNotFound } from '#core/domain/errors.ts';
+import type { ArqUuid } from '#core/domain/ids.ts';
+import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
+import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
+import { refuseDeleteWithoutServiceToken } from '#core/operations/service-token.ts';
 import { releaseArqs } from './release-arqs.ts';
 
 /** Rounds of reading and deleting; a round is lost when the ARQ is bound or unbound meanwhile. */

@@ -1,14 +1,14 @@
-import type { Deps } from '../../deps.ts';
-import type { Caller } from '../../domain/caller.ts';
-import type { AttachHandle, Device } from '../../domain/device.ts';
-import { CleaningImpossible } from '../../domain/errors.ts';
-import { isWithheld, longestCleaning } from '../../domain/handle-state.ts';
-import { type AwaitedWork, type HandleRef, leftAtOf } from '../../domain/host-work.ts';
-import type { HandleUuid, ProviderUuid } from '../../domain/ids.ts';
-import { isLost } from '../../domain/presence.ts';
-import { changeNoteOf } from '../change-note-of.ts';
-import { isDirty, returnToPool } from '../restore/return-to-pool.ts';
-import { newRelease } from './new-release.ts';
+import type { Deps } from '#core/deps.ts';
+import type { Caller } from '#core/domain/caller.ts';
+import type { AttachHandle, Device } from '#core/domain/device/device.ts';
+import { isWithheld, longestCleaning } from '#core/domain/device/handle-state.ts';
+import { CleaningImpossible } from '#core/domain/errors.ts';
+import { isLost } from '#core/domain/host/presence.ts';
+import { type AwaitedWork, type HandleRef, leftAtOf } from '#core/domain/host-work/host-work.ts';
+import type { HandleUuid, ProviderUuid } from '#core/domain/ids.ts';
+import { changeNoteOf } from '#core/operations/change-note-of.ts';
+import { newRelease } from '#core/operations/host-work/new-release.ts';
+import { isDirty, returnToPool } from './return-to-pool.ts';
 import { waitingHandles } from './waiting-handles.ts';
 
 /** What an operator states about the device. */

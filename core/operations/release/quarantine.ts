@@ -1,14 +1,14 @@
 // Handles that a host could not clean up cannot be claimed until it has. The sweep asks the host
 // again (retry-cleaning.ts), sooner once the host has done another job.
 
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { InventoryReport } from '../../contracts/inventory-report.ts';
-import type { Deps } from '../../deps.ts';
-import { cleaningRetryMs } from '../../domain/deadlines.ts';
-import type { Device } from '../../domain/device.ts';
-import type { AwaitedWork } from '../../domain/host-work.ts';
-import type { HostInventory } from '../../store/hosts.ts';
-import { changeNoteOf } from '../change-note-of.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { InventoryReport } from '#core/contracts/report/inventory-report.ts';
+import type { Deps } from '#core/deps.ts';
+import type { Device } from '#core/domain/device/device.ts';
+import { cleaningRetryMs } from '#core/domain/host-work/deadlines.ts';
+import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
+import { changeNoteOf } from '#core/operations/change-note-of.ts';
+import type { HostInventory } from '#core/store/hosts/hosts.ts';
 
 /** A report may be older than a failure that is as recent as this. */
 const settledMs = 60_000;

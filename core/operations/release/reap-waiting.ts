@@ -1,10 +1,10 @@
-import { ServiceUnavailable } from '../../clients/http.ts';
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { InstanceBinding } from '../../domain/arq.ts';
-import type { Caller } from '../../domain/caller.ts';
-import type { InstanceUuid } from '../../domain/ids.ts';
-import { ServersHidden } from '../../domain/operator-errors.ts';
-import { unusedMs, type WaitingInstance } from '../../domain/reaper.ts';
+import { ServiceUnavailable } from '#core/clients/http.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { InstanceBinding } from '#core/domain/arq/arq.ts';
+import { unusedMs, type WaitingInstance } from '#core/domain/arq/reaper.ts';
+import type { Caller } from '#core/domain/caller.ts';
+import type { InstanceUuid } from '#core/domain/ids.ts';
+import { ServersHidden } from '#core/domain/operator-errors.ts';
 import { releaseUnused } from './reap.ts';
 import { reasonToKeep, serverState } from './reason-to-keep.ts';
 import { checkVisibility } from './visibility.ts';

@@ -1,8 +1,6 @@
-import { ServiceUnavailable } from '../../clients/http.ts';
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { InstanceBinding } from '../../domain/arq.ts';
-import type { Deployable } from '../../domain/device.ts';
-import type { InstanceUuid } from '../../domain/ids.ts';
+import { ServiceUnavailable } from '#core/clients/http.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import {
   chooseReleases,
   releasesMax,
@@ -10,8 +8,10 @@ import {
   unusedMs,
   type WaitingInstance,
   waitingAfter,
-} from '../../domain/reaper.ts';
-import type { ReaperWaits } from '../../store/reaper.ts';
+} from '#core/domain/arq/reaper.ts';
+import type { Deployable } from '#core/domain/device/device.ts';
+import type { InstanceUuid } from '#core/domain/ids.ts';
+import type { ReaperWaits } from '#core/store/arqs/reaper.ts';
 import { reasonToKeep, serverState } from './reason-to-keep.ts';
 import { releaseArqs } from './release-arqs.ts';
 import { checkVisibility } from './visibility.ts';

@@ -1,6 +1,6 @@
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import { heldHandles, type InstanceBinding } from '../../domain/arq.ts';
-import type { InstanceUuid } from '../../domain/ids.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { heldHandles, type InstanceBinding } from '#core/domain/arq/arq.ts';
+import type { InstanceUuid } from '#core/domain/ids.ts';
 
 /** What Nova says of a server. */
 export type ServerState = 'on-host' | 'no-host' | 'absent';

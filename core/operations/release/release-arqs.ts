@@ -1,14 +1,14 @@
-import type { Deps } from '../../deps.ts';
-import { heldHandles, type InstanceBinding } from '../../domain/arq.ts';
-import { unboundUntil } from '../../domain/deadlines.ts';
-import type { ArqUuid } from '../../domain/ids.ts';
-import type { BoundArq } from '../../store/binding-items.ts';
-import type { Release } from '../../store/bindings.ts';
-import { boundArqs } from '../bind/bound-arqs.ts';
-import { changeNoteOf } from '../change-note-of.ts';
-import { contended, untilWritten } from '../optimistic-writes.ts';
-import { newRelease } from './new-release.ts';
-import { planCleaning } from './plan-cleaning.ts';
+import type { Deps } from '#core/deps.ts';
+import { heldHandles, type InstanceBinding } from '#core/domain/arq/arq.ts';
+import { unboundUntil } from '#core/domain/host-work/deadlines.ts';
+import type { ArqUuid } from '#core/domain/ids.ts';
+import { changeNoteOf } from '#core/operations/change-note-of.ts';
+import { boundArqs } from '#core/operations/host-work/bound-arqs.ts';
+import { newRelease } from '#core/operations/host-work/new-release.ts';
+import { planCleaning } from '#core/operations/host-work/plan-cleaning.ts';
+import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
+import type { BoundArq } from '#core/store/arqs/binding-items.ts';
+import type { Release } from '#core/store/arqs/bindings.ts';
 
 const roundsMax = 30;
 

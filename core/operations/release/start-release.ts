@@ -1,15 +1,15 @@
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { JobStep } from '../../contracts/job-document.ts';
-import { answerWithinSeconds } from '../../contracts/work-message.ts';
-import type { Deployable, Device } from '../../domain/device.ts';
-import { takesLong } from '../../domain/handle-state.ts';
-import type { HostRelease } from '../../domain/host-work.ts';
-import { changeNoteOf } from '../change-note-of.ts';
-import { askByMessage, takesMessages } from '../host-work/ask-by-message.ts';
-import { askHost } from '../host-work/ask-host.ts';
-import { endJob } from '../host-work/end-job.ts';
-import { mustWait } from '../host-work/must-wait.ts';
-import { placeOf, stepHandleOf } from '../host-work/step-place.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { JobStep } from '#core/contracts/job-document.ts';
+import { answerWithinSeconds } from '#core/contracts/work-message.ts';
+import type { Deployable, Device } from '#core/domain/device/device.ts';
+import { takesLong } from '#core/domain/device/handle-state.ts';
+import type { HostRelease } from '#core/domain/host-work/host-work.ts';
+import { changeNoteOf } from '#core/operations/change-note-of.ts';
+import { askByMessage, takesMessages } from '#core/operations/host-work/ask-by-message.ts';
+import { askHost } from '#core/operations/host-work/ask-host.ts';
+import { endJob } from '#core/operations/host-work/end-job.ts';
+import { mustWait } from '#core/operations/host-work/must-wait.ts';
+import { placeOf, stepHandleOf } from '#core/operations/host-work/step-place.ts';
 
 /**
  * Asks the host to clean up behind an instance: by a message, or by a job for what takes long. The

@@ -1,8 +1,11 @@
-import type { Deps } from '../../deps.ts';
-import { type Caller, maySee } from '../../domain/caller.ts';
-import { ArqNotFound } from '../../domain/errors.ts';
-import type { ArqUuid } from '../../domain/ids.ts';
-import { refuseWhereTokensAreRequired, refuseWithoutServiceToken } from '../bind/service-token.ts';
+import type { Deps } from '#core/deps.ts';
+import { type Caller, maySee } from '#core/domain/caller.ts';
+import { ArqNotFound } from '#core/domain/errors.ts';
+import type { ArqUuid } from '#core/domain/ids.ts';
+import {
+  refuseWhereTokensAreRequired,
+  refuseWithoutServiceToken,
+} from '#core/operations/service-token.ts';
 import { releaseArqs } from './release-arqs.ts';
 
 /**

@@ -1,5 +1,5 @@
-import { type Keystone, ownIdentity } from '../../clients/keystone.ts';
-import type { Nova } from '../../clients/nova.ts';
+import { type Keystone, ownIdentity } from '#core/clients/openstack/keystone.ts';
+import type { Nova } from '#core/clients/openstack/nova.ts';
 
 /** Servers to try: a listed server may be deleted before it is read. */
 const looksMax = 5;

@@ -1,6 +1,6 @@
-import type { Deps } from '../../deps.ts';
-import type { AwaitedWork, HandleRef } from '../../domain/host-work.ts';
-import type { DeviceUuid } from '../../domain/ids.ts';
+import type { Deps } from '#core/deps.ts';
+import type { AwaitedWork, HandleRef } from '#core/domain/host-work/host-work.ts';
+import type { DeviceUuid } from '#core/domain/ids.ts';
 
 export interface WaitingHandle extends HandleRef {
   readonly deviceUuid: DeviceUuid;

@@ -1,14 +1,15 @@
-import type { Deps } from '../../deps.ts';
-import type { InstanceBinding } from '../../domain/arq.ts';
-import { isProgrammable, needsProgram, type StoredProvider } from '../../domain/bind-plan.ts';
-import { workDueAt } from '../../domain/deadlines.ts';
-import { wantedImage } from '../../domain/device-profile.ts';
-import { derivedUuid, type InstanceUuid } from '../../domain/ids.ts';
-import { isEndedByBoot, type StoredHost } from '../../domain/report-plan.ts';
-import { resolve } from '../bind/finish-bind.ts';
-import { changeNoteOf } from '../change-note-of.ts';
-import { forEachAtOnce } from '../for-each-at-once.ts';
-import { cleanUnderBoot } from '../release/clean-under-boot.ts';
+import type { Deps } from '#core/deps.ts';
+import type { InstanceBinding } from '#core/domain/arq/arq.ts';
+import { isProgrammable, needsProgram, type StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import type { StoredHost } from '#core/domain/host/host.ts';
+import { workDueAt } from '#core/domain/host-work/deadlines.ts';
+import { derivedUuid, type InstanceUuid } from '#core/domain/ids.ts';
+import { wantedImage } from '#core/domain/profile/device-profile.ts';
+import { isEndedByBoot } from '#core/domain/report/report-plan.ts';
+import { resolve } from '#core/operations/bind/finish-bind.ts';
+import { changeNoteOf } from '#core/operations/change-note-of.ts';
+import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
+import { cleanUnderBoot } from '#core/operations/release/clean-under-boot.ts';
 
 /** Devices whose providers are read at once. */
 const devicesAtOnce = 8;

@@ -1,16 +1,16 @@
-import { JobTooLarge, retrySeconds } from '../../clients/iot-jobs.ts';
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { InstanceBinding } from '../../domain/arq.ts';
-import type { Host } from '../../domain/device.ts';
-import { backoffSeconds, RetryLater } from '../../domain/retry-later.ts';
-import type { HostInventory } from '../../store/hosts.ts';
-import { failBind, succeedBind } from '../bind/finish-bind.ts';
-import { askHost } from '../host-work/ask-host.ts';
+import { JobTooLarge, retrySeconds } from '#core/clients/aws/iot-jobs.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { InstanceBinding } from '#core/domain/arq/arq.ts';
+import type { Host } from '#core/domain/host/host.ts';
+import { backoffSeconds, RetryLater } from '#core/domain/retry-later.ts';
+import { failBind, succeedBind } from '#core/operations/bind/finish-bind.ts';
+import { askHost } from '#core/operations/host-work/ask-host.ts';
 import {
   type PreparedWork,
   prepareHostWork,
   WorkImpossible,
-} from '../host-work/prepare-host-work.ts';
+} from '#core/operations/host-work/prepare-host-work.ts';
+import type { HostInventory } from '#core/store/hosts/hosts.ts';
 
 /**
  * Seconds until the next attempt when AWS throttles: soon once, then some minutes apart. When all

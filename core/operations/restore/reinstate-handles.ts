@@ -1,9 +1,9 @@
-import type { ConsumerDeps } from '../../consumer-deps.ts';
-import type { StoredProvider } from '../../domain/bind-plan.ts';
-import type { AttachHandle, Device } from '../../domain/device.ts';
-import { unknownConsumersOf } from '../../domain/unknown-consumers.ts';
-import { checkVisibility } from '../release/visibility.ts';
-import { returnToPool } from './return-to-pool.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import type { AttachHandle, Device } from '#core/domain/device/device.ts';
+import { unknownConsumersOf } from '#core/domain/placement/unknown-consumers.ts';
+import { returnToPool } from '#core/operations/release/return-to-pool.ts';
+import { checkVisibility } from '#core/operations/release/visibility.ts';
 
 /**
  * Reinstates handles that were restored from a backup or imported, once their host has described

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { BackupStore } from '../../store/backups.ts';
-import { withClaimsOf, withoutHalves } from '../../store/restored-claims.ts';
-import { isHandle, restoredRow } from '../../store/restored-rows.ts';
-import { type Row, restoredKey } from '../../store/rows.ts';
-import { type TableName, tableName } from '../../store/tables.ts';
+import type { BackupStore } from '#core/store/backups/backups.ts';
+import { withClaimsOf, withoutHalves } from '#core/store/backups/restored-claims.ts';
+import { isHandle, restoredRow } from '#core/store/backups/restored-rows.ts';
+import { type Row, restoredKey } from '#core/store/rows/rows.ts';
+import { type TableName, tableName } from '#core/store/table/tables.ts';
 
 export interface Restoration {
   readonly backups: BackupStore;

@@ -4,8 +4,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import type { Log } from '#core/log.ts';
-import { performOnRegistry } from '../iot-registry/actions.ts';
-import type { ThingRegistry } from '../iot-registry/registry.ts';
+import { performOnRegistry } from '#local/aws/iot-registry/actions.ts';
+import type { ThingRegistry } from '#local/aws/iot-registry/registry.ts';
 import {
   type Action,
   type ActionContext,

@@ -2,8 +2,8 @@
 // through the broker, which is in the same process. Development only.
 
 import { type Log, silentLog } from '#core/log.ts';
-import { type ListenOptions, listen, type Running } from '../../process/ports.ts';
-import type { ThingRegistry } from '../iot-registry/registry.ts';
+import type { ThingRegistry } from '#local/aws/iot-registry/registry.ts';
+import { type ListenOptions, listen, type Running } from '#local/process/ports.ts';
 import { createControlPlane } from './control-plane.ts';
 import { answerDevice, type Reply } from './device-requests.ts';
 import { Jobs } from './jobs.ts';

@@ -1,7 +1,7 @@
 // Jobs, executions and events in SQLite. Times are milliseconds since 1970. The row number of an
 // execution is its place in the queue of its thing.
 
-import { type Row, Sqlite } from '../sqlite.ts';
+import { type Row, Sqlite } from '#local/aws/sqlite.ts';
 import { deadlineOf, type Execution, type ExecutionStatus } from './lifecycle.ts';
 
 // WAL with synchronous=NORMAL: a commit survives the death of the process.

@@ -5,8 +5,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import * as z from 'zod';
 import { ruleStatement, rules } from '#core/contracts/rules.ts';
 import { computeNodeName } from '#core/contracts/topics.ts';
-import { JobsError } from '../iot-jobs/errors.ts';
-import { thingPattern } from '../iot-jobs/input.ts';
+import { JobsError } from '#local/aws/iot-jobs/errors.ts';
+import { thingPattern } from '#local/aws/iot-jobs/input.ts';
 import type { RegisteredCertificate, ThingRegistry } from './registry.ts';
 
 export interface RegistryRequest {

@@ -2,7 +2,7 @@
 // common name alone, as operate/enrol/ writes them.
 
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
-import { JobsError } from '../iot-jobs/errors.ts';
+import { JobsError } from '#local/aws/iot-jobs/errors.ts';
 
 export interface ReadRequest {
   readonly commonName: string;

@@ -4,8 +4,8 @@
 
 import { type KeyObject, X509Certificate } from 'node:crypto';
 import { computeNodeName } from '#core/contracts/topics.ts';
-import { JobsError } from '../iot-jobs/errors.ts';
-import { type Row, Sqlite } from '../sqlite.ts';
+import { JobsError } from '#local/aws/iot-jobs/errors.ts';
+import { type Row, Sqlite } from '#local/aws/sqlite.ts';
 import { readRequest } from './read-request.ts';
 
 const schema = `

@@ -5,7 +5,7 @@
 // moves to the dead-letter queue at its next receive, as in SQS.
 
 import { randomUUID } from 'node:crypto';
-import { type Row, Sqlite } from '../sqlite.ts';
+import { type Row, Sqlite } from '#local/aws/sqlite.ts';
 import { queueDoesNotExist, SqsError } from './errors.ts';
 import {
   type MessageAttributes,

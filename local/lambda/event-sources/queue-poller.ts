@@ -13,8 +13,8 @@ import {
 } from '@aws-sdk/client-sqs';
 import type { SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
 import { type Log, silentLog } from '#core/log.ts';
-import type { Running } from '../../process/ports.ts';
-import { invoke, type LambdaFunction } from '../lambda.ts';
+import { invoke, type LambdaFunction } from '#local/lambda/lambda.ts';
+import type { Running } from '#local/process/ports.ts';
 import { retryDelayMs } from './retry-delay.ts';
 
 /** The result is interpreted as by Lambda; no result is a result, too. */

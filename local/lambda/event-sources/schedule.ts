@@ -3,8 +3,8 @@
 
 import type { ScheduledEvent } from 'aws-lambda';
 import { type Log, silentLog } from '#core/log.ts';
-import type { Running } from '../../process/ports.ts';
-import { invoke, type LambdaFunction } from '../lambda.ts';
+import { invoke, type LambdaFunction } from '#local/lambda/lambda.ts';
+import type { Running } from '#local/process/ports.ts';
 
 export interface ScheduleOptions {
   readonly everySeconds: number;

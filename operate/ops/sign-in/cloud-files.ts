@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, YAMLError } from 'yaml';
 import * as z from 'zod';
-import { wrongUsage } from '../verb.ts';
+import { wrongUsage } from '#operate/ops/verb.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 export type ReadFile = (path: string) => string | undefined;

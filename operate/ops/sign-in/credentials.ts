@@ -1,7 +1,7 @@
 // Credentials and endpoint, as every OpenStack client takes them: an option comes before its
 // variable OS_*, and that before clouds.yaml.
 
-import { CommandFailed, exitCodes, wrongUsage } from '../verb.ts';
+import { CommandFailed, exitCodes, wrongUsage } from '#operate/ops/verb.ts';
 import type { Cloud } from './cloud-files.ts';
 
 /** Keystone's `auth` of a login, without the scope. */

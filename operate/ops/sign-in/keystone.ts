@@ -2,7 +2,7 @@
 
 import type * as z from 'zod';
 import { type Http, type HttpAnswer, type Method, readBody } from '#core/clients/http.ts';
-import { CommandFailed, exitCodes } from '../verb.ts';
+import { CommandFailed, exitCodes } from '#operate/ops/verb.ts';
 import { identityUrlOf } from './sign-in.ts';
 
 export interface Keystone {

@@ -2,8 +2,8 @@
 
 import * as z from 'zod';
 import { type Http, type HttpAnswer, type HttpRequest, readBody } from '#core/clients/http.ts';
-import type { Session } from '../api.ts';
-import { CommandFailed, exitCodes } from '../verb.ts';
+import type { Session } from '#operate/ops/api.ts';
+import { CommandFailed, exitCodes } from '#operate/ops/verb.ts';
 import type { Credentials } from './credentials.ts';
 
 const serviceType = 'accelerator';

@@ -1,8 +1,8 @@
 // Devices, by Cyborg's own API.
 
 import * as z from 'zod';
-import type { Column } from '../columns.ts';
-import type { ApiVerb, Argument, Given } from '../verb.ts';
+import type { Column } from '#operate/ops/columns.ts';
+import type { ApiVerb, Argument, Given } from '#operate/ops/verb.ts';
 import {
   counted,
   limitOption,

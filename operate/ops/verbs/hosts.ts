@@ -1,10 +1,10 @@
 // Hosts: their agents, devices, and whether new binds go to them.
 
 import * as z from 'zod';
-import { hostStates } from '#core/domain/host-state.ts';
-import type { Api } from '../api.ts';
-import { type Column, tableLines } from '../columns.ts';
-import type { ApiVerb, Argument, Given, Options, Shown } from '../verb.ts';
+import { hostStates } from '#core/domain/host/host-state.ts';
+import type { Api } from '#operate/ops/api.ts';
+import { type Column, tableLines } from '#operate/ops/columns.ts';
+import type { ApiVerb, Argument, Given, Options, Shown } from '#operate/ops/verb.ts';
 import {
   counted,
   limitOption,

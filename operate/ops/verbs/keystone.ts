@@ -8,8 +8,13 @@ import {
 } from '#operate/keystone/make-entries.ts';
 import { type Entry, type Face, planRegistration } from '#operate/keystone/plan-registration.ts';
 import { findPlace, readRegistered } from '#operate/keystone/read-registered.ts';
-import { type Column, tableLines } from '../columns.ts';
-import { type Given, type KeystoneAsking, type KeystoneVerb, wrongUsage } from '../verb.ts';
+import { type Column, tableLines } from '#operate/ops/columns.ts';
+import {
+  type Given,
+  type KeystoneAsking,
+  type KeystoneVerb,
+  wrongUsage,
+} from '#operate/ops/verb.ts';
 import { optionOf } from './shown.ts';
 
 async function register(asking: KeystoneAsking) {

@@ -1,8 +1,8 @@
 // Quotas of projects by resource class.
 
 import * as z from 'zod';
-import { type Column, cellOf } from '../columns.ts';
-import { type ApiVerb, type Argument, type Given, wrongUsage } from '../verb.ts';
+import { type Column, cellOf } from '#operate/ops/columns.ts';
+import { type ApiVerb, type Argument, type Given, wrongUsage } from '#operate/ops/verb.ts';
 import { limitOption, shownDone, shownOne, shownRows } from './shown.ts';
 
 const counts = z.record(z.string(), z.number().nullable());

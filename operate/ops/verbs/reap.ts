@@ -1,8 +1,8 @@
 // Releases what instances hold that do not use it, when the reaper waits for an operator.
 
 import * as z from 'zod';
-import { type Column, tableLines } from '../columns.ts';
-import { type ApiVerb, type Shown, wrongUsage } from '../verb.ts';
+import { type Column, tableLines } from '#operate/ops/columns.ts';
+import { type ApiVerb, type Shown, wrongUsage } from '#operate/ops/verb.ts';
 import { counted, optionOf } from './shown.ts';
 
 const waiting = z.looseObject({

@@ -1,12 +1,15 @@
-// What is asked of the operator API about the present and the past: who uses which device, what
-// happened to it, what a project has used, what fits, and what needs an operator.
+// Reads of the operator API: assignments, history, usage, capacity and incidents.
 
 import * as z from 'zod';
-import { historyKinds } from '#core/domain/history.ts';
-import { type IncidentAction, incidentActions, incidentKinds } from '#core/domain/incidents.ts';
-import { cadfEventOf, recordForCadf } from '../cadf.ts';
-import { type Column, cellOf, tableLines } from '../columns.ts';
-import type { ApiVerb, Given } from '../verb.ts';
+import { historyKinds } from '#core/domain/history/history.ts';
+import {
+  type IncidentAction,
+  incidentActions,
+  incidentKinds,
+} from '#core/domain/history/incidents.ts';
+import { cadfEventOf, recordForCadf } from '#operate/ops/cadf.ts';
+import { type Column, cellOf, tableLines } from '#operate/ops/columns.ts';
+import type { ApiVerb, Given } from '#operate/ops/verb.ts';
 import { limitOption, optionOf, queryFrom, shownRows, windowOptions } from './shown.ts';
 
 const text = z.string().nullish();
@@ -278,11 +281,13 @@ export const recordVerbs: readonly ApiVerb[] = [
   },
 ];
 
+const reasonsOf = (stops: readonly z.infer<typeof stopped>[]) =>
+  stops.map(({ reason, count }) => `${reason} (${count})`).join(', ');
+
 function capacityLines(given: Given, answer: Capacity, width: number): readonly string[] {
   const { availability, fits, hosts = [], stopped_by = [] } = answer;
-  const profile = given.argument('profile');
   // A tenant learns no more than this.
-  if (fits === undefined) return [`${profile}: ${availability ?? 'unknown'}`];
+  if (fits === undefined) return [`${given.argument('profile')}: ${availability ?? 'unknown'}`];
   const columns: readonly Column<(typeof hosts)[number]>[] = [
     { title: 'host', of: (row) => row.hostname, isWhole: true },
     { title: 'fits', of: (row) => row.fits },
@@ -290,9 +295,5 @@ function capacityLines(given: Given, answer: Capacity, width: number): readonly 
   ];
   const stops = stopped_by.length > 0 ? [`stopped by: ${reasonsOf(stopped_by)}`] : [];
   const table = hosts.length > 0 ? ['', ...tableLines(columns, hosts, width)] : [];
-  return [`${profile}: ${fits} more`, ...stops, ...table];
-}
-
-function reasonsOf(stops: readonly z.infer<typeof stopped>[]): string {
-  return stops.map(({ reason, count }) => `${reason} (${count})`).join(', ');
+  return [`${given.argument('profile')}: ${fits} more`, ...stops, ...table];
 }

@@ -1,7 +1,7 @@
 // The forms in which a verb shows what the API answered.
 
-import { type Column, propertyLines, tableLines } from '../columns.ts';
-import type { Given, Options, Shown } from '../verb.ts';
+import { type Column, propertyLines, tableLines } from '#operate/ops/columns.ts';
+import type { Given, Options, Shown } from '#operate/ops/verb.ts';
 
 export const limitOption: Options = {
   limit: {

@@ -2,7 +2,7 @@
 // options are here for completion. They are loaded when called, since they bring AWS's clients.
 
 import { installedAt } from '#operate/enrol/host-folder.ts';
-import type { Argument, Options, StackVerb } from '../verb.ts';
+import type { Argument, Options, StackVerb } from '#operate/ops/verb.ts';
 
 const host: Argument = { name: 'host', help: "the compute node's name in Nova" };
 const value = (name: string, help: string): Options[string] => ({

@@ -3,8 +3,8 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { agentVersion } from '#agent/version.ts';
-import type { Machine } from '../machine.ts';
-import { modeOf, type Stage, unitIs } from '../play.ts';
+import type { Machine } from '#test/ansible/machine.ts';
+import { modeOf, type Stage, unitIs } from '#test/ansible/play.ts';
 import { createHost, proxyPassword, settingsFile } from './host.ts';
 import { contains, equal, lacks, type Scenario } from './scenario.ts';
 

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { password } from '#local/openstack/catalog.ts';
 import { type FakeKeystone, startKeystone } from '#local/openstack/keystone.ts';
-import { type Played, play, type Stage } from '../play.ts';
+import { type Played, play, type Stage } from '#test/ansible/play.ts';
 import { contains, equal, lacks, type Scenario } from './scenario.ts';
 
 const root = join(import.meta.dirname, '../../..');

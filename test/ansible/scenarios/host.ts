@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startBroker } from '#local/aws/broker.ts';
 import { openCertificates } from '#local/aws/certificates.ts';
-import { type Played, play, type Stage } from '../play.ts';
+import { type Played, play, type Stage } from '#test/ansible/play.ts';
 import { lacks } from './scenario.ts';
 
 export const settingsFile = '/etc/cyborg-agent/agent.json';

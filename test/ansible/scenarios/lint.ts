@@ -1,6 +1,6 @@
 // The roles and the samples, by Ansible's own tools.
 
-import { run, type Stage } from '../play.ts';
+import { run, type Stage } from '#test/ansible/play.ts';
 import { equal, type Scenario } from './scenario.ts';
 
 export const lintScenarios = (stage: Stage): readonly Scenario[] => [

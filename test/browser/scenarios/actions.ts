@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import type { Locator, Page } from 'playwright-core';
 import { eventually } from '#local/demo/demo-client.ts';
-import type { Cloud } from '../cloud.ts';
-import type { Group } from '../scenario.ts';
+import type { Cloud } from '#test/browser/cloud.ts';
+import type { Group } from '#test/browser/scenario.ts';
 
 interface HostAnswer {
   readonly state: string;

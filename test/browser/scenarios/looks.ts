@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
-import type { Group, Scenario } from '../scenario.ts';
-import { type Size, type Stage, sizes, type Theme } from '../stage.ts';
+import type { Group, Scenario } from '#test/browser/scenario.ts';
+import { type Size, type Stage, sizes, type Theme } from '#test/browser/stage.ts';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
-import type { Group } from '../scenario.ts';
+import type { Group } from '#test/browser/scenario.ts';
 
 const tableOf = (page: Page, name: string) => page.getByRole('table', { name });
 const rowOf = (page: Page, table: string, text: string) =>

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
-import { failedInstance } from '../cloud.ts';
-import type { Group, Scenario } from '../scenario.ts';
-import type { User } from '../stage.ts';
+import { failedInstance } from '#test/browser/cloud.ts';
+import type { Group, Scenario } from '#test/browser/scenario.ts';
+import type { User } from '#test/browser/stage.ts';
 
 function shows(
   name: string,

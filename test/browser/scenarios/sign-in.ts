@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { applicationCredentials, password } from '#local/openstack/catalog.ts';
-import type { Group } from '../scenario.ts';
+import type { Group } from '#test/browser/scenario.ts';
 
 export const signIn: Group = {
   name: 'sign-in',

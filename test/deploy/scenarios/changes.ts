@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { password as first, idOf } from '#local/openstack/catalog.ts';
 import { urlOf } from '#local/process/layout.ts';
-import { bootDuring, prepareBoots } from '../boots.ts';
-import type { Scenario } from '../scenario.ts';
-import { type Stage, secretName } from '../stage.ts';
+import { bootDuring, prepareBoots } from '#test/deploy/boots.ts';
+import type { Scenario } from '#test/deploy/scenario.ts';
+import { type Stage, secretName } from '#test/deploy/stage.ts';
 import { deploy, failLast, synthesise } from './first-deployment.ts';
 
 /** Updates the stack to the settings; each function is replaced. */

@@ -5,11 +5,11 @@ import { createHash } from 'node:crypto';
 import { cpSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { password } from '#local/openstack/catalog.ts';
-import { adapt, type Template } from '../adaptations.ts';
-import { lastOf, outputsOf } from '../cdk.ts';
-import { leftOf, resourcesOf } from '../resources.ts';
-import type { Scenario } from '../scenario.ts';
-import { type Stage, secretName, stackName } from '../stage.ts';
+import { adapt, type Template } from '#test/deploy/adaptations.ts';
+import { lastOf, outputsOf } from '#test/deploy/cdk.ts';
+import { leftOf, resourcesOf } from '#test/deploy/resources.ts';
+import type { Scenario } from '#test/deploy/scenario.ts';
+import { type Stage, secretName, stackName } from '#test/deploy/stage.ts';
 
 /** Synthesises with these settings and adapts the template. Returns the assembly's folder. */
 export async function synthesise(

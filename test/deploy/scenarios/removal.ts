@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { DynamoDBClient, UpdateTableCommand } from '@aws-sdk/client-dynamodb';
 import { eventually } from '#local/demo/demo-client.ts';
-import { lastOf } from '../cdk.ts';
-import { leftOf, resourcesOf } from '../resources.ts';
-import type { Scenario } from '../scenario.ts';
-import { type Stage, stackStage } from '../stage.ts';
+import { lastOf } from '#test/deploy/cdk.ts';
+import { leftOf, resourcesOf } from '#test/deploy/resources.ts';
+import type { Scenario } from '#test/deploy/scenario.ts';
+import { type Stage, stackStage } from '#test/deploy/stage.ts';
 import { deploy, synthesise } from './first-deployment.ts';
 
 async function destroy(stage: Stage, folder: string): Promise<void> {

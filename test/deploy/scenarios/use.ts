@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { playDemo } from '#local/demo/steps.ts';
-import type { Scenario } from '../scenario.ts';
-import { stackStage } from '../stage.ts';
+import type { Scenario } from '#test/deploy/scenario.ts';
+import { stackStage } from '#test/deploy/stage.ts';
 
 export const use: readonly Scenario[] = [
   {

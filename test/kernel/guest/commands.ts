@@ -6,7 +6,7 @@ import { constants, createReadStream, openSync, writeSync } from 'node:fs';
 import { access, mkdir, open, readdir, readFile, readlink, writeFile } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { Call, Notice, Ran, Reply, Request } from '../protocol.ts';
+import type { Call, Notice, Ran, Reply, Request } from '#test/kernel/protocol.ts';
 
 /** The port's device; there is no udev to give it its name. */
 const port = '/dev/vport0p1';

@@ -2,7 +2,7 @@
 // cloud follows what happens to the host's devices.
 
 import assert from 'node:assert/strict';
-import type { Group, Scenario } from '../scenario.ts';
+import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,
   createFlavor,
@@ -10,8 +10,8 @@ import {
   deleteServer,
   untilInventory,
   untilModels,
-} from '../servers.ts';
-import { agentProgram, type Stage } from '../stage.ts';
+} from '#test/kernel/servers.ts';
+import { agentProgram, type Stage } from '#test/kernel/stage.ts';
 
 const devices = '/sys/bus/pci/devices';
 /** Slots of fake_pci. */

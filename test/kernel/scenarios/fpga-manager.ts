@@ -2,12 +2,18 @@
 // by `flags` and `firmware`, which fake_fpga has as AMD's kernels, and a kernel without them.
 
 import assert from 'node:assert/strict';
+import type { GuestProcess } from '#test/kernel/guest.ts';
+import type { Group, Scenario } from '#test/kernel/scenario.ts';
+import {
+  arqOf,
+  createFlavor,
+  createServer,
+  deleteServer,
+  untilInventory,
+} from '#test/kernel/servers.ts';
+import type { Stage } from '#test/kernel/stage.ts';
 import { eventually } from '#test/openstack/rest.ts';
 import { aGbs } from '#test/support/gbs.ts';
-import type { GuestProcess } from '../guest.ts';
-import type { Group, Scenario } from '../scenario.ts';
-import { arqOf, createFlavor, createServer, deleteServer, untilInventory } from '../servers.ts';
-import type { Stage } from '../stage.ts';
 
 /** Slots of fake_pci: the manager's board, and the function that guests get. */
 const board = '0001:00:00.0';

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { errorOf, type Guest } from '../guest.ts';
-import type { Group, Scenario } from '../scenario.ts';
-import type { Stage } from '../stage.ts';
+import { errorOf, type Guest } from '#test/kernel/guest.ts';
+import type { Group, Scenario } from '#test/kernel/scenario.ts';
+import type { Stage } from '#test/kernel/stage.ts';
 
 const devices = '/sys/bus/pci/devices';
 const manager = '/sys/class/fpga_manager/fpga0';

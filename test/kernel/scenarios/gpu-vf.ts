@@ -2,9 +2,8 @@
 // the shares that the settings give them.
 
 import assert from 'node:assert/strict';
-import { eventually } from '#test/openstack/rest.ts';
-import { errorOf } from '../guest.ts';
-import type { Group, Scenario } from '../scenario.ts';
+import { errorOf } from '#test/kernel/guest.ts';
+import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,
   createActiveServer,
@@ -12,8 +11,9 @@ import {
   createServer,
   deleteServer,
   untilInventory,
-} from '../servers.ts';
-import type { Stage } from '../stage.ts';
+} from '#test/kernel/servers.ts';
+import type { Stage } from '#test/kernel/stage.ts';
+import { eventually } from '#test/openstack/rest.ts';
 
 const hostname = 'kernel-3.example';
 /** Slot of fake_pci. */

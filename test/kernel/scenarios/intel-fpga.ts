@@ -2,12 +2,18 @@
 // in RAM: ports that go to virtual functions and back, images by the ioctl, and their errors.
 
 import assert from 'node:assert/strict';
+import { imageOf, interfaceUuid } from '#test/kernel/dfl-images.ts';
+import { errorOf, type Guest, type GuestProcess } from '#test/kernel/guest.ts';
+import type { Group, Scenario } from '#test/kernel/scenario.ts';
+import {
+  arqOf,
+  createFlavor,
+  createServer,
+  deleteServer,
+  untilInventory,
+} from '#test/kernel/servers.ts';
+import type { Stage } from '#test/kernel/stage.ts';
 import { eventually } from '#test/openstack/rest.ts';
-import { imageOf, interfaceUuid } from '../dfl-images.ts';
-import { errorOf, type Guest, type GuestProcess } from '../guest.ts';
-import type { Group, Scenario } from '../scenario.ts';
-import { arqOf, createFlavor, createServer, deleteServer, untilInventory } from '../servers.ts';
-import type { Stage } from '../stage.ts';
 
 const card = '0001:00:00.0';
 const device = `/sys/bus/pci/devices/${card}`;

@@ -3,9 +3,8 @@
 // changed through both ends: the physical function, and the virtual one.
 
 import assert from 'node:assert/strict';
-import { eventually } from '#test/openstack/rest.ts';
-import type { Guest, GuestProcess } from '../guest.ts';
-import type { Group, Scenario } from '../scenario.ts';
+import type { Guest, GuestProcess } from '#test/kernel/guest.ts';
+import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,
   createActiveServer,
@@ -13,8 +12,9 @@ import {
   deleteServer,
   untilInventory,
   untilModels,
-} from '../servers.ts';
-import type { Stage } from '../stage.ts';
+} from '#test/kernel/servers.ts';
+import type { Stage } from '#test/kernel/stage.ts';
+import { eventually } from '#test/openstack/rest.ts';
 
 const devices = '/sys/bus/pci/devices';
 const card = '0000:02:00.0';

@@ -3,9 +3,8 @@
 // what a scenario writes.
 
 import assert from 'node:assert/strict';
-import { eventually } from '#test/openstack/rest.ts';
-import type { Guest, GuestProcess } from '../guest.ts';
-import type { Group, Scenario } from '../scenario.ts';
+import type { Guest, GuestProcess } from '#test/kernel/guest.ts';
+import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,
   createFlavor,
@@ -13,8 +12,9 @@ import {
   deleteServer,
   untilInventory,
   untilModels,
-} from '../servers.ts';
-import { agentProgram, type Stage } from '../stage.ts';
+} from '#test/kernel/servers.ts';
+import { agentProgram, type Stage } from '#test/kernel/stage.ts';
+import { eventually } from '#test/openstack/rest.ts';
 
 const nvme = '0000:01:00.0';
 const device = `/sys/bus/pci/devices/${nvme}`;

@@ -1,9 +1,9 @@
 // What the kernel does with PCI functions, and drivers of the agent rely on.
 
 import assert from 'node:assert/strict';
-import { errorOf, type Guest } from '../guest.ts';
-import type { Group, Scenario } from '../scenario.ts';
-import type { Stage } from '../stage.ts';
+import { errorOf, type Guest } from '#test/kernel/guest.ts';
+import type { Group, Scenario } from '#test/kernel/scenario.ts';
+import type { Stage } from '#test/kernel/stage.ts';
 
 const devices = '/sys/bus/pci/devices';
 const nvme = '0000:01:00.0';

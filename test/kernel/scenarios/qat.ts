@@ -2,9 +2,8 @@
 // generation 4, which Debian leaves out: its files and its errors, without cryptography.
 
 import assert from 'node:assert/strict';
-import { eventually } from '#test/openstack/rest.ts';
-import { errorOf, type GuestProcess } from '../guest.ts';
-import type { Group, Scenario } from '../scenario.ts';
+import { errorOf, type GuestProcess } from '#test/kernel/guest.ts';
+import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,
   createActiveServer,
@@ -12,8 +11,9 @@ import {
   deleteServer,
   untilInventory,
   untilModels,
-} from '../servers.ts';
-import type { Stage } from '../stage.ts';
+} from '#test/kernel/servers.ts';
+import type { Stage } from '#test/kernel/stage.ts';
+import { eventually } from '#test/openstack/rest.ts';
 
 const devices = '/sys/bus/pci/devices';
 const hostname = 'kernel-5.example';

@@ -2,16 +2,16 @@
 // again, and nothing leaks. The mdevs are the kernel's, on physical and on virtual functions.
 
 import assert from 'node:assert/strict';
-import { eventually } from '#test/openstack/rest.ts';
-import type { Group, Scenario } from '../scenario.ts';
+import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,
   createActiveServer,
   createFlavor,
   deleteServer,
   untilInventory,
-} from '../servers.ts';
-import type { Stage } from '../stage.ts';
+} from '#test/kernel/servers.ts';
+import type { Stage } from '#test/kernel/stage.ts';
+import { eventually } from '#test/openstack/rest.ts';
 
 const devices = '/sys/bus/pci/devices';
 const mdevs = '/sys/bus/mdev/devices';

@@ -2,18 +2,18 @@
 // in its sandbox, is restarted, upgraded and removed, each as docs/agent.md says.
 
 import assert from 'node:assert/strict';
-import { eventually } from '#test/openstack/rest.ts';
-import { packageFile, packageVersions } from '../agent-packages.ts';
-import type { Guest } from '../guest.ts';
-import type { Group, Scenario } from '../scenario.ts';
+import { packageFile, packageVersions } from '#test/kernel/agent-packages.ts';
+import type { Guest } from '#test/kernel/guest.ts';
+import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,
   createActiveServer,
   createFlavor,
   deleteServer,
   untilInventory,
-} from '../servers.ts';
-import type { Stage } from '../stage.ts';
+} from '#test/kernel/servers.ts';
+import type { Stage } from '#test/kernel/stage.ts';
+import { eventually } from '#test/openstack/rest.ts';
 
 const hostname = 'kernel-6.example';
 const unit = 'cyborg-agent.service';

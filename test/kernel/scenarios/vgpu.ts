@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { errorOf, type Guest } from '#test/kernel/guest.ts';
+import type { Group, Scenario } from '#test/kernel/scenario.ts';
+import type { Stage } from '#test/kernel/stage.ts';
 import { eventually } from '#test/openstack/rest.ts';
-import { errorOf, type Guest } from '../guest.ts';
-import type { Group, Scenario } from '../scenario.ts';
-import type { Stage } from '../stage.ts';
 
 const devices = '/sys/bus/pci/devices';
 const mdevs = '/sys/bus/mdev/devices';

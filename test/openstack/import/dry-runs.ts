@@ -1,7 +1,7 @@
 // The dry run on the tables of a real Cyborg, and on the same tables after they were damaged.
 
 import assert from 'node:assert/strict';
-import type { Scenario } from '../scenario.ts';
+import type { Scenario } from '#test/openstack/scenario.ts';
 import type { Move } from './stage.ts';
 
 /** A change of the tables' text → what the command says of it. */

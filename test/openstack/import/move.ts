@@ -1,11 +1,18 @@
 // The cut-over: Cyborg is stopped, its servers are imported, and the catalog names this service.
 
 import assert from 'node:assert/strict';
-import { act } from '../nodes.ts';
-import { eventually } from '../rest.ts';
-import type { Scenario } from '../scenario.ts';
-import { arqsOf, assertHas, assertNothingLeft, build, offer, remove } from '../servers.ts';
-import { acceleratorUrl, type Stage } from '../stage.ts';
+import { act } from '#test/openstack/nodes.ts';
+import { eventually } from '#test/openstack/rest.ts';
+import type { Scenario } from '#test/openstack/scenario.ts';
+import {
+  arqsOf,
+  assertHas,
+  assertNothingLeft,
+  build,
+  offer,
+  remove,
+} from '#test/openstack/servers.ts';
+import { acceleratorUrl, type Stage } from '#test/openstack/stage.ts';
 import type { Move } from './stage.ts';
 
 /** When the import is killed, in parts of the time of a dry run. */

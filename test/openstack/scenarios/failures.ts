@@ -1,11 +1,18 @@
 // Binds that fail at each possible point: no server becomes ACTIVE without its device.
 
 import assert from 'node:assert/strict';
-import { ownProvider } from '../providers.ts';
-import { eventually } from '../rest.ts';
-import type { Scenario } from '../scenario.ts';
-import { assertNeverActive, assertNothingLeft, build, create, offer, remove } from '../servers.ts';
-import type { Stage } from '../stage.ts';
+import { ownProvider } from '#test/openstack/providers.ts';
+import { eventually } from '#test/openstack/rest.ts';
+import type { Scenario } from '#test/openstack/scenario.ts';
+import {
+  assertNeverActive,
+  assertNothingLeft,
+  build,
+  create,
+  offer,
+  remove,
+} from '#test/openstack/servers.ts';
+import type { Stage } from '#test/openstack/stage.ts';
 import { regionGroup } from './images.ts';
 
 /** Whether the failure or nova-compute comes first is a race; each build must end in ERROR. */

@@ -13,12 +13,19 @@ import { fetchNewerQemu } from '#test/kernel/debian-qemu.ts';
 import { ensureImage } from '#test/kernel/image.ts';
 import { ensurePackages } from '#test/kernel/packages.ts';
 import { Stage as Host } from '#test/kernel/stage.ts';
-import { hardwareClasses, prepareHardware } from '../hardware-classes.ts';
-import { scheduleOnlyTo } from '../nodes.ts';
-import { type Arq, eventually } from '../rest.ts';
-import type { Scenario } from '../scenario.ts';
-import { arqsOf, assertHas, assertNothingLeft, build, offer, remove } from '../servers.ts';
-import type { Stage } from '../stage.ts';
+import { hardwareClasses, prepareHardware } from '#test/openstack/hardware-classes.ts';
+import { scheduleOnlyTo } from '#test/openstack/nodes.ts';
+import { type Arq, eventually } from '#test/openstack/rest.ts';
+import type { Scenario } from '#test/openstack/scenario.ts';
+import {
+  arqsOf,
+  assertHas,
+  assertNothingLeft,
+  build,
+  offer,
+  remove,
+} from '#test/openstack/servers.ts';
+import type { Stage } from '#test/openstack/stage.ts';
 
 export const hardwareHost = 'compute-3.example';
 const root = join(import.meta.dirname, '../../..');

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { traitPart } from '#core/domain/traits.ts';
+import { traitPart } from '#core/domain/placement/traits.ts';
 import { aFunction, aGbs, fakeInterface } from '#local/demo/gbs.ts';
-import { ownProvider } from '../providers.ts';
-import { eventually } from '../rest.ts';
-import type { Scenario } from '../scenario.ts';
+import { ownProvider } from '#test/openstack/providers.ts';
+import { eventually } from '#test/openstack/rest.ts';
+import type { Scenario } from '#test/openstack/scenario.ts';
 import {
   assertHas,
   assertNeverActive,
@@ -16,8 +16,8 @@ import {
   create,
   offer,
   remove,
-} from '../servers.ts';
-import type { Stage } from '../stage.ts';
+} from '#test/openstack/servers.ts';
+import type { Stage } from '#test/openstack/stage.ts';
 
 const region = `CUSTOM_FPGA_ABCD_REGION_${traitPart(fakeInterface)}`;
 /** A region of an FPGA, with any content. */

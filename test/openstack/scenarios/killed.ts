@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually } from '../rest.ts';
-import type { Scenario } from '../scenario.ts';
+import { eventually } from '#test/openstack/rest.ts';
+import type { Scenario } from '#test/openstack/scenario.ts';
 import {
   arqsOf,
   assertAllVgpusFree,
@@ -13,8 +13,8 @@ import {
   create,
   remove,
   show,
-} from '../servers.ts';
-import type { Stage } from '../stage.ts';
+} from '#test/openstack/servers.ts';
+import type { Stage } from '#test/openstack/stage.ts';
 
 const boots = 3;
 /** The length of an outage after which half-bound servers remained in an earlier version. */

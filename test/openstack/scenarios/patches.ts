@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Scenario } from '../scenario.ts';
-import type { Stage } from '../stage.ts';
+import type { Scenario } from '#test/openstack/scenario.ts';
+import type { Stage } from '#test/openstack/stage.ts';
 
 const patch = join(import.meta.dirname, '../../../docs/patches/nova-unmanaged.patch');
 const driver = 'nova/virt/libvirt/driver.py';

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { environmentOf } from '#local/process/layout.ts';
-import { ownProvider, providersOf } from '../providers.ts';
-import { eventually } from '../rest.ts';
-import type { Scenario } from '../scenario.ts';
-import type { Stage } from '../stage.ts';
+import { ownProvider, providersOf } from '#test/openstack/providers.ts';
+import { eventually } from '#test/openstack/rest.ts';
+import type { Scenario } from '#test/openstack/scenario.ts';
+import type { Stage } from '#test/openstack/stage.ts';
 
 export const placement: readonly Scenario[] = [
   {

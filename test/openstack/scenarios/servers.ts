@@ -1,8 +1,8 @@
 // Servers with accelerators, from the view of their users.
 
 import assert from 'node:assert/strict';
-import { eventually } from '../rest.ts';
-import type { Scenario } from '../scenario.ts';
+import { eventually } from '#test/openstack/rest.ts';
+import type { Scenario } from '#test/openstack/scenario.ts';
 import {
   allocationsOf,
   arqsOf,
@@ -13,8 +13,8 @@ import {
   makeFlavor,
   remove,
   show,
-} from '../servers.ts';
-import { demo } from '../users.ts';
+} from '#test/openstack/servers.ts';
+import { demo } from '#test/openstack/users.ts';
 
 const seconds = (each: { seconds: number }) => `${each.seconds.toFixed(1)} s`;
 

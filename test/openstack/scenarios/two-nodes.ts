@@ -1,9 +1,16 @@
 // Two compute nodes: servers that move between them, and what remains on the first.
 
 import assert from 'node:assert/strict';
-import { act, hostOf, joinSecondNode, losePower, restorePower, scheduleOnlyTo } from '../nodes.ts';
-import { eventually } from '../rest.ts';
-import type { Scenario } from '../scenario.ts';
+import {
+  act,
+  hostOf,
+  joinSecondNode,
+  losePower,
+  restorePower,
+  scheduleOnlyTo,
+} from '#test/openstack/nodes.ts';
+import { eventually } from '#test/openstack/rest.ts';
+import type { Scenario } from '#test/openstack/scenario.ts';
 import {
   assertAllVgpusFree,
   assertHas,
@@ -11,8 +18,8 @@ import {
   build,
   flavorId,
   remove,
-} from '../servers.ts';
-import type { Stage } from '../stage.ts';
+} from '#test/openstack/servers.ts';
+import type { Stage } from '#test/openstack/stage.ts';
 
 const unshelveCount = 5;
 

@@ -2,8 +2,8 @@
 
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { metrics as table } from '#core/contracts/metrics.ts';
-import type { DomainEvent } from '#core/domain/domain-events.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
+import type { DomainEvent } from '#core/domain/outbox/domain-events.ts';
 import { createMetrics } from '#core/metrics.ts';
 import { sumOf, valuesOf } from '#core/operations/outbox/count-changes.ts';
 import { aBinding, aStoredDevice, aStoredHandle } from '#test/support/builders.ts';

@@ -6,7 +6,7 @@ import type { Driver } from '#agent/drivers/driver.ts';
 import type { Session } from '#agent/mqtt.ts';
 import { createRediscoverRequests } from '#agent/rediscover-requests.ts';
 import type { AttachType } from '#core/contracts/attach-handle.ts';
-import { type InventoryReport, inventoryReport } from '#core/contracts/inventory-report.ts';
+import { type InventoryReport, inventoryReport } from '#core/contracts/report/inventory-report.ts';
 import { aClock, aDriver, aReportedDevice, silentLog } from '#test/support/agent.ts';
 
 const gpu = aReportedDevice({ address: '0000:3b:00.0' });

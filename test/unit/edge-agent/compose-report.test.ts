@@ -6,12 +6,12 @@ import {
   nothingAcknowledged,
 } from '#agent/compose-report.ts';
 import type { Found } from '#agent/discover.ts';
-import { digestOf } from '#core/contracts/device-digest.ts';
+import { digestOf } from '#core/contracts/report/device-digest.ts';
 import {
   type InventoryReport,
   type ReportedDevice,
   reportBytesMax,
-} from '#core/contracts/inventory-report.ts';
+} from '#core/contracts/report/inventory-report.ts';
 import { aReportedDevice } from '#test/support/agent.ts';
 
 const seconds = 1000;

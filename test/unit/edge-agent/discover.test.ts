@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createDiscovery } from '#agent/discover.ts';
 import type { Discovery, Driver, HostChange } from '#agent/drivers/driver.ts';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { aClock, aDriver, aLog, aReportedDevice } from '#test/support/agent.ts';
 
 const gpu = aReportedDevice({ address: '0000:3b:00.0' });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { jsonText, printable } from '#operate/print.ts';
+import { jsonText, printable } from '#core/command-line/print.ts';
 
 const acting = '\u001b[2K\r\u0007\u009b31m\u202egnp.exe\u2028\u00ad\u{e0041}';
 

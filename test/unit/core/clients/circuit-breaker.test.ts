@@ -1,5 +1,8 @@
 import { beforeEach, expect, it } from 'vitest';
-import { type CircuitBreaker, createCircuitBreaker } from '#core/clients/circuit-breaker.ts';
+import {
+  type CircuitBreaker,
+  createCircuitBreaker,
+} from '#core/clients/openstack/circuit-breaker.ts';
 
 class Failure extends Error {}
 class Refused extends Error {

@@ -1,6 +1,6 @@
 import type { SQSClient } from '@aws-sdk/client-sqs';
 import { expect, it } from 'vitest';
-import { createDeadLetter } from '#core/clients/queues.ts';
+import { createDeadLetter } from '#core/clients/aws/queues.ts';
 
 async function bodyOf(what: Parameters<ReturnType<typeof createDeadLetter>>[0]): Promise<string> {
   const bodies: string[] = [];

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createGlance, ImageUnusable } from '#core/clients/glance.ts';
 import { createHttp, RequestRefused, ServiceUnavailable } from '#core/clients/http.ts';
+import { createGlance, ImageUnusable } from '#core/clients/openstack/glance.ts';
 import type { Answer, Ask } from '#local/openstack/http-service.ts';
 import { aService, type ServiceDouble } from './service-double.ts';
 

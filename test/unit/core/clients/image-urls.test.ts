@@ -4,7 +4,7 @@ import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts';
 import { mockClient } from 'aws-sdk-client-mock';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createImageUrls } from '#core/clients/image-urls.ts';
-import { hostWork } from '#core/domain/host-work.ts';
+import { hostWork } from '#core/domain/host-work/host-work.ts';
 
 const readerRole = 'arn:aws:iam::123456789012:role/reader';
 const minuteMs = 60_000;

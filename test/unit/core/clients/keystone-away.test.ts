@@ -2,7 +2,11 @@
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createHttp, type Http, ServiceUnavailable } from '#core/clients/http.ts';
-import { createKeystone, type Keystone, type KeystoneOptions } from '#core/clients/keystone.ts';
+import {
+  createKeystone,
+  type Keystone,
+  type KeystoneOptions,
+} from '#core/clients/openstack/keystone.ts';
 import { silentLog } from '#core/log.ts';
 import type { Answer, Ask } from '#local/openstack/http-service.ts';
 import { type FakeKeystone, serviceCredentials, startKeystone } from '#local/openstack/keystone.ts';

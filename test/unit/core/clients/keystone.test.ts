@@ -1,7 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createHttp, ServiceUnavailable } from '#core/clients/http.ts';
-import { createKeystone, type Keystone, type KeystoneOptions } from '#core/clients/keystone.ts';
-import type { OwnTokenStore } from '#core/clients/own-token.ts';
+import {
+  createKeystone,
+  type Keystone,
+  type KeystoneOptions,
+} from '#core/clients/openstack/keystone.ts';
+import type { OwnTokenStore } from '#core/clients/openstack/own-token.ts';
 import type { OwnToken } from '#core/contracts/own-token.ts';
 import { silentLog } from '#core/log.ts';
 import { loadSettings } from '#core/settings.ts';

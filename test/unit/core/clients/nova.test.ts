@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createHttp, RequestRefused, ServiceUnavailable } from '#core/clients/http.ts';
-import { createNova, type ExternalEvent, type Nova } from '#core/clients/nova.ts';
-import type { ServiceIdentity } from '#core/clients/service-calls.ts';
+import { createNova, type ExternalEvent, type Nova } from '#core/clients/openstack/nova.ts';
+import type { ServiceIdentity } from '#core/clients/openstack/service-calls.ts';
 import type { Answer, Ask } from '#local/openstack/http-service.ts';
 import { aService, type ServiceDouble } from './service-double.ts';
 

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createHttp, RequestRefused, ServiceUnavailable } from '#core/clients/http.ts';
-import { createKeystone, type Keystone } from '#core/clients/keystone.ts';
+import { createKeystone, type Keystone } from '#core/clients/openstack/keystone.ts';
 import {
   createPlacement,
   GenerationConflict,
   InventoryInUse,
   type Placement,
   ProviderExists,
-} from '#core/clients/placement.ts';
+} from '#core/clients/openstack/placement.ts';
 import { silentLog } from '#core/log.ts';
 import type { Service } from '#local/openstack/http-service.ts';
 import { type FakeKeystone, serviceCredentials, startKeystone } from '#local/openstack/keystone.ts';

@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readSecret, signedHeaders } from '#core/clients/secrets.ts';
+import { readSecret, signedHeaders } from '#core/clients/aws/secrets.ts';
 
 const credentials = { accessKeyId: 'AKIAKEY', secretAccessKey: 'secret', sessionToken: 'session' };
 const signer = { credentials: async () => credentials, region: async () => 'eu-west-1' };

@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { acceptReport, receivedReport, reportedDevice } from '#core/contracts/inventory-report.ts';
+import {
+  acceptReport,
+  receivedReport,
+  reportedDevice,
+} from '#core/contracts/report/inventory-report.ts';
 import { aDevice, aReport, discovered } from '#test/support/reports.ts';
 
 const health = { state: 'degraded', reason: 'runs hot', since: '2026-07-01T00:00:00.000Z' };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { jobId, readJobId } from '#core/contracts/job-ids.ts';
 import { isStage } from '#core/contracts/topics.ts';
-import { hostWorkKinds } from '#core/domain/host-work.ts';
+import { hostWorkKinds } from '#core/domain/host-work/host-work.ts';
 
 const uuid = 'aaaaaaaa-0000-4000-8000-000000000001';
 

@@ -1,13 +1,13 @@
 // A device that keeps the providers of another service, as its host reports it.
 
 import { describe, expect, it } from 'vitest';
-import type { AdoptedProvider } from '#core/domain/adopted-providers.ts';
-import type { StoredProvider } from '#core/domain/bind-plan.ts';
-import type { AttachHandle, Device } from '#core/domain/device.ts';
-import { planDevice } from '#core/domain/device-plan.ts';
-import { handleStateOf } from '#core/domain/handle-state.ts';
+import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import type { AdoptedProvider } from '#core/domain/device/adopted-providers.ts';
+import type { AttachHandle, Device } from '#core/domain/device/device.ts';
+import { handleStateOf } from '#core/domain/device/handle-state.ts';
 import { type ArqUuid, type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
-import { wantedProviders } from '#core/domain/provider-tree.ts';
+import { wantedProviders } from '#core/domain/placement/provider-tree.ts';
+import { planDevice } from '#core/domain/report/device-plan.ts';
 import { anInstanceUuid } from '#test/support/builders.ts';
 import { aDevice, aHandle, discovered } from '#test/support/reports.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type ArqState, comesFrom, isResolved, mayBecome } from '#core/domain/arq.ts';
+import { type ArqState, comesFrom, isResolved, mayBecome } from '#core/domain/arq/arq.ts';
 
 const states = Object.keys(comesFrom) as ArqState[];
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Arq } from '#core/domain/arq.ts';
+import type { Arq } from '#core/domain/arq/arq.ts';
 import {
   type BindFacts,
   isProgrammable,
@@ -8,7 +8,7 @@ import {
   planBind,
   type StoredProvider,
   withheldOf,
-} from '#core/domain/bind-plan.ts';
+} from '#core/domain/arq/bind-plan.ts';
 import type { ArqUuid, InstanceUuid } from '#core/domain/ids.ts';
 import {
   aDeployable,

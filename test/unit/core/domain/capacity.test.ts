@@ -2,11 +2,11 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Arq } from '#core/domain/arq.ts';
-import { planBind, type StoredProvider } from '#core/domain/bind-plan.ts';
-import { type CapacityHost, capacityOf } from '#core/domain/capacity.ts';
-import type { AttachHandle } from '#core/domain/device.ts';
-import { arqCount, type Group } from '#core/domain/device-profile.ts';
+import type { Arq } from '#core/domain/arq/arq.ts';
+import { planBind, type StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import { type CapacityHost, capacityOf } from '#core/domain/capacity/capacity.ts';
+import { serversThatFit } from '#core/domain/capacity/packing.ts';
+import type { AttachHandle } from '#core/domain/device/device.ts';
 import { DomainError } from '#core/domain/errors.ts';
 import {
   type ArqUuid,
@@ -16,7 +16,7 @@ import {
   type ProviderUuid,
   type ReleaseId,
 } from '#core/domain/ids.ts';
-import { serversThatFit } from '#core/domain/packing.ts';
+import { arqCount, type Group } from '#core/domain/profile/device-profile.ts';
 import { aDeployable, anArq, aStoredHandle } from '#test/support/builders.ts';
 
 const attachTypes = ['TEST_PCI'] as const;

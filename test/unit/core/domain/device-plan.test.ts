@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
-import type { StoredProvider } from '#core/domain/bind-plan.ts';
-import type { AttachHandle } from '#core/domain/device.ts';
-import { type DevicePlan, planDevice, planRetirement } from '#core/domain/device-plan.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import type { AttachHandle } from '#core/domain/device/device.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
+import { type DevicePlan, planDevice, planRetirement } from '#core/domain/report/device-plan.ts';
 import { anInstanceUuid } from '#test/support/builders.ts';
 import { aDevice, aHandle, discovered } from '#test/support/reports.ts';
 

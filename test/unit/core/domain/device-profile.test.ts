@@ -5,7 +5,7 @@ import {
   checkProfileName,
   groupResources,
   groupTraits,
-} from '#core/domain/device-profile.ts';
+} from '#core/domain/profile/device-profile.ts';
 
 describe('groups of a device profile', () => {
   it('keep their order, in canonical form', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { InstanceBinding } from '#core/domain/arq.ts';
-import { domainEventsOf } from '#core/domain/domain-events.ts';
+import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { ArqUuid, BindId } from '#core/domain/ids.ts';
+import { domainEventsOf } from '#core/domain/outbox/domain-events.ts';
 import { aBinding, aStoredDevice, aStoredHandle } from '#test/support/builders.ts';
 
 const startedAt = '2026-07-01T01:00:00.000Z';

@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import type { AttachHandle } from '#core/domain/device.ts';
-import { handleStateOf, isClaimable, isUnheld, isWithheld } from '#core/domain/handle-state.ts';
+import type { AttachHandle } from '#core/domain/device/device.ts';
+import {
+  handleStateOf,
+  isClaimable,
+  isUnheld,
+  isWithheld,
+} from '#core/domain/device/handle-state.ts';
 import { anArq, anInstanceUuid, aStoredHandle } from '#test/support/builders.ts';
 
 const claim = { arqUuid: anArq().uuid, instanceUuid: anInstanceUuid };

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { HistoryRecord } from '#core/domain/history.ts';
-import { historyKinds, partitionsOf } from '#core/domain/history.ts';
-import { historyOf, needsPlace } from '#core/domain/history-of-change.ts';
+import type { HistoryRecord } from '#core/domain/history/history.ts';
+import { historyKinds, partitionsOf } from '#core/domain/history/history.ts';
+import { historyOf, needsPlace } from '#core/domain/history/history-of-change.ts';
 import type { ArqUuid, DeviceProfileUuid, InstanceUuid, ReleaseId } from '#core/domain/ids.ts';
-import type { Change } from '#core/domain/outbox.ts';
+import type { Change } from '#core/domain/outbox/outbox.ts';
 import {
   aBinding,
   aDeployable,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { hostStateOf, hostStates, isReachable } from '#core/domain/host-state.ts';
-import type { StoredHost } from '#core/domain/report-plan.ts';
+import type { StoredHost } from '#core/domain/host/host.ts';
+import { hostStateOf, hostStates, isReachable } from '#core/domain/host/host-state.ts';
 
 const nowMs = Date.parse('2026-07-01T12:00:00.000Z');
 const ago = (seconds: number) => new Date(nowMs - seconds * 1000).toISOString();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { queues } from '#core/contracts/queues.ts';
-import { workDueMs } from '#core/domain/deadlines.ts';
-import { hostWork, hostWorkKinds, kindOfAction } from '#core/domain/host-work.ts';
+import { workDueMs } from '#core/domain/host-work/deadlines.ts';
+import { hostWork, hostWorkKinds, kindOfAction } from '#core/domain/host-work/host-work.ts';
 
 const settings = { bindDeadlineSeconds: 240 };
 

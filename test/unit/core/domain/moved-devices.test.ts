@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Device } from '#core/domain/device.ts';
-import { planDevice } from '#core/domain/device-plan.ts';
-import { movedDevices } from '#core/domain/moved-devices.ts';
+import type { Device } from '#core/domain/device/device.ts';
+import { planDevice } from '#core/domain/report/device-plan.ts';
+import { movedDevices } from '#core/domain/report/moved-devices.ts';
 import { aDevice, discovered } from '#test/support/reports.ts';
 
 const [slotA, slotB] = ['0000:3b:00.0', '0000:af:00.0'];

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ArqUuid, BindId, ReleaseId } from '#core/domain/ids.ts';
-import { followUps } from '#core/domain/outbox.ts';
+import { followUps } from '#core/domain/outbox/outbox.ts';
 import {
   aBinding,
   anInstanceUuid,

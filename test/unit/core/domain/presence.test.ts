@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { heartbeatSeconds } from '#core/contracts/inventory-report.ts';
-import type { Presence } from '#core/domain/device.ts';
-import { isLost, supersedes } from '#core/domain/presence.ts';
+import { heartbeatSeconds } from '#core/contracts/report/inventory-report.ts';
+import type { Presence } from '#core/domain/host/host.ts';
+import { isLost, supersedes } from '#core/domain/host/presence.ts';
 
 const event = (isConnected: boolean, version: number, second = 0): Presence => ({
   isConnected,

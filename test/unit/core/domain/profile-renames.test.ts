@@ -1,9 +1,9 @@
 // Renames of traits and classes in stored profiles: what is accepted, and what becomes of groups.
 
 import { describe, expect, it } from 'vitest';
-import type { DeviceProfile, Group } from '#core/domain/device-profile.ts';
 import type { DeviceProfileUuid } from '#core/domain/ids.ts';
-import { describeChange, planMigration, readRename } from '#core/domain/profile-renames.ts';
+import type { DeviceProfile, Group } from '#core/domain/profile/device-profile.ts';
+import { describeChange, planMigration, readRename } from '#core/domain/profile/profile-renames.ts';
 
 const profile = (name: string, ...groups: Group[]): DeviceProfile => ({
   uuid: `uuid-of-${name}` as DeviceProfileUuid,

@@ -8,7 +8,7 @@ import {
   type Quota,
   readLimits,
   shortageOf,
-} from '#core/domain/quota.ts';
+} from '#core/domain/quota/quota.ts';
 import { anArq } from '#test/support/builders.ts';
 
 const now = Date.parse('2026-07-01T00:10:00Z');

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { ReportedDevice } from '#core/contracts/inventory-report.ts';
-import type { Device } from '#core/domain/device.ts';
-import { planDevice } from '#core/domain/device-plan.ts';
-import { planReport, type StoredHost, withinBounds } from '#core/domain/report-plan.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import type { Device } from '#core/domain/device/device.ts';
+import type { StoredHost } from '#core/domain/host/host.ts';
+import { planDevice } from '#core/domain/report/device-plan.ts';
+import { planReport, withinBounds } from '#core/domain/report/report-plan.ts';
 import { aDevice, aReport, bootId, discovered } from '#test/support/reports.ts';
 
 function aHost(given: Partial<StoredHost> = {}): StoredHost {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { traitsOf, vendorName } from '#core/domain/traits.ts';
+import { traitsOf, vendorName } from '#core/domain/placement/traits.ts';
 import { aDevice, discovered } from '#test/support/reports.ts';
 
 const region = {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { AttachHandle, Device, Host } from '#core/domain/device.ts';
+import { usageMetricsOf } from '#core/domain/capacity/usage-metrics.ts';
+import type { AttachHandle, Device } from '#core/domain/device/device.ts';
+import type { Host } from '#core/domain/host/host.ts';
 import type { DeviceUuid } from '#core/domain/ids.ts';
-import { usageMetricsOf } from '#core/domain/usage-metrics.ts';
 import {
   aDeployable,
   anArq,

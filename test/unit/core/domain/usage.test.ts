@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Assignment, type Span, usageOf } from '#core/domain/usage.ts';
+import { type Assignment, type Span, usageOf } from '#core/domain/quota/usage.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
 const start = Date.parse('2026-03-01T00:00:00.000Z');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { sweep } from '#core/operations/sweep.ts';
-import type { DueKind } from '#core/store/shards.ts';
+import { sweep } from '#core/operations/work-ends/sweep.ts';
+import type { DueKind } from '#core/store/rows/shards.ts';
 import { someDeps } from '#test/support/deps.ts';
 
 /** Sweeps what is overdue, with two rows a page, and records the order. */

@@ -2,11 +2,15 @@ import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import { TransactWriteCommand } from '@aws-sdk/lib-dynamodb';
 import { type AwsClientStub, mockClient } from 'aws-sdk-client-mock';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { handlePlaceOf } from '#core/domain/handle-claim.ts';
+import { handlePlaceOf } from '#core/domain/device/handle-claim.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
-import type { BoundArq } from '#core/store/binding-items.ts';
-import { type BindingStore, bindingStore } from '#core/store/bindings.ts';
-import { createDocuments, type DocumentClients, type Documents } from '#core/store/documents.ts';
+import type { BoundArq } from '#core/store/arqs/binding-items.ts';
+import { type BindingStore, bindingStore } from '#core/store/arqs/bindings.ts';
+import {
+  createDocuments,
+  type DocumentClients,
+  type Documents,
+} from '#core/store/table/documents.ts';
 import {
   aBinding,
   aDeployable,

@@ -12,7 +12,11 @@ import {
   TransactWriteCommand,
 } from '@aws-sdk/lib-dynamodb';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createDocuments, type DocumentClients, type Documents } from '#core/store/documents.ts';
+import {
+  createDocuments,
+  type DocumentClients,
+  type Documents,
+} from '#core/store/table/documents.ts';
 import { createTables, type LocalDynamoDb, startDynamoDb } from '#local/aws/dynamodb.ts';
 import { dynamoDbAt } from '#test/local/clients.ts';
 

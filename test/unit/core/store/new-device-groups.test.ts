@@ -1,8 +1,8 @@
 // Which new devices are written in one transaction.
 
 import { expect, it } from 'vitest';
-import { planDevice } from '#core/domain/device-plan.ts';
-import { newDeviceGroups } from '#core/store/inventory.ts';
+import { planDevice } from '#core/domain/report/device-plan.ts';
+import { newDeviceGroups } from '#core/store/inventory/inventory.ts';
 import { aDevice, discovered } from '#test/support/reports.ts';
 
 function plansOf(count: number, given: (at: number) => Parameters<typeof aDevice>[0]) {

@@ -1,9 +1,9 @@
 import { QueryCommand } from '@aws-sdk/lib-dynamodb';
 import { mockClient } from 'aws-sdk-client-mock';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { createDocuments, type DocumentClients } from '#core/store/documents.ts';
 import { listings } from '#core/store/listings.ts';
-import { duePartition } from '#core/store/shards.ts';
+import { duePartition } from '#core/store/rows/shards.ts';
+import { createDocuments, type DocumentClients } from '#core/store/table/documents.ts';
 
 let clients: DocumentClients;
 beforeEach(() => {

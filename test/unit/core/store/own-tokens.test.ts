@@ -1,10 +1,10 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { ScanCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { givenPassword } from '#core/clients/password.ts';
-import { createDocuments, type DocumentClients } from '#core/store/documents.ts';
+import { givenPassword } from '#core/clients/aws/password.ts';
 import { ownTokenStore } from '#core/store/own-tokens.ts';
-import { tableName } from '#core/store/tables.ts';
+import { createDocuments, type DocumentClients } from '#core/store/table/documents.ts';
+import { tableName } from '#core/store/table/tables.ts';
 import { createTables, type LocalDynamoDb, startDynamoDb } from '#local/aws/dynamodb.ts';
 
 const table = tableName('test', 'service-tokens');

@@ -1,8 +1,12 @@
 import { BatchGetCommand, QueryCommand } from '@aws-sdk/lib-dynamodb';
 import { type AwsClientStub, mockClient } from 'aws-sdk-client-mock';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { createDocuments, type DocumentClients, type Documents } from '#core/store/documents.ts';
-import { getRows, queryPartition } from '#core/store/reads.ts';
+import {
+  createDocuments,
+  type DocumentClients,
+  type Documents,
+} from '#core/store/table/documents.ts';
+import { getRows, queryPartition } from '#core/store/table/reads.ts';
 
 const table = 'test-arqs';
 let clients: DocumentClients;

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { withClaimsOf } from '#core/store/restored-claims.ts';
-import type { Row } from '#core/store/rows.ts';
+import { withClaimsOf } from '#core/store/backups/restored-claims.ts';
+import type { Row } from '#core/store/rows/rows.ts';
 
 const place = { hostname: 'cmp1', device_uuid: 'device', resource_class: 'FPGA' };
 const facts = {

@@ -1,8 +1,8 @@
 // What becomes of a host's row when a backup is restored.
 
 import { describe, expect, it } from 'vitest';
-import { restoredRow } from '#core/store/restored-rows.ts';
-import { hostKey } from '#core/store/rows.ts';
+import { restoredRow } from '#core/store/backups/restored-rows.ts';
+import { hostKey } from '#core/store/rows/rows.ts';
 
 const moment = '2026-11-20T13:00:00.000Z';
 const presence = { is_connected: true, version: 57, session: 's', at: moment, order: 3 };

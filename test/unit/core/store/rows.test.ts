@@ -1,11 +1,11 @@
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { describe, expect, it } from 'vitest';
-import type { HostProgram, HostRelease } from '#core/domain/host-work.ts';
+import type { HostProgram, HostRelease } from '#core/domain/host-work/host-work.ts';
 import type { BindId, ReleaseId } from '#core/domain/ids.ts';
-import { arqOf, arqRow, instanceOf, instanceRow } from '#core/store/arq-rows.ts';
-import { handleOf, handleRow } from '#core/store/handle-rows.ts';
-import { hostOf } from '#core/store/host-rows.ts';
-import { jobOf, jobRow, programOf, releaseOf, workRow } from '#core/store/host-work-rows.ts';
+import { arqOf, arqRow, instanceOf, instanceRow } from '#core/store/rows/arq-rows.ts';
+import { handleOf, handleRow } from '#core/store/rows/handle-rows.ts';
+import { hostOf } from '#core/store/rows/host-rows.ts';
+import { jobOf, jobRow, programOf, releaseOf, workRow } from '#core/store/rows/host-work-rows.ts';
 import {
   attributeField,
   attributeValue,
@@ -13,10 +13,10 @@ import {
   deployableRow,
   deviceOf,
   deviceRow,
-} from '#core/store/inventory-rows.ts';
-import { profileOf, profileRow } from '#core/store/profile-rows.ts';
-import { snakeNamed } from '#core/store/row-fields.ts';
-import type { Row } from '#core/store/rows.ts';
+} from '#core/store/rows/inventory-rows.ts';
+import { profileOf, profileRow } from '#core/store/rows/profile-rows.ts';
+import { snakeNamed } from '#core/store/rows/row-fields.ts';
+import type { Row } from '#core/store/rows/rows.ts';
 import {
   aBinding,
   aDeployable,

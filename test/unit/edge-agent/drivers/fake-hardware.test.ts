@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Driver, HandleWork, RegionImage } from '#agent/drivers/driver.ts';
 import { createFakeFpgaDriver } from '#agent/drivers/fake-fpga.ts';
 import { createFakeGpuDriver } from '#agent/drivers/fake-gpu.ts';
-import { reportedDevice } from '#core/contracts/inventory-report.ts';
+import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { aFunction, aGbs } from '#test/support/gbs.ts';
 
 let directory: string;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createFakeDriver } from '#agent/drivers/fake.ts';
-import { reportedDevice } from '#core/contracts/inventory-report.ts';
+import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
 
 describe('the fake driver', () => {
   it('finds what the fake driver of Cyborg finds', async () => {

@@ -3,7 +3,7 @@ import { systemClock } from '#agent/clock.ts';
 import { inspurFpgas } from '#agent/drivers/inspur-fpgas.ts';
 import { createModelDriver } from '#agent/drivers/model-driver.ts';
 import { modelSettings } from '#agent/drivers/model-settings.ts';
-import { reportedDevice } from '#core/contracts/inventory-report.ts';
+import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
 
 const address = '0000:86:00.0';

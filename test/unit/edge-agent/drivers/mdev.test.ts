@@ -11,7 +11,7 @@ import type { Guards } from '#agent/guards/guards.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { setUp } from '#agent/set-up.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
-import { reportedDevice } from '#core/contracts/inventory-report.ts';
+import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { silentLog } from '#test/support/agent.ts';
 import { noGuards } from '#test/support/guarded-host.ts';
 import { MdevKernel } from '#test/support/mdev-kernel.ts';

@@ -9,7 +9,7 @@ import { framebufferOf, typeTraitPart } from '#agent/drivers/nvidia-facts.ts';
 import { nvidiaSettings } from '#agent/drivers/nvidia-settings.ts';
 import { typesOf } from '#agent/drivers/nvidia-vfio.ts';
 import { setUp } from '#agent/set-up.ts';
-import { reportedDevice } from '#core/contracts/inventory-report.ts';
+import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
 import { VendorVgpuKernel } from '#test/support/vendor-vgpu-kernel.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createPciDriver } from '#agent/drivers/pci.ts';
 import { pciAllowList } from '#agent/drivers/pci-allow-list.ts';
-import { reportedDevice } from '#core/contracts/inventory-report.ts';
+import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { ownDriver } from '#test/drivers/own-driver.ts';
 import { DriverHost } from '#test/support/driver-host.ts';
 import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { InstanceBinding } from '#core/domain/arq.ts';
+import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import { waitUntilResolved } from '#functions/accelerator-requests/wait-until-resolved.ts';
 import { someDeps, someSettings } from '#test/support/deps.ts';
 

@@ -3,7 +3,7 @@
 
 import type { Context, SQSRecord } from 'aws-lambda';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { PutOutcome } from '#core/clients/events.ts';
+import type { PutOutcome } from '#core/clients/aws/events.ts';
 import type { CyborgEvent } from '#core/contracts/events.ts';
 import { silentLog } from '#core/log.ts';
 import { announce } from '#core/operations/outbox/announce.ts';

@@ -4,7 +4,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createPciDriver } from '#agent/drivers/pci.ts';
 import { pciAllowList } from '#agent/drivers/pci-allow-list.ts';
-import { groupResources, groupTraits } from '#core/domain/device-profile.ts';
+import { groupResources, groupTraits } from '#core/domain/profile/device-profile.ts';
 import { readNovaConf } from '#operate/import/nova-conf.ts';
 import { planNova } from '#operate/import/plan-nova.ts';
 import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';

@@ -1,7 +1,7 @@
 // The plan of a move from Nova, with configurations as operators have them.
 
 import { describe, expect, it } from 'vitest';
-import type { DeviceProfile } from '#core/domain/device-profile.ts';
+import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { readNovaConf } from '#operate/import/nova-conf.ts';
 import { readFlavors } from '#operate/import/nova-flavors.ts';
 import { type NovaGiven, planNova } from '#operate/import/plan-nova.ts';

@@ -1,10 +1,10 @@
 // The way back: SQL for Cyborg's tables.
 
 import { expect, it } from 'vitest';
-import type { Arq } from '#core/domain/arq.ts';
-import { handleUuid } from '#core/domain/device-plan.ts';
-import type { DeviceProfile } from '#core/domain/device-profile.ts';
+import type { Arq } from '#core/domain/arq/arq.ts';
 import type { ArqUuid, BindId, InstanceUuid, ProviderUuid } from '#core/domain/ids.ts';
+import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
+import { handleUuid } from '#core/domain/report/device-plan.ts';
 import { readTables } from '#operate/import/cyborg-tables.ts';
 import { planReturn } from '#operate/import/plan-return.ts';
 import {

@@ -1,8 +1,8 @@
 // The plan of an import, with every kind of bad input that a Cyborg can have.
 
 import { describe, expect, it } from 'vitest';
-import type { InstanceBinding } from '#core/domain/arq.ts';
-import { importedBindId } from '#core/domain/imports.ts';
+import type { InstanceBinding } from '#core/domain/arq/arq.ts';
+import { importedBindId } from '#core/domain/arq/imports.ts';
 import { readTables } from '#operate/import/cyborg-tables.ts';
 import { type CloudFacts, type PlanRow, planImport, unknownSkips } from '#operate/import/plan.ts';
 import {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { PresenceEvent } from '#core/contracts/queue-messages.ts';
-import type { Presence } from '#core/domain/device.ts';
-import { recordPresence } from '#core/operations/inventory/record-presence.ts';
+import type { Presence } from '#core/domain/host/host.ts';
+import { recordPresence } from '#core/operations/hosts/record-presence.ts';
 import { countingMetrics, someDeps } from '#test/support/deps.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ServiceUnavailable } from '#core/clients/http.ts';
-import type { ExternalEvent } from '#core/clients/nova.ts';
-import type { InstanceBinding } from '#core/domain/arq.ts';
+import type { ExternalEvent } from '#core/clients/openstack/nova.ts';
+import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { ArqUuid, BindId } from '#core/domain/ids.ts';
 import { tellNova } from '#core/operations/outbox/tell-nova.ts';
 import { aBinding, anArq } from '#test/support/builders.ts';

@@ -1,0 +1,194 @@
+// A client for Keystone: validates callers' tokens, signs people in, and obtains our own token.
+// While Keystone does not answer, every method throws ServiceUnavailable, so no request is allowed
+// without validation.
+
+import * as z from 'zod';
+import {
+  createHttp,
+  type Http,
+  type HttpAnswer,
+  type HttpRequest,
+  RequestRefused,
+  readBody,
+  ServiceUnavailable,
+  saysAbsent,
+} from '#core/clients/http.ts';
+import type { PasswordSource } from '#core/domain/password-source.ts';
+import type { Log } from '#core/log.ts';
+import type { Settings } from '#core/settings.ts';
+import { createCircuitBreaker } from './circuit-breaker.ts';
+import type { Credentials } from './keystone-credentials.ts';
+import { createOwnToken, identityUrl, nameOf, type OwnTokenStore } from './own-token.ts';
+import { renewalsMax, type ServiceIdentity } from './service-calls.ts';
+import { type SignedIn, signIn } from './sign-in.ts';
+import { createTokenCache, tokenKey } from './token-cache.ts';
+
+export interface TokenIdentity {
+  readonly userId: string;
+  readonly projectId?: string;
+  /** The scope of a domain-scoped token; not the user's own domain. */
+  readonly domainId?: string;
+  readonly isSystemScoped: boolean;
+  readonly roles: readonly string[];
+  /** In the past only if an expired token was allowed. */
+  readonly expiresAt: Date;
+}
+
+export interface ValidateOptions {
+  /** Accepts an expired user token that comes with a service token, as keystonemiddleware does. */
+  readonly allowExpired: boolean;
+}
+
+export interface Keystone extends ServiceIdentity {
+  /** Undefined if Keystone does not know the token. @throws ServiceUnavailable */
+  validateToken(token: string, options: ValidateOptions): Promise<TokenIdentity | undefined>;
+}
+
+/**
+ * Who we are ourselves; undefined where Keystone does not know its own token. @throws
+ * ServiceUnavailable
+ */
+export async function ownIdentity(keystone: Keystone): Promise<TokenIdentity | undefined> {
+  return keystone.validateToken(await keystone.ownToken(), { allowExpired: false });
+}
+
+export interface KeystoneClient extends Keystone {
+  /** Undefined if Keystone refuses. @throws ServiceUnavailable */
+  signIn(credentials: Credentials): Promise<SignedIn | undefined>;
+}
+
+export interface KeystoneOptions {
+  readonly settings: Settings['keystone'];
+  readonly passwords?: PasswordSource;
+  /** Replaces the catalog's endpoint, by service type. */
+  readonly endpoints?: Readonly<Record<string, string | undefined>>;
+  readonly http?: Http;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+  readonly log: Log;
+  readonly ownTokenStore?: OwnTokenStore;
+  /**
+   * 0 ≤ x < 1; spreads what containers would do all at once: renewals of our token, and probes.
+   */
+  readonly random?: () => number;
+}
+
+// A slow Keystone must not hold executions for long: this is for all calls of one validation, a
+// login of ours included.
+const validationMs = 4_000;
+
+const breakerLimits = { failuresMax: 3, openMs: 5_000, openMsMax: 30_000 };
+
+/**
+ * The characters that RFC 6750 has for bearer tokens; Fernet and JWS tokens have fewer. A Fernet
+ * token has about 200 characters, and 22 more for each group of a federated user.
+ */
+const tokenForm = /^[\w.~+/=-]{1,4096}$/;
+
+export function createKeystone(options: KeystoneOptions): KeystoneClient {
+  const { settings, clock, log } = options;
+  const http = options.http ?? createHttp();
+  const own = createOwnToken({ ...options, http, store: options.ownTokenStore });
+  const cache = createTokenCache(clock, settings.tokenCacheSeconds);
+  const underWay = new Map<string, Promise<TokenIdentity | undefined>>();
+  // The breaker protects validations and sign-ins only: consumers retry through their queues.
+  const throughBreaker = createCircuitBreaker({
+    ...breakerLimits,
+    clock,
+    random: options.random ?? (() => 0),
+    // A refusal of our own password or role is an answer, and needs no retry.
+    isFailure: (error) => error instanceof ServiceUnavailable && error.isWorthRetrying,
+    refusal: (waitMs) => {
+      const reason = 'its last answers failed or came too late, and it is given time to recover';
+      const retryAfter = Math.max(Math.ceil(waitMs / 1_000), 1);
+      return new ServiceUnavailable('identity', identityUrl(settings), reason, true, retryAfter);
+    },
+    onOpen: (waitMs) => log.warn('Keystone circuit breaker opened', { open_ms: waitMs }),
+    onClose: () => log.info('Keystone circuit breaker closed'),
+  });
+
+  async function validateToken(token: string, { allowExpired }: ValidateOptions) {
+    if (!tokenForm.test(token)) return undefined;
+    const key = tokenKey(token, allowExpired);
+    const verdict = cache.find(key);
+    if (verdict) return verdict.identity;
+    const asked = underWay.get(key) ?? ask(key, token, allowExpired);
+    underWay.set(key, asked);
+    return asked;
+  }
+
+  async function ask(key: string, token: string, allowExpired: boolean) {
+    try {
+      const identity = await throughBreaker(() => askKeystone(token, allowExpired));
+      cache.keep(key, { identity }, allowExpired);
+      return identity;
+    } finally {
+      underWay.delete(key);
+    }
+  }
+
+  async function askKeystone(token: string, allowExpired: boolean) {
+    const endsAt = clock() + validationMs;
+    const leftMs = () => Math.max(endsAt - clock(), 1);
+    let ownToken = await own.ownToken(leftMs());
+    let [request, answer] = await call(ownToken, token, allowExpired, leftMs());
+    // 401 refuses our token, 404 the caller's token.
+    for (let renewals = 0; answer.status === 401 && renewals < renewalsMax; renewals += 1) {
+      own.dropOwnToken(ownToken);
+      ownToken = await own.ownToken(leftMs());
+      [request, answer] = await call(ownToken, token, allowExpired, leftMs());
+    }
+    if (saysAbsent(answer, 'error')) return undefined;
+    if (answer.status !== 200) {
+      const { message } = new RequestRefused(request, answer);
+      const reason = `${nameOf(settings)} cannot validate tokens: ${message}`;
+      throw new ServiceUnavailable('identity', request.url, reason, false);
+    }
+    const identity = readIdentity(request, answer);
+    // A replica of Keystone, or a proxy before it, may answer from a cache of its own.
+    const hasEnded = identity.expiresAt.getTime() <= clock();
+    return hasEnded && !allowExpired ? undefined : identity;
+  }
+
+  async function call(ownToken: string, token: string, allowExpired: boolean, timeoutMs: number) {
+    const request: HttpRequest = {
+      service: 'identity',
+      method: 'GET',
+      // Without the catalog, which would be most of the answer.
+      url: `${identityUrl(settings)}/auth/tokens?nocatalog${allowExpired ? '&allow_expired=1' : ''}`,
+      headers: { 'X-Auth-Token': ownToken, 'X-Subject-Token': token },
+      timeoutMs,
+    };
+    return [request, await http(request)] as const;
+  }
+
+  return {
+    ...own,
+    validateToken,
+    signIn: (credentials) => throughBreaker(() => signIn(settings, http, credentials)),
+  };
+}
+
+const identityBody = z.object({
+  token: z.object({
+    user: z.object({ id: z.string() }),
+    project: z.object({ id: z.string() }).optional(),
+    domain: z.object({ id: z.string() }).optional(),
+    system: z.object({ all: z.boolean() }).optional(),
+    // An unscoped token has no project.
+    roles: z.array(z.object({ name: z.string() })).default([]),
+    expires_at: z.iso.datetime({ offset: true }),
+  }),
+});
+
+function readIdentity(request: HttpRequest, answer: HttpAnswer): TokenIdentity {
+  const { token } = readBody(identityBody, request, answer);
+  return {
+    userId: token.user.id,
+    ...(token.project && { projectId: token.project.id }),
+    ...(token.domain && { domainId: token.domain.id }),
+    isSystemScoped: token.system?.all === true,
+    roles: [...new Set(token.roles.map(({ name }) => name))],
+    expiresAt: new Date(token.expires_at),
+  };
+}

@@ -1,0 +1,50 @@
+// Calls to a service of the catalog with our own token. If a service refuses the token
+// (Keystone's keys were rotated, or the token was revoked), the call is repeated once with a new
+// token.
+
+import type { Http, HttpAnswer, HttpRequest, Method } from '#core/clients/http.ts';
+
+/** Our own token and the endpoints of other services; {@link createKeystone} creates it. */
+export interface ServiceIdentity {
+  /** @param withinMs how long a login may take, where one is needed */
+  ownToken(withinMs?: number): Promise<string>;
+  /** A service refused this token; the next {@link ownToken} is another one. */
+  dropOwnToken(refused: string): void;
+  endpoint(serviceType: string): Promise<string>;
+}
+
+export interface ServiceCall {
+  readonly request: HttpRequest;
+  readonly answer: HttpAnswer;
+}
+
+/**
+ * How often a call takes another token when Keystone refuses ours: first the one that another
+ * container has stored, which may have ended with ours when the password changed, then a new one.
+ */
+export const renewalsMax = 2;
+
+export type CallService = (method: Method, path: string, body?: unknown) => Promise<ServiceCall>;
+
+export function createServiceCalls(
+  http: Http,
+  identity: ServiceIdentity,
+  service: { readonly type: string; readonly headers: Readonly<Record<string, string>> },
+): CallService {
+  return async (method, path, body) => {
+    const url = `${await identity.endpoint(service.type)}${path}`;
+    const send = async (token: string): Promise<ServiceCall> => {
+      const headers = { ...service.headers, 'X-Auth-Token': token };
+      const request: HttpRequest = { service: service.type, method, url, headers, body };
+      return { request, answer: await http(request) };
+    };
+    let token = await identity.ownToken();
+    let call = await send(token);
+    for (let renewals = 0; call.answer.status === 401 && renewals < renewalsMax; renewals += 1) {
+      identity.dropOwnToken(token);
+      token = await identity.ownToken();
+      call = await send(token);
+    }
+    return call;
+  };
+}

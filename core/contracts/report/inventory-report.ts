@@ -1,0 +1,243 @@
+// The report of an agent about its host. It always has the manifest (a digest per device), and
+// describes the devices that are new or changed; an unchanged host sends the manifest alone, as a
+// heartbeat. Keys of regions have hyphens, as in the agent-driver specification.
+
+import * as z from 'zod';
+import {
+  attachHandle,
+  discoveredHandle,
+  type ReportedHandle,
+} from '#core/contracts/attach-handle.ts';
+import {
+  type DiscoveredDevice,
+  type DiscoveredRegion,
+  type Offering,
+  placeOf,
+} from '#core/domain/device/device.ts';
+import type { ClockSkew } from '#core/domain/host/clock-skew.ts';
+import { fromWire, isNullish } from '#core/shapes/case.ts';
+import { offeringFacts, regionIdentity, reportedRegionFacts } from '#core/shapes/deployable.ts';
+import { hyphened } from '#core/shapes/derive.ts';
+import { reportedDevice as deviceShape } from '#core/shapes/device.ts';
+import { deviceAddress, driverName, shortText } from '#core/shapes/fields.ts';
+import { providerNameLengthMax } from '#core/shapes/placement-names.ts';
+import { present } from '#core/shapes/present.ts';
+import { canonicalJson } from './device-digest.ts';
+
+/** AWS IoT refuses larger messages. https://docs.aws.amazon.com/general/latest/gr/iot-core.html */
+export const reportBytesMax = 128 * 1024;
+
+/**
+ * Interval of heartbeats of an unchanged host. Presence events tell sooner that an agent is gone;
+ * heartbeats make up for lost ones (core/domain/host/presence.ts).
+ */
+export const heartbeatSeconds = 900;
+
+/** The allocatable part: Placement's class and amount, with a handle for each accelerator. */
+const offering = z.object({
+  ...offeringFacts.shape,
+  attach_handles: z.array(attachHandle).max(4096),
+});
+
+const regionFields = z.object({
+  ...regionIdentity.shape,
+  ...hyphened(reportedRegionFacts),
+  'function-uuid': z.guid().nullish(),
+  /** Of an image with several functions, beside the first. */
+  'function-uuids': z.array(z.guid()).max(16).optional(),
+});
+export const region = z.object({ ...regionFields.shape, ...offering.shape });
+export type ReportedRegion = z.infer<typeof region>;
+
+const deviceFields = z.object({
+  ...deviceShape.shape,
+  /** Absent if only the regions can be allocated. */
+  offers: offering.optional(),
+  /** A region's name is its key: it names its provider, and its deployable. */
+  regions: z
+    .array(region)
+    .max(32)
+    .refine(
+      (regions) => new Set(regions.map(({ name }) => name)).size === regions.length,
+      'duplicate region name',
+    ),
+});
+export const reportedDevice = deviceFields.superRefine((device, context) => {
+  const offerings = [...(device.offers ? [device.offers] : []), ...device.regions];
+  for (const { attach_handles: handles, num_accelerators: count = 0 } of offerings) {
+    const message = `num_accelerators is ${count}, and there are ${handles.length} attach handles`;
+    if (count > handles.length) context.addIssue({ code: 'custom', message });
+  }
+  const twice = duplicateOf(offerings.flatMap((each) => each.attach_handles.map(handleIdentity)));
+  if (twice) context.addIssue({ code: 'custom', message: `duplicate attach handle: ${twice}` });
+});
+export type ReportedDevice = z.infer<typeof reportedDevice>;
+
+function handleIdentity({ type, info }: ReportedHandle): string {
+  return `${type} ${canonicalJson(placeOf(info))}`;
+}
+
+function duplicateOf(names: readonly string[]): string | undefined {
+  const seen = new Set<string>();
+  return names.find((name) => seen.size === seen.add(name).size);
+}
+
+/** As many as a report names. */
+export const notOfferedMax = 128;
+
+/** A device that the host does not offer. */
+export const notOffered = z.object({
+  address: z.string().max(64),
+  driver: driverName,
+  /** A clause that completes "The device at <address> ...". */
+  reason: shortText,
+});
+export type NotOffered = z.infer<typeof notOffered>;
+
+/** Names a description of a device. Only its agent knows how it is made. */
+export const deviceDigest = z.string().regex(/^[0-9a-f]{16}$/);
+
+const reportFields = {
+  /** Version of the message's form. A control plane also accepts the previous one. */
+  version: z.literal(1),
+  agent_version: z.string().max(64),
+  /** The kernel's boot id: a new one means that the host lost all mdevs and programs. */
+  boot_id: z.guid(),
+  /** Increases with each report of one boot; an older report changes nothing. */
+  sequence: z.number().int().min(0),
+  /** Digest of each device of the host, changed or not. */
+  manifest: z.record(deviceAddress, deviceDigest),
+  /** Drivers that failed; the devices that they reported before are kept. */
+  failed_drivers: z.array(z.string().max(64)).max(64),
+  /**
+   * The first report of an agent, before its drivers were asked: it tells the boot, and names all
+   * drivers as failed.
+   */
+  is_hello: z.boolean().optional(),
+  /** What the host's settings name, and why it is not offered. */
+  not_offered: z.array(notOffered).max(notOfferedMax).optional(),
+  /**
+   * Types of attach handles that the host's hypervisor takes; absent: what the deployment says. A
+   * newer agent may name types that the control plane does not know.
+   */
+  attach_types: z.array(z.string().max(64)).max(16).optional(),
+  /**
+   * How far the host's clock is ahead of the control plane's, as the agent has measured it by the
+   * answers of AWS IoT Jobs: a report may wait in a queue, so its own time would say less.
+   */
+  clock: z
+    .object({ ahead_ms: z.int(), within_ms: z.int().min(0) })
+    .optional()
+    .catch(undefined),
+};
+
+const devicesMax = 4096;
+
+export const inventoryReport = z.object({
+  ...reportFields,
+  devices: z.array(reportedDevice).max(devicesMax),
+});
+export type InventoryReport = z.infer<typeof inventoryReport>;
+
+/** A report before its devices are checked: one invalid device must not hide the others. */
+export const receivedReport = z.object({
+  ...reportFields,
+  devices: z.array(z.unknown()).max(devicesMax),
+});
+
+export interface AcceptedReport extends InventoryReport {
+  /** Address → reason why the device is refused; its stored rows stay. */
+  readonly refused?: Readonly<Record<string, string>>;
+}
+
+/** The first reports of an agent come before it has measured its clock. */
+export function clockAfter(
+  { clock, agent_version: version }: AcceptedReport,
+  known: { readonly agentVersion?: string; readonly clock?: ClockSkew },
+): ClockSkew | undefined {
+  if (clock) return { aheadMs: clock.ahead_ms, withinMs: clock.within_ms };
+  return version === known.agentVersion ? known.clock : undefined;
+}
+
+/** @param hostname whose report it is: the names of its providers begin with it */
+export function acceptReport(
+  hostname: string,
+  received: z.infer<typeof receivedReport>,
+): AcceptedReport {
+  const devices: ReportedDevice[] = [];
+  const refused: Record<string, string> = {};
+  const providers = new Set<string>();
+  for (const each of received.devices) {
+    const parsed = reportedDevice.safeParse(each);
+    const reason = parsed.success
+      ? nameFaultOf(hostname, parsed.data, providers)
+      : parsed.error.issues.map(faultOf).join('; ').slice(0, 500);
+    const address = deviceAddress.safeParse((each as { address?: unknown } | null)?.address);
+    if (parsed.success && reason === undefined) devices.push(parsed.data);
+    else refused[address.data ?? 'without an address'] = reason ?? '';
+  }
+  return { ...received, devices, refused };
+}
+
+/** Provider names must be unique in Placement, and not too long. */
+function nameFaultOf(
+  hostname: string,
+  { address, provider_suffix: suffix, regions }: ReportedDevice,
+  known: Set<string>,
+): string | undefined {
+  const own = `${hostname}_${suffix ?? address}`;
+  const names = [own, ...regions.map(({ name }) => `${own}_${name}`)];
+  const long = names.find((name) => name.length > providerNameLengthMax);
+  if (long) return `the provider's name has ${long.length} characters: ${long}`;
+  const taken = names.find((name) => known.has(name));
+  for (const name of names) known.add(name);
+  return taken && `another device has a provider named ${taken}`;
+}
+
+function faultOf({ path, message }: { path: PropertyKey[]; message: string }): string {
+  return path.length > 0 ? `${path.map(String).join('.')}: ${message}` : message;
+}
+
+/** An optional text that is empty says nothing. */
+function isEmpty(value: unknown): boolean {
+  return isNullish(value) || value === '';
+}
+
+/** The reported device as a domain object. */
+export function discoveredDevice(
+  reported: ReportedDevice,
+  { manifest }: Pick<InventoryReport, 'manifest'>,
+): DiscoveredDevice {
+  const { numaNode = -1, ...facts } = fromWire(deviceShape, reported, isEmpty);
+  return {
+    ...facts,
+    ...present({
+      numaNode: numaNode < 0 ? undefined : numaNode,
+      offers: reported.offers && discoveredOffering(reported.offers),
+    }),
+    regions: reported.regions.map(discoveredRegion),
+    digest: manifest[reported.address] ?? '',
+  };
+}
+
+function discoveredRegion(reported: ReportedRegion): DiscoveredRegion {
+  const {
+    functionUuid: first,
+    functionUuids: others = [],
+    ...facts
+  } = fromWire(regionFields, reported);
+  const functionUuids = [...new Set([...(first ? [first] : []), ...others])];
+  return {
+    ...facts,
+    ...(functionUuids.length > 0 && { functionUuids }),
+    ...discoveredOffering(reported),
+  };
+}
+
+function discoveredOffering(reported: z.infer<typeof offering>): Offering {
+  return {
+    ...fromWire(offeringFacts, reported, isEmpty),
+    numAccelerators: reported.num_accelerators ?? reported.attach_handles.length,
+    attachHandles: reported.attach_handles.map(discoveredHandle),
+  };
+}

@@ -1,0 +1,247 @@
+// Decides whether ARQs can be bound to the providers that Nova chose, and picks their handles.
+// Every lasting failure is answered on the PATCH: only an error there makes Nova fail a build
+// early. Pure.
+
+import type { AttachHandle, AttachType, Deployable } from '#core/domain/device/device.ts';
+import { type HandlePlace, handlePlaceOf } from '#core/domain/device/handle-claim.ts';
+import { handleStateOf, isClaimable, isWithheld } from '#core/domain/device/handle-state.ts';
+import { type RegionRules, regionRules } from '#core/domain/device/region-kinds.ts';
+import {
+  ArqStateConflict,
+  BindTargetMismatch,
+  DeviceDisabled,
+  DeviceUnhealthy,
+  HostInConflict,
+  NoFreeHandle,
+  ProviderNotFound,
+} from '#core/domain/errors.ts';
+import type { ArqUuid, InstanceUuid, ProviderUuid } from '#core/domain/ids.ts';
+import {
+  attachTarget,
+  type Group,
+  groupResources,
+  groupTraits,
+  wantedImage,
+} from '#core/domain/profile/device-profile.ts';
+import { type Arq, mayBecome } from './arq.ts';
+import { typesRefused, typesTaken } from './attach-types.ts';
+
+/** The host and provider that Nova chose for one ARQ. */
+export interface BindTarget {
+  readonly arqUuid: ArqUuid;
+  readonly hostname: string;
+  readonly providerUuid: ProviderUuid;
+  readonly instanceUuid: InstanceUuid;
+}
+
+export interface StoredProvider {
+  readonly deployable: Deployable;
+  /** All, or those that a reader needs; see core/store/inventory/provider-reads.ts. */
+  readonly handles: readonly AttachHandle[];
+}
+
+export interface Claim {
+  readonly arq: Arq;
+  readonly target: BindTarget;
+  readonly handle: AttachHandle;
+  /** Of the handle; the history has it. */
+  readonly place: HandlePlace;
+}
+
+export interface PlannedClaim extends Claim {
+  /** Whether other instances can claim handles of the same region. */
+  readonly isShared: boolean;
+}
+
+export interface BindFacts {
+  readonly targets: readonly BindTarget[];
+  readonly arqs: ReadonlyMap<ArqUuid, Arq>;
+  readonly providers: ReadonlyMap<ProviderUuid, StoredProvider>;
+  /** Those of the deployment; a host may have its own. */
+  readonly attachTypes: readonly AttachType[];
+  /** 0 ≤ x < 1; free handles are picked at random, so that parallel binds rarely want the same. */
+  readonly random: () => number;
+}
+
+/**
+ * One claim per target, in the targets' order.
+ *
+ * @throws DomainError for whatever lasts: another attempt would end the same.
+ */
+export function planBind(facts: BindFacts): PlannedClaim[] {
+  const taken = new Set<string>();
+  return facts.targets.map((target) => {
+    const arq = facts.arqs.get(target.arqUuid);
+    const provider = facts.providers.get(target.providerUuid);
+    if (!provider || provider.deployable.isGone) throw new ProviderNotFound(target.providerUuid);
+    if (!arq) throw new TypeError(`ARQ ${target.arqUuid} was not read`);
+    if (!mayBecome(arq.state, 'BindStarted')) {
+      throw new ArqStateConflict(arq.uuid, arq.state, 'bound');
+    }
+    checkTarget(arq, target, provider, facts.attachTypes);
+    const handle = pick(provider, taken, facts.random);
+    if (!handle) {
+      throw new NoFreeHandle(target.providerUuid, countFor(facts.targets, target.providerUuid));
+    }
+    taken.add(handle.uuid);
+    const isShared = handlesShareContent(provider) && provider.handles.length > 1;
+    return { arq, target, handle, place: handlePlaceOf(provider.deployable), isShared };
+  });
+}
+
+/**
+ * A free handle if there is one, else a releasing handle: its host finishes the release by
+ * itself.
+ */
+function pick(
+  provider: StoredProvider,
+  taken: ReadonlySet<string>,
+  random: () => number,
+): AttachHandle | undefined {
+  const withheld = new Set(withheldOf(provider));
+  const claimable = provider.handles.filter(
+    (handle) => isClaimable(handle) && !withheld.has(handle) && !taken.has(handle.uuid),
+  );
+  const free = claimable.filter((handle) => handleStateOf(handle) === 'free');
+  const among = free.length > 0 ? free : claimable;
+  return among[Math.floor(random() * among.length)];
+}
+
+/**
+ * Handles that must not be claimed. Where the handles share what the region holds, one
+ * quarantined handle blocks them all: the job of its last holder may still program the region.
+ */
+export function withheldOf(provider: StoredProvider): readonly AttachHandle[] {
+  const { handles } = provider;
+  const hasQuarantined =
+    handlesShareContent(provider) && handles.some((each) => handleStateOf(each) === 'quarantined');
+  const isKept = (each: AttachHandle) => isWithheld(each) || handleStateOf(each) === 'cleaning';
+  return hasQuarantined ? handles : handles.filter(isKept);
+}
+
+type StoredRegion = Pick<StoredProvider, 'deployable'>;
+
+/** Whether an image can be programmed into it. */
+export function isProgrammable(region: StoredRegion): boolean {
+  return rulesOf(region)?.isProgrammable ?? false;
+}
+
+/** Whether a program for the holder of one handle changes what the other handles reach. */
+export function handlesShareContent(region: StoredRegion): boolean {
+  return rulesOf(region)?.handlesShareContent ?? false;
+}
+
+/** Whether a claim of one handle depends on the other handles of its provider. */
+export function needsAllHandles(region: StoredRegion): boolean {
+  return isProgrammable(region) || handlesShareContent(region);
+}
+
+function rulesOf({ deployable: { regionKind } }: StoredRegion): RegionRules | undefined {
+  return regionKind && regionRules[regionKind];
+}
+
+/** Whether the host must do work before the claim is usable. */
+export function needsHost({
+  arq,
+  handle,
+  isShared,
+}: Pick<PlannedClaim, 'arq' | 'handle' | 'isShared'>): boolean {
+  return (
+    handle.prepare === 'at-bind' ||
+    handle.release !== undefined ||
+    // Another bind may be programming the region; the host work checks that after the claim.
+    isShared ||
+    // The stored content of the region can be out of date, so the host checks it.
+    wantedImage(arq.group) !== undefined
+  );
+}
+
+/**
+ * Whether the group asks for an image or function that the region is not known to hold. The id
+ * behind an image's name is unknown here: Glance knows it.
+ */
+export function needsProgram(group: Group, deployable: Deployable): boolean {
+  const wanted = wantedImage(group);
+  if (!wanted) return false;
+  const { bitstreamId, functionUuids = [] } = deployable;
+  const held = { bitstream_id: bitstreamId ? [bitstreamId] : [], function_id: functionUuids };
+  const known = wanted.by in held ? held[wanted.by as keyof typeof held] : [];
+  return !known.some((uuid) => plain(uuid) === plain(wanted.value));
+}
+
+/** Uuids are written with or without hyphens, in either case. */
+function plain(uuid: string): string {
+  return uuid.toLowerCase().replaceAll('-', '');
+}
+
+function countFor(targets: readonly BindTarget[], provider: ProviderUuid): number {
+  return targets.filter((target) => target.providerUuid === provider).length;
+}
+
+/** @throws DomainError for what lasts, whichever handle is taken */
+export function checkTarget(
+  arq: Arq,
+  target: BindTarget,
+  stored: StoredProvider,
+  attachTypes: readonly AttachType[],
+): void {
+  const { deployable, handles } = stored;
+  const provider = `Resource provider ${target.providerUuid}`;
+  const request = `accelerator request ${arq.uuid}`;
+  if (deployable.hostname !== target.hostname) {
+    throw new BindTargetMismatch(
+      `${provider} is on host ${deployable.hostname}, not on ${target.hostname}.`,
+    );
+  }
+  const attachedTo = attachTarget(arq.group);
+  if (attachedTo !== 'VM') {
+    throw new BindTargetMismatch(
+      `${request} is for attach_target '${attachedTo}', but a bind has the instance's hypervisor attach ${provider}; only 'VM' can be bound.`,
+    );
+  }
+  const classes = Object.keys(groupResources(arq.group));
+  if (deployable.resourceClass === undefined || !classes.includes(deployable.resourceClass)) {
+    throw new BindTargetMismatch(
+      `${provider} has ${deployable.resourceClass ?? 'no inventory'}, but ${request} asks for ${classes.join(', ')}.`,
+    );
+  }
+  const missing = groupTraits(arq.group, 'required').filter((t) => !deployable.traits.includes(t));
+  if (missing.length > 0) {
+    throw new BindTargetMismatch(
+      `${provider} lacks ${missing.join(', ')}, which ${request} requires.`,
+    );
+  }
+  const unwanted = groupTraits(arq.group, 'forbidden').filter((t) => deployable.traits.includes(t));
+  if (unwanted.length > 0) {
+    throw new BindTargetMismatch(
+      `${provider} has ${unwanted.join(', ')}, which ${request} forbids.`,
+    );
+  }
+  if (deployable.conflictSince) throw new HostInConflict(deployable.hostname);
+  if (deployable.deviceStatus !== 'enabled') throw new DeviceDisabled(deployable.deviceUuid);
+  const { deviceUuid, unhealthy } = deployable;
+  if (unhealthy !== undefined) throw new DeviceUnhealthy(deviceUuid, unhealthy);
+  const [refused] = typesRefused(stored, attachTypes);
+  if (refused) {
+    const taken = typesTaken(stored, attachTypes).join(', ') || 'none';
+    throw new BindTargetMismatch(
+      `${provider} attaches as ${refused}, which the hypervisor of host ${deployable.hostname} does not take; it takes ${taken}.`,
+    );
+  }
+  if (!needsProgram(arq.group, deployable)) return;
+  if (!isProgrammable(stored)) {
+    throw new BindTargetMismatch(
+      `${provider} cannot be programmed: it is not a reconfigurable region.`,
+    );
+  }
+  if (isUsedByOthers(handles, target.instanceUuid)) {
+    throw new BindTargetMismatch(
+      `${provider} cannot be programmed: another instance uses its region.`,
+    );
+  }
+}
+
+/** A program changes the region for every instance that holds a part of it. */
+function isUsedByOthers(handles: readonly AttachHandle[], instanceUuid: InstanceUuid): boolean {
+  return handles.some(({ claim }) => claim && claim.instanceUuid !== instanceUuid);
+}

@@ -1,0 +1,58 @@
+// Instances that hold devices and do not use them: when the reaper releases them by itself, and
+// when it waits for an operator. Pure.
+
+import type { InstanceUuid } from '#core/domain/ids.ts';
+
+/** An unused instance that waits, because too many were found at once. */
+export interface WaitingInstance {
+  readonly instanceUuid: InstanceUuid;
+  readonly hostname: string;
+  readonly projectId: string;
+  /** Since when it is unused; ISO 8601. */
+  readonly since: string;
+  /** Nova answers 404 for it; otherwise Nova has it on no host. */
+  readonly isAbsent: boolean;
+  /** The page of deployables on which it was found: the deployable before it. */
+  readonly page: string;
+  readonly foundAt: string;
+}
+
+/** How long an instance must be unused: replicas and cells of Nova may lag. */
+export const unusedMs = 10 * 60_000;
+/** More at once may mean a fault of Nova or of the credentials, not lost deletes. */
+export const releasesMax = 10;
+/**
+ * Where more are found at once, each sweep releases this many, so that an operator has time to see
+ * the alarm. Only those that Nova says do not exist.
+ */
+export const releasesOfMany = 1;
+/** Instances in the row of those that wait; it stays below DynamoDB's 400 KB. */
+const waitingMax = 1000;
+/** A walk through all deployables of a very large cloud takes half a day. */
+const forgottenMs = 24 * 3600_000;
+
+/** Which of the unused instances of a page are released now, the longest unused first. */
+export function chooseReleases<Unused extends Pick<WaitingInstance, 'since' | 'isAbsent'>>(
+  unused: readonly Unused[],
+): readonly Unused[] {
+  if (unused.length <= releasesMax) return unused;
+  const proven = unused.filter(({ isAbsent }) => isAbsent);
+  return proven.toSorted((a, b) => (a.since < b.since ? -1 : 1)).slice(0, releasesOfMany);
+}
+
+/** Those that wait after a page was read: of the other pages as before. */
+export function waitingAfter(
+  before: readonly WaitingInstance[],
+  page: string,
+  found: readonly WaitingInstance[],
+  nowMs: number,
+): readonly WaitingInstance[] {
+  const uuids = new Set(found.map(({ instanceUuid }) => instanceUuid));
+  const others = before.filter(
+    (each) =>
+      each.page !== page &&
+      !uuids.has(each.instanceUuid) &&
+      nowMs - Date.parse(each.foundAt) < forgottenMs,
+  );
+  return [...others, ...found].slice(0, waitingMax);
+}

@@ -1,0 +1,203 @@
+// How many more servers with a device profile fit on a host, and what stops the others. Decides as
+// a bind and Placement do: each group's accelerators come from one provider, and all groups of a
+// server from one host. Pure.
+
+import type { Arq } from '#core/domain/arq/arq.ts';
+import { typesRefused } from '#core/domain/arq/attach-types.ts';
+import {
+  checkTarget,
+  handlesShareContent,
+  needsHost,
+  needsProgram,
+  type StoredProvider,
+  withheldOf,
+} from '#core/domain/arq/bind-plan.ts';
+import type { AttachHandle, AttachType } from '#core/domain/device/device.ts';
+import { handleStateOf, isClaimable } from '#core/domain/device/handle-state.ts';
+import {
+  DeviceDisabled,
+  DeviceUnhealthy,
+  DomainError,
+  HostInConflict,
+} from '#core/domain/errors.ts';
+import type { ArqUuid, InstanceUuid } from '#core/domain/ids.ts';
+import {
+  arqCount,
+  type Group,
+  groupResources,
+  groupTraits,
+} from '#core/domain/profile/device-profile.ts';
+import { type Supply, serversThatFit } from './packing.ts';
+
+/** Why attach handles of the asked classes serve no further server. */
+export const obstacles = [
+  'claimed',
+  'cleaning',
+  'quarantined',
+  'restored',
+  'gone',
+  'trait',
+  'attach-target',
+  'attach-type',
+  'region',
+  'disabled',
+  'unhealthy',
+  'host-conflict',
+  'host-away',
+  'host-paused',
+  /** Free, but too few on one provider, or another group of the profile does not fit. */
+  'remainder',
+] as const;
+export type Obstacle = (typeof obstacles)[number];
+
+export interface CapacityHost {
+  readonly hostname: string;
+  /** With all their handles. */
+  readonly providers: readonly StoredProvider[];
+  /** No server starts there. */
+  readonly stoppedBy?: 'host-conflict' | 'host-away';
+  /** It takes no bind that it must prepare. */
+  readonly isPaused: boolean;
+}
+
+export interface HostCapacity {
+  readonly hostname: string;
+  readonly fits: number;
+  /** Obstacle → number of attach handles. */
+  readonly stoppedBy: Readonly<Partial<Record<Obstacle, number>>>;
+}
+
+/** Undefined if the host has nothing of the asked classes. */
+export function capacityOf(
+  groups: readonly Group[],
+  host: CapacityHost,
+  attachTypes: readonly AttachType[],
+): HostCapacity | undefined {
+  const classes = new Set(groups.flatMap((group) => Object.keys(groupResources(group))));
+  const own = host.providers.filter(
+    ({ deployable: { resourceClass, isGone } }) =>
+      !isGone && resourceClass !== undefined && classes.has(resourceClass),
+  );
+  if (own.length === 0) return undefined;
+  const offers = own.map((provider) => offerOf(groups, provider, host, attachTypes));
+  const fits = serversThatFit(
+    groups.map((group) => ({ size: arqCount(group) })),
+    offers.map(({ supply }) => supply),
+  );
+  const stoppedBy: Partial<Record<Obstacle, number>> = {};
+  const count = (obstacle: Obstacle, handles: number) => {
+    if (handles > 0) stoppedBy[obstacle] = (stoppedBy[obstacle] ?? 0) + handles;
+  };
+  for (const { stopped } of offers) for (const obstacle of stopped) count(obstacle, 1);
+  const free = offers.reduce((sum, { supply }) => sum + supply.free, 0);
+  const perServer = groups.reduce((sum, group) => sum + arqCount(group), 0);
+  count('remainder', free - fits * perServer);
+  return { hostname: host.hostname, fits, stoppedBy };
+}
+
+interface Offer {
+  readonly supply: Supply;
+  /** One for each handle that serves no further server. */
+  readonly stopped: readonly Obstacle[];
+}
+
+function offerOf(
+  groups: readonly Group[],
+  provider: StoredProvider,
+  { stoppedBy, isPaused }: CapacityHost,
+  attachTypes: readonly AttachType[],
+): Offer {
+  const obstaclesOf = groups.map((group) => obstacleFor(group, provider, attachTypes));
+  const lasting = stoppedBy ?? commonObstacle(obstaclesOf);
+  const withheld = new Set(withheldOf(provider));
+  const stopped: Obstacle[] = [];
+  let free = 0;
+  for (const handle of provider.handles) {
+    const own = lasting ?? obstacleOfHandle(handle, withheld);
+    const isForHost = isPaused && groups.some((group) => isPrepared(group, handle, provider));
+    if (own) stopped.push(own);
+    else if (isForHost) stopped.push('host-paused');
+    else free += 1;
+  }
+  const most = groups.map((group, index) => {
+    if (lasting || obstaclesOf[index]) return 0;
+    // After the first program for one server, no other server's image goes into the region.
+    return needsProgram(group, provider.deployable) ? 1 : Number.POSITIVE_INFINITY;
+  });
+  return { supply: { free, most }, stopped };
+}
+
+/** What keeps every group from the provider; undefined if one of them can have it. */
+function commonObstacle(found: readonly (Obstacle | 'class' | undefined)[]): Obstacle | undefined {
+  if (found.includes(undefined)) return undefined;
+  return found.find((each) => each !== 'class') as Obstacle | undefined;
+}
+
+function obstacleOfHandle(
+  handle: AttachHandle,
+  withheld: ReadonlySet<AttachHandle>,
+): Obstacle | undefined {
+  const state = handleStateOf(handle);
+  if (isClaimable(handle)) return withheld.has(handle) ? 'quarantined' : undefined;
+  return state === 'free' || state === 'releasing' ? undefined : state;
+}
+
+/** An ARQ of the group, as a bind would have it. */
+function arqFor(group: Group): Arq {
+  return {
+    uuid: '' as ArqUuid,
+    state: 'Initial',
+    deviceProfileName: '',
+    groupId: 0,
+    group,
+    projectId: '',
+    createdAt: '',
+  };
+}
+
+function isPrepared(group: Group, handle: AttachHandle, provider: StoredProvider): boolean {
+  const isShared = handlesShareContent(provider) && provider.handles.length > 1;
+  return needsHost({ arq: arqFor(group), handle, isShared });
+}
+
+/** Why a bind of the group to the provider is refused, whichever handle it takes. */
+function obstacleFor(
+  group: Group,
+  provider: StoredProvider,
+  attachTypes: readonly AttachType[],
+): Obstacle | 'class' | undefined {
+  const { deployable } = provider;
+  // One provider has one class: Placement finds none for a group of two.
+  const [resourceClass, ...others] = Object.keys(groupResources(group));
+  if (others.length > 0 || resourceClass !== deployable.resourceClass) return 'class';
+  const target = {
+    arqUuid: '' as ArqUuid,
+    hostname: deployable.hostname,
+    providerUuid: deployable.providerUuid,
+    instanceUuid: '' as InstanceUuid,
+  };
+  try {
+    checkTarget(arqFor(group), target, provider, attachTypes);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+    return obstacleOf(error, group, provider, attachTypes);
+  }
+}
+
+function obstacleOf(
+  error: DomainError,
+  group: Group,
+  provider: StoredProvider,
+  attachTypes: readonly AttachType[],
+): Obstacle {
+  if (error instanceof HostInConflict) return 'host-conflict';
+  if (error instanceof DeviceDisabled) return 'disabled';
+  if (error instanceof DeviceUnhealthy) return 'unhealthy';
+  const { traits } = provider.deployable;
+  const lacks = groupTraits(group, 'required').some((trait) => !traits.includes(trait));
+  const has = groupTraits(group, 'forbidden').some((trait) => traits.includes(trait));
+  if (lacks || has) return 'trait';
+  if ((group['accel:attach_target'] ?? 'VM') !== 'VM') return 'attach-target';
+  return typesRefused(provider, attachTypes).length > 0 ? 'attach-type' : 'region';
+}

@@ -1,0 +1,17 @@
+// The claim of an ARQ on an attach handle, with what the history says of it.
+
+import { type claimFacts, handlePlace, type storedClaim } from '#core/shapes/attach-handle.ts';
+import { pick, type Shaped } from '#core/shapes/case.ts';
+import type { Deployable } from './device.ts';
+
+export type HandlePlace = Shaped<typeof handlePlace>;
+export type ClaimFacts = Shaped<typeof claimFacts>;
+
+export function handlePlaceOf(deployable: Deployable): HandlePlace {
+  return pick(handlePlace, deployable);
+}
+
+export interface HandleClaim extends Omit<Shaped<typeof storedClaim>, 'claimFacts'> {
+  /** For the history. */
+  readonly facts?: ClaimFacts;
+}

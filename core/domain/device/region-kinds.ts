@@ -1,0 +1,23 @@
+// The kinds of what a driver reports below a device, and what follows from each. A driver names
+// the kind in its report; nothing else tells it.
+
+import type { regionKinds } from '#core/shapes/words.ts';
+
+export type RegionKind = (typeof regionKinds)[number];
+
+export interface RegionRules {
+  /** An image can be programmed into it. */
+  readonly isProgrammable: boolean;
+  /**
+   * All attach handles reach the same logic: a program for one holder changes it for every
+   * holder.
+   */
+  readonly handlesShareContent: boolean;
+}
+
+/** One row per kind; the compiler names what a new kind lacks. */
+export const regionRules: Readonly<Record<RegionKind, RegionRules>> = {
+  'reconfigurable-region': { isProgrammable: true, handlesShareContent: true },
+  'mdev-type': { isProgrammable: false, handlesShareContent: false },
+  partition: { isProgrammable: false, handlesShareContent: false },
+};

@@ -1,0 +1,86 @@
+// What a change of a device's row adds to the history.
+
+import { sweeper } from '#core/domain/change-note.ts';
+import type { Device } from '#core/domain/device/device.ts';
+import { isUnhealthy } from '#core/domain/device/device-facts.ts';
+import type { Draft } from './history.ts';
+
+/** What a host says of a device, which changes seldom. */
+const describedFields = [
+  'driver',
+  'type',
+  'vendor',
+  'product',
+  'model',
+  'firmware',
+  'identity',
+  'handleCount',
+] as const satisfies readonly (keyof Device)[];
+
+export function ofDevice(before: Device | undefined, after: Device | undefined): Draft[] {
+  const device = after ?? before;
+  if (!device) return [];
+  const common = { hostname: device.hostname, deviceUuid: device.uuid };
+  if (!after) return [{ kind: 'device.removed', ...common }];
+  const reported = { by: 'agent', at: after.updatedAt ?? after.createdAt, ...common };
+  if (!before) return [{ kind: 'device.added', to: after.status, ...reported }];
+  return [
+    ...statusDrafts(before, after, common),
+    ...healthDrafts(before, after, reported),
+    ...(before.isGone === after.isGone
+      ? []
+      : [{ kind: after.isGone ? 'device.gone' : 'device.added', ...reported } as const]),
+    ...changedDrafts(before, after, reported),
+  ];
+}
+
+function statusDrafts(before: Device, after: Device, common: Pick<Draft, 'hostname'>): Draft[] {
+  const drafts: Draft[] = [];
+  const { statusChange: change, forced } = after;
+  // Two changes may have the same time.
+  if (change && textOf(change) !== textOf(before.statusChange)) {
+    const { by, at, reason, requestId } = change;
+    drafts.push({
+      kind: 'device.status',
+      ...{ from: before.status, to: after.status, at, ...common },
+      by: by === sweeper ? by : `user:${by}`,
+      ...(reason && { reason }),
+      ...(requestId && { requestId }),
+    });
+  }
+  if (forced && textOf(forced) !== textOf(before.forced)) {
+    const { by, at, reason, isCleaned } = forced;
+    drafts.push({
+      kind: 'device.forced',
+      ...{ to: isCleaned ? 'free' : 'cleaning', at, by: `user:${by}`, ...common },
+      ...(reason && { reason }),
+    });
+  }
+  if (before.conflictSince === after.conflictSince) return drafts;
+  return after.conflictSince === undefined
+    ? [...drafts, { kind: 'device.conflict-ended', ...common }]
+    : [...drafts, { kind: 'device.conflict', at: after.conflictSince, by: 'agent', ...common }];
+}
+
+function healthDrafts(before: Device, after: Device, reported: Omit<Draft, 'kind'>): Draft[] {
+  if (isUnhealthy(before) === isUnhealthy(after)) return [];
+  return isUnhealthy(after)
+    ? [
+        {
+          kind: 'device.unhealthy',
+          ...reported,
+          ...(after.health?.reason && { reason: after.health.reason }),
+        },
+      ]
+    : [{ kind: 'device.healthy', ...reported }];
+}
+
+function changedDrafts(before: Device, after: Device, reported: Omit<Draft, 'kind'>): Draft[] {
+  const changed = describedFields.filter((name) => textOf(before[name]) !== textOf(after[name]));
+  if (changed.length === 0) return [];
+  return [{ kind: 'device.changed', ...reported, reason: changed.join(', ') }];
+}
+
+function textOf(value: unknown): string {
+  return JSON.stringify(value) ?? '';
+}

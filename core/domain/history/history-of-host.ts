@@ -1,0 +1,58 @@
+// What a change of a host's summary adds to the history.
+
+import type { HostSummary } from '#core/domain/host/host-summary.ts';
+import type { Draft } from './history.ts';
+
+export function ofHost(before: HostSummary | undefined, after: HostSummary | undefined): Draft[] {
+  const host = after ?? before;
+  if (!host) return [];
+  const { hostname } = host;
+  const common = { hostname, by: 'agent' };
+  if (!after) return [{ kind: 'host.forgotten', hostname }];
+  return [
+    ...(before ? [] : [{ kind: 'host.added', at: after.firstSeen, ...common } as const]),
+    ...bootDrafts(before, after, common),
+    ...presenceDrafts(before, after, common),
+    ...conflictDrafts(before, after, common),
+  ];
+}
+
+interface Common {
+  readonly hostname: string;
+  readonly by: string;
+}
+
+function bootDrafts(before: HostSummary | undefined, after: HostSummary, common: Common): Draft[] {
+  const drafts: Draft[] = [];
+  const { bootId, bootedAt, agentVersion } = after;
+  if (bootId !== undefined && bootId !== before?.bootId) {
+    const reason = `boot id ${bootId}${bootedAt ? `, booted at ${bootedAt}` : ''}`;
+    drafts.push({ kind: 'host.booted', ...common, reason });
+  }
+  if (agentVersion !== undefined && agentVersion !== before?.agentVersion) {
+    const from = before?.agentVersion;
+    drafts.push({ kind: 'host.upgraded', ...(from && { from }), to: agentVersion, ...common });
+  }
+  return drafts;
+}
+
+function presenceDrafts(
+  before: HostSummary | undefined,
+  { presence }: HostSummary,
+  common: Common,
+): Draft[] {
+  if (!presence || presence.isConnected === before?.presence?.isConnected) return [];
+  const kind = presence.isConnected ? 'host.connected' : 'host.disconnected';
+  return [{ kind, at: presence.since, ...common }];
+}
+
+function conflictDrafts(
+  before: HostSummary | undefined,
+  { conflictSince }: HostSummary,
+  common: Common,
+): Draft[] {
+  if (conflictSince === before?.conflictSince) return [];
+  return conflictSince === undefined
+    ? [{ kind: 'host.conflict-ended', hostname: common.hostname }]
+    : [{ kind: 'host.conflict', at: conflictSince, ...common }];
+}

@@ -1,0 +1,273 @@
+// What an operator should look at, derived from stored state when it is asked for; each with the
+// next step, and the action that ends it where there is one.
+
+import type { InstanceBinding } from '#core/domain/arq/arq.ts';
+import { releasesMax, releasesOfMany, type WaitingInstance } from '#core/domain/arq/reaper.ts';
+import type { CardPlace } from '#core/domain/device/card-cleaning.ts';
+import type { Device } from '#core/domain/device/device.ts';
+import { isUnhealthy } from '#core/domain/device/device-facts.ts';
+import { skewSecondsMax } from '#core/domain/host/clock-skew.ts';
+import type { NotOffered } from '#core/domain/host/host.ts';
+import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
+import type { DeviceUuid } from '#core/domain/ids.ts';
+import type { HistoryRecord } from './history.ts';
+
+/** In the order in which they are listed. */
+export const storedKinds = [
+  'failed-bind',
+  'stuck-job',
+  'quarantine',
+  'conflict',
+  'host-away',
+  'clock-skew',
+  'not-offered',
+  'unhealthy-device',
+  'moved-card',
+  'reaper-waits',
+] as const;
+export type StoredKind = (typeof storedKinds)[number];
+
+/** Drift is not stored: a host is compared with Placement when it is asked for. */
+export const incidentKinds = [...storedKinds, 'drift'] as const;
+export type IncidentKind = (typeof incidentKinds)[number];
+
+/** On the host or the device of the incident. The console and `cyborg-ops` have each of them. */
+export const incidentActions = [
+  'rediscover',
+  'forget',
+  'force-release',
+  'reconcile',
+  'settle',
+  'reap',
+] as const;
+export type IncidentAction = (typeof incidentActions)[number];
+
+export interface Incident {
+  readonly kind: IncidentKind;
+  /** ISO 8601. */
+  readonly since?: string;
+  readonly hostname: string;
+  readonly deviceUuid?: string;
+  readonly arqUuid?: string;
+  readonly instanceUuid?: string;
+  readonly projectId?: string;
+  readonly profileName?: string;
+  readonly reason: string;
+  readonly nextStep: string;
+  readonly action?: IncidentAction;
+}
+
+/** The sweep runs each minute; what is overdue for longer has been missed by two of its runs. */
+const stuckMs = 3 * 60_000;
+
+/** Devices of a host that one incident names. */
+const devicesNamed = 5;
+
+/** A bind that failed, or one whose deadline nothing enforces. */
+export function bindingIncident(
+  binding: InstanceBinding,
+  dueMs: number,
+  nowMs: number,
+): Incident | undefined {
+  const { state, hostname, instanceUuid, projectId, profileName, arqUuids } = binding;
+  const [arqUuid] = arqUuids;
+  const about = {
+    ...{ hostname, instanceUuid, projectId },
+    ...(arqUuid && { arqUuid }),
+    ...(profileName && { profileName }),
+  };
+  if (state === 'BindFailed') {
+    return {
+      kind: 'failed-bind',
+      since: binding.resolvedAt ?? binding.startedAt,
+      ...about,
+      reason: binding.failure ?? 'The bind failed.',
+      nextStep:
+        'Remove the cause on the host, then delete the server in Nova and create it again; a server without a host loses its accelerator requests half an hour after the failure.',
+    };
+  }
+  const startedMs = Date.parse(binding.startedAt);
+  if (state === 'Bound' || nowMs - startedMs < dueMs + stuckMs) return undefined;
+  return {
+    kind: 'stuck-job',
+    since: binding.startedAt,
+    ...about,
+    reason: `The instance is ${state} for longer than its deadline.`,
+    nextStep:
+      "Read the log and the alarms of the function sweep, which enforces deadlines, and the host's agent.",
+  };
+}
+
+/** A failed bind by its record, for as long as a failed bind is kept: Nova deletes its ARQs. */
+export function failedBindIncident(record: HistoryRecord): Incident {
+  const { at: since, hostname = '', instanceUuid, projectId, profileName, arqUuids } = record;
+  const [arqUuid] = arqUuids ?? [];
+  return {
+    ...{ kind: 'failed-bind', since, hostname },
+    ...(instanceUuid && { instanceUuid }),
+    ...(projectId && { projectId }),
+    ...(arqUuid && { arqUuid }),
+    ...(profileName && { profileName }),
+    reason: record.reason ?? 'The bind failed.',
+    nextStep:
+      'Nova has deleted the accelerator requests, and the server is in ERROR unless another host took it: remove the cause on the host, then create the server again.',
+  };
+}
+
+/** Work that handles of a device wait for: in quarantine, or overdue. */
+export function workIncident(
+  work: AwaitedWork,
+  device: DeviceUuid | undefined,
+  dueMs: number,
+  nowMs: number,
+): Incident | undefined {
+  const { kind, hostname, handles, startedAt: since, quarantine } = work;
+  const about = { since, hostname, ...(device && { deviceUuid: device }) };
+  if (quarantine !== undefined) {
+    return {
+      kind: 'quarantine',
+      ...about,
+      reason: `${handles.length} attach handles: ${quarantine}`,
+      nextStep:
+        'The host is asked again by itself. If it cannot clean the device, clean it by hand, and release it by force as cleaned. A card that is in another host for good, and offered there, was cleaned there: release it here by force as cleaned, too.',
+      ...(device && { action: 'force-release' }),
+    };
+  }
+  if (nowMs - Date.parse(since) < dueMs + stuckMs) return undefined;
+  return {
+    kind: 'stuck-job',
+    ...about,
+    reason: `The ${kind} of ${handles.length} attach handles is not confirmed within its deadline.`,
+    nextStep:
+      "Read the log and the alarms of the function sweep, which enforces deadlines, and the host's agent.",
+  };
+}
+
+export function conflictIncident(hostname: string, since: string): Incident {
+  return {
+    kind: 'conflict',
+    since,
+    hostname,
+    reason: 'Two agents report as this host; none of its devices is offered.',
+    nextStep:
+      'Stop the agent of the cloned host or enrol it under its own name; then name the boot of the right one, as the host lists them.',
+    action: 'settle',
+  };
+}
+
+export function awayIncident(hostname: string, since: string | undefined): Incident {
+  return {
+    kind: 'host-away',
+    ...(since && { since }),
+    hostname,
+    reason: 'The agent of the host is not connected and does not report.',
+    nextStep:
+      'Start the host and its agent. If the host is gone for good, evacuate its servers and forget it.',
+    action: 'forget',
+  };
+}
+
+/** @param aheadSeconds negative for a clock that is behind */
+export function skewIncident(
+  hostname: string,
+  aheadSeconds: number | undefined,
+): Incident | undefined {
+  if (aheadSeconds === undefined || Math.abs(aheadSeconds) <= skewSecondsMax) return undefined;
+  const where = aheadSeconds > 0 ? 'ahead of' : 'behind';
+  return {
+    kind: 'clock-skew',
+    hostname,
+    reason: `The clock of the host is ${Math.abs(aheadSeconds)} s ${where} the control plane's.`,
+    nextStep:
+      'Repair its time synchronisation (chrony, systemd-timesyncd); the agent measures again with its next report.',
+  };
+}
+
+/** One for the host: an agent may be unable to offer hundreds of devices for one reason. */
+export function notOfferedIncident(
+  hostname: string,
+  notOffered: readonly NotOffered[],
+): Incident | undefined {
+  if (notOffered.length === 0) return undefined;
+  const named = notOffered.slice(0, devicesNamed);
+  const reasons = named.map(({ address, reason }) => `The device at ${address} ${reason}.`);
+  const more = notOffered.length - named.length;
+  return {
+    kind: 'not-offered',
+    hostname,
+    reason: [...reasons, ...(more > 0 ? [`${more} more.`] : [])].join(' '),
+    nextStep: "Remove the cause, or take the device out of the agent's settings.",
+    action: 'rediscover',
+  };
+}
+
+/** Undefined for a device that is healthy or gone. */
+export function healthIncident(device: Device): Incident | undefined {
+  const { uuid, hostname, address, health, isGone, cardCleaning } = device;
+  if (isGone || !health || !isUnhealthy(device)) return undefined;
+  return {
+    kind: 'unhealthy-device',
+    since: health.since,
+    hostname,
+    deviceUuid: uuid,
+    reason: `The device at ${address} ${health.reason}.`,
+    nextStep: cardCleaning?.withheldSince
+      ? "The host cleans the card by itself once no server holds it elsewhere, and the agent's next report offers it. If its driver cannot clean it, clean it by hand, and release the handles at its earlier place by force as cleaned."
+      : 'Repair or replace the device; it is offered again once its driver finds it healthy for a while.',
+    action: 'rediscover',
+  };
+}
+
+/** An instance that does not use its devices, of more than the reaper releases by itself. */
+export function waitingIncident(waiting: WaitingInstance): Incident {
+  const { instanceUuid, hostname, projectId, since, isAbsent } = waiting;
+  const nova = isAbsent ? 'Nova answers that it does not exist' : 'Nova has it on no host';
+  return {
+    kind: 'reaper-waits',
+    ...{ since, hostname, instanceUuid, projectId },
+    reason: `The instance holds devices and does not use them: ${nova}, and Placement has no allocation for it.`,
+    nextStep: `More than ${releasesMax} such instances were found at once, so that Nova's answers may be wrong: ask Nova about some of them. Then reap; meanwhile the sweep releases ${releasesOfMany} a minute of those that do not exist.`,
+    action: 'reap',
+  };
+}
+
+/**
+ * At the earlier place of a card that its new host must not offer.
+ *
+ * @param uuidAt of the device at that place
+ */
+export function movedCardIncident(
+  device: Device,
+  uuidAt: (place: CardPlace) => DeviceUuid,
+): Incident | undefined {
+  const { hostname, address, isGone, cardCleaning = {} } = device;
+  const { withheldSince, heldAt } = cardCleaning;
+  const isHere = heldAt?.hostname === hostname && heldAt.address === address;
+  if (isGone || !withheldSince || !heldAt || isHere) return undefined;
+  return {
+    kind: 'moved-card',
+    since: withheldSince,
+    hostname: heldAt.hostname,
+    deviceUuid: uuidAt(heldAt),
+    reason: `The card of the device at ${heldAt.address} is at ${address} of host ${hostname} now, and attach handles here are held or not clean: the card is not offered there.`,
+    nextStep: `Evacuate or delete the servers that hold the card here; host ${hostname} then cleans it. If you have cleaned it by hand, release the handles here by force as cleaned.`,
+    action: 'force-release',
+  };
+}
+
+/** A provider that Placement has otherwise than it is stored here, or than the host reports. */
+export function driftIncident(
+  hostname: string,
+  found: Readonly<Record<'provider' | 'stored' | 'placement' | 'host', string>>,
+): Incident {
+  const { provider, stored, placement, host } = found;
+  const reported = host === '' ? '' : ` The host: ${host}.`;
+  return {
+    kind: 'drift',
+    hostname,
+    reason: `Provider ${provider}: ${stored} stored, ${placement || 'nothing'} in Placement.${reported}`,
+    nextStep:
+      'Reconcile writes what is stored to Placement, as happens within the hour by itself; a provider that is not ours stays.',
+    action: 'reconcile',
+  };
+}

@@ -1,0 +1,57 @@
+// Orders presence events of a host. They arrive in any order; when a client reconnects before its
+// first connection has ended, the end of the first arrives after the start of the second.
+
+import type { Host, Presence } from './host.ts';
+
+// AWS IoT restarts a client's version numbers after about an hour without a connection.
+const versionsForgottenAfterMs = 30 * 60_000;
+
+/**
+ * Whether the event is later than the known one. Versions count a client's connections; the start
+ * and the end of a connection carry the same version, and the end is the later one.
+ */
+export function supersedes(event: Presence, known: Presence | undefined): boolean {
+  if (!known) return true;
+  const laterMs = Date.parse(event.at) - Date.parse(known.at);
+  if (event.version === undefined || known.version === undefined) return laterMs > 0;
+  // A higher version that is much older comes from before the version numbers restarted.
+  if (event.version > known.version) return laterMs > -versionsForgottenAfterMs;
+  if (event.version === known.version && known.isConnected && !event.isConnected) return true;
+  // An event of an earlier connection, or a duplicate, is never later by that much.
+  return laterMs > versionsForgottenAfterMs;
+}
+
+/** Grace for an agent that lost its connection: most agents reconnect by themselves. */
+const graceMs = 60_000;
+/** Of a report in the broker, from its publication until the rule has its time. */
+const delayMs = 10_000;
+/** Three heartbeats: presence events can be lost, and reports can be late. */
+const silenceMs = 2_700_000;
+
+type Heard = Pick<Host, 'presence' | 'lastReportAt'>;
+
+/**
+ * Whether the host's agent has been away for longer than the grace. A presence event may be lost:
+ * an agent that has reported since its connection ended has connected again, and one that is
+ * connected without reporting is gone.
+ */
+export function isLost(host: Heard, nowMs: number): boolean {
+  const { presence } = host;
+  const reportedMs = timeOf(host.lastReportAt);
+  const isEnded = presence && !presence.isConnected && reportedMs <= timeOf(presence.at) + delayMs;
+  return nowMs - heardMsOf(host) > (isEnded ? graceMs : silenceMs);
+}
+
+/** When the agent was last heard of; ISO 8601. Undefined if it never was. */
+export function heardAt(host: Heard): string | undefined {
+  const heardMs = heardMsOf(host);
+  return heardMs === 0 ? undefined : new Date(heardMs).toISOString();
+}
+
+function heardMsOf({ presence, lastReportAt }: Heard): number {
+  return Math.max(timeOf(presence?.at), timeOf(lastReportAt));
+}
+
+function timeOf(time: string | undefined): number {
+  return time === undefined ? 0 : Date.parse(time);
+}

@@ -1,0 +1,125 @@
+// What Placement should hold for a device: https://docs.openstack.org/placement/latest/user/.
+// A suffixed request group needs class and traits on one provider, so each provider that holds
+// inventory carries all traits of its device, region and function, and the mark of its stack.
+
+import { typesRefused } from '#core/domain/arq/attach-types.ts';
+import { type StoredProvider, withheldOf } from '#core/domain/arq/bind-plan.ts';
+import type { AttachType, Device } from '#core/domain/device/device.ts';
+import { isUnhealthy } from '#core/domain/device/device-facts.ts';
+import type { ProviderUuid } from '#core/domain/ids.ts';
+import { isStackTrait, stackTrait } from './stack-mark.ts';
+
+export interface WantedInventory {
+  readonly total: number;
+  /** Units that must not be allocated. */
+  readonly reserved: number;
+}
+
+export interface WantedProvider {
+  readonly uuid: ProviderUuid;
+  readonly name: string;
+  /** Undefined if the parent is the compute node's provider. */
+  readonly parentUuid?: ProviderUuid;
+  /** By resource class; at most one. */
+  readonly inventories: Readonly<Record<string, WantedInventory>>;
+  readonly traits: readonly string[];
+  /** The provider is removed, or fully reserved while it has allocations. */
+  readonly isGone: boolean;
+}
+
+/** The deployment's settings; a host may have attach types of its own. */
+export interface StackSettings {
+  readonly stage: string;
+  readonly attachTypes: readonly AttachType[];
+}
+
+/** The device's providers, parents first. */
+export function wantedProviders(
+  device: Device,
+  providers: readonly StoredProvider[],
+  settings: StackSettings,
+): WantedProvider[] {
+  const byUuid = new Map(providers.map((each) => [each.deployable.providerUuid, each]));
+  return device.providers.flatMap((uuid) => {
+    const provider = byUuid.get(uuid);
+    return provider ? [wantedProvider(device, provider, settings)] : [];
+  });
+}
+
+function wantedProvider(
+  device: Device,
+  provider: StoredProvider,
+  { stage, attachTypes }: StackSettings,
+): WantedProvider {
+  const { deployable } = provider;
+  const isThere = !device.isGone && !deployable.isGone && !device.conflictSince;
+  // A bind is refused for lack of the hypervisor's support, and Nova tries no other host then.
+  const isTaken = typesRefused(provider, attachTypes).length === 0;
+  const isOffered = device.status === 'enabled' && isThere && isTaken && !isUnhealthy(device);
+  const total = deployable.numAccelerators;
+  const kept = withheldOf(provider).length;
+  return {
+    uuid: deployable.providerUuid,
+    name: deployable.name,
+    ...(deployable.parentProviderUuid && { parentUuid: deployable.parentProviderUuid }),
+    inventories:
+      deployable.resourceClass && total > 0
+        ? {
+            [deployable.resourceClass]: {
+              total,
+              reserved: isOffered ? Math.min(kept, total) : total,
+            },
+          }
+        : {},
+    traits: [
+      ...deployable.traits.filter((trait) => !isStackTrait(trait)),
+      stackTrait(stage),
+    ].sort(),
+    isGone: device.isGone || deployable.isGone,
+  };
+}
+
+/** The same provider, fully reserved. */
+export function withheld(wanted: WantedProvider): WantedProvider {
+  const inventories = Object.fromEntries(
+    Object.entries(wanted.inventories).map(([resourceClass, { total }]) => [
+      resourceClass,
+      { total, reserved: total },
+    ]),
+  );
+  return { ...wanted, inventories };
+}
+
+/** A provider's inventories in Placement; an absent field has Placement's default. */
+export type HeldInventories = Readonly<
+  Record<
+    string,
+    {
+      readonly total: number;
+      readonly reserved?: number | undefined;
+      readonly min_unit?: number | undefined;
+      readonly max_unit?: number | undefined;
+      readonly step_size?: number | undefined;
+      readonly allocation_ratio?: number | undefined;
+    }
+  >
+>;
+
+/** Whether a field that Placement allocates by differs from the wanted one. */
+export function differsFrom(wanted: WantedProvider, held: HeldInventories): boolean {
+  const classes = Object.entries(wanted.inventories);
+  return (
+    Object.keys(held).length !== classes.length ||
+    classes.some(([resourceClass, { total, reserved }]) => {
+      const inventory = held[resourceClass];
+      return (
+        inventory?.total !== total ||
+        (inventory.reserved ?? 0) !== reserved ||
+        (inventory.min_unit ?? 1) !== 1 ||
+        inventory.max_unit !== total ||
+        (inventory.step_size ?? 1) !== 1 ||
+        (inventory.allocation_ratio ?? 1) !== 1
+      );
+    })
+  );
+}

@@ -1,0 +1,234 @@
+// Device profiles: named requests for accelerators, and the rules of their groups.
+
+import type { ChangeNote } from '#core/domain/change-note.ts';
+import { InvalidInput } from '#core/domain/errors.ts';
+import type { DeviceProfileUuid } from '#core/domain/ids.ts';
+import { isUuid } from '#core/domain/uuid-form.ts';
+import { isOfferedClass, standardClasses } from '#core/shapes/placement-names.ts';
+
+/** Keys `resources:CLASS`, `trait:NAME`, `accel:KEY`; all values are text. */
+export type Group = Readonly<Record<string, string>>;
+
+export interface DeviceProfile {
+  readonly uuid: DeviceProfileUuid;
+  readonly name: string;
+  readonly description?: string;
+  /** In the order given; Nova names each request group by its index. */
+  readonly groups: readonly Group[];
+  /** The microversion of its creation is the version of its form. */
+  readonly microversion: string;
+  /** Who created it, as in a {@link ChangeNote}, and by which request. */
+  readonly createdBy?: string;
+  readonly requestId?: string;
+  readonly createdAt: string;
+  readonly updatedAt?: string;
+  /** Who changed its groups last, as in a {@link ChangeNote}, and by which request. */
+  readonly updatedBy?: string;
+  readonly updateRequestId?: string;
+}
+
+export type ProfileUpdate = Pick<DeviceProfile, 'updatedAt' | 'updatedBy' | 'updateRequestId'>;
+
+/** Which profiles one request deleted. Kept for a day, in which the streams' consumers read it. */
+export interface ProfileDeletion extends ChangeNote {
+  readonly names: readonly string[];
+}
+
+/** Keeps a bind within one DynamoDB transaction: at most 3 rows per ARQ, of 100. */
+export const acceleratorsPerProfileMax = 32;
+
+const traitName = /^[A-Z][A-Z0-9_]*$/;
+const nameLengthMax = 255;
+export const profileNameMax = nameLengthMax;
+export const profileNamePattern = /^[a-zA-Z0-9_-]+$/;
+export const groupKeysMax = 64;
+/** The groups are ASCII text. A row of DynamoDB can have 400 KB. */
+const groupsBytesMax = 300_000;
+
+/** The allowed accel: keys, with the form of their values. */
+const accelValues: Readonly<Record<string, RegExp>> = {
+  bitstream_id: /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/,
+  // "Name of the bitstream in Glance, including the suffix that indicates bitstream type".
+  bitstream_name: /^[a-zA-Z0-9_.-]+$/,
+  function_id: /^[a-zA-Z0-9_-]+$/,
+  function_name: /^[a-zA-Z0-9_.-]+$/,
+  attach_target: /^(VM|host|none)$/,
+};
+/** The accel: keys that name an image. */
+const imageKeys = ['bitstream_id', 'bitstream_name', 'function_id', 'function_name'] as const;
+
+/** The image that the FPGA must hold before an instance gets it. */
+export interface ImageQuery {
+  readonly by: (typeof imageKeys)[number];
+  readonly value: string;
+}
+
+/** Whether the name is valid for a profile. */
+export function isProfileName(name: string): boolean {
+  return profileNamePattern.test(name) && !name.endsWith('\n') && name.length <= nameLengthMax;
+}
+
+/** @throws InvalidInput unless the name can be a profile's. */
+export function checkProfileName(name: string): void {
+  if (!profileNamePattern.test(name) || name.endsWith('\n')) {
+    throw new InvalidInput(
+      `Device profile name ${JSON.stringify(name)} may hold letters, digits, '-' and '_' only.`,
+    );
+  }
+  if (name.length > nameLengthMax) {
+    throw new InvalidInput(`Device profile name is longer than ${nameLengthMax} characters.`);
+  }
+}
+
+/** @throws InvalidInput unless the text is a uuid. */
+export function checkProfileUuid(uuid: string): void {
+  if (!isUuid(uuid)) throw new InvalidInput(`Device profile uuid ${uuid} is not a uuid.`);
+}
+
+/**
+ * The groups in canonical form: names of classes and traits in upper case with underscores.
+ *
+ * @throws InvalidInput naming the group and key that is wrong, also where the group is well formed
+ *   but could never be scheduled.
+ */
+export function canonicalGroups(
+  groups: readonly Readonly<Record<string, string | number>>[],
+): Group[] {
+  if (groups.length === 0) throw new InvalidInput('A device profile needs at least one group.');
+  const canonical = groups.map((group, index) => canonicalGroup(group, `groups[${index}]`));
+  const wanted = canonical.reduce((sum, group) => sum + arqCount(group), 0);
+  if (wanted > acceleratorsPerProfileMax) {
+    throw new InvalidInput(
+      `The groups ask for ${wanted} accelerators; a device profile may ask for ${acceleratorsPerProfileMax}.`,
+    );
+  }
+  const bytes = JSON.stringify(canonical).length;
+  if (bytes > groupsBytesMax) {
+    throw new InvalidInput(
+      `The groups take ${bytes} bytes, and are larger than ${groupsBytesMax}.`,
+    );
+  }
+  return canonical;
+}
+
+function canonicalGroup(group: Readonly<Record<string, string | number>>, where: string): Group {
+  const entries = Object.entries(group);
+  if (entries.length > groupKeysMax) {
+    throw new InvalidInput(`${where} has more than ${groupKeysMax} keys.`);
+  }
+  const canonical = new Map<string, string>();
+  for (const [key, value] of entries) {
+    const [name, text] = canonicalEntry(key, String(value), `${where}[${JSON.stringify(key)}]`);
+    if (canonical.has(name)) throw new InvalidInput(`${where}: duplicate key ${name}.`);
+    canonical.set(name, text);
+  }
+  const result = Object.fromEntries(canonical);
+  if (![...canonical.keys()].some((key) => key.startsWith('resources:'))) {
+    throw new InvalidInput(`${where} asks for no resource: it could never be scheduled.`);
+  }
+  const images = imageKeys.filter((key) => canonical.has(`accel:${key}`));
+  if (images.length > 1) {
+    throw new InvalidInput(`${where} names ${images.join(' and ')}; at most one is allowed.`);
+  }
+  return result;
+}
+
+function canonicalEntry(key: string, value: string, where: string): [key: string, value: string] {
+  const [prefix, ...rest] = key.split(':');
+  const name = rest.join(':').trim();
+  switch (prefix) {
+    case 'resources':
+      return [`resources:${canonicalClass(name, where)}`, canonicalAmount(value, where)];
+    case 'trait':
+      return [`trait:${canonicalTrait(name, where)}`, traitRequirement(value, where)];
+    case 'accel':
+      return [`accel:${name}`, accelValue(name, value, where)];
+    default:
+      throw new InvalidInput(`${where}: keys begin with 'resources:', 'trait:' or 'accel:'.`);
+  }
+}
+
+function toPlacementName(name: string): string {
+  return name.toUpperCase().replaceAll('-', '_');
+}
+
+/** @throws InvalidInput unless hosts can offer such a class */
+export function canonicalClass(name: string, where: string): string {
+  const canonical = toPlacementName(name);
+  if (!isOfferedClass(canonical)) {
+    throw new InvalidInput(
+      `${where}: resource class ${name} is neither one of ${standardClasses.join(', ')} nor CUSTOM_*.`,
+    );
+  }
+  return canonical;
+}
+
+function canonicalAmount(value: string, where: string): string {
+  if (!/^[0-9]{1,9}$/.test(value) || Number(value) < 1) {
+    throw new InvalidInput(`${where}: amount ${JSON.stringify(value)} is not a positive integer.`);
+  }
+  return String(Number(value));
+}
+
+function canonicalTrait(name: string, where: string): string {
+  const canonical = toPlacementName(name);
+  if (!traitName.test(canonical) || canonical.length > nameLengthMax) {
+    throw new InvalidInput(`${where}: trait ${JSON.stringify(name)} is not a trait name.`);
+  }
+  return canonical;
+}
+
+function traitRequirement(value: string, where: string): string {
+  if (value !== 'required' && value !== 'forbidden') {
+    throw new InvalidInput(`${where}: a trait is 'required' or 'forbidden'.`);
+  }
+  return value;
+}
+
+function accelValue(key: string, value: string, where: string): string {
+  const pattern = Object.hasOwn(accelValues, key) ? accelValues[key] : undefined;
+  if (!pattern) {
+    throw new InvalidInput(`${where}: accel keys are ${Object.keys(accelValues).join(', ')}.`);
+  }
+  if (!pattern.test(value) || value.length > nameLengthMax) {
+    throw new InvalidInput(
+      `${where}: ${JSON.stringify(value)} is not a valid value of accel:${key}.`,
+    );
+  }
+  return value;
+}
+
+/** Resources that the group requests from Placement, e.g. `{ FPGA: 2 }`. */
+export function groupResources(group: Group): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    Object.entries(group)
+      .filter(([key]) => key.startsWith('resources:'))
+      .map(([key, amount]) => [key.slice('resources:'.length), Number(amount)]),
+  );
+}
+
+export function groupTraits(group: Group, requirement: 'required' | 'forbidden'): string[] {
+  return Object.entries(group)
+    .filter(([key, value]) => key.startsWith('trait:') && value === requirement)
+    .map(([key]) => key.slice('trait:'.length));
+}
+
+/** The image or function that the group names; it names one at most. */
+export function wantedImage(group: Group): ImageQuery | undefined {
+  const by = imageKeys.find((key) => group[`accel:${key}`] !== undefined);
+  return by && { by, value: group[`accel:${by}`] as string };
+}
+
+/** The target to which the group's accelerators are attached: `VM`, `host` or `none`. */
+export function attachTarget(group: Group): string {
+  return group['accel:attach_target'] ?? 'VM';
+}
+
+/** How many ARQs a group makes: one per accelerator, whatever its resource class. */
+export function arqCount(group: Group): number {
+  // A Xilinx card is one unit of inventory with two functions, and both must be attached.
+  const perFpga = group['trait:CUSTOM_FPGA_XILINX'] === 'required' ? 2 : 1;
+  return Object.entries(groupResources(group))
+    .map(([resourceClass, amount]) => (resourceClass === 'FPGA' ? perFpga * amount : amount))
+    .reduce((sum, count) => sum + count, 0);
+}

@@ -1,0 +1,145 @@
+// New names of traits and resource classes in stored device profiles: a release may rename what
+// hosts offer. Pure; the profiles and the wanted names come in.
+
+import { InvalidInput } from '#core/domain/errors.ts';
+import {
+  isOfferedClass,
+  placementNameLengthMax,
+  standardClasses,
+} from '#core/shapes/placement-names.ts';
+import { arqCount, canonicalGroups, type DeviceProfile, type Group } from './device-profile.ts';
+
+/** Keys of groups, such as `trait:CUSTOM_OLD`. */
+export interface Rename {
+  readonly from: string;
+  readonly to: string;
+}
+
+/**
+ * What releases have renamed. Empty: each spelling of a trait that was ever reported is reported
+ * still, so profiles may have either.
+ */
+export const renamesOfReleases: readonly Rename[] = [];
+
+export interface ChangedKey extends Rename {
+  /** Index of the group in the profile. */
+  readonly group: number;
+}
+
+export interface Migration {
+  /** As it was read. */
+  readonly profile: DeviceProfile;
+  readonly groups: readonly Group[];
+  readonly changes: readonly ChangedKey[];
+}
+
+const customName = /^CUSTOM_[A-Z0-9_]+$/;
+// A custom trait may become a standard one. Standard traits of accelerators are below HW_.
+const newTrait = /^(CUSTOM|HW)_[A-Z0-9_]+$/;
+const form = 'trait:CUSTOM_OLD=CUSTOM_NEW or resources:CUSTOM_OLD=CUSTOM_NEW';
+
+/** @throws InvalidInput unless the text is `trait:OLD=NEW` or `resources:OLD=NEW` */
+export function readRename(text: string): Rename {
+  const [, prefix = '', from = '', to = ''] =
+    /^(trait|resources):([^=]+)=([^=]+)$/.exec(text) ?? [];
+  if (prefix === '') throw new InvalidInput(`Rename ${text} must be ${form}.`);
+  if (!isName(from, customName)) {
+    throw new InvalidInput(
+      `Rename ${text}: ${from} is not CUSTOM_*; names of other services cannot be renamed.`,
+    );
+  }
+  if (prefix === 'resources' && !isOfferedClass(to)) {
+    throw new InvalidInput(
+      `Rename ${text}: unknown resource class ${to}; it must be one of ${standardClasses.join(', ')} or CUSTOM_*.`,
+    );
+  }
+  if (prefix === 'trait' && !isName(to, newTrait)) {
+    throw new InvalidInput(`Rename ${text}: trait ${to} must be CUSTOM_* or HW_*.`);
+  }
+  return { from: `${prefix}:${from}`, to: `${prefix}:${to}` };
+}
+
+function isName(name: string, pattern: RegExp): boolean {
+  return pattern.test(name) && name.length <= placementNameLengthMax;
+}
+
+/**
+ * A name that is old in one rename and new in another would give another result in a second run.
+ *
+ * @throws InvalidInput
+ */
+export function checkRenames(renames: readonly Rename[]): void {
+  const old = renames.map(({ from }) => from);
+  const twice = old.find((name, index) => old.indexOf(name) !== index);
+  if (twice !== undefined) throw new InvalidInput(`Duplicate rename of ${twice}.`);
+  const chained = renames.find(({ to }) => old.includes(to));
+  if (chained) {
+    throw new InvalidInput(
+      `${chained.to} is the new name of ${chained.from} and is renamed itself: name the last one only.`,
+    );
+  }
+}
+
+/**
+ * The profiles that change, each with its new groups.
+ *
+ * @throws InvalidInput naming the profile and group that a rename would make wrong
+ */
+export function planMigration(
+  profiles: readonly DeviceProfile[],
+  renames: readonly Rename[],
+): readonly Migration[] {
+  checkRenames(renames);
+  const newNames = new Map(renames.map(({ from, to }) => [from, to]));
+  return profiles.flatMap((profile) => {
+    const changes = profile.groups.flatMap((group, index) =>
+      Object.keys(group).flatMap((from) => {
+        const to = newNames.get(from);
+        return to === undefined ? [] : [{ group: index, from, to }];
+      }),
+    );
+    if (changes.length === 0) return [];
+    const groups = profile.groups.map((group, index) =>
+      renamed(group, newNames, `${profile.name}: groups[${index}]`),
+    );
+    checkGroups(profile.name, groups);
+    return [{ profile, groups, changes }];
+  });
+}
+
+function renamed(group: Group, newNames: ReadonlyMap<string, string>, where: string): Group {
+  const entries = Object.entries(group).map(
+    ([key, value]) => [newNames.get(key) ?? key, value] as const,
+  );
+  const keys = entries.map(([key]) => key);
+  const collision = keys.find((key, index) => keys.indexOf(key) !== index);
+  if (collision !== undefined) {
+    throw new InvalidInput(`${where} would have ${collision} twice: delete one of the two first.`);
+  }
+  const result = Object.fromEntries(entries);
+  // The trait of a Xilinx card and the class FPGA decide how many accelerators a group means.
+  if (arqCount(result) !== arqCount(group)) {
+    throw new InvalidInput(
+      `${where} would ask for ${arqCount(result)} accelerators instead of ${arqCount(group)}: make a new profile instead.`,
+    );
+  }
+  return result;
+}
+
+function checkGroups(name: string, groups: readonly Group[]): void {
+  try {
+    canonicalGroups(groups);
+  } catch (error) {
+    if (!(error instanceof InvalidInput)) throw error;
+    throw new InvalidInput(`${name}: ${error.message}`);
+  }
+}
+
+/** The keys that differ, as the history has them: `trait:CUSTOM_A → trait:CUSTOM_B`. */
+export function describeChange(before: readonly Group[], after: readonly Group[]): string {
+  const keysOf = (groups: readonly Group[]) => [...new Set(groups.flatMap(Object.keys))].sort();
+  const [had, has] = [keysOf(before), keysOf(after)];
+  const gone = had.filter((key) => !has.includes(key));
+  const added = has.filter((key) => !had.includes(key));
+  return `${gone.join(', ')} → ${added.join(', ') || 'another key of the profile'}`;
+}

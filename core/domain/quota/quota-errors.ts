@@ -1,0 +1,28 @@
+// Errors of quotas that a caller can cause; see errors.ts.
+
+import { DomainError } from '#core/domain/errors.ts';
+
+/** A shortage of one resource class in a project's quota. */
+export interface QuotaShortage {
+  readonly resourceClass: string;
+  readonly limit: number;
+  readonly inUse: number;
+  readonly wanted: number;
+}
+
+export class QuotaExceeded extends DomainError {
+  constructor(projectId: string, { resourceClass, limit, inUse, wanted }: QuotaShortage) {
+    super(
+      'forbidden',
+      'cyborg.quota.exceeded',
+      `Quota of ${resourceClass} exceeded for project ${projectId}: limit ${limit}, in use ${inUse}, wanted ${wanted}. ` +
+        'Delete servers with accelerators, or ask an administrator for a higher quota.',
+    );
+  }
+}
+
+export class QuotaNotFound extends DomainError {
+  constructor(projectId: string) {
+    super('not-found', 'cyborg.quota.not_found', `Project ${projectId} has no quota.`);
+  }
+}

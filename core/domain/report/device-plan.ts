@@ -1,0 +1,291 @@
+// Compares the stored rows of a device with its host's report, and plans the changes. Pure.
+
+import { isDeepStrictEqual } from 'node:util';
+import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import {
+  type AdoptedProvider,
+  divideOffering,
+  wholeOf,
+  withholdUnlike,
+} from '#core/domain/device/adopted-providers.ts';
+import type {
+  AttachHandle,
+  AttachType,
+  Deployable,
+  Device,
+  DiscoveredDevice,
+  DiscoveredHandle,
+  DiscoveredRegion,
+  HandleCare,
+  Offering,
+} from '#core/domain/device/device.ts';
+import { placeOf } from '#core/domain/device/device.ts';
+import { factAttributes, isUnhealthy } from '#core/domain/device/device-facts.ts';
+import { isUnheld } from '#core/domain/device/handle-state.ts';
+import {
+  type DeployableUuid,
+  type DeviceUuid,
+  derivedUuid,
+  type HandleUuid,
+  type ProviderUuid,
+  providerUuid,
+} from '#core/domain/ids.ts';
+import { traitsOf } from '#core/domain/placement/traits.ts';
+import { handleCare, handleFacts } from '#core/shapes/attach-handle.ts';
+import { pick } from '#core/shapes/case.ts';
+import { reportedRegionFacts } from '#core/shapes/deployable.ts';
+import { reportedFacts } from '#core/shapes/device.ts';
+import { present } from '#core/shapes/present.ts';
+import { handleCountOf } from './report-plan.ts';
+
+/** The rows of one device after the change. Handles in use stay until their claim has ended. */
+export interface DevicePlan {
+  /** No row of the device is stored, so it has no digest to clear. */
+  readonly isNew: boolean;
+  readonly device: Device;
+  readonly deployables: readonly Deployable[];
+  readonly addHandles: readonly AttachHandle[];
+  /** Reported again after they were gone. If their row was deleted, it is written like this. */
+  readonly reviveHandles: readonly AttachHandle[];
+  /** Stored already; the host prepares or cleans them otherwise, or Nova attaches them so. */
+  readonly changeHandles: readonly AttachHandle[];
+  readonly dropHandles: readonly AttachHandle[];
+}
+
+interface StoredDevice {
+  readonly device: Device;
+  readonly providers: readonly StoredProvider[];
+}
+
+export function planDevice(
+  hostname: string,
+  stored: StoredDevice | undefined,
+  reported: DiscoveredDevice,
+  now: string,
+  hostAttachTypes?: readonly AttachType[],
+): DevicePlan {
+  const was = stored?.device;
+  const discovered = stored?.device.adopted
+    ? withheldIfUnlike(hostname, stored, reported, now)
+    : reported;
+  const device: Device = {
+    uuid: deviceUuid(hostname, discovered.address),
+    hostname,
+    ...pick(reportedFacts, discovered),
+    status: was?.status ?? 'enabled',
+    digest: discovered.digest,
+    handleCount: handleCountOf(discovered),
+    providers: [],
+    isGone: false,
+    createdAt: was?.createdAt ?? now,
+    ...present({
+      // A card whose serial number cannot be read for a while is still the same card.
+      identity: discovered.identity ?? was?.identity,
+      adopted: was?.adopted,
+      cardCleaning: discovered.cardCleaning,
+      hostAttachTypes,
+      updatedAt: was && now,
+    }),
+  };
+  const wanted = wantedDeployables(device, discovered);
+  const storedById = new Map(stored?.providers.map((each) => [each.deployable.providerUuid, each]));
+  const deployables = wanted.map(({ deployable }) => {
+    const before = storedById.get(deployable.providerUuid)?.deployable;
+    return before ? { ...deployable, createdAt: before.createdAt, updatedAt: now } : deployable;
+  });
+  const goneProviders = (stored?.providers ?? []).filter(
+    ({ deployable }) => !deployables.some((each) => each.providerUuid === deployable.providerUuid),
+  );
+  const handles = wanted.flatMap(({ deployable, offering }) =>
+    (offering?.attachHandles ?? []).map((handle) => wantedHandle(deployable, handle, now)),
+  );
+  const storedHandles = new Map(
+    (stored?.providers ?? []).flatMap((each) =>
+      each.handles.map((handle) => [handle.uuid, handle]),
+    ),
+  );
+  const isWanted = new Set(handles.map((handle) => handle.uuid));
+  return {
+    isNew: stored === undefined,
+    device: {
+      ...device,
+      providers: [
+        ...deployables.map((each) => each.providerUuid),
+        ...goneProviders.map((each) => each.deployable.providerUuid),
+      ],
+    },
+    deployables: [
+      ...deployables,
+      ...goneProviders.map(({ deployable }) => ({ ...deployable, isGone: true, updatedAt: now })),
+    ],
+    addHandles: handles.filter((handle) => !storedHandles.has(handle.uuid)),
+    reviveHandles: handles.filter((handle) => storedHandles.get(handle.uuid)?.isGone),
+    changeHandles: handles.filter((handle) => {
+      const before = storedHandles.get(handle.uuid);
+      return (
+        before !== undefined && !(isSameCare(before, handle) && isAttachedAlike(before, handle))
+      );
+    }),
+    dropHandles: [...storedHandles.values()].filter((h) => !isWanted.has(h.uuid) && !h.isGone),
+  };
+}
+
+/** The rows of a device that the host no longer reports. */
+export function planRetirement(stored: StoredDevice, now: string): DevicePlan {
+  return {
+    isNew: false,
+    // No device has an empty digest, so a report of the device is applied when it returns.
+    device: { ...stored.device, isGone: true, digest: '', updatedAt: now },
+    deployables: stored.providers.map(({ deployable }) => ({
+      ...deployable,
+      isGone: true,
+      updatedAt: now,
+    })),
+    addHandles: [],
+    reviveHandles: [],
+    changeHandles: [],
+    dropHandles: stored.providers.flatMap((each) => each.handles.filter((h) => !h.isGone)),
+  };
+}
+
+export function deviceUuid(hostname: string, address: string): DeviceUuid {
+  return derivedUuid('device', hostname, address) as DeviceUuid;
+}
+
+/** @param name of the resource provider, unique in the cloud */
+export function deployableUuid(name: string): DeployableUuid {
+  return derivedUuid('deployable', name) as DeployableUuid;
+}
+
+function isSameCare(one: HandleCare, other: HandleCare): boolean {
+  return isDeepStrictEqual(pick(handleCare, one), pick(handleCare, other));
+}
+
+/** Not the whole info: the host may have chosen another object to carry the handle. */
+function isAttachedAlike({ info: one }: AttachHandle, { info: other }: AttachHandle): boolean {
+  return one.physical_network === other.physical_network && one.managed === other.managed;
+}
+
+interface WantedDeployable {
+  readonly deployable: Deployable;
+  readonly offering?: Offering;
+}
+
+/**
+ * A provider for the device, one for each function that was imported as a provider, and, below the
+ * first, one for each region.
+ */
+function wantedDeployables(device: Device, discovered: DiscoveredDevice): WantedDeployable[] {
+  const whole = wholeOf(device.adopted);
+  const derived = `${device.hostname}_${discovered.providerSuffix ?? discovered.address}`;
+  const name = whole?.name ?? derived;
+  const { own: offers, parts } = divideOffering(discovered.offers, device.adopted);
+  const own = wantedDeployable(device, discovered, {
+    name,
+    ...present({ offering: offers, adopted: whole }),
+  });
+  const ofFunctions = parts.map(({ provider, offering }) =>
+    wantedDeployable(device, discovered, { name: provider.name, offering, adopted: provider }),
+  );
+  const regions = discovered.regions.map((region) =>
+    wantedDeployable(device, discovered, {
+      name: `${name}_${region.name}`,
+      offering: region,
+      region,
+      parent: own.deployable.providerUuid,
+    }),
+  );
+  return [own, ...ofFunctions, ...regions];
+}
+
+interface Wanted {
+  readonly name: string;
+  readonly offering?: Offering;
+  readonly adopted?: AdoptedProvider;
+  readonly region?: DiscoveredRegion;
+  readonly parent?: ProviderUuid;
+}
+
+function wantedDeployable(
+  device: Device,
+  discovered: DiscoveredDevice,
+  { name, offering, adopted, region, parent }: Wanted,
+): WantedDeployable {
+  const attributes = factAttributes(discovered, offering?.pool);
+  const traits = [...traitsOf(discovered, region), ...(adopted?.traits ?? [])];
+  return {
+    deployable: {
+      uuid: deployableUuid(name),
+      providerUuid: adopted?.uuid ?? providerUuid(name),
+      deviceUuid: device.uuid,
+      hostname: device.hostname,
+      name,
+      driver: device.driver,
+      deviceStatus: device.status,
+      numAccelerators: offering?.numAccelerators ?? 0,
+      traits: adopted ? [...new Set(traits)].sort() : traits,
+      ...(region && pick(reportedRegionFacts, region)),
+      isGone: false,
+      createdAt: device.updatedAt ?? device.createdAt,
+      ...present({
+        parentProviderUuid: parent,
+        resourceClass: offering?.resourceClass,
+        attachTypes: offering && typesOf(offering),
+        region: region?.name,
+        regionKind: region?.kind,
+        functionUuids: region?.functionUuids,
+        reportedAttributes: Object.keys(attributes).length > 0 ? attributes : undefined,
+        unhealthy: isUnhealthy(discovered) ? (discovered.health?.reason ?? '') : undefined,
+        hostAttachTypes: device.hostAttachTypes,
+      }),
+    },
+    ...present({ offering }),
+  };
+}
+
+/** The description of an imported device, with what servers have held since before the import. */
+function withheldIfUnlike(
+  hostname: string,
+  { device, providers }: StoredDevice,
+  discovered: DiscoveredDevice,
+  now: string,
+): DiscoveredDevice {
+  const wanted = wantedDeployables({ ...device, hostname }, discovered);
+  const reported = new Set(
+    wanted.flatMap(({ deployable, offering }) =>
+      (offering?.attachHandles ?? []).map((each) => wantedHandle(deployable, each, now).uuid),
+    ),
+  );
+  const held = providers.flatMap(({ handles }) => handles.filter((each) => !isUnheld(each)));
+  const isReported = ({ uuid }: AttachHandle) => reported.has(uuid);
+  return withholdUnlike(discovered, held, isReported, { now, was: device.health });
+}
+
+function typesOf({ attachHandles }: Offering): AttachType[] {
+  return [...new Set(attachHandles.map(({ type }) => type))];
+}
+
+function wantedHandle(
+  deployable: Deployable,
+  handle: Offering['attachHandles'][number],
+  now: string,
+): AttachHandle {
+  return {
+    uuid: handleUuid(deployable.providerUuid, handle),
+    providerUuid: deployable.providerUuid,
+    ...pick(handleFacts, handle),
+    // Higher than any epoch of an earlier row of this handle: releases are rarer than
+    // milliseconds.
+    epoch: Date.parse(now),
+    isGone: false,
+  };
+}
+
+/** Of the handle's place at its provider, unless the host has given it a uuid. */
+export function handleUuid(
+  provider: ProviderUuid,
+  { type, info, uuid }: Pick<DiscoveredHandle, 'type' | 'info' | 'uuid'>,
+): HandleUuid {
+  const sorted = Object.entries(placeOf(info)).sort(([a], [b]) => (a < b ? -1 : 1));
+  return (uuid ?? derivedUuid('handle', provider, type, ...sorted.flat())) as HandleUuid;
+}

@@ -1,0 +1,195 @@
+// Compares the stored rows of a host with its report, and plans the changes. Pure: the same input
+// gives the same plan.
+
+import type { Device, DiscoveredDevice } from '#core/domain/device/device.ts';
+import type { RefusedDevices, StoredHost } from '#core/domain/host/host.ts';
+import { type BootReport, isReturn } from '#core/domain/host/identity.ts';
+import { handlesPerHostMax } from '#core/domain/host/pace.ts';
+import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
+
+/** The part of a report that says which devices there are. */
+export interface ReportedManifest {
+  readonly bootId: string;
+  readonly sequence: number;
+  /** When the broker got it, in ms: reports of different boots are ordered by this alone. */
+  readonly receivedAtMs: number;
+  /** Address → digest of every device. */
+  readonly manifest: Readonly<Record<string, string>>;
+  /** Drivers that failed; the devices that they reported before are kept. */
+  readonly failedDrivers: readonly string[];
+  /** Address → reason why the device is refused. */
+  readonly refused: Readonly<Record<string, string>>;
+}
+
+export interface ReportPlan {
+  /**
+   * `late`: a newer report was applied; only devices that the newer one lacks are taken from
+   * this. `conflict`: nothing is applied, since two agents report as this host.
+   */
+  readonly standing: 'newer' | 'late' | 'conflict';
+  readonly isNewBoot: boolean;
+  readonly put: readonly DiscoveredDevice[];
+  readonly retire: readonly Device[];
+  /** Devices of the newest manifest that no report has described yet: address → digest. */
+  readonly wanted: Readonly<Record<string, string>>;
+  /**
+   * Addresses whose state is unknown in this report: their driver failed, or their description is
+   * refused.
+   */
+  readonly unseen: readonly string[];
+  readonly refused: RefusedDevices;
+}
+
+/** A boot of the host ends releases and operator programs that began before it. */
+export function isEndedByBoot(work: AwaitedWork, { bootedAt }: StoredHost): boolean {
+  return bootedAt !== undefined && work.startedAt < bootedAt;
+}
+
+/**
+ * Plans what a report changes. Reports arrive twice, late and in any order; a large report comes
+ * in parts, each with the whole manifest. A late part still adds the devices that the newest
+ * manifest names with the same digest.
+ */
+export function planReport(
+  host: StoredHost,
+  stored: readonly Device[],
+  report: ReportedManifest,
+  described: readonly DiscoveredDevice[],
+): ReportPlan {
+  const standing = standingOf(host, report);
+  if (standing === 'conflict') {
+    const nothing = { put: [], retire: [], wanted: host.wanted, unseen: [], refused: host.refused };
+    return { standing, isNewBoot: false, ...nothing };
+  }
+  const isNewBoot = host.bootId !== report.bootId;
+  const refused = refusedBy(host, report, described);
+  const word = withoutTaken(stored, report, described, refused);
+  return standing === 'newer'
+    ? { standing, isNewBoot, ...planNewer(stored, word), refused }
+    : { standing, isNewBoot: false, ...planLate(host, word), refused: host.refused };
+}
+
+/** Devices that are refused in this report, or were refused before under the same digest. */
+function refusedBy(
+  host: StoredHost,
+  report: ReportedManifest,
+  described: readonly DiscoveredDevice[],
+): RefusedDevices {
+  const isDescribed = new Set(described.map(({ address }) => address));
+  const refused = Object.entries(report.manifest).flatMap(([address, digest]) => {
+    const known = host.refused[address];
+    const reason = report.refused[address] ?? (known?.digest === digest ? known.reason : undefined);
+    const isRefused = reason !== undefined && !isDescribed.has(address);
+    return isRefused ? [[address, { digest, reason }] as const] : [];
+  });
+  return Object.fromEntries(refused);
+}
+
+export function standingOf(host: StoredHost, report: BootReport): ReportPlan['standing'] {
+  if (host.conflict || isReturn(host, report)) return 'conflict';
+  const isNewer =
+    host.bootId === report.bootId
+      ? report.sequence > host.sequence
+      : report.receivedAtMs > host.lastReceivedAtMs;
+  return isNewer ? 'newer' : 'late';
+}
+
+/**
+ * The plan without the devices that would exceed the largest number of attach handles per host.
+ * They stay wanted and are not offered.
+ */
+export function withinBounds(plan: ReportPlan, stored: readonly Device[]): ReportPlan {
+  const isPut = new Set(plan.put.map(({ address }) => address));
+  const kept = stored.filter(({ address, isGone }) => !isGone && !isPut.has(address));
+  let handles = kept.reduce((sum, { handleCount = 0 }) => sum + handleCount, 0);
+  const put: DiscoveredDevice[] = [];
+  const wanted = { ...plan.wanted };
+  for (const device of plan.put) {
+    const count = handleCountOf(device);
+    if (handles + count > handlesPerHostMax) {
+      wanted[device.address] = device.digest;
+      continue;
+    }
+    handles += count;
+    put.push(device);
+  }
+  return { ...plan, put, wanted };
+}
+
+export function handleCountOf({ offers, regions }: DiscoveredDevice): number {
+  const offerings = [...(offers ? [offers] : []), ...regions];
+  return offerings.reduce((sum, { attachHandles }) => sum + attachHandles.length, 0);
+}
+
+/** Whether the report changes nothing but the time of the last report. */
+export function changesNothing(host: StoredHost, plan: ReportPlan): boolean {
+  const { standing, isNewBoot, put, retire, wanted } = plan;
+  const isAsPlanned = put.length === 0 && retire.length === 0 && Object.keys(wanted).length === 0;
+  return standing === 'newer' && !isNewBoot && isAsPlanned && !host.isReprovisioning;
+}
+
+/** The report without devices that belong to another driver. */
+interface Word {
+  readonly described: readonly DiscoveredDevice[];
+  /** Address → digest. */
+  readonly named: ReadonlyMap<string, string>;
+  readonly unseen: readonly string[];
+}
+
+/** A device of a failed driver is not taken over by another driver: its handles may be in use. */
+function withoutTaken(
+  stored: readonly Device[],
+  report: ReportedManifest,
+  described: readonly DiscoveredDevice[],
+  refused: RefusedDevices,
+): Word {
+  const notLookedAt = stored.filter(({ driver }) => report.failedDrivers.includes(driver));
+  const present = new Map(
+    notLookedAt.filter(({ isGone }) => !isGone).map(({ address, driver }) => [address, driver]),
+  );
+  const taken = new Set(
+    described
+      .filter(({ address, driver }) => (present.get(address) ?? driver) !== driver)
+      .map(({ address }) => address),
+  );
+  const named = new Map(
+    Object.entries(report.manifest).filter(
+      ([address]) => !taken.has(address) && !Object.hasOwn(refused, address),
+    ),
+  );
+  const unseen = notLookedAt.map(({ address }) => address).filter((address) => !named.has(address));
+  return {
+    described: described.filter(({ address }) => !taken.has(address)),
+    named,
+    unseen: [...new Set([...unseen, ...Object.keys(refused)])],
+  };
+}
+
+type Changes = Omit<ReportPlan, 'standing' | 'isNewBoot' | 'refused'>;
+
+function planNewer(stored: readonly Device[], { described, named, unseen }: Word): Changes {
+  const present = stored.filter(({ isGone }) => !isGone);
+  const isSeen = new Set([...named.keys(), ...unseen]);
+  const known = new Map(present.map(({ address, digest }) => [address, digest]));
+  const missing = [...named].filter(([address, digest]) => known.get(address) !== digest);
+  return {
+    ...putWanted(Object.fromEntries(missing), described),
+    retire: present.filter(({ address }) => !isSeen.has(address)),
+    unseen,
+  };
+}
+
+function planLate(host: StoredHost, { described, unseen }: Word): Changes {
+  return { ...putWanted(host.wanted, described), retire: [], unseen };
+}
+
+/** @param wanted address → digest; what is not described stays wanted */
+function putWanted(
+  wanted: Readonly<Record<string, string>>,
+  described: readonly DiscoveredDevice[],
+): Pick<ReportPlan, 'put' | 'wanted'> {
+  const put = described.filter(({ address, digest }) => wanted[address] === digest);
+  const isPut = new Set(put.map(({ address }) => address));
+  const left = Object.entries(wanted).filter(([address]) => !isPut.has(address));
+  return { put, wanted: Object.fromEntries(left) };
+}

@@ -1,0 +1,37 @@
+// Devices and deployables by what the API calls them: a uuid, or the integer made of it.
+
+import type { Deps } from '#core/deps.ts';
+import type { Deployable, Device } from '#core/domain/device/device.ts';
+import { DeployableNotFound, DeviceNotFound } from '#core/domain/errors.ts';
+import { isIntegerText, uuidPrefix } from '#core/domain/integer-id.ts';
+import { isUuid } from '#core/domain/uuid-form.ts';
+
+/** @throws DeviceNotFound */
+export async function findDevice(deps: Deps, id: string): Promise<Device> {
+  const { listings } = deps;
+  const device = isUuid(id)
+    ? await listings.deviceByUuid(id.toLowerCase())
+    : await only(id, (prefix) => listings.devicesByPrefix(prefix));
+  if (!device) throw new DeviceNotFound(id);
+  return device;
+}
+
+/** @throws DeployableNotFound */
+export async function findDeployable(deps: Deps, id: string): Promise<Deployable> {
+  const { listings } = deps;
+  const deployable = isUuid(id)
+    ? await listings.deployableByUuid(id.toLowerCase())
+    : await only(id, (prefix) => listings.deployablesByPrefix(prefix));
+  if (!deployable) throw new DeployableNotFound(id);
+  return deployable;
+}
+
+/** Undefined where two items have the same integer: the id is ambiguous. */
+async function only<T>(
+  id: string,
+  byPrefix: (prefix: string) => Promise<readonly T[]>,
+): Promise<T | undefined> {
+  const prefix = isIntegerText(id) ? uuidPrefix(Number(id)) : undefined;
+  const found = prefix === undefined ? [] : await byPrefix(prefix);
+  return found.length === 1 ? found[0] : undefined;
+}

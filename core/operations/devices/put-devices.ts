@@ -1,0 +1,90 @@
+import type { Deps } from '#core/deps.ts';
+import type {
+  AttachHandle,
+  AttachType,
+  Device,
+  DiscoveredDevice,
+} from '#core/domain/device/device.ts';
+import { type DevicePlan, planDevice, planRetirement } from '#core/domain/report/device-plan.ts';
+import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
+import { newDeviceGroups } from '#core/store/inventory/inventory.ts';
+
+/** A device is a few requests to DynamoDB, one after the other. */
+const devicesAtOnce = 8;
+
+/**
+ * Stores devices as the host's report describes them. Runs under the lease of the host's reports,
+ * and ends when all writes have ended: none may follow the end of the lease.
+ */
+export async function putDevices(
+  deps: Deps,
+  hostname: string,
+  known: readonly Device[],
+  described: readonly DiscoveredDevice[],
+  hostAttachTypes?: readonly AttachType[],
+): Promise<void> {
+  const stored = new Map(known.map((device) => [device.address, device]));
+  const restoredAt = onDemand(() => deps.store.inventory.restoredAt());
+  const added: DevicePlan[] = [];
+  await forEachAtOnce(described, devicesAtOnce, async (discovered) => {
+    const was = stored.get(discovered.address);
+    const plan = await planOf(deps, hostname, was, discovered, hostAttachTypes);
+    const now = new Date(deps.clock()).toISOString();
+    const withheld = await withheldIfUnknown(plan, now, restoredAt);
+    if (plan.isNew) added.push(withheld);
+    else await deps.store.inventory.putDevice(withheld);
+  });
+  await forEachAtOnce(newDeviceGroups(added), devicesAtOnce, (group) =>
+    deps.store.inventory.putNewDevices(group),
+  );
+}
+
+/** Stores that the host no longer reports these devices. */
+export async function retireDevices(deps: Deps, devices: readonly Device[]): Promise<void> {
+  const { inventory } = deps.store;
+  await forEachAtOnce(devices, devicesAtOnce, async (device) => {
+    const providers = await inventory.providers(device.providers);
+    const now = new Date(deps.clock()).toISOString();
+    await inventory.putDevice(planRetirement({ device, providers }, now));
+  });
+}
+
+async function planOf(
+  deps: Deps,
+  hostname: string,
+  was: Device | undefined,
+  discovered: DiscoveredDevice,
+  hostAttachTypes: readonly AttachType[] | undefined,
+): Promise<DevicePlan> {
+  const stored = was && {
+    device: was,
+    providers: await deps.store.inventory.providers(was.providers),
+  };
+  const now = new Date(deps.clock()).toISOString();
+  return planDevice(hostname, stored, discovered, now, hostAttachTypes);
+}
+
+/**
+ * Withholds handles that a restored backup or an import lacks: servers may have had them before.
+ */
+async function withheldIfUnknown(
+  plan: DevicePlan,
+  now: string,
+  lastRestore: () => Promise<string | undefined>,
+): Promise<DevicePlan> {
+  const isAdding = plan.addHandles.length > 0 || plan.reviveHandles.length > 0;
+  const restoredAt = isAdding && (plan.device.adopted ? now : await lastRestore());
+  if (!restoredAt) return plan;
+  const withheld = (handle: AttachHandle): AttachHandle => ({ ...handle, restoredAt });
+  return {
+    ...plan,
+    addHandles: plan.addHandles.map(withheld),
+    reviveHandles: plan.reviveHandles.map(withheld),
+  };
+}
+
+/** Reads once, when it is first asked for: no restore runs while reports are applied. */
+function onDemand<T>(read: () => Promise<T>): () => Promise<T> {
+  let reading: Promise<T> | undefined;
+  return () => (reading ??= read());
+}

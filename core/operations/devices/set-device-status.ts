@@ -1,0 +1,67 @@
+import type { Deps } from '#core/deps.ts';
+import type { Caller } from '#core/domain/caller.ts';
+import type { DeviceStatus } from '#core/domain/device/device.ts';
+import { DeviceNotFound } from '#core/domain/errors.ts';
+import type { ProviderUuid } from '#core/domain/ids.ts';
+import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
+import { findDevice } from './find-by-id.ts';
+
+/** Rounds of reading and writing; a round is lost when the device's providers change meanwhile. */
+const roundsMax = 5;
+
+/**
+ * Enables a device, or puts it into maintenance: no new bind gets a handle of it, and Placement
+ * reserves all its providers. Bound ARQs stay bound. The same status again only changes the
+ * reason.
+ *
+ * @throws DeviceNotFound
+ */
+export async function setDeviceStatus(
+  deps: Deps,
+  caller: Caller,
+  uuid: string,
+  status: DeviceStatus,
+  reason: string | undefined,
+): Promise<void> {
+  await untilWritten(
+    roundsMax,
+    () => setOnce(deps, caller, uuid, status, reason),
+    () => new Error(`The status of device ${uuid} was not set in ${roundsMax} rounds.`),
+  );
+}
+
+async function setOnce(
+  deps: Deps,
+  caller: Caller,
+  uuid: string,
+  status: DeviceStatus,
+  reason: string | undefined,
+): Promise<typeof contended | undefined> {
+  const found = await findDevice(deps, uuid);
+  // The index says which host has the device; its row is read from the table.
+  const { devices } = await deps.store.inventory.host(found.hostname);
+  const device = devices.find((each) => each.uuid === found.uuid);
+  if (!device) throw new DeviceNotFound(uuid);
+  // The device names a region that has vanished until its next report, also without the region's
+  // row.
+  const providers = await presentOf(deps, device.providers);
+  const change = {
+    status,
+    by: caller.userId,
+    at: new Date(deps.clock()).toISOString(),
+    ...(reason !== undefined && { reason }),
+    requestId: caller.requestId,
+  };
+  if (!(await deps.store.inventory.putStatus({ ...device, providers }, change))) return contended;
+  deps.log.info('Device status set.', { device: device.uuid, status, by: caller.userId, reason });
+  return undefined;
+}
+
+/** Those of the providers that have a row. */
+export async function presentOf(
+  deps: Deps,
+  providers: readonly ProviderUuid[],
+): Promise<ProviderUuid[]> {
+  const stored = await deps.store.inventory.providers(providers);
+  return stored.map(({ deployable }) => deployable.providerUuid);
+}

@@ -1,0 +1,51 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { AcceptedReport } from '#core/contracts/report/inventory-report.ts';
+import type { Deps } from '#core/deps.ts';
+import {
+  type DeviceCounts,
+  type HostSummary,
+  staleParts,
+  withPart,
+} from '#core/domain/host/host-summary.ts';
+import type { ReportPlan } from '#core/domain/report/report-plan.ts';
+import type { HostInventory } from '#core/store/hosts/hosts.ts';
+
+/**
+ * Makes the host's summary what the host's row says, where they differ. A write that was lost with
+ * its consumer is made up for by the next report. Where a later writer came first, its summary
+ * stays.
+ *
+ * @param counts after a report was applied
+ * @returns the summary as it is stored then
+ */
+export async function keepSummary(
+  deps: Deps,
+  { host, summary }: Pick<HostInventory, 'host' | 'summary'>,
+  counts?: DeviceCounts,
+): Promise<HostSummary | undefined> {
+  const now = new Date(deps.clock()).toISOString();
+  let kept = summary;
+  for (const part of staleParts(host, summary, counts)) {
+    if (!(await deps.store.inventory.putSummaryPart(host.hostname, part, now))) continue;
+    kept = withPart(host.hostname, kept, part, now);
+  }
+  return kept;
+}
+
+/** The numbers of devices once the plan is applied. */
+export function countsAfter(
+  { devices, notOffered }: Pick<HostInventory, 'devices' | 'notOffered'>,
+  { put, retire }: Pick<ReportPlan, 'put' | 'retire'> = { put: [], retire: [] },
+  told?: readonly unknown[],
+): DeviceCounts {
+  const addresses = new Set(devices.flatMap(({ isGone, address }) => (isGone ? [] : [address])));
+  for (const { address } of put) addresses.add(address);
+  for (const { address } of retire) addresses.delete(address);
+  return { devices: addresses.size, notOffered: (told ?? notOffered).length };
+}
+
+/** Whether the report names other devices as not offered than the one before. */
+export function tellsOthers({ notOffered }: HostInventory, report: AcceptedReport): boolean {
+  const told = report.not_offered;
+  return told !== undefined && !isDeepStrictEqual(told, notOffered);
+}

@@ -1,0 +1,48 @@
+import type { Deps } from '#core/deps.ts';
+import { type Caller, isAdmin } from '#core/domain/caller.ts';
+import { Forbidden } from '#core/domain/errors.ts';
+
+/**
+ * Refuses a request that takes a device from an instance, unless Nova sends it (CVE-2026-40214).
+ * In a deployment without service tokens the caller must own the instance at Nova.
+ */
+export async function refuseWithoutServiceToken(
+  deps: Deps,
+  caller: Caller,
+  instanceUuid: string,
+  action: string,
+): Promise<void> {
+  if (caller.hasServiceToken) return;
+  refuseWhereTokensAreRequired(deps, caller, action);
+  if (isAdmin(caller)) return;
+  const server = await deps.clients.nova.server(instanceUuid);
+  if (server === 'not-found' || server.projectId !== caller.projectId) {
+    throw new Forbidden(`Instance ${instanceUuid} is not an instance of this project.`);
+  }
+}
+
+/**
+ * The same for a delete. An admin may delete ARQs of an instance that Nova has on no host, or no
+ * longer has: no hypervisor uses their devices.
+ */
+export async function refuseDeleteWithoutServiceToken(
+  deps: Deps,
+  caller: Caller,
+  instanceUuid: string,
+  action: string,
+): Promise<void> {
+  if (!caller.hasServiceToken && isAdmin(caller)) {
+    const server = await deps.clients.nova.server(instanceUuid);
+    if (server === 'not-found' || server.host === null) return;
+  }
+  await refuseWithoutServiceToken(deps, caller, instanceUuid, action);
+}
+
+/** Refuses any request without a service token, in a deployment that requires them. */
+export function refuseWhereTokensAreRequired(deps: Deps, caller: Caller, action: string): void {
+  if (caller.hasServiceToken || !deps.settings.requireServiceToken) return;
+  throw new Forbidden(
+    `This request (${action}) requires a service token. In nova.conf set ` +
+      '[service_user] send_service_user_token = true.',
+  );
+}

@@ -1,0 +1,115 @@
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { jobId } from '#core/contracts/job-ids.ts';
+import type { InstanceBinding } from '#core/domain/arq/arq.ts';
+import { workDueAt, workDueMs } from '#core/domain/host-work/deadlines.ts';
+import {
+  type AwaitedWork,
+  type ExpiringWorkKind,
+  type HostProgram,
+  type HostRelease,
+  hostWork,
+} from '#core/domain/host-work/host-work.ts';
+import { failBind } from '#core/operations/bind/finish-bind.ts';
+import { quarantine } from '#core/operations/release/quarantine.ts';
+import { reprovisionInstance } from '#core/operations/reprovision/reprovision-host.ts';
+import { askAboutJob } from './ask-about-job.ts';
+import { retryCleaning } from './retry-cleaning.ts';
+
+/** Longer than AWS takes for the jobs of all hosts, when all have booted at once. */
+const askAgainMs = 60 * 60_000;
+
+/** The stored work that is overdue, by its kind. */
+interface Overdue {
+  readonly bind: InstanceBinding;
+  readonly reprovision: InstanceBinding;
+  readonly release: HostRelease;
+  readonly program: HostProgram;
+}
+
+/** @param asked by host, how often it was asked in this run of the sweep to clean up again */
+type Expire<Kind extends ExpiringWorkKind> = (
+  deps: ConsumerDeps,
+  work: Overdue[Kind],
+  asked: Map<string, number>,
+) => Promise<void>;
+
+/**
+ * What the sweep does with work that is overdue; first it asks AWS IoT whether the job has ended.
+ */
+export const expireWork: { readonly [Kind in ExpiringWorkKind]: Expire<Kind> } = {
+  async bind(deps, binding) {
+    const waitedMs = deps.clock() - Date.parse(binding.startedAt);
+    if (waitedMs < workDueMs('bind', deps.settings)) return askAgain(deps, binding);
+    if ((await askAboutJob(deps, 'bind', binding.bindId, binding.hostname)) === 'ended') return;
+    const waited = Math.round(waitedMs / 1000);
+    const reason = `Host ${binding.hostname} did not make it ready within ${waited} s.`;
+    await failBind(deps, binding, { cause: 'deadline', reason });
+  },
+
+  async reprovision(deps, binding) {
+    const { jobUuid, hostname } = binding;
+    const note = jobUuid && (await deps.store.arqs.jobNote(jobUuid));
+    if (!note) {
+      // The consumer that decided on the job died before it stored the note, or did so for an
+      // earlier boot.
+      const { host } = await deps.store.inventory.host(hostname);
+      return reprovisionInstance(deps, host, binding);
+    }
+    const standing = await askAboutJob(deps, 'reprovision', jobUuid, hostname);
+    if (standing === 'ended') return;
+    // The message may have been dropped: Glance or S3 may be away for longer than SQS delivers it
+    // again.
+    const waitedMs = deps.clock() - Date.parse(binding.startedAt);
+    const isDropped = standing === 'absent' && waitedMs >= askAgainMs;
+    if (isDropped) {
+      await deps.queues.send('host-jobs', [{ kind: 'reprovision', job_uuid: jobUuid }]);
+    }
+    const dueMs = isDropped ? askAgainMs : workDueMs('reprovision', deps.settings);
+    await deps.store.bindings.postpone(binding, new Date(deps.clock() + dueMs).toISOString());
+  },
+
+  async release(deps, release, asked) {
+    if (release.quarantine) return retryCleaning(deps, release, asked);
+    const { id, hostname } = release;
+    if ((await askAboutJob(deps, 'release', id, hostname)) === 'ended') return;
+    await quarantineOverdue(deps, release);
+  },
+
+  async program(deps, program, asked) {
+    if (program.quarantine) return retryCleaning(deps, program, asked);
+    const { id, hostname } = program;
+    if ((await askAboutJob(deps, 'program', id, hostname)) === 'ended') return;
+    // A program that starts after this would change the region of its next holder.
+    await deps.clients.jobs.cancel(jobId(deps.settings.stage, 'program', id), 'It is too late.');
+    await deps.store.regions.endProgram(program, 'failed', unconfirmed(program));
+    await quarantineOverdue(deps, program);
+  },
+};
+
+/** A host has not answered a message in time: its job is created. */
+async function askAgain(deps: ConsumerDeps, binding: InstanceBinding): Promise<void> {
+  const { instanceUuid: instance_uuid, bindId: bind_id, requestId, startedAt } = binding;
+  const note = await deps.store.arqs.jobNote(bind_id);
+  // The host has not been asked yet.
+  if (!note) return;
+  if (note.isMessage) {
+    const again = { kind: 'bind', instance_uuid, bind_id, was_sent: true } as const;
+    await deps.queues.send('host-jobs', [{ ...again, request_id: requestId }]);
+  }
+  const deadline = workDueAt('bind', deps.settings, Date.parse(startedAt));
+  await deps.store.bindings.postpone(binding, deadline);
+}
+
+function unconfirmed({ kind, hostname }: AwaitedWork): string {
+  return `Host ${hostname} did not confirm within ${hostWork[kind].deadlineSeconds} s.`;
+}
+
+async function quarantineOverdue(deps: ConsumerDeps, work: AwaitedWork): Promise<void> {
+  await quarantine(deps, work, unconfirmed(work));
+  deps.log.error('Handles are in quarantine.', {
+    host: work.hostname,
+    [work.kind]: work.id,
+    handles: work.handles.length,
+    ...(work.requestId && { request_id: work.requestId }),
+  });
+}

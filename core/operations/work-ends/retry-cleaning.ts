@@ -1,0 +1,99 @@
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { cleaningRetryMs } from '#core/domain/host-work/deadlines.ts';
+import { type AwaitedWork, type HandleRef, leftAtOf } from '#core/domain/host-work/host-work.ts';
+import { changeNoteOf } from '#core/operations/change-note-of.ts';
+import { newRelease, type ReleasePlan } from '#core/operations/host-work/new-release.ts';
+import { timeIn } from '#core/operations/release/quarantine.ts';
+import { type WaitingHandle, waitingHandles } from '#core/operations/release/waiting-handles.ts';
+import { itemsPerReplacementMax } from '#core/store/arqs/releases.ts';
+import { askAboutJob, hasEnded, jobStatus } from './ask-about-job.ts';
+
+/** Jobs that one run of the sweep gives one host to clean up again. */
+const retriesPerHost = 4;
+const nextSweepMs = 60_000;
+/** While two agents report as the host, it is not asked; an operator ends the conflict. */
+const conflictRetryMs = 5 * 60_000;
+
+/**
+ * Asks the host again to clean up handles in quarantine, by other releases in the place of this
+ * work: their jobs have ids of their own, and the earlier job's end changes nothing. Each device
+ * gets a release of its own, so that one that cannot be cleaned does not hold up the others.
+ *
+ * @param asked by host, how many jobs this run of the sweep has made
+ */
+export async function retryCleaning(
+  deps: ConsumerDeps,
+  work: AwaitedWork,
+  asked: Map<string, number>,
+): Promise<void> {
+  const { kind, id, hostname, retryAt, quarantine: reason = '' } = work;
+  // The index may still show the time before.
+  if (retryAt === undefined || Date.parse(retryAt) > deps.clock()) return;
+  // While two agents report as one host, each might clean up what the other's instances use.
+  const { conflict } = await deps.store.inventory.hostAlone(hostname);
+  if (conflict) {
+    await deps.store.releases.postpone(work, timeIn(deps, conflictRetryMs));
+    return;
+  }
+  const count = asked.get(hostname) ?? 0;
+  if (count >= retriesPerHost) {
+    await deps.store.releases.postpone(work, timeIn(deps, nextSweepMs));
+    return;
+  }
+  asked.set(hostname, count + 1);
+  const retries = (work.retries ?? 0) + 1;
+  const status = await jobStatus(deps, kind, id, hostname);
+  if (status === 'SUCCEEDED') {
+    await askAboutJob(deps, kind, id, hostname);
+    return;
+  }
+  // The host does the job when it is back.
+  if (status !== undefined && !hasEnded(status)) {
+    await deps.store.releases.postpone(work, timeIn(deps, cleaningRetryMs(retries)));
+    return;
+  }
+  const waiting = await waitingHandles(deps, work);
+  if (waiting.length === 0) return deps.store.releases.confirm(work, changeNoteOf(deps));
+  const dueAt = timeIn(deps, cleaningRetryMs(retries));
+  const next = byDevice(waiting).map(
+    (handles) =>
+      newRelease(deps, { ...unfinishedPart(work), handles, retryAt: dueAt, retries }).release,
+  );
+  if (!(await deps.store.releases.replace(work, next, dueAt))) return;
+  deps.log.info('Cleaning is tried again.', {
+    ...{ host: hostname, replaces: id, retries, reason },
+    releases: next.map((release) => release.id),
+    handles: waiting.length,
+  });
+}
+
+/**
+ * What the next releases have of the work. A failed program leaves nothing but the wait for its
+ * end.
+ */
+function unfinishedPart(work: AwaitedWork): Omit<ReleasePlan, 'handles'> {
+  const { hostname, requestId, quarantine } = work;
+  const common = {
+    ...{ hostname, leftAt: leftAtOf(work) },
+    ...(requestId && { requestId }),
+    ...(quarantine && { quarantine }),
+  };
+  if (work.kind === 'program') return common;
+  const { bindId, reprovisionJob, isPart, cleanSeconds } = work;
+  return {
+    ...common,
+    ...(cleanSeconds !== undefined && { cleanSeconds }),
+    ...(bindId && { bindId }),
+    ...(reprovisionJob && { reprovisionJob }),
+    ...(isPart && { isPart }),
+  };
+}
+
+/** One release for all handles where the transaction would be too large. */
+function byDevice(waiting: readonly WaitingHandle[]): HandleRef[][] {
+  const devices = [...Map.groupBy(waiting, ({ deviceUuid }) => deviceUuid).values()];
+  const parts = devices.length + waiting.length > itemsPerReplacementMax ? [waiting] : devices;
+  return parts.map((handles) =>
+    handles.map(({ providerUuid, handleUuid }) => ({ providerUuid, handleUuid })),
+  );
+}

@@ -1,0 +1,55 @@
+// Hosts in the order of their names, from the index of kinds, where a host's name stands for its
+// uuid; and the hosts that have a card.
+
+import type { Device } from '#core/domain/device/device.ts';
+import type { HostSummary } from '#core/domain/host/host-summary.ts';
+import { deviceOf } from '#core/store/rows/inventory-rows.ts';
+import { hostKey } from '#core/store/rows/rows.ts';
+import type { Documents } from '#core/store/table/documents.ts';
+import { pageOfIndex } from '#core/store/table/index-pages.ts';
+import { getRows, queryAll } from '#core/store/table/reads.ts';
+import { summaryOf } from './host-summaries.ts';
+
+export interface HostListings {
+  /** By name, those after the given name. */
+  hostsAfter(hostname: string | undefined, limit: number): Promise<HostSummary[]>;
+  /**
+   * Devices with that serial number on other hosts, if they are not too many; see
+   * domain/card-cleaning.ts.
+   *
+   * @param except the host of which no device is read
+   */
+  devicesOfCard(card: string, except: string, hostsMax: number): Promise<Device[] | 'too-many'>;
+}
+
+export function hostListings(client: Documents, table: string): HostListings {
+  return {
+    async hostsAfter(hostname, limit) {
+      const page = { limit, sortKey: 'uuid', sortDir: 'asc' } as const;
+      const rows = await pageOfIndex(client, page, {
+        table,
+        index: 'by-kind',
+        partition: ['kind', 'host'],
+        sort: ['uuid', hostname],
+        filter: {},
+      });
+      return rows.map(summaryOf);
+    },
+
+    async devicesOfCard(card, except, hostsMax) {
+      const keys = await queryAll(client, {
+        TableName: table,
+        IndexName: 'by-card',
+        KeyConditionExpression: 'card = :card',
+        ExpressionAttributeValues: { ':card': card },
+        ProjectionExpression: 'pk, sk',
+      });
+      const own = hostKey(except).pk;
+      const wanted = keys
+        .map(({ pk, sk }) => ({ pk: String(pk), sk: String(sk) }))
+        .filter(({ pk }) => pk !== own);
+      if (new Set(wanted.map(({ pk }) => pk)).size > hostsMax) return 'too-many';
+      return (await getRows(client, table, wanted)).map(deviceOf);
+    },
+  };
+}

@@ -1,0 +1,49 @@
+// Rows of attach handles.
+
+import type { AttachHandle } from '#core/domain/device/device.ts';
+import type { HandleClaim } from '#core/domain/device/handle-claim.ts';
+import { takesLong } from '#core/domain/device/handle-state.ts';
+import type { HandleUuid, ProviderUuid } from '#core/domain/ids.ts';
+import { handleFacts, handleState, storedClaim, storedHandle } from '#core/shapes/attach-handle.ts';
+import { toWire } from '#core/shapes/case.ts';
+import { present } from '#core/shapes/present.ts';
+import { fromRow } from './row-fields.ts';
+import { handleKey, type Row } from './rows.ts';
+
+/** Without the claim: only a bind's transaction writes it. */
+export function handleRow(handle: AttachHandle): Row {
+  return {
+    ...handleKey(handle.providerUuid, handle.uuid),
+    ...present(factsInRow(handle)),
+    epoch: handle.epoch,
+    ...toWire(handleState, handle),
+    ...present({ release_id: handle.release, is_gone: handle.isGone || undefined }),
+  };
+}
+
+/** What a report replaces, with undefined for each attribute that the handle does not have. */
+export function factsInRow(handle: AttachHandle): Row {
+  const absent = Object.keys(handleFacts.shape).map((name) => [name, undefined]);
+  return {
+    ...Object.fromEntries(absent),
+    ...toWire(handleFacts, handle),
+    // Lets a stream's filter tell handles whose releases change what Placement reserves.
+    takes_long: takesLong(handle) || undefined,
+  };
+}
+
+export function handleOf(row: Row): AttachHandle {
+  const { pk, sk, isGone, releaseId: release, ...stored } = fromRow(storedHandle, row);
+  return {
+    uuid: sk.slice('HANDLE#'.length) as HandleUuid,
+    providerUuid: pk.slice('RP#'.length) as ProviderUuid,
+    ...stored,
+    isGone: isGone === true,
+    ...present({ release, claim: row.arq_uuid === undefined ? undefined : claimOf(row) }),
+  };
+}
+
+function claimOf(row: Row): HandleClaim {
+  const { claimFacts: facts, ...claim } = fromRow(storedClaim, row);
+  return { ...claim, ...present({ facts }) };
+}

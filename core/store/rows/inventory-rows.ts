@@ -1,0 +1,73 @@
+// Rows of devices, of deployables and of the attributes that operators add to them. What the
+// host's report says is one map of the row, so that each report replaces it whole; what operators
+// and the control plane write stands beside that map.
+
+import * as z from 'zod';
+import type { Attribute } from '#core/domain/device/attribute.ts';
+import { cardOf } from '#core/domain/device/card-cleaning.ts';
+import { type Deployable, type Device, vendorId } from '#core/domain/device/device.ts';
+import { toWire } from '#core/shapes/case.ts';
+import { attribute, describedDeployable, storedDeployable } from '#core/shapes/deployable.ts';
+import { describedDevice, deviceState } from '#core/shapes/device.ts';
+import { present } from '#core/shapes/present.ts';
+import { fromRow } from './row-fields.ts';
+import { creationOrder, deployableKey, deviceKey, type Row } from './rows.ts';
+
+const storedDevice = z.object({ device: describedDevice, ...deviceState.shape });
+
+export function deviceRow(device: Device): Row {
+  return {
+    ...deviceKey(device.hostname, device.uuid),
+    kind: 'device',
+    uuid: device.uuid,
+    created_key: creationOrder(device.createdAt, device.uuid),
+    status: device.status,
+    vendor_id: vendorId(device.vendor),
+    card: cardOf(device),
+    device: toWire(describedDevice, device),
+  };
+}
+
+export function deviceOf(row: Row): Device {
+  const { device, ...state } = fromRow(storedDevice, row);
+  return { ...device, ...state };
+}
+
+export function deployableRow(deployable: Deployable): Row {
+  return {
+    ...deployableKey(deployable.providerUuid),
+    kind: 'deployable',
+    uuid: deployable.uuid,
+    created_key: creationOrder(deployable.createdAt, deployable.uuid),
+    status: deployable.deviceStatus,
+    deployable: toWire(describedDeployable, deployable),
+  };
+}
+
+export function deployableOf(row: Row): Deployable {
+  const { deployable, status, programNote, ...state } = fromRow(storedDeployable, row);
+  const added = Object.keys(row)
+    .filter((name) => name.startsWith(attributeField('')))
+    .map((name) => fromRow(attribute, row[name] as Row));
+  return {
+    ...deployable,
+    ...state,
+    deviceStatus: status,
+    ...present({
+      program: programNote,
+      addedAttributes: added.length > 0 ? added : undefined,
+    }),
+  };
+}
+
+/**
+ * A row attribute for each added attribute, so that each is added and removed by its own
+ * condition.
+ */
+export function attributeField(uuid: string): string {
+  return `attribute#${uuid}`;
+}
+
+export function attributeValue(added: Attribute): Row {
+  return toWire(attribute, added);
+}

@@ -1,0 +1,94 @@
+// Rows are snake_case at every level, the domain is camelCase. The shape of a row parses it where
+// it enters, and names its fields where it is written.
+
+import type * as z from 'zod';
+import { fromWire, type Shaped } from '#core/shapes/case.ts';
+import { stored } from '#core/shapes/derive.ts';
+import type { Row } from './rows.ts';
+
+const schemas = new WeakMap<z.ZodObject, z.ZodType>();
+
+/**
+ * What the shape has of a row, as a domain object.
+ *
+ * @throws InvalidRow
+ */
+export function fromRow<Shape extends z.ZodObject>(shape: Shape, row: Row): Shaped<Shape> {
+  const schema = schemas.get(shape) ?? stored(shape);
+  schemas.set(shape, schema);
+  return fromWire(shape, parseRow(schema, row) as z.output<Shape>);
+}
+
+type CamelName<Name extends string> = Name extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<CamelName<Tail>>}`
+  : Name;
+type CamelNamed<Fields> = { [Name in keyof Fields as CamelName<Name & string>]: Fields[Name] };
+
+const camelNames = new Map<string, string>();
+const snakeNames = new Map<string, string>();
+
+export function camelNamed<Fields extends object>(fields: Fields): CamelNamed<Fields> {
+  const named: Row = {};
+  for (const [name, value] of Object.entries(fields)) named[camelName(name)] = value;
+  return named as CamelNamed<Fields>;
+}
+
+/** The inverse. Undefined fields are left out. */
+export function snakeNamed(fields: object): Row {
+  const named: Row = {};
+  for (const [name, value] of Object.entries(fields)) {
+    if (value !== undefined) named[snakeName(name)] = value;
+  }
+  return named;
+}
+
+function camelName(name: string): string {
+  let known = camelNames.get(name);
+  if (known === undefined) {
+    known = name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+    camelNames.set(name, known);
+  }
+  return known;
+}
+
+function snakeName(name: string): string {
+  let known = snakeNames.get(name);
+  if (known === undefined) {
+    known = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    snakeNames.set(name, known);
+  }
+  return known;
+}
+
+export { id as anId, texts } from '#core/shapes/fields.ts';
+
+/** @throws InvalidRow */
+export function parseRow<Schema extends z.ZodType>(schema: Schema, row: Row): z.output<Schema> {
+  const parsed = schema.safeParse(row);
+  if (!parsed.success) throw new InvalidRow(row, parsed.error);
+  return parsed.data;
+}
+
+/** The JSON text of one of the row's attributes. */
+export function parseText<Schema extends z.ZodType>(
+  schema: Schema,
+  { pk, sk }: Row,
+  text: string,
+): z.output<Schema> {
+  const parsed = schema.safeParse(JSON.parse(text));
+  if (!parsed.success) throw new InvalidRow({ pk, sk }, parsed.error);
+  return parsed.data;
+}
+
+/**
+ * A stored row does not have the form that it was written with, for example after an edit by
+ * hand.
+ */
+export class InvalidRow extends Error {
+  override readonly name = 'InvalidRow';
+
+  constructor({ pk, sk }: Row, { issues }: z.ZodError) {
+    const faults = issues.map(({ path, message }) => `${path.map(String).join('.')}: ${message}`);
+    super(`Row ${[pk, sk].filter(Boolean).join(' ')} is invalid: ${faults.join('; ')}`);
+  }
+}

@@ -1,0 +1,94 @@
+// Pages of an index, each of one partition in the order of its sort key.
+
+import type { QueryCommandInput } from '@aws-sdk/lib-dynamodb';
+import { QueryCommand } from '@aws-sdk/lib-dynamodb';
+import type { Row } from '#core/store/rows/rows.ts';
+import type { Documents } from './documents.ts';
+import { MarkerNotFound } from './marker-not-found.ts';
+
+export interface Page {
+  readonly limit: number;
+  /** Uuid of the last row of the page before. */
+  readonly marker?: string;
+  readonly sortKey: 'created_at' | 'uuid';
+  readonly sortDir: 'asc' | 'desc';
+}
+
+export interface IndexPage {
+  readonly table: string;
+  readonly index: string;
+  readonly partition: readonly [attribute: string, value: string];
+  /** Sort attribute, and the value after which the page begins. */
+  readonly sort: readonly [attribute: string, after: string | undefined];
+  /** Path → value, all of which must be equal. */
+  readonly filter: Readonly<Record<string, string>>;
+}
+
+export async function pageOfKind(
+  client: Documents,
+  table: string,
+  kind: string,
+  page: Page,
+  filter: Readonly<Record<string, string>>,
+  byUuid: (uuid: string) => Promise<Row | undefined>,
+): Promise<Row[]> {
+  const sortAttribute = page.sortKey === 'uuid' ? 'uuid' : 'created_key';
+  const marker = page.marker === undefined ? undefined : await byUuid(page.marker);
+  if (page.marker !== undefined && !marker) throw new MarkerNotFound(page.marker);
+  return pageOfIndex(client, page, {
+    table,
+    index: page.sortKey === 'uuid' ? 'by-kind' : 'by-created',
+    partition: ['kind', kind],
+    sort: [sortAttribute, marker && String(marker[sortAttribute])],
+    filter,
+  });
+}
+
+/** Reads on until the page is full: a filter drops rows only after DynamoDB has read them. */
+export async function pageOfIndex(client: Documents, page: Page, at: IndexPage): Promise<Row[]> {
+  const rows: Row[] = [];
+  let from: Row | undefined;
+  do {
+    const answer = await client.send(
+      new QueryCommand({ ...indexQuery(page, at), ...(from && { ExclusiveStartKey: from }) }),
+    );
+    rows.push(...(answer.Items ?? []));
+    from = answer.LastEvaluatedKey;
+  } while (from && rows.length < page.limit);
+  return rows.slice(0, page.limit);
+}
+
+function indexQuery(
+  page: Page,
+  { table, index, partition, sort, filter }: IndexPage,
+): QueryCommandInput {
+  const names: Record<string, string> = { '#partition': partition[0] };
+  const values: Record<string, string> = { ':partition': partition[1] };
+  const [sortAttribute, after] = sort;
+  if (after !== undefined) {
+    names['#sort'] = sortAttribute;
+    values[':after'] = after;
+  }
+  const filters = Object.entries(filter).map(([path, value], index) => {
+    values[`:f${index}`] = value;
+    const parts = path.split('.').map((part) => {
+      names[`#${part}`] = part;
+      return `#${part}`;
+    });
+    return `${parts.join('.')} = :f${index}`;
+  });
+  const beyond = page.sortDir === 'asc' ? '>' : '<';
+  return {
+    TableName: table,
+    IndexName: index,
+    KeyConditionExpression:
+      after === undefined
+        ? '#partition = :partition'
+        : `#partition = :partition AND #sort ${beyond} :after`,
+    ...(filters.length > 0 && { FilterExpression: filters.join(' AND ') }),
+    ExpressionAttributeNames: names,
+    ExpressionAttributeValues: values,
+    ScanIndexForward: page.sortDir === 'asc',
+    Limit: page.limit,
+  };
+}
