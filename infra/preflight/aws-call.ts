@@ -35,8 +35,7 @@ export async function openAws(): Promise<Aws> {
 
   async function send(call: Call, path: string, body: string): Promise<string> {
     const url = new URL(path, endpointOf(call.service, region));
-    const credentials = await dynamoDb.config.credentials();
-    const headers = signedHeaders({ url, body, region, credentials, now: new Date(), call });
+    const headers = await signedHeaders(dynamoDb.config, call, url, body);
     const response = await fetch(url, {
       method: call.method,
       headers,

@@ -1,9 +1,8 @@
-// Reads a secret of AWS Secrets Manager: one call, signed here. The SDK's client of the service
-// would add a tenth to the bundles of the functions that Nova waits for.
+// Reads a secret of AWS Secrets Manager: one call, with the SDK's signer. The SDK's client of the
+// service would add a tenth to the bundles of the functions that Nova waits for.
 // https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_GetSecretValue.html
-// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 
-import { createHash, createHmac } from 'node:crypto';
+import { SignatureV4 } from '@smithy/signature-v4';
 import { ServiceUnavailable } from '#core/clients/http.ts';
 
 export type SecretStage = 'AWSCURRENT' | 'AWSPENDING';
@@ -15,17 +14,11 @@ export interface SecretName {
   readonly field?: string;
 }
 
-/** As clients of the SDK find them. */
-export interface Signer {
-  credentials(): Promise<Credentials>;
-  region(): Promise<string>;
-}
-
-interface Credentials {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly sessionToken?: string | undefined;
-}
+/** The settings of a client of the SDK. */
+export type Signer = Pick<SignerSettings, 'credentials' | 'sha256'> & {
+  readonly region: () => Promise<string>;
+};
+type SignerSettings = ConstructorParameters<typeof SignatureV4>[0];
 
 const service = 'secretsmanager';
 const timeoutMs = 3_000;
@@ -41,16 +34,14 @@ export async function readSecret(
   signer: Signer,
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Promise<string | undefined> {
-  const region = await signer.region();
-  const url = new URL(endpointOf(env, region));
+  const url = new URL(endpointOf(env, await signer.region()));
   const body = JSON.stringify({ SecretId: id, VersionStage: stage });
   const unavailable = (reason: string, isWorthRetrying: boolean) =>
     new ServiceUnavailable('secretsmanager', url.href, reason, isWorthRetrying);
   let response: Response;
   try {
     const signal = AbortSignal.timeout(timeoutMs);
-    const credentials = await signer.credentials();
-    const headers = signedHeaders({ url, body, region, credentials, now: new Date() });
+    const headers = await signedHeaders(signer, getSecretValue, url, body);
     response = await fetch(url, { method: 'POST', headers, body, signal });
   } catch (error) {
     throw unavailable(String(error), true);
@@ -93,16 +84,6 @@ function endpointOf(env: Readonly<Record<string, string | undefined>>, region: s
   return `https://${service}.${region}.${suffix}/`;
 }
 
-interface Unsigned {
-  readonly url: URL;
-  readonly body: string;
-  readonly region: string;
-  readonly credentials: Credentials;
-  readonly now: Date;
-  /** Of another service than Secrets Manager. */
-  readonly call?: Call;
-}
-
 export interface Call {
   readonly service: string;
   readonly method: 'GET' | 'POST';
@@ -120,35 +101,16 @@ const getSecretValue: Call = {
 };
 
 /** Signature version 4 of a request without a query. */
-export function signedHeaders(unsigned: Unsigned): Record<string, string> {
-  const { url, body, region, credentials, now, call = getSecretValue } = unsigned;
-  const time = now.toISOString().replaceAll(/[:-]|\.\d{3}/g, '');
-  const scope = `${time.slice(0, 8)}/${region}/${call.service}/aws4_request`;
-  const given: Record<string, string> = {
-    ...call.headers,
-    host: url.host,
-    'x-amz-content-sha256': hashOf(body),
-    'x-amz-date': time,
-    ...(credentials.sessionToken && { 'x-amz-security-token': credentials.sessionToken }),
-  };
-  const signed = Object.fromEntries(Object.entries(given).sort(([a], [b]) => (a < b ? -1 : 1)));
-  const names = Object.keys(signed).join(';');
-  const lines = Object.entries(signed).map(([name, value]) => `${name}:${value}\n`);
-  const request = [call.method, url.pathname, '', lines.join(''), names, hashOf(body)].join('\n');
-  const toSign = ['AWS4-HMAC-SHA256', time, scope, hashOf(request)].join('\n');
-  const key = scope.split('/').reduce<string | Buffer>(hmac, `AWS4${credentials.secretAccessKey}`);
-  const signature = createHmac('sha256', key).update(toSign).digest('hex');
-  const { host: _host, ...headers } = signed;
-  return {
-    ...headers,
-    authorization: `AWS4-HMAC-SHA256 Credential=${credentials.accessKeyId}/${scope}, SignedHeaders=${names}, Signature=${signature}`,
-  };
-}
-
-function hmac(key: string | Buffer, text: string): Buffer {
-  return createHmac('sha256', key).update(text).digest();
-}
-
-function hashOf(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
+export async function signedHeaders(
+  { credentials, sha256, region }: Signer,
+  { service, method, headers }: Call,
+  url: URL,
+  body: string,
+): Promise<Record<string, string>> {
+  const signature = new SignatureV4({ credentials, sha256, service, region });
+  const { protocol, hostname, pathname: path } = url;
+  const given = { ...headers, host: url.host };
+  const request = { method, protocol, hostname, path, query: {}, headers: given, body };
+  const { host: _host, ...signed } = (await signature.sign(request)).headers;
+  return signed;
 }
