@@ -1,8 +1,8 @@
 // Discovers, compares with the acknowledged devices, and reports the differences.
 
-import type { AttachType } from '#core/contracts/attach-handle.ts';
 import type { InventoryReport } from '#core/contracts/report/inventory-report.ts';
 import { inventoryTopic } from '#core/contracts/topics.ts';
+import type { AttachType } from '#core/shapes/attach-handle.ts';
 import type { Clock } from './clock.ts';
 import type { Skew } from './cloud-clock.ts';
 import { type Acknowledged, acknowledge, composeReport } from './compose-report.ts';

@@ -2,7 +2,7 @@
 
 import * as z from 'zod';
 import type { DiscoveredHandle } from '#core/domain/device/device.ts';
-import { type attachedAs, type attachType, handleFacts } from '#core/shapes/attach-handle.ts';
+import { type attachedAs, handleFacts } from '#core/shapes/attach-handle.ts';
 import { fromWire } from '#core/shapes/case.ts';
 import { kernelName } from '#core/shapes/fields.ts';
 import { present } from '#core/shapes/present.ts';
@@ -44,7 +44,6 @@ const testInfo = pciInfo
 const infoByType = { PCI: pciInfo, TEST_PCI: testInfo, MDEV: mdevInfo };
 
 type Attached = z.infer<typeof attachedAs>;
-export type AttachType = z.infer<typeof attachType>;
 
 /** Adds an issue for each part of `info` that the type requires otherwise. */
 export function checkInfo({ type, info }: Attached, context: z.RefinementCtx): void {

@@ -2,9 +2,8 @@
 // arrive twice, with the same `id`; events arrive in no particular order.
 
 import * as z from 'zod';
-import { bindFailureCauses } from '#core/domain/arq/arq.ts';
 import { bindKinds } from '#core/domain/outbox/domain-events.ts';
-import { deviceTypes } from '#core/shapes/words.ts';
+import { bindFailureCauses, deviceTypes } from '#core/shapes/words.ts';
 
 export const eventSource = 'openstack.cyborg';
 

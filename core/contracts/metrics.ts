@@ -5,9 +5,9 @@
 // Each metric has at most one dimension besides the stage, with few values: no project, host or
 // uuid, which would create a separate metric for each. docs/operations.md shows the table.
 
-import { bindFailureCauses } from '#core/domain/arq/arq.ts';
 import { handleUses, hostStates } from '#core/domain/capacity/usage-metrics.ts';
 import { bindKinds } from '#core/domain/outbox/domain-events.ts';
+import { bindFailureCauses } from '#core/shapes/words.ts';
 
 export const metricNamespace = 'Cyborg';
 

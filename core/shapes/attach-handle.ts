@@ -12,6 +12,7 @@ export const cleanSecondsMax = 5 * 24 * 3600;
 export const handleInfo = z.record(z.string().max(64), z.string().max(255));
 
 export const attachType = z.enum(attachTypes);
+export type AttachType = z.infer<typeof attachType>;
 
 /** What Nova attaches. */
 export const attachedAs = z.object({ type: attachType, info: handleInfo });

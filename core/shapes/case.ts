@@ -60,6 +60,15 @@ export function toWire<Schema extends z.ZodObject, Value extends Given<z.output<
   return written(formOf(schema), value) as z.output<Schema>;
 }
 
+/** The same with undefined for what is absent: an update removes these attributes. */
+export function toWholeWire<Schema extends z.ZodObject, Value extends Given<z.output<Schema>>>(
+  schema: Schema,
+  value: Value & Record<Unnamed<Schema, Value> & string, unknown>,
+): Fields {
+  const absent = Object.keys(schema.shape).map((name) => [name, undefined]);
+  return { ...Object.fromEntries(absent), ...toWire(schema, value) };
+}
+
 /** A parsed value as the domain has it. */
 export function fromWire<Schema extends z.ZodObject>(
   schema: Schema,
@@ -80,6 +89,16 @@ export function pick<Schema extends z.ZodObject, Value extends Shaped<Schema>>(
     if (field !== undefined) picked[name] = field;
   }
   return picked as Pick<Value, keyof Shaped<Schema> & keyof Value>;
+}
+
+/** The larger object without the fields of the schema. */
+export function omit<Schema extends z.ZodObject, Value extends object>(
+  schema: Schema,
+  value: Value,
+): Omit<Value, keyof Shaped<Schema>> {
+  const names = new Set(fieldsOf(schema).map(({ name }) => name));
+  const others = Object.entries(value).filter(([name]) => !names.has(name));
+  return Object.fromEntries(others) as Omit<Value, keyof Shaped<Schema>>;
 }
 
 /** The name of a field in the domain. */

@@ -18,3 +18,34 @@ export const regionKinds = [
   /** A fixed part of a device, for example a GPU instance. */
   'partition',
 ] as const;
+
+/** The states of an ARQ. Cyborg's common/constants.py, and `provisioning` of the vGPU spec. */
+export const arqStates = [
+  'Initial',
+  'BindStarted',
+  'Bound',
+  'BindFailed',
+  'Unbound',
+  'provisioning',
+] as const;
+export const bindingStates = ['BindStarted', 'Bound', 'BindFailed', 'provisioning'] as const;
+
+/** Why binds fail, as metrics count it; `failure` has the details. */
+export const bindFailureCauses = [
+  /** The host did not answer in time. */
+  'deadline',
+  /** The host's job failed. */
+  'host',
+  /** The host rebooted during the bind, too late for the bind to start again. */
+  'boot',
+  /** The host has never reported. */
+  'agent',
+  /** The host no longer has the device, or its report lacks a needed field. */
+  'device',
+  /** The device was not cleaned up after its previous holder. */
+  'quarantine',
+  /** The image does not exist or cannot be used. */
+  'image',
+  /** The work does not fit into one job. */
+  'size',
+] as const;

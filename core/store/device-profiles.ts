@@ -6,6 +6,8 @@ import {
   isProfileName,
   type ProfileUpdate,
 } from '#core/domain/profile/device-profile.ts';
+import { toWire } from '#core/shapes/case.ts';
+import { profileUpdate } from '#core/shapes/device-profile.ts';
 import {
   groupsText,
   profileDeletionRow,
@@ -13,11 +15,10 @@ import {
   profileOf,
   profileRow,
   profileUuidKey,
-} from './rows/profile-rows.ts';
-import { snakeNamed } from './rows/row-fields.ts';
-import type { Documents } from './table/documents.ts';
-import { getRow, getRows } from './table/reads.ts';
-import { setting, transact, updateIf } from './table/writes.ts';
+} from '#core/store/rows/profile-rows.ts';
+import type { Documents } from '#core/store/table/documents.ts';
+import { getRow, getRows } from '#core/store/table/reads.ts';
+import { setting, transact, updateIf } from '#core/store/table/writes.ts';
 
 export type CreateOutcome =
   | 'created'
@@ -103,7 +104,7 @@ export function deviceProfileStore(client: Documents, table: string): DeviceProf
     },
 
     replaceGroups(profile, groups, update) {
-      const set = setting({ ...snakeNamed(update), groups: groupsText(groups) });
+      const set = setting({ ...toWire(profileUpdate, update), groups: groupsText(groups) });
       return updateIf(client, {
         TableName: table,
         Key: profileNameKey(profile.name),

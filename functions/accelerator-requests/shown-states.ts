@@ -1,6 +1,6 @@
 import type { Deps } from '#core/deps.ts';
 import type { Arq, InstanceBinding, ShownState } from '#core/domain/arq/arq.ts';
-import type { Host, StoredHost } from '#core/domain/host/host.ts';
+import type { StoredHost } from '#core/domain/host/host.ts';
 import { isLost } from '#core/domain/host/presence.ts';
 import { wantedImage } from '#core/domain/profile/device-profile.ts';
 
@@ -43,6 +43,6 @@ function isNotYetMade({ isReprovisioning }: StoredHost, { binding }: Arq): boole
   return isReprovisioning && binding?.attachment?.prepare === 'ahead';
 }
 
-function isOfEarlierBoot(host: Host, binding: InstanceBinding | undefined): boolean {
+function isOfEarlierBoot(host: StoredHost, binding: InstanceBinding | undefined): boolean {
   return binding?.bootId !== undefined && binding.bootId !== host.bootId;
 }

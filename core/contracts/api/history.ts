@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { historyKinds } from '#core/domain/history/history.ts';
+import { historyKinds } from '#core/shapes/history-kinds.ts';
 import { collection, uuid } from './shapes.ts';
 
 const exactTime = z.iso

@@ -1,10 +1,9 @@
 import * as z from 'zod';
-import { arqStates } from '#core/domain/arq/arq.ts';
 import { obstacles } from '#core/domain/capacity/capacity.ts';
 import { handleStates } from '#core/domain/device/handle-state.ts';
 import { incidentActions, incidentKinds } from '#core/domain/history/incidents.ts';
 import { hostStates } from '#core/domain/host/host-state.ts';
-import { attachTypes, deviceStatuses, deviceTypes } from '#core/shapes/words.ts';
+import { arqStates, attachTypes, deviceStatuses, deviceTypes } from '#core/shapes/words.ts';
 import { collection, link, time, uuid } from './shapes.ts';
 
 const hostname = z.string().meta({ examples: ['cmp1.example.org'] });

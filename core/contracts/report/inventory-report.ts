@@ -19,7 +19,8 @@ import { fromWire, isNullish } from '#core/shapes/case.ts';
 import { offeringFacts, regionIdentity, reportedRegionFacts } from '#core/shapes/deployable.ts';
 import { hyphened } from '#core/shapes/derive.ts';
 import { reportedDevice as deviceShape } from '#core/shapes/device.ts';
-import { deviceAddress, driverName, shortText } from '#core/shapes/fields.ts';
+import { deviceAddress, shown } from '#core/shapes/fields.ts';
+import { clockSkew, hostFacts, notOffered } from '#core/shapes/host.ts';
 import { providerNameLengthMax } from '#core/shapes/placement-names.ts';
 import { present } from '#core/shapes/present.ts';
 import { canonicalJson } from './device-digest.ts';
@@ -85,13 +86,6 @@ function duplicateOf(names: readonly string[]): string | undefined {
 /** As many as a report names. */
 export const notOfferedMax = 128;
 
-/** A device that the host does not offer. */
-export const notOffered = z.object({
-  address: z.string().max(64),
-  driver: driverName,
-  /** A clause that completes "The device at <address> ...". */
-  reason: shortText,
-});
 export type NotOffered = z.infer<typeof notOffered>;
 
 /** Names a description of a device. Only its agent knows how it is made. */
@@ -100,7 +94,9 @@ export const deviceDigest = z.string().regex(/^[0-9a-f]{16}$/);
 const reportFields = {
   /** Version of the message's form. A control plane also accepts the previous one. */
   version: z.literal(1),
-  agent_version: z.string().max(64),
+  /** The form of jobs that the agent reads; absent: 1. See first-form.ts. */
+  form: z.number().int().min(1).optional(),
+  ...hostFacts.shape,
   /** The kernel's boot id: a new one means that the host lost all mdevs and programs. */
   boot_id: z.guid(),
   /** Increases with each report of one boot; an older report changes nothing. */
@@ -125,10 +121,7 @@ const reportFields = {
    * How far the host's clock is ahead of the control plane's, as the agent has measured it by the
    * answers of AWS IoT Jobs: a report may wait in a queue, so its own time would say less.
    */
-  clock: z
-    .object({ ahead_ms: z.int(), within_ms: z.int().min(0) })
-    .optional()
-    .catch(undefined),
+  clock: shown(clockSkew),
 };
 
 const devicesMax = 4096;
@@ -155,7 +148,7 @@ export function clockAfter(
   { clock, agent_version: version }: AcceptedReport,
   known: { readonly agentVersion?: string; readonly clock?: ClockSkew },
 ): ClockSkew | undefined {
-  if (clock) return { aheadMs: clock.ahead_ms, withinMs: clock.within_ms };
+  if (clock) return fromWire(clockSkew, clock);
   return version === known.agentVersion ? known.clock : undefined;
 }
 

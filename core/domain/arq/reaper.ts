@@ -1,21 +1,10 @@
 // Instances that hold devices and do not use them: when the reaper releases them by itself, and
 // when it waits for an operator. Pure.
 
-import type { InstanceUuid } from '#core/domain/ids.ts';
+import type { Shaped } from '#core/shapes/case.ts';
+import type { waitingInstance } from '#core/shapes/host-work.ts';
 
-/** An unused instance that waits, because too many were found at once. */
-export interface WaitingInstance {
-  readonly instanceUuid: InstanceUuid;
-  readonly hostname: string;
-  readonly projectId: string;
-  /** Since when it is unused; ISO 8601. */
-  readonly since: string;
-  /** Nova answers 404 for it; otherwise Nova has it on no host. */
-  readonly isAbsent: boolean;
-  /** The page of deployables on which it was found: the deployable before it. */
-  readonly page: string;
-  readonly foundAt: string;
-}
+export type WaitingInstance = Shaped<typeof waitingInstance>;
 
 /** How long an instance must be unused: replicas and cells of Nova may lag. */
 export const unusedMs = 10 * 60_000;

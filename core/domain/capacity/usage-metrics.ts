@@ -6,7 +6,7 @@ import { typesRefused } from '#core/domain/arq/attach-types.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import type { AttachHandle, AttachType, Device } from '#core/domain/device/device.ts';
 import { handleStateOf } from '#core/domain/device/handle-state.ts';
-import type { Host } from '#core/domain/host/host.ts';
+import type { StoredHost } from '#core/domain/host/host.ts';
 import { isLost } from '#core/domain/host/presence.ts';
 
 /**
@@ -29,7 +29,7 @@ export interface UsageMetrics {
 export function usageMetricsOf(
   device: Device,
   providers: readonly StoredProvider[],
-  { host, devices }: { readonly host: Host; readonly devices: readonly Device[] },
+  { host, devices }: { readonly host: StoredHost; readonly devices: readonly Device[] },
   attachTypes: readonly AttachType[],
   nowMs: number,
 ): UsageMetrics {
@@ -63,7 +63,7 @@ function useOf(handle: AttachHandle, isOffered: boolean): HandleUse | undefined 
   }
 }
 
-function hostState(host: Host, nowMs: number): HostState {
+function hostState(host: StoredHost, nowMs: number): HostState {
   if (!isLost(host, nowMs)) return 'present';
   return host.presence ? 'absent' : 'unknown';
 }

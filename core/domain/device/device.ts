@@ -2,7 +2,13 @@
 // handles, each of which gives a hypervisor one accelerator. core/shapes declares their fields.
 
 import type { HandleUuid, ProviderUuid, ReleaseId } from '#core/domain/ids.ts';
-import type { cleaning, handleCare, handleFacts, handleState } from '#core/shapes/attach-handle.ts';
+import type {
+  AttachType,
+  cleaning,
+  handleCare,
+  handleFacts,
+  handleState,
+} from '#core/shapes/attach-handle.ts';
 import type { Shaped } from '#core/shapes/case.ts';
 import type {
   deployable,
@@ -12,13 +18,13 @@ import type {
   reportedRegionFacts,
 } from '#core/shapes/deployable.ts';
 import type { device, forceNote, reportedDevice, statusChange } from '#core/shapes/device.ts';
-import type { attachTypes, deviceStatuses, deviceTypes } from '#core/shapes/words.ts';
+import type { deviceStatuses, deviceTypes } from '#core/shapes/words.ts';
 import type { Attribute } from './attribute.ts';
 import type { CardCleaning } from './card-cleaning.ts';
 import type { DeviceHealth } from './device-facts.ts';
 import type { HandleClaim } from './handle-claim.ts';
 
-export type AttachType = (typeof attachTypes)[number];
+export type { AttachType };
 export type DeviceType = (typeof deviceTypes)[number];
 export type DeviceStatus = (typeof deviceStatuses)[number];
 

@@ -1,112 +1,14 @@
 // The history: an append-only record of each change of a device, an attach handle, an ARQ, a host
 // and a device profile. history-of-change.ts derives the records from the tables' streams.
 
-/** What happened. The part before the dot is what it happened to. */
-export const historyKinds = [
-  /** The ARQ was created; it has no device yet. */
-  'arq.created',
-  /** An ARQ that had no device was deleted by a request, or by the sweep after its time. */
-  'arq.deleted',
-  /** An ARQ took the handle: an accelerator is used from here on. */
-  'handle.claimed',
-  /** The ARQ gave the handle back: `since` says from when on it was used. */
-  'handle.released',
-  /** The host confirmed the cleaning, with its evidence; or there was nothing to clean. */
-  'handle.cleaned',
-  'handle.quarantined',
-  /** Handles of a restored backup that may be claimed again. */
-  'handle.reinstated',
-  'handle.added',
-  /** The host no longer reports it. */
-  'handle.gone',
-  'handle.returned',
-  'handle.removed',
-  /** The host has made ready what was claimed. A bind that needs no host is only claimed. */
-  'bind.bound',
-  'bind.failed',
-  /** The host has booted and makes ready again what the instance had. */
-  'bind.reprovisioning',
-  'device.added',
-  'device.gone',
-  'device.removed',
-  /** An operator enabled or disabled it. */
-  'device.status',
-  'device.unhealthy',
-  'device.healthy',
-  'device.conflict',
-  'device.conflict-ended',
-  /** Its host describes it otherwise; `reason` names the fields. */
-  'device.changed',
-  /** An operator released its handles by force. */
-  'device.forced',
-  /** An operator has a region programmed. */
-  'region.programmed',
-  'host.added',
-  'host.booted',
-  'host.connected',
-  'host.disconnected',
-  /** Its agent reports another version. */
-  'host.upgraded',
-  /** Two agents report as this host. */
-  'host.conflict',
-  'host.conflict-ended',
-  /** An operator said that it is gone for good. */
-  'host.forgotten',
-  'profile.created',
-  /** An operator renamed traits or classes in its groups; `reason` has both names. */
-  'profile.changed',
-  'profile.deleted',
-  /** A user's call that changes something, other than Nova's; see domain/calls.ts. */
-  'call.done',
-  'call.refused',
-  /** The service could not answer it: what it asked for may be changed in part. */
-  'call.failed',
-] as const;
+import type { Shaped } from '#core/shapes/case.ts';
+import type { historyKinds } from '#core/shapes/history-kinds.ts';
+import type { historyCall, historyRecord } from '#core/shapes/history-record.ts';
+
 export type HistoryKind = (typeof historyKinds)[number];
 
-export interface HistoryRecord {
-  /** The same for each reading of the same change. */
-  readonly id: string;
-  /** ISO 8601, to the millisecond where the row has it, else to the second. */
-  readonly at: string;
-  readonly kind: HistoryKind;
-  readonly from?: string;
-  readonly to?: string;
-  /** ISO 8601: since when it was as in `from`. */
-  readonly since?: string;
-  readonly hostname?: string;
-  readonly deviceUuid?: string;
-  readonly providerUuid?: string;
-  readonly handleUuid?: string;
-  readonly resourceClass?: string;
-  readonly arqUuid?: string;
-  /** Of a bind, which is one change of all ARQs of an instance. */
-  readonly arqUuids?: readonly string[];
-  readonly instanceUuid?: string;
-  readonly projectId?: string;
-  readonly profileName?: string;
-  /** As in a {@link ChangeNote}. */
-  readonly by?: string;
-  readonly requestId?: string;
-  readonly reason?: string;
-  readonly call?: HistoryCall;
-  /** What the host verified after cleaning. */
-  readonly evidence?: Readonly<Record<string, string | number | boolean>>;
-}
-
-/** Who called, and what was answered. */
-export interface HistoryCall {
-  /** The rule of the policy. */
-  readonly rule: string;
-  readonly method: string;
-  readonly path: string;
-  readonly status: number;
-  /** The project of the caller's token. */
-  readonly project: string;
-  readonly roles: readonly string[];
-  /** JSON text: what the body asked for, if the path does not say it. */
-  readonly given?: string;
-}
+export type HistoryRecord = Shaped<typeof historyRecord>;
+export type HistoryCall = Shaped<typeof historyCall>;
 
 /** A record before it has an id; without a time of its own it has the commit's. */
 export type Draft = Omit<HistoryRecord, 'id' | 'at'> & { readonly at?: string | undefined };

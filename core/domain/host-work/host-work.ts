@@ -10,13 +10,8 @@
 //   what the job's end does    core/operations/work-ends/finish-job.ts
 //   what the sweep does        core/operations/work-ends/expire-work.ts
 
-import type {
-  BindId,
-  HandleUuid,
-  InstanceUuid,
-  ProviderUuid,
-  ReleaseId,
-} from '#core/domain/ids.ts';
+import type { Shaped } from '#core/shapes/case.ts';
+import type { awaitedWork, handleRef, jobNote, waitingBind } from '#core/shapes/host-work.ts';
 
 export interface HostWork {
   /** `action` in the document of its jobs. */
@@ -115,85 +110,22 @@ export function kindOfAction(action: JobAction): HostWorkKind {
   return hostWorkKinds.find((kind) => hostWork[kind].jobAction === action) as HostWorkKind;
 }
 
-/** The instances that a job is for, and the boot of their host that it is for. */
-export interface JobNote {
-  readonly instances: readonly string[];
-  readonly bootId: string;
-  /** The host, if the job reprovisions it: then the row of the note starts the work. */
-  readonly bootedHost?: string;
-  /** The host was asked by a message. The sweep has the job created if no answer comes. */
-  readonly isMessage?: true;
-  /** The binds that share the job, in the order of the instances; absent for other jobs. */
-  readonly bindIds?: readonly BindId[];
-  /** For DynamoDB: a shared job may end untold, or never be created. Seconds since 1970. */
-  readonly expiresAt?: number;
-}
+export type JobNote = Shaped<typeof jobNote>;
+export type WaitingBind = Shaped<typeof waitingBind>;
+export type HandleRef = Shaped<typeof handleRef>;
 
-/** A bind whose job AWS has throttled. The next bind of its devices may share a job with it. */
-export interface WaitingBind {
-  readonly instanceUuid: InstanceUuid;
-  readonly bindId: BindId;
-  /** Of its devices. */
-  readonly addresses: readonly string[];
-  /** ISO 8601, as the time below. */
-  readonly startedAt: string;
-  /** A shared job has it until then. After that it has a job of its own, and shares no other. */
-  readonly sharedUntil?: string;
-}
-
-/** An attach handle, as host work names it. */
-export interface HandleRef {
-  readonly providerUuid: ProviderUuid;
-  readonly handleUuid: HandleUuid;
-}
-
-/**
- * Host work that attach handles wait for: no bind of a handle is prepared before its host has
- * confirmed the work.
- */
-interface HandleWork {
-  /** The handles refer to the work by this id. */
-  readonly id: ReleaseId;
-  readonly hostname: string;
-  readonly handles: readonly HandleRef[];
-  readonly startedAt: string;
-  /** When the first release of the handles began, where this one replaces another; ISO 8601. */
-  readonly leftAt?: string;
-  readonly requestId?: string;
-  /** Why the handles are in quarantine: no confirmation came in time. It may still come. */
-  readonly quarantine?: string;
-  /** When the host is asked again to clean up, while the handles are in quarantine; ISO 8601. */
-  readonly retryAt?: string;
-  /** How often the host has been asked again. */
-  readonly retries?: number;
-}
-
-/**
- * The cleanup that a host still owes after an instance. It outlives the ARQs, which end at once
- * even if their host is down.
- */
-export interface HostRelease extends HandleWork {
+export interface HostRelease extends Shaped<typeof awaitedWork.release> {
   readonly kind: 'release';
-  readonly bindId?: BindId;
-  /** The reprovision job of the instance, where that had not ended. */
-  readonly reprovisionJob?: string;
-  /** The bind continues: the instance keeps some of its ARQs. */
-  readonly isPart?: true;
-  /** How long the host may take for the handle that takes longest, if its driver says. */
-  readonly cleanSeconds?: number;
 }
 
-/** A region that an operator has programmed; its handles cannot be claimed meanwhile. */
-export interface HostProgram extends HandleWork {
+export interface HostProgram extends Shaped<typeof awaitedWork.program> {
   readonly kind: 'program';
-  readonly imageId: string;
-  readonly providerUuid: ProviderUuid;
 }
 
 /** What a handle may wait for; its `release` names one of these. */
 export type AwaitedWork = HostRelease | HostProgram;
 
 /** When the last holder of its handles left. */
-export function leftAtOf({ leftAt, startedAt }: Pick<HandleWork, 'leftAt' | 'startedAt'>): string {
+export function leftAtOf({ leftAt, startedAt }: Pick<AwaitedWork, 'leftAt' | 'startedAt'>): string {
   return leftAt ?? startedAt;
 }

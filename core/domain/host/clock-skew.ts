@@ -1,11 +1,9 @@
 // How far a host's clock is from the control plane's, as its agent measures it.
 
-export interface ClockSkew {
-  /** Negative for a clock that is behind. */
-  readonly aheadMs: number;
-  /** The measurement is wrong by this much at most. */
-  readonly withinMs: number;
-}
+import type { Shaped } from '#core/shapes/case.ts';
+import type { clockSkew } from '#core/shapes/host.ts';
+
+export type ClockSkew = Shaped<typeof clockSkew>;
 
 /** Beyond it, times of a host do not fit to others: certificates, tokens, logs. */
 export const skewSecondsMax = 5;

@@ -2,16 +2,11 @@
 // not built, and may leave a handle to clean up.
 
 import { backoffSeconds } from '#core/domain/retry-later.ts';
-import type { Host } from './host.ts';
+import type { Shaped } from '#core/shapes/case.ts';
+import type { failedJobs } from '#core/shapes/host.ts';
+import type { StoredHost } from './host.ts';
 
-/** Consecutive jobs that the host could not do. */
-export interface FailedJobs {
-  readonly count: number;
-  /** ISO 8601. */
-  readonly lastAt: string;
-  /** Why the last job failed. */
-  readonly reason: string;
-}
+export type FailedJobs = Shaped<typeof failedJobs>;
 
 /** One or two failures may be the instance's, or chance. */
 export const failuresBeforePause = 3;
@@ -21,7 +16,7 @@ const pauseMinutesMax = 15;
 
 /** Until when the host takes no bind that it must prepare; undefined if it takes them. */
 export function pausedUntil(
-  { failedJobs }: Pick<Host, 'failedJobs'>,
+  { failedJobs }: Pick<StoredHost, 'failedJobs'>,
   nowMs: number,
 ): string | undefined {
   if (!failedJobs || failedJobs.count < failuresBeforePause) return undefined;

@@ -1,6 +1,8 @@
 // The state of a host, as operators see it.
 
-import type { Host, StoredHost } from './host.ts';
+import type { Shaped } from '#core/shapes/case.ts';
+import type { drain } from '#core/shapes/host.ts';
+import type { StoredHost } from './host.ts';
 import type { HostSummary } from './host-summary.ts';
 import { heardAt, isLost } from './presence.ts';
 
@@ -13,16 +15,7 @@ export interface StateOfHost {
   readonly since?: string;
 }
 
-/** Who took the host out of service, and why. */
-export interface Drain {
-  readonly by: string;
-  /** ISO 8601. */
-  readonly at: string;
-  readonly requestId?: string;
-  readonly reason: string;
-  /** When the host resumes by itself; ISO 8601. Absent: when an operator resumes it. */
-  readonly until?: string;
-}
+export type Drain = Shaped<typeof drain>;
 
 /** @param firstSeen when its agent first connected or reported */
 export function hostStateOf(
@@ -45,7 +38,7 @@ export function isReachable(state: HostState): boolean {
 }
 
 /** Undefined for a host that takes new binds, or has resumed by its drain's end. */
-export function drainOf({ drain }: Pick<Host, 'drain'>, nowMs: number): Drain | undefined {
+export function drainOf({ drain }: Pick<StoredHost, 'drain'>, nowMs: number): Drain | undefined {
   const hasEnded = drain?.until !== undefined && Date.parse(drain.until) <= nowMs;
   return hasEnded ? undefined : drain;
 }

@@ -2,25 +2,12 @@
 // history of a host follows. The host's own row changes with each heartbeat, so it is in no index.
 
 import { isDeepStrictEqual } from 'node:util';
+import type { Shaped } from '#core/shapes/case.ts';
+import type { hostSummary } from '#core/shapes/host.ts';
 import { settledSeconds } from './clock-skew.ts';
 import type { Presence, StoredHost } from './host.ts';
 
-export interface HostSummary {
-  readonly hostname: string;
-  /** When its agent first connected or reported; ISO 8601. */
-  readonly firstSeen: string;
-  readonly agentVersion?: string;
-  readonly bootId?: string;
-  readonly bootedAt?: string;
-  readonly presence?: { readonly isConnected: boolean; readonly since: string };
-  readonly conflictSince?: string;
-  /** How far its clock is ahead of ours, in whole seconds; negative if it is behind. */
-  readonly clockAheadSeconds?: number;
-  /** Devices that its last report named. */
-  readonly devices: number;
-  /** Devices that its settings name and that it does not offer. */
-  readonly notOffered: number;
-}
+export type HostSummary = Shaped<typeof hostSummary>;
 
 /** The numbers of a host's devices after a report has been applied. */
 export type DeviceCounts = Pick<HostSummary, 'devices' | 'notOffered'>;

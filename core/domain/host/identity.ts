@@ -2,27 +2,11 @@
 // original's key, so the broker accepts both; only their boot ids differ. See
 // docs/adr/0024-two-agents.md.
 
-/** A boot that another boot of the same host has replaced. */
-export interface EarlierBoot {
-  readonly bootId: string;
-  /** Time of its first report; ISO 8601. */
-  readonly bootedAt?: string;
-  /** Sequence number of its last applied report. */
-  readonly sequence: number;
-  /** When the broker received the first report of the next boot, in ms. */
-  readonly replacedAtMs: number;
-  /** Sequence number of that report. Agents number reports by their clock. */
-  readonly replacedBySequence: number;
-}
+import type { Shaped } from '#core/shapes/case.ts';
+import type { earlierBoot, seenBoot } from '#core/shapes/host.ts';
 
-/** A boot that has reported while the host's identity is in conflict. */
-export interface SeenBoot {
-  readonly bootId: string;
-  readonly bootedAt?: string;
-  readonly sequence: number;
-  /** When the broker received its last report; ISO 8601. */
-  readonly lastAt: string;
-}
+export type EarlierBoot = Shaped<typeof earlierBoot>;
+export type SeenBoot = Shaped<typeof seenBoot>;
 
 /** Two agents report as one host. */
 export interface IdentityConflict {

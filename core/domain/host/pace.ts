@@ -1,15 +1,14 @@
 // Limits how many reports of one host are applied: a burst for the parts of a large report, then
 // one every few seconds. A report that waits is usually superseded by the host's next one. Pure.
 
+import type { Shaped } from '#core/shapes/case.ts';
+import type { pace } from '#core/shapes/host.ts';
+
 /** Enough for the parts of a report of a host with thousands of devices. */
 const burst = 30;
 const refillMs = 2000;
 
-/** Reports that may be applied without waiting, as of a time in ms. */
-export interface Pace {
-  readonly left: number;
-  readonly atMs: number;
-}
+export type Pace = Shaped<typeof pace>;
 
 /** Milliseconds until another report may be applied; 0: now. */
 export function waitMs(pace: Pace | undefined, nowMs: number): number {

@@ -1,7 +1,7 @@
 // Orders presence events of a host. They arrive in any order; when a client reconnects before its
 // first connection has ended, the end of the first arrives after the start of the second.
 
-import type { Host, Presence } from './host.ts';
+import type { Presence, StoredHost } from './host.ts';
 
 // AWS IoT restarts a client's version numbers after about an hour without a connection.
 const versionsForgottenAfterMs = 30 * 60_000;
@@ -28,7 +28,7 @@ const delayMs = 10_000;
 /** Three heartbeats: presence events can be lost, and reports can be late. */
 const silenceMs = 2_700_000;
 
-type Heard = Pick<Host, 'presence' | 'lastReportAt'>;
+type Heard = Pick<StoredHost, 'presence' | 'lastReportAt'>;
 
 /**
  * Whether the host's agent has been away for longer than the grace. A presence event may be lost:

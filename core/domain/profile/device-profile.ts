@@ -1,38 +1,21 @@
 // Device profiles: named requests for accelerators, and the rules of their groups.
 
-import type { ChangeNote } from '#core/domain/change-note.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
-import type { DeviceProfileUuid } from '#core/domain/ids.ts';
 import { isUuid } from '#core/domain/uuid-form.ts';
+import type { Shaped } from '#core/shapes/case.ts';
+import type { profileDeletion, profileFields, profileUpdate } from '#core/shapes/device-profile.ts';
 import { isOfferedClass, standardClasses } from '#core/shapes/placement-names.ts';
 
 /** Keys `resources:CLASS`, `trait:NAME`, `accel:KEY`; all values are text. */
 export type Group = Readonly<Record<string, string>>;
 
-export interface DeviceProfile {
-  readonly uuid: DeviceProfileUuid;
-  readonly name: string;
-  readonly description?: string;
+export interface DeviceProfile extends Shaped<typeof profileFields> {
   /** In the order given; Nova names each request group by its index. */
   readonly groups: readonly Group[];
-  /** The microversion of its creation is the version of its form. */
-  readonly microversion: string;
-  /** Who created it, as in a {@link ChangeNote}, and by which request. */
-  readonly createdBy?: string;
-  readonly requestId?: string;
-  readonly createdAt: string;
-  readonly updatedAt?: string;
-  /** Who changed its groups last, as in a {@link ChangeNote}, and by which request. */
-  readonly updatedBy?: string;
-  readonly updateRequestId?: string;
 }
 
-export type ProfileUpdate = Pick<DeviceProfile, 'updatedAt' | 'updatedBy' | 'updateRequestId'>;
-
-/** Which profiles one request deleted. Kept for a day, in which the streams' consumers read it. */
-export interface ProfileDeletion extends ChangeNote {
-  readonly names: readonly string[];
-}
+export type ProfileUpdate = Shaped<typeof profileUpdate>;
+export type ProfileDeletion = Shaped<typeof profileDeletion>;
 
 /** Keeps a bind within one DynamoDB transaction: at most 3 rows per ARQ, of 100. */
 export const acceleratorsPerProfileMax = 32;

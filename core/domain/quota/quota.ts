@@ -6,29 +6,15 @@ import type { Arq } from '#core/domain/arq/arq.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import { type ArqUuid, isTimeOrdered, timeOfUuid } from '#core/domain/ids.ts';
 import { canonicalClass, type Group, groupResources } from '#core/domain/profile/device-profile.ts';
+import type { Shaped } from '#core/shapes/case.ts';
+import type { quota } from '#core/shapes/quota.ts';
 import type { QuotaShortage } from './quota-errors.ts';
 
 /** By resource class. A class without a limit is not counted. */
 export type Limits = Readonly<Record<string, number>>;
 
-export interface Quota {
+export interface Quota extends Shaped<typeof quota> {
   readonly projectId: string;
-  readonly limits: Limits;
-  /** Limit less use, by resource class; below 0 where the limit was set below the use. */
-  readonly unitsLeft: Readonly<Record<string, number>>;
-  /**
-   * ARQ uuid → resource class of the latest creations. An index need not show these ARQs yet, and
-   * those of a creation that runs or has died are not stored.
-   */
-  readonly recent: Readonly<Record<string, string>>;
-  /** Grows with each recount and each change of limits. */
-  readonly revision: number;
-  /** ARQs of the project that the last recount read. */
-  readonly countedArqs: number;
-  /** ISO 8601. */
-  readonly countedAt: string;
-  /** When the limits were last set; ISO 8601. */
-  readonly updatedAt: string;
 }
 
 /** One ARQ to create. */

@@ -5,7 +5,7 @@ import type { Deps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import { sweeper } from '#core/domain/change-note.ts';
 import type { Device, StatusChange } from '#core/domain/device/device.ts';
-import type { Host } from '#core/domain/host/host.ts';
+import type { StoredHost } from '#core/domain/host/host.ts';
 import { type Drain, drainOf } from '#core/domain/host/host-state.ts';
 import { HostNotDrained } from '#core/domain/operator-errors.ts';
 import { presentOf } from '#core/operations/devices/set-device-status.ts';
@@ -53,7 +53,7 @@ export async function drainHost(
 }
 
 /** Disables devices that a drained host has reported since. */
-export async function drainLater(deps: Deps, host: Host): Promise<void> {
+export async function drainLater(deps: Deps, host: StoredHost): Promise<void> {
   const drain = drainOf(host, deps.clock());
   if (!drain) return;
   const { hostname } = host;
@@ -71,11 +71,11 @@ export async function drainLater(deps: Deps, host: Host): Promise<void> {
 }
 
 /** Whether no resume and no other drain came since. */
-function stands({ at }: Drain, host: Host): boolean {
+function stands({ at }: Drain, host: StoredHost): boolean {
   return host.drain?.at === at;
 }
 
-export function lacksDrain(host: Host, devices: readonly Device[], nowMs: number): boolean {
+export function lacksDrain(host: StoredHost, devices: readonly Device[], nowMs: number): boolean {
   const drain = drainOf(host, nowMs);
   return drain !== undefined && devices.some((device) => isReportedLater(device, drain));
 }
@@ -144,7 +144,7 @@ function presentIn(devices: readonly Device[]): readonly Device[] {
 async function changeEach(
   deps: Deps,
   hostname: string,
-  changeFor: (device: Device, host: Host) => StatusChange | undefined,
+  changeFor: (device: Device, host: StoredHost) => StatusChange | undefined,
 ): Promise<void> {
   const { inventory } = deps.store;
   const read = await inventory.host(hostname);

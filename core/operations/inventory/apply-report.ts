@@ -26,6 +26,7 @@ import { countsAfter, keepSummary, tellsOthers } from '#core/operations/hosts/ke
 import { beginConflict, noteSighting, takeBack } from '#core/operations/hosts/note-conflict.ts';
 import { retryAfterReport } from '#core/operations/release/quarantine.ts';
 import { reprovisionHost } from '#core/operations/reprovision/reprovision-host.ts';
+import { present } from '#core/shapes/present.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
 import { cleanCards } from './clean-cards.ts';
 import { copyAttachTypes, hasOtherTypes, typesOf } from './copy-attach-types.ts';
@@ -245,8 +246,8 @@ async function noteBoot(
     wanted: {},
   };
   if (!(await deps.store.inventory.putBoot(host, deps.holder))) throw leaseTaken(known.hostname);
-  const kept = await keepSummary(deps, { host, ...(summary && { summary }) }, counts);
-  return { ...inventory, host, ...(kept && { summary: kept }) };
+  const kept = await keepSummary(deps, present({ host, summary }), counts);
+  return { ...inventory, ...present({ host, summary: kept }) };
 }
 
 /** Asks the agent to report all devices: a part that the manifest names was lost on its way. */

@@ -3,6 +3,9 @@ import type { Deps } from '#core/deps.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
 import { afterOne } from '#core/domain/host/pace.ts';
 import type { ReportPlan } from '#core/domain/report/report-plan.ts';
+import { fromWire, omit } from '#core/shapes/case.ts';
+import { hostFacts } from '#core/shapes/host.ts';
+import { present } from '#core/shapes/present.ts';
 import { typesOf } from './copy-attach-types.ts';
 
 /** The host's row after the report has been applied. */
@@ -13,20 +16,17 @@ export function hostAfter(
   report: AcceptedReport,
   receivedAtMs: number,
 ): StoredHost {
-  const { attachTypes: before, failedDrivers: failedBefore, clock: known, ...others } = host;
   const isNewer = plan.standing === 'newer';
-  const attachTypes = isNewer ? typesOf(report) : before;
-  const clock = isNewer ? clockAfter(report, host) : known;
-  // A hello names all drivers, because none has answered yet.
-  const failedDrivers = isNewer && !report.is_hello ? report.failed_drivers : failedBefore;
-  return {
-    ...others,
-    ...(attachTypes && { attachTypes }),
-    ...(clock && { clock }),
-    ...(failedDrivers && failedDrivers.length > 0 && { failedDrivers }),
+  const failed = report.failed_drivers.length > 0 ? report.failed_drivers : undefined;
+  return present({
+    ...(isNewer ? omit(hostFacts, host) : host),
     ...(isNewer && {
+      ...fromWire(hostFacts, report),
+      attachTypes: typesOf(report),
+      clock: clockAfter(report, host),
+      // A hello names all drivers, because none has answered yet.
+      failedDrivers: report.is_hello ? host.failedDrivers : failed,
       sequence: report.sequence,
-      agentVersion: report.agent_version,
       // The time of receipt: a report that waited in the queue says nothing of the time since.
       lastReportAt: new Date(receivedAtMs).toISOString(),
       lastReceivedAtMs: receivedAtMs,
@@ -36,5 +36,5 @@ export function hostAfter(
     // Until a report describes a device, what it holds after the boot is not known.
     isReprovisioning:
       host.isReprovisioning && (Object.keys(plan.wanted).length > 0 || report.is_hello === true),
-  };
+  });
 }

@@ -1,7 +1,7 @@
 import { JobTooLarge, retrySeconds } from '#core/clients/aws/iot-jobs.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
-import type { Host } from '#core/domain/host/host.ts';
+import type { StoredHost } from '#core/domain/host/host.ts';
 import { backoffSeconds, RetryLater } from '#core/domain/retry-later.ts';
 import { failBind, succeedBind } from '#core/operations/bind/finish-bind.ts';
 import { askHost } from '#core/operations/host-work/ask-host.ts';
@@ -85,7 +85,7 @@ async function workFor(
 async function createJob(
   deps: ConsumerDeps,
   jobUuid: string,
-  { hostname, bootId }: Host,
+  { hostname, bootId }: StoredHost,
   work: readonly Work[],
   attempt: number,
 ): Promise<void> {

@@ -2,18 +2,19 @@
 // change depends only on the instance's row: each change of an instance's ARQs changes that row,
 // so the ARQs and their handles are unchanged as long as the row is.
 
-import type { Arq, Attachment, InstanceBinding } from '#core/domain/arq/arq.ts';
+import type { Arq, InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { Claim } from '#core/domain/arq/bind-plan.ts';
 import { type ChangeNote, laterOf } from '#core/domain/change-note.ts';
-import type { AttachHandle } from '#core/domain/device/device.ts';
 import type { ClaimFacts } from '#core/domain/device/handle-claim.ts';
 import type { ArqUuid, BindId, ReleaseId } from '#core/domain/ids.ts';
+import { claimFacts, handleFacts } from '#core/shapes/attach-handle.ts';
+import { pick, toWire } from '#core/shapes/case.ts';
+import { changeNote } from '#core/shapes/fields.ts';
 import {
   attachmentAttributes,
   bindingAttributes,
   unboundAttributes,
 } from '#core/store/rows/arq-rows.ts';
-import { snakeNamed } from '#core/store/rows/row-fields.ts';
 import { arqKey, handleKey, instanceKey } from '#core/store/rows/rows.ts';
 import { setting, type TransactItem } from '#core/store/table/writes.ts';
 
@@ -39,7 +40,7 @@ export function claimArq(
       instanceUuid: target.instanceUuid,
       hostname: target.hostname,
       providerUuid: target.providerUuid,
-      attachment: attachmentOf(handle),
+      attachment: { handleUuid: handle.uuid, ...pick(handleFacts, handle) },
     }),
   });
   return {
@@ -52,14 +53,6 @@ export function claimArq(
       ExpressionAttributeNames: set.names,
       ExpressionAttributeValues: { ...set.values, ':was': arq.state },
     },
-  };
-}
-
-function attachmentOf({ uuid, type, info, prepare, cleanSeconds }: AttachHandle): Attachment {
-  return {
-    ...{ handleUuid: uuid, type, info },
-    ...(prepare && { prepare }),
-    ...(cleanSeconds !== undefined && { cleanSeconds }),
   };
 }
 
@@ -88,8 +81,8 @@ export function claimHandle(
         ':arq': arq.uuid,
         ':instance': target.instanceUuid,
         ':epoch': handle.epoch,
-        ':facts': snakeNamed(facts),
-        ':change': snakeNamed({ ...change, at }),
+        ':facts': toWire(claimFacts, facts),
+        ':change': toWire(changeNote, { ...change, at }),
       },
     },
   };
@@ -139,7 +132,7 @@ export function giveBackHandle(
       UpdateExpression: `SET ${release ? 'release_id = :release, ' : ''}last_change = :change ${without}`,
       ExpressionAttributeValues: {
         ':one': 1,
-        ':change': snakeNamed(change),
+        ':change': toWire(changeNote, change),
         ...(release && { ':release': release }),
       },
     },

@@ -5,8 +5,10 @@ import type { Arq, InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { ChangeNote } from '#core/domain/change-note.ts';
 import type { ClaimFacts } from '#core/domain/device/handle-claim.ts';
 import type { HandleUuid, ProviderUuid } from '#core/domain/ids.ts';
+import { claimFacts } from '#core/shapes/attach-handle.ts';
+import { toWire } from '#core/shapes/case.ts';
+import { changeNote } from '#core/shapes/fields.ts';
 import { arqRow, instanceRow } from '#core/store/rows/arq-rows.ts';
-import { snakeNamed } from '#core/store/rows/row-fields.ts';
 import { handleKey } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
 import { transact } from '#core/store/table/writes.ts';
@@ -51,8 +53,8 @@ export function importStore(client: Documents, tables: BindingTables): ImportSto
             ExpressionAttributeValues: {
               ':arq': arq.uuid,
               ':instance': binding.instanceUuid,
-              ':facts': snakeNamed(facts),
-              ':change': snakeNamed(change),
+              ':facts': toWire(claimFacts, facts),
+              ':change': toWire(changeNote, change),
             },
           },
         })),

@@ -5,8 +5,9 @@ import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { WaitingInstance } from '#core/domain/arq/reaper.ts';
-import type { InstanceUuid } from '#core/domain/ids.ts';
-import { anId, camelNamed, parseRow, snakeNamed } from '#core/store/rows/row-fields.ts';
+import { type Shaped, toWire } from '#core/shapes/case.ts';
+import { reaperWaits } from '#core/shapes/host-work.ts';
+import { fromRow, parseRow } from '#core/store/rows/row-fields.ts';
 import { instanceKey, reaperKey, reaperWaitsKey } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
 import { getRow, getRows } from '#core/store/table/reads.ts';
@@ -18,10 +19,7 @@ export interface ReaperState {
   readonly waits?: ReaperWaits;
 }
 
-export interface ReaperWaits {
-  readonly instances: readonly WaitingInstance[];
-  readonly revision: number;
-}
+export type ReaperWaits = Shaped<typeof reaperWaits>;
 
 export interface ReaperStore {
   state(): Promise<ReaperState>;
@@ -38,26 +36,7 @@ export interface ReaperStore {
 }
 
 const storedCursor = z.object({ after: z.string() });
-const storedWaits = z.object({
-  instances: z.array(
-    z.object({
-      instance_uuid: anId<InstanceUuid>(),
-      hostname: z.string(),
-      project_id: z.string(),
-      since: z.string(),
-      is_absent: z.boolean(),
-      page: z.string(),
-      found_at: z.string(),
-    }),
-  ),
-  revision: z.number(),
-});
-
 export function reaperStore(client: Documents, table: string): ReaperStore {
-  const waitsOf = (row: Parameters<typeof parseRow>[1]): ReaperWaits => {
-    const { instances, revision } = parseRow(storedWaits, row);
-    return { instances: instances.map(camelNamed), revision };
-  };
   return {
     async state() {
       const rows = await getRows(client, table, [reaperKey(), reaperWaitsKey()]);
@@ -65,7 +44,7 @@ export function reaperStore(client: Documents, table: string): ReaperStore {
       const waits = rows.find(({ pk }) => pk === reaperWaitsKey().pk);
       return {
         ...(cursor && { after: parseRow(storedCursor, cursor).after }),
-        ...(waits && { waits: waitsOf(waits) }),
+        ...(waits && { waits: fromRow(reaperWaits, waits) }),
       };
     },
 
@@ -80,7 +59,7 @@ export function reaperStore(client: Documents, table: string): ReaperStore {
 
     async waiting() {
       const row = await getRow(client, table, reaperWaitsKey());
-      return row ? waitsOf(row).instances : [];
+      return row ? fromRow(reaperWaits, row).instances : [];
     },
 
     putWaiting(instances, before) {
@@ -92,7 +71,7 @@ export function reaperStore(client: Documents, table: string): ReaperStore {
         client.send(
           new PutCommand({
             TableName: table,
-            Item: { ...reaperWaitsKey(), instances: instances.map(snakeNamed), revision },
+            Item: { ...reaperWaitsKey(), ...toWire(reaperWaits, { instances, revision }) },
             ...condition,
             ...(before && { ExpressionAttributeValues: { ':seen': before.revision } }),
           }),

@@ -10,8 +10,10 @@ import type {
   HostProgram,
   HostRelease,
 } from '#core/domain/host-work/host-work.ts';
+import { toWire } from '#core/shapes/case.ts';
+import { forceNote } from '#core/shapes/device.ts';
+import { changeNote } from '#core/shapes/fields.ts';
 import { programOf, releaseOf, workKey, workRow } from '#core/store/rows/host-work-rows.ts';
-import { snakeNamed } from '#core/store/rows/row-fields.ts';
 import { deviceKey, handleKey, programKey, releaseKey } from '#core/store/rows/rows.ts';
 import { duePartition } from '#core/store/rows/shards.ts';
 import type { Documents } from '#core/store/table/documents.ts';
@@ -161,7 +163,7 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
         const cleaning = cleanings[handle.handleUuid];
         const update = cleaning ? `SET last_cleaning = :cleaning, ${free}` : `SET ${free}`;
         await eachHandle({ id, handles: [handle] }, update, {
-          ':change': snakeNamed(change),
+          ':change': toWire(changeNote, change),
           ...(cleaning && { ':cleaning': cleaning }),
         });
       }
@@ -170,7 +172,7 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
 
     async quarantine(work, change, reason, retryAt) {
       const update = 'SET quarantine = :reason, last_change = :change';
-      const values = { ':reason': reason, ':change': snakeNamed(change) };
+      const values = { ':reason': reason, ':change': toWire(changeNote, change) };
       const waiting = await eachHandle(work, update, values);
       if (waiting === 0) {
         // Later releases have replaced it.
@@ -227,7 +229,7 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
         Key: deviceKey(hostname, uuid),
         UpdateExpression: 'SET forced = :note',
         ConditionExpression: 'attribute_exists(pk)',
-        ExpressionAttributeValues: { ':note': snakeNamed(note) },
+        ExpressionAttributeValues: { ':note': toWire(forceNote, note) },
       });
     },
 
@@ -241,7 +243,7 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
           : 'restored_at = :at AND attribute_not_exists(arq_uuid)',
         ExpressionAttributeValues: {
           ':at': restoredAt,
-          ':change': snakeNamed(change),
+          ':change': toWire(changeNote, change),
           ...(claim && { ':arq': claim.arqUuid }),
         },
       });
@@ -251,7 +253,7 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
       return begin([release], dueAt, ({ id }) => ({
         UpdateExpression: 'SET release_id = :release, last_change = :change REMOVE restored_at',
         ConditionExpression: 'attribute_exists(restored_at) AND attribute_not_exists(arq_uuid)',
-        ExpressionAttributeValues: { ':release': id, ':change': snakeNamed(change) },
+        ExpressionAttributeValues: { ':release': id, ':change': toWire(changeNote, change) },
       }));
     },
 
@@ -272,7 +274,7 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
           UpdateExpression: 'SET release_id = :release, last_change = :change',
           ConditionExpression:
             'attribute_exists(pk) AND attribute_not_exists(arq_uuid) AND attribute_not_exists(release_id)',
-          ExpressionAttributeValues: { ':release': id, ':change': snakeNamed(change) },
+          ExpressionAttributeValues: { ':release': id, ':change': toWire(changeNote, change) },
         }),
         asked ? [asked] : [],
       );

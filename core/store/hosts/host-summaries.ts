@@ -1,27 +1,17 @@
 // Rows of hosts' summaries; they are the rows by which hosts are listed.
 
-import * as z from 'zod';
 import type { StoredHost } from '#core/domain/host/host.ts';
-import type { HostSummary, SummaryFields, SummaryPart } from '#core/domain/host/host-summary.ts';
+import type { HostSummary, SummaryPart } from '#core/domain/host/host-summary.ts';
+import { snakeCase, toWire } from '#core/shapes/case.ts';
+import { hostSummary } from '#core/shapes/host.ts';
 import { hostOf } from '#core/store/rows/host-rows.ts';
-import { camelNamed, parseRow, snakeNamed } from '#core/store/rows/row-fields.ts';
+import { fromRow } from '#core/store/rows/row-fields.ts';
 import { hostKey, hostSummaryKey, notOfferedKey, type Row } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
 import { getRow, getRows } from '#core/store/table/reads.ts';
-import { setting, transact, updateIf } from '#core/store/table/writes.ts';
+import { replacing, transact, updateIf } from '#core/store/table/writes.ts';
 
-const storedSummary = z.object({
-  hostname: z.string(),
-  first_seen: z.string(),
-  agent_version: z.string().exactOptional(),
-  boot_id: z.string().exactOptional(),
-  booted_at: z.string().exactOptional(),
-  presence: z.object({ is_connected: z.boolean(), since: z.string() }).exactOptional(),
-  conflict_since: z.string().exactOptional(),
-  clock_ahead_seconds: z.number().exactOptional(),
-  devices: z.number().default(0),
-  not_offered: z.number().default(0),
-});
+const summaryPart = hostSummary.omit({ hostname: true, first_seen: true }).partial();
 
 export interface HostSummaryStore {
   hostSummary(hostname: string): Promise<HostSummary | undefined>;
@@ -47,21 +37,22 @@ export function hostSummaryStore(client: Documents, table: string): HostSummaryS
     },
 
     putSummaryPart(hostname, { of, order, fields }, now) {
-      const set = setting({ kind: 'host', uuid: hostname, hostname, ...namedRows(fields) });
-      const absent = Object.keys(fields).filter(
-        (field) => fields[field as keyof SummaryFields] === undefined,
-      );
-      const remove = absent.map((field) => Object.keys(snakeNamed({ [field]: 0 }))[0]);
       const by = `${of}_order`;
+      const removed = Object.keys(fields).map((name) => [snakeCase(name), undefined]);
+      const set = replacing(
+        {
+          ...{ kind: 'host', uuid: hostname, hostname, [by]: order },
+          ...{ ...Object.fromEntries(removed), ...toWire(summaryPart, fields) },
+        },
+        'first_seen = if_not_exists(first_seen, :now)',
+      );
       return updateIf(client, {
         TableName: table,
         Key: hostSummaryKey(hostname),
-        UpdateExpression:
-          `${set.expression}, ${by} = :order, first_seen = if_not_exists(first_seen, :now)` +
-          (remove.length > 0 ? ` REMOVE ${remove.join(', ')}` : ''),
-        ConditionExpression: `attribute_not_exists(${by}) OR ${by} <= :order`,
+        UpdateExpression: set.expression,
+        ConditionExpression: `attribute_not_exists(${by}) OR ${by} <= :${by}`,
         ExpressionAttributeNames: set.names,
-        ExpressionAttributeValues: { ...set.values, ':order': order, ':now': now },
+        ExpressionAttributeValues: { ...set.values, ':now': now },
       });
     },
 
@@ -89,18 +80,13 @@ export function hostSummaryStore(client: Documents, table: string): HostSummaryS
 }
 
 export function summaryOf(row: Row): HostSummary {
-  const { presence, ...fields } = parseRow(storedSummary, row);
-  return { ...camelNamed(fields), ...(presence && { presence: camelNamed(presence) }) };
+  return fromRow(hostSummary, row);
 }
 
 /** The summary in a host's partition. */
 export function summaryIn(rows: readonly Row[]): { readonly summary?: HostSummary } {
   const row = rows.find(({ sk }) => sk === hostSummaryKey('').sk);
   return row ? { summary: summaryOf(row) } : {};
-}
-
-function namedRows({ presence, ...fields }: SummaryFields): Row {
-  return { ...snakeNamed(fields), ...(presence && { presence: snakeNamed(presence) }) };
 }
 
 function hostnameOf({ pk }: Row): string {

@@ -7,13 +7,21 @@ import type { FailedJobs } from '#core/domain/host/host-pause.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
 import type { IdentityConflict } from '#core/domain/host/identity.ts';
 import type { WaitingBind } from '#core/domain/host-work/host-work.ts';
+import { toWholeWire, toWire } from '#core/shapes/case.ts';
+import {
+  failedJobs as failedJobsShape,
+  presence as presenceShape,
+  reportedHost,
+  seenBoot,
+  storedHost,
+} from '#core/shapes/host.ts';
+import { present } from '#core/shapes/present.ts';
 import { hostOf, leaseOf, notOfferedOf } from '#core/store/rows/host-rows.ts';
 import { deviceOf } from '#core/store/rows/inventory-rows.ts';
-import { snakeNamed } from '#core/store/rows/row-fields.ts';
 import { deployableKey, deviceKey, hostKey, notOfferedKey } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
 import { getRow, queryPartition } from '#core/store/table/reads.ts';
-import { setOrRemove, setting, transact, updateIf } from '#core/store/table/writes.ts';
+import { replacing, setOrRemove, setting, transact, updateIf } from '#core/store/table/writes.ts';
 import { type HostSummaryStore, hostSummaryStore, summaryIn } from './host-summaries.ts';
 import { waitingIn } from './waiting-binds.ts';
 
@@ -92,19 +100,27 @@ export interface HostStore extends HostSummaryStore {
   putPresence(hostname: string, presence: Presence, known: Presence | undefined): Promise<boolean>;
 }
 
+/** What the first report of a boot sets, and what settles a conflict. */
+const settledBoot = storedHost.pick({
+  ...{ boot_id: true, booted_at: true, epoch: true, sequence: true, earlier_boots: true },
+});
+const newBoot = storedHost.pick({
+  ...{ booted_at: true, last_report_at: true, wanted: true, earlier_boots: true },
+});
+const conflictMarks = storedHost.pick({ conflict_since: true, conflict_boots: true });
+
 export function hostStore(client: Documents, table: string): HostStore {
   const putUnderLease = (
     { hostname, bootId, epoch, sequence, lastReceivedAtMs }: StoredHost,
     holder: string,
     more: Readonly<Record<string, unknown>>,
-    remove = '',
   ) => {
     const same = { hostname, boot_id: bootId, epoch, sequence, last_received_ms: lastReceivedAtMs };
-    const set = setting({ ...same, ...more });
+    const set = replacing({ ...same, ...more });
     return updateIf(client, {
       TableName: table,
       Key: hostKey(hostname),
-      UpdateExpression: `${set.expression}${remove}`,
+      UpdateExpression: set.expression,
       ConditionExpression: 'lease_holder = :holder',
       ExpressionAttributeNames: set.names,
       ExpressionAttributeValues: { ...set.values, ':holder': holder },
@@ -129,7 +145,7 @@ export function hostStore(client: Documents, table: string): HostStore {
     async hostAlone(hostname) {
       const row = await getRow(client, table, hostKey(hostname));
       const { leasedUntil } = leaseOf(row);
-      return { ...hostOf(hostname, row), ...(leasedUntil && { leasedUntil }) };
+      return { ...hostOf(hostname, row), ...present({ leasedUntil }) };
     },
 
     async putNotOffered(hostname, notOffered) {
@@ -165,33 +181,19 @@ export function hostStore(client: Documents, table: string): HostStore {
     },
 
     putBoot(host, holder) {
-      const { bootedAt, wanted, earlierBoots, lastReportAt } = host;
-      const reprovisioning = host.isReprovisioning || undefined;
-      const boot = { booted_at: bootedAt, reprovisioning, wanted };
-      const more = { earlier_boots: earlierBoots.map(snakeNamed), last_report_at: lastReportAt };
-      return putUnderLease(host, holder, { ...boot, ...more }, ' REMOVE failed_jobs');
+      return putUnderLease(host, holder, {
+        ...toWire(newBoot, host),
+        ...(host.isReprovisioning && { reprovisioning: true }),
+        failed_jobs: undefined,
+      });
     },
 
     putReport(host, holder, next = holder) {
-      const more = {
+      return putUnderLease(host, holder, {
         lease_holder: next,
-        agent_version: host.agentVersion,
-        attach_types: host.attachTypes,
-        last_report_at: host.lastReportAt,
-        failed_drivers: host.failedDrivers,
-        clock: host.clock && snakeNamed(host.clock),
-        wanted: host.wanted,
-        refused: host.refused,
-        pace: host.pace && snakeNamed(host.pace),
-      };
-      const absent = [
-        ...(host.isReprovisioning ? [] : ['reprovisioning']),
-        ...(host.attachTypes ? [] : ['attach_types']),
-        ...(host.failedDrivers ? [] : ['failed_drivers']),
-        ...(host.clock ? [] : ['clock']),
-      ];
-      const remove = absent.length > 0 ? ` REMOVE ${absent.join(', ')}` : '';
-      return putUnderLease(host, holder, more, remove);
+        ...toWholeWire(reportedHost, host),
+        ...(!host.isReprovisioning && { reprovisioning: undefined }),
+      });
     },
 
     async noteFailure({ hostname, failedJobs: known }, { count, lastAt, reason }) {
@@ -204,7 +206,7 @@ export function hostStore(client: Documents, table: string): HostStore {
         TableName: table,
         Key: hostKey(hostname),
         UpdateExpression: 'SET failed_jobs = :failed',
-        ExpressionAttributeValues: { ':failed': snakeNamed(failedJobs) },
+        ExpressionAttributeValues: { ':failed': toWire(failedJobsShape, failedJobs) },
       });
     },
 
@@ -217,8 +219,8 @@ export function hostStore(client: Documents, table: string): HostStore {
     },
 
     putConflict(host, { since, boots }, holder) {
-      const conflict = { conflict_since: since, conflict_boots: boots.map(snakeNamed) };
-      return putUnderLease(host, holder, conflict);
+      const marks = { conflictSince: since, conflictBoots: boots };
+      return putUnderLease(host, holder, toWire(conflictMarks, marks));
     },
 
     async putSighting(hostname, { since, boots }) {
@@ -227,23 +229,22 @@ export function hostStore(client: Documents, table: string): HostStore {
         Key: hostKey(hostname),
         UpdateExpression: 'SET conflict_boots = :boots',
         ConditionExpression: 'conflict_since = :since',
-        ExpressionAttributeValues: { ':since': since, ':boots': boots.map(snakeNamed) },
+        ExpressionAttributeValues: {
+          ':since': since,
+          ':boots': boots.map((boot) => toWire(seenBoot, boot)),
+        },
       });
     },
 
-    endConflict({ hostname, bootId, bootedAt, epoch, sequence, earlierBoots }, since) {
+    endConflict(host, since) {
       const set = setting({
-        boot_id: bootId,
-        booted_at: bootedAt,
-        epoch,
-        sequence,
-        earlier_boots: earlierBoots.map(snakeNamed),
+        ...toWire(settledBoot, host),
         // The host reprovisions what its instances had under another boot.
         reprovisioning: true,
       });
       return updateIf(client, {
         TableName: table,
-        Key: hostKey(hostname),
+        Key: hostKey(host.hostname),
         UpdateExpression: `${set.expression} REMOVE conflict_since, conflict_boots`,
         ConditionExpression: 'conflict_since = :since',
         ExpressionAttributeNames: set.names,
@@ -270,14 +271,17 @@ export function hostStore(client: Documents, table: string): HostStore {
     },
 
     putPresence(hostname, presence, known) {
-      const set = setting({ hostname, presence: snakeNamed(presence) });
+      const set = setting({ hostname, presence: toWire(presenceShape, presence) });
       return updateIf(client, {
         TableName: table,
         Key: hostKey(hostname),
         UpdateExpression: set.expression,
         ConditionExpression: known ? 'presence = :known' : 'attribute_not_exists(presence)',
         ExpressionAttributeNames: set.names,
-        ExpressionAttributeValues: { ...set.values, ...(known && { ':known': snakeNamed(known) }) },
+        ExpressionAttributeValues: {
+          ...set.values,
+          ...(known && { ':known': toWire(presenceShape, known) }),
+        },
       });
     },
   };

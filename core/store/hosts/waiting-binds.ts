@@ -2,10 +2,11 @@
 // reads them with the host.
 
 import { DeleteCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
-import * as z from 'zod';
 import type { WaitingBind } from '#core/domain/host-work/host-work.ts';
-import type { BindId, InstanceUuid } from '#core/domain/ids.ts';
-import { anId, camelNamed, parseRow, snakeNamed } from '#core/store/rows/row-fields.ts';
+import type { BindId } from '#core/domain/ids.ts';
+import { toWire } from '#core/shapes/case.ts';
+import { waitingBind } from '#core/shapes/host-work.ts';
+import { fromRow } from '#core/store/rows/row-fields.ts';
 import { type Row, waitingBindKey } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
 import { setting, updateIf } from '#core/store/table/writes.ts';
@@ -21,20 +22,12 @@ export interface WaitingBindStore {
   forget(hostname: string, binds: readonly BindId[]): Promise<void>;
 }
 
-const storedWaiting = z.object({
-  instance_uuid: anId<InstanceUuid>(),
-  bind_id: anId<BindId>(),
-  addresses: z.array(z.string()),
-  started_at: z.string(),
-  shared_until: z.string().exactOptional(),
-});
-
 /** Of the rows beside a host's, the longest waiting first. */
 export function waitingIn(rows: readonly Row[]): WaitingBind[] {
   const prefix = waitingBindKey('', '').sk;
   return rows
     .filter(({ sk }) => String(sk).startsWith(prefix))
-    .map((row) => camelNamed(parseRow(storedWaiting, row)))
+    .map((row) => fromRow(waitingBind, row))
     .sort((a, b) => (a.startedAt < b.startedAt ? -1 : 1));
 }
 
@@ -42,7 +35,10 @@ export function waitingBindStore(client: Documents, table: string): WaitingBindS
   return {
     async add(hostname, bind) {
       const expires_at = Math.ceil(Date.parse(bind.startedAt) / 1000) + keptSeconds;
-      const set = setting({ ...snakeNamed(bind), expires_at });
+      const set = setting({
+        ...toWire(waitingBind.omit({ shared_until: true }), bind),
+        expires_at,
+      });
       await client.send(
         new UpdateCommand({
           TableName: table,

@@ -3,7 +3,9 @@
 
 import type { Device, StatusChange } from '#core/domain/device/device.ts';
 import type { Drain } from '#core/domain/host/host-state.ts';
-import { snakeNamed } from '#core/store/rows/row-fields.ts';
+import { toWire } from '#core/shapes/case.ts';
+import { statusChange as statusChangeShape } from '#core/shapes/device.ts';
+import { drain as drainShape } from '#core/shapes/host.ts';
 import type { Row } from '#core/store/rows/rows.ts';
 import { deployableKey, deviceKey, hostKey } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
@@ -41,7 +43,7 @@ export function maintenanceStore(client: Documents, table: string): MaintenanceS
         ConditionExpression:
           'attribute_exists(pk) AND (attribute_not_exists(drain) OR drain.#at <= :at)',
         ExpressionAttributeNames: { '#at': 'at' },
-        ExpressionAttributeValues: { ':drain': snakeNamed(drain), ':at': drain.at },
+        ExpressionAttributeValues: { ':drain': toWire(drainShape, drain), ':at': drain.at },
       });
     },
 
@@ -59,7 +61,7 @@ export function maintenanceStore(client: Documents, table: string): MaintenanceS
     async changeStatus({ hostname, uuid, providers, status, statusChange }, change) {
       const set = 'SET #status = :status, status_change = :change';
       const due = { ':due': maintenanceDue, ':until': change.until };
-      const values = { ':status': change.status, ':change': snakeNamed(change) };
+      const values = { ':status': change.status, ':change': toWire(statusChangeShape, change) };
       const names = { '#status': 'status' };
       const outcome = await transact(client, [
         {

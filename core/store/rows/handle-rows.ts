@@ -5,7 +5,7 @@ import type { HandleClaim } from '#core/domain/device/handle-claim.ts';
 import { takesLong } from '#core/domain/device/handle-state.ts';
 import type { HandleUuid, ProviderUuid } from '#core/domain/ids.ts';
 import { handleFacts, handleState, storedClaim, storedHandle } from '#core/shapes/attach-handle.ts';
-import { toWire } from '#core/shapes/case.ts';
+import { toWholeWire, toWire } from '#core/shapes/case.ts';
 import { present } from '#core/shapes/present.ts';
 import { fromRow } from './row-fields.ts';
 import { handleKey, type Row } from './rows.ts';
@@ -23,10 +23,8 @@ export function handleRow(handle: AttachHandle): Row {
 
 /** What a report replaces, with undefined for each attribute that the handle does not have. */
 export function factsInRow(handle: AttachHandle): Row {
-  const absent = Object.keys(handleFacts.shape).map((name) => [name, undefined]);
   return {
-    ...Object.fromEntries(absent),
-    ...toWire(handleFacts, handle),
+    ...toWholeWire(handleFacts, handle),
     // Lets a stream's filter tell handles whose releases change what Placement reserves.
     takes_long: takesLong(handle) || undefined,
   };

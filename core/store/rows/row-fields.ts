@@ -19,49 +19,6 @@ export function fromRow<Shape extends z.ZodObject>(shape: Shape, row: Row): Shap
   return fromWire(shape, parseRow(schema, row) as z.output<Shape>);
 }
 
-type CamelName<Name extends string> = Name extends `${infer Head}_${infer Tail}`
-  ? `${Head}${Capitalize<CamelName<Tail>>}`
-  : Name;
-type CamelNamed<Fields> = { [Name in keyof Fields as CamelName<Name & string>]: Fields[Name] };
-
-const camelNames = new Map<string, string>();
-const snakeNames = new Map<string, string>();
-
-export function camelNamed<Fields extends object>(fields: Fields): CamelNamed<Fields> {
-  const named: Row = {};
-  for (const [name, value] of Object.entries(fields)) named[camelName(name)] = value;
-  return named as CamelNamed<Fields>;
-}
-
-/** The inverse. Undefined fields are left out. */
-export function snakeNamed(fields: object): Row {
-  const named: Row = {};
-  for (const [name, value] of Object.entries(fields)) {
-    if (value !== undefined) named[snakeName(name)] = value;
-  }
-  return named;
-}
-
-function camelName(name: string): string {
-  let known = camelNames.get(name);
-  if (known === undefined) {
-    known = name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
-    camelNames.set(name, known);
-  }
-  return known;
-}
-
-function snakeName(name: string): string {
-  let known = snakeNames.get(name);
-  if (known === undefined) {
-    known = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-    snakeNames.set(name, known);
-  }
-  return known;
-}
-
-export { id as anId, texts } from '#core/shapes/fields.ts';
-
 /** @throws InvalidRow */
 export function parseRow<Schema extends z.ZodType>(schema: Schema, row: Row): z.output<Schema> {
   const parsed = schema.safeParse(row);

@@ -72,14 +72,21 @@ export function setting(attributes: Readonly<Record<string, unknown>>) {
   };
 }
 
-/** Sets these attributes, and removes those that are undefined. */
-export function replacing(attributes: Readonly<Record<string, unknown>>) {
+/**
+ * Sets these attributes, and removes those that are undefined.
+ *
+ * @param clauses more of the `SET`
+ */
+export function replacing(
+  attributes: Readonly<Record<string, unknown>>,
+  ...clauses: readonly string[]
+) {
   const set = setting(attributes);
   const absent = Object.keys(attributes).filter((name) => attributes[name] === undefined);
-  if (absent.length === 0) return set;
+  const removal = absent.map((name) => `#${name}`).join(', ');
   return {
     ...set,
-    expression: `${set.expression} REMOVE ${absent.map((name) => `#${name}`).join(', ')}`,
+    expression: [set.expression, ...clauses].join(', ') + (removal && ` REMOVE ${removal}`),
     names: { ...set.names, ...Object.fromEntries(absent.map((name) => [`#${name}`, name])) },
   };
 }

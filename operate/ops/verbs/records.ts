@@ -1,15 +1,15 @@
 // Reads of the operator API: assignments, history, usage, capacity and incidents.
 
 import * as z from 'zod';
-import { historyKinds } from '#core/domain/history/history.ts';
 import {
   type IncidentAction,
   incidentActions,
   incidentKinds,
 } from '#core/domain/history/incidents.ts';
-import { cadfEventOf, recordForCadf } from '#operate/ops/cadf.ts';
-import { type Column, cellOf, tableLines } from '#operate/ops/columns.ts';
-import type { ApiVerb, Given } from '#operate/ops/verb.ts';
+import { historyKinds } from '#core/shapes/history-kinds.ts';
+import { cadfEventOf, recordForCadf } from '../cadf.ts';
+import { type Column, cellOf, tableLines } from '../columns.ts';
+import type { ApiVerb, Given } from '../verb.ts';
 import { limitOption, optionOf, queryFrom, shownRows, windowOptions } from './shown.ts';
 
 const text = z.string().nullish();

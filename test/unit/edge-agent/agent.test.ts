@@ -5,8 +5,8 @@ import { createDiscovery } from '#agent/discover.ts';
 import type { Driver } from '#agent/drivers/driver.ts';
 import type { Session } from '#agent/mqtt.ts';
 import { createRediscoverRequests } from '#agent/rediscover-requests.ts';
-import type { AttachType } from '#core/contracts/attach-handle.ts';
 import { type InventoryReport, inventoryReport } from '#core/contracts/report/inventory-report.ts';
+import type { AttachType } from '#core/shapes/attach-handle.ts';
 import { aClock, aDriver, aReportedDevice, silentLog } from '#test/support/agent.ts';
 
 const gpu = aReportedDevice({ address: '0000:3b:00.0' });

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { HistoryRecord } from '#core/domain/history/history.ts';
-import { historyKinds, partitionsOf } from '#core/domain/history/history.ts';
+import { partitionsOf } from '#core/domain/history/history.ts';
 import { historyOf, needsPlace } from '#core/domain/history/history-of-change.ts';
 import type { ArqUuid, DeviceProfileUuid, InstanceUuid, ReleaseId } from '#core/domain/ids.ts';
 import type { Change } from '#core/domain/outbox/outbox.ts';
+import { historyKinds } from '#core/shapes/history-kinds.ts';
 import {
   aBinding,
   aDeployable,

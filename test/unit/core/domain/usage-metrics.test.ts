@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { usageMetricsOf } from '#core/domain/capacity/usage-metrics.ts';
 import type { AttachHandle, Device } from '#core/domain/device/device.ts';
-import type { Host } from '#core/domain/host/host.ts';
+import type { StoredHost } from '#core/domain/host/host.ts';
 import type { DeviceUuid } from '#core/domain/ids.ts';
+import { hostOf } from '#core/store/rows/host-rows.ts';
 import {
   aDeployable,
   anArq,
@@ -13,8 +14,8 @@ import {
 
 const now = Date.parse('2026-07-01T12:00:00Z');
 const device = aStoredDevice();
-const host: Host = {
-  hostname: 'cmp1',
+const host = {
+  ...hostOf('cmp1'),
   epoch: 1,
   sequence: 1,
   presence: { isConnected: true, at: '2026-07-01T01:00:00Z' },
@@ -71,17 +72,20 @@ describe('handles that their host cannot attach are counted', () => {
 });
 
 describe('a host is counted', () => {
-  const hostOf = (given: Partial<Host>, of: Device = device, devices: Device[] = [device]) =>
-    usageMetricsOf(of, [], { host: { ...host, ...given }, devices }, attachTypes, now).host;
+  const hostWith = (
+    given: Partial<StoredHost>,
+    of: Device = device,
+    devices: Device[] = [device],
+  ) => usageMetricsOf(of, [], { host: { ...host, ...given }, devices }, attachTypes, now).host;
 
   const reporting = { lastReportAt: '2026-07-01T11:50:00Z' };
 
   it('as present, absent, or unknown without any presence event', () => {
     const left = { isConnected: false, at: '2026-07-01T11:00:00Z' };
-    expect(hostOf(reporting)).toBe('present');
-    expect(hostOf({ presence: left })).toBe('absent');
+    expect(hostWith(reporting)).toBe('present');
+    expect(hostWith({ presence: left })).toBe('absent');
     // It reports, so it is present, whatever the last presence event says.
-    expect(hostOf({ presence: left, lastReportAt: '2026-07-01T11:59:30Z' })).toBe('present');
+    expect(hostWith({ presence: left, lastReportAt: '2026-07-01T11:59:30Z' })).toBe('present');
     const { presence, ...unheard } = host;
     const inventory = { host: unheard, devices: [device] };
     expect(usageMetricsOf(device, [], inventory, attachTypes, now).host).toBe('unknown');
@@ -89,7 +93,7 @@ describe('a host is counted', () => {
 
   it('once, however many devices it has', () => {
     const other = aStoredDevice({ uuid: 'ffffffff-0000-4000-8000-000000000000' as DeviceUuid });
-    expect(hostOf(reporting, device, [other, device])).toBe('present');
-    expect(hostOf({}, other, [other, device])).toBeUndefined();
+    expect(hostWith(reporting, device, [other, device])).toBe('present');
+    expect(hostWith({}, other, [other, device])).toBeUndefined();
   });
 });

@@ -1,7 +1,10 @@
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { describe, expect, it } from 'vitest';
+import type { StatusChange } from '#core/domain/device/device.ts';
 import type { HostProgram, HostRelease } from '#core/domain/host-work/host-work.ts';
 import type { BindId, ReleaseId } from '#core/domain/ids.ts';
+import { toWire } from '#core/shapes/case.ts';
+import { statusChange } from '#core/shapes/device.ts';
 import { arqOf, arqRow, instanceOf, instanceRow } from '#core/store/rows/arq-rows.ts';
 import { handleOf, handleRow } from '#core/store/rows/handle-rows.ts';
 import { hostOf } from '#core/store/rows/host-rows.ts';
@@ -15,7 +18,6 @@ import {
   deviceRow,
 } from '#core/store/rows/inventory-rows.ts';
 import { profileOf, profileRow } from '#core/store/rows/profile-rows.ts';
-import { snakeNamed } from '#core/store/rows/row-fields.ts';
 import type { Row } from '#core/store/rows/rows.ts';
 import {
   aBinding,
@@ -143,11 +145,11 @@ describe('the row', () => {
   });
 
   it('of a device has the fields of operators and conflicts', () => {
-    const change = { status: 'maintaining', by: 'admin', at, requestId: 'req-1' } as const;
+    const change: StatusChange = { status: 'maintaining', by: 'admin', at, requestId: 'req-1' };
     const row = {
       ...deviceRow(device),
       status: 'maintaining',
-      status_change: snakeNamed(change),
+      status_change: toWire(statusChange, change),
       conflict_since: at,
     };
     const added = { status: 'maintaining', statusChange: change, conflictSince: at };

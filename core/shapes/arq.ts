@@ -1,0 +1,69 @@
+// Accelerator requests (ARQs), and the bindings of instances.
+
+import * as z from 'zod';
+import { handleFacts } from './attach-handle.ts';
+import { id, optionalText } from './fields.ts';
+import type { ArqUuid, BindId, HandleUuid, InstanceUuid, ProviderUuid } from './ids.ts';
+import { arqStates, bindFailureCauses, bindingStates } from './words.ts';
+
+export const arqFields = z.object({
+  uuid: id<ArqUuid>(),
+  state: z.enum(arqStates),
+  /** Index of the group in the profile; Nova matches ARQs to resource providers by it. */
+  group_id: z.number(),
+  project_id: z.string(),
+  /** Why the last bind failed. */
+  failure: optionalText,
+  /** Who created it, as in a change note, and by which request. */
+  created_by: optionalText,
+  request_id: optionalText,
+  /** ISO 8601. */
+  created_at: z.string(),
+  updated_at: optionalText,
+});
+
+/** Set by a bind, removed by an unbind. */
+export const arqBinding = z.object({
+  bind_id: id<BindId>(),
+  instance_uuid: id<InstanceUuid>(),
+  hostname: z.string(),
+  provider_uuid: id<ProviderUuid>(),
+});
+
+/** A copy of the handle. A row has its fields under names that begin with `handle_`. */
+export const attachment = z.object({ uuid: id<HandleUuid>(), ...handleFacts.shape });
+
+export const instanceBinding = z.object({
+  instance_uuid: id<InstanceUuid>(),
+  /** Random for each bind, so that late events of an earlier bind are recognized. */
+  bind_id: id<BindId>(),
+  state: z.enum(bindingStates),
+  hostname: z.string(),
+  project_id: z.string(),
+  arq_uuids: z.array(id<ArqUuid>()),
+  /** The device profile of all of its ARQs; undefined where they are of several. */
+  profile_name: optionalText,
+  started_at: z.string(),
+  /**
+   * The job whose end resolves the binding; absent for a bind's own job, whose uuid is the bind
+   * id.
+   */
+  job_uuid: optionalText,
+  /** The host's boot for which its job ran; undefined if no job was needed. */
+  boot_id: optionalText,
+  /** The request that asked for it. */
+  request_id: optionalText,
+  failure: optionalText,
+  failure_cause: z.enum(bindFailureCauses).exactOptional(),
+  /**
+   * A list of the ARQs has been answered before the bind ended, so nova-compute may wait for its
+   * event. Undefined where no host makes the bind.
+   */
+  is_awaited: z.boolean().exactOptional(),
+  /** When it was last bound or failed by a job or a deadline; ISO 8601. */
+  resolved_at: optionalText,
+  /** It was made by another service, and its server has used it since before the import. */
+  is_imported: z.literal(true).exactOptional(),
+  /** Since when Nova has no host for the instance, or no longer has the instance; ISO 8601. */
+  unused_since: optionalText,
+});
