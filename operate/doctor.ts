@@ -7,10 +7,10 @@ import { IoTClient } from '@aws-sdk/client-iot';
 import { S3Client } from '@aws-sdk/client-s3';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { createHttp } from '#core/clients/http.ts';
-import { print } from '#core/command-line/print.ts';
+import { printFindings } from '#core/command-line/checks.ts';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { createFetch } from './any-port-fetch.ts';
-import type { CheckContext, Finding } from './doctor/check.ts';
+import type { CheckContext } from './doctor/check.ts';
 import { examine } from './doctor/examine.ts';
 import { loadEnvironment } from './environment.ts';
 import type { StackCommand } from './ops/verb.ts';
@@ -23,10 +23,7 @@ async function main(words: string[]): Promise<void> {
   if (given.environment !== undefined) loadEnvironment(given.environment);
   // The findings report errors.
   process.env.POWERTOOLS_LOG_LEVEL = 'SILENT';
-  const counts = { ok: 0, WRONG: 0, unseen: 0 };
-  for await (const finding of examine(contextFor(given.url))) counts[printFinding(finding)] += 1;
-  print(`${counts.ok} ok, ${counts.WRONG} wrong, ${counts.unseen} undetermined`);
-  process.exitCode = counts.WRONG > 0 ? 1 : 0;
+  await printFindings(examine(contextFor(given.url)));
 }
 
 function contextFor(url: string | undefined): CheckContext {
@@ -42,20 +39,6 @@ function contextFor(url: string | undefined): CheckContext {
     },
     url,
   };
-}
-
-function printFinding(finding: Finding): 'ok' | 'WRONG' | 'unseen' {
-  if ('ok' in finding) {
-    print(`ok     ${finding.check}: ${finding.ok}`);
-    return 'ok';
-  }
-  if ('unseen' in finding) {
-    print(`  --   ${finding.check}: ${finding.unseen}`);
-    return 'unseen';
-  }
-  print(`WRONG  ${finding.check}: ${finding.wrong}`);
-  print(`       → ${finding.remedy}`);
-  return 'WRONG';
 }
 
 export const doctor: StackCommand = { main };

@@ -6,13 +6,14 @@ import { readSecret } from '#core/clients/aws/secrets.ts';
 import { ServiceUnavailable } from '#core/clients/http.ts';
 import { createKeystone } from '#core/clients/openstack/keystone.ts';
 import { LoginRefused } from '#core/clients/openstack/own-token.ts';
+import { CheckFailed, Undetermined } from '#core/command-line/checks.ts';
 import { queues } from '#core/contracts/queues.ts';
 import { silentLog } from '#core/log.ts';
 import { loadSettings } from '#core/settings.ts';
 import { tableName, tables } from '#core/store/table/tables.ts';
 import { type DeploymentSettings, passwordVariable } from '#infra/settings.ts';
 import { type Aws, CallRefused, elementOf } from './aws-call.ts';
-import { type Check, CheckFailed, Undetermined } from './check.ts';
+import type { Check } from './check.ts';
 
 /** Lambda keeps so many executions for functions without a reservation. */
 const unreserved = 100;

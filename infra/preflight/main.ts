@@ -4,11 +4,11 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { App } from 'aws-cdk-lib';
-import { runCommand, sentenceOf, WrongArguments } from '#core/command-line/arguments.ts';
-import { print } from '#core/command-line/print.ts';
+import { runCommand, WrongArguments } from '#core/command-line/arguments.ts';
+import { type Finding, perform, printFindings } from '#core/command-line/checks.ts';
 import { DeploymentInvalid, readSettings } from '#infra/settings.ts';
 import { openAws } from './aws-call.ts';
-import { type Check, type CheckContext, CheckFailed, Undetermined } from './check.ts';
+import type { CheckContext } from './check.ts';
 import { checks } from './checks.ts';
 
 const usage = `npm run -s preflight -- [-c <name>=<value>] ...
@@ -25,10 +25,11 @@ async function main(): Promise<void> {
   const options = values.context.map((given) => `-c ${given}`).join(' ');
   const settings = readSettings(new App({ context: contextOf(values.context) }).node);
   const context: CheckContext = { settings, aws: await openAws(), options, found: {} };
-  const counts = { ok: 0, WRONG: 0, unseen: 0 };
-  for (const check of checks) counts[await perform(check, context)] += 1;
-  print(`${counts.ok} ok, ${counts.WRONG} wrong, ${counts.unseen} undetermined`);
-  process.exitCode = counts.WRONG > 0 ? 1 : 0;
+  await printFindings(look(context));
+}
+
+async function* look(context: CheckContext): AsyncGenerator<Finding> {
+  for (const check of checks) yield await perform(check, context);
 }
 
 /** The context of cdk.json with what the command line gives. @throws WrongArguments */
@@ -41,28 +42,6 @@ function contextOf(given: readonly string[]): Record<string, unknown> {
     return [text.slice(0, at), text.slice(at + 1)];
   });
   return { ...context, ...Object.fromEntries(own) };
-}
-
-async function perform(check: Check, context: CheckContext): Promise<'ok' | 'WRONG' | 'unseen'> {
-  try {
-    print(`ok     ${check.name}: ${await check.look(context)}`);
-    return 'ok';
-  } catch (error) {
-    if (error instanceof Undetermined) {
-      print(`  --   ${check.name}: ${error.message}`);
-      return 'unseen';
-    }
-    const remedy = error instanceof CheckFailed ? error.remedy : check.remedy;
-    print(`WRONG  ${check.name}: ${faultOf(error as Error)}`);
-    print(`       → ${remedy}`);
-    return 'WRONG';
-  }
-}
-
-/** Node hides the reason of a failed connection in the cause. */
-function faultOf(error: Error): string {
-  const { cause } = error as { cause?: Error };
-  return cause ? `${error.message}: ${cause.message}` : sentenceOf(error);
 }
 
 await runCommand(usage, main, (error) => error instanceof DeploymentInvalid);

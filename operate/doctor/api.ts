@@ -1,8 +1,9 @@
 // Checks the API from outside.
 
 import type { HttpAnswer } from '#core/clients/http.ts';
+import { CheckFailed } from '#core/command-line/checks.ts';
 import { listedEndpoint } from './catalog.ts';
-import { type Check, type CheckContext, CheckFailed } from './check.ts';
+import type { Check, CheckContext } from './check.ts';
 
 const remedy =
   'Read the access log and the log of the function; if there is no answer, check the DNS name and the stack.';

@@ -1,5 +1,6 @@
+import { type Finding, perform } from '#core/command-line/checks.ts';
 import { apiChecks } from './api.ts';
-import { type CheckContext, type Finding, perform } from './check.ts';
+import type { CheckContext } from './check.ts';
 import { examineHosts } from './hosts.ts';
 import { iotChecks } from './iot.ts';
 import { openstackChecks } from './openstack.ts';

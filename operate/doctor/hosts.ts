@@ -1,6 +1,7 @@
 // Checks each host: its identity at AWS IoT, the presence of its agent, and what needs an
 // operator.
 
+import { CheckFailed, type Finding, perform } from '#core/command-line/checks.ts';
 import { hostnameOf, thingName } from '#core/contracts/topics.ts';
 import { typesRefused } from '#core/domain/arq/attach-types.ts';
 import { isUnhealthy } from '#core/domain/device/device-facts.ts';
@@ -14,7 +15,7 @@ import {
 import { otherStackAt } from '#core/operations/placement/put-provider.ts';
 import { blockingConsumersOf } from '#core/operations/restore/reinstate-handles.ts';
 import { createRegistry, type Registry } from '#operate/enrol/registry.ts';
-import { type CheckContext, CheckFailed, type Finding, perform } from './check.ts';
+import type { CheckContext } from './check.ts';
 
 const devicesPerPage = 1000;
 

@@ -6,10 +6,11 @@ import {
   GetPolicyCommand,
   GetTopicRuleCommand,
 } from '@aws-sdk/client-iot';
+import { CheckFailed } from '#core/command-line/checks.ts';
 import { type RuleRow, ruleStatement, rules } from '#core/contracts/rules.ts';
 import { computeNodeName } from '#core/contracts/topics.ts';
 import { createRegistry } from '#operate/enrol/registry.ts';
-import { type Check, CheckFailed } from './check.ts';
+import type { Check } from './check.ts';
 
 const deployAgain = 'Deploy the stack again.';
 

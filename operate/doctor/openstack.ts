@@ -5,10 +5,11 @@ import { readSecret, type SecretStage } from '#core/clients/aws/secrets.ts';
 import { RequestRefused } from '#core/clients/http.ts';
 import { createKeystone, ownIdentity } from '#core/clients/openstack/keystone.ts';
 import { LoginRefused } from '#core/clients/openstack/own-token.ts';
+import { CheckFailed, Undetermined } from '#core/command-line/checks.ts';
 import { silentLog } from '#core/log.ts';
 import { checkVisibility } from '#core/operations/release/visibility.ts';
 import { listedEndpoint } from './catalog.ts';
-import { type Check, type CheckContext, CheckFailed, Undetermined } from './check.ts';
+import type { Check, CheckContext } from './check.ts';
 
 const asAdmin =
   'Give the service user the roles admin and service in its project; see docs/deploy.md.';

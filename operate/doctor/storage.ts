@@ -3,9 +3,10 @@
 import { DescribeContinuousBackupsCommand, DescribeTableCommand } from '@aws-sdk/client-dynamodb';
 import { GetObjectCommand } from '@aws-sdk/client-s3';
 import { GetQueueAttributesCommand, GetQueueUrlCommand } from '@aws-sdk/client-sqs';
+import { CheckFailed, Undetermined } from '#core/command-line/checks.ts';
 import { deadLetterQueueName, queueName, queues } from '#core/contracts/queues.ts';
 import { tableName, tables } from '#core/store/table/tables.ts';
-import { type Check, type CheckContext, CheckFailed, Undetermined } from './check.ts';
+import type { Check, CheckContext } from './check.ts';
 
 const deployAgain =
   'Deploy the stack again; if a table is missing, see Restore in docs/operations.md.';

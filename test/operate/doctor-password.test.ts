@@ -8,11 +8,12 @@ import { S3Client } from '@aws-sdk/client-s3';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { createHttp } from '#core/clients/http.ts';
+import { type Finding, perform } from '#core/command-line/checks.ts';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { password } from '#local/openstack/catalog.ts';
 import { startKeystone } from '#local/openstack/keystone.ts';
 import { environmentFor } from '#local/process/environment.ts';
-import { type CheckContext, type Finding, perform } from '#operate/doctor/check.ts';
+import type { CheckContext } from '#operate/doctor/check.ts';
 import { openstackChecks } from '#operate/doctor/openstack.ts';
 
 const secretId = 'cyborg/keystone-password';

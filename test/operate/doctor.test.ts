@@ -23,6 +23,7 @@ import {
 } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createHttp } from '#core/clients/http.ts';
+import type { Finding } from '#core/command-line/checks.ts';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { backupStore } from '#core/store/backups/backups.ts';
@@ -32,7 +33,7 @@ import { createQueues } from '#local/aws/queues.ts';
 import { announceHost } from '#local/demo/announce-host.ts';
 import { chooseLayout, type Layout, settingsOf, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
-import type { CheckContext, Finding } from '#operate/doctor/check.ts';
+import type { CheckContext } from '#operate/doctor/check.ts';
 import { examine } from '#operate/doctor/examine.ts';
 import { revokeCertificates } from '#operate/enrol/end-certificates.ts';
 import { createRegistry } from '#operate/enrol/registry.ts';
@@ -273,7 +274,7 @@ describe('the doctor names the fault', () => {
     if (!handle) throw new Error('The handle is missing.');
     await backups.put(inventory, { ...handle, restored_at: '2026-07-01T01:02:03.000Z' });
     expect(named('host cmp1', await findings())).toMatch(
-      /1 handles are restored from a backup, and withheld until.*reconcile -- cmp1/,
+      /1 handles are restored from a backup, and withheld until.*reconcile cmp1/,
     );
     await backups.put(inventory, handle);
   });
@@ -334,7 +335,7 @@ describe('the doctor names the fault', () => {
     const boots = [bootId, other].map((each) => ({ bootId: each, sequence: 1, lastAt: since }));
     await inventory.putConflict(await inventory.hostAlone('cmp1'), { since, boots }, 'test');
     expect(named('host cmp1', await findings())).toMatch(
-      new RegExp(`Two agents report.*${bootId}.*${other}.*settle -- cmp1 --boot`),
+      new RegExp(`Two agents report.*${bootId}.*${other}.*settle cmp1 --boot`),
     );
     const file = join(directory, 'environment.json');
     writeFileSync(file, JSON.stringify(settingsOf(layout)));
