@@ -13,8 +13,6 @@ import type {
   hostCapacityAnswer,
   hostDetailAnswer,
   incidentAnswer,
-  rediscoverAnswer,
-  resumedAnswer,
 } from '#core/contracts/api/operator.ts';
 
 export type Host = z.infer<typeof hostAnswer>;
@@ -32,5 +30,3 @@ export type Freed = z.infer<typeof freedAnswer>;
 export type Profile = z.infer<typeof profileAnswer>;
 export type Arq = z.infer<typeof arqAnswer>;
 export type Drained = z.infer<typeof drainedAnswer>;
-export type Resumed = z.infer<typeof resumedAnswer>;
-export type Rediscovering = z.infer<typeof rediscoverAnswer>;

@@ -1,5 +1,5 @@
-// Checks of a command, each printed as soon as it ends: what it found, or what is wrong and what to
-// do. A check only reads.
+// Checks of a command, each printed as soon as it ends: what it found, or what is wrong and the
+// remedy. A check only reads.
 
 import { sentenceOf } from './arguments.ts';
 import { print } from './print.ts';

@@ -183,7 +183,6 @@ export const jobStatusDetails = z.object({
   /** JSON: what was verified after cleaning, by the uuids of handles. */
   evidence: z.string().max(1024).optional(),
 });
-export type JobStatusDetails = z.infer<typeof jobStatusDetails>;
 
 /** A detail that is JSON; undefined where it is absent, or not as its form says. */
 export function readDetail<T>(form: z.ZodType<T>, text: string | undefined): T | undefined {

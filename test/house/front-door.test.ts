@@ -1,7 +1,7 @@
 // What a visitor finds first says the same as the files that the tools read.
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 
@@ -104,6 +104,18 @@ describe('CHANGELOG.md', () => {
     const lines = changelog.split('\n').filter((line) => /^(- | {2})/.test(line));
     expect(lines.filter((line) => /[.!?] +[A-Z]/.test(line))).toEqual([]);
   });
+});
+
+it('docs/adr/README.md lists each decision once, by its title, and says which is replaced', () => {
+  const records = readdirSync(`${root}docs/adr`).filter((name) => /^0*[1-9]/.test(name));
+  const lines = records.map((name) => {
+    const [title = '', , first = ''] = textOf(`docs/adr/${name}`).split('\n');
+    const by = /^Replaced by \[ADR (\d+)\]/.exec(first)?.[1];
+    const [, number, text] = /^# (\d+)\. (.+)$/.exec(title) ?? [];
+    return `- ${number}: [${text}](${name})${by ? ` (replaced by ${by})` : ''}`;
+  });
+  const listed = textOf('docs/adr/README.md').match(/^- .+$/gm) ?? [];
+  expect(listed.toSorted()).toEqual(lines.toSorted());
 });
 
 describe('SECURITY.md', () => {

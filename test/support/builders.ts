@@ -12,7 +12,6 @@ import {
   derivedUuid,
   type HandleUuid,
   type InstanceUuid,
-  type ProviderUuid,
   providerUuid,
 } from '#core/domain/ids.ts';
 
@@ -126,8 +125,4 @@ export function aBinding(given: Partial<InstanceBinding> = {}): InstanceBinding 
     startedAt: createdAt,
     ...given,
   };
-}
-
-export function asProvider(uuid: string): ProviderUuid {
-  return uuid as ProviderUuid;
 }

@@ -18,14 +18,13 @@ import type {
   reportedRegionFacts,
 } from '#core/shapes/deployable.ts';
 import type { device, forceNote, reportedDevice, statusChange } from '#core/shapes/device.ts';
-import type { deviceStatuses, deviceTypes } from '#core/shapes/words.ts';
+import type { deviceStatuses } from '#core/shapes/words.ts';
 import type { Attribute } from './attribute.ts';
 import type { CardCleaning } from './card-cleaning.ts';
 import type { DeviceHealth } from './device-facts.ts';
 import type { HandleClaim } from './handle-claim.ts';
 
 export type { AttachType };
-export type DeviceType = (typeof deviceTypes)[number];
 export type DeviceStatus = (typeof deviceStatuses)[number];
 
 /** What the host does for the holders of an attach handle, as its driver declares it. */
