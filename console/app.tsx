@@ -4,12 +4,12 @@
 import { useMemo, useRef, useState } from 'preact/hooks';
 import type { SignedIn } from '#core/contracts/api/sign-in.ts';
 import { createApi } from './api/client.ts';
-import { Dialog } from './parts/dialog.tsx';
+import { Dialog } from './parts/dialog/dialog.tsx';
 import { Notice } from './parts/notice.tsx';
 import { Connection } from './session/connection.ts';
 import { type Identity, mayListHosts, type Session, SessionContext } from './session/session.ts';
-import { SignInForm } from './session/sign-in.tsx';
 import { Shell } from './shell.tsx';
+import { SignInForm } from './sign-in.tsx';
 
 interface User {
   readonly identity: Identity;

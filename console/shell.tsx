@@ -8,6 +8,7 @@ import { FleetScreen } from './fleet/fleet.tsx';
 import { HostScreen } from './hosts/host.tsx';
 import { HostsScreen } from './hosts/hosts.tsx';
 import { IncidentsScreen } from './incidents/incidents.tsx';
+import { OutageBanner } from './outage-banner.tsx';
 import { Notice } from './parts/notice.tsx';
 import { Screen } from './parts/screen.tsx';
 import { ProfilesScreen } from './profiles/lazy-profiles.tsx';
@@ -20,7 +21,6 @@ import {
   type ScreenProps,
   screens,
 } from './routes.ts';
-import { OutageBanner } from './session/outage-banner.tsx';
 import { useSession } from './session/session.ts';
 import { ThemeChoice } from './session/theme.tsx';
 import { UsageScreen } from './usage/usage.tsx';

@@ -2,14 +2,14 @@
 // repeats.
 
 import { backoffMs } from './backoff.ts';
+import type { Session } from './broker/mqtt.ts';
 import type { Clock } from './clock.ts';
-import { nextReportMs, nothingAcknowledged, withEverythingDue } from './compose-report.ts';
-import type { Driver } from './drivers/driver.ts';
+import type { Driver } from './drivers/contract/driver.ts';
+import type { JobRunner } from './handles/run-jobs.ts';
 import { type Log, reasonOf } from './log.ts';
-import type { Session } from './mqtt.ts';
-import type { RediscoverRequests } from './rediscover-requests.ts';
-import { type ReportDeps, reportHello, reportInventory } from './report-inventory.ts';
-import type { JobRunner } from './run-jobs.ts';
+import { nextReportMs, nothingAcknowledged, withEverythingDue } from './report/compose-report.ts';
+import type { RediscoverRequests } from './report/rediscover-requests.ts';
+import { type ReportDeps, reportHello, reportInventory } from './report/report-inventory.ts';
 
 /** Interval at which changes of the host are polled; see `pciSignature` for why this is a poll. */
 const watchMs = 5_000;

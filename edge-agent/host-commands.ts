@@ -2,14 +2,14 @@
 // state, because it says what is offered and what the agent has made, and never write it.
 
 import { systemClock } from './clock.ts';
-import type { Config } from './config.ts';
-import type { Driver } from './drivers/driver.ts';
+import type { Config } from './config/config.ts';
+import type { Driver } from './drivers/contract/driver.ts';
 import { createLog, type Log } from './log.ts';
-import { openHost } from './open-host.ts';
+import { openHost } from './process/open-host.ts';
+import { planOf, sentenceOf, setUp } from './process/set-up.ts';
 import { runSelfTest } from './self-test/run-self-test.ts';
-import { planOf, sentenceOf, setUp } from './set-up.ts';
-import { onlyReading, openStateFiles } from './state-files.ts';
-import { lockState, StateInUse } from './state-lock.ts';
+import { onlyReading, openStateFiles } from './state/state-files.ts';
+import { lockState, StateInUse } from './state/state-lock.ts';
 
 export type HostCommand = 'plan' | 'apply' | 'assert' | 'self-test' | 'check';
 

@@ -2,24 +2,24 @@
 
 import { join } from 'node:path';
 import { runAgent } from './agent.ts';
+import { openSession } from './broker/mqtt.ts';
 import { systemClock } from './clock.ts';
 import { ArgumentsInvalid, readCommand, usage } from './command-line.ts';
-import { type Config, ConfigInvalid } from './config.ts';
-import { createDiscovery } from './discover.ts';
-import { createDownloads } from './download.ts';
+import { type Config, ConfigInvalid } from './config/config.ts';
+import { readConfig } from './config/read-config.ts';
+import { recoverHandles } from './handles/recover-handles.ts';
+import { createJobRunner } from './handles/run-jobs.ts';
 import { runHostCommand } from './host-commands.ts';
+import { createDownloads } from './images/download.ts';
 import { createLog, reasonOf } from './log.ts';
-import { keepMemoryLow } from './low-memory.ts';
-import { openSession } from './mqtt.ts';
-import { openHost } from './open-host.ts';
-import { readConfig } from './read-config.ts';
-import { recoverHandles } from './recover-handles.ts';
-import { createRediscoverRequests } from './rediscover-requests.ts';
-import { createJobRunner } from './run-jobs.ts';
-import { openSequence } from './sequence.ts';
-import { announceReady } from './service-manager.ts';
-import { openStateFiles } from './state-files.ts';
-import { lockState } from './state-lock.ts';
+import { keepMemoryLow } from './process/low-memory.ts';
+import { openHost } from './process/open-host.ts';
+import { announceReady } from './process/service-manager.ts';
+import { createDiscovery } from './report/discover.ts';
+import { createRediscoverRequests } from './report/rediscover-requests.ts';
+import { openSequence } from './state/sequence.ts';
+import { openStateFiles } from './state/state-files.ts';
+import { lockState } from './state/state-lock.ts';
 import { agentVersion } from './version.ts';
 
 /** EX_CONFIG of sysexits.h: a supervisor need not restart the agent. */

@@ -17,7 +17,7 @@ export interface GatewayRoute {
   readonly resource: Resource;
 }
 
-/** Sign-ins have a route of their own, and so a limit of their own: see infra/throttling.ts. */
+/** Sign-ins have a route and so a limit of their own: see infra/settings/throttling.ts. */
 export const signInPath = '/console/sign-in';
 
 /** A page has one address: the console is served below no other mount, and without suffixes. */

@@ -1,7 +1,7 @@
 import { App, Validations } from 'aws-cdk-lib';
 import { AwsSolutionsChecks } from 'cdk-nag';
-import { CyborgStack } from './cyborg-stack.ts';
-import { DeploymentInvalid, type DeploymentSettings, readSettings } from './settings.ts';
+import { DeploymentInvalid, type DeploymentSettings, readSettings } from './settings/settings.ts';
+import { CyborgStack } from './stack/cyborg-stack.ts';
 
 const app = new App();
 // A finding that is not acknowledged fails the synth.

@@ -1,6 +1,6 @@
 // What `npm start` prints once the system is up: addresses, tokens, and the calls of one server.
 
-import { password } from './openstack/catalog.ts';
+import { password } from './openstack/keystone/catalog.ts';
 import { type Layout, portNames, replacedBy, urlOf } from './process/layout.ts';
 import { apiUrl, consoleUrl } from './process/parts.ts';
 

@@ -10,11 +10,11 @@ import { createDeps } from '#core/deps.ts';
 import { DeviceProfileExists } from '#core/domain/errors.ts';
 import { createDeviceProfiles } from '#core/operations/profiles/create-device-profiles.ts';
 import { loadEnvironment } from './environment.ts';
-import { NovaConfRefused, readNovaConf } from './import/nova-conf.ts';
-import { FlavorsRefused, readFlavors } from './import/nova-flavors.ts';
-import { type HostSettings, type NovaGiven, type NovaPlan, planNova } from './import/plan-nova.ts';
-import type { NewProfile } from './import/plan-nova-flavors.ts';
-import { commandsOf, novaLines } from './import/print-nova-plan.ts';
+import { NovaConfRefused, readNovaConf } from './import/nova/conf.ts';
+import { FlavorsRefused, readFlavors } from './import/nova/flavors.ts';
+import { type HostSettings, type NovaGiven, type NovaPlan, planNova } from './import/nova/plan.ts';
+import type { NewProfile } from './import/nova/plan-flavors.ts';
+import { commandsOf, novaLines } from './import/nova/print-plan.ts';
 import type { StackCommand } from './ops/verb.ts';
 
 /** Of the form of groups; the first that Cyborg has. */

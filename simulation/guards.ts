@@ -1,12 +1,12 @@
 // The guards of the product, and mutants: the product without one guard. A guard is stripped from
 // the outside, by the simulated services; the product has no switch for it.
 
-import type { Checkpoint, PreparedMark } from '#agent/checkpoint.ts';
+import type { Checkpoint, PreparedMark } from '#agent/state/checkpoint.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { DueKind } from '#core/store/rows/shards.ts';
 import { holds, type Item } from './database/expressions.ts';
 import { placeholders } from './database/memory-database.ts';
-import { gpuAddress, mdevType } from './host.ts';
+import { gpuAddress, mdevType } from './world/host.ts';
 
 /** A mutant, which lacks one guard, or the whole product. */
 export interface Strip {

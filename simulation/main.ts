@@ -13,7 +13,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { showHelp } from '#core/command-line/arguments.ts';
 import { findGuards, type GuardResult, playAllAtOnce } from './mutants.ts';
-import { everyRace, play, scenarioOf } from './scenarios.ts';
+import { everyRace, play, scenarioOf } from './scenarios/scenarios.ts';
 import { runManySeeds } from './seeds.ts';
 import { describeSummary } from './summary.ts';
 

@@ -8,9 +8,9 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { type OtherGuard, otherGuards, recordConditions, stripGuard } from './guards.ts';
-import { operations } from './operations.ts';
 import { createRandom } from './random.ts';
-import { runOperation } from './run-operation.ts';
+import { operations } from './scenarios/operations.ts';
+import { runOperation } from './scenarios/run-operation.ts';
 import {
   everyRace,
   everyStep,
@@ -20,7 +20,7 @@ import {
   scenarioOf,
   seeds,
   withSimilar,
-} from './scenarios.ts';
+} from './scenarios/scenarios.ts';
 
 /** Scenarios tried for one condition, per worker. */
 const attemptsMax = 400;

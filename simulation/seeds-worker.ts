@@ -1,7 +1,7 @@
 // A worker that runs its share of the seeds and returns the summary.
 
 import { parentPort, workerData } from 'node:worker_threads';
-import { runSeed } from './run.ts';
+import { runSeed } from './scenarios/run.ts';
 import type { Share } from './seeds.ts';
 import { addOutcome, emptySummary } from './summary.ts';
 

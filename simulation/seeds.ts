@@ -2,7 +2,7 @@
 
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import type { SeedKind } from './scenarios.ts';
+import type { SeedKind } from './scenarios/scenarios.ts';
 import { emptySummary, merge, type Summary } from './summary.ts';
 
 export async function runManySeeds(

@@ -1,7 +1,7 @@
 // The results of many scenarios, added up.
 
-import type { Outcome } from './run.ts';
-import { allowed } from './transitions.ts';
+import type { Outcome } from './scenarios/run.ts';
+import { allowed } from './world/rules/transitions.ts';
 
 export interface Summary {
   seeds: number;

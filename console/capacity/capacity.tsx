@@ -1,12 +1,12 @@
 // How many more servers with a profile fit, where, and what stops the others.
 
 import type { Capacity, HostCapacity, Profile } from '#console/api/answers.ts';
-import { Choice } from '#console/parts/field.tsx';
+import { Choice } from '#console/parts/dialog/field.tsx';
 import { Freshness } from '#console/parts/freshness.tsx';
 import { HostLink } from '#console/parts/links.tsx';
 import { PartialList, useLiveList } from '#console/parts/live-list.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
-import { type Column, Table } from '#console/parts/table.tsx';
+import { type Column, Table } from '#console/parts/table/table.tsx';
 import { reasonsText } from '#console/parts/text.ts';
 import { counted, numberText } from '#console/parts/time-text.ts';
 import { useLive } from '#console/parts/use-live.ts';

@@ -6,7 +6,7 @@ import { Freshness } from '#console/parts/freshness.tsx';
 import { DeviceLink, HostLink, Id } from '#console/parts/links.tsx';
 import { PartialList, useLiveList } from '#console/parts/live-list.tsx';
 import { StateOf } from '#console/parts/status.tsx';
-import { type Column, Table } from '#console/parts/table.tsx';
+import { type Column, Table } from '#console/parts/table/table.tsx';
 import { Time } from '#console/parts/time.tsx';
 
 const everyMs = 5000;

@@ -1,6 +1,6 @@
 // What can be done with a device, as with `cyborg-ops devices`.
 
-import type { Action } from '#console/parts/action.ts';
+import type { Action } from '#console/parts/dialog/action.ts';
 import { counted } from '#console/parts/time-text.ts';
 
 type Freed = Partial<Readonly<Record<'attach_handles' | 'cleaning', readonly string[]>>>;

@@ -1,15 +1,15 @@
 // One device: who has it, its health, its programs, and what happened to it.
 
 import type { Device, HistoryRecord, HostDetail, HostDevice } from '#console/api/answers.ts';
-import { hostPath } from '#console/hosts/host-path.ts';
-import { ActionButton } from '#console/parts/action-button.tsx';
 import { DeviceStatus, Health } from '#console/parts/device-state.tsx';
+import { ActionButton } from '#console/parts/dialog/action-button.tsx';
 import { Freshness } from '#console/parts/freshness.tsx';
+import { hostPath } from '#console/parts/host-path.ts';
 import { HostLink, Id } from '#console/parts/links.tsx';
 import { useLiveList } from '#console/parts/live-list.tsx';
 import { Properties } from '#console/parts/properties.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
-import { type Column, Table } from '#console/parts/table.tsx';
+import { type Column, Table } from '#console/parts/table/table.tsx';
 import { countsText } from '#console/parts/text.ts';
 import { Time } from '#console/parts/time.tsx';
 import { useLive } from '#console/parts/use-live.ts';

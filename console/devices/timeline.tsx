@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks';
 import type { HistoryRecord } from '#console/api/answers.ts';
 import type { Query } from '#console/api/client.ts';
-import { Field } from '#console/parts/field.tsx';
+import { Field } from '#console/parts/dialog/field.tsx';
 import { Freshness } from '#console/parts/freshness.tsx';
 import { DeviceLink, Id } from '#console/parts/links.tsx';
 import { PartialList, useLiveList } from '#console/parts/live-list.tsx';

@@ -2,7 +2,7 @@
 
 import { useCallback, useMemo, useState } from 'preact/hooks';
 import { hostsWith } from '#console/hosts/search.ts';
-import { Field } from '#console/parts/field.tsx';
+import { Field } from '#console/parts/dialog/field.tsx';
 import { Freshness } from '#console/parts/freshness.tsx';
 import { HostLink } from '#console/parts/links.tsx';
 import { PartialList } from '#console/parts/live-list.tsx';

@@ -1,11 +1,11 @@
 // The devices of the host that is chosen on the map, with their attach handles.
 
 import type { HostDetail, HostDevice } from '#console/api/answers.ts';
-import { hostPath } from '#console/hosts/host-path.ts';
 import { DeviceStatus, Health } from '#console/parts/device-state.tsx';
 import { Freshness } from '#console/parts/freshness.tsx';
+import { hostPath } from '#console/parts/host-path.ts';
 import { DeviceLink } from '#console/parts/links.tsx';
-import { type Column, Table } from '#console/parts/table.tsx';
+import { type Column, Table } from '#console/parts/table/table.tsx';
 import { countsText } from '#console/parts/text.ts';
 import { useLive } from '#console/parts/use-live.ts';
 

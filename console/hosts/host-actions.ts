@@ -1,8 +1,8 @@
 // What can be done with a host, as with `cyborg-ops hosts`.
 
-import type { Action } from '#console/parts/action.ts';
+import type { Action } from '#console/parts/dialog/action.ts';
+import { hostPath } from '#console/parts/host-path.ts';
 import { counted } from '#console/parts/time-text.ts';
-import { hostPath } from './host-path.ts';
 
 type DeviceList = Partial<Readonly<Record<'devices' | 'others', readonly string[]>>>;
 

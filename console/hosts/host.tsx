@@ -3,22 +3,22 @@
 import type { HostDetail, HostDevice } from '#console/api/answers.ts';
 import { AssignmentTable } from '#console/devices/assignments.tsx';
 import { Timeline } from '#console/devices/timeline.tsx';
-import { ActionButton } from '#console/parts/action-button.tsx';
 import { DeviceStatus, Health } from '#console/parts/device-state.tsx';
+import { ActionButton } from '#console/parts/dialog/action-button.tsx';
 import { Freshness } from '#console/parts/freshness.tsx';
+import { hostPath } from '#console/parts/host-path.ts';
 import { DeviceLink } from '#console/parts/links.tsx';
 import { Notice } from '#console/parts/notice.tsx';
 import { Properties } from '#console/parts/properties.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
 import { StateOf } from '#console/parts/status.tsx';
-import { type Column, Table } from '#console/parts/table.tsx';
+import { type Column, Table } from '#console/parts/table/table.tsx';
 import { countsText } from '#console/parts/text.ts';
 import { Time } from '#console/parts/time.tsx';
 import { counted, timeText } from '#console/parts/time-text.ts';
 import { useLive } from '#console/parts/use-live.ts';
 import { addressOf, type ScreenProps } from '#console/routes.ts';
 import { hostActions, settleAction } from './host-actions.ts';
-import { hostPath } from './host-path.ts';
 
 const everyMs = 5000;
 

@@ -2,13 +2,13 @@
 
 import { useMemo, useState } from 'preact/hooks';
 import type { Host } from '#console/api/answers.ts';
-import { Choice, Field } from '#console/parts/field.tsx';
+import { Choice, Field } from '#console/parts/dialog/field.tsx';
 import { Freshness } from '#console/parts/freshness.tsx';
 import { HostLink } from '#console/parts/links.tsx';
 import { PartialList, useLiveList } from '#console/parts/live-list.tsx';
 import { Screen } from '#console/parts/screen.tsx';
 import { StateOf } from '#console/parts/status.tsx';
-import { type Column, Table } from '#console/parts/table.tsx';
+import { type Column, Table } from '#console/parts/table/table.tsx';
 import { Time } from '#console/parts/time.tsx';
 import { counted } from '#console/parts/time-text.ts';
 import type { ScreenProps } from '#console/routes.ts';

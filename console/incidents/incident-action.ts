@@ -3,7 +3,7 @@
 import type { Incident } from '#console/api/answers.ts';
 import { deviceActions } from '#console/devices/device-actions.ts';
 import { hostActions } from '#console/hosts/host-actions.ts';
-import type { Action, ActionValues } from '#console/parts/action.ts';
+import type { Action, ActionValues } from '#console/parts/dialog/action.ts';
 import type { IncidentAction } from '#core/domain/history/incidents.ts';
 
 type ActionOf = (incident: Incident) => Action | undefined;

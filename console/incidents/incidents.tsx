@@ -1,14 +1,14 @@
 // What needs attention, with the next step and the action that ends it.
 
 import type { Incident } from '#console/api/answers.ts';
-import { ActionButton } from '#console/parts/action-button.tsx';
-import { Choice, Field } from '#console/parts/field.tsx';
+import { ActionButton } from '#console/parts/dialog/action-button.tsx';
+import { Choice, Field } from '#console/parts/dialog/field.tsx';
 import { Freshness } from '#console/parts/freshness.tsx';
 import { DeviceLink, HostLink, Id } from '#console/parts/links.tsx';
 import { type LiveList, PartialList, useLiveList } from '#console/parts/live-list.tsx';
 import { Screen } from '#console/parts/screen.tsx';
 import { StateOf } from '#console/parts/status.tsx';
-import { type Column, Table } from '#console/parts/table.tsx';
+import { type Column, Table } from '#console/parts/table/table.tsx';
 import { Time } from '#console/parts/time.tsx';
 import { addressOf, type ScreenProps } from '#console/routes.ts';
 import { incidentKinds } from '#core/domain/history/incidents.ts';

@@ -2,7 +2,7 @@
 
 import { useMemo, useState } from 'preact/hooks';
 import { type ApiFailure, asFailure } from '#console/api/failure.ts';
-import { Field } from '#console/parts/field.tsx';
+import { Field } from '#console/parts/dialog/field.tsx';
 import { Notice } from '#console/parts/notice.tsx';
 import { useSession } from '#console/session/session.ts';
 import { type Draft, emptyDraft, problemsOf, requestOf } from './draft.ts';

@@ -3,12 +3,12 @@
 import { useState } from 'preact/hooks';
 import type { Profile } from '#console/api/answers.ts';
 import { profileList } from '#console/capacity/capacity.tsx';
-import type { Action } from '#console/parts/action.ts';
-import { ActionButton } from '#console/parts/action-button.tsx';
+import type { Action } from '#console/parts/dialog/action.ts';
+import { ActionButton } from '#console/parts/dialog/action-button.tsx';
 import { Freshness } from '#console/parts/freshness.tsx';
 import { PartialList, useLiveList } from '#console/parts/live-list.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
-import { type Column, Table } from '#console/parts/table.tsx';
+import { type Column, Table } from '#console/parts/table/table.tsx';
 import { Time } from '#console/parts/time.tsx';
 import { addressOf } from '#console/routes.ts';
 import { useSession } from '#console/session/session.ts';

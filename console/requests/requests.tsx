@@ -3,13 +3,13 @@
 import { useMemo } from 'preact/hooks';
 import type { Arq, HistoryRecord, Incident } from '#console/api/answers.ts';
 import { readAll } from '#console/api/pages.ts';
-import { Choice } from '#console/parts/field.tsx';
+import { Choice } from '#console/parts/dialog/field.tsx';
 import { Freshness } from '#console/parts/freshness.tsx';
 import { HostLink, Id } from '#console/parts/links.tsx';
 import { PartialList, useLiveList } from '#console/parts/live-list.tsx';
 import { Screen } from '#console/parts/screen.tsx';
 import { StateOf, Status } from '#console/parts/status.tsx';
-import { type Column, Table } from '#console/parts/table.tsx';
+import { type Column, Table } from '#console/parts/table/table.tsx';
 import { Time } from '#console/parts/time.tsx';
 import { useLive } from '#console/parts/use-live.ts';
 import { addressOf, type ScreenProps } from '#console/routes.ts';

@@ -2,11 +2,11 @@
 
 import { useMemo, useState } from 'preact/hooks';
 import type { Usage, UsageRow } from '#console/api/answers.ts';
-import { Choice, Field } from '#console/parts/field.tsx';
+import { Choice, Field } from '#console/parts/dialog/field.tsx';
 import { Freshness } from '#console/parts/freshness.tsx';
 import { Id } from '#console/parts/links.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
-import { type Column, Table } from '#console/parts/table.tsx';
+import { type Column, Table } from '#console/parts/table/table.tsx';
 import { dayAfter, numberText } from '#console/parts/time-text.ts';
 import { useLive } from '#console/parts/use-live.ts';
 import { addressOf, type ScreenProps } from '#console/routes.ts';

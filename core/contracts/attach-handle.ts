@@ -3,9 +3,9 @@
 import * as z from 'zod';
 import type { DiscoveredHandle } from '#core/domain/device/device.ts';
 import { type attachedAs, handleFacts } from '#core/shapes/attach-handle.ts';
-import { fromWire } from '#core/shapes/case.ts';
-import { kernelName } from '#core/shapes/fields.ts';
-import { present } from '#core/shapes/present.ts';
+import { fromWire } from '#core/shapes/derive/case.ts';
+import { kernelName } from '#core/shapes/derive/fields.ts';
+import { present } from '#core/shapes/derive/present.ts';
 
 export function isKernelName(text: string): boolean {
   return kernelName.safeParse(text).success;

@@ -4,7 +4,7 @@
 import * as z from 'zod';
 import { type HostWorkKind, hostWork } from '#core/domain/host-work/host-work.ts';
 import { attachedAs } from '#core/shapes/attach-handle.ts';
-import { deviceAddress, driverName } from '#core/shapes/fields.ts';
+import { deviceAddress, driverName } from '#core/shapes/derive/fields.ts';
 import { checkInfo } from './attach-handle.ts';
 import { isHostname } from './topics.ts';
 

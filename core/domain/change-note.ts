@@ -1,8 +1,8 @@
 // Who changed a row. A stream shows the two images of a row and not the caller, so the writer
 // stores the note with the change; history-of-change.ts reads it.
 
-import type { Shaped } from '#core/shapes/case.ts';
-import type { changeNote } from '#core/shapes/fields.ts';
+import type { Shaped } from '#core/shapes/derive/case.ts';
+import type { changeNote } from '#core/shapes/derive/fields.ts';
 
 export type ChangeNote = Shaped<typeof changeNote>;
 

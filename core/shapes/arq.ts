@@ -2,7 +2,7 @@
 
 import * as z from 'zod';
 import { handleFacts } from './attach-handle.ts';
-import { id, optionalText } from './fields.ts';
+import { id, optionalText } from './derive/fields.ts';
 import type { ArqUuid, BindId, HandleUuid, InstanceUuid, ProviderUuid } from './ids.ts';
 import { arqStates, bindFailureCauses, bindingStates } from './words.ts';
 

@@ -1,7 +1,7 @@
 // An attach handle, which gives a hypervisor one accelerator.
 
 import * as z from 'zod';
-import { changeNote, id, optionalText, verified } from './fields.ts';
+import { changeNote, id, optionalText, verified } from './derive/fields.ts';
 import type { ArqUuid, DeviceUuid, InstanceUuid, ReleaseId } from './ids.ts';
 import { attachTypes, preparations } from './words.ts';
 

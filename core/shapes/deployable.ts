@@ -1,7 +1,7 @@
 // A deployable: the resource provider of a device, or of a region of it.
 
 import * as z from 'zod';
-import { id, optionalText, shown, texts } from './fields.ts';
+import { id, optionalText, shown, texts } from './derive/fields.ts';
 import type { DeployableUuid, DeviceUuid, ProviderUuid } from './ids.ts';
 import { isOfferedClass, isOfferedTrait, standardClasses } from './placement-names.ts';
 import { attachTypes, deviceStatuses, programStates, regionKinds } from './words.ts';

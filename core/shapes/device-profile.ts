@@ -1,7 +1,7 @@
 // Device profiles. A row has the groups as text, beside these fields.
 
 import * as z from 'zod';
-import { changeNote, id, optionalText } from './fields.ts';
+import { changeNote, id, optionalText } from './derive/fields.ts';
 import type { DeviceProfileUuid } from './ids.ts';
 
 /** Who changed the groups last, as in a change note, and by which request. */

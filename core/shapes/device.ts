@@ -10,7 +10,7 @@ import {
   pciAddress,
   shortText,
   shown,
-} from './fields.ts';
+} from './derive/fields.ts';
 import type { DeviceUuid, ProviderUuid } from './ids.ts';
 import { attachTypes, deviceStatuses, deviceTypes, healthStates } from './words.ts';
 

@@ -1,7 +1,7 @@
 // A record of the history.
 
 import * as z from 'zod';
-import { optionalText, verified } from './fields.ts';
+import { optionalText, verified } from './derive/fields.ts';
 import { historyKinds } from './history-kinds.ts';
 
 /** Who called, and what was answered. */

@@ -1,7 +1,7 @@
 // Host work that is stored; core/domain/host-work.ts has its kinds.
 
 import * as z from 'zod';
-import { id, optionalText } from './fields.ts';
+import { id, optionalText } from './derive/fields.ts';
 import type { BindId, HandleUuid, InstanceUuid, ProviderUuid, ReleaseId } from './ids.ts';
 
 /** The instances that a job is for, and the boot of their host that it is for. */

@@ -1,7 +1,7 @@
 // A host: what its agent reports of it, and what is stored beside its devices.
 
 import * as z from 'zod';
-import { driverName, optionalText, shortText, texts } from './fields.ts';
+import { driverName, optionalText, shortText, texts } from './derive/fields.ts';
 import { attachTypes } from './words.ts';
 
 /** How far the host's clock is from the control plane's, as its agent measures it. */

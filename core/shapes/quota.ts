@@ -1,7 +1,7 @@
 // The quota of a project, which is the key of its row.
 
 import * as z from 'zod';
-import { texts } from './fields.ts';
+import { texts } from './derive/fields.ts';
 
 const units = z.record(z.string(), z.number());
 

@@ -6,7 +6,7 @@ import {
   isProfileName,
   type ProfileUpdate,
 } from '#core/domain/profile/device-profile.ts';
-import { toWire } from '#core/shapes/case.ts';
+import { toWire } from '#core/shapes/derive/case.ts';
 import { profileUpdate } from '#core/shapes/device-profile.ts';
 import {
   groupsText,

@@ -4,8 +4,8 @@
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import { readGroup, readPciFunctionAt } from '#agent/sysfs/pci.ts';
 import { holdRefusal, refusalOf } from './assignable.ts';
-import type { ReadDomains } from './domains.ts';
 import { type FactsDeps, problemOf, readHostFacts } from './host-facts.ts';
+import type { ReadDomains } from './libvirt/domains.ts';
 import type { OfferedBefore } from './offered-before.ts';
 import { readServerUses, type ServerUse, type ServerUses } from './server-uses.ts';
 

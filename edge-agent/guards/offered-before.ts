@@ -4,7 +4,7 @@
 
 import * as z from 'zod';
 import { type Log, reasonOf } from '#agent/log.ts';
-import type { StateFiles } from '#agent/state-files.ts';
+import type { StateFiles } from '#agent/state/state-files.ts';
 
 const file = 'offered.json';
 const form = z.object({

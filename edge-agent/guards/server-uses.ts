@@ -4,8 +4,8 @@
 import { namesInGroup, type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
-import type { DefinedDomains } from './domains.ts';
 import { problemOf } from './host-facts.ts';
+import type { DefinedDomains } from './libvirt/domains.ts';
 import { sentenceOf } from './uses.ts';
 
 export interface ServerUse {

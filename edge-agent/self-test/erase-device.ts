@@ -2,10 +2,10 @@
 // Only for a device that this host has never offered, because what is on it is erased.
 
 import { randomUUID } from 'node:crypto';
-import { askDriver } from '#agent/ask-driver.ts';
 import type { Clock } from '#agent/clock.ts';
-import type { Driver, HandleWork } from '#agent/drivers/driver.ts';
+import type { Driver, HandleWork } from '#agent/drivers/contract/driver.ts';
 import { reasonOf } from '#agent/log.ts';
+import { askDriver } from '#agent/report/ask-driver.ts';
 import { printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
 import { digestOf } from '#core/contracts/report/device-digest.ts';

@@ -7,8 +7,8 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:tls';
 import { promisify } from 'node:util';
-import { brokerTls, connectMsMax } from '#agent/broker-tls.ts';
-import type { Config } from '#agent/config.ts';
+import { brokerTls, connectMsMax } from '#agent/broker/broker-tls.ts';
+import type { Config } from '#agent/config/config.ts';
 import { reasonOf } from '#agent/log.ts';
 import type { Line, Tell } from './examine-driver.ts';
 

@@ -1,7 +1,7 @@
 // Looks at libvirt's definitions of servers as the guards do: a folder with another path than
 // libvirt's has no stopped server in it.
 
-import { type DomainsFolder, openDomains } from '#agent/guards/domains.ts';
+import { type DomainsFolder, openDomains } from '#agent/guards/libvirt/domains.ts';
 import type { Tell } from './examine-driver.ts';
 
 export async function examineDomains(folder: DomainsFolder, tell: Tell): Promise<void> {

@@ -1,11 +1,11 @@
 // Asks one driver what the agent would ask it, and tells what the host's own hardware shows.
 
-import { askDriver } from '#agent/ask-driver.ts';
 import type { Clock } from '#agent/clock.ts';
-import { faultOf } from '#agent/discover.ts';
-import type { Discovery, Driver, Observation } from '#agent/drivers/driver.ts';
+import type { Discovery, Driver, Observation } from '#agent/drivers/contract/driver.ts';
 import { reasonOf } from '#agent/log.ts';
-import { planOf } from '#agent/set-up.ts';
+import { planOf } from '#agent/process/set-up.ts';
+import { askDriver } from '#agent/report/ask-driver.ts';
+import { faultOf } from '#agent/report/discover.ts';
 import { digestOf } from '#core/contracts/report/device-digest.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 

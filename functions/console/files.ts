@@ -1,5 +1,5 @@
-// The console's files, as infra/bundle-console.ts has written them. A file is served by its name
-// in the list of the bundler, so no name of a request becomes a path.
+// The console's files, as infra/bundle/bundle-console.ts has written them. A file is served by
+// its name in the list of the bundler, so no name of a request becomes a path.
 
 import { readFile, stat } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';

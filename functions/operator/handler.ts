@@ -1,23 +1,23 @@
 import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { resourceHandler } from '#functions/http/resource-handler.ts';
-import { deleteQuotaAction } from './delete-quota.ts';
-import { drainHostAction } from './drain-host.ts';
-import { forgetHostAction } from './forget-host.ts';
-import { getAssignments } from './get-assignments.ts';
-import { getCapacity } from './get-capacity.ts';
-import { getHistory } from './get-history.ts';
-import { getHost } from './get-host.ts';
-import { getHosts } from './get-hosts.ts';
-import { getIncidents } from './get-incidents.ts';
-import { getQuota } from './get-quota.ts';
-import { getQuotas } from './get-quotas.ts';
-import { getUsage } from './get-usage.ts';
+import { getHistory } from './history/get-history.ts';
+import { drainHostAction } from './hosts/drain-host.ts';
+import { forgetHostAction } from './hosts/forget-host.ts';
+import { getHost } from './hosts/get-host.ts';
+import { getHosts } from './hosts/get-hosts.ts';
+import { rediscoverHostAction } from './hosts/rediscover-host.ts';
+import { resumeHostAction } from './hosts/resume-host.ts';
+import { settleHostAction } from './hosts/settle-host.ts';
+import { getIncidents } from './incidents/get-incidents.ts';
+import { deleteQuotaAction } from './quotas/delete-quota.ts';
+import { getQuota } from './quotas/get-quota.ts';
+import { getQuotas } from './quotas/get-quotas.ts';
+import { setQuotaAction } from './quotas/set-quota.ts';
 import { reapAction } from './reap.ts';
 import { reconcileAction } from './reconcile.ts';
-import { rediscoverHostAction } from './rediscover-host.ts';
-import { resumeHostAction } from './resume-host.ts';
-import { setQuotaAction } from './set-quota.ts';
-import { settleHostAction } from './settle-host.ts';
+import { getAssignments } from './use/get-assignments.ts';
+import { getCapacity } from './use/get-capacity.ts';
+import { getUsage } from './use/get-usage.ts';
 
 export const actions = {
   'get-hosts': getHosts,

@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bundleAgent, licencesOf } from '#infra/agent-bundle.ts';
+import { bundleAgent, licencesOf } from '#infra/bundle/agent-bundle.ts';
 import { type Architecture, architectures, nodeOf } from './architectures.ts';
 import { billOfMaterials } from './bill-of-materials.ts';
 import {
@@ -86,7 +86,7 @@ function buildHelper(outfile: string, architecture: Architecture): void {
   const own = architecture === process.arch;
   const compiler = own ? 'cc' : architectures[architecture].compiler;
   try {
-    runTool(process.execPath, [`${root}infra/build-helper.ts`, outfile], { CC: compiler });
+    runTool(process.execPath, [`${root}infra/bundle/build-helper.ts`, outfile], { CC: compiler });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new PackagingFailed(

@@ -4,7 +4,7 @@
 import { type MetricRow, metrics } from '#core/contracts/metrics.ts';
 import { queues } from '#core/contracts/queues.ts';
 import { heartbeatSeconds } from '#core/contracts/report/inventory-report.ts';
-import { announcedWithinSeconds } from '#infra/stream-filters.ts';
+import { announcedWithinSeconds } from '#infra/stack/stream-filters.ts';
 import {
   countedLogLine,
   countedMetricLine,
@@ -58,7 +58,7 @@ export const serverTitles = [
   ...['FPGA, image present', 'FPGA, programmed'],
 ];
 
-/** GB, as in infra/api.ts and infra/consumers.ts. */
+/** GB, as in infra/stack/api.ts and infra/stack/consumers.ts. */
 export const memory = { request: 1, consumer: 0.5 };
 
 /** Of servers in the table, which a month is taken for. */

@@ -3,8 +3,8 @@
 
 import { readFileSync } from 'node:fs';
 import { App } from 'aws-cdk-lib';
-import { CyborgStack } from '#infra/cyborg-stack.ts';
-import { readSettings } from '#infra/settings.ts';
+import { readSettings } from '#infra/settings/settings.ts';
+import { CyborgStack } from '#infra/stack/cyborg-stack.ts';
 import type { FixedCosts } from './bill.ts';
 import { fixedCostsOf } from './fixed-costs.ts';
 

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { App } from 'aws-cdk-lib';
 import { build, type Plugin } from 'esbuild';
-import { CyborgStack } from '#infra/cyborg-stack.ts';
+import { CyborgStack } from '#infra/stack/cyborg-stack.ts';
 import { writeDeclarations } from './declarations.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));

@@ -3,7 +3,7 @@
 
 import { fileURLToPath } from 'node:url';
 import { Code } from 'aws-cdk-lib/aws-lambda';
-import type { CodeOf } from '#infra/function-code.ts';
+import type { CodeOf } from '#infra/bundle/function-code.ts';
 
 export const codeOf: CodeOf = (_scope, name) => ({
   code: Code.fromAsset(fileURLToPath(new URL(`functions/${name}`, import.meta.url))),

@@ -1,7 +1,7 @@
 // What the checks before a deployment look at.
 
 import type { Check as AnyCheck } from '#core/command-line/checks.ts';
-import type { DeploymentSettings } from '#infra/settings.ts';
+import type { DeploymentSettings } from '#infra/settings/settings.ts';
 import type { Aws } from './aws-call.ts';
 
 export interface CheckContext {

@@ -11,7 +11,7 @@ import { queues } from '#core/contracts/queues.ts';
 import { silentLog } from '#core/log.ts';
 import { loadSettings } from '#core/settings.ts';
 import { tableName, tables } from '#core/store/table/tables.ts';
-import { type DeploymentSettings, passwordVariable } from '#infra/settings.ts';
+import { type DeploymentSettings, passwordVariable } from '#infra/settings/settings.ts';
 import { type Aws, CallRefused, elementOf } from './aws-call.ts';
 import type { Check } from './check.ts';
 

@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { App } from 'aws-cdk-lib';
 import { runCommand, WrongArguments } from '#core/command-line/arguments.ts';
 import { type Finding, perform, printFindings } from '#core/command-line/checks.ts';
-import { DeploymentInvalid, readSettings } from '#infra/settings.ts';
+import { DeploymentInvalid, readSettings } from '#infra/settings/settings.ts';
 import { openAws } from './aws-call.ts';
 import type { CheckContext } from './check.ts';
 import { checks } from './checks.ts';

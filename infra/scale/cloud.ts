@@ -8,13 +8,13 @@ import { sweepSeconds, workDueMs } from '#core/domain/host-work/deadlines.ts';
 import { hostWork } from '#core/domain/host-work/host-work.ts';
 import { handlesMax, lookSeconds, sharedSeconds } from '#core/operations/bind/share-job.ts';
 import { reprovisionRetrySeconds } from '#core/operations/reprovision/start-reprovision.ts';
-import { burstOf } from '#infra/throttling.ts';
+import { burstOf } from '#infra/settings/throttling.ts';
 import { filtersPerHost, quotas, taken } from './limits.ts';
 import type { Load, Outcome } from './load.ts';
 import { ConsumedQueue } from './queue.ts';
 import { createRandom, Quota, Timeline } from './timeline.ts';
 
-/** Default values of core/settings.ts and infra/settings.ts. */
+/** Default values of core/settings.ts and infra/settings/settings.ts. */
 const bindDeadlineSeconds = 240;
 const resolveWaitSeconds = 25;
 const novaRequestsPerSecond = 2000;

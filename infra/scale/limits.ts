@@ -32,5 +32,5 @@ export const taken = {
   hostMost: 3,
 } as const;
 
-/** Topic filters of an agent: see edge-agent/jobs-protocol.ts, and one for work messages. */
+/** Topic filters of an agent: edge-agent/broker/jobs-protocol.ts, and one for work messages. */
 export const filtersPerHost = 8;

@@ -17,12 +17,12 @@ import { createServer, type TLSSocket } from 'node:tls';
 import { Aedes, type AuthorizePublishHandler, type Client, type PublishPacket } from 'aedes';
 import { reportBytesMax } from '#core/contracts/report/inventory-report.ts';
 import { type Log, silentLog } from '#core/log.ts';
-import { type ListenOptions, listen, type Running } from '#local/process/ports.ts';
+import { type ListenOptions, listen, type Running } from '#local/ports.ts';
 import { isJobsTopic, mayPublish, maySubscribe } from './broker-policy.ts';
 import type { CertificateFiles } from './certificates.ts';
 import { Delivery } from './iot-jobs/delivery.ts';
+import { certificateId, type ThingRegistry } from './iot-jobs/registry/registry.ts';
 import type { DeviceJobs } from './iot-jobs/start.ts';
-import { certificateId, type ThingRegistry } from './iot-registry/registry.ts';
 import { type DisconnectReason, Presence } from './presence.ts';
 
 /** The topic of messages that were delivered; no host may subscribe to it. */

@@ -9,8 +9,8 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { startGuarded } from '#local/process/child-process.ts';
-import { freePort, type ListenOptions, type Running } from '#local/process/ports.ts';
+import { startGuarded } from '#local/child-process.ts';
+import { freePort, type ListenOptions, type Running } from '#local/ports.ts';
 import { type EngineFile, openEngineFile } from './dynamodb-file.ts';
 import type { EngineWrites } from './dynamodb-writes.ts';
 

@@ -9,7 +9,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { dirname } from 'node:path';
 import { json } from 'node:stream/consumers';
 import * as z from 'zod';
-import { type ListenOptions, listen, type Running } from '#local/process/ports.ts';
+import { type ListenOptions, listen, type Running } from '#local/ports.ts';
 
 /** An event as the target of a rule gets it. */
 export interface DeliveredEvent {

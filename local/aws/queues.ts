@@ -19,7 +19,7 @@ import {
   type StreamConsumerName,
   streamConsumers,
 } from '#core/contracts/queues.ts';
-import { type ListenOptions, listen, type Running } from '#local/process/ports.ts';
+import { type ListenOptions, listen, type Running } from '#local/ports.ts';
 import type { Action } from './queues/action.ts';
 import { Arrivals } from './queues/arrivals.ts';
 import { SqsError } from './queues/errors.ts';

@@ -17,7 +17,7 @@ import {
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { type ListenOptions, listen, type Running } from '#local/process/ports.ts';
+import { type ListenOptions, listen, type Running } from '#local/ports.ts';
 
 export interface S3Options extends ListenOptions {
   readonly directory: string;

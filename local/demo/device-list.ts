@@ -1,7 +1,7 @@
 // The devices of the hosts, as `npm start` prints them: the list of the API, each time it changes.
 
 import * as z from 'zod';
-import { send } from '#local/process/http-call.ts';
+import { send } from '#local/http-call.ts';
 
 const listing = z.object({
   devices: z.array(

@@ -13,7 +13,7 @@ import type { HttpHandler } from '#functions/http/resource-handler.ts';
 import { handler as operator } from '#functions/operator/handler.ts';
 import type { Resource } from '#functions/routes.ts';
 import { handler as versions } from '#functions/versions/handler.ts';
-import type { ListenOptions } from '#local/process/ports.ts';
+import type { ListenOptions } from '#local/ports.ts';
 import { type LocalHttpServer, startHttpServer } from './http-server.ts';
 import type { LambdaHandler } from './lambda.ts';
 

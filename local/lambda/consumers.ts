@@ -22,7 +22,7 @@ import type { QueueHandler } from '#functions/consumers/queue-consumer.ts';
 import { handler as sweep } from '#functions/consumers/sweep.ts';
 import { createTables } from '#local/aws/dynamodb.ts';
 import { openEngineFile } from '#local/aws/dynamodb-file.ts';
-import type { Running } from '#local/process/ports.ts';
+import type { Running } from '#local/ports.ts';
 import { openCheckpoints } from './event-sources/checkpoints.ts';
 import { startQueuePoller } from './event-sources/queue-poller.ts';
 import { startSchedule } from './event-sources/schedule.ts';

@@ -4,7 +4,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Log, silentLog } from '#core/log.ts';
-import { type ListenOptions, listen, type Running } from '#local/process/ports.ts';
+import { type ListenOptions, listen, type Running } from '#local/ports.ts';
 import { httpEvent, writeResult } from './http-event.ts';
 import { invoke, type LambdaHandler } from './lambda.ts';
 

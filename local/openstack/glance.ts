@@ -4,8 +4,7 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import type { TokenIdentity } from '#core/clients/openstack/keystone.ts';
-import type { ListenOptions } from '#local/process/ports.ts';
-import { createCallers } from './callers.ts';
+import type { ListenOptions } from '#local/ports.ts';
 import { discoveryAnswer, imageDiscovery } from './discovery.ts';
 import {
   type Answer,
@@ -16,6 +15,7 @@ import {
   type Service,
   startService,
 } from './http-service.ts';
+import { createCallers } from './keystone/callers.ts';
 import { openState, type State } from './state-file.ts';
 
 export interface FakeGlanceOptions extends ListenOptions {

@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
-import { type ListenOptions, listen } from '#local/process/ports.ts';
+import { type ListenOptions, listen } from '#local/ports.ts';
 
 export interface Ask {
   readonly method: string;

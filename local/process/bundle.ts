@@ -51,7 +51,7 @@ export async function bundleProcesses(directory: string): Promise<Bundles> {
 const consoleSources = [
   'console/**/*.*',
   'core/{contracts,domain}/**/*.ts',
-  'infra/bundle-console.ts',
+  'infra/bundle/bundle-console.ts',
   'package-lock.json',
 ];
 
@@ -60,7 +60,7 @@ export async function bundleConsole(directory: string): Promise<void> {
   const madeAt = changedAt(join(directory, consoleListName));
   const sources = globSync(consoleSources, { cwd: root });
   if (sources.every((file) => changedAt(join(root, file)) < madeAt)) return;
-  await run(process.execPath, ['infra/bundle-console.ts', '--quick', '--out', directory], {
+  await run(process.execPath, ['infra/bundle/bundle-console.ts', '--quick', '--out', directory], {
     cwd: root,
   });
 }

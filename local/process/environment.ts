@@ -3,7 +3,7 @@
 
 import { deadLetterQueueName, queueName, queues } from '#core/contracts/queues.ts';
 import { consumerNames, deadQueueUrlVariable, queueUrlVariable } from '#core/settings.ts';
-import { serviceCredentials } from '#local/openstack/keystone.ts';
+import { serviceCredentials } from '#local/openstack/keystone/keystone.ts';
 
 /** The account in queue URLs; the engine has only one. */
 const account = '000000000000';

@@ -2,8 +2,8 @@
 // the same layout and finds the others by it.
 
 import { join } from 'node:path';
+import { freePort, PortTaken } from '#local/ports.ts';
 import { environmentFor } from './environment.ts';
-import { freePort, PortTaken } from './ports.ts';
 
 export const portNames = [
   'dynamodb',

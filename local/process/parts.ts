@@ -4,8 +4,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '#core/log.ts';
+import type { Running } from '#local/ports.ts';
 import { host, type Layout, portVariable, urlOf } from './layout.ts';
-import type { Running } from './ports.ts';
 
 export const partNames = [
   'queues',
@@ -110,7 +110,7 @@ const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<
       ]);
     const [{ startIotJobs }, { ThingRegistry }] = await Promise.all([
       import('#local/aws/iot-jobs/start.ts'),
-      import('#local/aws/iot-registry/registry.ts'),
+      import('#local/aws/iot-jobs/registry/registry.ts'),
     ]);
     const { queueUrls } = settings.loadSettings(process.env);
     const { stage } = layout;
@@ -152,7 +152,7 @@ const starters: Readonly<Record<PartName, (layout: Layout, log: Log) => Promise<
   },
 
   async openstack(layout) {
-    const { startOpenStack } = await import('#local/openstack/start.ts');
+    const { startOpenStack } = await import('./start-openstack.ts');
     return startOpenStack(layout);
   },
 

@@ -2,9 +2,9 @@
 
 import { resolve } from 'node:path';
 import * as z from 'zod';
-import { ConfigInvalid, loadConfig } from '#agent/config.ts';
-import type { DriverModule } from '#agent/drivers/define-driver.ts';
-import { loadOperatorModules } from '#agent/drivers/operator-modules.ts';
+import { ConfigInvalid, loadConfig } from '#agent/config/config.ts';
+import { loadOperatorModules } from '#agent/config/operator-modules.ts';
+import type { DriverModule } from '#agent/drivers/contract/define-driver.ts';
 import { EnrolmentRefused } from './enrol-host.ts';
 
 export interface HostSettings {

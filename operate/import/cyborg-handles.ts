@@ -2,7 +2,7 @@
 
 import * as z from 'zod';
 import { validInfo } from '#core/contracts/attach-handle.ts';
-import { pciAddress } from '#core/shapes/fields.ts';
+import { pciAddress } from '#core/shapes/derive/fields.ts';
 import { attachTypes } from '#core/shapes/words.ts';
 import type { CyborgHandle } from './cyborg-tables.ts';
 

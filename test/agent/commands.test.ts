@@ -28,7 +28,7 @@ function withPci(): void {
 const countOf = (count: number) => `The number of virtual functions of ${card} is ${count}, not 2`;
 
 it('plan, assert, apply and assert of the bundle bring a host to its settings', async () => {
-  execFileSync(process.execPath, ['infra/bundle-agent.ts']);
+  execFileSync(process.execPath, ['infra/bundle/bundle-agent.ts']);
   const bundle = 'dist/cyborg-agent.mjs';
   const difference = `The services of ${qat} is sym, not dcc.\n`;
   const before = snapshotOf(tree.root);

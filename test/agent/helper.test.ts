@@ -14,7 +14,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 
 describe.skipIf(!hasCompiler)('the helper, where there is a C compiler', () => {
   beforeAll(() => {
-    const built = spawnSync(process.execPath, ['infra/build-helper.ts', helper]);
+    const built = spawnSync(process.execPath, ['infra/bundle/build-helper.ts', helper]);
     expect(built.status, String(built.stderr)).toBe(0);
   });
 

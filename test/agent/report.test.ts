@@ -113,7 +113,7 @@ describe('an agent', () => {
   });
 
   it('reports the same as one bundled file', async () => {
-    execFileSync(process.execPath, ['infra/bundle-agent.ts']);
+    execFileSync(process.execPath, ['infra/bundle/bundle-agent.ts']);
     anAgent({}, 'dist/cyborg-agent.mjs');
     await eventually(addresses).toEqual(['0000:0c:00.0']);
   });

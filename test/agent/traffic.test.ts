@@ -5,7 +5,7 @@ import { it } from 'vitest';
 import { countedTraffic } from '#infra/cost/counted-units.ts';
 import { aJobsHost, eventually, gpu } from './jobs-host.ts';
 
-/** In edge-agent/job-progress.ts. */
+/** In edge-agent/broker/job-progress.ts. */
 const progressMs = 2_000;
 
 it('a job takes as many messages as the cost model has', async () => {

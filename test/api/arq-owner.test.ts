@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
-import { idOf } from '#local/openstack/catalog.ts';
+import { idOf } from '#local/openstack/keystone/catalog.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { everythingStored } from '#test/support/tables.ts';

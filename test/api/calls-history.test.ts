@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { refusalsMax } from '#functions/http/call-records.ts';
 import { routes } from '#functions/routes.ts';
-import { idOf } from '#local/openstack/catalog.ts';
+import { idOf } from '#local/openstack/keystone/catalog.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';

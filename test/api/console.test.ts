@@ -10,9 +10,9 @@ import type { ConsoleFiles } from '#core/contracts/console-files.ts';
 import { createConsoleDeps } from '#functions/console/deps.ts';
 import { actions } from '#functions/console/handler.ts';
 import { type HttpHandler, resourceHandler } from '#functions/http/resource-handler.ts';
-import { applicationCredentials, password } from '#local/openstack/catalog.ts';
 import type { Answer } from '#local/openstack/http-service.ts';
-import { type FakeKeystone, startKeystone } from '#local/openstack/keystone.ts';
+import { applicationCredentials, password } from '#local/openstack/keystone/catalog.ts';
+import { type FakeKeystone, startKeystone } from '#local/openstack/keystone/keystone.ts';
 import { eventOf } from '#test/support/http-event.ts';
 import { aService, passOn, type ServiceDouble } from '#test/unit/core/clients/service-double.ts';
 

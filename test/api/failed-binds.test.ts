@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { workDueMs } from '#core/domain/host-work/deadlines.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
-import { readIncidents } from '#functions/operator/incident-reads.ts';
+import { readIncidents } from '#functions/operator/incidents/incident-reads.ts';
 import { eventually } from '#test/local/eventually.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aGpu, applySettled, aReport } from '#test/support/reports.ts';

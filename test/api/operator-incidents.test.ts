@@ -5,7 +5,7 @@ import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { failBind } from '#core/operations/bind/finish-bind.ts';
 import { quarantine } from '#core/operations/release/quarantine.ts';
-import { readIncidents } from '#functions/operator/incident-reads.ts';
+import { readIncidents } from '#functions/operator/incidents/incident-reads.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
 import { eventually } from '#test/local/eventually.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { routes } from '#functions/routes.ts';
-import { idOf } from '#local/openstack/catalog.ts';
+import { idOf } from '#local/openstack/keystone/catalog.ts';
 import { eventually } from '#test/local/eventually.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';

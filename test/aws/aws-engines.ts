@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { startDynamoDb } from '#local/aws/dynamodb.ts';
 import { startQueues } from '#local/aws/queues.ts';
 import { startS3 } from '#local/aws/s3.ts';
-import type { Running } from '#local/process/ports.ts';
+import type { Running } from '#local/ports.ts';
 import { startDynamoDbLocal } from '#test/emulators/dynamodb-local.ts';
 import { startMinistack } from '#test/emulators/ministack.ts';
 import { startIotCore } from '#test/support/iot-core.ts';

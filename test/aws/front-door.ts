@@ -3,7 +3,7 @@
 
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Running } from '#local/process/ports.ts';
+import type { Running } from '#local/ports.ts';
 
 /**
  * Engines by the service name in signatures: `dynamodb`, `sqs`, `s3`, `iot`; and

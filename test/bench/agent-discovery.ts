@@ -3,16 +3,16 @@
 
 import { readFileSync } from 'node:fs';
 import { systemClock } from '#agent/clock.ts';
-import { composeReport, nothingAcknowledged } from '#agent/compose-report.ts';
-import { createDiscovery } from '#agent/discover.ts';
-import { createPciDriver } from '#agent/drivers/pci.ts';
-import { pciAllowList } from '#agent/drivers/pci-allow-list.ts';
-import { noDomains } from '#agent/guards/domains.ts';
+import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
+import { createPciDriver } from '#agent/drivers/pci/index.ts';
 import { openGuards } from '#agent/guards/guards.ts';
+import { noDomains } from '#agent/guards/libvirt/domains.ts';
 import { openProc } from '#agent/guards/proc.ts';
 import { openHardware } from '#agent/hardware/port.ts';
 import { createLog } from '#agent/log.ts';
-import { keepMemoryLow } from '#agent/low-memory.ts';
+import { keepMemoryLow } from '#agent/process/low-memory.ts';
+import { composeReport, nothingAcknowledged } from '#agent/report/compose-report.ts';
+import { createDiscovery } from '#agent/report/discover.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
 
 export interface Looked {

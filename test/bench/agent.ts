@@ -90,7 +90,9 @@ async function measureAgent(scratch: string, sysfsRoot: string): Promise<number>
       if (topic.endsWith('/inventory')) reports += 1;
     },
   });
-  spawnSync(process.execPath, [fileURLToPath(import.meta.resolve('#infra/bundle-agent.ts'))]);
+  spawnSync(process.execPath, [
+    fileURLToPath(import.meta.resolve('#infra/bundle/bundle-agent.ts')),
+  ]);
   const files = certificates.issueHostCertificate(thingName('bench', 'cmp1'));
   const agent = spawn(process.execPath, ['dist/cyborg-agent.mjs'], {
     stdio: ['ignore', 'ignore', 'inherit'],

@@ -12,8 +12,8 @@ import { join } from 'node:path';
 import { App } from 'aws-cdk-lib';
 import type { Metafile } from 'esbuild';
 import { access } from '#infra/access.ts';
-import { CyborgStack } from '#infra/cyborg-stack.ts';
-import { metafileContext, readSettings } from '#infra/settings.ts';
+import { metafileContext, readSettings } from '#infra/settings/settings.ts';
+import { CyborgStack } from '#infra/stack/cyborg-stack.ts';
 import { printTable } from './print-table.ts';
 
 /** Nova waits for these functions. */

@@ -2,7 +2,7 @@
 // capacity of each request, so that the product needs no switch for it.
 
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import { listen, type Running } from '#local/process/ports.ts';
+import { listen, type Running } from '#local/ports.ts';
 
 export interface Exchange {
   /** AWS's name of the action, such as `TransactWriteItems`. */

@@ -2,7 +2,7 @@
 // the first report of a host with many devices takes.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { composeReport, nothingAcknowledged } from '#agent/compose-report.ts';
+import { composeReport, nothingAcknowledged } from '#agent/report/compose-report.ts';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
 import { digestOf } from '#core/contracts/report/device-digest.ts';
 import { silentLog } from '#core/log.ts';

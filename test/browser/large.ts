@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { availableParallelism, loadavg } from 'node:os';
 import type { Browser, Page } from 'playwright-core';
-import { password } from '#local/openstack/catalog.ts';
+import { password } from '#local/openstack/keystone/catalog.ts';
 import { percentile } from '#test/bench/latency.ts';
 import { printTable } from '#test/bench/print-table.ts';
 import { devicesEach, hostCount, startLargeCloud } from './large-cloud.ts';

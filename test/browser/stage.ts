@@ -2,7 +2,7 @@
 // own policy, or leave an error in the console of the browser.
 
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
-import { password } from '#local/openstack/catalog.ts';
+import { password } from '#local/openstack/keystone/catalog.ts';
 import type { Cloud } from './cloud.ts';
 
 export const sizes = { wide: { width: 1280, height: 800 }, narrow: { width: 400, height: 800 } };

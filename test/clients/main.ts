@@ -12,7 +12,7 @@ import { announceHost } from '#local/demo/announce-host.ts';
 import { client, eventually } from '#local/demo/demo-client.ts';
 import { demoAgent, demoHostname } from '#local/demo/demo-host.ts';
 import { aGbs } from '#local/demo/gbs.ts';
-import { password, region } from '#local/openstack/catalog.ts';
+import { password, region } from '#local/openstack/keystone/catalog.ts';
 import { chooseLayout, type Layout, urlOf } from '#local/process/layout.ts';
 import { startSystem } from '#local/process/system.ts';
 import { examplesOf } from '#test/support/doc-examples.ts';

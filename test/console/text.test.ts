@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { evidenceText, kindText } from '#console/devices/record-text.ts';
 import { hostsWith } from '#console/hosts/search.ts';
-import { pageOfRows, sorted } from '#console/parts/table-order.ts';
+import { pageOfRows, sorted } from '#console/parts/table/table-order.ts';
 import { countsText, reasonsText, shortId } from '#console/parts/text.ts';
 import {
   ageText,

@@ -2,7 +2,7 @@
 // machine cannot resolve that name, so this door adds it.
 
 import { createServer, request } from 'node:http';
-import { listen, type Running } from '#local/process/ports.ts';
+import { listen, type Running } from '#local/ports.ts';
 
 /** @param endpoint the stack's output; undefined while there is no stack */
 export async function openDoor(

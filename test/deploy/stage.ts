@@ -8,8 +8,8 @@ import { promisify } from 'node:util';
 import { announceHost } from '#local/demo/announce-host.ts';
 import { type Client, client } from '#local/demo/demo-client.ts';
 import { demoAgent, demoHostname } from '#local/demo/demo-host.ts';
-import { startOpenStack } from '#local/openstack/start.ts';
 import { chooseLayout, type Layout, urlOf } from '#local/process/layout.ts';
+import { startOpenStack } from '#local/process/start-openstack.ts';
 import { type AgentProcess, run as runProgram } from '#test/agent/agent-process.ts';
 import { emulatorVariables, type Ministack, startMinistack } from '#test/emulators/ministack.ts';
 import { type Cdk, cdkAt } from './cdk.ts';
@@ -125,7 +125,7 @@ export async function openStage(
 
 /** Enrols the demo's compute node as docs/deploy.md does, and starts the agent's bundle on it. */
 async function startAgent({ directory, emulator, ops }: Stage): Promise<AgentProcess> {
-  execFileSync(process.execPath, ['infra/bundle-agent.ts'], { cwd: root });
+  execFileSync(process.execPath, ['infra/bundle/bundle-agent.ts'], { cwd: root });
   const folder = join(directory, demoHostname);
   const { drivers, sysfsRoot, pci } = demoAgent(join(directory, 'sysfs'));
   const settings = {

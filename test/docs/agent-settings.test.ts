@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { loadConfig } from '#agent/config.ts';
+import { loadConfig } from '#agent/config/config.ts';
 import { ownDrivers } from '#agent/drivers/index.ts';
 
 const text = readFileSync(new URL('../../docs/agent.md', import.meta.url), 'utf8');

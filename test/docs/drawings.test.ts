@@ -7,9 +7,9 @@ import { queues } from '#core/contracts/queues.ts';
 import { rules } from '#core/contracts/rules.ts';
 import { comesFrom } from '#core/domain/arq/arq.ts';
 import { type RouteRow, routes } from '#functions/routes.ts';
-import { followedChanges } from '#infra/stream-filters.ts';
-import { operations } from '#simulation/operations.ts';
-import { runOperation } from '#simulation/run-operation.ts';
+import { followedChanges } from '#infra/stack/stream-filters.ts';
+import { operations } from '#simulation/scenarios/operations.ts';
+import { runOperation } from '#simulation/scenarios/run-operation.ts';
 import { arqDrawing, handleDrawing, handleStatesTable } from './drawings.ts';
 import { type Fields, stateOf, transitions } from './handle-life.ts';
 

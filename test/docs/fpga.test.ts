@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import * as z from 'zod';
-import { fpgaManagerSettings } from '#agent/drivers/fpga-manager-settings.ts';
-import { intelFpgaSettings } from '#agent/drivers/intel-fpga-settings.ts';
+import { fpgaManagerSettings } from '#agent/drivers/fpga-manager/settings.ts';
+import { intelFpgaSettings } from '#agent/drivers/intel-fpga/settings.ts';
 
 it.each([
   ['Intel FPGAs', 'intel_fpga', intelFpgaSettings],

@@ -3,9 +3,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { aiChips } from '#agent/drivers/ai-chips.ts';
-import { inspurFpgas } from '#agent/drivers/inspur-fpgas.ts';
-import { modelSettings } from '#agent/drivers/model-settings.ts';
+import { aiChips } from '#agent/drivers/by-model/ai-chips.ts';
+import { inspurFpgas } from '#agent/drivers/by-model/inspur-fpgas.ts';
+import { modelSettings } from '#agent/drivers/by-model/settings.ts';
 
 const text = readFileSync(new URL('../../docs/agent.md', import.meta.url), 'utf8');
 const chapter = text.split(/^## /m).find((each) => each.startsWith('Devices by model')) ?? '';

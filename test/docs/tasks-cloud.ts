@@ -13,7 +13,7 @@ import { handler as announcements } from '#functions/consumers/announcements.ts'
 import { createTables } from '#local/aws/dynamodb.ts';
 import { openCheckpoints } from '#local/lambda/event-sources/checkpoints.ts';
 import { startStreamPoller } from '#local/lambda/event-sources/stream-poller.ts';
-import { idOf, password } from '#local/openstack/catalog.ts';
+import { idOf, password } from '#local/openstack/keystone/catalog.ts';
 import { createFetch } from '#operate/any-port-fetch.ts';
 import { run } from '#operate/ops/run.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';

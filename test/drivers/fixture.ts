@@ -1,7 +1,7 @@
 // What a driver brings to the kit: a host that has its devices, and the kernel's side of them.
 
-import type { DriverModule } from '#agent/drivers/define-driver.ts';
-import type { HandleWork } from '#agent/drivers/driver.ts';
+import type { DriverModule } from '#agent/drivers/contract/define-driver.ts';
+import type { HandleWork } from '#agent/drivers/contract/driver.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 
 export interface DriverFixture {

@@ -2,7 +2,7 @@
 // them: the effect of a job is the same whatever happens to the agent or to a write.
 
 import { deepStrictEqual as same } from 'node:assert';
-import type { HandleWork } from '#agent/drivers/driver.ts';
+import type { HandleWork } from '#agent/drivers/contract/driver.ts';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import { evidence } from '#core/contracts/job-document.ts';
 import { type Check, CheckFailed } from './check.ts';

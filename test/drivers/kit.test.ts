@@ -2,8 +2,8 @@
 
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { DriverContext } from '#agent/drivers/define-driver.ts';
-import type { Driver } from '#agent/drivers/driver.ts';
+import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
+import type { Driver } from '#agent/drivers/contract/driver.ts';
 import { noGuards } from '#test/support/guarded-host.ts';
 import { runCheck } from './check.ts';
 import type { DriverFixture } from './fixture.ts';

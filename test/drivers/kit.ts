@@ -1,4 +1,4 @@
-// The kit holds a driver to the contract of edge-agent/drivers/driver.ts, on hosts of its
+// The kit holds a driver to the contract of edge-agent/drivers/contract/driver.ts, on hosts of its
 // fixture.
 
 import type { Check } from './check.ts';

@@ -16,11 +16,11 @@ export function driverText({ name, pascal, camel }: Names): string {
   return `// Driver ${name}: PCI functions with the ids of the settings, each passed through as a whole.
 
 import * as z from 'zod';
+import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
+import type { Driver, NotOffered } from '#agent/drivers/contract/driver.ts';
 import { type PciFunction, pciSignature, readPciFunctions } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
-import type { DriverContext } from './define-driver.ts';
-import type { Driver, NotOffered } from './driver.ts';
 
 const id = z.string().regex(/^[0-9a-f]{4}$/, 'must be four hexadecimal digits, in lower case');
 

@@ -47,7 +47,7 @@ it.each([
   [['../npu'], 'a name begins with a lower case letter'],
   [['pci'], 'which a driver of the agent has.'],
   [['stage'], 'which is that of a setting of the agent.'],
-  [['mdev_cards'], 'edge-agent/drivers/mdev-cards.ts exists already.'],
+  [['by_model'], 'edge-agent/drivers/by-model exists already.'],
 ])('refuses %j', (args, fault) => {
   const { status, output } = run('test/drivers/new-driver.ts', ...args);
   expect([status, output]).toEqual([2, expect.stringContaining(fault)]);
@@ -59,7 +59,7 @@ it.each(['acme_npu', 'zz9', 'a_driver_with_a_rather_long_name_of_its_own'])(
     const written = run('test/drivers/new-driver.ts', name);
     expect(written).toMatchObject({ status: 0 });
     expect(run('node_modules/typescript/bin/tsc', '--noEmit')).toEqual({ status: 0, output: '' });
-    const files = ['index.ts', `${name.replaceAll('_', '-')}.ts`];
+    const files = ['index.ts', `${name.replaceAll('_', '-')}/index.ts`];
     const formatted = ['check', ...files.map((file) => `edge-agent/drivers/${file}`)];
     expect(run('infra/biome.ts', ...formatted, 'test/drivers')).toMatchObject({ status: 0 });
     expect(readFileSync(join(copy, 'README.md'), 'utf8')).toContain(`| ${name} | \`${name}\` |`);

@@ -2,10 +2,10 @@
 // its settings, its fixture, its line in drivers/index.ts and its row in README.md.
 
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { faultOfName } from '#agent/drivers/operator-modules.ts';
+import { faultOfName } from '#agent/config/operator-modules.ts';
 import { runCommand, WrongArguments } from '#core/command-line/arguments.ts';
 import { driverText, fixtureText, type Names } from './new-driver-texts.ts';
 
@@ -24,10 +24,12 @@ async function main(): Promise<void> {
   const fault = faultOfName(name);
   if (fault) throw new WrongArguments(`The driver ${fault}.`);
   const names = namesOf(name);
-  const driver = `edge-agent/drivers/${names.file}.ts`;
+  const folder = `edge-agent/drivers/${names.file}`;
+  const driver = `${folder}/index.ts`;
   const fixture = `test/drivers/${names.file}.fixture.ts`;
-  const existing = [driver, fixture].find((path) => existsSync(join(root, path)));
+  const existing = [folder, fixture].find((path) => existsSync(join(root, path)));
   if (existing) throw new WrongArguments(`${existing} exists already.`);
+  mkdirSync(join(root, folder));
   writeFileSync(join(root, driver), driverText(names));
   writeFileSync(join(root, fixture), fixtureText(names));
   edit(index, (text) => withDriver(text, names));
@@ -67,7 +69,7 @@ function withDriver(text: string, { name, file, pascal, camel }: Names): string 
   lines.splice(
     lines.findLastIndex((line) => line.includes(" from './")) + 1,
     0,
-    `import { ${create}, ${settings} } from './${file}.ts';`,
+    `import { ${create}, ${settings} } from './${file}/index.ts';`,
   );
   const list = lines.findIndex((line) => line.startsWith('export const ownDrivers'));
   const entry = `  defineDriver({ name: '${name}', settings: ${settings}, create: ${create} }),`;

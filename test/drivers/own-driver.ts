@@ -1,4 +1,4 @@
-import type { DriverModule } from '#agent/drivers/define-driver.ts';
+import type { DriverModule } from '#agent/drivers/contract/define-driver.ts';
 import { ownDrivers } from '#agent/drivers/index.ts';
 
 /** A driver of the agent, by its name. */

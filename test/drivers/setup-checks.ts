@@ -2,7 +2,7 @@
 // needs no change, whatever happens to the agent or to a write.
 
 import { deepStrictEqual as same } from 'node:assert';
-import type { HostChange } from '#agent/drivers/driver.ts';
+import type { HostChange } from '#agent/drivers/contract/driver.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import { snapshotOf } from '#test/support/snapshot.ts';
 import { type Check, CheckFailed } from './check.ts';

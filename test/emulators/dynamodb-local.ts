@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort, type Running } from '#local/process/ports.ts';
+import { freePort, type Running } from '#local/ports.ts';
 import { openProcesses } from '#test/openstack/processes.ts';
 import { CannotRun, folderOf, lastLineOf, versionIn } from './install.ts';
 

@@ -3,7 +3,7 @@
 
 import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { freePort } from '#local/process/ports.ts';
+import { freePort } from '#local/ports.ts';
 import { openProcesses } from '#test/openstack/processes.ts';
 import { ensureEnvironment } from '#test/support/virtual-environment.ts';
 import { CannotRun, folderOf, lastLineOf, versionIn } from './install.ts';

@@ -1,6 +1,6 @@
 // The table of routes is complete and true: what it names is there, what is there it names.
 
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, globSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { queues } from '#core/contracts/queues.ts';
@@ -34,7 +34,8 @@ describe('every row of the table of routes', () => {
   it.each(routes.map((row) => [`${row.method} ${row.path}`, row] as const))(
     '%s has its module, and its resource serves it',
     (_name, row) => {
-      expect(existsSync(join(root, 'functions', row.resource, `${row.action}.ts`))).toBe(true);
+      const modules = `functions/${row.resource}/**/${row.action}.ts`;
+      expect(globSync(modules, { cwd: root })).toHaveLength(1);
       expect(Object.keys(actions[row.resource])).toContain(row.action);
     },
   );

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '#agent/clock.ts';
-import type { DriverContext } from '#agent/drivers/define-driver.ts';
+import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import { ownDrivers } from '#agent/drivers/index.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
 import { deviceTypes } from '#core/shapes/words.ts';

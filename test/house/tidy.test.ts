@@ -79,9 +79,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   operate: [
     'operate',
     'core',
-    'edge-agent/config.ts',
-    'edge-agent/drivers/define-driver.ts',
-    'edge-agent/drivers/operator-modules.ts',
+    'edge-agent/config/config.ts',
+    'edge-agent/drivers/contract/define-driver.ts',
+    'edge-agent/config/operator-modules.ts',
     'edge-agent/version.ts',
     // Two commands of cyborg-ops; neither imports anything of operate/.
     'infra/cost/main.ts',
@@ -97,7 +97,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'edge-agent',
     'functions',
     'core',
-    'test/support',
+    'infra/stack/stream-filters.ts',
   ],
   test: [
     'test',
@@ -137,6 +137,37 @@ it('one file of the commands prints, and one of the agent: nothing else reaches 
   expect(found.sort()).toEqual(['core/command-line/print.ts', 'edge-agent/main.ts']);
 });
 
+describe('every folder', () => {
+  /** Every folder of product and simulation → its files. */
+  const folderOf = Map.groupBy(
+    files.filter((file) => !file.startsWith('test/')),
+    (file) => dirname(file),
+  );
+
+  it('has few enough files to be seen at once', () => {
+    const large = [...folderOf].filter(([, own]) => own.length > 15);
+    expect(large.map(([folder, own]) => `${folder}: ${own.length}`)).toEqual([]);
+  });
+
+  it('imports no folder beside it that imports it', () => {
+    const arrows = new Set([...folderOf.values()].flat().flatMap(siblingArrows));
+    const back = (arrow: string) => arrow.split(' ').reverse().join(' ');
+    expect([...arrows].filter((arrow) => arrows.has(back(arrow)))).toEqual([]);
+  });
+
+  /** `from to`: the folders, beside each other, that hold the file and what it imports. */
+  function siblingArrows(file: string): readonly string[] {
+    return importsOf(file).flatMap((path) => {
+      const from = dirname(file).split('/');
+      const to = dirname(path).split('/');
+      const fork = from.findIndex((part, index) => part !== to[index]);
+      if (fork === -1 || to[fork] === undefined) return [];
+      const upTo = (parts: readonly string[]) => parts.slice(0, fork + 1).join('/');
+      return [`${upTo(from)} ${upTo(to)}`];
+    });
+  }
+});
+
 describe('every file', () => {
   it('is short enough to be read at once', () => {
     // Tables of cases are read line by line.
@@ -164,7 +195,8 @@ describe('every file', () => {
   it('of the product is imported by something', () => {
     const entries = [
       // Bundles take the last two of these in place of packages.
-      /^infra\/(app|biome|build-helper|bundle-agent|bundle-console|bundle-ops|lambda-credentials|unneeded-clients)\.ts$/,
+      /^infra\/(app|biome)\.ts$/,
+      /^infra\/bundle\/(build-helper|bundle-agent|bundle-console|bundle-ops|lambda-credentials|unneeded-clients)\.ts$/,
       /^infra\/(agent-package|preflight)\/main\.ts$/,
       // What a package exports, and what replaces a module in it.
       /^infra\/library\/(index|pack|packed-code)\.ts$/,

@@ -9,10 +9,10 @@ import {
   alarmEntries,
   inStage,
   severities,
-} from '#infra/alarm-entries.ts';
-import { logsInsightsUrl } from '#infra/logs-insights.ts';
+} from '#infra/monitoring/alarm-entries.ts';
+import { logsInsightsUrl } from '#infra/monitoring/logs-insights.ts';
+import { runbookOf } from '#infra/monitoring/runbooks.ts';
 import { stage, synthesize, withDomain } from '#infra/privileges/synthesized.ts';
-import { runbookOf } from '#infra/runbooks.ts';
 import { parse } from '#operate/ops/parse.ts';
 import { table } from '#operate/ops/table.ts';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type MetricRow, metrics } from '#core/contracts/metrics.ts';
-import { type AlarmName, alarmEntries } from '#infra/alarm-entries.ts';
+import { type AlarmName, alarmEntries } from '#infra/monitoring/alarm-entries.ts';
 import { stage, synthesize, withDomain } from '#infra/privileges/synthesized.ts';
 
 const stack = synthesize(withDomain);

@@ -7,7 +7,7 @@ import {
   workEndTopic,
   workTopic,
 } from '#core/contracts/topics.ts';
-import { thingVariable } from '#infra/iot.ts';
+import { thingVariable } from '#infra/iot/iot.ts';
 import { stage, statementOf, synthesize } from '#infra/privileges/synthesized.ts';
 import { mayPublish, maySubscribe } from '#local/aws/broker-policy.ts';
 

@@ -18,7 +18,7 @@ import { promisify } from 'node:util';
 import { App } from 'aws-cdk-lib';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { access } from '#infra/access.ts';
-import { CyborgStack } from '#infra/cyborg-stack.ts';
+import { CyborgStack } from '#infra/stack/cyborg-stack.ts';
 
 const root = join(import.meta.dirname, '../..');
 const example = join(root, 'examples/platform-app');

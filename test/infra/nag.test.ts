@@ -2,9 +2,9 @@ import { App, Validations } from 'aws-cdk-lib';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { AwsSolutionsChecks } from 'cdk-nag';
 import { describe, expect, it } from 'vitest';
-import { CyborgStack } from '#infra/cyborg-stack.ts';
 import { contextOfProject } from '#infra/privileges/synthesized.ts';
-import { readSettings } from '#infra/settings.ts';
+import { readSettings } from '#infra/settings/settings.ts';
+import { CyborgStack } from '#infra/stack/cyborg-stack.ts';
 
 function stackOf(context: Readonly<Record<string, unknown>> = {}) {
   const app = new App({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { access, type FunctionName } from '#infra/access.ts';
-import { interfaceActions } from '#infra/network.ts';
 import { stage, synthesize } from '#infra/privileges/synthesized.ts';
+import { interfaceActions } from '#infra/settings/network.ts';
 
 const subnetIds = ['subnet-0123456789abcdef0', 'subnet-0123456789abcdef1'];
 const securityGroupIds = ['sg-0123456789abcdef0'];

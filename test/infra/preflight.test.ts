@@ -3,8 +3,8 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { password } from '#local/openstack/catalog.ts';
-import { startKeystone } from '#local/openstack/keystone.ts';
+import { password } from '#local/openstack/keystone/catalog.ts';
+import { startKeystone } from '#local/openstack/keystone/keystone.ts';
 import { run } from '#test/agent/agent-process.ts';
 
 type Answer = readonly [status: number, body: string];

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { App } from 'aws-cdk-lib';
 import { describe, expect, it } from 'vitest';
 import { contextOfProject, stage, synthesize } from '#infra/privileges/synthesized.ts';
-import { DeploymentInvalid, readSettings } from '#infra/settings.ts';
+import { DeploymentInvalid, readSettings } from '#infra/settings/settings.ts';
 
 const reserved = {
   'accelerator-requests': 400,

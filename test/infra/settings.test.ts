@@ -3,8 +3,8 @@ import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { describe, expect, it } from 'vitest';
 import { loadSettings } from '#core/settings.ts';
-import { CyborgStack } from '#infra/cyborg-stack.ts';
-import { DeploymentInvalid, parseSettings, readSettings } from '#infra/settings.ts';
+import { DeploymentInvalid, parseSettings, readSettings } from '#infra/settings/settings.ts';
+import { CyborgStack } from '#infra/stack/cyborg-stack.ts';
 
 const least = {
   stage: 'test',

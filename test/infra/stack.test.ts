@@ -8,7 +8,7 @@ import { tables } from '#core/store/table/tables.ts';
 import { routes } from '#functions/routes.ts';
 import { access, type FunctionName } from '#infra/access.ts';
 import { stage, synthesize } from '#infra/privileges/synthesized.ts';
-import { announcedChanges, followedChanges } from '#infra/stream-filters.ts';
+import { announcedChanges, followedChanges } from '#infra/stack/stream-filters.ts';
 import { tableInput } from '#local/aws/dynamodb.ts';
 import { streamTimeoutSeconds } from '#local/lambda/consumers.ts';
 

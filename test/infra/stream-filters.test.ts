@@ -13,7 +13,8 @@ import * as rows from '#core/store/rows/rows.ts';
 import { hostKey, type Row } from '#core/store/rows/rows.ts';
 import { announcementsConsumer } from '#functions/consumers/announcements.ts';
 import { changesConsumer } from '#functions/consumers/changes.ts';
-import { announcedChanges, followedChanges } from '#infra/stream-filters.ts';
+import { announcedChanges, followedChanges } from '#infra/stack/stream-filters.ts';
+import { type Change, invokes, type Table } from '#simulation/stream-filter.ts';
 import {
   aBinding,
   aDeployable,
@@ -23,7 +24,6 @@ import {
   aStoredHandle,
 } from '#test/support/builders.ts';
 import { someDeps } from '#test/support/deps.ts';
-import { type Change, invokes, type Table } from '#test/support/stream-filter.ts';
 
 const aJobUuid = '0b000000-0000-4000-8000-000000000001';
 

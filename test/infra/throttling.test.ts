@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { gatewayRoutes } from '#functions/gateway.ts';
 import { stage as stageName, synthesize } from '#infra/privileges/synthesized.ts';
-import { burstOf, isOnNovaPath, routeKey } from '#infra/throttling.ts';
+import { burstOf, isOnNovaPath, routeKey } from '#infra/settings/throttling.ts';
 
 /**
  * Quota of an account in the smallest regions:

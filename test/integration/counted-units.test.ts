@@ -28,7 +28,7 @@ import {
   type Units,
   type Workload,
 } from '#infra/cost/counted-units.ts';
-import { announcedChanges, followedChanges } from '#infra/stream-filters.ts';
+import { announcedChanges, followedChanges } from '#infra/stack/stream-filters.ts';
 import { eventually } from '#test/local/eventually.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { fpga, gpu, host, nic, pool } from '#test/support/counted-devices.ts';

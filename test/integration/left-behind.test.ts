@@ -10,7 +10,7 @@ import { deleteArqs, deleteArqsOfInstance } from '#core/operations/release/delet
 import { reap } from '#core/operations/release/reap.ts';
 import { unbindArqs } from '#core/operations/release/unbind-arqs.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
-import { idOf } from '#local/openstack/catalog.ts';
+import { idOf } from '#local/openstack/keystone/catalog.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
-import { password as first, idOf } from '#local/openstack/catalog.ts';
+import { password as first, idOf } from '#local/openstack/keystone/catalog.ts';
 import { eventually } from '#test/local/eventually.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';

@@ -7,7 +7,7 @@ import { JobTooLarge } from '#core/clients/aws/iot-jobs.ts';
 import { createHttp } from '#core/clients/http.ts';
 import { createGlance } from '#core/clients/openstack/glance.ts';
 import { createStaging } from '#core/clients/staging.ts';
-import { freePort } from '#local/process/ports.ts';
+import { freePort } from '#local/ports.ts';
 import { lacks } from '#test/support/engines.ts';
 import {
   type FpgaHost,

@@ -11,7 +11,7 @@ import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { reap } from '#core/operations/release/reap.ts';
 import { reapWaiting } from '#core/operations/release/reap-waiting.ts';
-import { idOf } from '#local/openstack/catalog.ts';
+import { idOf } from '#local/openstack/keystone/catalog.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { countingMetrics } from '#test/support/deps.ts';

@@ -1,7 +1,7 @@
 // A flood of unknown tokens while Keystone does not answer, against the deployed handlers.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type FakeKeystone, startKeystone } from '#local/openstack/keystone.ts';
+import { type FakeKeystone, startKeystone } from '#local/openstack/keystone/keystone.ts';
 import { type FaultProxy, startFaultProxy } from '#test/support/fault-proxy.ts';
 import { patience } from '#test/support/patience.ts';
 import { type Answer, startWorld, type World } from '#test/support/world.ts';

@@ -146,7 +146,7 @@ function addPrograms(tree: string): void {
   execFileSync('gcc', ['-O2', '-Wall', '-Werror', '-static', '-o', calls, source]);
   mkdirSync(join(tree, 'usr/lib/cyborg-agent'), { recursive: true });
   const helper = join(tree, 'usr/lib/cyborg-agent/helper');
-  execFileSync(process.execPath, ['infra/build-helper.ts', helper], { cwd: root });
+  execFileSync(process.execPath, ['infra/bundle/build-helper.ts', helper], { cwd: root });
 }
 
 /** With the libraries that it is linked with. */

@@ -60,7 +60,7 @@ async function main(): Promise<void> {
 }
 
 async function openCloud(): Promise<Cloud> {
-  execFileSync(process.execPath, ['infra/bundle-agent.ts'], { cwd: root });
+  execFileSync(process.execPath, ['infra/bundle/bundle-agent.ts'], { cwd: root });
   const cloud = await startCloud(join(cache, 'cloud'));
   suite.closeAtEnd(cloud.stop);
   suite.step('the local system has started');

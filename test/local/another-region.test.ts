@@ -15,7 +15,7 @@ import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName, tables } from '#core/store/table/tables.ts';
 import { tableInput } from '#local/aws/dynamodb.ts';
 import { eventually, noteProgress } from '#local/demo/demo-client.ts';
-import { password, region } from '#local/openstack/catalog.ts';
+import { password, region } from '#local/openstack/keystone/catalog.ts';
 import {
   chooseLayout,
   environmentOf,

@@ -3,7 +3,7 @@
 
 import { expect, it } from 'vitest';
 import { guideLines } from '#local/guide.ts';
-import { staticTokens } from '#local/openstack/catalog.ts';
+import { staticTokens } from '#local/openstack/keystone/catalog.ts';
 import { type Layout, type PortName, portNames } from '#local/process/layout.ts';
 
 const layout = (...replaced: readonly PortName[]): Layout => ({

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { ruleEnvelope } from '#core/contracts/queue-messages.ts';
 import { type Certificates, openCertificates } from '#local/aws/certificates.ts';
 import { createQueues, type LocalQueues, startQueues } from '#local/aws/queues.ts';
-import { freePort } from '#local/process/ports.ts';
+import { freePort } from '#local/ports.ts';
 import { sqsAt } from './clients.ts';
 import { type EngineProcess, startProcess } from './engine-process.ts';
 import { eventually } from './eventually.ts';

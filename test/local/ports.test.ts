@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import { createPortGiver, freePort, listen, PortTaken } from '#local/process/ports.ts';
+import { createPortGiver, freePort, listen, PortTaken } from '#local/ports.ts';
 
 const host = '127.0.0.1';
 const outgoingFrom = 32_768;

@@ -7,8 +7,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { freePort, listen } from '#local/ports.ts';
 import { portNames } from '#local/process/layout.ts';
-import { freePort, listen } from '#local/process/ports.ts';
 import { patience } from '#test/support/patience.ts';
 
 const host = '127.0.0.1';

@@ -2,7 +2,7 @@
 // hypervisor, from Debian's packages, with a database and a broker of their own.
 
 import { execFileSync } from 'node:child_process';
-import { freePort } from '#local/process/ports.ts';
+import { freePort } from '#local/ports.ts';
 import {
   type CloudPlan,
   computeConfigurationName,

@@ -25,7 +25,7 @@ export interface Stage {
   readonly answers: readonly ApiAnswer[];
 }
 
-/** The faults that edge-agent/drivers/fake-hardware.ts reads. */
+/** The faults that edge-agent/drivers/fake/hardware.ts reads. */
 export interface Faults {
   readonly fail?: Readonly<Record<string, string>>;
   readonly delayMs?: Readonly<Record<string, number>>;

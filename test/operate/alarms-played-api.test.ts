@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { alarmEntries, inStage } from '#infra/alarm-entries.ts';
+import { alarmEntries, inStage } from '#infra/monitoring/alarm-entries.ts';
 import { announceHost } from '#local/demo/announce-host.ts';
 import { chooseLayout, type Layout, settingsOf, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';

@@ -33,7 +33,7 @@ import { lateEventsConsumer } from '#functions/consumers/late-events.ts';
 import { makeConsumer as novaEvents } from '#functions/consumers/nova-events.ts';
 import { makeConsumer as providerSyncs } from '#functions/consumers/provider-syncs.ts';
 import type { MakeConsumer } from '#functions/consumers/queue-consumer.ts';
-import { type AlarmName, alarmEntries, inStage } from '#infra/alarm-entries.ts';
+import { type AlarmName, alarmEntries, inStage } from '#infra/monitoring/alarm-entries.ts';
 import { createQueues, type LocalQueues, startQueues } from '#local/aws/queues.ts';
 import { AlarmStage } from '#test/support/alarm-stage.ts';
 import { aReport } from '#test/support/reports.ts';

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { announceHost } from '#local/demo/announce-host.ts';
 import { eventually } from '#local/demo/demo-client.ts';
-import { password, region } from '#local/openstack/catalog.ts';
+import { password, region } from '#local/openstack/keystone/catalog.ts';
 import { chooseLayout, type Layout, settingsOf, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
 import { type AgentProcess, run } from '#test/agent/agent-process.ts';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { announceHost } from '#local/demo/announce-host.ts';
-import { password } from '#local/openstack/catalog.ts';
+import { password } from '#local/openstack/keystone/catalog.ts';
 import { chooseLayout, type Layout, settingsOf, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
 import { patience } from '#test/support/patience.ts';
@@ -25,7 +25,7 @@ beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'ops-package-'));
   const folder = join(directory, 'installed');
   mkdirSync(folder);
-  await start(process.execPath, ['infra/bundle-ops.ts'], { cwd: root });
+  await start(process.execPath, ['infra/bundle/bundle-ops.ts'], { cwd: root });
   const pack = ['pack', './dist/cyborg-ops', '--json', '--pack-destination', directory];
   const [packed] = JSON.parse((await start('npm', pack, { cwd: root })).stdout);
   files = packed.files.map(({ path }: { readonly path: string }) => path);

@@ -6,8 +6,8 @@ import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createTables, type LocalDynamoDb, startDynamoDb } from '#local/aws/dynamodb.ts';
 import type { Mirror, Outcome } from '#simulation/database/documents.ts';
-import { runSeed } from '#simulation/run.ts';
-import { stage } from '#simulation/world.ts';
+import { runSeed } from '#simulation/scenarios/run.ts';
+import { stage } from '#simulation/world/world.ts';
 
 const config = {
   region: 'us-east-1',

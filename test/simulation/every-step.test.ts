@@ -3,8 +3,8 @@
 
 import { expect, it } from 'vitest';
 import { playAllAtOnce } from '#simulation/mutants.ts';
-import { operations } from '#simulation/operations.ts';
-import { everyStep } from '#simulation/scenarios.ts';
+import { operations } from '#simulation/scenarios/operations.ts';
+import { everyStep } from '#simulation/scenarios/scenarios.ts';
 
 it.each(Object.keys(operations))(
   '%s',

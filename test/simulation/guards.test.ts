@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { otherGuards } from '#simulation/guards.ts';
 import { conditionsOfOperations, tryWithout } from '#simulation/mutants.ts';
-import { scenarioOf, withSimilar } from '#simulation/scenarios.ts';
+import { scenarioOf, withSimilar } from '#simulation/scenarios/scenarios.ts';
 
 const guards = JSON.parse(
   readFileSync(new URL('../../simulation/guards.json', import.meta.url), 'utf8'),

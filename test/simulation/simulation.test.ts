@@ -3,9 +3,9 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { runSeed } from '#simulation/run.ts';
-import { runOperation } from '#simulation/run-operation.ts';
-import { play, scenarioOf } from '#simulation/scenarios.ts';
+import { runSeed } from '#simulation/scenarios/run.ts';
+import { runOperation } from '#simulation/scenarios/run-operation.ts';
+import { play, scenarioOf } from '#simulation/scenarios/scenarios.ts';
 import { addOutcome, emptySummary } from '#simulation/summary.ts';
 
 const regressions = JSON.parse(

@@ -1,6 +1,6 @@
 // A fake connection of the agent, without a broker: messages go to the jobs model at once.
 
-import type { MessageListener, Session } from '#agent/mqtt.ts';
+import type { MessageListener, Session } from '#agent/broker/mqtt.ts';
 import { aJobsModel, type JobsModel } from './iot-jobs-model.ts';
 
 export const thing = 'test:cmp1:example';

@@ -1,7 +1,7 @@
 // Builders for tests of the agent: a test names only what matters to it.
 
 import type { Clock } from '#agent/clock.ts';
-import type { Driver } from '#agent/drivers/driver.ts';
+import type { Driver } from '#agent/drivers/contract/driver.ts';
 import type { Log, LogFields } from '#agent/log.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';

@@ -17,9 +17,9 @@ import type { StreamHandler } from '#functions/consumers/changes.ts';
 import type { queueConsumer } from '#functions/consumers/queue-consumer.ts';
 import { type FunctionName, traced } from '#infra/access.ts';
 import type { Units } from '#infra/cost/counted-units.ts';
-import type { ChangePatterns } from '#infra/stream-filters.ts';
+import type { ChangePatterns } from '#infra/stack/stream-filters.ts';
+import { invokes, type Table } from '#simulation/stream-filter.ts';
 import { eventually } from '#test/local/eventually.ts';
-import { invokes, type Table } from '#test/support/stream-filter.ts';
 
 /** Since the last reset. */
 export const counts: { -readonly [Unit in keyof Units]: number } = {

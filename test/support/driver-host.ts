@@ -3,14 +3,14 @@
 
 import { join } from 'node:path';
 import { type Clock, systemClock } from '#agent/clock.ts';
-import type { DriverModule } from '#agent/drivers/define-driver.ts';
-import type { Driver, HostChange } from '#agent/drivers/driver.ts';
+import type { DriverModule } from '#agent/drivers/contract/define-driver.ts';
+import type { Driver, HostChange } from '#agent/drivers/contract/driver.ts';
 import { openGuards } from '#agent/guards/guards.ts';
 import { openOfferedBefore } from '#agent/guards/offered-before.ts';
 import { openProc } from '#agent/guards/proc.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
-import { setUp } from '#agent/set-up.ts';
-import { openStateFiles } from '#agent/state-files.ts';
+import { setUp } from '#agent/process/set-up.ts';
+import { openStateFiles } from '#agent/state/state-files.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';

@@ -3,7 +3,7 @@
 // gets the answer.
 
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import { listen, type Running } from '#local/process/ports.ts';
+import { listen, type Running } from '#local/ports.ts';
 
 export interface Call {
   /** For instance `DynamoDB TransactWriteItems`, `SQS DeleteMessage`, `Nova POST`. */

@@ -6,7 +6,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Answer, Hardware } from '#agent/hardware/port.ts';
-import { readGbs } from '#agent/image-check.ts';
+import { readGbs } from '#agent/images/image-check.ts';
 import { aFunction, fakeInterface } from './gbs.ts';
 import { PciKernel } from './pci-kernel.ts';
 import type { SysfsTree } from './sysfs.ts';

@@ -4,12 +4,12 @@
 import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { systemClock } from '#agent/clock.ts';
-import { openDomains, type ReadDomains } from '#agent/guards/domains.ts';
 import { type Guards, openGuards } from '#agent/guards/guards.ts';
+import { openDomains, type ReadDomains } from '#agent/guards/libvirt/domains.ts';
 import { openOfferedBefore } from '#agent/guards/offered-before.ts';
 import { openProc } from '#agent/guards/proc.ts';
 import { type Hardware, openHardware } from '#agent/hardware/port.ts';
-import { openStateFiles } from '#agent/state-files.ts';
+import { openStateFiles } from '#agent/state/state-files.ts';
 import { openSysfs, type Sysfs } from '#agent/sysfs/root.ts';
 import { aLog } from './agent.ts';
 import { DomainFolder } from './domain-folder.ts';

@@ -7,8 +7,8 @@ import { IoTClient } from '@aws-sdk/client-iot';
 import { type PresenceEvent, presenceEvent } from '#core/contracts/queue-messages.ts';
 import { type LocalBroker, startBroker } from '#local/aws/broker.ts';
 import { type Certificates, openCertificates } from '#local/aws/certificates.ts';
+import { ThingRegistry } from '#local/aws/iot-jobs/registry/registry.ts';
 import { startIotJobs } from '#local/aws/iot-jobs/start.ts';
-import { ThingRegistry } from '#local/aws/iot-registry/registry.ts';
 
 export interface IotCore {
   readonly directory: string;

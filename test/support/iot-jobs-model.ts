@@ -2,7 +2,7 @@
 // and can lose an update or its answer at any moment.
 
 import { randomUUID } from 'node:crypto';
-import type { JobStatus } from '#agent/jobs-messages.ts';
+import type { JobStatus } from '#agent/broker/jobs-messages.ts';
 
 export interface ModelJob {
   readonly jobId: string;

@@ -2,13 +2,13 @@
 
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { openCheckpoint } from '#agent/checkpoint.ts';
 import { type Clock, systemClock } from '#agent/clock.ts';
-import { createDownloads } from '#agent/download.ts';
-import type { Driver, HandleWork } from '#agent/drivers/driver.ts';
-import { createRediscoverRequests } from '#agent/rediscover-requests.ts';
-import { createJobRunner } from '#agent/run-jobs.ts';
-import { openStateFiles, type StateFiles } from '#agent/state-files.ts';
+import type { Driver, HandleWork } from '#agent/drivers/contract/driver.ts';
+import { createJobRunner } from '#agent/handles/run-jobs.ts';
+import { createDownloads } from '#agent/images/download.ts';
+import { createRediscoverRequests } from '#agent/report/rediscover-requests.ts';
+import { openCheckpoint } from '#agent/state/checkpoint.ts';
+import { openStateFiles, type StateFiles } from '#agent/state/state-files.ts';
 import { aReportedDevice, silentLog } from '#test/support/agent.ts';
 import { aJobsService, thing } from '#test/support/agent-session.ts';
 import { patience } from '#test/support/patience.ts';

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import type { FunctionName } from '#infra/access.ts';
-import { aliasesOf, bundling } from '#infra/bundling.ts';
+import { aliasesOf, bundling } from '#infra/bundle/bundling.ts';
 
 const bootstrap = fileURLToPath(new URL('lambda-bootstrap.mjs', import.meta.url));
 const root = fileURLToPath(new URL('../..', import.meta.url));

@@ -3,16 +3,16 @@
 
 import { join } from 'node:path';
 import { type Clock, systemClock } from '#agent/clock.ts';
-import type { DriverContext } from '#agent/drivers/define-driver.ts';
-import type { Driver, HandleWork } from '#agent/drivers/driver.ts';
-import { createNvmeDriver } from '#agent/drivers/nvme.ts';
-import { nvmeSettings } from '#agent/drivers/nvme-settings.ts';
+import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
+import type { Driver, HandleWork } from '#agent/drivers/contract/driver.ts';
+import { createNvmeDriver } from '#agent/drivers/nvme/index.ts';
+import { nvmeSettings } from '#agent/drivers/nvme/settings.ts';
 import { openGuards } from '#agent/guards/guards.ts';
 import { openOfferedBefore } from '#agent/guards/offered-before.ts';
 import { openProc } from '#agent/guards/proc.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
-import { setUp } from '#agent/set-up.ts';
-import { openStateFiles } from '#agent/state-files.ts';
+import { setUp } from '#agent/process/set-up.ts';
+import { openStateFiles } from '#agent/state/state-files.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { aGuardedHost, type GuardedHost } from './guarded-host.ts';

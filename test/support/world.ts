@@ -14,12 +14,12 @@ import { createQueues } from '#local/aws/queues.ts';
 import { startApi } from '#local/lambda/api.ts';
 import { type Consumers, startConsumers } from '#local/lambda/consumers.ts';
 import { startGlance } from '#local/openstack/glance.ts';
-import { startKeystone } from '#local/openstack/keystone.ts';
-import { startNova } from '#local/openstack/nova.ts';
-import { startPlacement } from '#local/openstack/placement.ts';
+import { startKeystone } from '#local/openstack/keystone/keystone.ts';
+import { startNova } from '#local/openstack/nova/nova.ts';
+import { startPlacement } from '#local/openstack/placement/placement.ts';
+import type { Running } from '#local/ports.ts';
 import { environmentFor } from '#local/process/environment.ts';
-import type { Running } from '#local/process/ports.ts';
-import type { ApiBody } from './api-body.ts';
+import type { ApiBody } from '#simulation/api-body.ts';
 import { stage, startEngines } from './engines.ts';
 
 export { stage } from './engines.ts';

@@ -15,14 +15,14 @@ import {
   placeOf,
 } from '#core/domain/device/device.ts';
 import type { ClockSkew } from '#core/domain/host/clock-skew.ts';
-import { fromWire, isNullish } from '#core/shapes/case.ts';
 import { offeringFacts, regionIdentity, reportedRegionFacts } from '#core/shapes/deployable.ts';
-import { hyphened } from '#core/shapes/derive.ts';
+import { fromWire, isNullish } from '#core/shapes/derive/case.ts';
+import { hyphened } from '#core/shapes/derive/derive.ts';
+import { deviceAddress, shown } from '#core/shapes/derive/fields.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { reportedDevice as deviceShape } from '#core/shapes/device.ts';
-import { deviceAddress, shown } from '#core/shapes/fields.ts';
 import { clockSkew, hostFacts, notOffered } from '#core/shapes/host.ts';
 import { providerNameLengthMax } from '#core/shapes/placement-names.ts';
-import { present } from '#core/shapes/present.ts';
 import { canonicalJson } from './device-digest.ts';
 
 /** AWS IoT refuses larger messages. https://docs.aws.amazon.com/general/latest/gr/iot-core.html */

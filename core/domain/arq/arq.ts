@@ -5,7 +5,7 @@ import type { HandleUuid } from '#core/domain/ids.ts';
 import type { Group } from '#core/domain/profile/device-profile.ts';
 import type { arqBinding, arqFields, instanceBinding } from '#core/shapes/arq.ts';
 import type { handleFacts } from '#core/shapes/attach-handle.ts';
-import type { Shaped } from '#core/shapes/case.ts';
+import type { Shaped } from '#core/shapes/derive/case.ts';
 import { arqStates, type bindFailureCauses } from '#core/shapes/words.ts';
 
 export type ArqState = (typeof arqStates)[number];

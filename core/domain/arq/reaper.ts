@@ -1,7 +1,7 @@
 // Instances that hold devices and do not use them: when the reaper releases them by itself, and
 // when it waits for an operator. Pure.
 
-import type { Shaped } from '#core/shapes/case.ts';
+import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { waitingInstance } from '#core/shapes/host-work.ts';
 
 export type WaitingInstance = Shaped<typeof waitingInstance>;

@@ -1,7 +1,7 @@
 // Providers that another service made for a device, and that an import took over with their uuids
 // and allocations. The device keeps them; what its host offers is divided among them. Pure.
 
-import type { Shaped } from '#core/shapes/case.ts';
+import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { adoptedProvider } from '#core/shapes/device.ts';
 import type { AttachHandle, DiscoveredDevice, DiscoveredHandle, Offering } from './device.ts';
 

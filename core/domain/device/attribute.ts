@@ -5,8 +5,8 @@
 // without an index of its own, and goes when its deployable goes.
 
 import { createHash } from 'node:crypto';
-import type { Shaped } from '#core/shapes/case.ts';
 import type { attribute } from '#core/shapes/deployable.ts';
+import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { Deployable } from './device.ts';
 
 export type Attribute = Shaped<typeof attribute>;

@@ -2,7 +2,7 @@
 // same card, in this host or another, may be held or not clean: what their last holder left is on
 // the card. Pure.
 
-import type { Shaped } from '#core/shapes/case.ts';
+import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { cardCleaning, cardPlace } from '#core/shapes/device.ts';
 import type { AttachHandle, Device, DiscoveredDevice, HandleCare } from './device.ts';
 import { vendorId } from './device.ts';

@@ -1,8 +1,8 @@
 // What a host tells of a device beyond what is sold of it.
 
-import { type Shaped, toWire } from '#core/shapes/case.ts';
+import { type Shaped, toWire } from '#core/shapes/derive/case.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { attributeFacts, type describedDevice } from '#core/shapes/device.ts';
-import { present } from '#core/shapes/present.ts';
 import type { DiscoveredDevice } from './device.ts';
 
 /** As the host's driver sees it. An unhealthy device is reserved in Placement, and not bound. */

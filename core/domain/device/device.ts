@@ -9,7 +9,6 @@ import type {
   handleFacts,
   handleState,
 } from '#core/shapes/attach-handle.ts';
-import type { Shaped } from '#core/shapes/case.ts';
 import type {
   deployable,
   offeringFacts,
@@ -17,6 +16,7 @@ import type {
   regionIdentity,
   reportedRegionFacts,
 } from '#core/shapes/deployable.ts';
+import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { device, forceNote, reportedDevice, statusChange } from '#core/shapes/device.ts';
 import type { deviceStatuses } from '#core/shapes/words.ts';
 import type { Attribute } from './attribute.ts';

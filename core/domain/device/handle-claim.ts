@@ -1,7 +1,7 @@
 // The claim of an ARQ on an attach handle, with what the history says of it.
 
 import { type claimFacts, handlePlace, type storedClaim } from '#core/shapes/attach-handle.ts';
-import { pick, type Shaped } from '#core/shapes/case.ts';
+import { pick, type Shaped } from '#core/shapes/derive/case.ts';
 import type { Deployable } from './device.ts';
 
 export type HandlePlace = Shaped<typeof handlePlace>;

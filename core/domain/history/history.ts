@@ -1,7 +1,7 @@
 // The history: an append-only record of each change of a device, an attach handle, an ARQ, a host
 // and a device profile. history-of-change.ts derives the records from the tables' streams.
 
-import type { Shaped } from '#core/shapes/case.ts';
+import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { historyKinds } from '#core/shapes/history-kinds.ts';
 import type { historyCall, historyRecord } from '#core/shapes/history-record.ts';
 

@@ -10,7 +10,7 @@
 //   what the job's end does    core/operations/work-ends/finish-job.ts
 //   what the sweep does        core/operations/work-ends/expire-work.ts
 
-import type { Shaped } from '#core/shapes/case.ts';
+import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { awaitedWork, handleRef, jobNote, waitingBind } from '#core/shapes/host-work.ts';
 
 export interface HostWork {

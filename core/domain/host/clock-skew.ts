@@ -1,6 +1,6 @@
 // How far a host's clock is from the control plane's, as its agent measures it.
 
-import type { Shaped } from '#core/shapes/case.ts';
+import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { clockSkew } from '#core/shapes/host.ts';
 
 export type ClockSkew = Shaped<typeof clockSkew>;

@@ -2,7 +2,7 @@
 // not built, and may leave a handle to clean up.
 
 import { backoffSeconds } from '#core/domain/retry-later.ts';
-import type { Shaped } from '#core/shapes/case.ts';
+import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { failedJobs } from '#core/shapes/host.ts';
 import type { StoredHost } from './host.ts';
 

@@ -1,6 +1,6 @@
 // The state of a host, as operators see it.
 
-import type { Shaped } from '#core/shapes/case.ts';
+import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { drain } from '#core/shapes/host.ts';
 import type { StoredHost } from './host.ts';
 import type { HostSummary } from './host-summary.ts';

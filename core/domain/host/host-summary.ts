@@ -2,7 +2,7 @@
 // history of a host follows. The host's own row changes with each heartbeat, so it is in no index.
 
 import { isDeepStrictEqual } from 'node:util';
-import type { Shaped } from '#core/shapes/case.ts';
+import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { hostSummary } from '#core/shapes/host.ts';
 import { settledSeconds } from './clock-skew.ts';
 import type { Presence, StoredHost } from './host.ts';

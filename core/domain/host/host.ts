@@ -1,6 +1,6 @@
 // A compute node that runs the agent, as its row says.
 
-import type { Shaped } from '#core/shapes/case.ts';
+import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { notOffered, presence, storedHost } from '#core/shapes/host.ts';
 import type { IdentityConflict } from './identity.ts';
 

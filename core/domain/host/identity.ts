@@ -2,7 +2,7 @@
 // original's key, so the broker accepts both; only their boot ids differ. See
 // docs/adr/0024-two-agents.md.
 
-import type { Shaped } from '#core/shapes/case.ts';
+import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { earlierBoot, seenBoot } from '#core/shapes/host.ts';
 
 export type EarlierBoot = Shaped<typeof earlierBoot>;

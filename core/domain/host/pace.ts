@@ -1,7 +1,7 @@
 // Limits how many reports of one host are applied: a burst for the parts of a large report, then
 // one every few seconds. A report that waits is usually superseded by the host's next one. Pure.
 
-import type { Shaped } from '#core/shapes/case.ts';
+import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { pace } from '#core/shapes/host.ts';
 
 /** Enough for the parts of a report of a host with thousands of devices. */

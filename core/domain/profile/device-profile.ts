@@ -2,7 +2,7 @@
 
 import { InvalidInput } from '#core/domain/errors.ts';
 import { isUuid } from '#core/domain/uuid-form.ts';
-import type { Shaped } from '#core/shapes/case.ts';
+import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { profileDeletion, profileFields, profileUpdate } from '#core/shapes/device-profile.ts';
 import { isOfferedClass, standardClasses } from '#core/shapes/placement-names.ts';
 

@@ -6,7 +6,7 @@ import type { Arq } from '#core/domain/arq/arq.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import { type ArqUuid, isTimeOrdered, timeOfUuid } from '#core/domain/ids.ts';
 import { canonicalClass, type Group, groupResources } from '#core/domain/profile/device-profile.ts';
-import type { Shaped } from '#core/shapes/case.ts';
+import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { quota } from '#core/shapes/quota.ts';
 import type { QuotaShortage } from './quota-errors.ts';
 

@@ -32,10 +32,10 @@ import {
 } from '#core/domain/ids.ts';
 import { traitsOf } from '#core/domain/placement/traits.ts';
 import { handleCare, handleFacts } from '#core/shapes/attach-handle.ts';
-import { pick } from '#core/shapes/case.ts';
 import { reportedRegionFacts } from '#core/shapes/deployable.ts';
+import { pick } from '#core/shapes/derive/case.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { reportedFacts } from '#core/shapes/device.ts';
-import { present } from '#core/shapes/present.ts';
 import { handleCountOf } from './report-plan.ts';
 
 /** The rows of one device after the change. Handles in use stay until their claim has ended. */

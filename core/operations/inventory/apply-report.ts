@@ -26,7 +26,7 @@ import { countsAfter, keepSummary, tellsOthers } from '#core/operations/hosts/ke
 import { beginConflict, noteSighting, takeBack } from '#core/operations/hosts/note-conflict.ts';
 import { retryAfterReport } from '#core/operations/release/quarantine.ts';
 import { reprovisionHost } from '#core/operations/reprovision/reprovision-host.ts';
-import { present } from '#core/shapes/present.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
 import { cleanCards } from './clean-cards.ts';
 import { copyAttachTypes, hasOtherTypes, typesOf } from './copy-attach-types.ts';

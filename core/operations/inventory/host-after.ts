@@ -3,9 +3,9 @@ import type { Deps } from '#core/deps.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
 import { afterOne } from '#core/domain/host/pace.ts';
 import type { ReportPlan } from '#core/domain/report/report-plan.ts';
-import { fromWire, omit } from '#core/shapes/case.ts';
+import { fromWire, omit } from '#core/shapes/derive/case.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { hostFacts } from '#core/shapes/host.ts';
-import { present } from '#core/shapes/present.ts';
 import { typesOf } from './copy-attach-types.ts';
 
 /** The host's row after the report has been applied. */

@@ -8,8 +8,8 @@ import { type ChangeNote, laterOf } from '#core/domain/change-note.ts';
 import type { ClaimFacts } from '#core/domain/device/handle-claim.ts';
 import type { ArqUuid, BindId, ReleaseId } from '#core/domain/ids.ts';
 import { claimFacts, handleFacts } from '#core/shapes/attach-handle.ts';
-import { pick, toWire } from '#core/shapes/case.ts';
-import { changeNote } from '#core/shapes/fields.ts';
+import { pick, toWire } from '#core/shapes/derive/case.ts';
+import { changeNote } from '#core/shapes/derive/fields.ts';
 import {
   attachmentAttributes,
   bindingAttributes,

@@ -5,7 +5,7 @@ import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
 import * as z from 'zod';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { WaitingInstance } from '#core/domain/arq/reaper.ts';
-import { type Shaped, toWire } from '#core/shapes/case.ts';
+import { type Shaped, toWire } from '#core/shapes/derive/case.ts';
 import { reaperWaits } from '#core/shapes/host-work.ts';
 import { fromRow, parseRow } from '#core/store/rows/row-fields.ts';
 import { instanceKey, reaperKey, reaperWaitsKey } from '#core/store/rows/rows.ts';

@@ -10,9 +10,9 @@ import type {
   HostProgram,
   HostRelease,
 } from '#core/domain/host-work/host-work.ts';
-import { toWire } from '#core/shapes/case.ts';
+import { toWire } from '#core/shapes/derive/case.ts';
+import { changeNote } from '#core/shapes/derive/fields.ts';
 import { forceNote } from '#core/shapes/device.ts';
-import { changeNote } from '#core/shapes/fields.ts';
 import { programOf, releaseOf, workKey, workRow } from '#core/store/rows/host-work-rows.ts';
 import { deviceKey, handleKey, programKey, releaseKey } from '#core/store/rows/rows.ts';
 import { duePartition } from '#core/store/rows/shards.ts';

@@ -2,7 +2,7 @@
 
 import type { StoredHost } from '#core/domain/host/host.ts';
 import type { HostSummary, SummaryPart } from '#core/domain/host/host-summary.ts';
-import { snakeCase, toWire } from '#core/shapes/case.ts';
+import { snakeCase, toWire } from '#core/shapes/derive/case.ts';
 import { hostSummary } from '#core/shapes/host.ts';
 import { hostOf } from '#core/store/rows/host-rows.ts';
 import { fromRow } from '#core/store/rows/row-fields.ts';

@@ -7,7 +7,8 @@ import type { FailedJobs } from '#core/domain/host/host-pause.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
 import type { IdentityConflict } from '#core/domain/host/identity.ts';
 import type { WaitingBind } from '#core/domain/host-work/host-work.ts';
-import { toWholeWire, toWire } from '#core/shapes/case.ts';
+import { toWholeWire, toWire } from '#core/shapes/derive/case.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import {
   failedJobs as failedJobsShape,
   presence as presenceShape,
@@ -15,7 +16,6 @@ import {
   seenBoot,
   storedHost,
 } from '#core/shapes/host.ts';
-import { present } from '#core/shapes/present.ts';
 import { hostOf, leaseOf, notOfferedOf } from '#core/store/rows/host-rows.ts';
 import { deviceOf } from '#core/store/rows/inventory-rows.ts';
 import { deployableKey, deviceKey, hostKey, notOfferedKey } from '#core/store/rows/rows.ts';

@@ -4,7 +4,7 @@
 import { DeleteCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import type { WaitingBind } from '#core/domain/host-work/host-work.ts';
 import type { BindId } from '#core/domain/ids.ts';
-import { toWire } from '#core/shapes/case.ts';
+import { toWire } from '#core/shapes/derive/case.ts';
 import { waitingBind } from '#core/shapes/host-work.ts';
 import { fromRow } from '#core/store/rows/row-fields.ts';
 import { type Row, waitingBindKey } from '#core/store/rows/rows.ts';

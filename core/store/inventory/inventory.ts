@@ -3,7 +3,7 @@
 import * as z from 'zod';
 import type { AttachHandle, Deployable, Device, StatusChange } from '#core/domain/device/device.ts';
 import type { DevicePlan } from '#core/domain/report/device-plan.ts';
-import { toWire } from '#core/shapes/case.ts';
+import { toWire } from '#core/shapes/derive/case.ts';
 import { statusChange } from '#core/shapes/device.ts';
 import { type HostStore, hostStore } from '#core/store/hosts/hosts.ts';
 import { deployableRow, deviceRow } from '#core/store/rows/inventory-rows.ts';

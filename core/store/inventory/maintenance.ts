@@ -3,7 +3,7 @@
 
 import type { Device, StatusChange } from '#core/domain/device/device.ts';
 import type { Drain } from '#core/domain/host/host-state.ts';
-import { toWire } from '#core/shapes/case.ts';
+import { toWire } from '#core/shapes/derive/case.ts';
 import { statusChange as statusChangeShape } from '#core/shapes/device.ts';
 import { drain as drainShape } from '#core/shapes/host.ts';
 import type { Row } from '#core/store/rows/rows.ts';

@@ -3,9 +3,9 @@
 import * as z from 'zod';
 import type { Arq, ArqBinding, InstanceBinding } from '#core/domain/arq/arq.ts';
 import { arqBinding, arqFields, attachment, instanceBinding } from '#core/shapes/arq.ts';
-import { toWholeWire, toWire } from '#core/shapes/case.ts';
-import { texts } from '#core/shapes/fields.ts';
-import { present } from '#core/shapes/present.ts';
+import { toWholeWire, toWire } from '#core/shapes/derive/case.ts';
+import { texts } from '#core/shapes/derive/fields.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { fromRow, parseText } from './row-fields.ts';
 import { arqKey, instanceKey, type Row } from './rows.ts';
 import { duePartition, shardOf } from './shards.ts';

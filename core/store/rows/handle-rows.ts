@@ -5,8 +5,8 @@ import type { HandleClaim } from '#core/domain/device/handle-claim.ts';
 import { takesLong } from '#core/domain/device/handle-state.ts';
 import type { HandleUuid, ProviderUuid } from '#core/domain/ids.ts';
 import { handleFacts, handleState, storedClaim, storedHandle } from '#core/shapes/attach-handle.ts';
-import { toWholeWire, toWire } from '#core/shapes/case.ts';
-import { present } from '#core/shapes/present.ts';
+import { toWholeWire, toWire } from '#core/shapes/derive/case.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { fromRow } from './row-fields.ts';
 import { handleKey, type Row } from './rows.ts';
 

@@ -6,7 +6,7 @@ import {
   type HistoryRecord,
   type HistorySubject,
 } from '#core/domain/history/history.ts';
-import { toWire } from '#core/shapes/case.ts';
+import { toWire } from '#core/shapes/derive/case.ts';
 import { historyRecord } from '#core/shapes/history-record.ts';
 import { fromRow } from './row-fields.ts';
 import type { Row } from './rows.ts';

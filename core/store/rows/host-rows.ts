@@ -1,8 +1,8 @@
 // Rows of hosts.
 
 import type { NotOffered, StoredHost } from '#core/domain/host/host.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { storedHost, storedLease, storedNotOffered } from '#core/shapes/host.ts';
-import { present } from '#core/shapes/present.ts';
 import { fromRow } from './row-fields.ts';
 import type { Row } from './rows.ts';
 

@@ -7,7 +7,7 @@ import type {
   HostRelease,
   JobNote,
 } from '#core/domain/host-work/host-work.ts';
-import { toWire } from '#core/shapes/case.ts';
+import { toWire } from '#core/shapes/derive/case.ts';
 import { awaitedWork, jobNote } from '#core/shapes/host-work.ts';
 import { fromRow } from './row-fields.ts';
 import { jobKey, programKey, type Row, releaseKey } from './rows.ts';

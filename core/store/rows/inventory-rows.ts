@@ -6,10 +6,10 @@ import * as z from 'zod';
 import type { Attribute } from '#core/domain/device/attribute.ts';
 import { cardOf } from '#core/domain/device/card-cleaning.ts';
 import { type Deployable, type Device, vendorId } from '#core/domain/device/device.ts';
-import { toWire } from '#core/shapes/case.ts';
 import { attribute, describedDeployable, storedDeployable } from '#core/shapes/deployable.ts';
+import { toWire } from '#core/shapes/derive/case.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { describedDevice, deviceState } from '#core/shapes/device.ts';
-import { present } from '#core/shapes/present.ts';
 import { fromRow } from './row-fields.ts';
 import { creationOrder, deployableKey, deviceKey, type Row } from './rows.ts';
 

@@ -2,9 +2,9 @@
 
 import * as z from 'zod';
 import type { DeviceProfile, ProfileDeletion } from '#core/domain/profile/device-profile.ts';
-import { toWire } from '#core/shapes/case.ts';
+import { toWire } from '#core/shapes/derive/case.ts';
+import { texts } from '#core/shapes/derive/fields.ts';
 import { profileDeletion, profileFields } from '#core/shapes/device-profile.ts';
-import { texts } from '#core/shapes/fields.ts';
 import { fromRow, parseText } from './row-fields.ts';
 import { creationOrder, type Row } from './rows.ts';
 

@@ -1,7 +1,7 @@
 // Rows of quotas.
 
 import type { Quota } from '#core/domain/quota/quota.ts';
-import { toWire } from '#core/shapes/case.ts';
+import { toWire } from '#core/shapes/derive/case.ts';
 import { quota as shape } from '#core/shapes/quota.ts';
 import { fromRow } from './row-fields.ts';
 import { quotaKey, type Row } from './rows.ts';

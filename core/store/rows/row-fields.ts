@@ -2,8 +2,8 @@
 // it enters, and names its fields where it is written.
 
 import type * as z from 'zod';
-import { fromWire, type Shaped } from '#core/shapes/case.ts';
-import { stored } from '#core/shapes/derive.ts';
+import { fromWire, type Shaped } from '#core/shapes/derive/case.ts';
+import { stored } from '#core/shapes/derive/derive.ts';
 import type { Row } from './rows.ts';
 
 const schemas = new WeakMap<z.ZodObject, z.ZodType>();

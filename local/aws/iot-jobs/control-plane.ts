@@ -4,8 +4,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import type { Log } from '#core/log.ts';
-import { performOnRegistry } from '#local/aws/iot-registry/actions.ts';
-import type { ThingRegistry } from '#local/aws/iot-registry/registry.ts';
 import {
   type Action,
   type ActionContext,
@@ -18,6 +16,8 @@ import {
   listJobExecutionsForThing,
 } from './control-actions.ts';
 import { JobsError, type JobsErrorCode } from './errors.ts';
+import { performOnRegistry } from './registry/actions.ts';
+import type { ThingRegistry } from './registry/registry.ts';
 
 const routes: readonly (readonly [method: string, path: RegExp, action: Action])[] = [
   ['PUT', /^\/jobs\/(?<jobId>[^/]+)$/, createJob],

@@ -2,13 +2,13 @@
 // through the broker, which is in the same process. Development only.
 
 import { type Log, silentLog } from '#core/log.ts';
-import type { ThingRegistry } from '#local/aws/iot-registry/registry.ts';
-import { type ListenOptions, listen, type Running } from '#local/process/ports.ts';
+import { type ListenOptions, listen, type Running } from '#local/ports.ts';
 import { createControlPlane } from './control-plane.ts';
 import { answerDevice, type Reply } from './device-requests.ts';
 import { Jobs } from './jobs.ts';
 import { type Notification, Notifier } from './notifications.ts';
 import { type Deliver, Outbox } from './outbox.ts';
+import type { ThingRegistry } from './registry/registry.ts';
 import { JobStorage } from './storage.ts';
 import { createThrottle } from './throttle.ts';
 

@@ -14,7 +14,7 @@ import {
 import type { SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
 import { type Log, silentLog } from '#core/log.ts';
 import { invoke, type LambdaFunction } from '#local/lambda/lambda.ts';
-import type { Running } from '#local/process/ports.ts';
+import type { Running } from '#local/ports.ts';
 import { retryDelayMs } from './retry-delay.ts';
 
 /** The result is interpreted as by Lambda; no result is a result, too. */

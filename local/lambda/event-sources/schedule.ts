@@ -4,7 +4,7 @@
 import type { ScheduledEvent } from 'aws-lambda';
 import { type Log, silentLog } from '#core/log.ts';
 import { invoke, type LambdaFunction } from '#local/lambda/lambda.ts';
-import type { Running } from '#local/process/ports.ts';
+import type { Running } from '#local/ports.ts';
 
 export interface ScheduleOptions {
   readonly everySeconds: number;

@@ -4,7 +4,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { DescribeStreamCommand, type Shard } from '@aws-sdk/client-dynamodb-streams';
 import { silentLog } from '#core/log.ts';
-import type { Running } from '#local/process/ports.ts';
+import type { Running } from '#local/ports.ts';
 import { retryDelayMs } from './retry-delay.ts';
 import { ShardReader, type StreamPollerOptions } from './shard-reader.ts';
 

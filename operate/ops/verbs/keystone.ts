@@ -1,14 +1,18 @@
 // The deployment's entries in Keystone: its service user, and the API in the catalog.
 
+import { type Column, tableLines } from '#operate/ops/columns.ts';
 import {
   type Making,
   makeEntries,
   type Outcome,
   outcomeOf,
-} from '#operate/keystone/make-entries.ts';
-import { type Entry, type Face, planRegistration } from '#operate/keystone/plan-registration.ts';
-import { findPlace, readRegistered } from '#operate/keystone/read-registered.ts';
-import { type Column, tableLines } from '#operate/ops/columns.ts';
+} from '#operate/ops/keystone/make-entries.ts';
+import {
+  type Entry,
+  type Face,
+  planRegistration,
+} from '#operate/ops/keystone/plan-registration.ts';
+import { findPlace, readRegistered } from '#operate/ops/keystone/read-registered.ts';
 import {
   type Given,
   type KeystoneAsking,

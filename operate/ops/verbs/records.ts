@@ -7,9 +7,9 @@ import {
   incidentKinds,
 } from '#core/domain/history/incidents.ts';
 import { historyKinds } from '#core/shapes/history-kinds.ts';
-import { cadfEventOf, recordForCadf } from '../cadf.ts';
-import { type Column, cellOf, tableLines } from '../columns.ts';
-import type { ApiVerb, Given } from '../verb.ts';
+import { cadfEventOf, recordForCadf } from '#operate/ops/cadf.ts';
+import { type Column, cellOf, tableLines } from '#operate/ops/columns.ts';
+import type { ApiVerb, Given } from '#operate/ops/verb.ts';
 import { limitOption, optionOf, queryFrom, shownRows, windowOptions } from './shown.ts';
 
 const text = z.string().nullish();

@@ -1,8 +1,8 @@
 // The role cyborg_endpoint, with `cyborg-ops` and a fake of Keystone.
 
 import { join } from 'node:path';
-import { password } from '#local/openstack/catalog.ts';
-import { type FakeKeystone, startKeystone } from '#local/openstack/keystone.ts';
+import { password } from '#local/openstack/keystone/catalog.ts';
+import { type FakeKeystone, startKeystone } from '#local/openstack/keystone/keystone.ts';
 import { type Played, play, type Stage } from '#test/ansible/play.ts';
 import { contains, equal, lacks, type Scenario } from './scenario.ts';
 

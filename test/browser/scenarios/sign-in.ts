@@ -1,7 +1,7 @@
 // The sign-in, and what it keeps to itself.
 
 import assert from 'node:assert/strict';
-import { applicationCredentials, password } from '#local/openstack/catalog.ts';
+import { applicationCredentials, password } from '#local/openstack/keystone/catalog.ts';
 import type { Group } from '#test/browser/scenario.ts';
 
 export const signIn: Group = {

@@ -1,7 +1,7 @@
 // The stack changes while servers boot: two updates, and a new password.
 
 import assert from 'node:assert/strict';
-import { password as first, idOf } from '#local/openstack/catalog.ts';
+import { password as first, idOf } from '#local/openstack/keystone/catalog.ts';
 import { urlOf } from '#local/process/layout.ts';
 import { bootDuring, prepareBoots } from '#test/deploy/boots.ts';
 import type { Scenario } from '#test/deploy/scenario.ts';

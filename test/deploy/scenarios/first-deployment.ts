@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { password } from '#local/openstack/catalog.ts';
+import { password } from '#local/openstack/keystone/catalog.ts';
 import { adapt, type Template } from '#test/deploy/adaptations.ts';
 import { lastOf, outputsOf } from '#test/deploy/cdk.ts';
 import { leftOf, resourcesOf } from '#test/deploy/resources.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { startGlance } from '#local/openstack/glance.ts';
-import { startKeystone } from '#local/openstack/keystone.ts';
+import { startKeystone } from '#local/openstack/keystone/keystone.ts';
 
 const loopback = { host: '127.0.0.1', port: 0 };
 

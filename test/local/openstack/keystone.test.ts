@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { effectiveRoles, idOf, password, staticTokens } from '#local/openstack/catalog.ts';
-import { type FakeKeystone, startKeystone } from '#local/openstack/keystone.ts';
+import { effectiveRoles, idOf, password, staticTokens } from '#local/openstack/keystone/catalog.ts';
+import { type FakeKeystone, startKeystone } from '#local/openstack/keystone/keystone.ts';
 
 let directory: string;
 let keystone: FakeKeystone;

@@ -10,9 +10,9 @@ import { createHttp } from '#core/clients/http.ts';
 import { createKeystone } from '#core/clients/openstack/keystone.ts';
 import { createPlacement, type Placement } from '#core/clients/openstack/placement.ts';
 import { silentLog } from '#core/log.ts';
-import { serviceCredentials, startKeystone } from '#local/openstack/keystone.ts';
-import { type FakeNova, type FakeNovaOptions, startNova } from '#local/openstack/nova.ts';
-import { startPlacement } from '#local/openstack/placement.ts';
+import { serviceCredentials, startKeystone } from '#local/openstack/keystone/keystone.ts';
+import { type FakeNova, type FakeNovaOptions, startNova } from '#local/openstack/nova/nova.ts';
+import { startPlacement } from '#local/openstack/placement/placement.ts';
 import { patience } from '#test/support/patience.ts';
 import { type AcceleratorDouble, anAcceleratorApi } from './accelerator-double.ts';
 

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import type { Service } from '#local/openstack/http-service.ts';
-import { type FakeKeystone, startKeystone } from '#local/openstack/keystone.ts';
-import { startPlacement } from '#local/openstack/placement.ts';
+import { type FakeKeystone, startKeystone } from '#local/openstack/keystone/keystone.ts';
+import { startPlacement } from '#local/openstack/placement/placement.ts';
 
 let directory: string;
 let keystone: FakeKeystone;

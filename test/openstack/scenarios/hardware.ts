@@ -164,7 +164,7 @@ export function hardware(): {
 }
 
 async function startHost({ layout }: Stage): Promise<Host> {
-  execFileSync(process.execPath, ['infra/bundle-agent.ts'], { cwd: root });
+  execFileSync(process.execPath, ['infra/bundle/bundle-agent.ts'], { cwd: root });
   const directory = join(cache, 'machines');
   mkdirSync(directory, { recursive: true });
   const image = await ensureImage(cache);

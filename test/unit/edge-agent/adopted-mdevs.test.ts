@@ -5,12 +5,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openCheckpoint } from '#agent/checkpoint.ts';
+import type { Job } from '#agent/broker/read-job.ts';
 import { systemClock } from '#agent/clock.ts';
-import type { Driver } from '#agent/drivers/driver.ts';
-import type { Job } from '#agent/read-job.ts';
-import { runSteps } from '#agent/run-steps.ts';
-import { openStateFiles } from '#agent/state-files.ts';
+import type { Driver } from '#agent/drivers/contract/driver.ts';
+import { runSteps } from '#agent/handles/run-steps.ts';
+import { openCheckpoint } from '#agent/state/checkpoint.ts';
+import { openStateFiles } from '#agent/state/state-files.ts';
 import { aReportedDevice, silentLog } from '#test/support/agent.ts';
 
 const bootId = '6f4f1d67-52a6-4b63-9d1b-9b44b1a0d9b7';

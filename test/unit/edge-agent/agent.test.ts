@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { runAgent } from '#agent/agent.ts';
+import type { Session } from '#agent/broker/mqtt.ts';
 import type { Skew } from '#agent/cloud-clock.ts';
-import { createDiscovery } from '#agent/discover.ts';
-import type { Driver } from '#agent/drivers/driver.ts';
-import type { Session } from '#agent/mqtt.ts';
-import { createRediscoverRequests } from '#agent/rediscover-requests.ts';
+import type { Driver } from '#agent/drivers/contract/driver.ts';
+import { createDiscovery } from '#agent/report/discover.ts';
+import { createRediscoverRequests } from '#agent/report/rediscover-requests.ts';
 import { type InventoryReport, inventoryReport } from '#core/contracts/report/inventory-report.ts';
 import type { AttachType } from '#core/shapes/attach-handle.ts';
 import { aClock, aDriver, aReportedDevice, silentLog } from '#test/support/agent.ts';

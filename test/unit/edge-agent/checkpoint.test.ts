@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openCheckpoint } from '#agent/checkpoint.ts';
-import { openStateFiles } from '#agent/state-files.ts';
+import { openCheckpoint } from '#agent/state/checkpoint.ts';
+import { openStateFiles } from '#agent/state/state-files.ts';
 import { silentLog } from '#test/support/agent.ts';
 
 let directory: string;

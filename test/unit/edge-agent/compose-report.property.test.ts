@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { acknowledge, composeReport, nothingAcknowledged } from '#agent/compose-report.ts';
-import type { Found } from '#agent/discover.ts';
+import { acknowledge, composeReport, nothingAcknowledged } from '#agent/report/compose-report.ts';
+import type { Found } from '#agent/report/discover.ts';
 import { digestOf } from '#core/contracts/report/device-digest.ts';
 import { aReportedDevice } from '#test/support/agent.ts';
 import { aControlPlane, type ModelReport } from '#test/support/control-plane-model.ts';

@@ -4,8 +4,8 @@ import {
   acknowledge,
   composeReport,
   nothingAcknowledged,
-} from '#agent/compose-report.ts';
-import type { Found } from '#agent/discover.ts';
+} from '#agent/report/compose-report.ts';
+import type { Found } from '#agent/report/discover.ts';
 import { digestOf } from '#core/contracts/report/device-digest.ts';
 import {
   type InventoryReport,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Config, loadConfig } from '#agent/config.ts';
+import { type Config, loadConfig } from '#agent/config/config.ts';
 
 const complete = {
   CYBORG_AGENT_STAGE: 'dev',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createDiscovery } from '#agent/discover.ts';
-import type { Discovery, Driver, HostChange } from '#agent/drivers/driver.ts';
+import type { Discovery, Driver, HostChange } from '#agent/drivers/contract/driver.ts';
+import { createDiscovery } from '#agent/report/discover.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { aClock, aDriver, aLog, aReportedDevice } from '#test/support/agent.ts';
 

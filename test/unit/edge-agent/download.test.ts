@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createDownloads, DownloadFailed, type WantedImage } from '#agent/download.ts';
+import { createDownloads, DownloadFailed, type WantedImage } from '#agent/images/download.ts';
 import { silentLog } from '#test/support/agent.ts';
 import { sha256Of } from '#test/support/gbs.ts';
 

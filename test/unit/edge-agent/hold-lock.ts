@@ -1,7 +1,7 @@
 // Locks the directory of its argument, tells the process that started it whether it could, and
 // lives until it is killed.
 
-import { lockState, StateInUse } from '#agent/state-lock.ts';
+import { lockState, StateInUse } from '#agent/state/state-lock.ts';
 import { silentLog } from '#test/support/agent.ts';
 
 setInterval(() => {}, 60_000);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { checkImage, ImageRefused } from '#agent/image-check.ts';
+import { checkImage, ImageRefused } from '#agent/images/image-check.ts';
 import { aFunction, aGbs, fakeInterface } from '#test/support/gbs.ts';
 
 let directory: string;

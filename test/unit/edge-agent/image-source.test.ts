@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createDownloads } from '#agent/download.ts';
-import { faultOfSource, isFromSource } from '#agent/image-source.ts';
+import { createDownloads } from '#agent/images/download.ts';
+import { faultOfSource, isFromSource } from '#agent/images/image-source.ts';
 import { silentLog } from '#test/support/agent.ts';
 
 const bucket = 'https://stage-images.s3.eu-central-1.amazonaws.com/';

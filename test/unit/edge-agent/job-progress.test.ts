@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { trackProgress } from '#agent/job-progress.ts';
+import { trackProgress } from '#agent/broker/job-progress.ts';
 import { aClock } from '#test/support/agent.ts';
 
 function aTracker() {

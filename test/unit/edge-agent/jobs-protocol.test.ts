@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type JobsChannel, openJobs } from '#agent/jobs-protocol.ts';
+import { type JobsChannel, openJobs } from '#agent/broker/jobs-protocol.ts';
 import { aClock, silentLog } from '#test/support/agent.ts';
 import { aSession, jobsRoot, thing } from '#test/support/agent-session.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { prepareRegion } from '#agent/prepare-region.ts';
+import { prepareRegion } from '#agent/handles/prepare-region.ts';
 import { aClock, aDriver, aLog, aReportedDevice } from '#test/support/agent.ts';
 
 const [image, first, second, other] = [1, 2, 3, 4].map(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readJob } from '#agent/read-job.ts';
+import { readJob } from '#agent/broker/read-job.ts';
 
 const bootId = '6f4f1d67-52a6-4b63-9d1b-9b44b1a0d9b7';
 const uuid = '91ac1606-427e-44bb-8233-f4ff4bf3d241';

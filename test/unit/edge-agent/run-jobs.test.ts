@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Driver } from '#agent/drivers/driver.ts';
+import type { Driver } from '#agent/drivers/contract/driver.ts';
 import { aClock } from '#test/support/agent.ts';
 import { thing } from '#test/support/agent-session.ts';
 import {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openStateFiles } from '#agent/state-files.ts';
+import { openStateFiles } from '#agent/state/state-files.ts';
 import {
   aGate,
   aJobHost,

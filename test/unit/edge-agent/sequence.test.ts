@@ -2,8 +2,8 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openSequence } from '#agent/sequence.ts';
-import { openStateFiles } from '#agent/state-files.ts';
+import { openSequence } from '#agent/state/sequence.ts';
+import { openStateFiles } from '#agent/state/state-files.ts';
 import { silentLog } from '#test/support/agent.ts';
 
 let directory: string;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ChildGiven, StartChild } from '#agent/hardware/watched-child.ts';
-import { announceReady } from '#agent/service-manager.ts';
+import { announceReady } from '#agent/process/service-manager.ts';
 import { aLog } from '#test/support/agent.ts';
 
 const socket = '/run/systemd/notify';

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Driver, HostChange } from '#agent/drivers/driver.ts';
-import { setUp } from '#agent/set-up.ts';
+import type { Driver, HostChange } from '#agent/drivers/contract/driver.ts';
+import { setUp } from '#agent/process/set-up.ts';
 import { aLog } from '#test/support/agent.ts';
 
 const card = '0000:3b:00.0';

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { interfacesOf } from '#agent/device-tree.ts';
-import { ImageRefused } from '#agent/image-check.ts';
-import { checkXclbin, readXclbin, shownUuid } from '#agent/xclbin.ts';
+import { interfacesOf } from '#agent/images/device-tree.ts';
+import { ImageRefused } from '#agent/images/image-check.ts';
+import { checkXclbin, readXclbin, shownUuid } from '#agent/images/xclbin.ts';
 import {
   aDeviceTree,
   anXclbin,

@@ -9,7 +9,11 @@ import {
 } from '#core/clients/openstack/keystone.ts';
 import { silentLog } from '#core/log.ts';
 import type { Answer, Ask } from '#local/openstack/http-service.ts';
-import { type FakeKeystone, serviceCredentials, startKeystone } from '#local/openstack/keystone.ts';
+import {
+  type FakeKeystone,
+  serviceCredentials,
+  startKeystone,
+} from '#local/openstack/keystone/keystone.ts';
 import { aService, passOn, type ServiceDouble } from './service-double.ts';
 
 const seconds = 1_000;

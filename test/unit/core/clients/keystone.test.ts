@@ -10,7 +10,11 @@ import type { OwnToken } from '#core/contracts/own-token.ts';
 import { silentLog } from '#core/log.ts';
 import { loadSettings } from '#core/settings.ts';
 import type { Answer, Ask } from '#local/openstack/http-service.ts';
-import { type FakeKeystone, serviceCredentials, startKeystone } from '#local/openstack/keystone.ts';
+import {
+  type FakeKeystone,
+  serviceCredentials,
+  startKeystone,
+} from '#local/openstack/keystone/keystone.ts';
 import { aService, passOn, type ServiceDouble } from './service-double.ts';
 
 const seconds = 1_000;
@@ -24,9 +28,7 @@ const start = Date.UTC(2026, 0, 1);
 
 let now = start;
 let cloud: FakeKeystone;
-/**
- * Between our client and the cloud, so that a test sees the requests and can answer them itself.
- */
+/** Between our client and the cloud: a test sees the requests and can answer them itself. */
 let wire: ServiceDouble;
 let interfere: ((ask: Ask) => Answer | Promise<Answer> | undefined) | undefined;
 

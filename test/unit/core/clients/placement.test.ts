@@ -10,8 +10,12 @@ import {
 } from '#core/clients/openstack/placement.ts';
 import { silentLog } from '#core/log.ts';
 import type { Service } from '#local/openstack/http-service.ts';
-import { type FakeKeystone, serviceCredentials, startKeystone } from '#local/openstack/keystone.ts';
-import { startPlacement } from '#local/openstack/placement.ts';
+import {
+  type FakeKeystone,
+  serviceCredentials,
+  startKeystone,
+} from '#local/openstack/keystone/keystone.ts';
+import { startPlacement } from '#local/openstack/placement/placement.ts';
 import { aService } from './service-double.ts';
 
 let cloud: FakeKeystone;

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { StatusChange } from '#core/domain/device/device.ts';
 import type { HostProgram, HostRelease } from '#core/domain/host-work/host-work.ts';
 import type { BindId, ReleaseId } from '#core/domain/ids.ts';
-import { toWire } from '#core/shapes/case.ts';
+import { toWire } from '#core/shapes/derive/case.ts';
 import { statusChange } from '#core/shapes/device.ts';
 import { arqOf, arqRow, instanceOf, instanceRow } from '#core/store/rows/arq-rows.ts';
 import { handleOf, handleRow } from '#core/store/rows/handle-rows.ts';

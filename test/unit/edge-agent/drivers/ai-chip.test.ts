@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '#agent/clock.ts';
-import { aiChips } from '#agent/drivers/ai-chips.ts';
-import { createModelDriver } from '#agent/drivers/model-driver.ts';
-import { idsOf, modelRow } from '#agent/drivers/model-rows.ts';
-import { modelSettings } from '#agent/drivers/model-settings.ts';
+import { aiChips } from '#agent/drivers/by-model/ai-chips.ts';
+import { createModelDriver } from '#agent/drivers/by-model/driver.ts';
+import { idsOf, modelRow } from '#agent/drivers/by-model/rows.ts';
+import { modelSettings } from '#agent/drivers/by-model/settings.ts';
 import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
 import type { PciFunctionGiven, SysfsTree } from '#test/support/sysfs.ts';

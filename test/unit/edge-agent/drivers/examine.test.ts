@@ -1,7 +1,7 @@
 // What the drivers tell of a host's hardware to the command self-test.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { formOf } from '#agent/drivers/nvidia-examine.ts';
+import { formOf } from '#agent/drivers/nvidia/examine.ts';
 import { address, NvmeHost } from '#test/support/nvme-host.ts';
 
 describe('driver nvme', () => {

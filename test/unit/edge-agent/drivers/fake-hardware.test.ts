@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Driver, HandleWork, RegionImage } from '#agent/drivers/driver.ts';
-import { createFakeFpgaDriver } from '#agent/drivers/fake-fpga.ts';
-import { createFakeGpuDriver } from '#agent/drivers/fake-gpu.ts';
+import type { Driver, HandleWork, RegionImage } from '#agent/drivers/contract/driver.ts';
+import { createFakeFpgaDriver } from '#agent/drivers/fake/fpga.ts';
+import { createFakeGpuDriver } from '#agent/drivers/fake/gpu.ts';
 import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { aFunction, aGbs } from '#test/support/gbs.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createFakeDriver } from '#agent/drivers/fake.ts';
+import { createFakeDriver } from '#agent/drivers/fake/index.ts';
 import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
 
 describe('the fake driver', () => {

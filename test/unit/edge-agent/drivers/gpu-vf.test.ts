@@ -1,8 +1,8 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { acceleratorOf, indexOf, memoryOf } from '#agent/drivers/gpu-vf-gim.ts';
-import { gpuVfSettings } from '#agent/drivers/gpu-vf-settings.ts';
+import { acceleratorOf, indexOf, memoryOf } from '#agent/drivers/gpu-vf/gim.ts';
+import { gpuVfSettings } from '#agent/drivers/gpu-vf/settings.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import { aGpuVfHost, gpu } from '#test/support/gpu-vf-host.ts';
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '#agent/clock.ts';
-import { inspurFpgas } from '#agent/drivers/inspur-fpgas.ts';
-import { createModelDriver } from '#agent/drivers/model-driver.ts';
-import { modelSettings } from '#agent/drivers/model-settings.ts';
+import { createModelDriver } from '#agent/drivers/by-model/driver.ts';
+import { inspurFpgas } from '#agent/drivers/by-model/inspur-fpgas.ts';
+import { modelSettings } from '#agent/drivers/by-model/settings.ts';
 import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { intelFpgaSettings } from '#agent/drivers/intel-fpga-settings.ts';
+import { intelFpgaSettings } from '#agent/drivers/intel-fpga/settings.ts';
 
 const card = '0000:5e:00.0';
 const id = '9926AB6D-6c92-5a68-aabc-a7d84c545738';

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { systemClock } from '#agent/clock.ts';
-import { createNvidiaDriver } from '#agent/drivers/nvidia.ts';
-import { nvidiaSettings } from '#agent/drivers/nvidia-settings.ts';
-import { setUp } from '#agent/set-up.ts';
+import { createNvidiaDriver } from '#agent/drivers/nvidia/index.ts';
+import { nvidiaSettings } from '#agent/drivers/nvidia/settings.ts';
+import { setUp } from '#agent/process/set-up.ts';
 import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
 import { VendorVgpuKernel } from '#test/support/vendor-vgpu-kernel.ts';
 

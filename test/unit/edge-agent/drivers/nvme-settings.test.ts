@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { defineDriver } from '#agent/drivers/define-driver.ts';
-import { createNvmeDriver } from '#agent/drivers/nvme.ts';
-import { allowListOf, nvmeSettings } from '#agent/drivers/nvme-settings.ts';
+import { defineDriver } from '#agent/drivers/contract/define-driver.ts';
+import { createNvmeDriver } from '#agent/drivers/nvme/index.ts';
+import { allowListOf, nvmeSettings } from '#agent/drivers/nvme/settings.ts';
 
 const devices = ['0000:c1:00.0'];
 

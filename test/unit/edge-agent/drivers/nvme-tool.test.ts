@@ -6,7 +6,7 @@ import {
   readNamespace,
   readSanitizeLog,
   sanitizeLogOf,
-} from '#agent/drivers/nvme-tool.ts';
+} from '#agent/drivers/nvme/tool.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Answer, Hardware } from '#agent/hardware/port.ts';
 

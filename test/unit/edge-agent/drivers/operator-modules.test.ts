@@ -12,8 +12,8 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ConfigInvalid, loadConfig, modulesFolder } from '#agent/config.ts';
-import { loadOperatorModules } from '#agent/drivers/operator-modules.ts';
+import { ConfigInvalid, loadConfig, modulesFolder } from '#agent/config/config.ts';
+import { loadOperatorModules } from '#agent/config/operator-modules.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -171,7 +171,7 @@ describe('a file is refused, and the agent does not start,', () => {
     /** By Node itself, as the agent runs it; Vitest imports in its own way. */
     const outcome = () => {
       const script = `
-        const { loadOperatorModules } = await import('#agent/drivers/operator-modules.ts');
+        const { loadOperatorModules } = await import('#agent/config/operator-modules.ts');
         const path = ${JSON.stringify(folder)};
         await loadOperatorModules({ path, isNamed: true }).then(
           (modules) => console.log('loaded', modules.map(({ name }) => name).join()),
@@ -223,7 +223,7 @@ describe('a file is refused, and the agent does not start,', () => {
       );
       chmodSync(join(folder, 'lib/second.mjs'), 0o646);
       const script = `
-        const { loadOperatorModules } = await import('#agent/drivers/operator-modules.ts');
+        const { loadOperatorModules } = await import('#agent/config/operator-modules.ts');
         const [module] = await loadOperatorModules({ path: ${JSON.stringify(folder)} });
         await module.configure().create({}).catch((error) => console.log(error.message));`;
       const args = ['--input-type=module', '--eval', script];

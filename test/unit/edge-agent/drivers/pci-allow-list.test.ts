@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { matches, pciAllowList } from '#agent/drivers/pci-allow-list.ts';
+import { matches, pciAllowList } from '#agent/drivers/pci/allow-list.ts';
 import { aPciFunction } from '#test/support/agent.ts';
 
 const gpu = aPciFunction({

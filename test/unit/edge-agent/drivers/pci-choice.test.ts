@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { pciAllowList } from '#agent/drivers/pci-allow-list.ts';
-import { choosePciFunctions, readMissing, readWishes } from '#agent/drivers/pci-choice.ts';
+import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
+import { choosePciFunctions, readMissing, readWishes } from '#agent/drivers/pci/choice.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import { aPciFunction } from '#test/support/agent.ts';
 

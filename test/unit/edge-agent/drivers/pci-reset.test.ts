@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createPciDriver } from '#agent/drivers/pci.ts';
-import { pciAllowList } from '#agent/drivers/pci-allow-list.ts';
-import { faultAfterReset } from '#agent/drivers/pci-reset.ts';
+import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
+import { createPciDriver } from '#agent/drivers/pci/index.ts';
+import { faultAfterReset } from '#agent/drivers/pci/reset.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';

@@ -1,10 +1,10 @@
 // Driver pci on a host with libvirt's definitions of servers: what it binds, makes and offers.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createPciDriver } from '#agent/drivers/pci.ts';
-import { pciAllowList } from '#agent/drivers/pci-allow-list.ts';
+import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
+import { createPciDriver } from '#agent/drivers/pci/index.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
-import { setUp } from '#agent/set-up.ts';
+import { setUp } from '#agent/process/set-up.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
 import { PciKernel } from '#test/support/pci-kernel.ts';

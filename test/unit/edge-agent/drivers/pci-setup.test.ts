@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createPciDriver } from '#agent/drivers/pci.ts';
-import { pciAllowList } from '#agent/drivers/pci-allow-list.ts';
+import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
+import { createPciDriver } from '#agent/drivers/pci/index.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
-import { setUp as setUpDriver } from '#agent/set-up.ts';
+import { setUp as setUpDriver } from '#agent/process/set-up.ts';
 import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
 import { PciKernel, type PciKernelFaults } from '#test/support/pci-kernel.ts';
 import { snapshotOf } from '#test/support/snapshot.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createPciDriver } from '#agent/drivers/pci.ts';
-import { pciAllowList } from '#agent/drivers/pci-allow-list.ts';
+import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
+import { createPciDriver } from '#agent/drivers/pci/index.ts';
 import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { ownDriver } from '#test/drivers/own-driver.ts';
 import { DriverHost } from '#test/support/driver-host.ts';

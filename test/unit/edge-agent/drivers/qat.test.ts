@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { chipOf } from '#agent/drivers/qat-card.ts';
+import { chipOf } from '#agent/drivers/qat/card.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import { ownDriver } from '#test/drivers/own-driver.ts';
 import { DriverHost } from '#test/support/driver-host.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import * as z from 'zod';
-import { readForm } from '#agent/drivers/setting-faults.ts';
+import { readForm } from '#agent/drivers/contract/setting-faults.ts';
 
 const listIs = 'must list cards';
 const form = z.strictObject({

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { type Card, openKnownCards } from '#agent/drivers/xilinx-cards.ts';
+import { type Card, openKnownCards } from '#agent/drivers/xilinx-fpga/cards.ts';
 import { shellInterface, shellPlatform } from '#test/support/xclbin.ts';
 
 let directory: string;

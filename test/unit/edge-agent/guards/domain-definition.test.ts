@@ -3,8 +3,8 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { readDomain } from '#agent/guards/domain-definition.ts';
-import { XmlInvalid } from '#agent/guards/xml.ts';
+import { readDomain } from '#agent/guards/libvirt/domain-definition.ts';
+import { XmlInvalid } from '#agent/guards/libvirt/xml.ts';
 import { definitionOf } from '#test/support/domain-folder.ts';
 
 function written(file: string): string {

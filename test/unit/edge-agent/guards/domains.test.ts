@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, renameSync, rmSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type DefinedDomains, openDomains } from '#agent/guards/domains.ts';
+import { type DefinedDomains, openDomains } from '#agent/guards/libvirt/domains.ts';
 import { DomainFolder, definitionOf } from '#test/support/domain-folder.ts';
 
 const first = '0000:c1:00.0';

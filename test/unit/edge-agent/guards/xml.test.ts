@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { tokensOf, XmlInvalid, type XmlToken } from '#agent/guards/xml.ts';
+import { tokensOf, XmlInvalid, type XmlToken } from '#agent/guards/libvirt/xml.ts';
 
 /** Short forms: `<a x=1`, `>a`, `"text`. */
 function shortened(token: XmlToken): string {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
-import { pciAddress } from '#core/shapes/fields.ts';
+import { pciAddress } from '#core/shapes/derive/fields.ts';
 
 const hexadecimal = (max: number, digits: number) =>
   fc.nat(max).map((number) => number.toString(16).padStart(digits, '0'));

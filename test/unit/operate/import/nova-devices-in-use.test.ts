@@ -2,11 +2,11 @@
 // devices: docs/import.md says what becomes of them.
 
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { createPciDriver } from '#agent/drivers/pci.ts';
-import { pciAllowList } from '#agent/drivers/pci-allow-list.ts';
+import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
+import { createPciDriver } from '#agent/drivers/pci/index.ts';
 import { groupResources, groupTraits } from '#core/domain/profile/device-profile.ts';
-import { readNovaConf } from '#operate/import/nova-conf.ts';
-import { planNova } from '#operate/import/plan-nova.ts';
+import { readNovaConf } from '#operate/import/nova/conf.ts';
+import { planNova } from '#operate/import/nova/plan.ts';
 import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
 
 const running = '0000:3b:00.0';

@@ -2,10 +2,10 @@
 
 import { describe, expect, it } from 'vitest';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
-import { readNovaConf } from '#operate/import/nova-conf.ts';
-import { readFlavors } from '#operate/import/nova-flavors.ts';
-import { type NovaGiven, planNova } from '#operate/import/plan-nova.ts';
-import { commandsOf, novaLines } from '#operate/import/print-nova-plan.ts';
+import { readNovaConf } from '#operate/import/nova/conf.ts';
+import { readFlavors } from '#operate/import/nova/flavors.ts';
+import { type NovaGiven, planNova } from '#operate/import/nova/plan.ts';
+import { commandsOf, novaLines } from '#operate/import/nova/print-plan.ts';
 
 const a40 = '{"vendor_id": "10de", "product_id": "2235", "address": "0000:3b:00.0"}';
 const a40Alias =

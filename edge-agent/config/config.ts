@@ -1,0 +1,263 @@
+// Every setting of the agent, from a JSON file and from the environment, which has precedence.
+// Errors are reported before anything starts, one sentence per setting.
+
+import * as z from 'zod';
+import type {
+  ConfiguredDriver,
+  DriverModule,
+  SettingFault,
+} from '#agent/drivers/contract/define-driver.ts';
+import { ownDrivers } from '#agent/drivers/index.ts';
+import { kernelDriverName } from '#agent/guards/kernel-drivers.ts';
+import type { DomainsFolder } from '#agent/guards/libvirt/domains.ts';
+import { faultOfSource } from '#agent/images/image-source.ts';
+import { logLevels } from '#agent/log.ts';
+import { isHostname, isStage } from '#core/contracts/topics.ts';
+import type { attachType } from '#core/shapes/attach-handle.ts';
+import { absolutePath, commaList, driverList, endpoint, jsonText, typeList } from './forms.ts';
+
+const prefix = 'CYBORG_AGENT_';
+
+/** The agent cannot start with these settings; the message says what to change. */
+export class ConfigInvalid extends Error {
+  override readonly name = 'ConfigInvalid';
+}
+
+const settings = z.strictObject({
+  HOSTNAME: z.string().refine(isHostname, 'must be the name that Nova has for this compute node'),
+  STAGE: z.string().refine(isStage, 'must be at most 15 lower case letters, digits and hyphens'),
+  ENDPOINT: endpoint,
+  CERTIFICATE: absolutePath,
+  KEY: absolutePath,
+  CA: absolutePath.optional(),
+  PROXY: z.url({ protocol: /^http$/, error: 'must be http://host:port' }).optional(),
+  IMAGE_SOURCE: z
+    .string()
+    .superRefine((text, context) => {
+      const message = faultOfSource(text);
+      if (message) context.addIssue({ code: 'custom', message });
+    })
+    .optional(),
+  DRIVERS: driverList,
+  ATTACH_TYPES: typeList.optional(),
+  INTERVAL_SECONDS: z.coerce
+    .number('must be a number of seconds')
+    .int('must be a whole number of seconds')
+    .min(1, 'must be at least 1')
+    .max(3600, 'must be at most 3600')
+    .default(60),
+  SYSFS_ROOT: absolutePath.default('/sys'),
+  PROC_ROOT: absolutePath.default('/proc'),
+  STATE_DIR: absolutePath.default('/var/lib/cyborg-agent'),
+  BOOT_ID_FILE: absolutePath.default('/proc/sys/kernel/random/boot_id'),
+  DRIVERS_DIR: absolutePath.optional(),
+  DOMAINS_DIR: absolutePath.optional(),
+  UNGUARDED_KERNEL_DRIVERS: commaList.pipe(z.array(kernelDriverName)).default([]),
+  LOG_LEVEL: z.enum(logLevels, `must be one of ${logLevels.join(', ')}`).default('info'),
+});
+
+export interface Config {
+  readonly hostname: string;
+  readonly stage: string;
+  readonly endpoint: { readonly host: string; readonly port: number };
+  readonly certificateFile: string;
+  readonly keyFile: string;
+  readonly authorityFile?: string;
+  readonly proxy?: string;
+  readonly imageSource?: string;
+  readonly drivers: readonly ConfiguredDriver[];
+  /** What the hypervisor takes; absent: what the deployment says. */
+  readonly attachTypes?: readonly z.infer<typeof attachType>[];
+  readonly intervalSeconds: number;
+  readonly sysfsRoot: string;
+  readonly procRoot: string;
+  readonly stateDirectory: string;
+  readonly bootIdFile: string;
+  /** Definitions of libvirt. */
+  readonly domains?: DomainsFolder;
+  readonly unguardedDrivers: readonly string[];
+  readonly logLevel: (typeof logLevels)[number];
+}
+
+export interface ConfigSources {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /**
+   * Text of the settings file, if there is one; its keys are the names of settings in lower case.
+   */
+  readonly file?: string;
+  /** Hostname according to the operating system. */
+  readonly hostname: string;
+  readonly isReadable: (path: string) => boolean;
+  /** Drivers of the operator, beside the agent's own. */
+  readonly modules?: readonly DriverModule[];
+  /** Where they come from; completes the sentence about an unknown driver. */
+  readonly modulesFrom?: string;
+}
+
+/** The folder of the operator's drivers, which are loaded before all settings are checked. */
+export function modulesFolder(sources: Pick<ConfigSources, 'environment' | 'file'>) {
+  const given = { ...fromFile(sources), ...fromEnvironment(sources) }.DRIVERS_DIR;
+  const named = settings.shape.DRIVERS_DIR.safeParse(given);
+  if (!named.success) throw new ConfigInvalid(`${prefix}DRIVERS_DIR: must be an absolute path.`);
+  const path = named.data ?? '/etc/cyborg-agent/drivers.d';
+  return { path, isNamed: named.data !== undefined };
+}
+
+/** Whether a driver of that name would take the place of one of the agent's settings. */
+export function isSettingName(name: string): boolean {
+  const key = name.toUpperCase();
+  return Object.hasOwn(settings.shape, key) || key === 'CONFIG';
+}
+
+/** @throws ConfigInvalid with one sentence for each missing or invalid setting */
+export function loadConfig(sources: ConfigSources): Config {
+  const given: Readonly<Record<string, unknown>> = {
+    HOSTNAME: sources.hostname,
+    ...fromFile(sources),
+    ...fromEnvironment(sources),
+  };
+  const modules = [...ownDrivers, ...(sources.modules ?? [])];
+  const named = driverList.safeParse(given.DRIVERS);
+  const names = named.data ?? [];
+  const [ofDrivers, ofAgent] = parted(
+    given,
+    (key) =>
+      modules.some((each) => keyOf(each) === key) ||
+      names.some((name) => name.toUpperCase() === key && !isSettingName(name)),
+  );
+  const parsed = settings.safeParse(ofAgent);
+  const { drivers, faults: ofSettings } = configured(names, modules, {
+    given: ofDrivers,
+    from: sources.modulesFrom,
+  });
+  const faults = [
+    ...(parsed.error?.issues.map((issue) => sentence(issue, given)) ?? []),
+    ...(parsed.success ? unreadable(parsed.data, sources) : []),
+    ...(named.success ? ofSettings : []),
+  ];
+  if (!parsed.success || faults.length > 0) throw new ConfigInvalid(faults.join(' '));
+  return {
+    hostname: parsed.data.HOSTNAME,
+    stage: parsed.data.STAGE,
+    endpoint: parsed.data.ENDPOINT,
+    certificateFile: parsed.data.CERTIFICATE,
+    keyFile: parsed.data.KEY,
+    ...(parsed.data.CA && { authorityFile: parsed.data.CA }),
+    ...(parsed.data.PROXY && { proxy: parsed.data.PROXY }),
+    ...(parsed.data.IMAGE_SOURCE && { imageSource: parsed.data.IMAGE_SOURCE }),
+    drivers,
+    ...(parsed.data.ATTACH_TYPES && { attachTypes: parsed.data.ATTACH_TYPES }),
+    intervalSeconds: parsed.data.INTERVAL_SECONDS,
+    sysfsRoot: parsed.data.SYSFS_ROOT,
+    procRoot: parsed.data.PROC_ROOT,
+    stateDirectory: parsed.data.STATE_DIR,
+    bootIdFile: parsed.data.BOOT_ID_FILE,
+    ...domainsOf(parsed.data),
+    unguardedDrivers: parsed.data.UNGUARDED_KERNEL_DRIVERS,
+    logLevel: parsed.data.LOG_LEVEL,
+  };
+}
+
+/** Servers of this host say nothing of the devices of a trial. */
+function domainsOf({ DOMAINS_DIR: path, SYSFS_ROOT: sysfs }: z.infer<typeof settings>) {
+  if (path === undefined && sysfs !== '/sys') return {};
+  return { domains: { path: path ?? '/etc/libvirt/qemu', isNamed: path !== undefined } };
+}
+
+function fromEnvironment({
+  environment,
+}: Pick<ConfigSources, 'environment'>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(environment)
+      // CONFIG names the settings file. An empty value counts as unset.
+      .filter(([name, value]) => name.startsWith(prefix) && name !== `${prefix}CONFIG` && value)
+      .map(([name, value]) => [name.slice(prefix.length), value]),
+  );
+}
+
+function fromFile({ file }: Pick<ConfigSources, 'file'>): Record<string, unknown> {
+  if (file === undefined) return {};
+  const parsed = jsonText.pipe(z.record(z.string(), z.unknown())).safeParse(file);
+  if (!parsed.success) throw new ConfigInvalid('The settings file must be one JSON object.');
+  return Object.fromEntries(
+    Object.entries(parsed.data).map(([key, value]) => [key.toUpperCase(), value]),
+  );
+}
+
+function unreadable(given: z.infer<typeof settings>, { isReadable }: ConfigSources): string[] {
+  return (['CERTIFICATE', 'KEY', 'CA'] as const)
+    .map((name) => [name, given[name]] as const)
+    .filter(([, path]) => path !== undefined && !isReadable(path))
+    .map(([name, path]) => `${prefix}${name}: ${path} cannot be read.`);
+}
+
+function keyOf({ name }: DriverModule): string {
+  return name.toUpperCase();
+}
+
+type Given = Readonly<Record<string, unknown>>;
+
+function parted(given: Given, isFirst: (key: string) => boolean): [Given, Given] {
+  const entries = Object.entries(given);
+  return [
+    Object.fromEntries(entries.filter(([key]) => isFirst(key))),
+    Object.fromEntries(entries.filter(([key]) => !isFirst(key))),
+  ];
+}
+
+/** The named drivers with their settings. */
+function configured(
+  names: readonly string[],
+  modules: readonly DriverModule[],
+  { given, from }: { readonly given: Given; readonly from: string | undefined },
+) {
+  const known = modules.map(({ name }) => name).join(', ');
+  const drivers: ConfiguredDriver[] = [];
+  const faults: string[] = [];
+  if (names.length === 0) faults.push(`${prefix}DRIVERS: name at least one of ${known}.`);
+  for (const name of names) {
+    const own = modules.find((each) => each.name === name);
+    if (!own) {
+      const unknown = `${prefix}DRIVERS: unknown driver ${JSON.stringify(name)}; valid are ${known}`;
+      faults.push(from ? `${unknown}, and the operator's drivers in ${from}.` : `${unknown}.`);
+      continue;
+    }
+    const read = readDriverSettings(given[keyOf(own)]);
+    const made =
+      'fault' in read
+        ? { faults: [{ path: [], message: read.fault }] }
+        : own.configure(read.settings);
+    if ('create' in made) drivers.push(made);
+    else faults.push(...made.faults.map((fault) => driverSentence(own, fault)));
+  }
+  for (const own of modules) {
+    if (given[keyOf(own)] === undefined || names.includes(own.name)) continue;
+    faults.push(`${prefix}${keyOf(own)} has no effect: ${prefix}DRIVERS lacks ${own.name}.`);
+  }
+  return { drivers, faults };
+}
+
+/** The environment has them as JSON. */
+function readDriverSettings(given: unknown): { readonly settings: unknown } | { fault: string } {
+  if (typeof given !== 'string') return { settings: given };
+  const parsed = jsonText.safeParse(given);
+  return parsed.success ? { settings: parsed.data } : { fault: 'must be JSON' };
+}
+
+function driverSentence(own: DriverModule, { path, message }: SettingFault): string {
+  const place = path.length > 0 ? ` (at ${path.join('.')})` : '';
+  // Some messages end with the dots of CUSTOM_...
+  return `${prefix}${keyOf(own)}${place}: ${message}${message.endsWith('.') ? '' : '.'}`;
+}
+
+function sentence(issue: z.core.$ZodIssue, given: Readonly<Record<string, unknown>>): string {
+  const [name, ...rest] = issue.path.map(String);
+  if (issue.code === 'unrecognized_keys' && name === undefined) {
+    const unknown = issue.keys.map((key) => `${prefix}${key}`).join(', ');
+    const allowed = Object.keys(settings.shape).join(', ').toLowerCase();
+    return `Unknown setting: ${unknown}; allowed are ${allowed}, and the names of drivers.`;
+  }
+  if (given[name ?? ''] === undefined) return `${prefix}${name} is missing.`;
+  const place = rest.length > 0 ? ` (at ${rest.join('.')})` : '';
+  return `${prefix}${name}${place}: ${issue.message}.`;
+}

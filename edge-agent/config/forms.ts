@@ -1,0 +1,45 @@
+// The forms that settings of the agent have.
+
+import * as z from 'zod';
+import { attachType } from '#core/shapes/attach-handle.ts';
+
+export const commaList = z
+  .union([z.string().transform((text) => text.split(',')), z.array(z.string())], 'must be a list')
+  .transform((names) => names.map((name) => name.trim()).filter((name) => name !== ''));
+
+// Accepts Cyborg's names `fake_driver` and `pci_driver` too, also with hyphens.
+export const driverList = commaList
+  .transform((names) => names.map((name) => name.replaceAll('-', '_').replace(/_driver$/, '')))
+  .refine((names) => new Set(names).size === names.length, 'must not name a driver more than once');
+
+export const typeList = commaList
+  .superRefine((names, context) => {
+    const known = attachType.options.join(', ');
+    const unknown = names.find((name) => !attachType.safeParse(name).success);
+    const message =
+      unknown === undefined
+        ? `must name at least one of ${known}`
+        : `unknown type ${JSON.stringify(unknown)}; valid are ${known}`;
+    if (names.length === 0 || unknown !== undefined) context.addIssue({ code: 'custom', message });
+  })
+  .transform((names) => attachType.options.filter((type) => names.includes(type)));
+
+export const endpoint = z
+  .string()
+  .regex(/^(\[[0-9a-fA-F:.]+\]|[a-zA-Z0-9.-]+)(:\d{1,5})?$/, 'must be host:port')
+  .transform((text) => {
+    const [, host = '', port = '8883'] = /^\[?(.*?)\]?(?::(\d+))?$/.exec(text) ?? [];
+    return { host, port: Number(port) };
+  })
+  .refine(({ port }) => port >= 1 && port <= 65535, 'must have a port from 1 to 65535');
+
+export const absolutePath = z.string().startsWith('/', 'must be an absolute path');
+
+export const jsonText = z.string().transform((text, context): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    context.addIssue({ code: 'custom', message: 'must be JSON' });
+    return z.NEVER;
+  }
+});

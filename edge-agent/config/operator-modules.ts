@@ -1,0 +1,161 @@
+// Drivers of the operator: the files `*.mjs` of one folder. Their code runs with the agent's
+// rights, so the agent loads only files that no user but root and its own can change.
+//
+// INVARIANTS
+// - Neither a file nor a folder on the way to it can be changed or replaced by another user.
+// - That holds for what a module imports, too, now and later.
+
+import { lstatSync, readdirSync, realpathSync, type Stats } from 'node:fs';
+import nodeModule from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import * as z from 'zod';
+import { type DriverModule, defineDriver } from '#agent/drivers/contract/define-driver.ts';
+import { ownDrivers } from '#agent/drivers/index.ts';
+import { reasonOf } from '#agent/log.ts';
+import { readPciFunctions } from '#agent/sysfs/pci.ts';
+import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
+import { ConfigInvalid, isSettingName } from './config.ts';
+
+export interface ModulesFolder {
+  readonly path: string;
+  /** An absent folder has no drivers, unless the settings name it. */
+  readonly isNamed: boolean;
+}
+
+const driverName = /^[a-z][a-z0-9_]{0,63}$/;
+/** What a module gets, so that it needs no import. */
+export const given = { defineDriver, readPciFunctions, parsePciAddress, z } as const;
+
+/** A module does nothing but define a driver. */
+const loadMsMax = 10_000;
+
+/** @throws ConfigInvalid with a sentence that names the file and what is wrong with it */
+export async function loadOperatorModules({
+  path,
+  isNamed,
+}: ModulesFolder): Promise<readonly DriverModule[]> {
+  const folder = statOf(path);
+  if (!folder && !isNamed) return [];
+  if (!folder?.isDirectory()) throw refusal(path, 'is not a folder');
+  refuseUnsafe(path, folder);
+  refuseUnsafeAbove(path);
+  const modules = new Map<string, { readonly file: string; readonly module: DriverModule }>();
+  const names = readdirSync(path).filter((name) => name.endsWith('.mjs'));
+  for (const file of names.sort().map((name) => join(path, name))) {
+    const stats = statOf(file);
+    if (!stats?.isFile()) throw refusal(file, 'is not a regular file');
+    refuseUnsafe(file, stats);
+    watchImportsOf(file);
+    const module = await load(file);
+    const other = modules.get(module.name);
+    if (other) throw refusal(file, `has the name ${module.name}, which ${other.file} has`);
+    modules.set(module.name, { file, module });
+  }
+  return [...modules.values()].map(({ module }) => module);
+}
+
+function statOf(path: string): Stats | undefined {
+  return lstatSync(path, { throwIfNoEntry: false });
+}
+
+function refuseUnsafe(path: string, { uid, mode }: Pick<Stats, 'uid' | 'mode'>): void {
+  const own = process.getuid?.() ?? 0;
+  if (uid !== 0 && uid !== own) {
+    throw refusal(path, `belongs to user ${uid}; it must belong to root or to the agent's user`);
+  }
+  if ((mode & 0o022) !== 0) throw refusal(path, 'must not be writable by its group or by others');
+}
+
+/** A user who can write a folder can replace what is in it, except in a sticky one. */
+function refuseUnsafeAbove(path: string): void {
+  const real = realpathSync(path);
+  for (let folder = dirname(real); ; folder = dirname(folder)) {
+    const stats = statOf(folder);
+    if (!stats) throw refusal(folder, 'is gone');
+    const { uid, mode } = stats;
+    const isSticky = (mode & 0o1000) !== 0;
+    refuseUnsafe(folder, { uid, mode: isSticky ? mode & ~0o022 : mode });
+    if (folder === dirname(folder)) return;
+  }
+}
+
+/** Drivers and what they have imported. */
+const watched = new Set<string>();
+let areImportsWatched = false;
+
+/**
+ * Checks each file that a driver imports, and what that imports, before it is read. An agent that
+ * runs on a Node older than 22.15 checks none.
+ */
+function watchImportsOf(file: string): void {
+  watched.add(pathToFileURL(realpathSync(file)).href);
+  // Not an import by name, which an older Node does not have.
+  if (areImportsWatched || typeof nodeModule.registerHooks !== 'function') return;
+  areImportsWatched = true;
+  nodeModule.registerHooks({
+    resolve: (specifier, context, next) => {
+      const found = next(specifier, context);
+      if (!watched.has(context.parentURL ?? '') || !found.url.startsWith('file:')) return found;
+      const imported = realpathSync(fileURLToPath(found.url));
+      const stats = statOf(imported);
+      if (!stats?.isFile()) throw refusal(imported, 'is not a regular file');
+      refuseUnsafe(imported, stats);
+      refuseUnsafeAbove(imported);
+      watched.add(found.url);
+      return found;
+    },
+  });
+}
+
+async function load(file: string): Promise<DriverModule> {
+  const made = await inTime(() => makeFrom(file)).catch((error: unknown) => {
+    throw error instanceof ConfigInvalid ? error : refusal(file, `fails: ${reasonOf(error)}`);
+  });
+  const { name, configure } = (made ?? {}) as Partial<DriverModule>;
+  if (typeof configure !== 'function') throw refusal(file, 'must return defineDriver({ ... })');
+  const fault = faultOfName(name);
+  if (fault) throw refusal(file, fault);
+  return made as DriverModule;
+}
+
+async function makeFrom(file: string): Promise<unknown> {
+  const { default: make } = (await import(pathToFileURL(file).href)) as { default?: unknown };
+  if (typeof make !== 'function') {
+    throw refusal(file, 'must have a function as its default export');
+  }
+  return await make(given);
+}
+
+async function inTime<T>(work: () => Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const error = new Error(`it is not loaded within ${loadMsMax / 1000} s`);
+    timer = setTimeout(reject, loadMsMax, error);
+  });
+  try {
+    return await Promise.race([work(), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Why a new driver cannot have the name. */
+export function faultOfName(name: unknown): string | undefined {
+  const text = JSON.stringify(name);
+  if (typeof name !== 'string' || !driverName.test(name)) {
+    return `has the name ${text}; a name begins with a lower case letter, and has lower case letters, digits and _`;
+  }
+  // The settings take `pci_driver` for `pci`, as Cyborg names it.
+  if (name.endsWith('_driver')) return `has the name ${text}; a name must not end with _driver`;
+  if (ownDrivers.some((own) => own.name === name)) {
+    return `has the name ${text}, which a driver of the agent has`;
+  }
+  return isSettingName(name)
+    ? `has the name ${text}, which is that of a setting of the agent`
+    : undefined;
+}
+
+function refusal(path: string, fault: string): ConfigInvalid {
+  return new ConfigInvalid(`${path} ${fault}.`);
+}

@@ -1,0 +1,112 @@
+// The shares that the virtual functions of one card have of it, as the kernel's driver of the card
+// shows and takes them. The host's files decide which driver that is, never the model.
+
+import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
+import { HardwareError } from '#agent/hardware/errno.ts';
+import { reasonOf } from '#agent/log.ts';
+import type { PciFunction } from '#agent/sysfs/pci.ts';
+import { gimShares } from './gim.ts';
+import { i915Shares, xeShares } from './intel.ts';
+import type { GpuVfCards, Profile } from './settings.ts';
+
+/** One value: of one function, or of all functions of the card. */
+export interface ShareValue {
+  readonly key: keyof Profile;
+  /** Of the virtual function with this number, counted from 1; absent: of the card. */
+  readonly number?: number;
+  /** As the kernel prints it; absent: all functions shall have the same. */
+  readonly wanted?: string;
+  /** Whether it may be changed while the function exists. */
+  readonly isLive: boolean;
+  /** What the kernel prints, checked. */
+  readonly read: () => Promise<string>;
+  readonly write: (text: string) => Promise<void>;
+}
+
+/** A card of the settings that is on this host. */
+export interface GpuCard {
+  readonly fn: PciFunction;
+  readonly given: GpuVfCards;
+}
+
+/** What is read of a card: by number, and a clause for each value that is not as wanted. */
+export interface SharesFound {
+  readonly values: readonly ShareValue[];
+  readonly wrong: readonly WrongValue[];
+  /** By `key` and the function's number: what the kernel has printed. */
+  readonly found: ReadonlyMap<string, string>;
+}
+
+export interface WrongValue {
+  readonly value: ShareValue;
+  /** Completes "The device at <address> ...". */
+  readonly reason: string;
+  /** The kernel has not told it: a write could change what is in order. */
+  readonly isUnread: boolean;
+}
+
+/** The values that the card has and its profile concerns; a clause if its driver has no such. */
+export function sharesOf(context: DriverContext, card: GpuCard): readonly ShareValue[] | string {
+  const { sysfs } = context;
+  const { boundDriver = 'no driver', path } = card.fn;
+  const given = boundDriver === 'gim' ? gimShares(context, card) : undefined;
+  if (given !== undefined) return given;
+  if (boundDriver === 'xe' && sysfs.list(`${path}/sriov_admin`)) return xeShares(context, card);
+  if (boundDriver === 'i915') return i915Shares(context, card);
+  const [asked] = Object.keys(card.given.profile);
+  // The driver's own provisioning is all that there is, as with xe before Linux 6.19.
+  return asked === undefined ? [] : `takes no ${asked}: ${boundDriver} has no files for it`;
+}
+
+export async function readShares(values: readonly ShareValue[]): Promise<SharesFound> {
+  const found = new Map<string, string>();
+  const wrong: WrongValue[] = [];
+  for (const value of values) {
+    try {
+      const text = await value.read();
+      found.set(nameOf(value), text);
+      const reason = faultOf(value, text, found);
+      if (reason !== undefined) wrong.push({ value, reason, isUnread: false });
+    } catch (error) {
+      // EUCLEAN: the tiles of the card have different values.
+      const isUnread = !(error instanceof HardwareError && error.code === 'EUCLEAN');
+      const reason = `has an unknown ${shown(value)} (${reasonOf(error)})`.slice(0, 200);
+      wrong.push({ value, reason, isUnread });
+    }
+  }
+  return { values, wrong, found };
+}
+
+/** Writes what is wanted, and reads it again: the kernel's drivers may ignore a write. */
+export async function writeShares(values: readonly ShareValue[]): Promise<void> {
+  for (const value of values) if (value.wanted !== undefined) await value.write(value.wanted);
+  const wanted = values.filter((value) => value.wanted !== undefined);
+  const { wrong } = await readShares(wanted);
+  if (wrong[0]) throw new Error(`it ${wrong[0].reason} after the write`);
+}
+
+export function nameOf({ key, number }: ShareValue): string {
+  return number === undefined ? key : `${key} ${number}`;
+}
+
+function shown({ key, number }: ShareValue): string {
+  return number === undefined ? key : `${key} of virtual function ${number}`;
+}
+
+function faultOf(value: ShareValue, text: string, found: ReadonlyMap<string, string>) {
+  const { key, wanted } = value;
+  if (wanted !== undefined) {
+    return isAsWanted(text, wanted) ? undefined : `has ${shown(value)} ${text}, not ${wanted}`;
+  }
+  const first = found.get(nameOf({ ...value, number: 1 }));
+  if (text === '0') return `has no ${shown(value)}`;
+  return text === first ? undefined : `has ${key} ${text} and ${first} on its virtual functions`;
+}
+
+/** Hardware may round a number up: by a page of its tables, not by a share. */
+function isAsWanted(text: string, wanted: string): boolean {
+  if (text === wanted) return true;
+  if (!/^\d+$/.test(text) || !/^\d+$/.test(wanted)) return false;
+  const [has, asked] = [Number(text), Number(wanted)];
+  return has >= asked && has <= asked + asked / 8;
+}

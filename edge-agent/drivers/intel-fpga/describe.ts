@@ -1,0 +1,121 @@
+// How a card of driver `intel_fpga` is reported.
+
+import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
+import { pciTraits } from '#agent/drivers/pci/ids.ts';
+import { type PciFunction, readPciDetails, readPlace } from '#agent/sysfs/pci.ts';
+import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
+import type { ReportedDevice, ReportedRegion } from '#core/contracts/report/inventory-report.ts';
+import type { CardFacts } from './engines.ts';
+import type { Content } from './known.ts';
+import { type IntelFpgaSettings, intelFpgaName } from './settings.ts';
+
+/** Ports, image and ports again; below five minutes the handle is not reserved meanwhile. */
+export const cleanSeconds = 280;
+
+/**
+ * By vendor, product and, if given, subsystem: OPAE, libraries/libopae-c/cfg-file.c; Linux
+ * drivers/fpga/dfl-pci.c.
+ */
+const models: Readonly<Record<string, string>> = {
+  '8086:09c4': 'PAC Arria10',
+  '8086:0b30': 'PAC N3000',
+  '8086:0b2b': 'PAC D5005',
+  '8086:bcce:8086:138d': 'OFS D5005',
+  '8086:bcce:8086:1770': 'OFS N6000',
+  '8086:bcce:8086:1771': 'OFS N6001',
+  '8086:bcce:8086:17d4': 'OFS C6100',
+  '1c2c:1000': 'PAC N5010',
+  '1c2c:1001': 'PAC N5011',
+};
+
+export interface SoldRegion {
+  readonly port: number;
+  /** The function that a guest gets. */
+  readonly address: string;
+  readonly content: Pick<Content, 'image' | 'functions'>;
+}
+
+export interface SoldCard {
+  readonly fn: PciFunction;
+  readonly facts: CardFacts;
+  readonly regions: readonly SoldRegion[];
+  readonly traits: readonly string[];
+  readonly identity: string | undefined;
+  readonly health: ReportedDevice['health'];
+}
+
+export function describeCard(
+  { sysfs }: DriverContext,
+  { clean }: IntelFpgaSettings,
+  card: SoldCard,
+): ReportedDevice {
+  const { fn, facts, regions, identity, health } = card;
+  const { vendorId, productId, subsystemId, classCode } = fn;
+  const id = `${vendorId}:${productId}`;
+  const model = models[`${id}:${subsystemId}`] ?? models[id];
+  const { revision } = readPciDetails(sysfs, fn);
+  const traits = [
+    // As Cyborg's driver names the PAC with Arria 10, and in the same form the others.
+    'CUSTOM_FPGA_INTEL',
+    ...(model ? [`CUSTOM_FPGA_INTEL_${model.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`] : []),
+    `CUSTOM_FPGA_PRODUCT_ID_${productId.toUpperCase()}`,
+    ...pciTraits(fn),
+    ...card.traits,
+  ];
+  return {
+    address: fn.address,
+    driver: intelFpgaName,
+    type: 'FPGA',
+    // With 0x, and without a model, as Cyborg's driver tells them.
+    vendor: `0x${vendorId}`,
+    product: `0x${productId}`,
+    model: model ?? 'miss_model_info',
+    std_board_info: JSON.stringify({
+      product_id: `0x${productId}`,
+      ...{ subsystem_id: subsystemId, class: `0x${classCode}`, revision },
+    }),
+    vendor_board_info: 'miss_vb_info',
+    firmware: facts.static_region,
+    attributes: { interface: facts.interface, ports: String(facts.ports) },
+    ...(identity && { identity }),
+    ...(health && { health }),
+    ...readPlace(sysfs, fn),
+    regions: regions.map((region) => regionOf(facts, region, [...new Set(traits)], clean)),
+  };
+}
+
+function regionOf(
+  facts: CardFacts,
+  { port, address, content }: SoldRegion,
+  traits: string[],
+  clean: IntelFpgaSettings['clean'],
+): ReportedRegion {
+  const [first, ...others] = content.functions;
+  return {
+    name: regionName(port),
+    kind: 'reconfigurable-region',
+    'region-type-uuid': facts.interface,
+    ...(content.image && { 'bitstream-id': content.image }),
+    ...(first && { 'function-uuid': first }),
+    ...(others.length > 0 && { 'function-uuids': others.slice(0, 16) }),
+    resource_class: 'FPGA',
+    traits,
+    attach_handles: [
+      {
+        type: 'PCI',
+        info: { ...parsePciAddress(address) },
+        ...(clean !== 'none' && { clean_seconds: cleanSeconds }),
+      },
+    ],
+  };
+}
+
+export function regionName(port: number): string {
+  return `region${port}`;
+}
+
+/** The port of a region; undefined for a name that is none. */
+export function portOfRegion(name: string): number | undefined {
+  const [, digit] = /^region(\d)$/.exec(name) ?? [];
+  return digit === undefined ? undefined : Number(digit);
+}

@@ -1,0 +1,133 @@
+// What driver `intel_fpga` keeps in a file: facts of cards that their own driver does not have at
+// the moment, and what was written into regions, which the hardware tells only in part.
+
+import * as z from 'zod';
+import { openStateFiles } from '#agent/state/state-files.ts';
+import type { PciFunction } from '#agent/sysfs/pci.ts';
+import { pciAddress } from '#core/shapes/derive/fields.ts';
+import type { CardFacts } from './engines.ts';
+
+const card = z.object({
+  ids: z.string(),
+  interface: z.guid(),
+  ports: z.int().min(1).max(9),
+  static_region: z.string().regex(/^0x[0-9a-f]{1,16}$/),
+  /** Virtual functions, in the order of their ports. */
+  functions: z.array(pciAddress).max(9).default([]),
+  /** The boot in which the ports are with the physical function, for programming. */
+  away: z.string().optional(),
+});
+export type KnownCard = z.infer<typeof card>;
+
+const content = z.object({
+  boot: z.string(),
+  image: z.guid().optional(),
+  functions: z.array(z.guid()).max(64),
+});
+export type Content = z.infer<typeof content>;
+
+const form = z.object({
+  cards: z.record(z.string(), card).default({}),
+  /** By address and number of the port. */
+  contents: z.record(z.string(), content).default({}),
+});
+
+export interface KnownCards {
+  /** Undefined for another card than the one that was seen there. */
+  card(fn: PciFunction): Promise<KnownCard | undefined>;
+  remember(fn: PciFunction, facts: CardFacts, functions?: readonly string[]): Promise<void>;
+  /** Forgets the facts of cards that the settings no longer name. */
+  keepOnly(isKept: (address: string) => boolean): Promise<void>;
+  setAway(address: string, isAway: boolean): Promise<void>;
+  /** What was written into the region in this boot; undefined if that is unknown. */
+  content(address: string, port: number): Promise<Content | undefined>;
+  /** @param written undefined before the content changes */
+  setContent(
+    address: string,
+    port: number,
+    written: Omit<Content, 'boot'> | undefined,
+  ): Promise<void>;
+}
+
+const file = 'cards.json';
+
+export function openKnownCards(directory: string, bootId: string): KnownCards {
+  const files = openStateFiles(directory);
+  let kept: z.infer<typeof form> | undefined;
+  let last: Promise<unknown> = Promise.resolve();
+
+  /** One after the other: jobs of several cards run side by side. */
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const turn = last.then(work);
+    last = turn.catch(() => {});
+    return turn;
+  };
+  const load = async () => (kept ??= parsed(await files.read(file)));
+  const change = (apply: (known: z.infer<typeof form>) => z.infer<typeof form>) =>
+    inTurn(async () => {
+      const before = await load();
+      const after = apply(before);
+      if (JSON.stringify(after) === JSON.stringify(before)) return;
+      await files.replace(file, JSON.stringify(after));
+      kept = after;
+    });
+  return {
+    card: (fn) =>
+      inTurn(async () => {
+        const found = (await load()).cards[fn.address];
+        return found?.ids === idsOf(fn) ? found : undefined;
+      }),
+    remember: (fn, { interface: id, ports, static_region }, functions) =>
+      change((known) => {
+        const before = known.cards[fn.address];
+        const same = before?.ids === idsOf(fn) ? before : undefined;
+        const after = {
+          ...{ ids: idsOf(fn), interface: id, ports, static_region },
+          functions: [...(functions ?? same?.functions ?? [])],
+          ...(same?.away && { away: same.away }),
+        };
+        return { ...known, cards: { ...known.cards, [fn.address]: after } };
+      }),
+    keepOnly: (isKept) =>
+      change((known) => {
+        const kept = Object.entries(known.cards).filter(([address]) => isKept(address));
+        return { ...known, cards: Object.fromEntries(kept) };
+      }),
+    setAway: (address, isAway) =>
+      change((known) => {
+        const found = known.cards[address];
+        if (!found) return known;
+        const { away: _, ...rest } = found;
+        const after = isAway ? { ...rest, away: bootId } : rest;
+        return { ...known, cards: { ...known.cards, [address]: after } };
+      }),
+    content: (address, port) =>
+      inTurn(async () => {
+        const found = (await load()).contents[`${address} ${port}`];
+        return found?.boot === bootId ? found : undefined;
+      }),
+    setContent: (address, port, written) =>
+      change((known) => {
+        const { [`${address} ${port}`]: _, ...others } = known.contents;
+        if (!written) return { ...known, contents: others };
+        return {
+          ...known,
+          contents: { ...others, [`${address} ${port}`]: { ...written, boot: bootId } },
+        };
+      }),
+  };
+}
+
+/** A file that is not valid is as none: what is not known is not told. */
+function parsed(text: string | undefined): z.infer<typeof form> {
+  try {
+    return form.parse(JSON.parse(text ?? '{}'));
+  } catch {
+    return form.parse({});
+  }
+}
+
+/** Another card in the slot is of another model, as a rule. */
+function idsOf({ vendorId, productId, subsystemId }: PciFunction): string {
+  return `${vendorId}:${productId}:${subsystemId}`;
+}

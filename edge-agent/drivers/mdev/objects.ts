@@ -1,0 +1,161 @@
+// The mdevs themselves: those of driver `mdev` have uuids by which it recognizes them.
+
+import { createHash } from 'node:crypto';
+import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
+import type { Found, HandleWork } from '#agent/drivers/contract/driver.ts';
+import {
+  type ExistingMdev,
+  type MdevParent,
+  readMdev,
+  readMdevParents,
+  typeDirectory,
+} from '#agent/sysfs/mdev.ts';
+import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
+
+/** As many as one parent may have; the kernel says when it is full. */
+const perParentMax = 256;
+
+export interface Fill {
+  /** How many of the type the agent has made on the parent. */
+  readonly made: number;
+  /** Uuids of those that fit beside them. */
+  readonly missing: readonly string[];
+}
+
+/**
+ * What a parent lacks to be full. Changes nothing.
+ *
+ * @param recreated uuids that a job is recreating: their room is not free
+ * @throws HardwareError
+ */
+export async function fillOf(
+  context: DriverContext,
+  parent: MdevParent,
+  type: string,
+  { existing, recreated }: Known,
+): Promise<Fill> {
+  const prefix = uuidPrefix(context, parent.address, type);
+  const there = new Set(existing.map(({ uuid }) => uuid));
+  const uuids = Array.from(
+    { length: perParentMax },
+    (_, index) => `${prefix}${index.toString(16).padStart(12, '0')}`,
+  );
+  const absent = uuids.filter((uuid) => !there.has(uuid));
+  const reserved = absent.filter((uuid) => recreated.has(uuid)).length;
+  const free = (await available(context, parent, type)) - reserved;
+  return {
+    made: perParentMax - absent.length + reserved,
+    missing: absent.filter((uuid) => !recreated.has(uuid)).slice(0, Math.max(0, free)),
+  };
+}
+
+export interface Known {
+  readonly existing: readonly ExistingMdev[];
+  readonly recreated: ReadonlySet<string>;
+}
+
+/** Those of the parent that exist, or are being recreated. */
+export function madeAhead(
+  context: DriverContext,
+  { address }: MdevParent,
+  type: string,
+  existing: readonly ExistingMdev[],
+  recreated: ReadonlySet<string>,
+): string[] {
+  const prefix = uuidPrefix(context, address, type);
+  const there = existing.flatMap((each) =>
+    each.parent === address && each.type === type ? [each.uuid] : [],
+  );
+  return [...new Set([...there, ...recreated])].filter((uuid) => uuid.startsWith(prefix)).sort();
+}
+
+export function isMadeAhead(context: DriverContext, { uuid, parent, type }: ExistingMdev): boolean {
+  return uuid.startsWith(uuidPrefix(context, parent, type));
+}
+
+/**
+ * The same after each boot, and no other host's: all of a UUID of version 8 but its last part,
+ * which counts the parent's mdevs. https://www.rfc-editor.org/rfc/rfc9562
+ */
+function uuidPrefix({ thing }: DriverContext, parent: string, type: string): string {
+  const hash = createHash('sha256').update(`mdev ${thing} ${parent} ${type}`).digest('hex');
+  return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-8${hash.slice(12, 15)}-8${hash.slice(15, 18)}-`;
+}
+
+/** What exists under the handle's uuid. @throws Error while it is being removed */
+export function find({ sysfs }: DriverContext, handle: HandleWork): Found {
+  const found = readMdev(sysfs, handle.uuid);
+  if (!found) {
+    // The kernel takes it from its list at once, and removes it when no program has it open.
+    const isLeaving = readMdevParents(sysfs).some(
+      ({ path, physical }) =>
+        physical === handle.address && sysfs.list(`${path}/${handle.uuid}`) !== undefined,
+    );
+    if (isLeaving) throw new Error(`EBUSY: ${handle.uuid} is open, and its removal has not ended`);
+    return { state: 'absent' };
+  }
+  const isOnDevice =
+    found.parent === handle.address ||
+    readMdevParents(sysfs).some(
+      ({ address, physical }) => address === found.parent && physical === handle.address,
+    );
+  if (found.type === handle.info.asked_type && isOnDevice) {
+    return { state: 'ready', info: infoOn(handle, found.parent) };
+  }
+  return { state: 'other', what: `an mdev of type ${found.type} on ${found.parent}` };
+}
+
+/** The handle's `info` on that parent. */
+export function infoOn({ info }: HandleWork, parent: string): Readonly<Record<string, string>> {
+  const parsed = parsePciAddress(parent);
+  return parsed ? { ...info, ...parsed } : info;
+}
+
+/** The parent that the handle's `info` names. */
+export function parentOf({ address, info }: HandleWork): string {
+  const { domain, bus, device, function: fn } = info;
+  return domain && bus && device && fn ? `${domain}:${bus}:${device}.${fn}` : address;
+}
+
+/**
+ * As many mdevs of the type as the whole card holds: each virtual function counts only itself.
+ * NVIDIA's drivers have it in the description of the type.
+ */
+export function limitOfCard(
+  { sysfs }: DriverContext,
+  [first]: readonly MdevParent[],
+  type: string,
+): number {
+  const text = first && sysfs.readAttribute(`${typeDirectory(first, type)}/description`);
+  const [, count] = /\bmax_instance=(\d{1,4})\b/.exec(text ?? '') ?? [];
+  return count === undefined ? Number.POSITIVE_INFINITY : Number(count);
+}
+
+/** @throws HardwareError */
+export async function available(
+  { hardware }: DriverContext,
+  parent: MdevParent,
+  type: string,
+): Promise<number> {
+  const text = await hardware.readText(
+    parent.physical,
+    `${typeDirectory(parent, type)}/available_instances`,
+  );
+  return Math.min(Number.parseInt(text, 10) || 0, perParentMax);
+}
+
+export async function create(
+  { sysfs, hardware }: DriverContext,
+  parent: string,
+  type: string,
+  uuid: string,
+): Promise<void> {
+  const known = readMdevParents(sysfs).find(({ address }) => address === parent);
+  if (!known) throw new Error(`ENODEV: ${parent} has no mdev types`);
+  await hardware.writeText(known.physical, `${typeDirectory(known, type)}/create`, uuid);
+}
+
+export async function remove({ sysfs, hardware }: DriverContext, { uuid, parent }: ExistingMdev) {
+  const known = readMdevParents(sysfs).find(({ address }) => address === parent);
+  await hardware.writeText(known?.physical ?? parent, `bus/mdev/devices/${uuid}/remove`, '1');
+}

@@ -1,0 +1,130 @@
+// What a host tells of a network card: its interface, its switch, its firmware and its health.
+
+import * as z from 'zod';
+import { createDates, type UndatedHealth } from '#agent/drivers/contract/dated-health.ts';
+import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
+import { aerHealth } from '#agent/drivers/pci/health.ts';
+import { reasonOf } from '#agent/log.ts';
+import type { PciFunction } from '#agent/sysfs/pci.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { type Interfaces, type Link, type Ports, readLink } from './link.ts';
+
+/** The card's interface as it is now, or a clause why it is not known. */
+export type NicLook =
+  | { readonly interfaces: Interfaces; readonly link: Link }
+  | { readonly fault: string };
+
+const devlinkMs = 10_000;
+const versions = z.object({
+  info: z.record(
+    z.string(),
+    z.object({
+      versions: z
+        .object({ running: z.record(z.string(), z.string()) })
+        .partial()
+        .optional(),
+    }),
+  ),
+});
+/** Names of the firmware as a whole (Linux, Documentation/networking/devlink/devlink-info). */
+const firmwareNames = ['fw', 'fw.version', 'fw.mgmt', 'fw.bundle_id'];
+
+export type NicFacts = ReturnType<typeof createNicFacts>;
+
+export function createNicFacts(context: DriverContext, ports: Ports) {
+  const { hardware, sysfs } = context;
+  const firmware = new Map<string, string | undefined>();
+  const dated = createDates(context);
+
+  /** Of the card's driver; most have none, and a card on a VFIO driver has none. */
+  const firmwareOf = async ({ address, boundDriver = '' }: PciFunction) => {
+    const key = `${address} ${boundDriver}`;
+    if (!firmware.has(key)) {
+      const args = ['-json', 'dev', 'info', `pci/${address}`];
+      const found = await hardware
+        .exec(address, 'devlink', args, devlinkMs)
+        .then(({ stdout }) => versionIn(stdout, address))
+        .catch(() => undefined);
+      firmware.set(key, found);
+    }
+    return firmware.get(key);
+  };
+
+  return {
+    look: async (fn: PciFunction): Promise<NicLook> => {
+      let interfaces: Interfaces;
+      try {
+        interfaces = await ports.interfacesOf(fn);
+      } catch (error) {
+        return { fault: reasonOf(error) };
+      }
+      try {
+        return { interfaces, link: await readLink(context, fn, interfaces.uplink) };
+      } catch (error) {
+        return { fault: `cannot tell of its virtual functions (${reasonOf(error)})` };
+      }
+    },
+    /** @param fault why its virtual functions cannot be restored now */
+    describe: async (
+      device: ReportedDevice,
+      fn: PciFunction,
+      look: NicLook,
+      fault: string | undefined,
+    ): Promise<ReportedDevice> => {
+      const version = await firmwareOf(fn);
+      const link = 'link' in look ? look.link : undefined;
+      const health = dated(fn.address, healthOf(aerHealth(sysfs, fn, ''), link, fault));
+      const attributes = attributesOf(look);
+      return {
+        ...device,
+        ...(version && { firmware: version }),
+        ...(health && { health }),
+        ...(Object.keys(attributes).length > 0 && { attributes }),
+        ...(device.offers && {
+          offers: {
+            ...device.offers,
+            traits: [...device.offers.traits, ...(link?.switchId ? ['CUSTOM_NIC_SWITCHDEV'] : [])],
+          },
+        }),
+      };
+    },
+  };
+}
+
+function healthOf(
+  errors: ReportedDevice['health'],
+  link: Link | undefined,
+  fault: string | undefined,
+): UndatedHealth | undefined {
+  if (fault !== undefined) return { state: 'unhealthy', reason: fault.slice(0, 255) };
+  const isDown = link?.isUp === true && !link.hasCarrier;
+  if (!isDown || errors?.state === 'unhealthy') return errors;
+  return { state: 'degraded', reason: `has no link at its interface ${link.name}` };
+}
+
+function attributesOf(look: NicLook): Record<string, string> {
+  if (!('link' in look)) return {};
+  const { link, interfaces } = look;
+  return {
+    interface: link.name,
+    eswitch: link.switchId ? 'switchdev' : 'legacy',
+    ...(link.switchId && { switch_id: link.switchId }),
+    ...(link.switchId && { representors: String(interfaces.representors.length) }),
+  };
+}
+
+/** Pure. */
+export function versionIn(text: string, address: string): string | undefined {
+  let given: unknown;
+  try {
+    given = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  const running = versions.safeParse(given).data?.info[`pci/${address}`]?.versions?.running ?? {};
+  const name = firmwareNames.find((each) => running[each]);
+  const version = name === undefined ? undefined : running[name];
+  return version !== undefined && /^[\x21-\x7e][\x20-\x7e]{0,63}$/.test(version)
+    ? version
+    : undefined;
+}

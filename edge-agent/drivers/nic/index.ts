@@ -1,0 +1,252 @@
+// Network cards, as a whole or by their virtual functions: found, guarded, made and bound like
+// other PCI functions. After a holder the physical function gets back what it held of the virtual
+// one: its MAC address, VLAN, rates, trust, spoof check and link state.
+
+import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
+import type { Driver, HandleWork, HostChange, NotOffered } from '#agent/drivers/contract/driver.ts';
+import { addressOf, createPciDriver } from '#agent/drivers/pci/index.ts';
+import { reasonOf } from '#agent/log.ts';
+import {
+  type PciFunction,
+  pciSignature,
+  readIfReadable,
+  readPciFunctionAt,
+  readPciFunctions,
+} from '#agent/sysfs/pci.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { createNicFacts, type NicFacts, type NicLook } from './facts.ts';
+import type { FunctionSettings } from './function.ts';
+import { createPorts, type Ports, usedRepresentor } from './link.ts';
+import { openRecords, type Records } from './records.ts';
+import { numberOf, restoreFunction } from './restore.ts';
+import {
+  allowListOf,
+  cardsOf,
+  isByFunctions,
+  type NicCard,
+  type NicSettings,
+  networkClass,
+} from './settings.ts';
+
+const name = 'nic';
+/** The reset, and what iproute2 is asked for afterwards. */
+const cleanSeconds = 240;
+
+interface Given {
+  readonly context: DriverContext;
+  readonly cards: ReadonlyMap<string, NicCard>;
+  readonly ports: Ports;
+  readonly records: Records;
+}
+
+export function createNicDriver(settings: NicSettings, context: DriverContext): Driver {
+  const { sysfs, hardware, guards, log } = context;
+  const cards = cardsOf(settings);
+  const ports = createPorts(context);
+  const records = openRecords(context.directory);
+  const given: Given = { context, cards, ports, records };
+  const facts = createNicFacts(context, ports);
+  const allowList = allowListOf(settings);
+  /** By the discovery that is under way; there is one at a time. */
+  let looks: ReadonlyMap<string, Looked> = new Map();
+  const pci = createPciDriver({
+    ...{ name, sysfs, hardware, guards, allowList, log },
+    withheld: () => new Map([...looks.values()].flatMap((each) => [...each.withheld])),
+  });
+  return {
+    name,
+    signature: () => pciSignature(sysfs),
+    plan: async () => {
+      const changes = (await pci.plan?.()) ?? [];
+      return await Promise.all(changes.map((change) => guardedChange(given, change)));
+    },
+    discover: async () => {
+      await records.keepOnly((card) => cards.has(card));
+      looks = await lookAndRemember(given, facts);
+      const found = await pci.discover();
+      const notOffered = [...(found.notOffered ?? [])];
+      const devices: Record<string, ReportedDevice> = {};
+      for (const [address, device] of Object.entries(found.devices)) {
+        const told = await tell(given, facts, device, looks.get(address)).catch(reasonOf);
+        if (typeof told !== 'string') devices[address] = told;
+        else notOffered.push({ address, reason: clauseOf(told) });
+      }
+      const said = new Set([...Object.keys(found.devices), ...notOffered.map((e) => e.address)]);
+      return { devices, notOffered: [...notOffered, ...missingOf(given, said)] };
+    },
+    clean: async (handle, onProgress) => {
+      const evidence = (await pci.clean?.(handle, onProgress)) ?? {};
+      const card = cards.get(handle.address);
+      const address = addressOf(handle);
+      if (address === handle.address || card?.clean !== 'restore') return evidence;
+      const recorded = await recordOf(given, handle, address);
+      const deps = { sysfs, hardware, ports, clock: context.clock };
+      return { ...evidence, ...(await restoreFunction(deps, handle.address, address, recorded)) };
+    },
+  };
+}
+
+async function recordOf({ context, records }: Given, handle: HandleWork, address: string) {
+  const fn = readPciFunctionAt(context.sysfs, handle.address);
+  return fn && (await records.of(address, idsOf(fn)));
+}
+
+/** Another card in the slot is of another model, as a rule. */
+function idsOf({ vendorId, productId, subsystemId }: PciFunction): string {
+  return `${vendorId}:${productId}:${subsystemId}`;
+}
+
+/** Another number of virtual functions takes away their representors. */
+async function guardedChange(given: Given, change: HostChange): Promise<HostChange> {
+  const { address, what } = change;
+  if (!('apply' in change) || what !== 'number of virtual functions') return change;
+  const { apply, ...difference } = change;
+  const refusal = await refusalOf(given, address);
+  if (refusal !== undefined) return { ...difference, refusal };
+  return {
+    ...difference,
+    apply: async () => {
+      const refused = await refusalOf(given, address);
+      if (refused !== undefined) throw new Error(refused);
+      await apply();
+    },
+  };
+}
+
+async function refusalOf({ context, ports }: Given, address: string): Promise<string | undefined> {
+  const fn = readPciFunctionAt(context.sysfs, address);
+  if (!fn) return `${address} is no longer there`;
+  const interfaces = await ports.interfacesOf(fn).catch(() => undefined);
+  return interfaces && usedRepresentor(context.sysfs, fn, interfaces);
+}
+
+interface Looked {
+  readonly fn: PciFunction;
+  readonly look: NicLook;
+  /** Virtual functions that could not be restored after a holder, with the reason. */
+  readonly withheld: ReadonlyMap<string, string>;
+}
+
+/** Before the guards note that functions are offered: from then on a guest may have them. */
+async function lookAndRemember(given: Given, facts: NicFacts): Promise<Map<string, Looked>> {
+  const looks = new Map<string, Looked>();
+  // What cannot be read is reported by the discovery of driver `pci`.
+  const functions = readPciFunctions(given.context.sysfs, () => {});
+  for (const fn of functions) {
+    const card = given.cards.get(fn.address);
+    if (!card || fn.physicalFunction || !fn.classCode.startsWith(networkClass)) continue;
+    const look = await facts.look(fn);
+    const virtual = functions.filter((each) => each.physicalFunction === fn.address);
+    const withheld = await remember(given, fn, isRestored(card) ? virtual : [], look);
+    looks.set(fn.address, { fn, look, withheld });
+  }
+  return looks;
+}
+
+function isRestored(card: NicCard): boolean {
+  return isByFunctions(card) && card.clean === 'restore';
+}
+
+/** @returns why functions cannot be restored after a holder */
+async function remember(
+  { context, records }: Given,
+  card: PciFunction,
+  virtual: readonly PciFunction[],
+  look: NicLook,
+): Promise<ReadonlyMap<string, string>> {
+  const { sysfs, guards } = context;
+  const ids = idsOf(card);
+  const unseen: PciFunction[] = [];
+  for (const fn of virtual) {
+    // One that was offered without a record has what a holder left, and gets the defaults.
+    const isKnown = (await records.of(fn.address, ids)) ?? guards.isOffered(fn.address);
+    if (!isKnown) unseen.push(fn);
+  }
+  if (unseen.length === 0) return new Map();
+  if ('fault' in look) return new Map(unseen.map(({ address }) => [address, look.fault]));
+  const held = await guards.heldBy(unseen, false);
+  const found = new Map<string, FunctionSettings>();
+  const withheld = new Map<string, string>();
+  for (const { address } of unseen) {
+    const number = numberOf(sysfs, card, address);
+    const settings = number === undefined ? undefined : look.link.functions.get(number);
+    const use = held.get(address);
+    if (use !== undefined) withheld.set(address, use);
+    else if (settings) found.set(address, settings);
+    else withheld.set(address, `is not shown by the interface ${look.link.name} of its card`);
+  }
+  await records.keep(card.address, ids, found);
+  return withheld;
+}
+
+/** @throws a clause why the card is not offered */
+async function tell(
+  { cards }: Given,
+  facts: NicFacts,
+  device: ReportedDevice,
+  looked: Looked | undefined,
+): Promise<ReportedDevice> {
+  const card = cards.get(device.address);
+  if (!card || !looked) throw new Error('is no longer there');
+  const { fn, look } = looked;
+  // Known functions stay offered, and can be cleaned when the card answers again.
+  const fault = isRestored(card) && 'fault' in look ? look.fault : undefined;
+  return withCard(await facts.describe(device, fn, look, fault), card);
+}
+
+function functionOf({ type, info }: Pick<HandleWork, 'type' | 'info'>): string {
+  return addressOf({ address: '', uuid: '', type, info });
+}
+
+function withCard(
+  device: ReportedDevice,
+  { physical_network: network, clean }: NicCard,
+): ReportedDevice {
+  const { offers, address } = device;
+  return {
+    ...device,
+    ...(offers && {
+      offers: {
+        ...offers,
+        attach_handles: offers.attach_handles.map((handle) => ({
+          ...handle,
+          info: { ...handle.info, ...(network && { physical_network: network }) },
+          ...(clean === 'restore' &&
+            functionOf(handle) !== address && { clean_seconds: cleanSeconds }),
+        })),
+      },
+    }),
+  };
+}
+
+function clauseOf(text: string): string {
+  return text.replace(/\.$/, '').slice(0, 255);
+}
+
+/** What the settings name and no discovery of PCI functions has told of. */
+function missingOf({ context, cards }: Given, said: ReadonlySet<string>): NotOffered[] {
+  const { sysfs } = context;
+  const functions = readPciFunctions(sysfs, () => {});
+  return [...cards].flatMap(([address, card]) => {
+    if (said.has(address)) return [];
+    const fn = functions.find((each) => each.address === address);
+    const virtual = functions.filter((each) => each.physicalFunction === address);
+    // The reasons of virtual functions are named at their own addresses.
+    if (virtual.some((each) => said.has(each.address))) return [];
+    return [{ address, reason: reasonAt(context, fn, card) }];
+  });
+}
+
+function reasonAt({ sysfs }: DriverContext, fn: PciFunction | undefined, card: NicCard): string {
+  if (!fn) return 'is not on this host';
+  const { physicalFunction, classCode, path } = fn;
+  if (physicalFunction) return `is a virtual function: name its card, ${physicalFunction}`;
+  if (!classCode.startsWith(networkClass)) {
+    return `has class ${classCode}, and network cards have class ${networkClass}`;
+  }
+  if (!isByFunctions(card)) return 'is not offered';
+  if (readIfReadable(sysfs, `${path}/sriov_totalvfs`) === undefined) return 'has no SR-IOV';
+  return typeof card.virtual_functions === 'number'
+    ? 'has no virtual functions yet: the command plan prints why'
+    : 'has no virtual functions: set virtual_functions to a number, or make them otherwise';
+}

@@ -1,0 +1,85 @@
+// Settings of driver `nic`: network cards by the PCI addresses of their physical functions, each
+// offered as a whole or by its virtual functions. Names of interfaces change with the kernel and
+// its drivers, and a card on vfio-pci has none.
+
+import * as z from 'zod';
+import { customName, oneOrMany, pciAddress } from '#agent/drivers/contract/setting-forms.ts';
+import { type AllowListEntry, allowListEntry } from '#agent/drivers/pci/allow-list.ts';
+
+const { bind_to, traits, virtual_functions } = allowListEntry.shape;
+
+const nameIs = 'must be 1 to 64 letters, digits, "_", ".", ":" and "-", a letter or digit first';
+const networkName = z.string(nameIs).regex(/^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$/, nameIs);
+
+const card = z.strictObject({
+  addresses: oneOrMany(pciAddress, 64),
+  /** As Neutron calls the network behind the card. */
+  physical_network: networkName.optional(),
+  /** What the card is programmed for, as in Cyborg's `function_device_mappings`. */
+  function: networkName.optional(),
+  virtual_functions,
+  bind_to,
+  /** `restore`: what the physical function holds of a virtual one, too. */
+  clean: z.enum(['restore', 'reset', 'none'], 'must be restore, reset or none').default('restore'),
+  resource_class: customName.default('CUSTOM_NIC'),
+  traits,
+});
+export type NicCard = z.infer<typeof card>;
+
+export const nicSettings = z.strictObject({
+  cards: z
+    .array(card, 'must list the network cards that are offered')
+    .min(1, 'must list the network cards that are offered')
+    .max(64)
+    .superRefine((cards, context) => {
+      const seen = new Set<string>();
+      for (const [index, { addresses }] of cards.entries()) {
+        for (const address of addresses) {
+          if (seen.has(address)) {
+            const message = `duplicate address: ${address}`;
+            context.addIssue({ code: 'custom', path: [index, 'addresses'], message });
+          }
+          seen.add(address);
+        }
+      }
+    }),
+});
+export type NicSettings = z.infer<typeof nicSettings>;
+
+export function isByFunctions({ virtual_functions: wanted }: NicCard): boolean {
+  return wanted !== false;
+}
+
+/** By the address of the physical function. */
+export function cardsOf({ cards }: NicSettings): ReadonlyMap<string, NicCard> {
+  return new Map(
+    cards.flatMap((each) => each.addresses.map((address) => [address, each] as const)),
+  );
+}
+
+/** PCI class 02: network controllers. */
+export const networkClass = '02';
+
+/** In the form of driver `pci`. */
+export function allowListOf(settings: NicSettings): readonly AllowListEntry[] {
+  return [...cardsOf(settings)].map(([address, given]) => ({
+    address,
+    class: networkClass,
+    device_type: 'NIC',
+    resource_class: given.resource_class,
+    traits: [...new Set([...cyborgTraits(given), ...given.traits])],
+    virtual_functions: given.virtual_functions,
+    ...(given.bind_to !== undefined && { bind_to: given.bind_to }),
+    companions: false,
+    clean: given.clean === 'none' ? 'none' : 'reset',
+  }));
+}
+
+/** As Cyborg's intel_nic_driver names them. */
+function cyborgTraits(given: NicCard): string[] {
+  const names = [given.function, given.physical_network].filter((each) => each !== undefined);
+  return [
+    isByFunctions(given) ? 'CUSTOM_VF' : 'CUSTOM_PF',
+    ...names.map((each) => `CUSTOM_${each.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`),
+  ];
+}

@@ -1,0 +1,248 @@
+// NVIDIA GPUs: as a whole, or divided into vGPUs of one type per card. How a card is divided is
+// read from the host: mdevs on the card, mdevs on its virtual functions, or types of virtual
+// functions (nvidia-vfio.ts).
+
+import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
+import type {
+  Discovery,
+  Driver,
+  HandleWork,
+  HostChange,
+  NotOffered,
+} from '#agent/drivers/contract/driver.ts';
+import { createMdevDriver } from '#agent/drivers/mdev/index.ts';
+import { mdevSettings } from '#agent/drivers/mdev/settings.ts';
+import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
+import { aerHealth } from '#agent/drivers/pci/health.ts';
+import { createPciDriver } from '#agent/drivers/pci/index.ts';
+import { reasonOf } from '#agent/log.ts';
+import { readMdevParents } from '#agent/sysfs/mdev.ts';
+import { type PciFunction, pciSignature, readPciFunctionAt } from '#agent/sysfs/pci.ts';
+import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { describeVendorCard, typeOf, withFacts } from './describe.ts';
+import { examineNvidia } from './examine.ts';
+import { readCardFacts } from './facts.ts';
+import { isVgpu, type NvidiaSettings, nvidiaName as name, type VgpuCards } from './settings.ts';
+import { createVendorVgpus, type VendorVgpus } from './vfio.ts';
+
+/** The script makes up to 48 functions, and waits for the driver of each. */
+const sriovManageMs = 120_000;
+
+export function createNvidiaDriver(settings: NvidiaSettings, context: DriverContext): Driver {
+  const { sysfs, clock } = context;
+  /** When the driver began to look. */
+  let since: string | undefined;
+  const whole = wholeCards(settings, context);
+  const vendor = createVendorVgpus(context);
+  const divided = settings.cards.filter(isVgpu);
+  const mdev = mdevDriver(settings, divided, context);
+  const byAddress = new Map(
+    divided.flatMap((given) => given.addresses.map((address) => [address, given] as const)),
+  );
+  const given = { settings, context, vendor };
+  return {
+    name,
+    signature: () => pciSignature(sysfs),
+    plan: async () => {
+      const changes: HostChange[] = [...((await whole?.plan?.()) ?? [])];
+      for (const [address, cards] of byAddress) {
+        const planned = await planCard(given, address, cards).catch((error: unknown) => {
+          const refusal = `it ${unread(error)}`;
+          const difference = { before: 'unknown', after: cards.vgpu_type, refusal };
+          return [{ address, what: 'vGPU type', ...difference }];
+        });
+        changes.push(...planned);
+      }
+      return [...changes, ...((await mdev?.plan?.()) ?? [])];
+    },
+    discover: async () => {
+      const found = [await whole?.discover(), await mdev?.discover()];
+      const devices: Discovery['devices'] = Object.assign(
+        {},
+        ...found.map((each) => each?.devices),
+      );
+      const notOffered = found.flatMap((each) => each?.notOffered ?? []);
+      const own = await discoverVendor(given, byAddress);
+      await vendor.keepOnly(new Set(byAddress.keys()));
+      const isOwn = ({ address }: NotOffered) => mayUseTypes(vendor, address);
+      const left = [...notOffered.filter((each) => !isOwn(each)), ...(own.notOffered ?? [])];
+      const described: Record<string, ReportedDevice> = {};
+      since ??= new Date(clock.wallMs()).toISOString();
+      for (const [address, device] of Object.entries({ ...devices, ...own.devices })) {
+        const told = await tellCard(given, device, byAddress.get(address), since).catch(unread);
+        if (typeof told === 'string') left.push({ address, reason: told });
+        else described[address] = told;
+      }
+      return { devices: described, notOffered: left };
+    },
+    examine: () => examineNvidia(settings, context),
+    find: async (handle) =>
+      handle.type === 'MDEV' && mdev?.find ? mdev.find(handle) : { state: 'hardware' },
+    prepare: async (handle) => {
+      if (handle.type !== 'MDEV' || !mdev?.prepare) throw new Error('It needs no preparation.');
+      return await mdev.prepare(handle);
+    },
+    clean: async (handle, onProgress) => {
+      if (handle.type === 'MDEV' && mdev?.clean) return await mdev.clean(handle, onProgress);
+      const cards = byAddress.get(handle.address);
+      if (cards) return await vendor.recreate(handle.address, functionOf(handle), cards.vgpu_type);
+      if (!whole?.clean) throw new Error(`The card ${handle.address} is not sold any more.`);
+      return await whole.clean(handle, onProgress);
+    },
+  };
+}
+
+interface Given {
+  readonly settings: NvidiaSettings;
+  readonly context: DriverContext;
+  readonly vendor: VendorVgpus;
+}
+
+/** Cards that are passed through, by the rules and the guards of driver `pci`. */
+function wholeCards({ cards }: NvidiaSettings, context: DriverContext): Driver | undefined {
+  const entries = cards
+    .filter((given) => !isVgpu(given))
+    .flatMap(({ addresses, resource_class, traits, bind_to, reset }) =>
+      addresses.map((address) => ({
+        ...{ vendor_id: '10de', class: '03', address, traits, companions: true },
+        resource_class: resource_class ?? 'PGPU',
+        clean: reset === false ? 'none' : 'reset',
+        ...(bind_to && { bind_to }),
+      })),
+    );
+  if (entries.length === 0) return undefined;
+  const allowList = pciAllowList.parse(entries);
+  return createPciDriver({ name, ...context, allowList, namesMissing: true });
+}
+
+function mdevDriver(
+  { made, clean }: NvidiaSettings,
+  divided: readonly VgpuCards[],
+  context: DriverContext,
+): Driver | undefined {
+  if (divided.length === 0) return undefined;
+  const pools = divided.map(({ addresses, vgpu_type: type, resource_class, traits }) => ({
+    ...{ parents: addresses, type, traits },
+    resource_class: resource_class ?? 'VGPU',
+  }));
+  return createMdevDriver(mdevSettings.parse({ pools, made, clean }), context, name);
+}
+
+/** Virtual functions first; then their types, where the card is divided by types. */
+async function planCard(
+  { settings, context, vendor }: Given,
+  card: string,
+  cards: VgpuCards,
+): Promise<readonly HostChange[]> {
+  const { sysfs, guards } = context;
+  if (vendor.isUsed(card)) {
+    return isForVendor(settings) ? await vendor.plan(card, cards) : [];
+  }
+  const fn = readPciFunctionAt(sysfs, card);
+  const total = fn && Number(sysfs.readAttribute(`${fn.path}/sriov_totalvfs`) ?? 0);
+  const isDivided = readMdevParents(sysfs).some(({ physical }) => physical === card);
+  if (!fn || !total || isDivided || fn.boundDriver !== 'nvidia') return [];
+  const difference = {
+    ...{ address: card, what: 'number of virtual functions' },
+    ...{ before: String(countFunctions(context, fn)), after: String(total) },
+  };
+  if (difference.before !== '0') return [];
+  const use = (await guards.heldBy([fn], false)).get(card);
+  if (use !== undefined) return [{ ...difference, refusal: `${card} ${use}` }];
+  return [{ ...difference, apply: () => makeFunctions(settings, context, fn) }];
+}
+
+function countFunctions({ sysfs }: DriverContext, { path }: PciFunction): number {
+  return (sysfs.list(path) ?? []).filter((each) => /^virtfn\d+$/.test(each)).length;
+}
+
+/** By NVIDIA's script, because the driver refuses a plain write of `sriov_numvfs`. */
+async function makeFunctions(
+  { sriov_manage: script }: NvidiaSettings,
+  context: DriverContext,
+  fn: PciFunction,
+): Promise<void> {
+  const { hardware, guards } = context;
+  const use = (await guards.heldBy([fn], false)).get(fn.address);
+  if (use !== undefined) throw new Error(`${fn.address} ${use}`);
+  const answer = await hardware.exec(fn.address, script, ['-e', fn.address], sriovManageMs);
+  if (answer.exitCode !== 0) {
+    const said = (answer.stderr || answer.stdout).replaceAll(/\p{C}/gu, ' ').trim().slice(0, 200);
+    throw new Error(`${script} ended with ${answer.exitCode}: ${said}`);
+  }
+  if (countFunctions(context, fn) === 0) throw new Error(`${script} made no virtual functions`);
+}
+
+/** Also of a card whose virtual functions cannot be read. */
+function mayUseTypes(vendor: VendorVgpus, card: string): boolean {
+  try {
+    return vendor.isUsed(card);
+  } catch {
+    return true;
+  }
+}
+
+/** What libvirt does to a managed function, and what is made otherwise than ahead. */
+function isForVendor({ made, attach_unmanaged: isUnmanaged }: NvidiaSettings): boolean {
+  return made === 'ahead' && isUnmanaged;
+}
+
+async function discoverVendor(
+  { settings, context, vendor }: Given,
+  byAddress: ReadonlyMap<string, VgpuCards>,
+): Promise<Discovery> {
+  const devices: Record<string, ReportedDevice> = {};
+  const notOffered: NotOffered[] = [];
+  for (const [address, cards] of byAddress) {
+    try {
+      if (!vendor.isUsed(address)) continue;
+      if (!isForVendor(settings)) {
+        notOffered.push({ address, reason: vendorRefusal(settings) });
+        continue;
+      }
+      const fn = readPciFunctionAt(context.sysfs, address);
+      if (!fn) continue;
+      const functions = await vendor.offered(address, cards.vgpu_type);
+      if (typeof functions === 'string') notOffered.push({ address, reason: functions });
+      else devices[address] = describeVendorCard(settings, fn, cards, functions);
+    } catch (error) {
+      notOffered.push({ address, reason: unread(error) });
+    }
+  }
+  return { devices, notOffered };
+}
+
+function vendorRefusal({ made }: NvidiaSettings): string {
+  return made === 'ahead'
+    ? 'has vGPUs that libvirt must attach unmanaged, as Nova does not ask for: see attach_unmanaged'
+    : `has vGPUs that are made ahead of binds only, and made is ${made}`;
+}
+
+/** The device with what is told of its card; or why the card is not offered. */
+async function tellCard(
+  { context, vendor }: Given,
+  device: ReportedDevice,
+  cards: VgpuCards | undefined,
+  since: string,
+): Promise<ReportedDevice | string> {
+  const fn = readPciFunctionAt(context.sysfs, device.address);
+  if (!fn) return 'is no longer there';
+  const facts = await readCardFacts(context, fn);
+  if (facts.isExcluded) return "is excluded from NVIDIA's driver";
+  const type = cards && (await typeOf(context, vendor, fn, cards.vgpu_type));
+  const health = aerHealth(context.sysfs, fn, since);
+  return withFacts(context, { device, fn, facts, type, health });
+}
+
+function unread(error: unknown): string {
+  return `cannot be read (${reasonOf(error)})`.slice(0, 255);
+}
+
+/** @throws if the handle names no PCI function */
+function functionOf({ info }: HandleWork): string {
+  const { domain, bus, device, function: fn } = info;
+  const parsed = parsePciAddress(`${domain}:${bus}:${device}.${fn}`);
+  if (!parsed) throw new Error('The handle names no PCI function.');
+  return printPciAddress(parsed);
+}

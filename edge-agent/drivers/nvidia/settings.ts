@@ -1,0 +1,80 @@
+// Settings of driver `nvidia_gpu`: which cards are sold, each as a whole or as one type of vGPU,
+// as in Nova's `[devices]enabled_mdev_types` with `device_addresses` per type.
+
+import * as z from 'zod';
+import {
+  absolutePath,
+  customTraits,
+  oneOrMany,
+  pciAddress,
+  vfioDriver,
+} from '#agent/drivers/contract/setting-forms.ts';
+
+export const nvidiaName = 'nvidia_gpu';
+
+const cards = z
+  .strictObject({
+    addresses: oneOrMany(pciAddress, 64),
+    /** Absent: each card is sold as a whole. */
+    vgpu_type: z
+      .string()
+      .regex(/^nvidia-[1-9][0-9]{0,5}$/, 'must be a type, such as "nvidia-558"')
+      .optional(),
+    resource_class: z
+      .string()
+      .regex(/^(PGPU|VGPU|CUSTOM_[A-Z0-9_]{1,248})$/, 'must be PGPU, VGPU or CUSTOM_...')
+      .optional(),
+    traits: customTraits,
+    /** Of whole cards: the driver that the GPU, its audio and its USB functions are bound to. */
+    bind_to: vfioDriver.optional(),
+    /** Of whole cards, after each guest; VFIO itself resets the card at both ends. */
+    reset: z.boolean('must be true or false').optional(),
+  })
+  .superRefine(({ vgpu_type: type, reset, bind_to: driver, resource_class: sold }, context) => {
+    const fault = (path: string, message: string) =>
+      context.addIssue({ code: 'custom', path: [path], message });
+    if (type && reset !== undefined) fault('reset', 'is for whole cards; see clean for vGPUs');
+    if (type && driver) fault('bind_to', 'is for whole cards: vGPUs stay on the driver nvidia');
+    if (type && sold === 'PGPU') fault('resource_class', 'must be VGPU or CUSTOM_... for vGPUs');
+    if (!type && sold === 'VGPU') {
+      fault('resource_class', 'must be PGPU or CUSTOM_... without vgpu_type');
+    }
+  });
+
+export const nvidiaSettings = z
+  .strictObject({
+    cards: z.array(cards, 'must list the cards that are sold').min(1).max(64),
+    /**
+     * `ahead`: all vGPUs exist before any bind. `at-bind`: a job makes each; for mdevs alone.
+     * `nova`: Nova makes the mdevs.
+     */
+    made: z.enum(['ahead', 'at-bind', 'nova'], 'must be ahead, at-bind or nova').default('ahead'),
+    /**
+     * Of vGPUs, after each holder. `none`: only where the vendor's driver erases the memory when a
+     * guest closes its vGPU.
+     */
+    clean: z.enum(['recreate', 'none'], 'must be recreate or none').default('recreate'),
+    /**
+     * Nova on this host attaches PCI devices with `managed='no'`. Without it no virtual function
+     * with a type is offered: libvirt would take it from the driver nvidia.
+     */
+    attach_unmanaged: z.boolean('must be true or false').default(false),
+    /** NVIDIA's script that makes the virtual functions of a card: `-e` and its address. */
+    sriov_manage: absolutePath.default('/usr/lib/nvidia/sriov-manage'),
+  })
+  .refine(
+    ({ cards: all }) => {
+      const addresses = all.flatMap((each) => each.addresses);
+      return new Set(addresses).size === addresses.length;
+    },
+    { path: ['cards'], message: 'must not name a card more than once' },
+  );
+
+export type NvidiaSettings = z.infer<typeof nvidiaSettings>;
+export type NvidiaCards = NvidiaSettings['cards'][number];
+/** Cards that are sold as vGPUs. */
+export type VgpuCards = NvidiaCards & { readonly vgpu_type: string };
+
+export function isVgpu(given: NvidiaCards): given is VgpuCards {
+  return given.vgpu_type !== undefined;
+}

@@ -1,0 +1,254 @@
+// NVMe controllers as the kernel's driver `nvme` shows them in sysfs. A controller on a VFIO
+// driver shows nothing, so what was seen before is kept in a file of the driver.
+
+import * as z from 'zod';
+import type { Clock } from '#agent/clock.ts';
+import { ownerOf } from '#agent/guards/owner.ts';
+import type { Hardware } from '#agent/hardware/port.ts';
+import { reasonOf } from '#agent/log.ts';
+import { openStateFiles } from '#agent/state/state-files.ts';
+import { type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
+import type { Sysfs } from '#agent/sysfs/root.ts';
+
+const text = (max: number) =>
+  z
+    .string()
+    .max(max)
+    .regex(/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/);
+/** Lengths of SN, MN and FR: NVM Express Base Specification 1.4, 5.15.2.2. */
+const facts = z.object({
+  serial: text(20),
+  model: text(40).optional(),
+  firmware: text(8).optional(),
+  gigabytes: z.int().min(1).optional(),
+  /** What it can erase with, by its Identify data. */
+  erasure: z.object({ sanitizeCapabilities: z.int().min(0), commands: z.int().min(0) }).optional(),
+});
+export type ControllerFacts = z.infer<typeof facts>;
+
+const known = z.record(z.string(), facts.extend({ ids: z.string() }));
+type Known = z.infer<typeof known>;
+
+export interface ShownController {
+  /** `nvme0`. */
+  readonly name: string;
+  readonly address: string;
+  /** Of the kernel's driver: `live` if it takes commands. */
+  readonly state: string | undefined;
+  readonly facts: ControllerFacts | undefined;
+}
+
+/** All PCI controllers of this host that are on the kernel's driver. */
+export function shownControllers(sysfs: Sysfs): ShownController[] {
+  const names = (listed(sysfs, 'class/nvme') ?? []).filter((name) => /^nvme\d{1,4}$/.test(name));
+  return names.flatMap((name) => {
+    const address = ownerIfReadable(sysfs, `class/nvme/${name}`);
+    if (!address) return [];
+    const read = (file: string) => readIfReadable(sysfs, `class/nvme/${name}/${file}`)?.trim();
+    const found = facts.safeParse({
+      serial: read('serial'),
+      ...validOnly('model', read('model')),
+      ...validOnly('firmware', read('firmware_rev')),
+      ...gigabytesOf(sysfs, name),
+    });
+    return [{ name, address, state: read('state'), facts: found.data }];
+  });
+}
+
+/** What is only shown is left out if it is not valid. */
+function validOnly(key: 'model' | 'firmware', given: string | undefined) {
+  const { data } = facts.shape[key].safeParse(given);
+  return data === undefined ? {} : { [key]: data };
+}
+
+/** The namespaces that the kernel shows; it counts in 512 bytes, whatever their blocks are. */
+function gigabytesOf(sysfs: Sysfs, name: string) {
+  const blocks = (listed(sysfs, `class/nvme/${name}`) ?? []).filter((each) =>
+    /^nvme\d+(c\d+)?n\d+$/.test(each),
+  );
+  const bytes = blocks.reduce((sum, block) => {
+    const size = readIfReadable(sysfs, `class/nvme/${name}/${block}/size`) ?? '';
+    return sum + (/^\d{1,15}$/.test(size) ? Number(size) * 512 : 0);
+  }, 0);
+  const gigabytes = Math.round(bytes / 1e9);
+  return gigabytes > 0 ? { gigabytes } : {};
+}
+
+function listed(sysfs: Sysfs, path: string): readonly string[] | undefined {
+  try {
+    return sysfs.list(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function ownerIfReadable(sysfs: Sysfs, path: string): string | undefined {
+  try {
+    return ownerOf(sysfs, path);
+  } catch {
+    return undefined;
+  }
+}
+
+export interface KnownControllers {
+  /** Of what the settings name, by address: as the kernel shows it now, or as it was shown. */
+  of(functions: readonly PciFunction[]): ReadonlyMap<string, ControllerFacts>;
+  /** As `remember`, in memory alone: a plan writes nothing. */
+  look(functions: readonly PciFunction[], isNamed?: IsNamed, ask?: Ask): Promise<void>;
+  /**
+   * Reads the file, and keeps in it what the kernel shows now of these functions. The firmware of
+   * a device stays as it was first seen: a holder may have replaced it.
+   *
+   * @param isNamed whether the settings name what was seen; the rest is forgotten
+   * @param ask for what a controller can erase with; once for each, because only the kernel's
+   *   driver takes the question
+   */
+  remember(functions: readonly PciFunction[], isNamed?: IsNamed, ask?: Ask): Promise<void>;
+  /** Why a controller on the kernel's driver could not be asked, by address. */
+  unasked(): ReadonlyMap<string, string>;
+}
+
+export type Ask = (shown: ShownController) => Promise<NonNullable<ControllerFacts['erasure']>>;
+
+/** By address and ids, `vendor:product:subsystem`: a device that cannot be read counts, too. */
+export type IsNamed = (address: string, ids: string) => boolean;
+
+const file = 'controllers.json';
+
+export function openKnownControllers(sysfs: Sysfs, directory: string): KnownControllers {
+  const files = openStateFiles(directory);
+  let kept: Known = {};
+  /** The file's text; undefined before it was read. */
+  let written: string | undefined;
+  let unasked: ReadonlyMap<string, string> = new Map();
+  const look: KnownControllers['look'] = async (
+    functions,
+    isNamed = () => true,
+    ask = undefined,
+  ) => {
+    if (written === undefined) {
+      kept = readKnown(await files.read(file));
+      written = JSON.stringify(kept);
+    }
+    const shown = new Map(shownControllers(sysfs).map((each) => [each.address, each]));
+    const unknown = new Map<string, string>();
+    const named = Object.entries(kept).filter(([address, { ids }]) => isNamed(address, ids));
+    const now = Object.fromEntries(named);
+    for (const fn of functions) {
+      const controller = shown.get(fn.address);
+      const found = controller?.facts;
+      const before = now[fn.address];
+      const same = before?.serial === found?.serial ? before : undefined;
+      let erasure = same?.erasure;
+      if (ask && !erasure && fn.boundDriver === 'nvme') {
+        try {
+          if (controller?.state !== 'live') throw new Error('the kernel has not started it');
+          erasure = await ask(controller);
+        } catch (error) {
+          unknown.set(fn.address, reasonOf(error));
+        }
+      }
+      if (!found) continue;
+      now[fn.address] = {
+        // Namespaces appear some time after their controller.
+        ...(same?.gigabytes && { gigabytes: same.gigabytes }),
+        ...found,
+        ...(same?.firmware && { firmware: same.firmware }),
+        ...(erasure && { erasure }),
+        ids: idsOf(fn),
+      };
+    }
+    if (ask) unasked = unknown;
+    kept = now;
+  };
+  return {
+    look,
+    unasked: () => unasked,
+    of: (functions) =>
+      new Map(
+        functions.flatMap((fn) => {
+          const found = kept[fn.address];
+          return found && found.ids === idsOf(fn) ? [[fn.address, found] as const] : [];
+        }),
+      ),
+    remember: async (...given) => {
+      await look(...given);
+      const text = JSON.stringify(kept);
+      if (text === written) return;
+      await files.replace(file, text);
+      written = text;
+    },
+  };
+}
+
+/** A file that is not valid is as none: the next boot shows the controllers to the kernel. */
+function readKnown(given: string | undefined): Known {
+  try {
+    return known.parse(JSON.parse(given ?? '{}'));
+  } catch {
+    return {};
+  }
+}
+
+/** Another card in the slot is of another model, as a rule. */
+function idsOf({ vendorId, productId, subsystemId }: PciFunction): string {
+  return `${vendorId}:${productId}:${subsystemId}`;
+}
+
+/** A controller starts within CAP.TO, at most 127.5 s (Base Specification 1.4, 3.1.1). */
+const startMs = 130_000;
+const firstPollMs = 100;
+const lastPollMs = 2_000;
+
+/** Waits until the kernel's driver takes commands for it. @throws a sentence if it does not */
+export async function waitForController(
+  { sysfs, clock }: { readonly sysfs: Sysfs; readonly clock: Clock },
+  address: string,
+): Promise<ShownController & { readonly facts: ControllerFacts }> {
+  const until = clock.monotonicMs() + startMs;
+  for (let pollMs = firstPollMs; ; pollMs = Math.min(pollMs * 2, lastPollMs)) {
+    const shown = shownControllers(sysfs);
+    const [found, second] = shown.filter((each) => each.address === address);
+    if (second) throw new Error(`${address} has two controllers: ${found?.name}, ${second.name}.`);
+    if (found?.state === 'dead' || found?.state?.startsWith('deleting')) {
+      throw new Error(`The controller ${found.name} of ${address} is ${found.state}.`);
+    }
+    if (found?.state === 'live') {
+      if (!found.facts) throw new Error(`The serial number of ${found.name} is not valid.`);
+      const twin = shown.find(
+        (each) => each.name !== found.name && each.facts?.serial === found.facts?.serial,
+      );
+      if (twin) throw new Error(`${address} and ${twin.address} have the same serial number.`);
+      return { ...found, facts: found.facts };
+    }
+    if (clock.monotonicMs() >= until) {
+      const state = found ? `is ${found.state ?? 'in no state'}` : 'has not appeared';
+      throw new Error(`The controller of ${address} ${state} after ${startMs / 1000} s.`);
+    }
+    await clock.sleep(pollMs);
+  }
+}
+
+/**
+ * Runs programs only while the name is that of the controller at the address: the kernel gives the
+ * name of a controller that has gone to the next one, which may be a disk of the host.
+ */
+export function onlyFor(
+  { sysfs, hardware }: { readonly sysfs: Sysfs; readonly hardware: Hardware },
+  address: string,
+  controller: string,
+): Hardware {
+  const check = () => {
+    if (ownerIfReadable(sysfs, `class/nvme/${controller}`) === address) return;
+    throw new Error(`${controller} is no longer the controller of ${address}.`);
+  };
+  return {
+    ...hardware,
+    exec: async (...given) => {
+      check();
+      const answer = await hardware.exec(...given);
+      if (answer.exitCode === 0) check();
+      return answer;
+    },
+  };
+}

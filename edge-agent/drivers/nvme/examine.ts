@@ -1,0 +1,96 @@
+// What the controllers can do, before their first holder; and what driver `nvme` assumes of
+// nvme-cli and of them, and what this host shows of it.
+
+import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
+import type { Observation } from '#agent/drivers/contract/driver.ts';
+import { reasonOf } from '#agent/log.ts';
+import type { PciFunction } from '#agent/sysfs/pci.ts';
+import { type Ask, type KnownControllers, onlyFor, shownControllers } from './controllers.ts';
+import { eraseRefusal, sanitizeMethods } from './erase.ts';
+import { isErasing, type NvmeSettings } from './settings.ts';
+import { bootPartitionBytes, identify, readSanitizeLog } from './tool.ts';
+
+const toolMs = 10_000;
+/** Discovery must end within 30 s, with all devices of a host. */
+const askMs = 5_000;
+
+export function askErasure({ tool }: NvmeSettings, context: DriverContext): Ask {
+  return async ({ address, name: controller }) => {
+    const hardware = onlyFor(context, address, controller);
+    const asked = await identify({ hardware, address, controller, tool, limitMs: askMs });
+    const { sanitizeCapabilities, commands } = asked;
+    return { sanitizeCapabilities, commands };
+  };
+}
+
+/** Devices that could not be erased after their first holder, by address. */
+export function eraseRefusals(
+  { clean }: NvmeSettings,
+  known: KnownControllers,
+  functions: readonly PciFunction[],
+): ReadonlyMap<string, string> {
+  const refusals = new Map<string, string>();
+  if (!isErasing(clean)) return refusals;
+  for (const [address, reason] of known.unasked()) {
+    refusals.set(address, `cannot be asked what it can erase: ${reason}`);
+  }
+  for (const [address, { erasure }] of known.of(functions)) {
+    const refusal = erasure && eraseRefusal(erasure, clean);
+    if (refusal !== undefined) refusals.set(address, refusal);
+  }
+  return refusals;
+}
+
+export async function examineNvme(
+  { tool, boot_partitions: boot }: NvmeSettings,
+  { sysfs, hardware }: DriverContext,
+  functions: readonly PciFunction[],
+): Promise<readonly Observation[]> {
+  const seen: Observation[] = [await examineTool(hardware, tool)];
+  const names = new Map(shownControllers(sysfs).map(({ address, name }) => [address, name]));
+  for (const { address, boundDriver } of functions) {
+    const controller = names.get(address);
+    if (!controller) {
+      const what =
+        boundDriver === 'nvme'
+          ? "The kernel's driver nvme shows no controller of it."
+          : `Its driver is ${boundDriver ?? 'none'}; only the driver nvme shows what it can do.`;
+      seen.push({ address, outcome: 'not seen', what });
+      continue;
+    }
+    const deps = { hardware, address, tool, controller };
+    const observe = async (look: () => Promise<string>) => {
+      try {
+        seen.push({ address, outcome: 'seen', what: await look() });
+      } catch (error) {
+        seen.push({ address, outcome: 'failed', what: reasonOf(error) });
+      }
+    };
+    await observe(async () => {
+      const { sanitizeCapabilities, commands } = await identify(deps);
+      const methods = sanitizeMethods(sanitizeCapabilities).join(', ') || 'no method';
+      // OACS bit 1 (NVM Express Base Specification 1.4, 5.15.2.2).
+      const format = commands & 0x2 ? 'can' : 'cannot';
+      return `Its Sanitize supports ${methods}; it ${format} format.`;
+    });
+    await observe(async () => `Its sanitize log says: ${(await readSanitizeLog(deps)).state}.`);
+    if (boot === 'keep') continue;
+    await observe(async () => `It has boot partitions of ${await bootPartitionBytes(deps)} bytes.`);
+  }
+  return seen;
+}
+
+async function examineTool(
+  hardware: DriverContext['hardware'],
+  tool: string,
+): Promise<Observation> {
+  try {
+    const { stdout } = await hardware.exec('nvme', tool, ['version'], toolMs);
+    const [, version] = /\b(\d{1,3}\.\d{1,3}(?:\.\d{1,3})?)\b/.exec(stdout) ?? [];
+    return version
+      ? { outcome: 'seen', what: `nvme-cli is of version ${version}.` }
+      : { outcome: 'failed', what: `${tool} does not tell its version.` };
+  } catch (error) {
+    return { outcome: 'not seen', what: `${tool} cannot be started: ${reasonOf(error)}.` };
+  }
+}

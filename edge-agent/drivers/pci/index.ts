@@ -1,0 +1,253 @@
+// Whole PCI functions for passthrough: those on the operator's allow-list. One device per
+// physical function; if its virtual functions are offered, each is a handle of the device.
+
+import type { Driver, HandleWork } from '#agent/drivers/contract/driver.ts';
+import type { Guards } from '#agent/guards/guards.ts';
+import { HardwareError } from '#agent/hardware/errno.ts';
+import type { Hardware } from '#agent/hardware/port.ts';
+import type { Log } from '#agent/log.ts';
+import {
+  type PciFunction,
+  pciSignature,
+  readIfReadable,
+  readPciDetails,
+  readPciFunctionAt,
+  readPciFunctions,
+  readPlace,
+} from '#agent/sysfs/pci.ts';
+import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
+import type { Sysfs } from '#agent/sysfs/root.ts';
+import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { type AllowListEntry, matches } from './allow-list.ts';
+import {
+  type Choice,
+  choosePciFunctions,
+  companionsOf,
+  readMissing,
+  readWishes,
+  type Wish,
+} from './choice.ts';
+import { pciTraits } from './ids.ts';
+import { cleanSeconds, resetFunction } from './reset.ts';
+import { createSerials, type Serials } from './serials.ts';
+import { planPci } from './setup.ts';
+
+export interface PciDriverDeps {
+  /** The driver in whose name the devices are offered; `pci`, if absent. */
+  readonly name?: string;
+  readonly sysfs: Sysfs;
+  readonly hardware: Hardware;
+  readonly guards: Guards;
+  readonly allowList: readonly AllowListEntry[];
+  readonly log: Log;
+  /** What the driver in whose name it is offered knows of the device beyond its ids. */
+  readonly known?: (choice: Choice) => Partial<Pick<ReportedDevice, 'model' | 'attributes'>>;
+  /** Why the driver itself does not offer functions now, by address; asked at each discovery. */
+  readonly withheld?: () => ReadonlyMap<string, string>;
+  /** Addresses of the allow-list that offer nothing get a reason; a driver may have its own. */
+  readonly namesMissing?: boolean;
+  /** Addresses at which the driver works itself: they stay offered, and are not bound anew. */
+  readonly busy?: ReadonlySet<string>;
+}
+
+export function createPciDriver(given: PciDriverDeps): Driver {
+  const deps = { name: 'pci', ...given };
+  const serials = createSerials(deps.hardware);
+  return {
+    name: deps.name,
+    signature: () => pciSignature(deps.sysfs),
+    plan: () => planPci(deps),
+    discover: async () => {
+      const { devices, refusals } = await discoverPci(deps, serials);
+      const notOffered = [...refusals].map(([address, reason]) => ({ address, reason }));
+      return { devices, notOffered };
+    },
+    clean: async (handle) => {
+      const fn = readPciFunctionAt(deps.sysfs, addressOf(handle));
+      if (!fn) throw new Error(`The function ${addressOf(handle)} is no longer there.`);
+      const refusal = await deps.guards.recheck(fn.address, isOurs(deps));
+      if (refusal) throw new Error(`The device at ${fn.address} ${refusal}.`);
+      return await resetFunction(deps, fn);
+    },
+  };
+}
+
+type Named = PciDriverDeps & { readonly name: string };
+
+async function discoverPci(deps: Named, serials: Serials) {
+  const { sysfs, allowList } = deps;
+  const refusals = new Map<string, string>();
+  const functions = readPciFunctions(sysfs, (address, reason) => refusals.set(address, reason));
+  // A guest keeps a function that, or whose physical function, cannot be read for a moment.
+  const unread = [...refusals.keys()].concat(
+    functions.flatMap((fn) => (refusals.has(fn.physicalFunction ?? '') ? [fn.address] : [])),
+  );
+  const { wishes: all, refusals: unwanted } = readWishes(functions, allowList);
+  // Before the guards, which note what they let pass as offered.
+  const reasons = deps.withheld?.() ?? new Map<string, string>();
+  const { wishes, withheld } = withhold(all, reasons);
+  const dead = await readDead(deps, wishes);
+  const guarded = await deps.guards.check({
+    driver: deps.name,
+    wanted: wishes.flatMap((wish) => wish.functions),
+    all: functions,
+    isOurs: isOurs(deps, functions),
+    ...(deps.busy && { busy: deps.busy }),
+    withheld: all
+      .flatMap((wish) => wish.functions.map(({ address }) => address))
+      .filter((address) => reasons.has(address))
+      .concat(unread),
+  });
+  const chosen = choosePciFunctions(
+    wishes.filter(({ physical }) => !dead.has(physical.address)),
+    guarded,
+  );
+  for (const each of [unwanted, withheld, chosen.refusals, dead]) {
+    for (const [address, reason] of each) refusals.set(address, reason);
+  }
+  const missing = deps.namesMissing ? readMissing(functions, allowList) : [];
+  for (const [address, reason] of missing) {
+    if (!refusals.has(address)) refusals.set(address, reason);
+  }
+  const identities = await serials.read(chosen.choices.map(({ physical }) => physical));
+  const devices: Record<string, ReportedDevice> = {};
+  for (const choice of chosen.choices) {
+    const { address } = choice.physical;
+    devices[address] = describe(deps, choice, identities.get(address));
+  }
+  return { devices, refusals };
+}
+
+/** One reason for a card all of whose functions are withheld. */
+function withhold(wishes: readonly Wish[], reasons: ReadonlyMap<string, string>) {
+  const withheld = new Map<string, string>();
+  const left = wishes.flatMap((wish) => {
+    const functions = wish.functions.filter(({ address }) => !reasons.has(address));
+    for (const { address } of wish.functions) {
+      const reason = reasons.get(address);
+      const named = functions.length === 0 ? wish.physical.address : address;
+      if (reason !== undefined) withheld.set(named, reason);
+    }
+    return functions.length > 0 ? [{ ...wish, functions }] : [];
+  });
+  return { wishes: left, withheld };
+}
+
+/** Whether the operator gave a function, its physical function, or its card to this driver. */
+function isOurs({ allowList, sysfs }: PciDriverDeps, all: readonly PciFunction[] = []) {
+  const entries = allowList.filter(({ companions }) => companions);
+  const isCompanion = (fn: PciFunction) =>
+    entries.length > 0 &&
+    neighboursOf(fn).some((address) => {
+      const physical = readPciFunctionAt(sysfs, address);
+      return (
+        physical !== undefined &&
+        entries.some(
+          (entry) => matches(entry, physical) && companionsOf({ physical, entry }, [fn]).length > 0,
+        )
+      );
+    });
+  return (fn: PciFunction) => {
+    const { physicalFunction } = fn;
+    const physical = physicalFunction
+      ? (all.find(({ address }) => address === physicalFunction) ??
+        readPciFunctionAt(sysfs, physicalFunction))
+      : undefined;
+    return allowList.some((entry) => matches(entry, fn, physical)) || isCompanion(fn);
+  };
+}
+
+/** Addresses of the other functions that its slot may have. */
+function neighboursOf({ address }: PciFunction): string[] {
+  const slot = address.slice(0, -1);
+  return [0, 1, 2, 3, 4, 5, 6, 7].map((fn) => `${slot}${fn}`).filter((each) => each !== address);
+}
+
+/**
+ * Devices that do not answer. sysfs attributes are cached by the kernel; only configuration space
+ * is read from the device, and is all ones once the device fell off the bus.
+ *
+ * Not asked of virtual functions, whose vendor always reads as all ones (SR-IOV, 9.3.4.1).
+ */
+async function readDead({ sysfs, hardware }: PciDriverDeps, wishes: readonly Wish[]) {
+  const dead = new Map<string, string>();
+  const files = wishes.flatMap(({ physical: { address, path } }) =>
+    // Reading would wake a suspended device at each discovery.
+    readIfReadable(sysfs, `${path}/power_state`) === 'D3cold'
+      ? []
+      : [{ device: address, path: `${path}/config` }],
+  );
+  for (const [index, read] of (await hardware.readStarts(files)).entries()) {
+    const reason = deadReason(read);
+    const device = files[index]?.device;
+    if (reason && device) dead.set(device, reason);
+  }
+  return dead;
+}
+
+function deadReason(read: Buffer | HardwareError): string | undefined {
+  if (read instanceof HardwareError) {
+    // Another operation, such as a reset, uses the device, or it hangs: then it is unhealthy, and
+    // stays in the report. The next discovery asks again.
+    const isThere = read.code === 'EBUSY' || read.code === 'ETIMEDOUT';
+    return isThere ? undefined : `cannot be read (${read.code})`;
+  }
+  const isAlive = read.length === 4 && read.readUInt16LE(0) !== 0xffff;
+  return isAlive ? undefined : 'fell off the bus';
+}
+
+function describe(
+  { name, sysfs, known }: Named,
+  choice: Choice,
+  identity: string | undefined,
+): ReportedDevice {
+  const { physical, offered, type, entry } = choice;
+  const details = readPciDetails(sysfs, physical);
+  return {
+    address: physical.address,
+    driver: name,
+    type,
+    vendor: physical.vendorId,
+    product: physical.productId,
+    model: physical.productId,
+    std_board_info: JSON.stringify({
+      product_id: physical.productId,
+      subsystem_id: physical.subsystemId,
+      class: `0x${physical.classCode}`,
+      revision: details.revision,
+      // Linux prints -1 for an unknown node.
+      ...(details.numaNode >= 0 && { numa_node: details.numaNode }),
+    }),
+    // The same text as Cyborg's driver.
+    vendor_board_info: 'miss_vb_info',
+    ...known?.(choice),
+    ...(identity && { identity }),
+    ...readPlace(sysfs, physical),
+    offers: {
+      resource_class: entry.resource_class,
+      traits: [...new Set([...offered.flatMap(pciTraits), ...entry.traits])],
+      attach_handles: offered.map((fn) => handleOf(fn, entry)),
+    },
+    regions: [],
+  };
+}
+
+function handleOf({ address }: PciFunction, { clean }: AllowListEntry): ReportedHandle {
+  const parsed = parsePciAddress(address);
+  if (!parsed) throw new Error(`${address} is not a PCI address.`);
+  const { domain, bus, device, function: fn } = parsed;
+  return {
+    type: 'PCI',
+    info: { domain, bus, device, function: fn },
+    ...(clean === 'reset' && { clean_seconds: cleanSeconds }),
+  };
+}
+
+/** @throws if the handle names no PCI function */
+export function addressOf({ info }: HandleWork): string {
+  const { domain, bus, device, function: fn } = info;
+  const parsed = parsePciAddress(`${domain}:${bus}:${device}.${fn}`);
+  if (!parsed) throw new Error('The handle names no PCI function.');
+  return printPciAddress(parsed);
+}

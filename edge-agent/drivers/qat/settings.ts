@@ -1,0 +1,73 @@
+// Settings of driver `qat`: which cards are offered, by virtual functions or as a whole, and which
+// services they run.
+
+import * as z from 'zod';
+import { customName, oneOrMany, pciAddress } from '#agent/drivers/contract/setting-forms.ts';
+import { type AllowListEntry, allowListEntry } from '#agent/drivers/pci/allow-list.ts';
+import { qatServices } from './families.ts';
+
+const { bind_to, traits, clean } = allowListEntry.shape;
+
+const servicesAre = `must be a list of ${qatServices.join(', ')}, each once; dcc alone`;
+
+const card = z
+  .strictObject({
+    addresses: oneOrMany(pciAddress, 64),
+    /** All that the card can have: the kernel's driver makes no other number. */
+    virtual_functions: z.boolean('must be true or false').default(true),
+    /** Absent: as the kernel's driver has set them. */
+    services: z
+      .array(z.enum(qatServices, servicesAre), servicesAre)
+      .min(1, servicesAre)
+      .max(3, servicesAre)
+      .refine((given) => new Set(given).size === given.length, servicesAre)
+      .refine((given) => !given.includes('dcc') || given.length === 1, servicesAre)
+      .optional(),
+    bind_to,
+    clean: clean.unwrap().default('reset'),
+    resource_class: customName.default('CUSTOM_QAT'),
+    traits,
+  })
+  .refine(({ services, virtual_functions: isDivided }) => !services || isDivided, {
+    path: ['services'],
+    message: 'is for virtual functions: the holder of a whole card sets its services',
+  });
+export type QatCard = z.infer<typeof card>;
+
+export const qatSettings = z.strictObject({
+  cards: z
+    .array(card, 'must list the QAT cards that are offered')
+    .min(1, 'must list the QAT cards that are offered')
+    .max(64)
+    .refine((cards) => {
+      const all = cards.flatMap(({ addresses }) => addresses);
+      return new Set(all).size === all.length;
+    }, 'must not name a card more than once'),
+});
+export type QatSettings = z.infer<typeof qatSettings>;
+
+/** By the address of the physical function. */
+export function cardsOf({ cards }: QatSettings): ReadonlyMap<string, QatCard> {
+  return new Map(
+    cards.flatMap((each) => each.addresses.map((address) => [address, each] as const)),
+  );
+}
+
+/**
+ * In the form of driver `pci`.
+ *
+ * @param countOf how many virtual functions a card is to have; without it those that exist count
+ */
+export function allowListOf(
+  cards: ReadonlyMap<string, QatCard>,
+  countOf: (address: string) => number | undefined = () => undefined,
+): readonly AllowListEntry[] {
+  return [...cards].map(([address, given]) => ({
+    ...{ address, vendor_id: '8086', class: '0b40', device_type: 'QAT' },
+    resource_class: given.resource_class,
+    traits: given.traits,
+    virtual_functions: given.virtual_functions && (countOf(address) ?? true),
+    ...(given.bind_to !== undefined && { bind_to: given.bind_to }),
+    ...{ companions: false, clean: given.clean },
+  }));
+}

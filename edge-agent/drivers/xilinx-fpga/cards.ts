@@ -1,0 +1,141 @@
+// Alveo cards as XRT's drivers show them in sysfs: xclmgmt on the management function, xocl on the
+// user function (XRT, core/pcie/driver/linux/xocl/{mgmtpf/mgmt-sysfs.c,userpf/xocl_sysfs.c}). On a
+// VFIO driver a card shows nothing, so what was read before is kept in a file of the driver.
+
+import * as z from 'zod';
+import { createDeviceLocks } from '#agent/device-locks.ts';
+import { plainUuid } from '#agent/images/xclbin.ts';
+import { openStateFiles } from '#agent/state/state-files.ts';
+import {
+  type PciFunction,
+  readIfReadable,
+  readPciFunctionAt,
+  readPciFunctions,
+} from '#agent/sysfs/pci.ts';
+import type { Sysfs } from '#agent/sysfs/root.ts';
+
+export const vendorId = '10ee';
+/** Ids of the images that cards leave the factory with: XRT, xocl/devices.h (XBB_MFG). */
+const goldenIds: ReadonlySet<string> = new Set([
+  ...['d000', 'd004', 'd020', 'd030', 'd03c', 'd04c'],
+  ...['5098', 'e098', 'e987', 'eb10', 'f987'],
+]);
+
+/** The two functions of one card. */
+export interface Card {
+  readonly management: PciFunction;
+  readonly user: PciFunction;
+}
+
+/** A clause that completes "The device at <address> ..." if there is no such card. */
+export function cardAt(sysfs: Sysfs, address: string): Card | string {
+  const management = readPciFunctionAt(sysfs, address);
+  if (!management) return 'is not on this host';
+  if (management.vendorId !== vendorId) return 'is not of vendor 10ee';
+  const isGolden =
+    goldenIds.has(management.productId) || readIfReadable(sysfs, `${management.path}/mfg`) === '1';
+  if (isGolden) return 'has the golden image: an operator must flash a shell, and start the host';
+  if (readIfReadable(sysfs, `${management.path}/recovery`) === '1') {
+    return 'has its recovery image: an operator must flash a shell, and start the host';
+  }
+  const slot = address.slice(0, -1);
+  const all = readPciFunctions(sysfs, () => {});
+  const others = all.filter((fn) => fn.address.startsWith(slot) && fn.address !== address);
+  const [user, ...more] = others;
+  if (!user) return 'has no user function: name the management function, and flash a shell';
+  if (more.length > 0 || user.vendorId !== vendorId)
+    return 'has other functions than an Alveo card';
+  return { management, user };
+}
+
+const uuid = z.string().regex(/^[0-9a-f]{32}$/);
+const shown = (max: number) => z.string().regex(new RegExp(`^[!-~]([ -~]{0,${max - 2}}[!-~])?$`));
+const facts = z.object({
+  /** Of the functions that were read. */
+  ids: z.string(),
+  /** Lower case, without hyphens; the last one is that of images. */
+  interfaces: z.array(uuid).min(1).max(16),
+  /** Of the shell and of its partitions; an image is for one of them. */
+  platforms: z.array(shown(63)).min(1).max(8),
+  board: shown(64).optional(),
+  serial: shown(64).optional(),
+  firmware: shown(64).optional(),
+  /** What the agent has loaded in this boot, after the last holder. */
+  content: z.object({ boot_id: z.string(), function: z.guid(), image: z.guid() }).optional(),
+});
+export type CardFacts = z.infer<typeof facts>;
+const known = z.record(z.string(), facts);
+
+/** What is only shown is left out if it is not valid. */
+export function validFact(given: string | undefined, max = 64): string | undefined {
+  return shown(max).safeParse(given?.trim()).data;
+}
+
+/** Undefined if the driver shows none. */
+export function interfacesFrom(text: string): string[] | undefined {
+  const lines = text.split('\n').map((line) => plainUuid(line.trim()));
+  const { data } = facts.shape.interfaces.safeParse(lines.filter((line) => line !== ''));
+  return data && [...new Set(data)];
+}
+
+export interface KnownCards {
+  /** Undefined for another card than the one that was read. */
+  of(card: Card): Promise<CardFacts | undefined>;
+  keep(card: Card, facts: Omit<CardFacts, 'ids'>): Promise<void>;
+  /** Before the content of the card changes: a crash leaves it unknown. */
+  forgetContent(card: Card): Promise<void>;
+}
+
+const file = 'cards.json';
+
+export function openKnownCards(directory: string): KnownCards {
+  const files = openStateFiles(directory);
+  const locks = createDeviceLocks();
+  let kept: z.infer<typeof known> | undefined;
+  const load = async () => {
+    const read = kept ?? readKnown(await files.read(file));
+    // A change may have ended meanwhile: what it has written is newer.
+    kept ??= read;
+    return kept;
+  };
+  // Jobs on several cards write one file.
+  const change = (address: string, next: CardFacts) =>
+    locks.hold([file], async () => {
+      const before = await load();
+      if (JSON.stringify(before[address]) === JSON.stringify(next)) return;
+      const after = { ...before, [address]: next };
+      await files.replace(file, JSON.stringify(after));
+      // Not before it is on disk: a failed change is written by the next attempt.
+      kept = after;
+    });
+  const of = async (card: Card) => {
+    const found = (await load())[card.management.address];
+    return found?.ids === idsOf(card) ? found : undefined;
+  };
+  return {
+    of,
+    keep: async (card, given) =>
+      await change(card.management.address, { ...given, ids: idsOf(card) }),
+    forgetContent: async (card) => {
+      const found = await of(card);
+      if (!found?.content) return;
+      const { content: _, ...rest } = found;
+      await change(card.management.address, rest);
+    },
+  };
+}
+
+/** A file that is not valid is as none: the cards are read again by their drivers. */
+function readKnown(given: string | undefined): z.infer<typeof known> {
+  try {
+    return known.parse(JSON.parse(given ?? '{}'));
+  } catch {
+    return {};
+  }
+}
+
+function idsOf({ management, user }: Card): string {
+  return [management, user]
+    .map(({ productId, subsystemId }) => `${productId}/${subsystemId}`)
+    .join(' ');
+}

@@ -1,0 +1,77 @@
+// Cleans one attach handle after its holder. The driver erases and verifies; this file makes sure
+// that what a later claim has prepared stays, and that the same release cleans once.
+
+import type { Driver, HandleWork } from '#agent/drivers/contract/driver.ts';
+import { isPreparedLater } from '#agent/state/checkpoint.ts';
+import type { CleanStep, Evidence } from '#core/contracts/job-document.ts';
+import { describedHandle, findDevice } from './find-device.ts';
+import { isOther, notOurs, type PrepareContext } from './prepare-handle.ts';
+
+export interface CleanContext extends PrepareContext {
+  readonly onProgress: (percent: number) => void;
+}
+
+/**
+ * @returns what the driver has verified; undefined where nothing had to be cleaned
+ * @throws StepFailed, or the driver's error
+ */
+export async function cleanHandle(
+  context: CleanContext,
+  step: CleanStep,
+): Promise<Evidence | undefined> {
+  const { driver, device } = await findDevice(context, step);
+  const work: HandleWork = { address: step.address, ...step.handle };
+  const described = describedHandle(device, step.handle);
+  // A handle that the driver no longer describes is cleaned: it may be what a holder left.
+  const isCleaned = described === undefined || described.clean_seconds !== undefined;
+  if (!driver.clean || !isCleaned) return undefined;
+  // What the agent has made ahead of any bind has no mark; its handle is cleaned like hardware.
+  const isHardware =
+    !driver.find ||
+    described?.prepare === 'ahead' ||
+    (await driver.find(work)).state === 'hardware';
+  return !isHardware
+    ? cleanObject(context, driver, work, step.handle.epoch)
+    : cleanHardware(context, driver, work, step.handle.epoch);
+}
+
+type Clean = Required<Pick<Driver, 'clean'>>;
+
+/** Removes what this agent has made under the handle's uuid. */
+async function cleanObject(
+  { checkpoint, claim, onProgress }: CleanContext,
+  driver: Driver,
+  work: HandleWork,
+  epoch: number,
+): Promise<Evidence | undefined> {
+  await claim('clean');
+  const found = await driver.find?.(work);
+  if (!found || found.state === 'absent' || found.state === 'hardware') return undefined;
+  const mark = checkpoint.prepared(work.uuid);
+  if (!mark) throw notOurs(work.uuid);
+  if (isPreparedLater(mark, epoch)) return undefined;
+  if (found.state === 'other') throw isOther(work.uuid, found.what);
+  try {
+    return await (driver as Clean).clean(work, onProgress);
+  } catch (error) {
+    const left = await driver.find?.(work);
+    if (left?.state !== 'absent') throw error;
+    return undefined;
+  }
+}
+
+/**
+ * Cleans hardware once for each release. A late repetition must not touch it again: the next
+ * holder may have it by then, and no job tells the agent of a holder for whom nothing is prepared.
+ */
+async function cleanHardware(
+  { checkpoint, claim, onProgress }: CleanContext,
+  driver: Driver,
+  work: HandleWork,
+  epoch: number,
+): Promise<Evidence> {
+  const known = checkpoint.cleaned(work.uuid);
+  if (known && known.epoch >= epoch) return known.evidence;
+  await claim('clean');
+  return (driver as Clean).clean(work, onProgress);
+}

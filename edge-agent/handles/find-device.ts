@@ -1,0 +1,85 @@
+// How a step of a job finds its device, through the device's own driver.
+
+import type { Clock } from '#agent/clock.ts';
+import type { Driver } from '#agent/drivers/contract/driver.ts';
+import { type Log, reasonOf } from '#agent/log.ts';
+import { askDriver } from '#agent/report/ask-driver.ts';
+import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
+import type { JobStep } from '#core/contracts/job-document.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+
+export interface FindDeps {
+  readonly drivers: readonly Driver[];
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** A step cannot be done; the message is the reason in the job's answer. */
+export class StepFailed extends Error {
+  override readonly name: string = 'StepFailed';
+}
+
+/** The step cannot be done as requested on any host with such a device. */
+export class StepRefused extends StepFailed {
+  override readonly name = 'StepRefused';
+}
+
+export interface FoundDevice {
+  readonly driver: Driver;
+  readonly device: ReportedDevice;
+}
+
+/** The device at the address, by its own driver. @throws StepFailed */
+export async function findDevice(
+  { drivers, clock, log }: FindDeps,
+  { driver: name, address }: Pick<JobStep, 'driver' | 'address'>,
+): Promise<FoundDevice> {
+  const driver = drivers.find((each) => each.name === name);
+  if (!driver) throw new StepFailed(`The agent has no driver ${name}.`);
+  const found = await askDriver(driver, clock).catch((error: unknown) => {
+    log.warn('Driver discovery failed', { driver: name, reason: reasonOf(error) });
+  });
+  const devices = found?.devices ?? {};
+  const device = Object.hasOwn(devices, address) ? devices[address] : undefined;
+  if (!device) throw new StepFailed(`Driver ${name} finds no device at ${address}.`);
+  return { driver, device };
+}
+
+/** How the driver describes the handle now; undefined if it no longer has it. */
+export function describedHandle(
+  { offers, regions }: ReportedDevice,
+  { uuid, type, info }: Pick<ReportedHandle, 'type' | 'info'> & { readonly uuid: string },
+): ReportedHandle | undefined {
+  const handles = [...(offers ? [offers] : []), ...regions].flatMap((each) => each.attach_handles);
+  return handles.find((each) =>
+    each.uuid === undefined
+      ? each.type === type && isSame(each.info, info)
+      : each.uuid.toLowerCase() === uuid,
+  );
+}
+
+function isSame(one: Readonly<Record<string, string>>, other: Readonly<Record<string, string>>) {
+  const names = new Set([...Object.keys(one), ...Object.keys(other)]);
+  return [...names].every((name) => one[name] === other[name]);
+}
+
+/** Whether the drivers find nothing of what the steps prepare. Unknown for a region. */
+export async function areAbsent(
+  { drivers, log }: Pick<FindDeps, 'drivers' | 'log'>,
+  steps: readonly JobStep[],
+): Promise<boolean> {
+  const prepared = steps.filter((step) => step.kind === 'prepare');
+  if (prepared.length === 0) return false;
+  try {
+    for (const step of prepared) {
+      const driver = drivers.find(({ name }) => name === step.driver);
+      if (!('handle' in step) || !driver?.find) return false;
+      const found = await driver.find({ address: step.address, ...step.handle });
+      if (found.state !== 'absent') return false;
+    }
+    return true;
+  } catch (error) {
+    log.warn('Handles not found', { reason: reasonOf(error) });
+    return false;
+  }
+}

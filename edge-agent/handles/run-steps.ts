@@ -1,0 +1,188 @@
+// Runs the steps of a job, each once in effect: a step compares its target with the current state
+// before it touches a device, so that an interrupted or already finished step can be repeated. A
+// region is the exception: it is always written, because the content after an interrupted write
+// cannot be read.
+
+import type { Job } from '#agent/broker/read-job.ts';
+import type { Downloads } from '#agent/images/download.ts';
+import { ImageRefused } from '#agent/images/image-check.ts';
+import { reasonOf } from '#agent/log.ts';
+import type {
+  Checkpoint,
+  ClaimedMark,
+  Intent,
+  JobOutcome,
+  StepResult,
+} from '#agent/state/checkpoint.ts';
+import type { Evidence, JobStep, StepHandle } from '#core/contracts/job-document.ts';
+import { cleanHandle } from './clean-handle.ts';
+import { areAbsent, type FindDeps, StepRefused } from './find-device.ts';
+import { prepareHandle } from './prepare-handle.ts';
+import { JobStopped, prepareRegion } from './prepare-region.ts';
+
+export interface StepsDeps extends FindDeps {
+  readonly checkpoint: Checkpoint;
+  readonly downloads: Downloads;
+}
+
+export interface Run {
+  readonly jobId: string;
+  readonly execution: string;
+  readonly job: Job;
+  /** Checked between steps, and while a step has not touched the device. */
+  readonly stop: AbortSignal;
+  readonly onProgress: (step: number, percent: number) => void;
+}
+
+/** From the first step without a recorded result. @throws JobStopped */
+export async function runSteps(deps: StepsDeps, run: Run): Promise<JobOutcome> {
+  const { job, jobId, execution, stop } = run;
+  const { action, bindId } = job;
+  const ended = endedBy(job);
+  if (ended.length > 0) await deps.checkpoint.release(ended);
+  if (bindId !== undefined && action === 'prepare' && deps.checkpoint.isReleased(bindId)) {
+    return { status: 'REJECTED', reason: bindReleased };
+  }
+  const results = [...(deps.checkpoint.job(jobId, execution)?.results ?? [])];
+  for (const [index, step] of [...job.steps.entries()].slice(results.length)) {
+    if (results.some(isFailed) && !goesOn(job)) break;
+    if (stop.aborted) throw new JobStopped();
+    run.onProgress(index + 1, 0);
+    results.push(await runStep(deps, run, step, index + 1));
+  }
+  const outcome = outcomeOf(job, results);
+  const isEmpty = outcome.status === 'FAILED' && (await leavesNothing(deps, job));
+  return isEmpty ? { ...outcome, left: 'nothing' } : outcome;
+}
+
+const bindReleased = 'The bind has been released already.';
+
+/** The bind that a release ends, or the parts of it. */
+function endedBy({ action, bindId, steps }: Job): string[] {
+  if (action !== 'release') return [];
+  return bindId !== undefined ? [bindId] : steps.flatMap(partsOfBind);
+}
+
+/** The parts of its bind that a step makes ready or cleans up. */
+function partsOfBind(step: JobStep): string[] {
+  if (step.bind_id === undefined) return [];
+  const uuid = handleOf(step)?.uuid;
+  const handle = uuid ? [`${step.bind_id} ${uuid}`] : [];
+  const hasRegion = 'region' in step && step.region !== undefined;
+  return hasRegion ? [...handle, `${step.bind_id} ${step.address} ${step.region}`] : handle;
+}
+
+function handleOf(step: JobStep): StepHandle | undefined {
+  return 'handle' in step ? step.handle : undefined;
+}
+
+/** Whether the job continues after a failed step, as a release and a reprovision do. */
+function goesOn({ action }: Job): boolean {
+  return action === 'release' || action === 'reprovision';
+}
+
+/**
+ * Whether the drivers find nothing of what the job prepares. For a region this is unknown: the
+ * content after an interrupted write cannot be read.
+ */
+export async function leavesNothing(deps: StepsDeps, { action, steps }: Job): Promise<boolean> {
+  return (action === 'prepare' || action === 'reprovision') && (await areAbsent(deps, steps));
+}
+
+async function runStep(
+  deps: StepsDeps,
+  run: Run,
+  step: JobStep,
+  number: number,
+): Promise<StepResult> {
+  const { jobId, execution, job } = run;
+  const isLate = job.action !== 'release' && isEnded(deps.checkpoint, step);
+  const doing = isLate
+    ? Promise.reject(new StepRefused(bindReleased))
+    : doStep(deps, run, step, number);
+  const result = await doing.catch((error: unknown): StepResult => {
+    if (error instanceof JobStopped) throw error;
+    const isRefused = error instanceof StepRefused || error instanceof ImageRefused;
+    return { failed: reasonOf(error), ...(isRefused && { fault: 'request' }) };
+  });
+  const fields = { job: jobId, ...intentOf(step, step.kind), ...result };
+  if (result.failed === undefined) deps.log.info('Job step done', fields);
+  else deps.log.warn('Job step failed', fields);
+  const isUnmade = result.failed !== undefined && (await areAbsent(deps, [step]));
+  await deps.checkpoint.record(jobId, execution, result, isUnmade ? 'absent' : undefined);
+  return result;
+}
+
+function isEnded(checkpoint: Checkpoint, step: JobStep): boolean {
+  const { bind_id: bindId } = step;
+  return bindId !== undefined && [bindId, ...partsOfBind(step)].some(checkpoint.isReleased);
+}
+
+async function doStep(
+  deps: StepsDeps,
+  { jobId, execution, job, stop, onProgress }: Run,
+  step: JobStep,
+  number: number,
+): Promise<StepResult> {
+  const context = {
+    ...deps,
+    job,
+    stop,
+    onProgress: (percent: number) => onProgress(number, percent),
+    claim: (kind: JobStep['kind'], mark?: ClaimedMark) =>
+      deps.checkpoint.claim(jobId, execution, intentOf(step, kind), mark),
+  };
+  if (step.kind === 'clean') {
+    const evidence = await cleanHandle(context, step);
+    return evidence ? { evidence } : {};
+  }
+  if ('handle' in step) {
+    const { info } = await prepareHandle(context, step);
+    return info ? { info: { ...info } } : {};
+  }
+  await prepareRegion(context, step);
+  return {};
+}
+
+/** Without the image's URL, which is a secret. */
+function intentOf(step: JobStep, kind: JobStep['kind']): Intent {
+  const { driver, address, bind_id: bindId } = step;
+  const common = { kind, address, driver, ...(bindId && { bind_id: bindId }) };
+  const handle = handleOf(step);
+  if (handle) return { ...common, uuid: handle.uuid, epoch: String(handle.epoch) };
+  if (!('content' in step)) return common;
+  const { region, content } = step;
+  const image = 'image' in content ? { image: content.image.id, sha256: content.image.sha256 } : {};
+  return { ...common, region, ...image };
+}
+
+function isFailed({ failed }: StepResult): boolean {
+  return failed !== undefined;
+}
+
+function outcomeOf({ steps }: Job, results: readonly StepResult[]): JobOutcome {
+  const reasons = results.flatMap(({ failed }, index) =>
+    failed === undefined ? [] : [`Step ${index + 1}/${steps.length}: ${failed}`],
+  );
+  const evidence: Record<string, Evidence> = {};
+  const prepared: Record<string, Record<string, string>> = {};
+  for (const [index, result] of results.entries()) {
+    const step = steps[index];
+    const uuid = step && handleOf(step)?.uuid;
+    if (!uuid) continue;
+    if (result.evidence) evidence[uuid] = result.evidence;
+    if (result.info) prepared[uuid] = result.info;
+  }
+  const told = {
+    ...(Object.keys(evidence).length > 0 && { evidence }),
+    ...(Object.keys(prepared).length > 0 && { prepared }),
+  };
+  if (reasons.length === 0) return { status: 'SUCCEEDED', ...told };
+  const isRefused = results.filter(isFailed).every(({ fault }) => fault === 'request');
+  return {
+    status: 'FAILED',
+    reason: reasons.join(' '),
+    ...(isRefused && { fault: 'request' }),
+    ...told,
+  };
+}

@@ -1,0 +1,55 @@
+// Opens the host: what the drivers work with, and the drivers themselves. The same for the agent
+// and for the commands that look at the host without it.
+
+import { join } from 'node:path';
+import type { Clock } from '#agent/clock.ts';
+import type { Config } from '#agent/config/config.ts';
+import type { Driver } from '#agent/drivers/contract/driver.ts';
+import { openGuards } from '#agent/guards/guards.ts';
+import { noDomains, openDomains } from '#agent/guards/libvirt/domains.ts';
+import { openOfferedBefore } from '#agent/guards/offered-before.ts';
+import { openProc } from '#agent/guards/proc.ts';
+import { type Hardware, openHardware } from '#agent/hardware/port.ts';
+import type { Log } from '#agent/log.ts';
+import { readBootId } from '#agent/state/boot-id.ts';
+import { type Checkpoint, openCheckpoint } from '#agent/state/checkpoint.ts';
+import type { StateFiles } from '#agent/state/state-files.ts';
+import { openSysfs } from '#agent/sysfs/root.ts';
+import { thingName } from '#core/contracts/topics.ts';
+
+export interface Host {
+  /** The host's name in the control plane. */
+  readonly thing: string;
+  readonly bootId: string;
+  readonly checkpoint: Checkpoint;
+  readonly drivers: readonly Driver[];
+  readonly healthOf: Hardware['healthOf'];
+}
+
+export interface HostDeps {
+  readonly files: StateFiles;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export async function openHost(config: Config, { files, clock, log }: HostDeps): Promise<Host> {
+  const bootId = readBootId(config.bootIdFile);
+  const thing = thingName(config.stage, config.hostname);
+  const sysfs = openSysfs(config.sysfsRoot);
+  const checkpoint = await openCheckpoint({ files, bootId, log });
+  const hardware = openHardware({ sysfs, procRoot: config.procRoot, clock });
+  const guards = openGuards({
+    ...{ sysfs, hardware, proc: openProc(config.procRoot), ownPid: String(process.pid) },
+    unguardedDrivers: config.unguardedDrivers,
+    offeredBefore: await openOfferedBefore(files, log),
+    readDomains: config.domains ? openDomains(config.domains) : noDomains,
+  });
+  const drivers = config.drivers.map(({ name, create }) =>
+    create({
+      ...{ sysfs, hardware, guards, thing, bootId, clock, log },
+      directory: join(config.stateDirectory, 'drivers', name),
+      isPrepared: (uuid) => checkpoint.prepared(uuid) !== undefined,
+    }),
+  );
+  return { thing, bootId, checkpoint, drivers, healthOf: hardware.healthOf };
+}

@@ -1,0 +1,66 @@
+// Calls `discover` of one driver, for a report or for a job, with a time limit. At most one call
+// of a driver runs at a time.
+
+import type { Clock } from '#agent/clock.ts';
+import type { Driver } from '#agent/drivers/contract/driver.ts';
+
+type Answer = ReturnType<Driver['discover']>;
+
+/**
+ * A read of a failing device can take a minute or hang; discovery of a healthy host takes one
+ * second.
+ */
+const answerSecondsMax = 30;
+
+interface Turn {
+  readonly running: Answer;
+  /** Shared by all that asked while the driver was running. */
+  next?: Answer;
+}
+
+const turns = new WeakMap<Driver, Turn>();
+
+/** A driver that hangs is not asked until its call returns. */
+const hanging = new WeakSet<Driver>();
+
+/** Rejects also if the driver throws synchronously or does not answer in time. */
+export async function askDriver(driver: Driver, clock: Clock): Answer {
+  if (hanging.has(driver)) throw new Error('still busy with an earlier discovery');
+  const settled = new AbortController();
+  const answer = inTurn(driver);
+  const late = clock.sleep(answerSecondsMax * 1000, settled.signal).then(() => {
+    if (settled.signal.aborted) return;
+    if (turns.has(driver)) hanging.add(driver);
+    throw new Error(`no answer within ${answerSecondsMax} s`);
+  });
+  const over = () => settled.abort();
+  answer.then(over, over);
+  return await Promise.race([answer, late.then(() => answer)]);
+}
+
+/**
+ * A caller needs the devices as they are after it asked, so it does not take the answer of a call
+ * that began before.
+ */
+function inTurn(driver: Driver): Answer {
+  const turn = turns.get(driver);
+  if (!turn) return begin(driver);
+  turn.next ??= turn.running.catch(() => {}).then(() => begin(driver));
+  return turn.next;
+}
+
+function begin(driver: Driver): Answer {
+  const running = call(driver);
+  turns.set(driver, { running });
+  const over = () => {
+    hanging.delete(driver);
+    if (turns.get(driver)?.running === running) turns.delete(driver);
+  };
+  running.then(over, over);
+  return running;
+}
+
+/** Turns what the driver throws synchronously into a rejection. */
+async function call(driver: Driver): Answer {
+  return await driver.discover();
+}

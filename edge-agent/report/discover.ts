@@ -1,0 +1,162 @@
+// Calls all drivers. A driver that throws, hangs or answers invalid data does not affect the
+// others: the report names it as failed, so that its earlier devices are kept and do not count as
+// gone.
+
+import type { Clock } from '#agent/clock.ts';
+import type { Driver } from '#agent/drivers/contract/driver.ts';
+import type { Health } from '#agent/hardware/device-queue.ts';
+import type { Hardware } from '#agent/hardware/port.ts';
+import { type Log, type LogFields, reasonOf } from '#agent/log.ts';
+import { type SetUpEnd, setUp } from '#agent/process/set-up.ts';
+import { digestOf } from '#core/contracts/report/device-digest.ts';
+import {
+  type NotOffered,
+  notOfferedMax,
+  type ReportedDevice,
+  reportedDevice,
+} from '#core/contracts/report/inventory-report.ts';
+import { askDriver } from './ask-driver.ts';
+
+/** As long as for the discovery itself. */
+const setUpSecondsMax = 30;
+
+export interface FoundDevice {
+  readonly device: ReportedDevice;
+  readonly digest: string;
+}
+
+export interface Found {
+  /** In the order of their addresses. */
+  readonly devices: readonly FoundDevice[];
+  readonly failedDrivers: readonly string[];
+  /** In the order of their addresses; bounded. */
+  readonly notOffered: readonly NotOffered[];
+}
+
+export interface DiscoveryDeps {
+  /** In the operator's order: the first driver that claims an address keeps it. */
+  readonly drivers: readonly Driver[];
+  /** Whether operations on the device end in time; without it, drivers alone tell of health. */
+  readonly healthOf?: Hardware['healthOf'];
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Keep the returned function: it remembers the valid devices of earlier calls. */
+export function createDiscovery({
+  drivers,
+  healthOf,
+  clock,
+  log,
+}: DiscoveryDeps): () => Promise<Found> {
+  let digestsSeen: ReadonlySet<string> = new Set();
+  let before: ReadonlyMap<string, string> = new Map();
+  let said = new Map<string, string>();
+
+  /** Logs a sentence once, not at each discovery. */
+  const say = (key: string, message: string, fields: LogFields) => {
+    const text = JSON.stringify(fields);
+    if (before.get(key) !== text) log.warn(message, fields);
+    said.set(key, text);
+  };
+  const setUpAndAsk = async (driver: Driver) => {
+    const { left: faults } = driver.plan ? await setUpInTime(driver) : { left: [] };
+    if (faults.length > 0) say(driver.name, 'Set-up incomplete', { driver: driver.name, faults });
+    return askDriver(driver, clock);
+  };
+
+  const settingUp = new Map<Driver, Promise<SetUpEnd>>();
+
+  /**
+   * A write that hangs must not delay the other drivers. Until it ends the driver is not asked,
+   * because a host that is half set up lacks devices; those it had before are kept.
+   */
+  const setUpInTime = async (driver: Driver): Promise<SetUpEnd> => {
+    const running = settingUp.get(driver) ?? setUp(driver, log);
+    settingUp.set(driver, running);
+    const ended = new AbortController();
+    running.finally(() => {
+      settingUp.delete(driver);
+      ended.abort();
+    });
+    const late = clock.sleep(setUpSecondsMax * 1000, ended.signal).then(() => {
+      if (!ended.signal.aborted) throw new Error(`no set-up within ${setUpSecondsMax} s`);
+    });
+    return await Promise.race([running, late.then(() => running)]);
+  };
+
+  return async () => {
+    before = said;
+    said = new Map();
+    const answers = await Promise.allSettled(drivers.map(setUpAndAsk));
+    const devices = new Map<string, FoundDevice>();
+    const notOffered: NotOffered[] = [];
+    const failedDrivers = new Set<string>();
+    const fail = (driver: Driver, message: string, fields: LogFields) => {
+      failedDrivers.add(driver.name);
+      log.error(message, { driver: driver.name, ...fields });
+    };
+    for (const [index, driver] of drivers.entries()) {
+      const answer = answers[index];
+      if (answer?.status !== 'fulfilled') {
+        fail(driver, 'Driver discovery failed', { reason: reasonOf(answer?.reason) });
+        continue;
+      }
+      for (const [address, described] of Object.entries(answer.value.devices)) {
+        const device = healthOf ? withHealth(described, healthOf(address)) : described;
+        const digest = digestOf(device);
+        // A description is checked once per digest: most devices never change.
+        const fault = digestsSeen.has(digest) ? undefined : faultOf(device, address, driver);
+        if (fault) fail(driver, 'Device description invalid', { address, fault });
+        else claim(devices, { device, digest }, log);
+      }
+      for (const { address, reason } of answer.value.notOffered ?? []) {
+        const refused = { address, driver: driver.name, reason: reason.slice(0, 255) };
+        say(`${driver.name} ${address}`, 'Device not offered', refused);
+        notOffered.push(refused);
+      }
+    }
+    digestsSeen = new Set([...devices.values()].map(({ digest }) => digest));
+    return {
+      devices: [...devices.values()].sort(byAddress),
+      failedDrivers: [...failedDrivers],
+      notOffered: notOffered
+        .sort((a, b) => (a.address < b.address ? -1 : 1))
+        .slice(0, notOfferedMax),
+    };
+  };
+}
+
+/** The device as unhealthy where an operation on it hangs, whatever its driver says. */
+function withHealth(device: ReportedDevice, { state, reason, since }: Health): ReportedDevice {
+  return state === 'unhealthy' ? { ...device, health: { state, reason, since } } : device;
+}
+
+function byAddress(a: FoundDevice, b: FoundDevice): number {
+  return a.device.address < b.device.address ? -1 : 1;
+}
+
+/** Why the control plane would refuse the device; undefined if the description is valid. */
+export function faultOf(
+  device: ReportedDevice,
+  address: string,
+  driver: Driver,
+): string | undefined {
+  const parsed = reportedDevice.safeParse(device);
+  if (!parsed.success) {
+    return parsed.error.issues
+      .map(({ path, message }) => `${path.join('.')}: ${message}`)
+      .join('; ');
+  }
+  // The control plane would not see them.
+  if (digestOf(parsed.data) !== digestOf(device)) return 'it has unknown fields';
+  if (device.address !== address) return `its key is ${address}, its address ${device.address}`;
+  return device.driver === driver.name ? undefined : `it names driver ${device.driver}`;
+}
+
+function claim(devices: Map<string, FoundDevice>, found: FoundDevice, log: Log): void {
+  const { address, driver } = found.device;
+  const kept = devices.get(address)?.device.driver;
+  if (kept === undefined) devices.set(address, found);
+  else log.warn('Device claimed by two drivers, the first keeps it', { address, kept, driver });
+}

@@ -1,0 +1,163 @@
+import * as z from 'zod';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { historyAnswer } from '#core/contracts/api/history.ts';
+import type { Caller } from '#core/domain/caller.ts';
+import type { HistoryPartition } from '#core/domain/history/history.ts';
+import type { ArqUuid } from '#core/domain/ids.ts';
+import { historyKinds } from '#core/shapes/history-kinds.ts';
+import type { HistoryPage, HistoryPart } from '#core/store/history/history.ts';
+import { readDays, readTogether } from '#core/store/history/history-pages.ts';
+import { action } from '#functions/http/action.ts';
+import { isOperator } from '#functions/http/policy.ts';
+import { hostname, limit, pageReply } from '#functions/operator/page.ts';
+import { moment, rangeOf } from '#functions/operator/range.ts';
+import { viewRecord } from './view-record.ts';
+
+const uuid = z.guid().toLowerCase();
+const query = z.strictObject({
+  device: uuid.optional(),
+  arq: uuid.optional(),
+  instance: uuid.optional(),
+  host: hostname.optional(),
+  project: z.string().min(1).max(64).optional(),
+  profile: z.string().min(1).max(255).optional(),
+  kind: z.enum(historyKinds).optional(),
+  from: moment.optional(),
+  to: moment.optional(),
+  order: z.enum(['oldest-first', 'newest-first']).default('newest-first'),
+  limit,
+  marker: z
+    .string()
+    .regex(/^\d{4}-\d\d-\d\dT[\d:.]{12}Z#[0-9a-f-]{36}$/, 'must be a marker of a next link')
+    .optional(),
+});
+type Filter = z.infer<typeof query>;
+
+/** Without a subject each day is a read of its own. */
+const daysAtOnce = 31;
+const dayMs = 24 * 60 * 60 * 1000;
+
+/** What happened; a tenant sees what happened to the accelerators of its project. */
+export const getHistory = action<Filter, undefined, ConsumerDeps>(
+  { query, answers: { 200: historyAnswer } },
+  async ({ deps, caller, query: given, base }) => {
+    const part = await read(deps, caller, given);
+    const at = { base, path: '/history', query: given };
+    return { body: pageReply('history', part.records.map(viewRecord), at, part.next) };
+  },
+);
+
+async function read(deps: ConsumerDeps, caller: Caller, given: Filter): Promise<HistoryPart> {
+  const own = isOperator(deps, caller) ? undefined : caller.projectId;
+  const { project = own } = given;
+  if (own !== undefined && project !== own) return { records: [] };
+  const page = pageOf(given, project);
+  const partitions =
+    own === undefined
+      ? await partitionsFor(deps, given)
+      : await partitionsOfTenant(deps, own, given);
+  if (partitions) return readTogether(deps.history, partitions, page);
+  const now = deps.clock();
+  const to = given.to ?? new Date(now).toISOString();
+  const from = given.from ?? new Date(Date.parse(to) - dayMs).toISOString();
+  return readDays(deps.history, rangeOf(from, to, daysAtOnce), page);
+}
+
+function pageOf(given: Filter, project: string | undefined): HistoryPage {
+  const { order, from, to, marker } = given;
+  const range = from && to ? rangeOf(from, to, Number.POSITIVE_INFINITY) : undefined;
+  const iso = (time: string) => new Date(time).toISOString();
+  const wanted = {
+    device_uuid: given.device,
+    hostname: given.host,
+    profile_name: given.profile,
+    project_id: project,
+    arq_uuid: given.arq,
+    kind: given.kind,
+  };
+  const filter = Object.fromEntries(
+    Object.entries(wanted).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+  return {
+    ...{ order, filter, limit: given.limit },
+    ...(from && { from: range?.from ?? iso(from) }),
+    ...(to && { to: range?.to ?? iso(to) }),
+    ...(marker && { after: marker }),
+  };
+}
+
+/** The partitions with the fewest other records; undefined if only a time is given. */
+async function partitionsFor(
+  deps: ConsumerDeps,
+  { arq, instance, device, host, project, profile, kind }: Filter,
+): Promise<readonly HistoryPartition[] | undefined> {
+  if (arq !== undefined) return partitionsOfArq(deps, arq, project);
+  if (instance !== undefined) return partitionsOfInstance(deps, instance, project);
+  if (device !== undefined) {
+    const key = await hostOfDevice(deps, device);
+    return key === undefined ? [] : [{ subject: 'host', key }];
+  }
+  if (project !== undefined) return [{ subject: 'project', key: project }];
+  if (host !== undefined) return [{ subject: 'host', key: host }];
+  if (profile !== undefined) return [{ subject: 'profile', key: profile }];
+  if (kind === 'bind.failed') return [{ subject: 'kind', key: kind }];
+  return undefined;
+}
+
+/** What a host has of other projects would lengthen an answer, or cut it into pages. */
+async function partitionsOfTenant(
+  deps: ConsumerDeps,
+  project: string,
+  { arq, instance }: Filter,
+): Promise<readonly HistoryPartition[]> {
+  if (arq !== undefined) return partitionsOfArq(deps, arq, project);
+  if (instance !== undefined) return partitionsOfInstance(deps, instance, project);
+  return [{ subject: 'project', key: project }];
+}
+
+/** ARQs of an instance that are read: each time it is unshelved or moved, it gets others. */
+const arqsMax = 200;
+
+/** Its releases name its instances, which have the claims; the last claim may last. */
+async function partitionsOfArq(
+  deps: ConsumerDeps,
+  arq: string,
+  project: string | undefined,
+): Promise<HistoryPartition[]> {
+  const own = { subject: 'arq', key: arq } as const;
+  const filter = project === undefined ? {} : { project_id: project };
+  const [{ records }, found] = await Promise.all([
+    deps.history.read(own, { limit: arqsMax, order: 'newest-first', filter }),
+    deps.store.arqs.byUuids([arq as ArqUuid]),
+  ]);
+  const live = found.get(arq as ArqUuid);
+  const isShown = project === undefined || live?.projectId === project;
+  const lasting = isShown ? live?.binding?.instanceUuid : undefined;
+  const named = records.flatMap(({ instanceUuid }) => instanceUuid ?? []);
+  const instances = new Set([...named, ...(lasting ? [lasting] : [])]);
+  return [own, ...[...instances].map((key) => ({ subject: 'instance', key }) as const)];
+}
+
+/** Its claims name its ARQs, which have the rest. */
+async function partitionsOfInstance(
+  deps: ConsumerDeps,
+  instance: string,
+  project: string | undefined,
+): Promise<HistoryPartition[]> {
+  const own = { subject: 'instance', key: instance } as const;
+  const filter = { kind: 'handle.claimed', ...(project && { project_id: project }) };
+  const { records } = await deps.history.read(own, {
+    ...{ limit: arqsMax, order: 'newest-first', filter },
+  });
+  const arqs = new Set(records.flatMap(({ arqUuid }) => (arqUuid ? [arqUuid as ArqUuid] : [])));
+  return [own, ...[...arqs].map((key) => ({ subject: 'arq', key }) as const)];
+}
+
+/** By the device's row, or by what the history says of one that is gone. */
+async function hostOfDevice(deps: ConsumerDeps, uuid: string): Promise<string | undefined> {
+  const device = await deps.listings.deviceByUuid(uuid);
+  if (device) return device.hostname;
+  const page = { limit: 1, order: 'newest-first', filter: {} } as const;
+  const { records } = await deps.history.read({ subject: 'device', key: uuid }, page);
+  return records[0]?.hostname;
+}

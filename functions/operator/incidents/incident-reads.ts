@@ -1,0 +1,213 @@
+// The stored rows behind each kind of incident, in the order of their markers. Binds and host work
+// come from the index of deadlines, failed binds whose ARQs are deleted from the history, hosts
+// from their summaries, and devices from their index.
+
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { Deps } from '#core/deps.ts';
+import type { CardPlace } from '#core/domain/device/card-cleaning.ts';
+import {
+  awayIncident,
+  bindingIncident,
+  conflictIncident,
+  failedBindIncident,
+  healthIncident,
+  type Incident,
+  type IncidentKind,
+  movedCardIncident,
+  notOfferedIncident,
+  type StoredKind,
+  skewIncident,
+  waitingIncident,
+  workIncident,
+} from '#core/domain/history/incidents.ts';
+import { hostStateOf } from '#core/domain/host/host-state.ts';
+import type { HostSummary } from '#core/domain/host/host-summary.ts';
+import { failedBindKeptMs, workDueMs } from '#core/domain/host-work/deadlines.ts';
+import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
+import type { InstanceUuid } from '#core/domain/ids.ts';
+import { deviceUuid } from '#core/domain/report/device-plan.ts';
+import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
+import { waitingInstances } from '#core/operations/release/reap-waiting.ts';
+import type { Read } from '#functions/operator/page.ts';
+
+/** After every deadline: the index gives what is due next first. */
+const endOfTime = '9999';
+/** A driver may say that it cleans for longer; a release has its own time then. */
+const secondMs = 1000;
+const hostsAtOnce = 16;
+/** Failed binds of half an hour that are read; a cloud with more has one cause for most. */
+const failuresMax = 1000;
+
+type Found = readonly Read<Incident>[];
+
+/** Reads incidents of one kind, those after the marker; fewer than `count` at the end. */
+export type ReadIncidents = (
+  deps: ConsumerDeps,
+  after: string | undefined,
+  count: number,
+) => Promise<Found>;
+
+export const readIncidents: Readonly<Record<StoredKind, ReadIncidents>> = {
+  'failed-bind': ofFailures,
+  'stuck-job': async (deps, after, count) => {
+    const all = await Promise.all([
+      ofBindings(deps, 'stuck-job', after, count),
+      ofWork(deps, 'stuck-job', after, count),
+    ]);
+    return sorted(all.flat()).slice(0, count);
+  },
+  quarantine: (deps, after, count) => ofWork(deps, 'quarantine', after, count),
+  conflict: (deps, after, count) =>
+    ofHosts(deps, after, count, async ({ hostname, conflictSince }) =>
+      conflictSince ? conflictIncident(hostname, conflictSince) : undefined,
+    ),
+  'host-away': (deps, after, count) => ofHosts(deps, after, count, (host) => away(deps, host)),
+  'clock-skew': (deps, after, count) =>
+    ofHosts(deps, after, count, async ({ hostname, clockAheadSeconds }) =>
+      skewIncident(hostname, clockAheadSeconds),
+    ),
+  'not-offered': (deps, after, count) =>
+    ofHosts(deps, after, count, async ({ hostname, notOffered }) => {
+      if (notOffered === 0) return undefined;
+      return notOfferedIncident(hostname, (await deps.store.inventory.host(hostname)).notOffered);
+    }),
+  'unhealthy-device': async (deps, after, count) => {
+    const devices = await deps.listings.devicesAfter(after ?? '0', count);
+    return devices.map((device) => ({ marker: device.uuid, row: healthIncident(device) }));
+  },
+  'moved-card': async (deps, after, count) => {
+    const devices = await deps.listings.devicesAfter(after ?? '0', count);
+    const uuidAt = ({ hostname, address }: CardPlace) => deviceUuid(hostname, address);
+    return devices.map((device) => ({
+      marker: device.uuid,
+      row: movedCardIncident(device, uuidAt),
+    }));
+  },
+  'reaper-waits': ofReaper,
+};
+
+/** Those that wait for an operator, by their uuids. */
+async function ofReaper(
+  deps: ConsumerDeps,
+  after: string | undefined,
+  count: number,
+): Promise<Found> {
+  const waiting = await waitingInstances(deps);
+  const found = new Map(waiting.map((each) => [each.instanceUuid as string, each]));
+  return pageOf([...found.keys()], after, count).map((marker) => {
+    const each = found.get(marker);
+    return { marker, row: each && waitingIncident(each) };
+  });
+}
+
+function sorted(found: Found): Read<Incident>[] {
+  return [...found].sort((one, other) => (one.marker < other.marker ? -1 : 1));
+}
+
+function pageOf(uuids: readonly string[], after: string | undefined, count: number): string[] {
+  const left = uuids.filter((uuid) => after === undefined || uuid > after);
+  return left.sort().slice(0, count);
+}
+
+async function ofBindings(
+  deps: Deps,
+  kind: IncidentKind,
+  after: string | undefined,
+  count: number,
+): Promise<Found> {
+  const { uuids } = await deps.listings.overdue('binding', endOfTime);
+  const wanted = pageOf(uuids, after, count);
+  const bindings = await deps.store.arqs.bindings(wanted as InstanceUuid[]);
+  const dueMs = workDueMs('bind', deps.settings);
+  return wanted.map((uuid) => {
+    const binding = bindings.get(uuid as InstanceUuid);
+    const incident = binding && bindingIncident(binding, dueMs, deps.clock());
+    return { marker: uuid, row: incident?.kind === kind ? incident : undefined };
+  });
+}
+
+/** Each instance once: by its binding while it has one, else by its last record. */
+async function ofFailures(
+  deps: ConsumerDeps,
+  after: string | undefined,
+  count: number,
+): Promise<Found> {
+  const from = new Date(deps.clock() - failedBindKeptMs).toISOString();
+  const [ofBound, { records }] = await Promise.all([
+    ofBindings(deps, 'failed-bind', after, count),
+    deps.history.read(
+      { subject: 'kind', key: 'bind.failed' },
+      { from, limit: failuresMax, order: 'newest-first', filter: {} },
+    ),
+  ]);
+  const newest = new Map(records.toReversed().map((record) => [record.instanceUuid, record]));
+  const uuids = pageOf(
+    [...newest.keys()].flatMap((uuid) => uuid ?? []),
+    after,
+    count,
+  );
+  // A server that another host took, or that failed again, has a binding.
+  const bindings = await deps.store.arqs.bindings(uuids as InstanceUuid[]);
+  const ofEnded = uuids.map((uuid) => {
+    const record = newest.get(uuid);
+    const isEnded = record && !bindings.has(uuid as InstanceUuid);
+    return { marker: uuid, row: isEnded ? failedBindIncident(record) : undefined };
+  });
+  const byUuid = new Map([...ofEnded, ...ofBound].map((each) => [each.marker, each]));
+  return sorted([...byUuid.values()]).slice(0, count);
+}
+
+async function ofWork(
+  deps: Deps,
+  kind: IncidentKind,
+  after: string | undefined,
+  count: number,
+): Promise<Found> {
+  const { uuids } = await deps.listings.overdue('awaited', endOfTime);
+  const wanted = pageOf(uuids, after, count);
+  const work = await deps.store.releases.awaitedOf(wanted);
+  const providers = work
+    .flatMap(({ handles }) => handles.slice(0, 1))
+    .map((each) => each.providerUuid);
+  const places = await deps.store.inventory.placesOf(providers);
+  const found = new Map(
+    work.map((each) => {
+      const [handle] = each.handles;
+      const device = handle && places.get(handle.providerUuid)?.device.uuid;
+      return [each.id as string, workIncident(each, device, dueMsOf(deps, each), deps.clock())];
+    }),
+  );
+  return wanted.map((uuid) => {
+    const incident = found.get(uuid);
+    return { marker: uuid, row: incident?.kind === kind ? incident : undefined };
+  });
+}
+
+function dueMsOf({ settings }: Deps, work: AwaitedWork): number {
+  const { cleanSeconds = 0 } = work.kind === 'release' ? work : {};
+  return Math.max(workDueMs(work.kind, settings), cleanSeconds * secondMs);
+}
+
+async function ofHosts(
+  deps: Deps,
+  after: string | undefined,
+  count: number,
+  incidentOf: (summary: HostSummary) => Promise<Incident | undefined>,
+): Promise<Found> {
+  const summaries = await deps.listings.hostsAfter(after, count);
+  const found = new Map<string, Incident | undefined>();
+  await forEachAtOnce(summaries, hostsAtOnce, async (summary) => {
+    found.set(summary.hostname, await incidentOf(summary));
+  });
+  return summaries.map(({ hostname }) => ({ marker: hostname, row: found.get(hostname) }));
+}
+
+async function away(deps: Deps, summary: HostSummary): Promise<Incident | undefined> {
+  // An agent whose connection stands is not away; the others need the time of the last report.
+  if (summary.presence?.isConnected || summary.bootId === undefined) return undefined;
+  const hosts = await deps.store.inventory.hostsAlone([summary.hostname]);
+  const host = hosts.get(summary.hostname);
+  if (!host) return undefined;
+  const { state, since } = hostStateOf(host, summary, deps.clock());
+  return state === 'away' ? awayIncident(summary.hostname, since) : undefined;
+}

@@ -1,0 +1,141 @@
+import * as z from 'zod';
+import { assignmentsAnswer } from '#core/contracts/api/operator.ts';
+import type { Deps } from '#core/deps.ts';
+import type { Arq } from '#core/domain/arq/arq.ts';
+import type { Caller } from '#core/domain/caller.ts';
+import type { ArqUuid, InstanceUuid, ProviderUuid } from '#core/domain/ids.ts';
+import { action } from '#functions/http/action.ts';
+import { isOperator } from '#functions/http/policy.ts';
+import { fillPage, hostname, limit, pageReply, type Read } from '#functions/operator/page.ts';
+import { viewAssignment } from '#functions/operator/view.ts';
+
+const uuid = z.guid().toLowerCase();
+const query = z.strictObject({
+  host: hostname.optional(),
+  device: uuid.optional(),
+  project: z.string().min(1).max(64).optional(),
+  instance: uuid.optional(),
+  arq: uuid.optional(),
+  limit,
+  marker: uuid.optional(),
+});
+type Filter = z.infer<typeof query>;
+
+/** ARQs that one request reads at most; many of them may be bound to nothing. */
+const readMax = 5000;
+
+/** Which server has which accelerator, in the order of the ARQs' uuids. */
+export const getAssignments = action(
+  { query, answers: { 200: assignmentsAnswer } },
+  async ({ deps, caller, query: given, base }) => {
+    const at = { base, path: '/assignments', query: given };
+    const project = projectOf(deps, caller, given.project);
+    if (project === 'none') return { body: pageReply('assignments', [], at, undefined) };
+    const filter = { ...given, ...(project && { project }) };
+    const isTenant = !isOperator(deps, caller);
+    const named = await arqsNamed(deps, filter, isTenant);
+    const { rows, next } = await fillPage(
+      { limit: given.limit, readMax, ...(given.marker && { marker: given.marker }) },
+      async (after, count) => {
+        if (!named) return assignments(deps, await listed(deps, project, after, count), filter);
+        const left = named.filter((each) => after === undefined || each > after);
+        return assignments(deps, await byUuids(deps, left.slice(0, count)), filter);
+      },
+    );
+    return { body: pageReply('assignments', rows, at, next) };
+  },
+);
+
+/** The project whose rows are shown; `none` for a tenant that asks for another one's. */
+function projectOf(
+  deps: Deps,
+  caller: Caller,
+  wanted: string | undefined,
+): string | 'none' | undefined {
+  if (isOperator(deps, caller)) return wanted;
+  return wanted === undefined || wanted === caller.projectId ? caller.projectId : 'none';
+}
+
+/**
+ * The ARQs that the narrowest filter names, sorted; undefined where an index lists them. What a
+ * tenant asks for is looked up among the tenant's own ARQs, so that the time of an answer says
+ * nothing of the others.
+ */
+async function arqsNamed(
+  deps: Deps,
+  { arq, instance, device, host, project }: Filter,
+  isTenant: boolean,
+): Promise<readonly string[] | undefined> {
+  if (arq) return [arq];
+  if (instance) {
+    const binding = await deps.store.arqs.binding(instance as InstanceUuid);
+    const isShown = binding && (!isTenant || binding.projectId === project);
+    return isShown ? [...binding.arqUuids].sort() : [];
+  }
+  if (isTenant) return undefined;
+  const { inventory } = deps.store;
+  if (device) {
+    const found = await deps.listings.deviceByUuid(device);
+    return found ? claimants(deps, found.providers) : [];
+  }
+  if (!host) return undefined;
+  const { devices } = await inventory.host(host);
+  return claimants(
+    deps,
+    devices.flatMap(({ providers }) => providers),
+  );
+}
+
+async function claimants(deps: Deps, uuids: readonly ProviderUuid[]): Promise<string[]> {
+  const providers = await deps.store.inventory.providers(uuids);
+  const handles = providers.flatMap((each) => each.handles);
+  return handles.flatMap(({ claim }) => claim?.arqUuid ?? []).sort();
+}
+
+/** An ARQ that was deleted meanwhile is missing from its entry, so that the list goes on. */
+interface Entry {
+  readonly uuid: string;
+  readonly arq: Arq | undefined;
+}
+
+async function byUuids(deps: Deps, uuids: readonly string[]): Promise<Entry[]> {
+  const found = await deps.store.arqs.byUuids(uuids as ArqUuid[]);
+  return uuids.map((uuid) => ({ uuid, arq: found.get(uuid as ArqUuid) }));
+}
+
+async function listed(
+  deps: Deps,
+  projectId: string | undefined,
+  marker: string | undefined,
+  count: number,
+): Promise<Entry[]> {
+  const page = {
+    limit: count,
+    sortKey: 'uuid',
+    sortDir: 'asc',
+    ...(marker && { marker }),
+  } as const;
+  const arqs = await deps.listings.arqs(page, projectId === undefined ? {} : { projectId });
+  return arqs.map((arq) => ({ uuid: arq.uuid, arq }));
+}
+
+async function assignments(
+  deps: Deps,
+  entries: readonly Entry[],
+  filter: Filter,
+): Promise<Read<ReturnType<typeof viewAssignment>>[]> {
+  const providers = entries.flatMap(({ arq }) => arq?.binding?.providerUuid ?? []);
+  const places = await deps.store.inventory.placesOf(providers);
+  return entries.map(({ uuid: marker, arq }) => {
+    const { binding } = arq ?? {};
+    const place = binding && places.get(binding.providerUuid);
+    const isShown =
+      arq &&
+      binding?.attachment &&
+      (filter.project === undefined || arq.projectId === filter.project) &&
+      (filter.host === undefined || binding.hostname === filter.host) &&
+      (filter.instance === undefined || binding.instanceUuid === filter.instance) &&
+      (filter.device === undefined || place?.device.uuid === filter.device);
+    return { marker, row: isShown ? viewAssignment(arq, place) : undefined };
+  });
+}

@@ -1,0 +1,157 @@
+import * as z from 'zod';
+import { capacityAnswer } from '#core/contracts/api/operator.ts';
+import { profileRequest } from '#core/contracts/api/profile-request.ts';
+import type { Deps } from '#core/deps.ts';
+import {
+  type CapacityHost,
+  capacityOf,
+  type HostCapacity,
+} from '#core/domain/capacity/capacity.ts';
+import { DeviceProfileNotFound, InvalidInput } from '#core/domain/errors.ts';
+import { pausedUntil } from '#core/domain/host/host-pause.ts';
+import { hostStateOf } from '#core/domain/host/host-state.ts';
+import {
+  canonicalGroups,
+  type DeviceProfile,
+  type Group,
+} from '#core/domain/profile/device-profile.ts';
+import { isUuid } from '#core/domain/uuid-form.ts';
+import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
+import { findHost } from '#core/operations/hosts/find-host.ts';
+import { MarkerNotFound } from '#core/store/table/marker-not-found.ts';
+import { action, type Reply } from '#functions/http/action.ts';
+import { validate } from '#functions/http/body.ts';
+import { HttpFault } from '#functions/http/faults.ts';
+import { isOperator } from '#functions/http/policy.ts';
+import { hostname, limit, pageReply } from '#functions/operator/page.ts';
+import { viewCapacity } from '#functions/operator/view.ts';
+
+/** The address of a request is at most 8 KB long. */
+const groupsTextMax = 6000;
+
+const query = z
+  .strictObject({
+    profile: z.string().min(1).max(255).optional(),
+    groups: z.string().max(groupsTextMax).optional().meta({
+      description: 'JSON text: the groups of a device profile that need not exist',
+    }),
+    host: hostname.optional(),
+    limit,
+    marker: hostname.optional(),
+  })
+  .refine(
+    ({ profile, groups }) => (profile === undefined) !== (groups === undefined),
+    'either profile or groups must be given',
+  );
+type Given = z.infer<typeof query>;
+
+/** What a server would ask for. */
+interface Wanted {
+  readonly groups: readonly Group[];
+  /** Null for groups of no stored profile. */
+  readonly name: string | null;
+}
+
+const hostsAtOnce = 16;
+/** From so many servers on, a tenant is told `many`. */
+const manyServers = 10;
+const tenantPage = 200;
+/** The gateway waits for 30 s. */
+const tenantMs = 20_000;
+
+/** How many more servers with a profile fit, where, and what stops the others. */
+export const getCapacity = action(
+  { query, answers: { 200: capacityAnswer }, refuses: [404] },
+  async ({ deps, caller, query: given, base }): Promise<Reply> => {
+    const profile = await wantedBy(deps, given);
+    if (!isOperator(deps, caller)) {
+      return { body: { profile: profile.name, availability: await availability(deps, profile) } };
+    }
+    if (given.host !== undefined) {
+      const found = await capacities(deps, profile, [
+        (await findHost(deps, given.host)).host.hostname,
+      ]);
+      return { body: viewCapacity(profile.name, found) };
+    }
+    const { marker } = given;
+    if (marker !== undefined && !(await deps.store.inventory.hostSummary(marker))) {
+      throw new MarkerNotFound(marker);
+    }
+    const summaries = await deps.listings.hostsAfter(marker, given.limit);
+    const names = summaries.map((summary) => summary.hostname);
+    const found = await capacities(deps, profile, names);
+    const next = names.length === given.limit ? names.at(-1) : undefined;
+    const { hosts, ...sums } = viewCapacity(profile.name, found);
+    const page = pageReply('hosts', hosts, { base, path: '/capacity', query: given }, next);
+    return { body: { ...sums, ...page } };
+  },
+);
+
+/** @throws DeviceProfileNotFound, InvalidInput */
+async function wantedBy(deps: Deps, { profile = '', groups: text }: Given): Promise<Wanted> {
+  if (text === undefined) return findProfile(deps, profile);
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    throw new InvalidInput('groups: not valid JSON.');
+  }
+  const { groups } = validate(profileRequest.pick({ groups: true }), { groups: parsed });
+  return { groups: canonicalGroups(groups), name: null };
+}
+
+/** @throws DeviceProfileNotFound */
+async function findProfile({ store }: Deps, nameOrUuid: string): Promise<DeviceProfile> {
+  const { profiles } = store;
+  const byUuid = isUuid(nameOrUuid) ? await profiles.byUuid(nameOrUuid) : undefined;
+  const profile = byUuid ?? (await profiles.byName(nameOrUuid));
+  if (!profile) throw new DeviceProfileNotFound(nameOrUuid);
+  return profile;
+}
+
+/** In the order of the names, without hosts that have nothing of the asked classes. */
+async function capacities(
+  deps: Deps,
+  { groups }: Wanted,
+  hostnames: readonly string[],
+): Promise<HostCapacity[]> {
+  const found = new Map<string, HostCapacity | undefined>();
+  await forEachAtOnce(hostnames, hostsAtOnce, async (name) => {
+    found.set(name, capacityOf(groups, await readHost(deps, name), deps.settings.attachTypes));
+  });
+  return hostnames.flatMap((name) => found.get(name) ?? []);
+}
+
+async function readHost(deps: Deps, name: string): Promise<CapacityHost> {
+  const { inventory } = deps.store;
+  const { host, devices, summary } = await inventory.host(name);
+  const present = devices.filter(({ isGone }) => !isGone);
+  const nowMs = deps.clock();
+  const { state } = hostStateOf(host, summary ?? {}, nowMs);
+  const stopped = { conflict: 'host-conflict', away: 'host-away' } as const;
+  const stoppedBy = state === 'conflict' || state === 'away' ? stopped[state] : undefined;
+  return {
+    hostname: name,
+    providers: await inventory.providers(present.flatMap(({ providers }) => providers)),
+    isPaused: pausedUntil(host, nowMs) !== undefined,
+    ...(stoppedBy && { stoppedBy }),
+  };
+}
+
+/** What a tenant is told: not where, and not how many. */
+async function availability(deps: Deps, profile: Wanted): Promise<'none' | 'few' | 'many'> {
+  const startedMs = deps.clock();
+  let fits = 0;
+  let after: string | undefined;
+  for (;;) {
+    const summaries = await deps.listings.hostsAfter(after, tenantPage);
+    const names = summaries.map((summary) => summary.hostname);
+    for (const each of await capacities(deps, profile, names)) fits += each.fits;
+    if (fits >= manyServers) return 'many';
+    if (names.length < tenantPage) return fits > 0 ? 'few' : 'none';
+    if (deps.clock() - startedMs > tenantMs) {
+      throw new HttpFault(503, 'There are too many hosts to look at in one request.');
+    }
+    after = names.at(-1);
+  }
+}

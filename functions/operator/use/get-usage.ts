@@ -1,0 +1,79 @@
+import * as z from 'zod';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { usageAnswer } from '#core/contracts/api/history.ts';
+import { InvalidInput } from '#core/domain/errors.ts';
+import { type Span, type Usage, usageOf } from '#core/domain/quota/usage.ts';
+import { action } from '#functions/http/action.ts';
+import { isOperator } from '#functions/http/policy.ts';
+import { moment, type Range, rangeOf } from '#functions/operator/range.ts';
+import { readAssignments } from './assignments.ts';
+
+const query = z.strictObject({
+  project: z.string().min(1).max(64).optional(),
+  resource_class: z
+    .string()
+    .regex(/^[A-Z][A-Z0-9_]{0,254}$/, 'must be a resource class, such as VGPU')
+    .optional(),
+  from: moment.optional(),
+  to: moment.optional(),
+});
+
+/** All since `from` is read, a day after the other. */
+const daysMax = 400;
+const dayMs = 24 * 60 * 60 * 1000;
+
+/** Accelerator-seconds of each project, class and day; a tenant sees its project's. */
+export const getUsage = action<z.infer<typeof query>, undefined, ConsumerDeps>(
+  { query, answers: { 200: usageAnswer } },
+  async ({ deps, caller, query: given }) => {
+    const nowMs = deps.clock();
+    const range = rangeSince(given, nowMs, Math.min(daysMax, deps.settings.historyDays));
+    // What is in use now is counted until now.
+    const span = { fromMs: Date.parse(range.from), toMs: Math.min(Date.parse(range.to), nowMs) };
+    const own = isOperator(deps, caller) ? undefined : caller.projectId;
+    const { project = own } = given;
+    const isHidden = own !== undefined && project !== own;
+    const usage = isHidden ? [] : await read(deps, project, span, nowMs);
+    const { resource_class: wanted } = given;
+    return {
+      body: {
+        from: range.from,
+        to: new Date(span.toMs).toISOString(),
+        usage: usage
+          .filter(({ resourceClass }) => wanted === undefined || resourceClass === wanted)
+          .map(({ projectId, resourceClass, day, acceleratorMs }) => ({
+            ...{ project_id: projectId, resource_class: resourceClass, day },
+            accelerator_seconds: acceleratorMs / 1000,
+          })),
+      },
+    };
+  },
+);
+
+/** @throws InvalidInput if it begins before what the history has */
+function rangeSince(given: z.infer<typeof query>, nowMs: number, days: number): Range {
+  const now = new Date(nowMs).toISOString();
+  const earliest = new Date(nowMs - days * dayMs).toISOString();
+  const month = `${now.slice(0, 7)}-01`;
+  const range = rangeOf(given.from ?? (month > earliest ? month : earliest), given.to ?? now, days);
+  if (range.from < earliest) {
+    throw new InvalidInput(`from: at most ${days} days ago, which is ${earliest}.`);
+  }
+  return range;
+}
+
+async function read(
+  deps: ConsumerDeps,
+  project: string | undefined,
+  span: Span,
+  nowMs: number,
+): Promise<Usage[]> {
+  const from = new Date(span.fromMs).toISOString();
+  const assignments = await readAssignments(deps, project, from, nowMs);
+  if (assignments === 'too-many') {
+    throw new InvalidInput(
+      `from: more accelerators were released since ${from} than one answer counts; ask for a later time, or for one project.`,
+    );
+  }
+  return usageOf(assignments, span);
+}

@@ -1,0 +1,134 @@
+// The metrics of alarms and dashboard: AWS's own, and those of core/contracts/metrics.ts. All
+// names contain the stage, so a name is sufficient.
+
+import { Duration } from 'aws-cdk-lib';
+import { MathExpression, Metric, Stats } from 'aws-cdk-lib/aws-cloudwatch';
+import {
+  type MetricName,
+  type MetricRow,
+  metricNamespace,
+  metricService,
+  metrics,
+} from '#core/contracts/metrics.ts';
+import { queues, streamConsumers } from '#core/contracts/queues.ts';
+import { type TableName, tableName } from '#core/store/table/tables.ts';
+import type { FunctionName } from '#infra/access.ts';
+
+/** The default; hourly metrics need an hour. */
+const fiveMinutes = Duration.minutes(5);
+export const hour = Duration.hours(1);
+
+export interface How {
+  /** The default is the sum. */
+  readonly statistic?: string;
+  readonly period?: Duration;
+  /** The default is what distinguishes it from its neighbors. */
+  readonly label?: string;
+}
+
+/** The dead-letter queues, without the stage. */
+export const deadQueueNames = [
+  ...queues.map(({ name }) => `${name}-dead` as const),
+  ...streamConsumers.map((name) => `${name}-dead` as const),
+  'rules-dead',
+] as const;
+
+function metric(
+  namespace: string,
+  metricName: string,
+  dimensionsMap: Record<string, string>,
+  how: How,
+) {
+  const { statistic = Stats.SUM, period = fiveMinutes, label } = how;
+  return new Metric({
+    namespace,
+    metricName,
+    dimensionsMap,
+    statistic,
+    period,
+    ...(label !== undefined && { label }),
+  });
+}
+
+/** @param of a value of the metric's dimension, if it has one */
+export function ownMetric(stage: string, name: MetricName, of?: string, how: How = {}): Metric {
+  const row: MetricRow | undefined = metrics.find((each) => each.name === name);
+  const { dimension } = row ?? {};
+  if ((of === undefined) !== (dimension === undefined) || (of && !dimension?.values.includes(of))) {
+    throw new TypeError(`Metric ${name} has no value ${of}.`);
+  }
+  const own = dimension && of ? { [dimension.name]: of } : {};
+  const dimensions = { service: metricService, stage, ...own };
+  return metric(metricNamespace, name, dimensions, how);
+}
+
+/** One metric per value of the dimension. */
+export function ownMetrics(stage: string, name: MetricName, how: How = {}): Metric[] {
+  const row: MetricRow | undefined = metrics.find((each) => each.name === name);
+  return (row?.dimension?.values ?? []).map((of) => ownMetric(stage, name, of, how));
+}
+
+export function functionMetric(
+  stage: string,
+  name: FunctionName,
+  what: 'Errors' | 'Throttles' | 'IteratorAge' | 'Duration' | 'Invocations',
+  how: How = {},
+): Metric {
+  return metric('AWS/Lambda', what, { FunctionName: `${stage}-${name}` }, how);
+}
+
+/** @param name without the stage */
+export function queueMetric(
+  stage: string,
+  name: string,
+  what:
+    | 'ApproximateNumberOfMessagesVisible'
+    | 'ApproximateAgeOfOldestMessage'
+    | 'NumberOfMessagesSent',
+  how: How = {},
+): Metric {
+  return metric('AWS/SQS', what, { QueueName: `${stage}-${name}` }, how);
+}
+
+export function tableMetric(
+  stage: string,
+  name: TableName,
+  what: 'ReadThrottleEvents' | 'WriteThrottleEvents',
+  how: How = {},
+): Metric {
+  const dimensions = { TableName: tableName(stage, name) };
+  return metric('AWS/DynamoDB', what, dimensions, how);
+}
+
+export function apiMetric(
+  apiId: string,
+  what: 'Count' | '4xx' | '5xx' | 'Latency' | 'IntegrationLatency',
+  how: How = {},
+): Metric {
+  return metric('AWS/ApiGateway', what, { ApiId: apiId }, how);
+}
+
+/** ACM publishes it twice a day. */
+export function daysToExpiry(certificateArn: string): Metric {
+  const how = { statistic: Stats.MINIMUM, period: Duration.days(1) };
+  return metric('AWS/CertificateManager', 'DaysToExpiry', { CertificateArn: certificateArn }, how);
+}
+
+/** Answers with 401, counted in the access log. */
+export const unauthorizedMetric = { namespace: 'Cyborg/Api', name: 'Unauthorized' } as const;
+
+export function unauthorized(stage: string): Metric {
+  return metric(unauthorizedMetric.namespace, unauthorizedMetric.name, { stage }, {});
+}
+
+/** The sum of several metrics; a metric without data counts as 0. */
+export function sumOf(label: string, parts: readonly Metric[]): MathExpression {
+  const usingMetrics = Object.fromEntries(parts.map((part, index) => [`m${index}`, part]));
+  const [first] = parts;
+  return new MathExpression({
+    expression: `SUM([${Object.keys(usingMetrics).join(', ')}])`,
+    usingMetrics,
+    label,
+    period: first?.period ?? fiveMinutes,
+  });
+}

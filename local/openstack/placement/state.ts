@@ -1,0 +1,191 @@
+// The state of the fake Placement, and the rules by which it changes. Each refusal has Placement's
+// own text and code.
+
+import * as z from 'zod';
+import { Refusal } from '#local/openstack/http-service.ts';
+import { isCustomName, standardClasses, standardTraits } from './names.ts';
+
+const inventory = z.object({
+  total: z.number(),
+  reserved: z.number(),
+  min_unit: z.number(),
+  max_unit: z.number(),
+  step_size: z.number(),
+  allocation_ratio: z.number(),
+});
+export type FullInventory = z.infer<typeof inventory>;
+
+const provider = z.object({
+  uuid: z.string(),
+  name: z.string(),
+  generation: z.number(),
+  parent: z.string().nullable(),
+  inventories: z.record(z.string(), inventory),
+  traits: z.array(z.string()),
+});
+export type StoredProvider = z.infer<typeof provider>;
+
+const consumer = z.object({
+  project_id: z.string(),
+  user_id: z.string(),
+  generation: z.number(),
+  /** Amount by resource class, by provider. */
+  allocations: z.record(z.string(), z.record(z.string(), z.number())),
+});
+export type Consumer = z.infer<typeof consumer>;
+
+export const placementState = z.object({
+  providers: z.record(z.string(), provider).default({}),
+  consumers: z.record(z.string(), consumer).default({}),
+  /** Custom traits; the standard ones always exist. */
+  traits: z.array(z.string()).default([]),
+  classes: z.array(z.string()).default([]),
+});
+export type PlacementState = z.infer<typeof placementState>;
+
+const concurrentUpdate = 'placement.concurrent_update';
+
+export function knowsClass(state: PlacementState, name: string): boolean {
+  return standardClasses.has(name) || state.classes.includes(name);
+}
+
+export function knowsTrait(state: PlacementState, name: string): boolean {
+  return standardTraits.has(name) || state.traits.includes(name);
+}
+
+/** @throws Refusal 404 */
+export function providerOf(state: PlacementState, uuid: string): StoredProvider {
+  const found = state.providers[uuid];
+  if (!found) throw new Refusal(404, `No resource provider with uuid ${uuid} found`);
+  return found;
+}
+
+export function rootOf(state: PlacementState, uuid: string): StoredProvider {
+  const found = providerOf(state, uuid);
+  return found.parent === null ? found : rootOf(state, found.parent);
+}
+
+export function treeOf(state: PlacementState, uuid: string): StoredProvider[] {
+  if (!state.providers[uuid]) return [];
+  const root = rootOf(state, uuid).uuid;
+  return Object.values(state.providers).filter((each) => rootOf(state, each.uuid).uuid === root);
+}
+
+export function usedOf(state: PlacementState, uuid: string, resourceClass: string): number {
+  return Object.values(state.consumers)
+    .map(({ allocations }) => allocations[uuid]?.[resourceClass] ?? 0)
+    .reduce((sum, amount) => sum + amount, 0);
+}
+
+export function capacityOf({ total, reserved, allocation_ratio }: FullInventory): number {
+  return Math.floor((total - reserved) * allocation_ratio);
+}
+
+export function addProvider(
+  state: PlacementState,
+  wanted: { readonly uuid: string; readonly name: string; readonly parent: string | null },
+): StoredProvider {
+  const { uuid, name, parent } = wanted;
+  const taken = (what: string) =>
+    new Refusal(
+      409,
+      `Conflicting resource provider ${what} already exists.`,
+      'placement.duplicate_name',
+    );
+  if (state.providers[uuid]) throw taken(`uuid: ${uuid}`);
+  if (Object.values(state.providers).some((each) => each.name === name)) {
+    throw taken(`name: ${name}`);
+  }
+  if (parent !== null && !state.providers[parent]) {
+    const reason = 'Object action create failed because: parent provider UUID does not exist.';
+    throw new Refusal(400, `Unable to create resource provider "${name}", ${uuid}: ${reason}`);
+  }
+  const added = { uuid, name, parent, generation: 0, inventories: {}, traits: [] };
+  state.providers[uuid] = added;
+  return added;
+}
+
+export function removeProvider(state: PlacementState, uuid: string): void {
+  if (!state.providers[uuid]) {
+    throw new Refusal(404, `No resource provider with uuid ${uuid} found for delete`);
+  }
+  const codes = 'placement.resource_provider';
+  if (Object.values(state.providers).some(({ parent }) => parent === uuid)) {
+    const reason = `Unable to delete parent resource provider ${uuid}: It has child resource providers.`;
+    throw new Refusal(409, reason, `${codes}.cannot_delete_parent`);
+  }
+  if (Object.values(state.consumers).some(({ allocations }) => allocations[uuid])) {
+    const reason = `Unable to delete resource provider ${uuid}: Resource provider has allocations.`;
+    throw new Refusal(409, reason, `${codes}.inuse`);
+  }
+  delete state.providers[uuid];
+}
+
+export function setInventories(
+  state: PlacementState,
+  provider: StoredProvider,
+  generation: number,
+  inventories: Record<string, FullInventory>,
+): void {
+  const { uuid } = provider;
+  if (generation !== provider.generation) {
+    throw new Refusal(409, 'resource provider generation conflict', concurrentUpdate);
+  }
+  for (const [name, wanted] of Object.entries(inventories)) {
+    if (capacityOf(wanted) < 0) {
+      const where = `'${name}' on resource provider '${uuid}'`;
+      const reason = `Invalid inventory for ${where}. The reserved value is greater than total.`;
+      throw new Refusal(400, `Unable to update inventory for resource provider ${uuid}: ${reason}`);
+    }
+    if (!knowsClass(state, name)) {
+      const reason = `No such resource class ${name}.`;
+      throw new Refusal(
+        400,
+        `Unknown resource class in inventory for resource provider ${uuid}: ${reason}`,
+      );
+    }
+  }
+  for (const name of Object.keys(provider.inventories)) {
+    if (!inventories[name] && usedOf(state, uuid, name) > 0) {
+      const reason = `update conflict: Inventory for '${name}' on resource provider '${uuid}' in use.`;
+      throw new Refusal(409, reason, 'placement.inventory.inuse');
+    }
+  }
+  provider.inventories = inventories;
+  // Also if the inventory is unchanged.
+  provider.generation += 1;
+}
+
+export function setTraits(
+  state: PlacementState,
+  provider: StoredProvider,
+  generation: number,
+  traits: readonly string[],
+): void {
+  if (generation !== provider.generation) {
+    const reason = "Resource provider's generation already changed.";
+    const advice = 'Please update the generation and try again.';
+    throw new Refusal(409, `${reason} ${advice}`, concurrentUpdate);
+  }
+  const unknown = traits.filter((name) => !knowsTrait(state, name));
+  if (unknown.length > 0) throw new Refusal(400, `No such trait ${unknown.join(', ')}`);
+  const wanted = [...new Set(traits)].sort();
+  // Unlike an inventory, an unchanged set of traits keeps the generation.
+  if (wanted.join() !== provider.traits.join()) provider.generation += 1;
+  provider.traits = wanted;
+}
+
+/** Returns whether the name is new. */
+export function ensureName(known: string[], name: string): boolean {
+  if (known.includes(name)) return false;
+  known.push(name);
+  return true;
+}
+
+export function refuseOddTrait(name: string): void {
+  if (isCustomName(name)) return;
+  const rule =
+    'A valid trait must be no longer than 255 characters, start with the prefix "CUSTOM_"';
+  const letters = 'and use following characters: "A"-"Z", "0"-"9" and "_"';
+  throw new Refusal(400, `The trait is invalid. ${rule} ${letters}`);
+}

@@ -1,0 +1,231 @@
+// The plan of a move from Nova's PCI passthrough and vGPUs: settings of the agent, device
+// profiles, flavors, and for each thing that stays with Nova, why. Pure.
+
+import { isDeepStrictEqual } from 'node:util';
+import { ConfigInvalid, loadConfig } from '#agent/config/config.ts';
+import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
+import type { NovaOptions } from './conf.ts';
+import type { Flavor } from './flavors.ts';
+import {
+  type AliasSpec,
+  type DeviceSpec,
+  type Fault,
+  readAliases,
+  readDeviceSpecs,
+} from './forms.ts';
+import { type AliasPlan, type AllowListItem, planNovaDevices } from './plan-devices.ts';
+import {
+  distinctProfiles,
+  type FlavorPlan,
+  type NewProfile,
+  nameOf,
+  planFlavor,
+  profileOf,
+} from './plan-flavors.ts';
+import { type MdevPool, planNovaMdevs } from './plan-mdevs.ts';
+
+/**
+ * `move`: it becomes a setting, a profile or a flavor of this service. `present`: the profile is
+ * stored already. `stay`: it stays with Nova. `skip`: refused, and left out by the operator.
+ * `refuse`: nothing is written until it is mended, or skipped by its name.
+ */
+export type NovaVerdict = 'move' | 'present' | 'stay' | 'skip' | 'refuse';
+
+export interface NovaRow {
+  readonly what: 'device_spec' | 'alias' | 'mdev' | 'settings' | 'profile' | 'flavor';
+  readonly name: string;
+  readonly verdict: NovaVerdict;
+  readonly note: string;
+}
+
+/** Part of the agent's settings file. */
+export interface HostSettings {
+  readonly drivers: readonly string[];
+  readonly pci?: { readonly allow_list: readonly AllowListItem[] };
+  readonly mdev?: { readonly pools: readonly MdevPool[] };
+  readonly attach_types?: readonly string[];
+}
+
+export interface NovaPlan {
+  readonly rows: readonly NovaRow[];
+  /** Undefined if nothing moves. */
+  readonly settings: HostSettings | undefined;
+  /** Those that are not stored yet. */
+  readonly profiles: readonly NewProfile[];
+  readonly flavors: readonly FlavorPlan[];
+}
+
+export interface NovaGiven {
+  readonly options: NovaOptions;
+  /** Undefined: the operator gave none. */
+  readonly flavors: readonly Flavor[] | undefined;
+  /** Stored profiles of some names; undefined: not asked. */
+  readonly stored: readonly DeviceProfile[] | undefined;
+  readonly mdevTraits: ReadonlyMap<string, string>;
+  readonly isMdevAttached: boolean;
+  /** Names of refused rows that the operator leaves out. */
+  readonly skipped: ReadonlySet<string>;
+}
+
+export function planNova(given: NovaGiven): NovaPlan {
+  const { options, skipped } = given;
+  const specs = readDeviceSpecs(options.deviceSpecs);
+  const aliases = consistent(readAliases(options.aliases));
+  const faulty = new Set(aliases.filter(isFault).map(({ name }) => name));
+  const { isInPlacement } = options;
+  const devices = planNovaDevices({
+    specs: specs.flatMap((each) => (isFault(each) ? [] : [each])),
+    aliases: aliases.flatMap((each) => (isFault(each) || faulty.has(each.name) ? [] : [each])),
+    isInPlacement,
+  });
+  const mdevs = planNovaMdevs(options.mdevTypes, given.mdevTraits, given.isMdevAttached);
+  const deps = { aliases: devices.aliases, faulty, mdevs, mdevTraits: given.mdevTraits };
+  const asked = (given.flavors ?? []).flatMap((flavor) => planFlavor(flavor, deps) ?? []);
+  const profiles = planProfiles(devices.aliases, asked, given.stored);
+  const flavors = asked.map((plan) => withoutRefused(plan, profiles.rows));
+  const settings = settingsOf(devices.allowList, mdevs.pools);
+  const rows: NovaRow[] = [
+    ...specs.map((spec) => specRow(spec, devices.staying)),
+    ...faultRows('alias', aliases.filter(isFault)),
+    ...devices.aliases.map((alias) => aliasRow(alias, given.flavors)),
+    ...mdevs.rows.map((row) => ({ what: 'mdev' as const, ...row })),
+    ...faultsOfSettings(settings),
+    ...profiles.rows,
+    ...flavors.map(flavorRow),
+  ];
+  return {
+    rows: rows.map((row) =>
+      row.verdict === 'refuse' && skipped.has(row.name) ? { ...row, verdict: 'skip' } : row,
+    ),
+    settings,
+    profiles: profiles.profiles,
+    flavors,
+  };
+}
+
+function isFault(given: DeviceSpec | AliasSpec | Fault): given is Fault {
+  return 'fault' in given;
+}
+
+/** Nova takes values of one name as alternatives, of one type and one policy. */
+function consistent(aliases: readonly (AliasSpec | Fault)[]): readonly (AliasSpec | Fault)[] {
+  return aliases.map((each) => {
+    if (isFault(each)) return each;
+    const { name, deviceType, numaPolicy } = each;
+    const first = aliases.find((one) => !isFault(one) && one.name === name) as AliasSpec;
+    const isSame = first.deviceType === deviceType && first.numaPolicy === numaPolicy;
+    return isSame ? each : { name, fault: 'its values differ in device_type or numa_policy' };
+  });
+}
+
+function faultRows(what: NovaRow['what'], faults: readonly Fault[]): NovaRow[] {
+  return faults.map(({ name, fault }) => ({ what, name, verdict: 'refuse', note: fault }));
+}
+
+function specRow(spec: DeviceSpec | Fault, staying: ReadonlyMap<string, string>): NovaRow {
+  const { name } = spec;
+  const what = 'device_spec';
+  if (isFault(spec)) return { what, name, verdict: 'refuse', note: spec.fault };
+  const reason = staying.get(name);
+  if (reason !== undefined) return { what, name, verdict: 'stay', note: reason };
+  const note = spec.isMigratable ? 'live migration is lost' : 'allow_list of driver pci';
+  return { what, name, verdict: 'move', note };
+}
+
+function aliasRow(plan: AliasPlan, flavors: readonly Flavor[] | undefined): NovaRow {
+  const { name } = plan;
+  const what = 'alias';
+  if ('reason' in plan) return { what, name, verdict: 'stay', note: plan.reason };
+  const isAsked = (flavors ?? []).some(({ properties }) =>
+    (properties['pci_passthrough:alias'] ?? '')
+      .split(',')
+      .some((each) => each.split(':')[0]?.trim() === name),
+  );
+  const notes = [
+    `profile ${nameOf(plan.as, 1)}`,
+    ...(plan.as === name ? [] : [`asks for the same as alias ${plan.as}`]),
+    ...plan.notes,
+    ...(flavors && !isAsked ? ['no flavor asks for it'] : []),
+  ];
+  return { what, name, verdict: 'move', note: notes.join('; ') };
+}
+
+function flavorRow(plan: FlavorPlan): NovaRow {
+  const { flavor, verdict, notes } = plan;
+  const change =
+    plan.verdict === 'move'
+      ? [`without ${plan.gone.join(', ')}`, `with accel:device_profile=${plan.profile.name}`]
+      : [];
+  const note = [...change, ...notes].join('; ');
+  return { what: 'flavor', name: flavor.name, verdict, note };
+}
+
+/** A flavor must not get a profile of that name with other groups. */
+function withoutRefused(plan: FlavorPlan, rows: readonly NovaRow[]): FlavorPlan {
+  const { flavor, verdict } = plan;
+  const isRefused = (name: string) =>
+    rows.some((row) => row.name === name && row.verdict === 'refuse');
+  if (verdict !== 'move' || !isRefused(plan.profile.name)) return plan;
+  return { flavor, verdict: 'stay', notes: [`its profile ${plan.profile.name} is refused`] };
+}
+
+function planProfiles(
+  aliases: readonly AliasPlan[],
+  flavors: readonly FlavorPlan[],
+  stored: readonly DeviceProfile[] | undefined,
+): { readonly rows: readonly NovaRow[]; readonly profiles: readonly NewProfile[] } {
+  const rows: NovaRow[] = [];
+  const refuse = (name: string, note: string) =>
+    void rows.push({ what: 'profile', name, verdict: 'refuse', note });
+  const ofAliases = aliases.flatMap((plan): NewProfile[] => {
+    if ('reason' in plan || plan.as !== plan.name) return [];
+    const profile = profileOf([{ name: nameOf(plan.name, 1), groups: [plan.group] }]);
+    if (typeof profile !== 'string') return [profile];
+    refuse(plan.name, profile);
+    return [];
+  });
+  const ofFlavors = flavors.flatMap((plan) => (plan.verdict === 'move' ? [plan.profile] : []));
+  const { profiles, ambiguous } = distinctProfiles([...ofAliases, ...ofFlavors]);
+  for (const name of ambiguous) {
+    refuse(name, 'two aliases or flavors need a profile of this name: rename an alias');
+  }
+  const missing = profiles.filter(({ name, groups }) => {
+    const same = stored?.find((each) => each.name === name);
+    const note = JSON.stringify(groups);
+    if (!same) rows.push({ what: 'profile', name, verdict: 'move', note });
+    else if (isDeepStrictEqual(same.groups, groups)) {
+      rows.push({ what: 'profile', name, verdict: 'present', note: same.uuid });
+    } else refuse(name, `a profile of this name with other groups exists: ${same.uuid}`);
+    return !same;
+  });
+  return { rows, profiles: missing };
+}
+
+function settingsOf(
+  allowList: readonly AllowListItem[],
+  pools: readonly MdevPool[],
+): HostSettings | undefined {
+  const drivers = [...(allowList.length > 0 ? ['pci'] : []), ...(pools.length > 0 ? ['mdev'] : [])];
+  if (drivers.length === 0) return undefined;
+  return {
+    drivers,
+    ...(allowList.length > 0 && { pci: { allow_list: allowList } }),
+    ...(pools.length > 0 && { mdev: { pools }, attach_types: ['PCI', 'MDEV'] }),
+  };
+}
+
+/** By the agent's own rules; what enrolment adds is not in question. */
+function faultsOfSettings(settings: HostSettings | undefined): NovaRow[] {
+  if (settings === undefined) return [];
+  const added = { stage: 'any', endpoint: 'any', certificate: '/any', key: '/any' };
+  try {
+    loadConfig({
+      ...{ environment: {}, hostname: 'any', isReadable: () => true },
+      file: JSON.stringify({ ...added, ...settings }),
+    });
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigInvalid)) throw error;
+    return [{ what: 'settings', name: 'settings', verdict: 'refuse', note: error.message }];
+  }
+}

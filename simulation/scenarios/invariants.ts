@@ -1,0 +1,364 @@
+// Rules that hold after every step, and rules that hold once faults have ended for long enough.
+
+import type { Arq, InstanceBinding } from '#core/domain/arq/arq.ts';
+import type { AttachHandle } from '#core/domain/device/device.ts';
+import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
+import { wantedProviders } from '#core/domain/placement/provider-tree.ts';
+import { otherStackOf } from '#core/domain/placement/stack-mark.ts';
+import { wantedImage } from '#core/domain/profile/device-profile.ts';
+import { instanceOf } from '#core/store/rows/arq-rows.ts';
+import { handleOf } from '#core/store/rows/handle-rows.ts';
+import { programOf, releaseOf } from '#core/store/rows/host-work-rows.ts';
+import { deployableOf, deviceOf } from '#core/store/rows/inventory-rows.ts';
+import { Violation } from '#simulation/violation.ts';
+import { checkQuotas, checkRecounted, storedArqs } from '#simulation/world/rules/quotas.ts';
+import type { World } from '#simulation/world/world.ts';
+import { checkSummaries, createSummaryCheck } from './host-summaries.ts';
+
+/** The deadline of a bind, and three sweeps that may have died. */
+const resolvedWithinMs = 240_000 + 3 * 60_000;
+
+interface Stored {
+  readonly arqs: ReadonlyMap<string, Arq>;
+  readonly bindings: readonly InstanceBinding[];
+  readonly releases: readonly AwaitedWork[];
+  readonly handles: ReadonlyMap<string, AttachHandle>;
+}
+
+function read({ database }: World): Stored {
+  const rows = database.rows('arqs');
+  const of = <T>(prefix: string, decode: (row: Record<string, unknown>) => T) =>
+    rows.filter(({ pk }) => String(pk).startsWith(prefix)).map(decode);
+  const handles = database
+    .rows('inventory')
+    .filter(({ sk }) => String(sk).startsWith('HANDLE#'))
+    .map(handleOf);
+  return {
+    arqs: new Map(storedArqs(database).map((arq) => [arq.uuid, arq])),
+    bindings: of('INSTANCE#', instanceOf),
+    releases: [...of('RELEASE#', releaseOf), ...of('PROGRAM#', programOf)],
+    handles: new Map(handles.map((handle) => [`${handle.providerUuid} ${handle.uuid}`, handle])),
+  };
+}
+
+/** Checks I7 after each step; I1, I2 and L1 whenever a row has changed. */
+export function createSafetyCheck(world: World): () => void {
+  let checked = -1;
+  const checkSummary = createSummaryCheck(world);
+  return () => {
+    checkForeignMdevs(world);
+    if (world.database.version() === checked) return;
+    checked = world.database.version();
+    const stored = read(world);
+    checkStored(world, stored);
+    checkQuotas(world);
+    checkSummary();
+    checkMade(world, stored);
+  };
+}
+
+function checkForeignMdevs({ hosts }: World): void {
+  for (const { name, hardware, foreignMdevs, isUp } of hosts) {
+    if (isUp && ![...foreignMdevs].every((uuid) => hardware.mdevs.has(uuid))) {
+      throw new Violation('I7', `${name} lost an mdev that is not ours`);
+    }
+  }
+}
+
+function checkStored(world: World, stored: Stored): void {
+  const holders = new Map<string, string>();
+  for (const arq of stored.arqs.values()) {
+    const { binding } = arq;
+    if (!binding?.attachment) {
+      if (arq.state === 'Bound' || arq.state === 'BindStarted' || arq.state === 'provisioning') {
+        throw new Violation('I2', `ARQ ${arq.uuid} is ${arq.state} without a handle`);
+      }
+      continue;
+    }
+    const key = `${binding.providerUuid} ${binding.attachment.handleUuid}`;
+    const other = holders.get(key);
+    if (other) throw new Violation('I1', `handle ${key} is held by ARQs ${other} and ${arq.uuid}`);
+    holders.set(key, arq.uuid);
+    const handle = stored.handles.get(key);
+    if (handle?.claim?.arqUuid !== arq.uuid) {
+      throw new Violation(
+        'I2',
+        `ARQ ${arq.uuid} is ${arq.state}, its handle has claim ${handle?.claim?.arqUuid ?? 'none'}`,
+      );
+    }
+  }
+  for (const { instanceUuid, bindId, arqUuids } of stored.bindings) {
+    const lost = arqUuids.find((uuid) => stored.arqs.get(uuid)?.binding?.bindId !== bindId);
+    if (lost)
+      throw new Violation('I2', `instance ${instanceUuid} lists ARQ ${lost} of another bind`);
+  }
+  for (const [key, { claim }] of stored.handles) {
+    if (claim && holders.get(key) !== claim.arqUuid) {
+      throw new Violation(
+        'I1',
+        `handle ${key} is claimed by ARQ ${claim.arqUuid}, which holds another`,
+      );
+    }
+  }
+  for (const { state, startedAt, instanceUuid } of stored.bindings) {
+    const ageMs = world.timeline.now() - Date.parse(startedAt);
+    if (state === 'BindStarted' && ageMs > resolvedWithinMs) {
+      throw new Violation('L1', `instance ${instanceUuid} is BindStarted for ${ageMs / 1000} s`);
+    }
+  }
+}
+
+/** A host has the mdevs of instances that are Bound in its present boot. */
+function checkMade(world: World, { arqs, bindings }: Stored): void {
+  for (const { instanceUuid, state, bootId, hostname, arqUuids } of bindings) {
+    const host = world.hosts.find(({ name }) => name === hostname);
+    if (state !== 'Bound' || !host?.isUp || host.bootId() !== bootId) continue;
+    for (const { binding } of arqUuids.flatMap((uuid) => arqs.get(uuid) ?? [])) {
+      const { type, handleUuid = '' } = binding?.attachment ?? {};
+      if (type !== 'MDEV' || host.hardware.mdevs.has(handleUuid)) continue;
+      throw new Violation(
+        'L2',
+        `instance ${instanceUuid} is Bound, but ${hostname} lacks its mdev`,
+      );
+    }
+  }
+}
+
+/** Checks L2 and L3, and that no dead-letter queue has a message. @throws Violation */
+export function checkConvergence(world: World): void {
+  const stored = read(world);
+  const servers = new Map(world.nova.servers.map((server) => [server.uuid, server]));
+  for (const binding of stored.bindings) {
+    const server = servers.get(binding.instanceUuid);
+    if (!server || server.status === 'DELETED') {
+      throw new Violation('L3', `instance ${binding.instanceUuid} is deleted but still bound`);
+    }
+    if (binding.state === 'BindStarted' || binding.state === 'provisioning') {
+      throw new Violation('L3', `instance ${binding.instanceUuid} stays ${binding.state}`);
+    }
+  }
+  for (const arq of stored.arqs.values()) {
+    const isKept =
+      arq.binding && stored.bindings.some(({ arqUuids }) => arqUuids.includes(arq.uuid));
+    if (!isKept)
+      throw new Violation('L3', `ARQ ${arq.uuid} stays ${arq.state}, without an instance`);
+  }
+  for (const { uuid, status, hasLostArqs } of world.nova.servers) {
+    const binding = stored.bindings.find(({ instanceUuid }) => instanceUuid === uuid);
+    if (status === 'ACTIVE' && !binding && !hasLostArqs) {
+      throw new Violation('L2', `${uuid} is ACTIVE, but its devices were released`);
+    }
+  }
+  for (const server of world.nova.servers) {
+    if (server.status === 'BUILD') throw new Violation('L2', `${server.uuid} stays in BUILD`);
+  }
+  for (const [arq, said] of world.openstack.eventsSent) {
+    if (servers.get(arq.split(' ')[0] ?? '')?.hasLostArqs) continue;
+    // A reboot of the host may end a completed bind. A failed bind never completes.
+    if (said.indexOf('failed') !== -1 && said.lastIndexOf('completed') > said.indexOf('failed'))
+      throw new Violation('L2', `Nova got contradicting events for ARQ ${arq}: ${said.join(', ')}`);
+  }
+  for (const release of stored.releases) {
+    if (!release.quarantine) throw new Violation('L3', `release ${release.id} never ends`);
+  }
+  for (const { queue, body } of world.queues.dead) {
+    throw new Violation('L3', `${queue} dead-lettered ${body.slice(0, 200)}`);
+  }
+  checkRecounted(world);
+  for (const host of world.hosts) checkHost(world, host, stored);
+  checkBoots(world, stored);
+  checkQuarantine(world, stored);
+  checkPresence(world);
+  checkSummaries(world);
+  checkProfiles(world);
+  checkRegions(world, stored);
+  checkPlacement(world);
+  checkCards(world);
+}
+
+function checkHost(world: World, host: World['hosts'][number], stored: Stored): void {
+  if (!host.isUp) return;
+  const wanted = [...stored.handles.values()].filter(
+    ({ type, claim, providerUuid }) =>
+      type === 'MDEV' && claim && addressOn(world, providerUuid, host.name) !== '',
+  );
+  const bound = wanted.filter(
+    ({ claim }) => stored.arqs.get(claim?.arqUuid ?? '')?.state === 'Bound',
+  );
+  for (const { uuid, isGone } of bound) {
+    if (!isGone && !host.hardware.mdevs.has(uuid)) {
+      throw new Violation('L3', `${host.name} lacks mdev ${uuid} of a Bound ARQ`);
+    }
+  }
+  for (const uuid of host.hardware.mdevs.keys()) {
+    if (host.foreignMdevs.has(uuid)) continue;
+    const handle = [...stored.handles.values()].find((each) => each.uuid === uuid);
+    const isExplained =
+      handle?.claim ?? handle?.release ?? handle?.quarantine ?? handle?.restoredAt;
+    if (handle && !isExplained) {
+      throw new Violation('L3', `${host.name} has mdev ${uuid} of a free handle`);
+    }
+  }
+}
+
+/** What a host has prepared is Bound only under the boot that prepared it. */
+function checkBoots({ database, hosts }: World, { arqs, bindings }: Stored): void {
+  const rows = database.rows('inventory').filter(({ sk }) => sk === 'HOST');
+  for (const { instanceUuid, state, bootId, hostname, arqUuids } of bindings) {
+    const isUp = hosts.find(({ name }) => name === hostname)?.isUp;
+    const known = rows.find((row) => row.hostname === hostname)?.boot_id;
+    if (state !== 'Bound' || !bootId || !isUp || bootId === known) continue;
+    const made = arqUuids.flatMap((uuid) => arqs.get(uuid) ?? []).filter(isMadeByHost);
+    if (made.length > 0)
+      throw new Violation('L3', `instance ${instanceUuid} is Bound by an old boot`);
+  }
+}
+
+function isMadeByHost({ binding, group }: Arq): boolean {
+  return binding?.attachment?.type === 'MDEV' || wantedImage(group) !== undefined;
+}
+
+/**
+ * Every quarantine has a release in quarantine, and a reason that the host cannot remove itself.
+ */
+function checkQuarantine(world: World, { handles, releases }: Stored): void {
+  const { hosts } = world;
+  for (const { uuid, providerUuid, quarantine, release: id } of handles.values()) {
+    const release = releases.find((each) => each.id === id);
+    if (quarantine && !release?.quarantine) {
+      throw new Violation('L3', `handle ${uuid} is in quarantine, but its release is not`);
+    }
+    const isForeign = hosts.some(({ foreignMdevs }) => foreignMdevs.has(uuid));
+    if (quarantine?.includes('not created by this agent') && !isForeign) {
+      throw new Violation('L3', `mdev ${uuid} is ours, but the agent does not know it`);
+    }
+    // One job cleans all handles of an instance on the host, and waits until all devices are
+    // present.
+    const providers = release?.handles.map((each) => each.providerUuid) ?? [providerUuid];
+    const canClean = hosts.some(
+      ({ name, isUp, hardware }) =>
+        isUp &&
+        !hardware.isBroken &&
+        providers.every((each) => hardware.present.has(addressOn(world, each, name))),
+    );
+    if (quarantine && canClean && !isForeign) {
+      throw new Violation('L3', `handle ${uuid} stays in quarantine: ${quarantine}`);
+    }
+  }
+}
+
+/** Checks presence, unless a presence event was lost. */
+function checkPresence({ faults, hosts, database }: World): void {
+  if (faults.counts.has('presence event lost') || faults.counts.has('IoT outage')) return;
+  const rows = database.rows('inventory').filter(({ sk }) => sk === 'HOST');
+  for (const { name, isUp } of hosts) {
+    const row = rows.find(({ hostname }) => hostname === name);
+    const presence = row?.presence as { is_connected: boolean } | undefined;
+    if (isUp && presence?.is_connected !== true) {
+      throw new Violation('L3', `${name} is connected but counts as disconnected`);
+    }
+  }
+}
+
+function checkProfiles({ database }: World): void {
+  const rows = database.rows('device-profiles');
+  const names = rows.filter(({ pk }) => String(pk).startsWith('NAME#'));
+  const uuids = rows.filter(({ pk }) => String(pk).startsWith('UUID#'));
+  const isPaired = ({ name, uuid }: (typeof rows)[number]) =>
+    uuids.some((row) => row.pk === `UUID#${uuid}` && row.name === name);
+  if (names.length !== uuids.length || !names.every(isPaired)) {
+    throw new Violation('L3', `${names.length} profile names have ${uuids.length} uuids`);
+  }
+}
+
+/** The region holds the image of each ARQ that is Bound with one. */
+function checkRegions({ nova, hosts }: World, { arqs }: Stored): void {
+  for (const { uuid, state, group, binding } of arqs.values()) {
+    const image = wantedImage(group)?.value;
+    const host = hosts.find(({ name }) => name === binding?.hostname);
+    const server = nova.servers.find((each) => each.uuid === binding?.instanceUuid);
+    if (state !== 'Bound' || !image || !host?.isUp || server?.status !== 'ACTIVE') continue;
+    if (host.hardware.image !== image) {
+      throw new Violation(
+        'L3',
+        `ARQ ${uuid} is Bound, but its region holds ${host.hardware.image}`,
+      );
+    }
+  }
+}
+
+/** The address of the provider's device on the host; empty if the host has no such device. */
+function addressOn({ database }: World, provider: string, hostname: string): string {
+  const rows = database.rows('inventory');
+  const row = rows.find(({ pk, sk }) => pk === `RP#${provider}` && sk === 'DEPLOYABLE');
+  const device = row && rows.find(({ sk }) => sk === `DEVICE#${deployableOf(row).deviceUuid}`);
+  return device && deviceOf(device).hostname === hostname ? deviceOf(device).address : '';
+}
+
+function checkPlacement({ database, settings, openstack, hosts, disabled }: World): void {
+  const rows = database.rows('inventory');
+  const devices = rows.filter(({ sk }) => String(sk).startsWith('DEVICE#')).map(deviceOf);
+  const wanted = devices.flatMap((device) =>
+    wantedProviders(
+      device,
+      device.providers.flatMap((uuid) => {
+        const own = rows.filter(({ pk }) => pk === `RP#${uuid}`);
+        const deployable = own.find(({ sk }) => sk === 'DEPLOYABLE');
+        const handles = own.filter(({ sk }) => String(sk).startsWith('HANDLE#')).map(handleOf);
+        return deployable ? [{ deployable: deployableOf(deployable), handles }] : [];
+      }),
+      settings,
+    ),
+  );
+  for (const { uuid, isGone, providers, status } of devices) {
+    const isHeld = rows.some(({ pk }) => providers.some((provider) => pk === `RP#${provider}`));
+    if (isGone && !isHeld && status !== 'maintaining') {
+      throw new Violation('L3', `device ${uuid} is gone, but its row stays`);
+    }
+  }
+  for (const uuid of disabled) {
+    if (devices.find((device) => device.uuid === uuid)?.status !== 'maintaining') {
+      throw new Violation('L3', `device ${uuid} was disabled, but is not in maintenance`);
+    }
+  }
+  for (const { uuid, deviceUuid, deviceStatus } of rows
+    .filter(({ sk }) => sk === 'DEPLOYABLE')
+    .map(deployableOf)) {
+    const device = devices.find((each) => each.uuid === deviceUuid);
+    if (!device) throw new Violation('L3', `deployable ${uuid} has no device`);
+    if (deviceStatus !== device.status) {
+      throw new Violation('L3', `deployable ${uuid} is ${deviceStatus}, not ${device.status}`);
+    }
+  }
+  const computeNodes = new Set(hosts.map(({ name }) => name));
+  for (const provider of Object.values(openstack.placement.providers)) {
+    const isOurs = wanted.some(({ uuid }) => uuid === provider.uuid);
+    const isForeign = otherStackOf(settings.stage, provider.traits) !== undefined;
+    if (!isOurs && !isForeign && !computeNodes.has(provider.name)) {
+      throw new Violation('L3', `Placement has an unknown provider ${provider.name}`);
+    }
+  }
+  for (const { uuid, name, inventories, traits, isGone } of wanted) {
+    const held = openstack.placement.providers[uuid];
+    if (isGone) continue;
+    if (!held) throw new Violation('L3', `Placement lacks ${name}`);
+    const differs = Object.entries(inventories).find(
+      ([resourceClass, { total, reserved }]) =>
+        held.inventories[resourceClass]?.total !== total ||
+        held.inventories[resourceClass]?.reserved !== reserved,
+    );
+    if (differs) throw new Violation('L3', `Placement has another inventory of ${name}`);
+    if (traits.some((trait) => !held.traits.includes(trait))) {
+      throw new Violation('L3', `Placement lacks traits of ${name}`);
+    }
+  }
+}
+
+/** A card that moved is clean in the end, and offered again. */
+function checkCards({ database }: World): void {
+  const rows = database.rows('inventory').filter(({ sk }) => String(sk).startsWith('DEVICE#'));
+  for (const { hostname, address, isGone, cardCleaning } of rows.map(deviceOf)) {
+    if (isGone || cardCleaning?.withheldSince === undefined) continue;
+    throw new Violation('L3', `the card at ${address} of ${hostname} stays withheld`);
+  }
+}

@@ -1,0 +1,52 @@
+// A server that becomes ACTIVE has its devices on its host and not only in the tables.
+
+import type { Violate } from '#simulation/violation.ts';
+import type { Host } from '#simulation/world/host.ts';
+import type { NovaParts, Server, ShownArq } from './nova.ts';
+
+/** L2: the server runs with all devices that were bound for it. */
+export function checkDevices(parts: NovaParts, server: Server, uuids: readonly string[]): void {
+  const { hosts, violate } = parts;
+  // Another caller may have deleted the ARQs of the server; then the server may lack devices.
+  if (server.hasLostArqs) return;
+  const host = hosts.find(({ name }) => name === server.host);
+  if (server.arqs.length !== uuids.length) {
+    violate('L2', `${server.uuid} is ACTIVE with ${server.arqs.length} of ${uuids.length} ARQs`);
+  }
+  for (const arq of server.arqs) {
+    if (arq.attach_handle_type === '' || !arq.attach_handle_uuid) {
+      violate('L2', `${server.uuid} is ACTIVE, but ARQ ${arq.uuid} (${arq.state}) has no device`);
+      continue;
+    }
+    if (!host?.isUp || !server.isBootKnown) continue;
+    checkDevice(violate, server, host, arq);
+  }
+}
+
+function checkDevice(violate: Violate, server: Server, host: Host, arq: ShownArq): void {
+  const { mdevs, image, regionUsers } = host.hardware;
+  if (arq.attach_handle_type === 'MDEV') {
+    const mdev = mdevs.get(arq.attach_handle_uuid ?? '');
+    if (!mdev) {
+      violate('L2', `${server.uuid} is ACTIVE without mdev ${arq.attach_handle_uuid}`);
+      return;
+    }
+    if (mdev.usedBy && mdev.usedBy !== server.uuid) {
+      violate('I4', `mdev ${mdev.uuid} was not cleaned between ${mdev.usedBy} and ${server.uuid}`);
+    }
+    mdev.usedBy = server.uuid;
+  }
+  const group = server.profile.groups[arq.device_profile_group_id];
+  const { card } = host.hardware;
+  if (group?.['resources:CUSTOM_CARD'] && card) {
+    if (card.usedBy && card.usedBy !== server.uuid) {
+      violate('I4', `the card was not cleaned between ${card.usedBy} and ${server.uuid}`);
+    }
+    card.usedBy = server.uuid;
+  }
+  if (group?.['resources:FPGA']) regionUsers.add(server);
+  const wanted = group?.['accel:bitstream_id'];
+  if (wanted && image !== wanted) {
+    violate('L2', `${server.uuid} is ACTIVE, its region holds ${image} and not ${wanted}`);
+  }
+}

@@ -1,0 +1,147 @@
+// A fake SQS: delivers each message at least once, in any order, redelivers it until it is
+// deleted, and moves it to the dead-letter queue in the end. Each delivery runs in a process of
+// its own.
+
+import type { SQSEvent } from 'aws-lambda';
+import { type QueueName, type QueueRow, queues } from '#core/contracts/queues.ts';
+import type { QueueHandler } from '#functions/consumers/queue-consumer.ts';
+import type { Faults } from '#simulation/faults.ts';
+import type { Random } from '#simulation/random.ts';
+import type { Process, Timeline } from '#simulation/timeline.ts';
+
+interface Message {
+  readonly id: string;
+  readonly body: string;
+  visibleAt: number;
+  receives: number;
+  isDeleted: boolean;
+}
+
+export interface SimulatedQueues {
+  put(queue: QueueName, body: string, delaySeconds?: number): void;
+  /** ChangeMessageVisibility. */
+  hide(messageId: string, seconds: number): void;
+  /** How many messages are not deleted. */
+  waiting(): number;
+  readonly dead: readonly { readonly queue: QueueName; readonly body: string }[];
+}
+
+export interface QueueParts {
+  /** A message whose consumer died is lost, as without the visibility timeout. */
+  readonly isLossy: boolean;
+  readonly timeline: Timeline;
+  readonly random: Random;
+  readonly faults: Faults;
+  /** Makes the consumer for the process of one delivery. */
+  readonly consumer: (queue: QueueName, process: Process) => QueueHandler;
+  readonly spawn: (name: string) => Process;
+}
+
+export function createQueues({
+  timeline,
+  random,
+  faults,
+  consumer,
+  spawn,
+  isLossy,
+}: QueueParts): SimulatedQueues {
+  const messages = new Map<
+    string,
+    { readonly queue: QueueRow & { name: QueueName }; readonly message: Message }
+  >();
+  const running = new Map<QueueName, number>();
+  const dead: { queue: QueueName; body: string }[] = [];
+  let numbers = 0;
+
+  function wake(id: string, atMs: number): void {
+    timeline.at(atMs, () => deliver(id));
+  }
+
+  function deliver(id: string): void {
+    const found = messages.get(id);
+    if (!found || found.message.visibleAt > timeline.now()) return;
+    const { queue } = found;
+    if ((running.get(queue.name) ?? 0) >= queue.concurrencyMax) {
+      wake(id, timeline.now() + 50);
+      return;
+    }
+    const others = [...messages.values()]
+      .filter((each) => each.queue === queue && each.message.visibleAt <= timeline.now())
+      .flatMap(({ message }) => (message.id === id ? [] : [message]));
+    const batch = [found.message, ...others].slice(0, queue.batchSize);
+    const received = batch.filter((message) => receive(queue, message));
+    if (received.length > 0) invoke(queue, received);
+  }
+
+  function receive(queue: QueueRow & { name: QueueName }, message: Message): boolean {
+    if (message.receives >= queue.receiveCountMax) {
+      messages.delete(message.id);
+      dead.push({ queue: queue.name, body: message.body });
+      return false;
+    }
+    message.receives += 1;
+    message.visibleAt = timeline.now() + queue.visibilitySeconds * 1000;
+    wake(message.id, message.visibleAt);
+    return true;
+  }
+
+  function invoke(queue: QueueRow & { name: QueueName }, received: readonly Message[]): void {
+    const process = spawn(queue.name);
+    running.set(queue.name, (running.get(queue.name) ?? 0) + 1);
+    let isOver = false;
+    const over = () => {
+      if (isOver) return;
+      isOver = true;
+      running.set(queue.name, (running.get(queue.name) ?? 1) - 1);
+    };
+    process.onDeath = () => {
+      over();
+      if (isLossy) for (const { id } of received) messages.delete(id);
+    };
+    timeline.at(timeline.now() + queue.timeoutSeconds * 1000, () => {
+      if (!isOver) timeline.kill(process);
+    });
+    const event = { Records: received.map((message) => recordOf(message)) } as SQSEvent;
+    void consumer(queue.name, process)(event, {} as never).then((answer) => {
+      over();
+      const failed = new Set(answer.batchItemFailures.map((each) => each.itemIdentifier));
+      // The poller deletes the messages, so a function that dies after its answer cannot prevent
+      // it.
+      for (const { id } of received) {
+        if (!failed.has(id) && !faults.happens('message twice')) messages.delete(id);
+      }
+    }, over);
+  }
+
+  return {
+    dead,
+    waiting: () => messages.size,
+    put: (name, body, delaySeconds = 0) => {
+      numbers += 1;
+      const id = `message-${numbers}`;
+      const queue = queues.find((row) => row.name === name) as QueueRow & { name: QueueName };
+      const lateMs = faults.happens('message late') ? random.between(1000, 30_000) : 0;
+      const visibleAt = timeline.now() + random.between(1, 40) + lateMs + delaySeconds * 1000;
+      messages.set(id, {
+        queue,
+        message: { id, body, visibleAt, receives: 0, isDeleted: false },
+      });
+      wake(id, visibleAt);
+    },
+    hide: (id, seconds) => {
+      const found = messages.get(id);
+      if (!found) return;
+      found.message.visibleAt = timeline.now() + seconds * 1000;
+      wake(id, found.message.visibleAt);
+    },
+  };
+}
+
+function recordOf({ id, body, receives }: Message): object {
+  return {
+    messageId: id,
+    receiptHandle: id,
+    body,
+    attributes: { ApproximateReceiveCount: String(receives) },
+  };
+}
