@@ -16,33 +16,13 @@ import { tableName } from '#core/store/table/tables.ts';
 import type { StreamHandler } from '#functions/consumers/changes.ts';
 import type { queueConsumer } from '#functions/consumers/queue-consumer.ts';
 import { type FunctionName, traced } from '#infra/access.ts';
-import type { Units } from '#infra/cost/counted-units.ts';
+import { noUnits, type Units } from '#infra/cost/counted-units.ts';
 import type { ChangePatterns } from '#infra/stack/stream-filters.ts';
 import { invokes, type Table } from '#simulation/stream-filter.ts';
 import { eventually } from '#test/local/eventually.ts';
 
 /** Since the last reset. */
-export const counts: { -readonly [Unit in keyof Units]: number } = {
-  requests: 0,
-  writes: 0,
-  reads: 0,
-  recorded: 0,
-  keptKilobyteDays: 0,
-  messages: 0,
-  ruled: 0,
-  calling: 0,
-  changes: 0,
-  announced: 0,
-  events: 0,
-  metricLines: 0,
-  logLines: 0,
-  traceable: 0,
-  jobs: 0,
-  cancels: 0,
-  workMessages: 0,
-  objectsPut: 0,
-  objectsRead: 0,
-};
+export const counts: { -readonly [Unit in keyof Units]: number } = { ...noUnits };
 /** Messages sent by queue, and how many are not deleted yet. */
 export const queued = { sent: {} as Record<string, number>, underWay: 0 };
 /** The marks that each reader of the streams has reached in each table. */

@@ -71,8 +71,16 @@ const byDue = {
   projection: 'KEYS_ONLY',
 } as const;
 
+function byUuid(
+  name: string,
+  partitionKey: string,
+  projection: IndexDefinition['projection'] = 'KEYS_ONLY',
+): IndexDefinition {
+  return { name, partitionKey, sortKey: 'uuid', projection };
+}
+
 function byKind(projection: IndexDefinition['projection']): IndexDefinition {
-  return { name: 'by-kind', partitionKey: 'kind', sortKey: 'uuid', projection };
+  return byUuid('by-kind', 'kind', projection);
 }
 
 const byCreated: IndexDefinition = {
@@ -82,30 +90,10 @@ const byCreated: IndexDefinition = {
   projection: 'ALL',
 };
 /** Devices of hosts with one serial number. A card moves slower than an index lags. */
-const byCard: IndexDefinition = {
-  name: 'by-card',
-  partitionKey: 'card',
-  sortKey: 'uuid',
-  projection: 'KEYS_ONLY',
-};
-const byProject: IndexDefinition = {
-  name: 'by-project',
-  partitionKey: 'project_id',
-  sortKey: 'uuid',
-  projection: 'KEYS_ONLY',
-};
-const byUnbound: IndexDefinition = {
-  name: 'by-unbound',
-  partitionKey: 'unbound_project',
-  sortKey: 'uuid',
-  projection: 'KEYS_ONLY',
-};
-const byProfile: IndexDefinition = {
-  name: 'by-profile',
-  partitionKey: 'profile_shard',
-  sortKey: 'uuid',
-  projection: 'KEYS_ONLY',
-};
+const byCard = byUuid('by-card', 'card');
+const byProject = byUuid('by-project', 'project_id');
+const byUnbound = byUuid('by-unbound', 'unbound_project');
+const byProfile = byUuid('by-profile', 'profile_shard');
 
 export const tables = [
   {
