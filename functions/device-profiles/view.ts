@@ -1,14 +1,9 @@
+import { profileAnswer } from '#core/contracts/api/device-profiles.ts';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
-import { selfLink, timestamp } from '#functions/http/links.ts';
+import { toWire } from '#core/shapes/derive/case.ts';
+import { selfLink } from '#functions/http/links.ts';
 
 export function viewDeviceProfile(profile: DeviceProfile, base: string) {
-  return {
-    uuid: profile.uuid as string,
-    name: profile.name,
-    description: profile.description ?? null,
-    groups: profile.groups,
-    created_at: timestamp(profile.createdAt),
-    updated_at: timestamp(profile.updatedAt),
-    links: [selfLink(base, `/device_profiles/${profile.uuid}`)],
-  };
+  const links = [selfLink(base, `/device_profiles/${profile.uuid}`)];
+  return toWire(profileAnswer, { ...profile, links });
 }

@@ -1,25 +1,19 @@
+import { deviceAnswer } from '#core/contracts/api/devices.ts';
 import type { Device } from '#core/domain/device/device.ts';
-import { selfLink, timestamp } from '#functions/http/links.ts';
+import { toWire } from '#core/shapes/derive/case.ts';
+import { selfLink } from '#functions/http/links.ts';
 
 /** @param seesUsers who reads devices without the operators' role sees no ids of users */
 export function viewDevice(device: Device, base: string, seesUsers: boolean) {
-  const change = device.statusChange;
-  return {
-    uuid: device.uuid as string,
-    type: device.type,
-    vendor: device.vendor,
-    model: device.model,
-    std_board_info: device.stdBoardInfo ?? null,
-    vendor_board_info: device.vendorBoardInfo ?? null,
-    hostname: device.hostname,
-    status: device.status,
-    reason: change?.reason ?? null,
-    status_changed_by: (seesUsers && change?.by) || null,
-    status_changed_at: timestamp(change?.at),
-    created_at: timestamp(device.createdAt),
-    updated_at: timestamp(updatedAt(device)),
+  const { reason, by, at } = device.statusChange ?? {};
+  return toWire(deviceAnswer, {
+    ...device,
+    reason,
+    statusChangedBy: seesUsers ? by : undefined,
+    statusChangedAt: at,
+    updatedAt: updatedAt(device),
     links: [selfLink(base, `/devices/${device.uuid}`)],
-  };
+  });
 }
 
 /** The last change, by a report or by an operator. */

@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { reapAnswer } from '#core/contracts/api/operator.ts';
+import type { WaitingInstance } from '#core/domain/arq/reaper.ts';
 import { reapWaiting, waitingInstances } from '#core/operations/release/reap-waiting.ts';
+import { toWire } from '#core/shapes/derive/case.ts';
 import { action, type Request } from '#functions/http/action.ts';
-import { timestamp } from '#functions/http/links.ts';
 import { noQuery } from '#functions/http/query.ts';
 
 /** An API request has 29 s, and the last instance takes some. */
@@ -25,22 +26,11 @@ export const reapAction = action(
     const end = dry_run
       ? { released: [], kept: [], left: 0 }
       : await reapWaiting(deps, caller, instance, deps.clock() + reapMs);
-    return {
-      body: {
-        dry_run,
-        waiting: waiting
-          .toSorted((a, b) => (a.since < b.since ? -1 : 1))
-          .map(({ instanceUuid, hostname, projectId, since, isAbsent }) => ({
-            instance_uuid: instanceUuid,
-            hostname,
-            project_id: projectId,
-            since: timestamp(since),
-            nova: isAbsent ? 'not-found' : 'no-host',
-          })),
-        released: end.released,
-        kept: end.kept.map(({ instanceUuid, reason }) => ({ instance_uuid: instanceUuid, reason })),
-        left: end.left,
-      },
-    };
+    const listed = waiting.toSorted((a, b) => (a.since < b.since ? -1 : 1)).map(withNova);
+    return { body: toWire(reapAnswer, { dryRun: dry_run, waiting: listed, ...end }) };
   },
 );
+
+function withNova(instance: WaitingInstance) {
+  return { ...instance, nova: instance.isAbsent ? 'not-found' : 'no-host' } as const;
+}

@@ -1,3 +1,9 @@
+import {
+  assignmentAnswer,
+  hostAnswer,
+  hostDetailAnswer,
+  incidentAnswer,
+} from '#core/contracts/api/operator.ts';
 import type { Arq } from '#core/domain/arq/arq.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import type { HostCapacity, Obstacle } from '#core/domain/capacity/capacity.ts';
@@ -9,53 +15,37 @@ import type { StoredHost } from '#core/domain/host/host.ts';
 import { pausedUntil } from '#core/domain/host/host-pause.ts';
 import { drainOf, hostStateOf } from '#core/domain/host/host-state.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
+import { toWire } from '#core/shapes/derive/case.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
 import type { ProviderPlace } from '#core/store/inventory/provider-places.ts';
-import { timestamp } from '#functions/http/links.ts';
 
 type Counts = Pick<HostSummary, 'devices' | 'notOffered'>;
 
-export function viewHost(
-  host: StoredHost,
-  summary: Partial<Pick<HostSummary, 'firstSeen' | 'clockAheadSeconds'>>,
-  counts: Counts,
-  nowMs: number,
-) {
+type Summary = Partial<Pick<HostSummary, 'firstSeen' | 'clockAheadSeconds'>>;
+
+export function viewHost(host: StoredHost, summary: Summary, counts: Counts, nowMs: number) {
+  return toWire(hostAnswer, { ...stateOf(host, summary, nowMs), ...counts });
+}
+
+function stateOf(host: StoredHost, summary: Summary, nowMs: number) {
   const { state, since } = hostStateOf(host, summary, nowMs);
+  const drain = drainOf(host, nowMs);
   return {
-    hostname: host.hostname,
+    ...host,
     state,
-    state_since: timestamp(since),
-    agent_version: host.agentVersion ?? null,
-    boot_id: host.bootId ?? null,
-    last_report_at: timestamp(host.lastReportAt),
-    failed_drivers: host.failedDrivers ?? [],
-    clock_ahead_seconds: summary.clockAheadSeconds ?? null,
-    devices: counts.devices,
-    not_offered: counts.notOffered,
-    drained: viewDrain(host, nowMs),
-    paused: viewPause(host, nowMs),
+    stateSince: since,
+    failedDrivers: host.failedDrivers ?? [],
+    clockAheadSeconds: summary.clockAheadSeconds,
+    drained: drain && { ...drain, since: drain.at },
+    paused: pauseOf(host, nowMs),
   };
 }
 
-function viewDrain(host: StoredHost, nowMs: number) {
-  const drain = drainOf(host, nowMs);
-  if (!drain) return null;
-  const { by, at, reason, until } = drain;
-  return { by, since: timestamp(at), reason, until: timestamp(until) };
-}
-
-function viewPause(host: StoredHost, nowMs: number) {
+function pauseOf(host: StoredHost, nowMs: number) {
   const { failedJobs } = host;
   const until = pausedUntil(host, nowMs);
-  if (!failedJobs || until === undefined) return null;
-  const { count, lastAt, reason } = failedJobs;
-  return {
-    failed_jobs: count,
-    last_at: timestamp(lastAt),
-    reason,
-    until: timestamp(until),
-  };
+  if (!failedJobs || until === undefined) return undefined;
+  return { ...failedJobs, failedJobs: failedJobs.count, until };
 }
 
 export function viewHostDetail(
@@ -63,62 +53,50 @@ export function viewHostDetail(
   providers: readonly StoredProvider[],
   nowMs: number,
 ) {
-  const present = devices.filter(({ isGone }) => !isGone);
-  const counts = { devices: present.length, notOffered: notOffered.length };
   const { conflict } = host;
-  return {
-    ...viewHost(host, summary ?? {}, counts, nowMs),
-    devices: present.map((device) => viewDevice(device, providers)),
-    not_offered: notOffered,
-    conflict: conflict
-      ? {
-          since: timestamp(conflict.since),
-          boots: conflict.boots.map(({ bootId, bootedAt, lastAt }) => ({
-            boot_id: bootId,
-            booted_at: timestamp(bootedAt),
-            last_report_at: timestamp(lastAt),
-          })),
-        }
-      : null,
-  };
+  const boots = conflict?.boots.map((boot) => ({ ...boot, lastReportAt: boot.lastAt }));
+  return toWire(hostDetailAnswer, {
+    ...stateOf(host, summary ?? {}, nowMs),
+    devices: devices.filter(({ isGone }) => !isGone).map((each) => deviceOfHost(each, providers)),
+    notOffered,
+    conflict: conflict && { ...conflict, boots: boots ?? [] },
+  });
 }
 
-function viewDevice(device: Device, providers: readonly StoredProvider[]) {
+function deviceOfHost(device: Device, providers: readonly StoredProvider[]) {
   const own = providers.filter(({ deployable }) => deployable.deviceUuid === device.uuid);
   const handles: Partial<Record<HandleState, number>> = {};
   for (const handle of own.flatMap((each) => each.handles)) {
     const state = handleStateOf(handle);
     handles[state] = (handles[state] ?? 0) + 1;
   }
-  const { uuid, address, type, driver, model, status, statusChange, health } = device;
   return {
-    ...{ uuid, address, type, driver, model, status },
-    reason: statusChange?.reason ?? null,
-    health: health && isUnhealthy(device) ? health.reason : null,
+    ...device,
+    reason: device.statusChange?.reason,
+    health: isUnhealthy(device) ? device.health?.reason : undefined,
     handles,
   };
 }
 
 /** @param place undefined where the device's rows were deleted while the ARQs were read */
-export function viewAssignment({ uuid, binding, ...arq }: Arq, place: ProviderPlace | undefined) {
+export function viewAssignment(arq: Arq, place: ProviderPlace | undefined) {
   const { device, deployable } = place ?? {};
-  const { attachment } = binding ?? {};
-  return {
-    device_uuid: device?.uuid ?? null,
-    device_address: device?.address ?? null,
-    hostname: binding?.hostname ?? null,
-    type: device?.type ?? null,
-    resource_class: deployable?.resourceClass ?? null,
-    attach_handle_uuid: attachment?.handleUuid ?? null,
-    attach_type: attachment?.type ?? null,
-    attach_info: attachment?.info ?? null,
-    arq_uuid: uuid,
-    arq_state: arq.state,
-    device_profile_name: arq.deviceProfileName,
-    instance_uuid: binding?.instanceUuid ?? null,
-    project_id: arq.projectId,
-    bound_since: timestamp(arq.updatedAt ?? arq.createdAt),
-  };
+  const { attachment } = arq.binding ?? {};
+  return toWire(assignmentAnswer, {
+    ...arq,
+    deviceUuid: device?.uuid,
+    deviceAddress: device?.address,
+    hostname: arq.binding?.hostname,
+    type: device?.type,
+    resourceClass: deployable?.resourceClass,
+    attachHandleUuid: attachment?.handleUuid,
+    attachType: attachment?.type,
+    attachInfo: attachment?.info,
+    arqUuid: arq.uuid,
+    arqState: arq.state,
+    instanceUuid: arq.binding?.instanceUuid,
+    boundSince: arq.updatedAt ?? arq.createdAt,
+  });
 }
 
 /** @param profile of a stored profile the name */
@@ -149,17 +127,5 @@ function viewObstacles(stopped: HostCapacity['stoppedBy']) {
 }
 
 export function viewIncident(incident: Incident) {
-  return {
-    kind: incident.kind,
-    since: timestamp(incident.since),
-    hostname: incident.hostname,
-    device_uuid: incident.deviceUuid ?? null,
-    arq_uuid: incident.arqUuid ?? null,
-    instance_uuid: incident.instanceUuid ?? null,
-    project_id: incident.projectId ?? null,
-    device_profile_name: incident.profileName ?? null,
-    reason: incident.reason,
-    next_step: incident.nextStep,
-    action: incident.action ?? null,
-  };
+  return toWire(incidentAnswer, { ...incident, deviceProfileName: incident.profileName });
 }

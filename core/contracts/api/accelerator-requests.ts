@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { shownStates } from '#core/domain/arq/arq.ts';
+import { attachTypes } from '#core/shapes/words.ts';
 import { collection, common, uuid } from './shapes.ts';
 
 export const arqAnswer = z.strictObject({
@@ -11,7 +12,7 @@ export const arqAnswer = z.strictObject({
   device_rp_uuid: uuid.nullable(),
   instance_uuid: uuid.nullable(),
   project_id: z.string(),
-  attach_handle_type: z.enum(['', 'PCI', 'MDEV', 'TEST_PCI']),
+  attach_handle_type: z.enum(['', ...attachTypes]),
   attach_handle_uuid: uuid.nullable(),
   attach_handle_info: z
     .record(z.string(), z.string())

@@ -1,11 +1,14 @@
 import * as z from 'zod';
+import { regionFacts } from '#core/shapes/deployable.ts';
+import { answered } from '#core/shapes/derive/derive.ts';
+import { programStates } from '#core/shapes/words.ts';
 import { collection, common, time, uuid } from './shapes.ts';
 
 const integer = z.int().min(0).meta({ description: 'first 48 bits of the uuid of what it names' });
 
 const program = z.strictObject({
   image_uuid: uuid,
-  state: z.enum(['started', 'done', 'failed']),
+  state: z.enum(programStates),
   reason: z.string().nullable(),
   requested_at: time,
 });
@@ -20,7 +23,7 @@ export const deployableAnswer = z.strictObject({
   attributes_list: z.string().meta({ examples: ['[{"traits1":"OWNER_CYBORG"},{"rc":"FPGA"}]'] }),
   rp_uuid: uuid,
   driver_name: z.string(),
-  bitstream_id: z.string().nullable(),
+  ...answered(regionFacts),
   program: program.nullable().meta({ description: 'the last one that an operator asked for' }),
   ...common,
 });

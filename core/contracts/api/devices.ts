@@ -1,16 +1,14 @@
 import * as z from 'zod';
-import { deviceTypes } from '#core/shapes/words.ts';
+import { answered } from '#core/shapes/derive/derive.ts';
+import { deviceFacts } from '#core/shapes/device.ts';
+import { deviceStatuses } from '#core/shapes/words.ts';
 import { collection, common, time, uuid } from './shapes.ts';
 
 export const deviceAnswer = z.strictObject({
   uuid,
-  type: z.enum(deviceTypes),
-  vendor: z.string().meta({ examples: ['10de'] }),
-  model: z.string(),
-  std_board_info: z.string().nullable(),
-  vendor_board_info: z.string().nullable(),
+  ...answered(deviceFacts),
   hostname: z.string(),
-  status: z.enum(['enabled', 'maintaining']),
+  status: z.enum(deviceStatuses),
   reason: z
     .string()
     .nullable()

@@ -1,5 +1,7 @@
 import * as z from 'zod';
+import type { AnswerOf } from '#core/shapes/derive/derive.ts';
 import { historyKinds } from '#core/shapes/history-kinds.ts';
+import type { historyRecord } from '#core/shapes/history-record.ts';
 import { collection, uuid } from './shapes.ts';
 
 const exactTime = z.iso
@@ -44,7 +46,10 @@ export const recordAnswer = z.strictObject({
     .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
     .nullable()
     .meta({ description: 'what the host verified after it had cleaned the device' }),
-});
+} satisfies AnswerOf<
+  typeof historyRecord,
+  'provider_uuid' | 'handle_uuid' | 'arq_uuid' | 'profile_name'
+>);
 
 export const historyAnswer = collection('history', recordAnswer);
 

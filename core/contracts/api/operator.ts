@@ -3,6 +3,9 @@ import { obstacles } from '#core/domain/capacity/capacity.ts';
 import { handleStates } from '#core/domain/device/handle-state.ts';
 import { incidentActions, incidentKinds } from '#core/domain/history/incidents.ts';
 import { hostStates } from '#core/domain/host/host-state.ts';
+import { answered } from '#core/shapes/derive/derive.ts';
+import { deviceFacts, operatorFacts } from '#core/shapes/device.ts';
+import { hostFacts, notOffered } from '#core/shapes/host.ts';
 import { arqStates, attachTypes, deviceStatuses, deviceTypes } from '#core/shapes/words.ts';
 import { collection, link, time, uuid } from './shapes.ts';
 
@@ -12,7 +15,7 @@ export const hostAnswer = z.strictObject({
   hostname,
   state: z.enum(hostStates),
   state_since: time.nullable(),
-  agent_version: z.string().nullable(),
+  ...answered(hostFacts.partial()),
   boot_id: z.string().nullable(),
   last_report_at: time.nullable(),
   failed_drivers: z
@@ -37,12 +40,13 @@ export const hostAnswer = z.strictObject({
 
 export const hostsAnswer = collection('hosts', hostAnswer);
 
+const { type, model } = deviceFacts.shape;
+const { address } = operatorFacts.shape;
+const hostDeviceFacts = z.object({ address, type }).extend({ ...operatorFacts.shape, model });
+
 const hostDevice = z.strictObject({
   uuid,
-  address: z.string(),
-  type: z.enum(deviceTypes),
-  driver: z.string(),
-  model: z.string(),
+  ...answered(hostDeviceFacts),
   status: z.enum(deviceStatuses),
   reason: z.string().nullable().meta({ description: 'why an operator set the status' }),
   health: z.string().nullable().meta({ description: 'why it is unhealthy; null if it is not' }),
@@ -53,9 +57,7 @@ const hostDevice = z.strictObject({
 
 export const hostDetailAnswer = hostAnswer.extend({
   devices: z.array(hostDevice),
-  not_offered: z.array(
-    z.strictObject({ address: z.string(), driver: z.string(), reason: z.string() }),
-  ),
+  not_offered: z.array(z.strictObject(answered(notOffered))),
   conflict: z
     .strictObject({
       since: time,

@@ -2,13 +2,11 @@
 // the types of the console; no answer is parsed with them at run time.
 
 import * as z from 'zod';
+import { time } from '#core/shapes/derive/time.ts';
+
+export { time };
 
 export const uuid = z.guid();
-
-export const time = z
-  .string()
-  .regex(/^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+00:00$/)
-  .meta({ description: 'ISO 8601, UTC, whole seconds', examples: ['2026-07-01T01:02:03+00:00'] });
 
 export const link = z.strictObject({
   href: z.url(),

@@ -3,6 +3,7 @@
 // Names inside a record, such as the `info` of an attach handle, are data and stay as they are.
 
 import type * as z from 'zod';
+import { time } from './time.ts';
 
 export type CamelCase<Name> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<CamelCase<Tail>>}`
@@ -117,8 +118,9 @@ export function isNullish(value: unknown): value is null | undefined {
 
 type Fields = Record<string, unknown>;
 
-/** Undefined where no name inside changes. */
+/** Undefined where no name inside changes, and no time. */
 type Form =
+  | 'time'
   | { readonly fields: readonly Field[] }
   | { readonly list: Form }
   | { readonly record: Form }
@@ -134,6 +136,7 @@ interface Field {
 
 function written(form: Form, value: unknown): unknown {
   if (form === undefined) return value;
+  if (form === 'time') return `${String(value).slice(0, 19)}+00:00`;
   if ('list' in form) return (value as unknown[]).map((each) => written(form.list, each));
   if ('record' in form) return mapValues(value as Fields, (each) => written(form.record, each));
   const result: Fields = {};
@@ -146,7 +149,7 @@ function written(form: Form, value: unknown): unknown {
 }
 
 function read(form: Form, value: unknown, isAbsent: (value: unknown) => boolean): unknown {
-  if (form === undefined) return value;
+  if (form === undefined || form === 'time') return value;
   if ('list' in form) return (value as unknown[]).map((each) => read(form.list, each, isAbsent));
   if ('record' in form) {
     return mapValues(value as Fields, (each) => read(form.record, each, isAbsent));
@@ -195,6 +198,8 @@ function formOf(schema: z.ZodType): Form {
 
 function createForm(schema: z.ZodType): Form {
   const def = defOf(schema);
+  // Also with other words of its description.
+  if (def === defOf(time)) return 'time';
   switch (def.type) {
     case 'object':
       return {

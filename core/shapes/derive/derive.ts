@@ -20,8 +20,12 @@ export function stored(schema: z.ZodType): z.ZodType {
       return z.array(stored(def.element as z.ZodType));
     case 'record':
       return z.record(z.string(), stored(def.valueType as z.ZodType));
-    case 'union':
-      return z.union(def.options.map((option) => stored(option as z.ZodType)));
+    case 'union': {
+      const options = def.options.map((option) => stored(option as z.ZodType));
+      return options.every((option) => defOf(option).type === 'string')
+        ? z.string()
+        : z.union(options);
+    }
     case 'object':
       return z.object(mapShape(def.shape as z.ZodRawShape, stored));
     case 'default':
@@ -42,6 +46,12 @@ export function answered<Shape extends z.ZodRawShape>({ shape }: z.ZodObject<Sha
     return isOptional || isNullable ? z.nullable(value) : value;
   }) as { [Name in keyof Shape]: z.ZodType<Answered<z.output<Shape[Name]>>> };
 }
+
+/** An answer with words of its own for each field of the shape, but for those that are named. */
+export type AnswerOf<
+  Schema extends z.ZodObject,
+  Others extends keyof Schema['shape'] = never,
+> = Readonly<Record<Exclude<keyof Schema['shape'], Others> | (string & {}), z.ZodType>>;
 
 type Hyphened<Name> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}-${Hyphened<Tail>}`

@@ -5,7 +5,7 @@ import type { Caller } from '#core/domain/caller.ts';
 import { Forbidden, InvalidInput } from '#core/domain/errors.ts';
 import { rolesFor } from '#core/domain/policy.ts';
 import { type Quota, useOf } from '#core/domain/quota/quota.ts';
-import { timestamp } from '#functions/http/links.ts';
+import { toWire } from '#core/shapes/derive/case.ts';
 
 const classOf = z.string().meta({ examples: ['FPGA', 'VGPU', 'CUSTOM_NIC'] });
 
@@ -37,12 +37,12 @@ export function viewUse(
 ) {
   const unlimited = Object.keys(inUse).map((resourceClass) => [resourceClass, null]);
   const unused = Object.keys(quota?.limits ?? {}).map((resourceClass) => [resourceClass, 0]);
-  return {
-    project_id: projectId,
+  return toWire(quotaAnswer, {
+    projectId,
     limits: { ...Object.fromEntries(unlimited), ...quota?.limits },
-    in_use: { ...Object.fromEntries(unused), ...inUse },
-    updated_at: quota ? timestamp(quota.updatedAt) : null,
-  };
+    inUse: { ...Object.fromEntries(unused), ...inUse },
+    updatedAt: quota?.updatedAt,
+  });
 }
 
 /** @throws InvalidInput for text that cannot be a project's id at Keystone */
