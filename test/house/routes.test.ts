@@ -31,28 +31,33 @@ const actions: Readonly<Record<Resource, Readonly<Record<string, Action>>>> = {
 const root = join(import.meta.dirname, '../..');
 
 describe('every row of the table of routes', () => {
-  it.each(routes.map((row) => [`${row.method} ${row.path}`, row] as const))(
-    '%s has its module, and its resource serves it',
-    (_name, row) => {
-      const modules = `functions/${row.resource}/**/${row.action}.ts`;
-      expect(globSync(modules, { cwd: root })).toHaveLength(1);
-      expect(Object.keys(actions[row.resource])).toContain(row.action);
-    },
-  );
+  it('has its module', () => {
+    const modulesOf = ({ resource, action }: (typeof routes)[number]) =>
+      globSync(`functions/${resource}/**/${action}.ts`, { cwd: root });
+    expect(routes.filter((row) => modulesOf(row).length !== 1)).toEqual([]);
+  });
 
-  const isPage = ({ resource }: { resource: Resource }) => resource === 'console';
-  const reads = routes.filter((row) => row.method === 'GET' && !isPage(row));
-  it.each(reads.map(({ path }) => path))(
-    '%s is answered with a trailing slash and with .json, below either mount',
-    (path) => {
+  it('is served by its resource', () => {
+    const isServed = ({ resource, action }: (typeof routes)[number]) => action in actions[resource];
+    expect(routes.filter((row) => !isServed(row))).toEqual([]);
+  });
+
+  it('is answered with a trailing slash and with .json, below either mount', () => {
+    const reads = routes.filter(
+      ({ method, resource }) => method === 'GET' && resource !== 'console',
+    );
+    const spellings = reads.flatMap(({ path, resource }) => {
       const filled = path.replace('{id}', 'x');
-      const resource = routes.find((row) => row.path === path)?.resource;
-      for (const spelled of [filled, `/accelerator${filled}`, `${filled}/`, `${filled}.json`]) {
-        expect([spelled, resourceFor(spelled)]).toEqual([spelled, resource]);
-        expect(matchPath(apiPath(spelled)).map(({ row }) => row.path)).toContain(path);
-      }
-    },
-  );
+      const spelled = [filled, `/accelerator${filled}`, `${filled}/`, `${filled}.json`];
+      return spelled.map((each) => ({ path, resource, spelled: each }));
+    });
+    const lost = spellings.filter(
+      ({ path, resource, spelled }) =>
+        resourceFor(spelled) !== resource ||
+        !matchPath(apiPath(spelled)).some(({ row }) => row.path === path),
+    );
+    expect(lost).toEqual([]);
+  });
 });
 
 describe('the console', () => {
@@ -73,9 +78,12 @@ describe('the console', () => {
 });
 
 describe('nothing is served beside the table', () => {
-  it.each(Object.entries(actions))('%s has no action without a row', (resource, own) => {
-    const rows = routes.filter((row) => row.resource === resource).map(({ action }) => action);
-    expect(Object.keys(own).filter((action) => !rows.includes(action))).toEqual([]);
+  it('has no action without a row', () => {
+    const served = Object.entries(actions).flatMap(([resource, own]) =>
+      Object.keys(own).map((action) => `${resource}/${action}`),
+    );
+    const rows = routes.map(({ resource, action }) => `${resource}/${action}`);
+    expect(served.filter((each) => !rows.includes(each))).toEqual([]);
   });
 
   it('knows no policy that no route enforces', () => {
@@ -95,8 +103,9 @@ describe('nothing is served beside the table', () => {
 });
 
 describe('every queue', () => {
-  it.each(queues.map(({ name }) => name))('%s has its consumer', (name) => {
-    expect(existsSync(join(root, 'functions/consumers', `${name}.ts`))).toBe(true);
+  it('has its consumer', () => {
+    const consumers = queues.map(({ name }) => `functions/consumers/${name}.ts`);
+    expect(consumers.filter((file) => !existsSync(join(root, file)))).toEqual([]);
   });
 
   it('is hidden at least as long as its consumer may take', () => {

@@ -55,9 +55,11 @@ const code = all.filter(
 );
 const columnsMax = 99;
 
+const textOf = (file: string) => readFileSync(join(root, file), 'utf8');
+
 /** Lines as a reader sees them, without code, targets of links, and what is quoted. */
 function linesOf(file: string): string[] {
-  const text = readFileSync(join(root, file), 'utf8')
+  const text = textOf(file)
     .replaceAll(/^( *)```.*?^\1```$/gms, '')
     .replaceAll(/(\.test\.ts`: )"[^"]+"/g, '$1""')
     .replaceAll(/`[^`\n]+`/g, '`code`')
@@ -74,48 +76,57 @@ function proseOf(line: string): string | undefined {
 const startsItem = (line: string) => /^\s*(-|\d+\.) /.test(line);
 const abbreviation = /\b(e\.g|i\.e|etc|vs|cf)\. /gi;
 
-describe.each(files)('%s', (file) => {
-  const lines = linesOf(file);
+/** Each offending line, with its file. */
+function offenders(
+  places: readonly (readonly [file: string, lines: readonly string[]])[],
+  rule: (lines: readonly string[]) => readonly string[],
+): string[] {
+  return places.flatMap(([file, lines]) => rule(lines).map((each) => `${file}: ${each}`));
+}
 
-  it('has one sentence in each line', () => {
-    const twice = lines.filter((line) =>
-      /[.!?]["')\]]* +\S/.test(proseOf(line)?.replaceAll(abbreviation, '') ?? ''),
-    );
-    expect(twice).toEqual([]);
+function replacedTerms(lines: readonly string[]): string[] {
+  return lines.flatMap((line) =>
+    replaced.filter(([word]) => word.test(line)).map(([, instead]) => `${line} -> ${instead}`),
+  );
+}
+
+describe('documents', () => {
+  const documents = files.map((file) => [file, linesOf(file)] as const);
+
+  it('have one sentence in each line', () => {
+    const isTwo = (line: string) =>
+      /[.!?]["')\]]* +\S/.test(proseOf(line)?.replaceAll(abbreviation, '') ?? '');
+    expect(offenders(documents, (lines) => lines.filter(isTwo))).toEqual([]);
   });
 
-  it('has no sentence that goes on in the next line', () => {
-    const broken = lines.filter((line, index) => {
-      const [prose, next = ''] = [proseOf(line), lines[index + 1]];
-      const isFollowed = proseOf(next) !== undefined && !startsItem(next);
-      return prose !== undefined && isFollowed && !/[.!?:]["')\]]*$/.test(prose);
-    });
-    expect(broken).toEqual([]);
+  it('have no sentence that goes on in the next line', () => {
+    const broken = (lines: readonly string[]) =>
+      lines.filter((line, index) => {
+        const [prose, next = ''] = [proseOf(line), lines[index + 1]];
+        const isFollowed = proseOf(next) !== undefined && !startsItem(next);
+        return prose !== undefined && isFollowed && !/[.!?:]["')\]]*$/.test(prose);
+      });
+    expect(offenders(documents, broken)).toEqual([]);
   });
 
-  it('uses the terms of the field', () => {
-    const found = lines.flatMap((line) =>
-      replaced.filter(([word]) => word.test(line)).map(([, instead]) => `${line} -> ${instead}`),
-    );
-    expect(found).toEqual([]);
+  it('use the terms of the field', () => {
+    expect(offenders(documents, replacedTerms)).toEqual([]);
   });
 });
 
-describe.each(code)('%s', (file) => {
-  const lines = readFileSync(join(root, file), 'utf8').split('\n');
+describe('code', () => {
+  const sources = code.map((file) => [file, textOf(file).split('\n')] as const);
 
   it('uses the terms of the field', () => {
-    const found = lines.flatMap((line) =>
-      replaced.filter(([word]) => word.test(line)).map(([, instead]) => `${line} -> ${instead}`),
-    );
-    expect(found).toEqual([]);
+    expect(offenders(sources, replacedTerms)).toEqual([]);
   });
 
   it(`has no comment beyond column ${columnsMax}`, () => {
     // A URL alone cannot be broken.
-    const comments = lines.filter(
-      (line) => /^\s*(\/\/|\/?\*)/.test(line) && !/^\s*(\/\/|\*) https:\S+$/.test(line),
-    );
-    expect(comments.filter((line) => line.length > columnsMax)).toEqual([]);
+    const isComment = (line: string) =>
+      /^\s*(\/\/|\/?\*)/.test(line) && !/^\s*(\/\/|\*) https:\S+$/.test(line);
+    const tooLong = (lines: readonly string[]) =>
+      lines.filter((line) => isComment(line) && line.length > columnsMax);
+    expect(offenders(sources, tooLong)).toEqual([]);
   });
 });
