@@ -3,19 +3,38 @@ import { countReporter } from './test/support/count-reporter.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 import { patience } from './test/support/patience.ts';
 
+/** Files that neither change what a module keeps nor replace a module. */
+const pure = ['test/{unit,console,house}/**/*.test.ts', 'test/infra/!(access).test.ts'];
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    // `npm test` leaves out the tests with this tag, and `npm run test:all` runs everything. Where
+    // `npm test` runs a sample of a long table, a title says so.
+    tags: [{ name: 'long', description: 'takes too long for npm test' }],
     globalSetup: ['test/support/temporary-files.ts'],
     reporters: ['default', countReporter],
-    // Each file starts its own engine on its own port, so files run beside each other in any
-    // order.
     maxWorkers: 2,
+    // To start a process and to load packages takes longer than most files do.
+    isolate: false,
     sequence: { sequencer: LongestFirst },
     // Only against what would never end: a test's own waits end with what they wait for, and some
     // tests take a hundred steps, each of them seconds on a slow machine.
     testTimeout: 1_200_000,
     hookTimeout: 1_200_000,
     expect: { poll: patience },
+    projects: [
+      // Each file starts its own engines on its own ports, so files run beside each other in any
+      // order.
+      {
+        extends: true,
+        test: {
+          name: 'fresh',
+          include: ['test/**/*.test.ts'],
+          exclude: pure,
+          setupFiles: ['test/support/fresh-modules.ts'],
+        },
+      },
+      { extends: true, test: { name: 'pure', include: pure } },
+    ],
   },
 });

@@ -53,8 +53,18 @@ export function contextOfProject(): Record<string, unknown> {
   return JSON.parse(readFileSync(file, 'utf8')).context;
 }
 
-/** Skips bundling: the contents of functions are irrelevant here. */
+const synthesized = new Map<string, Synthesized>();
+
+/** Once for each context: a synthesis takes a second. */
 export function synthesize(context: Readonly<Record<string, unknown>> = {}): Synthesized {
+  const key = JSON.stringify(context);
+  const made = synthesized.get(key) ?? synthesizeWith(context);
+  synthesized.set(key, made);
+  return made;
+}
+
+/** Skips bundling: the contents of functions are irrelevant here. */
+function synthesizeWith(context: Readonly<Record<string, unknown>>): Synthesized {
   const app = new App({
     context: { ...contextOfProject(), stage, 'aws:cdk:bundling-stacks': [], ...context },
   });

@@ -49,7 +49,8 @@ export function run(
   options: readonly string[] = [],
 ): AgentProcess {
   const child: ChildProcess = spawn(process.execPath, [program, ...options], {
-    env: settings,
+    // What Node has compiled before, which says nothing to the agent.
+    env: { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const chunks: string[] = [];

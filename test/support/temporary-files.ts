@@ -12,6 +12,7 @@ import {
   statfsSync,
   writeFileSync,
 } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const memory = '/dev/shm';
@@ -23,11 +24,14 @@ let directory: string | undefined;
 
 /** For `globalSetup` of vitest: before the workers start, which inherit the environment. */
 export function setup(): void {
-  if (process.env.TMPDIR !== undefined || !hasRoom()) return;
-  removeLeftovers();
-  directory = join(memory, `${prefix}${process.pid}`);
-  mkdirSync(directory, { mode: 0o700 });
-  if (canExecute(directory)) process.env.TMPDIR = directory;
+  if (process.env.TMPDIR === undefined && hasRoom()) {
+    removeLeftovers();
+    directory = join(memory, `${prefix}${process.pid}`);
+    mkdirSync(directory, { mode: 0o700 });
+    if (canExecute(directory)) process.env.TMPDIR = directory;
+  }
+  // Programs that tests start take half the time with what Node has compiled before.
+  process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'cyborg-tests-compiled');
 }
 
 export function teardown(): void {
