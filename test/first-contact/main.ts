@@ -15,7 +15,7 @@ const machines = [
 ];
 
 const root = join(import.meta.dirname, '../..');
-const portBase = 17_500;
+const portBase = 12_500;
 
 type Environment = Readonly<Record<string, string>>;
 
