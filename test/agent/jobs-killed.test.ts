@@ -76,7 +76,13 @@ function program() {
   return host.document('program', { steps: [{ ...step, content: { image: host.image } }] });
 }
 
-describe.each(actions)('an agent killed while $name', (action) => {
+const [sample, ...others] = actions;
+
+describe(`an agent killed while ${sample?.name}, a sample`, () => killWhile(sample as Action));
+
+describe.each(others)('an agent killed while $name', { tags: ['long'] }, killWhile);
+
+function killWhile(action: Action): void {
   async function started() {
     const agent = host.start();
     if (action.before) {
@@ -138,7 +144,7 @@ describe.each(actions)('an agent killed while $name', (action) => {
       expect((action.operation === 'program' ? host.fpga() : host.gpu()).writes).toBe(writes);
     },
   );
-});
+}
 
 it('answers a job after its restart if the answer was lost, and does not repeat the job', async () => {
   const agent = host.start();

@@ -1,5 +1,7 @@
 // The package of the agent, built twice, and installed, upgraded, downgraded, removed and purged
 // by dpkg in a tree of its own. No systemd runs there.
+//
+// @module-tag long
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -214,7 +214,9 @@ describe('a killed agent', () => {
     expect(reports.at(-1)?.sequence).toBeGreaterThan(reports[0]?.sequence ?? Number.NaN);
   });
 
-  it('never uses a sequence number twice, whenever it dies, with its state or without', async () => {
+  const title = 'never uses a sequence number twice, whenever it dies, with its state or without';
+
+  it(title, { tags: ['long'] }, async () => {
     // The kills fall around the first report, counted from the connection.
     const lifetimesMs = [0, 2, 5, 10, 20];
     for (const [round, lifetimeMs] of lifetimesMs.entries()) {

@@ -1,4 +1,6 @@
 // `npm run test:aws` itself, with the local engines behind one endpoint.
+//
+// @module-tag long
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,7 @@
 // Servers boot and go while processes are killed and hosts boot; then an independent checker
 // compares tables, history, Placement, Nova and hosts. CHAOS_BOOTS and CHAOS_KILLS make it longer.
+//
+// @module-tag long
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

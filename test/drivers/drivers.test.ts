@@ -2,7 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { ownDrivers } from '#agent/drivers/index.ts';
-import { runCheck } from './check.ts';
+import { tenthOf } from '#test/support/sample.ts';
+import { type Check, runCheck } from './check.ts';
 import { ownFixtures } from './fixtures.ts';
 import { checksOf } from './kit.ts';
 
@@ -13,6 +14,18 @@ it('every own driver has a fixture', () => {
   expect([...checked].sort()).toEqual(ownDrivers.map(({ name }) => name).sort());
 });
 
+/** Once for each file, or for each write of the driver. */
+const isExhaustive = ({ title }: Check) =>
+  /^discover with a fault in|killed at any write/.test(title);
+
 describe.each(fixtures)('driver $title', async ({ fixture }) => {
-  it.each(await checksOf(fixture))('$title', (check) => runCheck(fixture, check));
+  const checks = await checksOf(fixture);
+  const { sample, rest } = tenthOf(checks.filter(isExhaustive));
+  const run = (check: Check) => runCheck(fixture, check);
+
+  it.each(checks.filter((check) => !isExhaustive(check)))('$title', run);
+
+  it.each(sample)('a sample, a fixed tenth: $title', run);
+
+  it.each(rest)('$title', { tags: ['long'] }, run);
 });

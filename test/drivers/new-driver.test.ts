@@ -1,5 +1,7 @@
 // `npm run driver:new` writes a driver that compiles, is formatted, agrees with README.md and
 // passes the kit.
+//
+// @module-tag long
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';

@@ -63,6 +63,19 @@ it('documents and usages name only scripts of package.json', () => {
   expect(unknown).toEqual([]);
 });
 
+it('npm test leaves out no part of the tests of what may never happen', () => {
+  const kept = [
+    'api/contract',
+    'api/project-scope',
+    'integration/boot-flow',
+    'integration/concurrency',
+    'simulation/guards',
+    'simulation/simulation',
+  ].map((name) => `test/${name}.test.ts`);
+  const isLong = /@module-tag long|tags: \['long'\]/;
+  expect(kept.filter((file) => isLong.test(textOf(file)))).toEqual([]);
+});
+
 describe('README.md', () => {
   const readme = textOf('README.md');
   const commands = [...readme.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, text = '']) => text);

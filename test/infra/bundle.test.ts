@@ -1,5 +1,7 @@
 // The bundle as it is deployed, loaded and called: only here a missing module or a broken
 // replacement of the credential providers shows.
+//
+// @module-tag long
 
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';

@@ -1,5 +1,7 @@
 // The package of the stack, as a platform team has it: packed, unpacked below node_modules of the
 // example app, where Node strips no types, and without the project's own dependencies or sources.
+//
+// @module-tag long
 
 import { execFile } from 'node:child_process';
 import {

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { password } from '#local/openstack/keystone/catalog.ts';
 import { startKeystone } from '#local/openstack/keystone/keystone.ts';
 import { run } from '#test/agent/agent-process.ts';
+import { tenthOf } from '#test/support/sample.ts';
 
 type Answer = readonly [status: number, body: string];
 
@@ -115,6 +116,14 @@ function fault({ output }: Told, check: string): [string, string] {
   return [lines[at] ?? output, lines[at + 1] ?? ''];
 }
 
+type Case = readonly [
+  fault: string,
+  check: string,
+  change: () => Readonly<Record<string, string>>,
+  said: string,
+  command: string,
+];
+
 const domain = { domainName: 'api.example.org', certificateArn };
 
 it('finds nothing wrong in an account that is ready', async () => {
@@ -124,13 +133,7 @@ it('finds nothing wrong in an account that is ready', async () => {
 });
 
 describe('it says, with the command that mends it, that', () => {
-  const cases: readonly [
-    fault: string,
-    check: string,
-    change: () => Readonly<Record<string, string>>,
-    said: string,
-    command: string,
-  ][] = [
+  const cases: readonly Case[] = [
     [
       'the secret is missing',
       'secret of the password',
@@ -264,7 +267,7 @@ describe('it says, with the command that mends it, that', () => {
     ],
   ];
 
-  it.each(cases)('%s', async (_fault, check, change, said, command) => {
+  const names = async (...[, check, change, said, command]: Case) => {
     const told = await preflight(change());
     const [line, remedy] = fault(told, check);
     expect(line).toContain(said);
@@ -272,7 +275,12 @@ describe('it says, with the command that mends it, that', () => {
     expect(told.code).toBe(1);
     expect(told.output).not.toMatch(/\n {4}at /);
     expect(told.output).not.toContain(password);
-  });
+  };
+  const { sample, rest } = tenthOf(cases);
+
+  it.each(sample)('%s (a sample, a fixed tenth)', names);
+
+  it.each(rest)('%s', { tags: ['long'] }, names);
 });
 
 it('does not mind tables of a stack that exists', async () => {

@@ -1,5 +1,7 @@
 // Each function's bundle in a process of its own, as Lambda runs it: the Runtime API hands it
 // events as AWS documents them, and it has the variables of its deployment only.
+//
+// @module-tag long
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

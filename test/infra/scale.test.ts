@@ -74,7 +74,7 @@ describe('a cloud at its limits', () => {
   });
 });
 
-describe('docs/scale.md', () => {
+describe('docs/scale.md', { tags: ['long'] }, () => {
   const document = readFileSync(new URL('../../docs/scale.md', import.meta.url), 'utf8');
   const rowsOf = <Row>(
     all: Readonly<Record<string, Row>>,

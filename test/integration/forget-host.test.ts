@@ -171,7 +171,7 @@ describe('DELETE /operator/v1/hosts/{hostname}', () => {
   });
 });
 
-describe('a request that dies', () => {
+describe('a request that dies', { tags: ['long'] }, () => {
   it.each(['before', 'after'] as const)(
     '%s each of its steps is made up for by another',
     async (phase) => {

@@ -19,6 +19,7 @@ import { chooseLayout, type Layout, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
 import { type Call, type FaultProxy, startFaultProxy } from '#test/support/fault-proxy.ts';
 import { askPatiently } from '#test/support/patient-requests.ts';
+import { tenthOf } from '#test/support/sample.ts';
 
 const stage = 'kill';
 const hostname = 'cmp1';
@@ -255,35 +256,56 @@ afterEach(async () => {
   await untilAllAreFree();
 }, neverMs);
 
-const kills = [plain, vgpu].flatMap((kind) => processes.map((name) => ({ kind, name })));
+interface Kill {
+  readonly kind: Kind;
+  readonly name: string;
+  readonly action: 'bind' | 'release';
+  readonly phase: Call['phase'];
+  readonly step: string;
+}
 
-describe.each(kills)('$name killed, $kind.title', { timeout: neverMs }, ({ kind, name }) => {
-  const phases = kind.onThePath.includes(name)
-    ? (['before', 'after'] as const)
-    : (['before'] as const);
-  const at = (steps: readonly string[]) =>
-    steps.flatMap((step) => phases.map((phase) => ({ phase, step })));
+const kills = [plain, vgpu].flatMap((kind) => processes.flatMap((name) => killsOf(kind, name)));
 
-  it.each(at(kind.bindSteps))('in a bind, $phase $step', async ({ phase, step }) => {
-    const arq = await createArq(kind);
-    const hasHappened = killAt(name, { name: step, phase });
-    await bind(arq, kind);
-    await untilNovaKnows(arq);
-    await eventually(`the call ${step}`, async () => hasHappened(), Boolean);
-    await restarted;
-    await expectBound(arq, kind);
-    await release();
-    await expectReleased(arq, kind);
-  });
+function killsOf(kind: Kind, name: string): Kill[] {
+  const isOnThePath = kind.onThePath.includes(name);
+  const phases = isOnThePath ? (['before', 'after'] as const) : (['before'] as const);
+  const steps = { bind: kind.bindSteps, release: kind.releaseSteps };
+  return (['bind', 'release'] as const).flatMap((action) =>
+    steps[action].flatMap((step) => phases.map((phase) => ({ kind, name, action, phase, step }))),
+  );
+}
 
-  it.each(at(kind.releaseSteps))('in a release, $phase $step', async ({ phase, step }) => {
-    const arq = await createArq(kind);
-    await bind(arq, kind);
-    await untilNovaKnows(arq);
-    const hasHappened = killAt(name, { name: step, phase });
-    await release();
-    await eventually(`the call ${step}`, async () => hasHappened(), Boolean);
-    await restarted;
-    await expectReleased(arq, kind);
-  });
+async function killInBind({ kind, name, phase, step }: Kill): Promise<void> {
+  const arq = await createArq(kind);
+  const hasHappened = killAt(name, { name: step, phase });
+  await bind(arq, kind);
+  await untilNovaKnows(arq);
+  await eventually(`the call ${step}`, async () => hasHappened(), Boolean);
+  await restarted;
+  await expectBound(arq, kind);
+  await release();
+  await expectReleased(arq, kind);
+}
+
+async function killInRelease({ kind, name, phase, step }: Kill): Promise<void> {
+  const arq = await createArq(kind);
+  await bind(arq, kind);
+  await untilNovaKnows(arq);
+  const hasHappened = killAt(name, { name: step, phase });
+  await release();
+  await eventually(`the call ${step}`, async () => hasHappened(), Boolean);
+  await restarted;
+  await expectReleased(arq, kind);
+}
+
+const title = '$name killed in a $action $kind.title, $phase $step';
+const play = (kill: Kill) => (kill.action === 'bind' ? killInBind(kill) : killInRelease(kill));
+const { sample, rest } = tenthOf(kills);
+
+describe('a sample, a fixed tenth of the kills', { timeout: neverMs }, () => {
+  it.each(sample)(title, play);
+});
+
+describe('all other kills', { timeout: neverMs, tags: ['long'] }, () => {
+  it.each(rest)(title, play);
 });

@@ -1,4 +1,6 @@
 // Binds to providers with thousands of attach handles: what they read, and what they find.
+//
+// @module-tag long
 
 import { BatchWriteCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,6 +1,8 @@
 // The region is lost for good: a second local system, with other ports and empty tables, takes
 // its place, with rows of an older copy. Hosts, their servers and OpenStack go on as they are.
 // The operator's part is what docs/another-region.md prints, block by block.
+//
+// @module-tag long
 
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -2,6 +2,8 @@
 // in the middle of binds and releases. Meanwhile servers are deleted, an agent restarts, a host
 // boots and a device is removed. docs/operations.md tells it to operators, with what is measured
 // here.
+//
+// @module-tag long
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -99,7 +99,7 @@ it('prints its progress and the devices at each start, and ends quietly with its
   }
 });
 
-it('has one process of each part after the part was killed twice', async () => {
+it('has one process of each part after the part was killed twice', { tags: ['long'] }, async () => {
   const system = start();
   await system.untilSaid('Ready after');
   for (const round of [1, 2]) {
@@ -119,7 +119,9 @@ it('has one process of each part after the part was killed twice', async () => {
   expect(await system.exited).toBe(0);
 });
 
-it.skipIf(process.platform !== 'linux')('takes less than 400 MiB when it is idle', async () => {
+const isLinux = process.platform === 'linux';
+
+it.runIf(isLinux)('takes less than 400 MiB when it is idle', { tags: ['long'] }, async () => {
   const system = start();
   // The last work of the start; before it, some processes have not taken their memory yet.
   await system.untilSaid('the console is at');

@@ -1,6 +1,8 @@
 // Version 0.2.0 is upgraded to this one, rolled back and upgraded again, function by function,
 // while servers boot and go: for a while the code of both works on the same tables and queues, as
 // in a deployment. The code of 0.2.0 comes from this repository's history.
+//
+// @module-tag long
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';

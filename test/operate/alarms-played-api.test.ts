@@ -1,5 +1,7 @@
 // The alarms on what the API answers, raised by its own answers: OpenStack goes and comes back,
 // and a client floods the API with tokens that are unknown.
+//
+// @module-tag long
 
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';

@@ -1,5 +1,7 @@
 // The alarms of dead-letter queues, raised and ended: messages fail in the deployed consumers, on
 // the real SQS endpoint, until the cause is repaired and the runbook has been followed.
+//
+// @module-tag long
 
 import {
   CreateQueueCommand,

@@ -1,14 +1,15 @@
 // A mistyped command names the mistake, and does nothing.
 
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { run } from '#test/agent/agent-process.ts';
+import { tenthOf } from '#test/support/sample.ts';
 
 const program = 'operate/cyborg-ops.ts';
 const restore = [program, 'restore', '--stage', 'prod', '--suffix', 'restored'] as const;
 const enrol = [program, 'enrol', '--stage', 'prod'] as const;
 const commands = ['doctor', 'enrol', 'reconcile', 'restore', 'settle', 'cost', 'scale'];
 
-it.each([
+const mistakes = [
   ['what takes nothing', [program, 'cost', '--month'], "Unknown option '--month'."],
   ['what takes nothing', [program, 'scale', '5'], "Unexpected argument '5'."],
   ['what takes nothing', ['local/demo/main.ts', '--slow'], "Unknown option '--slow'."],
@@ -44,22 +45,38 @@ it.each([
   ['no host', [...enrol, 'remove', 'cmp1', '--all'], '--all takes no host, but cmp1 was given.'],
   ['settings', [...enrol, 'add', 'cmp1', '--out', 'x'], '--settings is missing'],
   ['a folder', [...enrol, 'rotate', 'cmp1'], '--out is missing.'],
-] as const)('asks for %s: %j', async (_what, [file, ...given], sentence) => {
-  const region = sentence.startsWith('AWS_REGION') ? {} : { AWS_REGION: 'us-east-1' };
-  const command = run(file, { PATH: process.env.PATH ?? '', ...region }, given);
-  expect(await command.exited()).toBe(2);
-  expect(command.output()).toContain(sentence);
-  expect(command.output()).not.toMatch(/\n +at /);
-});
-
-it.each([
+] as const;
+const programs = [
   ...commands.map((name) => [program, name]),
   ['local/main.ts'],
   ['local/demo/main.ts'],
   ['infra/preflight/main.ts'],
   ['simulation/main.ts'],
-])('%s %s prints its usage with --help and exits with 0', async (file, ...words) => {
+];
+
+async function refuses(_what: string, words: readonly string[], sentence: string): Promise<void> {
+  const [file = '', ...given] = words;
+  const region = sentence.startsWith('AWS_REGION') ? {} : { AWS_REGION: 'us-east-1' };
+  const command = run(file, { PATH: process.env.PATH ?? '', ...region }, given);
+  expect(await command.exited()).toBe(2);
+  expect(command.output()).toContain(sentence);
+  expect(command.output()).not.toMatch(/\n +at /);
+}
+
+async function helps(file = '', ...words: readonly string[]): Promise<void> {
   const command = run(file, { PATH: process.env.PATH ?? '' }, [...words, '--help']);
   expect(await command.exited()).toBe(0);
-  expect(command.output()).toMatch(/^npm (run|start)/);
+  expect(command.output()).toMatch(/^(npm (run|start)|cyborg-ops)/);
+}
+
+describe('a sample, a fixed tenth of the commands', () => {
+  it.each(tenthOf(mistakes).sample)('asks for %s: %j', refuses);
+
+  it.each(tenthOf(programs).sample)('%s %s prints its usage with --help and exits with 0', helps);
+});
+
+describe('all other commands', { tags: ['long'] }, () => {
+  it.each(tenthOf(mistakes).rest)('asks for %s: %j', refuses);
+
+  it.each(tenthOf(programs).rest)('%s %s prints its usage with --help and exits with 0', helps);
 });

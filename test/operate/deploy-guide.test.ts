@@ -1,5 +1,7 @@
 // docs/deploy.md works as written: the test runs its blocks in their order, with the system on one
 // machine instead of AWS, down to a server that boots with a device of the enrolled host.
+//
+// @module-tag long
 
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { agentSettings } from '#operate/enrol/agent-settings.ts';
 import { run } from '#test/agent/agent-process.ts';
+import { tenthOf } from '#test/support/sample.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 let world: World;
@@ -128,7 +129,9 @@ it('prints the plan as JSON', async () => {
   });
 });
 
-it.each([
+type Mistake = readonly [words: readonly string[], code: number, sentence: string];
+
+const mistakes: readonly Mistake[] = [
   [['--conf', '/nowhere/nova.conf'], 2, '/nowhere/nova.conf cannot be read (ENOENT).'],
   [['--flavors', 'README.md'], 1, 'README.md is not valid JSON'],
   [['--conf', 'package.json'], 1, 'package.json, line 1 must be [section]'],
@@ -137,9 +140,17 @@ it.each([
   [['--mdev-trait', 'FAST=nvidia-35'], 2, 'must be CUSTOM_<NAME>=<type>.'],
   [['--mdev-trait', 'CUSTOM_A=nvidia-35'], 2, 'enabled_mdev_types has no nvidia-35; it has none.'],
   [['--dry-run'], 2, "Unknown option '--dry-run'"],
-] as const)('answers %j with exit code %i and a sentence', async (words, code, sentence) => {
+];
+const { sample, rest } = tenthOf(mistakes);
+const title = 'answers %j with exit code %i and a sentence';
+
+it.each(sample)(`${title} (a sample, a fixed tenth)`, answers);
+
+it.each(rest)(title, { tags: ['long'] }, answers);
+
+async function answers(...[words, code, sentence]: Mistake): Promise<void> {
   const told = await move(...words);
   expect(told.code).toBe(code);
   expect(told.said).toContain(sentence);
   expect(told.said).not.toMatch(/\n\s+at /);
-});
+}

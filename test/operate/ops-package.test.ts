@@ -1,5 +1,7 @@
 // The tarball of cyborg-ops, installed into an empty folder without a network, works on the
 // running system.
+//
+// @module-tag long
 
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

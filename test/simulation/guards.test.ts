@@ -19,8 +19,10 @@ describe('the mutant without a guard is killed', () => {
   it.each(Object.entries(guards))(
     '%s: by %s',
     async (guard, scenario) => {
-      const scenarios = await withSimilar(scenarioOf(scenario));
-      expect((await tryWithout(guard, scenarios)).failure).toBeDefined();
+      const known = scenarioOf(scenario);
+      const { failure } = await tryWithout(guard, [known]);
+      const similar = async () => tryWithout(guard, await withSimilar(known));
+      expect(failure ?? (await similar()).failure).toBeDefined();
     },
     patience,
   );

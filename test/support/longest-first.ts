@@ -4,18 +4,24 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const longest = [
-  'test/simulation/every-step.test.ts',
-  'test/integration/kill-at-each-step.test.ts',
-  'test/drivers/drivers.test.ts',
-  'test/local/region-outage.test.ts',
-  'test/local/another-region.test.ts',
+  'simulation/every-step',
+  'integration/kill-at-each-step',
+  'simulation/guards',
+  'local/region-outage',
+  'drivers/drivers',
+  'local/upgrade',
+  'simulation/simulation',
+  'integration/forget-host',
+  'infra/library',
+  'operate/deploy-guide',
+  'local/another-region',
 ];
 
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
     const rankOf = ({ moduleId }: TestSpecification) => {
-      const rank = longest.findIndex((each) => moduleId.endsWith(each));
+      const rank = longest.findIndex((each) => moduleId.endsWith(`test/${each}.test.ts`));
       return rank < 0 ? longest.length : rank;
     };
     return sorted.sort((a, b) => rankOf(a) - rankOf(b));
