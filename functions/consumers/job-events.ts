@@ -2,7 +2,8 @@ import { jobEvent } from '#core/contracts/job-document.ts';
 import { type RuleEnvelope, ruleEnvelope } from '#core/contracts/queue-messages.ts';
 import { hostnameOf } from '#core/contracts/topics.ts';
 import { type WorkEnd, workEnd } from '#core/contracts/work-message.ts';
-import { type EndOfJob, finishJob } from '#core/operations/work-ends/finish-job.ts';
+import type { EndOfJob } from '#core/operations/work-ends/end-of-job.ts';
+import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { readPayload } from './payload.ts';
 import { queueConsumer } from './queue-consumer.ts';
 

@@ -10,15 +10,19 @@ import { type RouteRow, routes } from '#functions/routes.ts';
 import { followedChanges } from '#infra/stack/stream-filters.ts';
 import { operations } from '#simulation/scenarios/operations.ts';
 import { runOperation } from '#simulation/scenarios/run-operation.ts';
-import { arqDrawing, handleDrawing, handleStatesTable } from './drawings.ts';
+import { arqDrawing, handleDrawing, handleStatesTable, waysDrawing } from './drawings.ts';
 import { type Fields, stateOf, transitions } from './handle-life.ts';
 
 const page = readFileSync(new URL('../../docs/drawings.md', import.meta.url), 'utf8');
 const blocks = [...page.matchAll(/^```mermaid\n(.*?)^```$/gms)].map(([, text = '']) => text);
-const [sequence = '', arqs = '', handles = ''] = blocks;
+const [sequence = '', arqs = '', handles = '', ways = ''] = blocks;
 
 describe('the states of an ARQ', () => {
   it('are drawn as in the table', () => expect(arqs).toBe(arqDrawing()));
+});
+
+describe('the ways of asking a host', () => {
+  it('are drawn as in the table', () => expect(ways).toBe(waysDrawing()));
 });
 
 describe('the life of an attach handle', () => {

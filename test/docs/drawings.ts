@@ -1,6 +1,7 @@
 // The drawings of docs/drawings.md that are made from tables, as Mermaid text.
 
 import { type ArqState, comesFrom, mayBecome } from '#core/domain/arq/arq.ts';
+import { ways } from '#core/domain/host-work/ways.ts';
 import { states as handleStates, meanings, transitions } from './handle-life.ts';
 
 const arqStates = Object.keys(comesFrom) as ArqState[];
@@ -50,6 +51,18 @@ export function handleStatesTable(): string {
     '| state | fields that are set |',
     '|---|---|',
     ...handleStates.map((state) => `| ${state} | ${meanings[state]} |`),
+  ]);
+}
+
+export function waysDrawing(): string {
+  // Mermaid's ids have no hyphen.
+  const id = (name: string) => name.replaceAll('-', '_');
+  return lines([
+    'flowchart LR',
+    ...Object.entries(ways).flatMap(([name, { carries, kinds, otherwise }]) => [
+      `    ${id(name)}["${name}: ${carries} (${kinds})"]`,
+      `    ${id(name)} -->|no answer, or not done| ${id(otherwise)}`,
+    ]),
   ]);
 }
 

@@ -3,10 +3,11 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { PrepareStep } from '#core/contracts/job-document.ts';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import { HostInConflict } from '#core/domain/errors.ts';
+import { type WayName, wayFor } from '#core/domain/host-work/ways.ts';
 import type { BindId } from '#core/domain/ids.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
-import { askByMessage, takesMessages } from '#core/operations/host-work/ask-by-message.ts';
-import { askHost } from '#core/operations/host-work/ask-host.ts';
+import { askByMessage } from '#core/operations/host-work/ask-by-message.ts';
+import { type Asked, askHost, type Task } from '#core/operations/host-work/ask-host.ts';
 import { endJob } from '#core/operations/host-work/end-job.ts';
 import {
   type PreparedWork,
@@ -18,6 +19,7 @@ import { bindAgain, failBind, refuseOtherBoot, succeedBind } from './finish-bind
 import {
   askForAll,
   leaveToSharedJob,
+  type Share,
   shareOf,
   sharesBeside,
   stopSharing,
@@ -72,17 +74,29 @@ interface Addressed {
   readonly wasSent: boolean;
 }
 
+/** What is sent, whichever way it goes. */
+interface BindToAsk {
+  readonly binding: InstanceBinding;
+  readonly inventory: HostInventory;
+  readonly asked: Asked;
+  readonly task: Task<'bind'>;
+  /** Undefined for a bind that no shared job may have. */
+  readonly share?: Share | undefined;
+  readonly others: readonly Share[];
+}
+
 async function askFor(
   deps: ConsumerDeps,
   binding: InstanceBinding,
   { inventory, bootId, wasSent }: Addressed,
   { steps, programs }: PreparedWork,
 ): Promise<void> {
-  const { host, waiting } = inventory;
+  const { host } = inventory;
   const { bindId, instanceUuid, hostname, requestId } = binding;
   // A bind before the host's next report must not find the old function.
   for (const provider of programs) await deps.store.regions.forgetFunction(provider);
-  const isMessage = !wasSent && steps.every(isCheck) && takesMessages(host);
+  const work = { isShort: steps.every(isCheck), wasSent };
+  const isMessage = wayFor(work, host) === 'message';
   const note = { instances: [instanceUuid], bootId, ...(isMessage && { isMessage }) };
   if (!(await deps.store.arqs.noteJob(bindId, note))) {
     // The job may exist for an earlier boot: what it made is gone, or the agent refuses it.
@@ -93,19 +107,33 @@ async function askFor(
   const share = shareOf(inventory, binding, steps);
   const others = share ? await sharesBeside(deps, share, inventory, bootId) : [];
   if (others === 'ended') return;
-  if (share && others.length > 0) return askForAll(deps, [share, ...others], host, bootId);
   const asked = { uuid: bindId, hostname, bootId, requestId };
   const task = { bind_id: bindId, steps: [...steps] };
-  const fields = { instance: instanceUuid };
-  if (isMessage && (await askByMessage(deps, 'bind', asked, task, fields))) return;
-  try {
-    await askHost(deps, 'bind', asked, task, fields);
-    if (share && waiting.length > 0) await stopSharing(deps, binding);
-  } catch (error) {
-    if (share && error instanceof RetryLater) await waitForJob(deps, share);
-    throw error;
-  }
+  const way = wayFor({ ...work, besideCount: others.length }, host);
+  await ask[way](deps, { binding, inventory, asked, task, share, others });
 }
+
+const ask: Readonly<Record<WayName, (deps: ConsumerDeps, bind: BindToAsk) => Promise<void>>> = {
+  async message(deps, bind) {
+    const fields = { instance: bind.binding.instanceUuid };
+    const isSent = await askByMessage(deps, 'bind', bind.asked, bind.task, fields);
+    if (!isSent) await ask['own-job'](deps, bind);
+  },
+
+  async 'shared-job'(deps, { share, others, inventory, asked }) {
+    if (share) await askForAll(deps, [share, ...others], inventory.host, asked.bootId);
+  },
+
+  async 'own-job'(deps, { binding, inventory, asked, task, share }) {
+    try {
+      await askHost(deps, 'bind', asked, task, { instance: binding.instanceUuid });
+      if (share && inventory.waiting.length > 0) await stopSharing(deps, binding);
+    } catch (error) {
+      if (share && error instanceof RetryLater) await waitForJob(deps, share);
+      throw error;
+    }
+  },
+};
 
 /** Whether the step changes nothing on the host. */
 function isCheck(step: PrepareStep): boolean {

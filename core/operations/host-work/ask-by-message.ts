@@ -2,7 +2,6 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { jobDocument, jobDocumentBytesMax } from '#core/contracts/job-document.ts';
 import { jobId } from '#core/contracts/job-ids.ts';
 import { type SentKind, validFor } from '#core/contracts/work-message.ts';
-import type { StoredHost } from '#core/domain/host/host.ts';
 import { type Asked, documentOf, type Task } from './ask-host.ts';
 
 /**
@@ -33,9 +32,4 @@ export async function askByMessage<Kind extends SentKind>(
   }
   deps.log.info('Work message sent', named);
   return true;
-}
-
-/** Whether the host is connected. */
-export function takesMessages({ presence }: StoredHost): boolean {
-  return presence?.isConnected === true;
 }

@@ -4,8 +4,9 @@ import { answerWithinSeconds } from '#core/contracts/work-message.ts';
 import type { Deployable, Device } from '#core/domain/device/device.ts';
 import { takesLong } from '#core/domain/device/handle-state.ts';
 import type { HostRelease } from '#core/domain/host-work/host-work.ts';
+import { wayFor } from '#core/domain/host-work/ways.ts';
 import { changeNoteOf } from '#core/operations/change-note-of.ts';
-import { askByMessage, takesMessages } from '#core/operations/host-work/ask-by-message.ts';
+import { askByMessage } from '#core/operations/host-work/ask-by-message.ts';
 import { askHost } from '#core/operations/host-work/ask-host.ts';
 import { endJob } from '#core/operations/host-work/end-job.ts';
 import { mustWait } from '#core/operations/host-work/must-wait.ts';
@@ -50,8 +51,8 @@ export async function startRelease(
   const minutes = Math.ceil((release.cleanSeconds ?? 0) / 60);
   const asked = { uuid: release.id, hostname, bootId, requestId, minutes };
   const task = { ...(ended && { bind_id: ended }), steps };
-  const isMessage = !wasSent && !takesLong(release) && takesMessages(host);
-  const isSent = isMessage && (await askByMessage(deps, 'release', asked, task));
+  const way = wayFor({ isShort: !takesLong(release), wasSent }, host);
+  const isSent = way === 'message' && (await askByMessage(deps, 'release', asked, task));
   if (!isSent) return askHost(deps, 'release', asked, task);
   const again = { kind: 'release', release_id: release.id, request_id: requestId } as const;
   // If this process ends before, the queue delivers its message again, and the host gets another.

@@ -1,0 +1,43 @@
+// The end of a job, or the answer to a work message, as the workflows read it.
+
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { JobEvent } from '#core/contracts/job-document.ts';
+import type { StoredHost } from '#core/domain/host/host.ts';
+
+/** What is read of it. */
+export type EndOfJob = Pick<JobEvent, 'operation' | 'jobId'> &
+  Partial<JobEvent> & {
+    /** The host that answered; AWS IoT itself vouches for the end of a job. */
+    readonly answeredBy?: string;
+  };
+
+/** A host may end its own work only. */
+export function isOfAnotherHost(
+  deps: ConsumerDeps,
+  { hostname }: { readonly hostname: string },
+  { answeredBy, jobId }: EndOfJob,
+): boolean {
+  if (answeredBy === undefined || answeredBy === hostname) return false;
+  deps.log.warn('Answer of another host ignored', { job: jobId, host: hostname, answeredBy });
+  return true;
+}
+
+/** Counts a failure of the host; a job that failed for what it asked is none. */
+export async function noteFailure(
+  deps: ConsumerDeps,
+  host: StoredHost,
+  event: EndOfJob,
+  count: 0 | 1,
+): Promise<void> {
+  if (event.operation !== 'failed' || event.statusDetails?.fault === 'request') return;
+  const now = new Date(deps.clock()).toISOString();
+  await deps.store.inventory.noteFailure(host, { count, reason: reasonOf(event), lastAt: now });
+}
+
+export function inConflict(hostname: string): string {
+  return `Two agents report as host ${hostname}.`;
+}
+
+export function reasonOf({ operation, statusDetails }: EndOfJob): string {
+  return statusDetails?.reason ?? `The host's job ended ${operation}.`;
+}
