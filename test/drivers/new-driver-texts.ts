@@ -96,3 +96,22 @@ export const fixture: DriverFixture = {
 };
 `;
 }
+
+export function pageText({ name }: Names): string {
+  return `# Driver ${name}
+
+The driver \`${name}\` passes PCI functions through, each as a whole.
+It has met sysfs trees in tests, never a device.
+
+[settings.example.json](settings.example.json) shows its settings.
+
+| key | |
+|---|---|
+| \`vendor_id\`, \`product_id\` | four hexadecimal digits |
+`;
+}
+
+export function exampleText({ name }: Names): string {
+  const settings = { vendor_id: '1ae0', product_id: '0001' };
+  return JSON.stringify({ drivers: [name], [name]: settings });
+}

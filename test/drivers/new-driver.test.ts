@@ -1,4 +1,4 @@
-// `npm run driver:new` writes a driver that compiles, is formatted, agrees with README.md and
+// `npm run driver:new` writes a driver that compiles, is formatted, agrees with the documents and
 // passes the kit.
 //
 // @module-tag long
@@ -11,14 +11,15 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
 const parts = ['core', 'edge-agent', 'infra', 'local', 'operate', 'test/drivers', 'test/support'];
-const matrix = 'test/house/support-matrix.test.ts';
+const documents = ['test/house/support-matrix.test.ts', 'test/docs/agent-settings.test.ts'];
 const files = [
   'package.json',
   'tsconfig.json',
   'biome.json',
   'README.md',
   'vitest.config.ts',
-  matrix,
+  'docs/agent.md',
+  ...documents,
 ];
 
 let copy: string;
@@ -61,11 +62,11 @@ it.each(['acme_npu', 'zz9', 'a_driver_with_a_rather_long_name_of_its_own'])(
     const written = run('test/drivers/new-driver.ts', name);
     expect(written).toMatchObject({ status: 0 });
     expect(run('node_modules/typescript/bin/tsc', '--noEmit')).toEqual({ status: 0, output: '' });
-    const files = ['index.ts', `${name.replaceAll('_', '-')}/index.ts`];
-    const formatted = ['check', ...files.map((file) => `edge-agent/drivers/${file}`)];
-    expect(run('infra/biome.ts', ...formatted, 'test/drivers')).toMatchObject({ status: 0 });
+    const formatted = ['check', 'edge-agent/drivers', 'test/drivers'];
+    expect(run('infra/biome.ts', ...formatted)).toMatchObject({ status: 0 });
     expect(readFileSync(join(copy, 'README.md'), 'utf8')).toContain(`| ${name} | \`${name}\` |`);
-    expect(run('node_modules/vitest/vitest.mjs', 'run', matrix)).toMatchObject({ status: 0 });
+    const tests = run('node_modules/vitest/vitest.mjs', 'run', ...documents);
+    expect(tests).toMatchObject({ status: 0 });
     const { status, output } = run('test/drivers/main.ts', name);
     expect([status, output.trim().split('\n').at(-1)]).toEqual([
       0,

@@ -1,5 +1,6 @@
 // `npm run driver:new -- NAME`: writes a driver that finds PCI functions and passes the kit, with
-// its settings, its fixture, its line in drivers/index.ts and its row in README.md.
+// its page, an example of its settings, its fixture, its line in drivers/index.ts and its rows in
+// README.md and docs/agent.md.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -7,7 +8,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { faultOfName } from '#agent/config/operator-modules.ts';
 import { runCommand, WrongArguments } from '#core/command-line/arguments.ts';
-import { driverText, fixtureText, type Names } from './new-driver-texts.ts';
+import { driverText, exampleText, fixtureText, type Names, pageText } from './new-driver-texts.ts';
 
 const index = 'edge-agent/drivers/index.ts';
 
@@ -31,11 +32,17 @@ async function main(): Promise<void> {
   if (existing) throw new WrongArguments(`${existing} exists already.`);
   mkdirSync(join(root, folder));
   writeFileSync(join(root, driver), driverText(names));
+  writeFileSync(join(root, folder, 'README.md'), pageText(names));
+  writeFileSync(join(root, folder, 'settings.example.json'), exampleText(names));
   writeFileSync(join(root, fixture), fixtureText(names));
   edit(index, (text) => withDriver(text, names));
-  edit('README.md', (text) => withRow(text, names));
-  format(driver, fixture, index);
-  console.log(`Wrote ${driver} and ${fixture}; edit them.`);
+  const seen = 'sysfs trees in tests; not seen on hardware';
+  const matrixRow = `| ${name} | \`${name}\` | yes | yes | no | no | no | ${seen} |`;
+  edit('README.md', (text) => withRow(text, '| hardware | driver |', matrixRow));
+  const pageRow = `| ${name} | [${names.file}](../${folder}/README.md) |`;
+  edit('docs/agent.md', (text) => withRow(text, '| for | page |', pageRow));
+  format(driver, fixture, index, `${folder}/settings.example.json`);
+  console.log(`Wrote ${folder} and ${fixture}; edit them.`);
   console.log(`Check the driver: npm run driver:check -- ${name}`);
 }
 
@@ -77,14 +84,13 @@ function withDriver(text: string, { name, file, pascal, camel }: Names): string 
   return lines.join('\n');
 }
 
-/** At the end of the support matrix. */
-function withRow(text: string, { name }: Names): string {
+/** At the end of the table with that head. */
+function withRow(text: string, tableHead: string, row: string): string {
   const lines = text.split('\n');
-  const head = lines.findIndex((line) => line.startsWith('| hardware | driver |'));
+  const head = lines.findIndex((line) => line.startsWith(tableHead));
   if (head === -1) return text;
   const end = lines.findIndex((line, index) => index > head && !line.startsWith('|'));
-  const seen = 'sysfs trees in tests; not seen on hardware';
-  lines.splice(end, 0, `| ${name} | \`${name}\` | yes | yes | no | no | no | ${seen} |`);
+  lines.splice(end, 0, row);
   return lines.join('\n');
 }
 
