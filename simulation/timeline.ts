@@ -2,6 +2,7 @@
 // at its moment, one at a time, and the process continues after it. So the order of effects
 // determines the scenario, and a process can die before or after any effect.
 
+import { createMoments } from '#infra/scale/moments.ts';
 import type { Random } from './random.ts';
 
 /** A process that can die: after its death it has no effects, and its waits never end. */
@@ -42,21 +43,14 @@ export interface TimelineOptions {
   readonly check?: () => void;
 }
 
-interface Moment {
-  readonly timeMs: number;
-  readonly order: number;
-  readonly act: () => unknown;
-}
-
 export function createTimeline(options: TimelineOptions): Timeline {
   const { latency, before = () => undefined, after = () => {}, check = () => {} } = options;
-  const moments: Moment[] = [];
+  const moments = createMoments<() => unknown>();
   let nowMs = options.startMs;
-  let order = 0;
   let steps = 0;
 
   function at(timeMs: number, act: () => unknown): void {
-    insert(moments, { timeMs: Math.max(timeMs, nowMs), order: order++, act });
+    moments.add(Math.max(timeMs, nowMs), act);
   }
 
   return {
@@ -98,10 +92,9 @@ export function createTimeline(options: TimelineOptions): Timeline {
     },
     async runUntil(timeMs) {
       for (;;) {
-        const moment = moments[0];
-        if (!moment || moment.timeMs > timeMs) break;
-        takeFirst(moments);
-        nowMs = moment.timeMs;
+        const moment = moments.takeUntil(timeMs);
+        if (!moment) break;
+        nowMs = moment.at;
         steps += 1;
         await moment.act();
         // Every process whose wait has ended continues to its next effect.
@@ -116,38 +109,4 @@ export function createTimeline(options: TimelineOptions): Timeline {
 /** Resolves with the next turn of the event loop, when no promise is left to settle. */
 function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
-}
-
-function isBefore(a: Moment, b: Moment): boolean {
-  return a.timeMs < b.timeMs || (a.timeMs === b.timeMs && a.order < b.order);
-}
-
-/** Inserts into a heap whose first item is the earliest. */
-function insert(heap: Moment[], moment: Moment): void {
-  let at = heap.length;
-  heap.push(moment);
-  while (at > 0) {
-    const parent = (at - 1) >> 1;
-    const above = heap[parent] as Moment;
-    if (!isBefore(moment, above)) break;
-    heap[at] = above;
-    at = parent;
-  }
-  heap[at] = moment;
-}
-
-function takeFirst(heap: Moment[]): void {
-  const last = heap.pop();
-  if (!last || heap.length === 0) return;
-  let at = 0;
-  for (;;) {
-    let child = 2 * at + 1;
-    if (child >= heap.length) break;
-    const right = heap[child + 1];
-    if (right && isBefore(right, heap[child] as Moment)) child += 1;
-    if (!isBefore(heap[child] as Moment, last)) break;
-    heap[at] = heap[child] as Moment;
-    at = child;
-  }
-  heap[at] = last;
 }

@@ -1,65 +1,27 @@
 // Virtual time: events run in the order of their times, without waiting.
 
-interface Due {
-  readonly at: number;
-  readonly order: number;
-  readonly run: () => void;
-}
+import { createMoments } from './moments.ts';
 
 /**
  * Seconds since the start. Events of the same time run in the order in which they were planned.
  */
 export class Timeline {
   now = 0;
-  #order = 0;
-  readonly #heap: Due[] = [];
+  readonly #moments = createMoments<() => void>();
 
   after(seconds: number, run: () => void): void {
-    this.#order += 1;
-    this.#heap.push({ at: this.now + seconds, order: this.#order, run });
-    let at = this.#heap.length - 1;
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
-      if (!this.#isBefore(at, parent)) break;
-      this.#swap(at, parent);
-      at = parent;
-    }
+    this.#moments.add(this.now + seconds, run);
   }
 
   /** Runs all events up to that time. */
   run(until: number): void {
-    for (let next = this.#heap[0]; next && next.at <= until; next = this.#heap[0]) {
-      this.#takeFirst();
-      this.now = next.at;
-      next.run();
+    for (;;) {
+      const moment = this.#moments.takeUntil(until);
+      if (!moment) break;
+      this.now = moment.at;
+      moment.act();
     }
     this.now = until;
-  }
-
-  #takeFirst(): void {
-    const last = this.#heap.pop();
-    if (!last || this.#heap.length === 0) return;
-    this.#heap[0] = last;
-    for (let at = 0; ; ) {
-      const [left, right] = [2 * at + 1, 2 * at + 2];
-      let least = at;
-      if (left < this.#heap.length && this.#isBefore(left, least)) least = left;
-      if (right < this.#heap.length && this.#isBefore(right, least)) least = right;
-      if (least === at) return;
-      this.#swap(at, least);
-      at = least;
-    }
-  }
-
-  #isBefore(one: number, other: number): boolean {
-    const [a, b] = [this.#heap[one] as Due, this.#heap[other] as Due];
-    return a.at < b.at || (a.at === b.at && a.order < b.order);
-  }
-
-  #swap(one: number, other: number): void {
-    const held = this.#heap[one] as Due;
-    this.#heap[one] = this.#heap[other] as Due;
-    this.#heap[other] = held;
   }
 }
 

@@ -97,6 +97,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'edge-agent',
     'functions',
     'core',
+    'infra/scale/moments.ts',
     'infra/stack/stream-filters.ts',
   ],
   test: [
