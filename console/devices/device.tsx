@@ -7,13 +7,14 @@ import { Freshness } from '#console/parts/freshness.tsx';
 import { hostPath } from '#console/parts/host-path.ts';
 import { HostLink, Id } from '#console/parts/links.tsx';
 import { useLiveList } from '#console/parts/live-list.tsx';
-import { Properties } from '#console/parts/properties.tsx';
+import { fieldItems, Properties } from '#console/parts/properties.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
 import { type Column, Table } from '#console/parts/table/table.tsx';
 import { countsText } from '#console/parts/text.ts';
 import { Time } from '#console/parts/time.tsx';
 import { useLive } from '#console/parts/use-live.ts';
 import type { ScreenProps } from '#console/routes.ts';
+import { deviceTitles, hostDeviceTitles, without } from '#core/contracts/api/titles.ts';
 import { AssignmentTable } from './assignments.tsx';
 import { deviceActions, devicePath } from './device-actions.ts';
 import { evidenceText } from './record-text.ts';
@@ -77,22 +78,26 @@ function Facts({ device, own }: Seen) {
     <Section title="State">
       <Properties
         items={[
-          ['Uuid', <code key="uuid">{device.uuid}</code>],
-          ['Host', <HostLink key="host" hostname={device.hostname} />],
-          ['Type', device.type],
-          ['Model', device.model],
-          ['Vendor', device.vendor],
-          ['Driver', own?.driver],
-          ['Status', <DeviceStatus key="status" status={device.status} />],
-          ['Reason', device.reason],
-          ['Set by', device.status_changed_by],
-          ['Set at, UTC', <Time key="at" at={device.status_changed_at} />],
-          ['Health', own && <Health key="health" health={own.health} />],
-          ['Attach handles', own && countsText(own.handles)],
+          ...fieldItems(deviceTitles, device, {
+            uuid: <code key="uuid">{device.uuid}</code>,
+            hostname: <HostLink key="host" hostname={device.hostname} />,
+            status: <DeviceStatus key="status" status={device.status} />,
+          }),
+          ...(own ? ownItems(own) : []),
         ]}
       />
     </Section>
   );
+}
+
+const ownTitles = without(hostDeviceTitles, 'uuid', 'type', 'model', 'status', 'reason');
+
+/** What only its host's answer has. */
+function ownItems(own: HostDevice) {
+  return fieldItems(ownTitles, own, {
+    handles: countsText(own.handles),
+    health: <Health key="health" health={own.health} />,
+  });
 }
 
 interface RecordsProps {

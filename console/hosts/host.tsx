@@ -9,7 +9,7 @@ import { Freshness } from '#console/parts/freshness.tsx';
 import { hostPath } from '#console/parts/host-path.ts';
 import { DeviceLink } from '#console/parts/links.tsx';
 import { Notice } from '#console/parts/notice.tsx';
-import { Properties } from '#console/parts/properties.tsx';
+import { fieldItems, Properties } from '#console/parts/properties.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
 import { StateOf } from '#console/parts/status.tsx';
 import { type Column, Table } from '#console/parts/table/table.tsx';
@@ -18,6 +18,7 @@ import { Time } from '#console/parts/time.tsx';
 import { counted, timeText } from '#console/parts/time-text.ts';
 import { useLive } from '#console/parts/use-live.ts';
 import { addressOf, type ScreenProps } from '#console/routes.ts';
+import { hostTitles, without } from '#core/contracts/api/titles.ts';
 import { hostActions, settleAction } from './host-actions.ts';
 
 const everyMs = 5000;
@@ -63,13 +64,11 @@ function Facts({ host, onAnswer }: FactsProps) {
       <Section title="State">
         <Properties
           items={[
-            ['State', <StateOf key="state" word={host.state} />],
-            ['Since, UTC', <Time key="since" at={host.state_since} />],
-            ['Last report, UTC', <Time key="report" at={host.last_report_at} />],
-            ['Agent', host.agent_version],
-            ['Drivers failed', host.failed_drivers.join(', ') || 'none'],
-            ['Boot', host.boot_id],
-            ['Clock', clockText(host.clock_ahead_seconds)],
+            ...fieldItems(titles, host, {
+              state: <StateOf key="state" word={host.state} />,
+              failed_drivers: host.failed_drivers.join(', ') || 'none',
+              clock_ahead_seconds: clockText(host.clock_ahead_seconds),
+            }),
             ['Incidents', <IncidentsLink key="incidents" hostname={host.hostname} />],
           ]}
         />
@@ -95,6 +94,12 @@ function Facts({ host, onAnswer }: FactsProps) {
     </>
   );
 }
+
+/** The rest of the screen shows the other fields. */
+const titles = {
+  ...without(hostTitles, 'hostname', 'devices', 'not_offered', 'drained', 'paused'),
+  clock_ahead_seconds: 'clock',
+};
 
 function clockText(ahead: HostDetail['clock_ahead_seconds']): string {
   if (ahead === null) return 'not measured';

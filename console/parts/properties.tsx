@@ -1,6 +1,7 @@
 // Names and values of one thing.
 
 import type { ComponentChildren } from 'preact';
+import { Time } from './time.tsx';
 
 interface PropertiesProps {
   readonly items: readonly (readonly [name: string, value: ComponentChildren])[];
@@ -17,4 +18,29 @@ export function Properties({ items }: PropertiesProps) {
       ))}
     </dl>
   );
+}
+
+type Plain = string | number | null | undefined;
+
+/** A cell for each field; for text and numbers it may be left out. */
+type Cells<Row, Name extends keyof Row> = {
+  readonly [Each in Name as Row[Each] extends Plain ? Each : never]?: ComponentChildren;
+} & {
+  readonly [Each in Name as Row[Each] extends Plain ? never : Each]: ComponentChildren;
+};
+
+/** A property for each field that has a title, in their order. */
+export function fieldItems<Row, Name extends keyof Row & string>(
+  titles: Readonly<Record<Name, string>>,
+  row: Row,
+  cells: Cells<Row, NoInfer<Name>>,
+): PropertiesProps['items'] {
+  const given: Partial<Record<string, ComponentChildren>> = cells;
+  return (Object.keys(titles) as Name[]).map((name) => {
+    const title = titles[name].charAt(0).toUpperCase() + titles[name].slice(1);
+    if (/_(at|since)$/.test(name)) {
+      return [`${title}, UTC`, <Time key={name} at={row[name] as string | null} />];
+    }
+    return [title, name in given ? given[name] : (row[name] as ComponentChildren)];
+  });
 }

@@ -14,6 +14,21 @@ export interface Column<Row> {
   readonly isOptional?: boolean;
 }
 
+type Titled<Name extends string> = { readonly [Each in Name]?: unknown };
+
+/** A column for each field that has a title, in their order. */
+export function columnsOf<Name extends string, Row extends Titled<NoInfer<Name>>>(
+  titles: Readonly<Record<Name, string>>,
+  cells: { readonly [Each in NoInfer<Name>]?: Partial<Column<Row>> },
+): Record<Name, Column<Row>> {
+  const names = Object.keys(titles) as Name[];
+  const columns = names.map((name): [Name, Column<Row>] => [
+    name,
+    { title: titles[name], of: (row) => row[name], ...cells[name] },
+  ]);
+  return Object.fromEntries(columns) as Record<Name, Column<Row>>;
+}
+
 const gap = '  ';
 const narrowest = 8;
 

@@ -44,7 +44,7 @@ const { type, model } = deviceFacts.shape;
 const { address } = operatorFacts.shape;
 const hostDeviceFacts = z.object({ address, type }).extend({ ...operatorFacts.shape, model });
 
-const hostDevice = z.strictObject({
+export const hostDevice = z.strictObject({
   uuid,
   ...answered(hostDeviceFacts),
   status: z.enum(deviceStatuses),

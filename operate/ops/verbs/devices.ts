@@ -1,7 +1,8 @@
 // Devices, by Cyborg's own API.
 
 import * as z from 'zod';
-import type { Column } from '#operate/ops/columns.ts';
+import { deviceTitles } from '#core/contracts/api/titles.ts';
+import { columnsOf } from '#operate/ops/columns.ts';
 import type { ApiVerb, Argument, Given } from '#operate/ops/verb.ts';
 import {
   counted,
@@ -24,24 +25,13 @@ const device = z.looseObject({
 });
 type Device = z.infer<typeof device>;
 
-const columns: readonly Column<Device>[] = [
-  { title: 'device', of: (row) => row.uuid, isWhole: true },
-  { title: 'host', of: (row) => row.hostname, isWhole: true },
-  { title: 'type', of: (row) => row.type },
-  { title: 'vendor', of: (row) => row.vendor },
-  { title: 'model', of: (row) => row.model },
-  { title: 'status', of: (row) => shownStatus(row.status) },
-  { title: 'reason', of: (row) => row.reason },
-];
-const allColumns: readonly Column<Device>[] = [
-  ...columns,
-  { title: 'set by', of: (row) => row.status_changed_by },
-  { title: 'set at', of: (row) => row.status_changed_at },
-  { title: 'board', of: (row) => row.std_board_info },
-  { title: "vendor's board", of: (row) => row.vendor_board_info },
-  { title: 'created', of: (row) => row.created_at },
-  { title: 'updated', of: (row) => row.updated_at },
-];
+const every = columnsOf<keyof typeof deviceTitles, Device>(deviceTitles, {
+  uuid: { isWhole: true },
+  hostname: { isWhole: true },
+  status: { of: (row) => shownStatus(row.status) },
+});
+const { uuid, hostname, type, vendor, model, status, reason } = every;
+const listed = [uuid, hostname, type, vendor, model, status, reason];
 
 const oneDevice: Argument = { name: 'device', help: "the device's uuid" };
 const pathOf = (given: Given) => `/v2/devices/${encodeURIComponent(given.argument('device'))}`;
@@ -77,7 +67,7 @@ export const deviceVerbs: readonly ApiVerb[] = [
       };
       const listing = { query, limit: given.text('limit') };
       const rows = await api.list('/v2/devices', 'devices', device, listing);
-      return shownRows('devices', columns, rows);
+      return shownRows('devices', listed, rows);
     },
   },
   {
@@ -86,7 +76,8 @@ export const deviceVerbs: readonly ApiVerb[] = [
     arguments: [oneDevice],
     options: {},
     example: 'cyborg-ops devices show 2f7c4a3e-0d5b-5d5c-9a39-0c1d6a6f3b11',
-    ask: async (api, given) => shownOne(allColumns, await api.ask('GET', pathOf(given), device)),
+    ask: async (api, given) =>
+      shownOne(Object.values(every), await api.ask('GET', pathOf(given), device)),
   },
   {
     path: ['devices', 'disable'],

@@ -1,9 +1,10 @@
 // Hosts: their agents, devices, and whether new binds go to them.
 
 import * as z from 'zod';
+import { hostDeviceTitles, hostTitles, notOfferedTitles } from '#core/contracts/api/titles.ts';
 import { hostStates } from '#core/domain/host/host-state.ts';
 import type { Api } from '#operate/ops/api.ts';
-import { type Column, tableLines } from '#operate/ops/columns.ts';
+import { type Column, columnsOf, tableLines } from '#operate/ops/columns.ts';
 import type { ApiVerb, Argument, Given, Options, Shown } from '#operate/ops/verb.ts';
 import {
   counted,
@@ -56,19 +57,24 @@ const wholeHost = host.extend({
   conflict: z.unknown().optional(),
 });
 
+const { boot_id, failed_drivers, paused, ...first } = columnsOf<keyof typeof hostTitles, Host>(
+  hostTitles,
+  {
+    hostname: { isWhole: true },
+    state: { isWhole: true },
+    devices: { of: (row) => countOf(row.devices) },
+    not_offered: { of: (row) => countOf(row.not_offered) },
+    clock_ahead_seconds: { of: (row) => row.clock_ahead_seconds || undefined, isOptional: true },
+    drained: { of: (row) => row.drained?.reason, isOptional: true, isWhole: true },
+    paused: { of: (row) => row.paused && (row.paused.reason ?? true) },
+    failed_drivers: { of: (row) => row.failed_drivers?.join(', ') },
+  },
+);
 const columns: readonly Column<Host>[] = [
-  { title: 'host', of: (row) => row.hostname, isWhole: true },
-  { title: 'state', of: (row) => row.state, isWhole: true },
-  { title: 'since', of: (row) => row.state_since },
-  { title: 'agent', of: (row) => row.agent_version },
-  { title: 'last report', of: (row) => row.last_report_at },
-  { title: 'devices', of: (row) => countOf(row.devices) },
-  { title: 'not offered', of: (row) => countOf(row.not_offered) },
-  { title: 'clock ahead, s', of: (row) => row.clock_ahead_seconds || undefined, isOptional: true },
-  { title: 'drained', of: (row) => row.drained?.reason, isOptional: true, isWhole: true },
+  ...Object.values(first),
   { title: 'until', of: (row) => row.drained?.until, isOptional: true },
   { title: 'by', of: (row) => row.drained?.by, isOptional: true },
-  { title: 'paused', of: (row) => row.paused && (row.paused.reason ?? true) },
+  paused,
   { title: 'paused until', of: (row) => row.paused?.until, isOptional: true },
 ];
 
@@ -247,31 +253,22 @@ export const maintenanceVerbs: readonly ApiVerb[] = [
   },
 ];
 
-const deviceColumns: readonly Column<z.infer<typeof device>>[] = [
-  { title: 'device', of: (row) => row.uuid, isWhole: true },
-  { title: 'address', of: (row) => row.address },
-  { title: 'type', of: (row) => row.type },
-  { title: 'driver', of: (row) => row.driver },
-  { title: 'model', of: (row) => row.model },
-  { title: 'status', of: (row) => shownStatus(row.status) },
-  { title: 'reason', of: (row) => row.reason },
-  { title: 'handles', of: (row) => row.handles },
-  { title: 'health', of: (row) => row.health ?? 'ok' },
-];
-const absentColumns: readonly Column<z.infer<typeof absent>>[] = [
-  { title: 'not offered', of: (row) => row.address },
-  { title: 'driver', of: (row) => row.driver },
-  { title: 'reason', of: (row) => row.reason },
-];
+const deviceColumns = Object.values(
+  columnsOf<keyof typeof hostDeviceTitles, z.infer<typeof device>>(hostDeviceTitles, {
+    uuid: { isWhole: true },
+    status: { of: (row) => shownStatus(row.status) },
+    health: { of: (row) => row.health ?? 'ok' },
+  }),
+);
+const absentColumns = Object.values(
+  columnsOf<keyof typeof notOfferedTitles, z.infer<typeof absent>>(notOfferedTitles, {}),
+);
 
 function linesOf(row: z.infer<typeof wholeHost>, width: number): readonly string[] {
   const own: readonly Column<typeof row>[] = [
     ...columns,
-    { title: 'boot', of: ({ boot_id }) => boot_id },
-    {
-      title: 'drivers failed',
-      of: ({ failed_drivers: failed }) => failed?.join(', ') || undefined,
-    },
+    boot_id,
+    failed_drivers,
     { title: 'conflict', of: ({ conflict }) => conflict },
   ];
   const parts = [
