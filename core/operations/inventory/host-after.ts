@@ -10,7 +10,7 @@ import { typesOf } from './copy-attach-types.ts';
 
 /** The host's row after the report has been applied. */
 export function hostAfter(
-  deps: Deps,
+  deps: Pick<Deps, 'clock'>,
   host: StoredHost,
   plan: ReportPlan,
   report: AcceptedReport,
