@@ -1,5 +1,7 @@
 import * as z from 'zod';
 import { shownStates } from '#core/domain/arq/arq.ts';
+import type { arqFields } from '#core/shapes/arq.ts';
+import type { AnswerOf } from '#core/shapes/derive/derive.ts';
 import { attachTypes } from '#core/shapes/words.ts';
 import { collection, common, uuid } from './shapes.ts';
 
@@ -18,6 +20,6 @@ export const arqAnswer = z.strictObject({
     .record(z.string(), z.string())
     .meta({ examples: [{ domain: '0000', bus: '3b', device: '00', function: '1' }] }),
   ...common,
-});
+} satisfies AnswerOf<typeof arqFields, 'group_id' | 'failure' | 'created_by' | 'request_id'>);
 
 export const arqsAnswer = collection('arqs', arqAnswer);

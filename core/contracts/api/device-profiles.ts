@@ -1,4 +1,6 @@
 import * as z from 'zod';
+import type { AnswerOf } from '#core/shapes/derive/derive.ts';
+import type { profileFields } from '#core/shapes/device-profile.ts';
 import { collection, common, uuid } from './shapes.ts';
 
 export const profileAnswer = z.strictObject({
@@ -9,7 +11,10 @@ export const profileAnswer = z.strictObject({
     .array(z.record(z.string(), z.string()))
     .meta({ examples: [[{ 'resources:FPGA': '1', 'trait:CUSTOM_FAKE_DEVICE': 'required' }]] }),
   ...common,
-});
+} satisfies AnswerOf<
+  typeof profileFields,
+  'microversion' | 'created_by' | 'request_id' | 'updated_by' | 'update_request_id'
+>);
 
 export const profilesAnswer = collection('device_profiles', profileAnswer);
 

@@ -6,6 +6,8 @@ import { Forbidden, InvalidInput } from '#core/domain/errors.ts';
 import { rolesFor } from '#core/domain/policy.ts';
 import { type Quota, useOf } from '#core/domain/quota/quota.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
+import type { AnswerOf } from '#core/shapes/derive/derive.ts';
+import type { quota } from '#core/shapes/quota.ts';
 
 const classOf = z.string().meta({ examples: ['FPGA', 'VGPU', 'CUSTOM_NIC'] });
 
@@ -16,7 +18,10 @@ export const quotaAnswer = z.strictObject({
     .meta({ description: 'by resource class; a class that is null or absent has no limit' }),
   in_use: z.record(classOf, z.int()).meta({ description: 'ARQs by resource class' }),
   updated_at: time.nullable().meta({ description: 'when the limits were last set' }),
-});
+} satisfies AnswerOf<
+  typeof quota,
+  'units_left' | 'recent' | 'revision' | 'counted_arqs' | 'counted_at'
+>);
 
 export const quotasAnswer = collection('quotas', quotaAnswer);
 
