@@ -8,7 +8,7 @@ import type { Arq } from '#core/domain/arq/arq.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import type { HostCapacity, Obstacle } from '#core/domain/capacity/capacity.ts';
 import type { Device } from '#core/domain/device/device.ts';
-import { isUnhealthy } from '#core/domain/device/device-facts.ts';
+import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import { type HandleState, handleStateOf } from '#core/domain/device/handle-state.ts';
 import type { Incident } from '#core/domain/history/incidents.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';

@@ -4,7 +4,7 @@
 import { CheckFailed, type Finding, perform } from '#core/command-line/checks.ts';
 import { hostnameOf, thingName } from '#core/contracts/topics.ts';
 import { typesRefused } from '#core/domain/arq/attach-types.ts';
-import { isUnhealthy } from '#core/domain/device/device-facts.ts';
+import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import { handleStateOf } from '#core/domain/device/handle-state.ts';
 import { failuresBeforePause } from '#core/domain/host/host-pause.ts';
 import { isLost } from '#core/domain/host/presence.ts';

@@ -2,11 +2,8 @@
 
 import { type Shaped, toWire } from '#core/shapes/derive/case.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { attributeFacts, type describedDevice } from '#core/shapes/device.ts';
+import { attributeFacts } from '#core/shapes/device.ts';
 import type { DiscoveredDevice } from './device.ts';
-
-/** As the host's driver sees it. An unhealthy device is reserved in Placement, and not bound. */
-export type DeviceHealth = NonNullable<Shaped<typeof describedDevice>['health']>;
 
 /** The facts that operators read as attributes, by key. The identity is not for tenants. */
 export function factAttributes(
@@ -18,8 +15,4 @@ export function factAttributes(
     String(typeof fact === 'object' ? fact.state : fact),
   ]);
   return { ...device.attributes, ...present({ pool }), ...Object.fromEntries(facts) };
-}
-
-export function isUnhealthy({ health }: { readonly health?: DeviceHealth }): boolean {
-  return health?.state === 'unhealthy';
 }

@@ -21,7 +21,7 @@ import type { device, forceNote, reportedDevice, statusChange } from '#core/shap
 import type { deviceStatuses } from '#core/shapes/words.ts';
 import type { Attribute } from './attribute.ts';
 import type { CardCleaning } from './card-cleaning.ts';
-import type { DeviceHealth } from './device-facts.ts';
+import type { DeviceHealth } from './device-health.ts';
 import type { HandleClaim } from './handle-claim.ts';
 
 export type { AttachType };

@@ -2,7 +2,7 @@
 
 import { sweeper } from '#core/domain/change-note.ts';
 import type { Device } from '#core/domain/device/device.ts';
-import { isUnhealthy } from '#core/domain/device/device-facts.ts';
+import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import type { Draft } from './history.ts';
 
 /** What a host says of a device, which changes seldom. */

@@ -5,7 +5,7 @@ import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import { releasesMax, releasesOfMany, type WaitingInstance } from '#core/domain/arq/reaper.ts';
 import type { CardPlace } from '#core/domain/device/card-cleaning.ts';
 import type { Device } from '#core/domain/device/device.ts';
-import { isUnhealthy } from '#core/domain/device/device-facts.ts';
+import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import { skewSecondsMax } from '#core/domain/host/clock-skew.ts';
 import type { NotOffered } from '#core/domain/host/host.ts';
 import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';

@@ -5,7 +5,7 @@
 import { typesRefused } from '#core/domain/arq/attach-types.ts';
 import { type StoredProvider, withheldOf } from '#core/domain/arq/bind-plan.ts';
 import type { AttachType, Device } from '#core/domain/device/device.ts';
-import { isUnhealthy } from '#core/domain/device/device-facts.ts';
+import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import { isStackTrait, stackTrait } from './stack-mark.ts';
 

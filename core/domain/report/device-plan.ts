@@ -20,7 +20,8 @@ import type {
   Offering,
 } from '#core/domain/device/device.ts';
 import { placeOf } from '#core/domain/device/device.ts';
-import { factAttributes, isUnhealthy } from '#core/domain/device/device-facts.ts';
+import { factAttributes } from '#core/domain/device/device-facts.ts';
+import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import { isUnheld } from '#core/domain/device/handle-state.ts';
 import {
   type DeployableUuid,

@@ -1,5 +1,5 @@
 import type { Device, DiscoveredDevice } from '#core/domain/device/device.ts';
-import { type DeviceHealth, isUnhealthy } from '#core/domain/device/device-facts.ts';
+import { type DeviceHealth, isUnhealthy } from '#core/domain/device/device-health.ts';
 import type { ReportPlan } from './report-plan.ts';
 
 /** How long a device has to be seen without a fault before it is offered again. */
