@@ -166,7 +166,7 @@ export const describedDevice = z.object({
   hostname: z.string(),
   ...reportedFacts.shape,
   health: deviceHealth
-    // Of a device that is not offered yet although its driver finds no fault any more.
+    // The driver finds no fault any more, and the device is still not offered.
     .extend({ healthy_since: optionalText })
     .exactOptional(),
   /** From the last report that described it; see core/contracts/report/device-digest.ts. */

@@ -85,8 +85,8 @@ function changedBetween(one: Discovery['devices'], other: Discovery['devices']):
 
 function summaryOf({ vendor, product, offers, regions }: ReportedDevice): string {
   const all = [...(offers ? [offers] : []), ...regions];
-  const sold = all.map((each) => `${each.attach_handles.length} ${each.resource_class}`);
-  return `${sold.join(', ') || 'nothing'}, vendor ${vendor}, product ${product}`;
+  const accelerators = all.map((each) => `${each.attach_handles.length} ${each.resource_class}`);
+  return `${accelerators.join(', ') || 'nothing'}, vendor ${vendor}, product ${product}`;
 }
 
 /** A handle without a uuid gets one of the cloud, under which nothing exists yet. */

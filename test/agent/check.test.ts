@@ -32,7 +32,7 @@ afterAll(async () => {
 });
 beforeEach(() => {
   host = createCommandHost();
-  host.sell({ address: card, clean: 'reset' });
+  host.offer({ address: card, clean: 'reset' });
 });
 afterEach(() => host.remove());
 

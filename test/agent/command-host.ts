@@ -38,7 +38,7 @@ export interface CommandHost {
   /** Puts an operator's driver on the host, in place of the others. */
   haveDriver(name: string, text: string): void;
   /** Has the driver `pci` as the only one, with one entry, and a card for it. */
-  sell(entry: Readonly<Record<string, unknown>>): void;
+  offer(entry: Readonly<Record<string, unknown>>): void;
   /** Runs a command to its end. */
   agent(
     args: readonly string[],
@@ -80,7 +80,7 @@ export function createCommandHost(): CommandHost {
   environment.CYBORG_AGENT_SERVICES = '{ "wanted": "dcc" }';
   return {
     ...{ tree, state, environment, haveDriver },
-    sell: (entry) => {
+    offer: (entry) => {
       environment.CYBORG_AGENT_DRIVERS = 'pci';
       delete environment.CYBORG_AGENT_SERVICES;
       environment.CYBORG_AGENT_PCI = JSON.stringify({ allow_list: [entry] });

@@ -22,7 +22,7 @@ beforeEach(() => {
 afterEach(() => host.remove());
 
 function withPci(): void {
-  host.sell({ vendor_id: '10de', product_id: '2236', virtual_functions: 2 });
+  host.offer({ vendor_id: '10de', product_id: '2236', virtual_functions: 2 });
 }
 
 const countOf = (count: number) => `The number of virtual functions of ${card} is ${count}, not 2`;

@@ -42,7 +42,7 @@ function linesOf(output: string): string[] {
 
 describe('self-test', () => {
   it('tells what the host shows, and changes neither the host nor the state', async () => {
-    host.sell({ address: card, clean: 'reset' });
+    host.offer({ address: card, clean: 'reset' });
     const before = snapshotOf(host.tree.root);
     const { code, output } = await host.agent(['self-test']);
     expect(linesOf(output)).toEqual([
@@ -57,7 +57,7 @@ describe('self-test', () => {
   });
 
   it('tells what is not offered and why, and what the host lacks', async () => {
-    host.sell({ vendor_id: '10de', product_id: '2236', virtual_functions: 2 });
+    host.offer({ vendor_id: '10de', product_id: '2236', virtual_functions: 2 });
     const { code, output } = await host.agent(['self-test']);
     expect(output).toContain(
       'not seen  pci: Changes that the host needs: 1. The command plan prints them.\n',

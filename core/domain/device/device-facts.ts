@@ -1,4 +1,4 @@
-// What a host tells of a device beyond what is sold of it.
+// What a host reports of a device beside the accelerators that it offers.
 
 import { type Shaped, toWire } from '#core/shapes/derive/case.ts';
 import { present } from '#core/shapes/derive/present.ts';

@@ -86,25 +86,25 @@ interface Asked {
 /** What the settings name and no entry has matched, with the setting that helps. */
 function missingOf(asked: Asked): NotOffered[] {
   const reasons = new Map<string, string>();
-  for (const sold of asked.settings.devices) {
-    for (const address of sold.addresses ?? []) {
-      const reason = reasonAt(asked, sold, address);
+  for (const chosen of asked.settings.devices) {
+    for (const address of chosen.addresses ?? []) {
+      const reason = reasonAt(asked, chosen, address);
       if (reason !== undefined && !reasons.has(address)) reasons.set(address, reason);
     }
-    if (sold.addresses) continue;
+    if (chosen.addresses) continue;
     for (const fn of asked.functions) {
-      const reason = reasonWithoutVirtual(asked, sold, fn);
+      const reason = reasonWithoutVirtual(asked, chosen, fn);
       if (reason !== undefined && !reasons.has(fn.address)) reasons.set(fn.address, reason);
     }
   }
   return [...reasons].map(([address, reason]) => ({ address, reason }));
 }
 
-function reasonAt(asked: Asked, sold: ModelDevice, address: string): string | undefined {
+function reasonAt(asked: Asked, chosen: ModelDevice, address: string): string | undefined {
   const { table, rows, functions } = asked;
   const fn = functions.find((each) => each.address === address);
   if (!fn) return 'is not on this host';
-  const wanted = reasonWithoutVirtual(asked, sold, fn);
+  const wanted = reasonWithoutVirtual(asked, chosen, fn);
   if (wanted !== undefined) return wanted;
   const id = `${fn.vendorId}:${fn.productId}`;
   const row = rows.find(
@@ -114,20 +114,20 @@ function reasonAt(asked: Asked, sold: ModelDevice, address: string): string | un
   if (row.class !== undefined && !fn.classCode.startsWith(row.class)) {
     return `has class ${fn.classCode}, and the model ${row.name} has class ${row.class}`;
   }
-  return sold.model === undefined || sold.model === row.name
+  return chosen.model === undefined || chosen.model === row.name
     ? undefined
-    : `is the model ${row.name}, and ${table.driver}.devices names it as ${sold.model}`;
+    : `is the model ${row.name}, and ${table.driver}.devices names it as ${chosen.model}`;
 }
 
-/** A card that is sold by virtual functions, and has none. */
+/** A card that is offered by virtual functions, and has none. */
 function reasonWithoutVirtual(
   { table, rows, functions, virtualIdOf }: Asked,
-  sold: ModelDevice,
+  chosen: ModelDevice,
   fn: PciFunction,
 ): string | undefined {
-  // With an address alone the card itself is sold while it has none.
-  if (sold.model === undefined || fn.physicalFunction !== undefined) return undefined;
-  const [row] = wantedRows(sold, rows);
+  // With an address alone the card itself is offered while it has none.
+  if (chosen.model === undefined || fn.physicalFunction !== undefined) return undefined;
+  const [row] = wantedRows(chosen, rows);
   if (!row || !isVirtual(row) || fn.vendorId !== row.vendor_id) return undefined;
   if (!row.product_ids.includes(virtualIdOf(fn) ?? '')) return undefined;
   if (functions.some(({ physicalFunction }) => physicalFunction === fn.address)) return undefined;

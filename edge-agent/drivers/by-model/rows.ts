@@ -1,5 +1,5 @@
-// A row of a table of models: which PCI functions are the model, and how it is sold. The agent's
-// own rows and those of an operator have the same form.
+// A row of a table of models: which PCI functions are the model, and how it is offered. The
+// agent's own rows and those of an operator have the same form.
 
 import * as z from 'zod';
 import { allowListEntry, classPrefix, hexadecimal } from '#agent/drivers/pci/allow-list.ts';

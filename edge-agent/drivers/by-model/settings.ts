@@ -1,4 +1,4 @@
-// Settings of a driver with a table of models: which models or addresses the host sells, and rows
+// Settings of a driver with a table of models: which models or addresses the host offers, and rows
 // of the operator for models that the table lacks.
 
 import * as z from 'zod';
@@ -87,19 +87,19 @@ export function rowsOf(table: ModelTable, { rows }: ModelSettings): ModelRow[] {
   return [...ownRows(table), ...rows];
 }
 
-/** What the settings sell, in the form of driver `pci`; the first entry that matches counts. */
+/** What the settings offer, in the form of driver `pci`; the first entry that matches counts. */
 export function entriesOf(
   table: ModelTable,
   settings: ModelSettings,
 ): ReadonlyMap<AllowListEntry, ModelRow> {
   const all = rowsOf(table, settings);
   const entries = new Map<AllowListEntry, ModelRow>();
-  for (const sold of settings.devices) {
-    for (const row of wantedRows(sold, all)) {
+  for (const chosen of settings.devices) {
+    for (const row of wantedRows(chosen, all)) {
       for (const product_id of row.product_ids) {
         // One entry for each address; one for all, if none is given.
-        for (const place of sold.addresses ?? [undefined]) {
-          entries.set(entryOf(table, sold, { row, product_id, address: place }), row);
+        for (const place of chosen.addresses ?? [undefined]) {
+          entries.set(entryOf(table, chosen, { row, product_id, address: place }), row);
         }
       }
     }
@@ -107,7 +107,7 @@ export function entriesOf(
   return entries;
 }
 
-/** Virtual functions first: a card that has some is never sold as a whole. */
+/** Virtual functions first: a card that has some is never offered as a whole. */
 export function wantedRows({ model }: ModelDevice, rows: readonly ModelRow[]): ModelRow[] {
   if (model !== undefined) return rows.filter(({ name }) => name === model);
   const isVirtual = (row: ModelRow) => row.function === 'virtual';
@@ -122,7 +122,7 @@ interface Place {
 
 function entryOf(
   { type }: ModelTable,
-  sold: ModelDevice,
+  chosen: ModelDevice,
   { row, product_id, address: place }: Place,
 ): AllowListEntry {
   return {
@@ -136,11 +136,11 @@ function entryOf(
       `CUSTOM_${type}_PRODUCT_ID_${product_id.toUpperCase()}`,
       `CUSTOM_${type}_${row.name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`,
       ...row.traits,
-      ...sold.traits,
+      ...chosen.traits,
     ],
-    virtual_functions: row.function === 'virtual' && (sold.virtual_functions ?? true),
-    ...(sold.bind_to !== undefined && { bind_to: sold.bind_to }),
+    virtual_functions: row.function === 'virtual' && (chosen.virtual_functions ?? true),
+    ...(chosen.bind_to !== undefined && { bind_to: chosen.bind_to }),
     companions: false,
-    clean: sold.clean ?? row.clean,
+    clean: chosen.clean ?? row.clean,
   };
 }

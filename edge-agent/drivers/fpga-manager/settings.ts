@@ -1,5 +1,5 @@
-// Settings of driver `fpga_manager`: which boards are sold, what their images are for, and which
-// PCI function of the FPGA a guest gets.
+// Settings of driver `fpga_manager`: which boards are offered, what their images are for, and
+// which PCI function of the FPGA a guest gets.
 
 import * as z from 'zod';
 import {
@@ -42,8 +42,8 @@ const board = z.strictObject({
 export const fpgaManagerSettings = z
   .strictObject({
     boards: z
-      .array(board, 'must list the boards that are sold')
-      .min(1, 'must list the boards that are sold')
+      .array(board, 'must list the boards that are offered')
+      .min(1, 'must list the boards that are offered')
       .max(32),
     /** Where the kernel looks for firmware; images lie there while they are written. */
     firmware_directory: absolutePath.default('/lib/firmware'),

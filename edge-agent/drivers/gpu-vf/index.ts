@@ -91,7 +91,7 @@ export function createGpuVfDriver(settings: GpuVfSettings, context: DriverContex
     clean: async (handle, onProgress) => {
       const given = byAddress.get(handle.address);
       const card = given && cardAt(context, handle.address, given);
-      if (!card) throw new Error(`The card ${handle.address} is not sold any more.`);
+      if (!card) throw new Error(`The card ${handle.address} is not offered any more.`);
       return await cleaned(context, card, handle, () => pci.clean?.(handle, onProgress));
     },
   };

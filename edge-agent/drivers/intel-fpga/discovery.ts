@@ -55,12 +55,12 @@ export async function tellCard(
   const blank = await blankImage(deps, facts);
   if (typeof blank === 'string') return blank;
   const isAway = isBusy || (before?.away !== undefined && before.away === context.bootId);
-  const sold = cards.virtual_functions
+  const places = cards.virtual_functions
     ? soldFunctions(deps, asked, fn, facts, isAway ? before : undefined)
     : asked.offered || isBusy
       ? [address]
       : undefined;
-  if (sold === undefined || typeof sold === 'string') return sold;
+  if (places === undefined || typeof places === 'string') return places;
   const existing = virtualFunctionsOf(context, fn);
   // A guest with the whole card may replace its static region: the first one stays known.
   const isComplete = existing.length === (cards.virtual_functions ? engine?.ports : 0);
@@ -69,7 +69,7 @@ export async function tellCard(
   }
   const ports = engine ? await readPorts(context, fn) : [];
   const regions: SoldRegion[] = [];
-  for (const [port, function_] of sold.entries()) {
+  for (const [port, function_] of places.entries()) {
     if (function_ === undefined) continue;
     const content = await contentOf(deps, address, port, ports, blank);
     regions.push({ port, address: function_, content });
@@ -90,7 +90,7 @@ function settingRefusal(
   engine: Engine | undefined,
 ): string | undefined {
   if (isVirtual) return undefined;
-  if (ports > 1) return `has ${ports} ports, which are sold by virtual_functions alone`;
+  if (ports > 1) return `has ${ports} ports, which are offered by virtual_functions alone`;
   if (engine?.stack === 'intel-fpga' && settings.clean === 'reset') {
     return 'is on the driver intel-fpga, whose ports are not reset: set clean to blank';
   }
@@ -112,7 +112,7 @@ async function blankImage(
   }
 }
 
-/** Addresses of what is sold, by port; undefined for a port whose function is refused. */
+/** Addresses of what is offered, by port; undefined for a port whose function is refused. */
 function soldFunctions(
   { context }: DiscoveryDeps,
   { offered, isBusy }: Asked,

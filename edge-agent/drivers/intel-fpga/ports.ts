@@ -141,7 +141,7 @@ async function movePort(
 
 /**
  * Runs the work while the physical function has all ports of the card, and brings the card back
- * to how it is sold. A guest that has a function of the card has it without `work`: refused.
+ * to how it is offered. A guest that has a function of the card has it without `work`: refused.
  */
 export async function withPorts<T>(
   deps: PortsDeps,

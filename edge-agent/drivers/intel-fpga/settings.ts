@@ -1,5 +1,5 @@
-// Settings of driver `intel_fpga`: which cards are sold, how, and with which images their regions
-// are blanked after a holder.
+// Settings of driver `intel_fpga`: which cards are offered, how, and with which images their
+// regions are blanked after a holder.
 
 import * as z from 'zod';
 import {
@@ -35,8 +35,8 @@ const cleans = ['blank', 'reset', 'none'] as const;
 export const intelFpgaSettings = z
   .strictObject({
     cards: z
-      .array(cards, 'must list the cards that are sold')
-      .min(1, 'must list the cards that are sold')
+      .array(cards, 'must list the cards that are offered')
+      .min(1, 'must list the cards that are offered')
       .max(64),
     /**
      * After each holder. `blank`: write the blank image of the region's interface. `reset`: reset

@@ -1,4 +1,4 @@
-// Which cards driver `mdev` sells, by its settings and what the host has.
+// Which cards driver `mdev` offers, by its settings and what the host has.
 
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import type { NotOffered } from '#agent/drivers/contract/driver.ts';
@@ -14,7 +14,7 @@ import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import { isMadeAhead } from './objects.ts';
 import type { MdevPool, MdevSettings } from './settings.ts';
 
-/** What one card sells. */
+/** What one card offers. */
 export interface Card {
   readonly address: string;
   readonly pool: MdevPool;
@@ -42,7 +42,7 @@ export function cardsOf(settings: MdevSettings, { sysfs }: DriverContext) {
       }
       const before = cards.get(first.physical);
       if (before && before.pool !== pool) {
-        const other = `is sold as ${before.pool.type} already; a card is sold as one type`;
+        const other = `has type ${before.pool.type} already; a card has one type`;
         notOffered.push({ address: named, reason: other });
       } else {
         const joined = [...(before?.parents ?? []), ...able];

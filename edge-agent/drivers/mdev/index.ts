@@ -1,4 +1,4 @@
-// Mediated devices of any kernel driver: virtual GPUs as a rule. Each card is sold as one type,
+// Mediated devices of any kernel driver: virtual GPUs as a rule. Each card has one type,
 // which the settings name; its mdevs are made ahead of any bind, or one by one at binds.
 
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
@@ -175,7 +175,7 @@ async function prepare(settings: MdevSettings, context: DriverContext, handle: H
   const type = handle.info.asked_type ?? '';
   const card = cardsOf(settings, context).cards.find(({ address }) => address === handle.address);
   if (!card || card.pool.type !== type) {
-    throw new Error(`${handle.address} is not sold as ${type}`);
+    throw new Error(`${handle.address} is not offered as ${type}`);
   }
   for (const parent of card.parents) {
     if ((await available(context, parent, type)) === 0) continue;

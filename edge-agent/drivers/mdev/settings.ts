@@ -1,4 +1,4 @@
-// Settings of driver `mdev`: which parents are sold, and as what type. One type per card, as in
+// Settings of driver `mdev`: which parents are offered, and as what type. One type per card, as in
 // Nova's `[devices]enabled_mdev_types` with `device_addresses` per type, so that Placement never
 // offers what the card cannot hold any more.
 

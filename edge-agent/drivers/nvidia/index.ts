@@ -87,7 +87,7 @@ export function createNvidiaDriver(settings: NvidiaSettings, context: DriverCont
       if (handle.type === 'MDEV' && mdev?.clean) return await mdev.clean(handle, onProgress);
       const cards = byAddress.get(handle.address);
       if (cards) return await vendor.recreate(handle.address, functionOf(handle), cards.vgpu_type);
-      if (!whole?.clean) throw new Error(`The card ${handle.address} is not sold any more.`);
+      if (!whole?.clean) throw new Error(`The card ${handle.address} is not offered any more.`);
       return await whole.clean(handle, onProgress);
     },
   };

@@ -1,5 +1,5 @@
-// Settings of driver `nvidia_gpu`: which cards are sold, each as a whole or as one type of vGPU,
-// as in Nova's `[devices]enabled_mdev_types` with `device_addresses` per type.
+// Settings of driver `nvidia_gpu`: which cards are offered, each as a whole or as one type of
+// vGPU, as in Nova's `[devices]enabled_mdev_types` with `device_addresses` per type.
 
 import * as z from 'zod';
 import {
@@ -15,7 +15,7 @@ export const nvidiaName = 'nvidia_gpu';
 const cards = z
   .strictObject({
     addresses: oneOrMany(pciAddress, 64),
-    /** Absent: each card is sold as a whole. */
+    /** Absent: each card is offered as a whole. */
     vgpu_type: z
       .string()
       .regex(/^nvidia-[1-9][0-9]{0,5}$/, 'must be a type, such as "nvidia-558"')
@@ -30,20 +30,23 @@ const cards = z
     /** Of whole cards, after each guest; VFIO itself resets the card at both ends. */
     reset: z.boolean('must be true or false').optional(),
   })
-  .superRefine(({ vgpu_type: type, reset, bind_to: driver, resource_class: sold }, context) => {
-    const fault = (path: string, message: string) =>
-      context.addIssue({ code: 'custom', path: [path], message });
-    if (type && reset !== undefined) fault('reset', 'is for whole cards; see clean for vGPUs');
-    if (type && driver) fault('bind_to', 'is for whole cards: vGPUs stay on the driver nvidia');
-    if (type && sold === 'PGPU') fault('resource_class', 'must be VGPU or CUSTOM_... for vGPUs');
-    if (!type && sold === 'VGPU') {
-      fault('resource_class', 'must be PGPU or CUSTOM_... without vgpu_type');
-    }
-  });
+  .superRefine(
+    ({ vgpu_type: type, reset, bind_to: driver, resource_class: resourceClass }, context) => {
+      const fault = (path: string, message: string) =>
+        context.addIssue({ code: 'custom', path: [path], message });
+      if (type && reset !== undefined) fault('reset', 'is for whole cards; see clean for vGPUs');
+      if (type && driver) fault('bind_to', 'is for whole cards: vGPUs stay on the driver nvidia');
+      if (type && resourceClass === 'PGPU')
+        fault('resource_class', 'must be VGPU or CUSTOM_... for vGPUs');
+      if (!type && resourceClass === 'VGPU') {
+        fault('resource_class', 'must be PGPU or CUSTOM_... without vgpu_type');
+      }
+    },
+  );
 
 export const nvidiaSettings = z
   .strictObject({
-    cards: z.array(cards, 'must list the cards that are sold').min(1).max(64),
+    cards: z.array(cards, 'must list the cards that are offered').min(1).max(64),
     /**
      * `ahead`: all vGPUs exist before any bind. `at-bind`: a job makes each; for mdevs alone.
      * `nova`: Nova makes the mdevs.
@@ -72,7 +75,7 @@ export const nvidiaSettings = z
 
 export type NvidiaSettings = z.infer<typeof nvidiaSettings>;
 export type NvidiaCards = NvidiaSettings['cards'][number];
-/** Cards that are sold as vGPUs. */
+/** Cards that are offered as vGPUs. */
 export type VgpuCards = NvidiaCards & { readonly vgpu_type: string };
 
 export function isVgpu(given: NvidiaCards): given is VgpuCards {

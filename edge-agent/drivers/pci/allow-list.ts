@@ -35,7 +35,7 @@ function isCount(given: unknown): given is boolean | number {
   return typeof given === 'boolean' || z.int().min(1).max(65535).safeParse(given).success;
 }
 
-/** One entry; drivers that sell by other settings make such entries of them. */
+/** One entry; drivers with other settings make such entries of them. */
 export const allowListEntry = z
   .strictObject({
     vendor_id: pciId.optional(),

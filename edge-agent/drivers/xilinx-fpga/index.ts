@@ -35,7 +35,7 @@ export function createXilinxDriver(settings: XilinxSettings, context: DriverCont
   const workOf = (card: Card): Work => ({ settings, context, known, card, busy });
   const mustHave = async (address: string) => {
     const given = byAddress.get(address);
-    if (!given) throw new Error(`The card ${address} is not sold any more.`);
+    if (!given) throw new Error(`The card ${address} is not offered any more.`);
     const card = cardAt(sysfs, address);
     if (typeof card === 'string') throw new Error(`The device at ${address} ${card}.`);
     const facts = await known.of(card);

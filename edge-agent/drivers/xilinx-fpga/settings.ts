@@ -1,4 +1,5 @@
-// Settings of driver `xilinx_fpga`: which Alveo cards are sold, each with both of its functions.
+// Settings of driver `xilinx_fpga`: which Alveo cards are offered, each with both of its
+// functions.
 
 import * as z from 'zod';
 import {
@@ -27,7 +28,7 @@ const secondsAre = 'must be a number from 10 to 3600';
 
 export const xilinxSettings = z
   .strictObject({
-    cards: z.array(cards, 'must list the cards that are sold').min(1).max(64),
+    cards: z.array(cards, 'must list the cards that are offered').min(1).max(64),
     /** The operator's word: no tool of XRT erases the memory on a card. */
     data_may_stay: z.literal(true, {
       error: 'must be true: the next holder may read what is left in the memory of a card',
@@ -41,7 +42,7 @@ export const xilinxSettings = z
   .refine(
     ({ cards: all }) => {
       const addresses = all.flatMap((each) => each.addresses);
-      // Both functions of a card are in one slot: two entries would sell each of them twice.
+      // Both functions of a card are in one slot: two entries would offer each of them twice.
       const slots = new Set(addresses.map((address) => address.slice(0, -1)));
       return slots.size === addresses.length;
     },

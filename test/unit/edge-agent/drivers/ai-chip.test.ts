@@ -230,7 +230,7 @@ describe('driver ai_chip does not offer', () => {
     ]);
   });
 
-  it('a card whose virtual functions are sold, while it has none', async () => {
+  it('a card whose virtual functions are offered, while it has none', async () => {
     tree.addFunction(mi300x).write(`${tree.pathOf(address)}/sriov_vf_device`, '74b5\n');
     const reason =
       `${address} has no virtual functions of the model MI300X VF: ` +

@@ -333,7 +333,7 @@ describe('a function is cleaned', () => {
     await expect(driver.clean('1')).rejects.toThrow(/vram_mib .* 4096, not 4294967296, after/);
     await expect(driver.clean('7')).rejects.toThrow('is no longer there');
     on.kernel.remove(gpu);
-    await expect(driver.clean('1')).rejects.toThrow('is not sold any more');
+    await expect(driver.clean('1')).rejects.toThrow('is not offered any more');
     expect((await driver.discover()).reasons).toEqual(['is not on this host']);
   });
 });

@@ -127,7 +127,7 @@ describe('discovery of FPGA cards', () => {
     const cards = [{ addresses: '0000:af:00.0', virtual_functions: false }];
     expect(await host.start({ cards })).toEqual({});
     expect(await host.reasons()).toEqual({
-      '0000:af:00.0': 'has 2 ports, which are sold by virtual_functions alone',
+      '0000:af:00.0': 'has 2 ports, which are offered by virtual_functions alone',
     });
   });
 

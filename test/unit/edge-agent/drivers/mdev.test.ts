@@ -346,7 +346,7 @@ describe('a card is not offered', () => {
       { parents: vf, type: 'a' },
     ];
     expect((await aDriver({ pools }).discover()).notOffered).toEqual([
-      { address: vf, reason: 'is sold as nvidia-1 already; a card is sold as one type' },
+      { address: vf, reason: 'has type nvidia-1 already; a card has one type' },
     ]);
   });
 });

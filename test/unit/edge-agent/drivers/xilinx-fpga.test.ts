@@ -376,7 +376,7 @@ describe('the report of xbmgmt', () => {
 describe('settings', () => {
   const cards = [{ addresses: card }];
   it.each([
-    [{ data_may_stay: true }, 'must list the cards that are sold'],
+    [{ data_may_stay: true }, 'must list the cards that are offered'],
     [{ cards }, 'must be true: the next holder may read what is left in the memory of a card'],
     [{ cards: [...cards, ...cards], data_may_stay: true }, 'must not name a card more than once'],
     [
