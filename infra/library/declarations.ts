@@ -10,7 +10,11 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Aliases of package.json that the stack's modules import by. */
-const folders: Readonly<Record<string, string>> = { '#core': 'core', '#functions': 'functions' };
+const folders: Readonly<Record<string, string>> = {
+  '#core': 'core',
+  '#functions': 'functions',
+  '#infra': 'infra',
+};
 
 /** Writes them into the folder; the first one is `infra/library/index.d.ts`. */
 export function writeDeclarations(folder: string): void {

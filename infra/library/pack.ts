@@ -23,7 +23,7 @@ const { version, license, devDependencies } = JSON.parse(
 const packedCode: Plugin = {
   name: 'packed-code',
   setup({ onResolve }) {
-    onResolve({ filter: /^\.\/function-code\.ts$/ }, () => ({
+    onResolve({ filter: /\/function-code\.ts$/ }, () => ({
       path: `${root}infra/library/packed-code.ts`,
     }));
   },

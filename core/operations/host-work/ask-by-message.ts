@@ -5,7 +5,7 @@ import { type SentKind, validFor } from '#core/contracts/work-message.ts';
 import { type Asked, documentOf, type Task } from './ask-host.ts';
 
 /**
- * Asks a connected host for short work by one, which costs a thousandth of a job. If no
+ * Asks a connected host for short work by a message, which costs a thousandth of a job. If no
  * answer comes, the caller has the job created; an agent that has done the work by then answers
  * the job with the same outcome.
  *
