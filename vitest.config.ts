@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
-import { countReporter } from './test/support/count-reporter.ts';
-import { LongestFirst } from './test/support/longest-first.ts';
-import { patience } from './test/support/patience.ts';
+import { countReporter } from '#test/support/vitest/count-reporter.ts';
+import { LongestFirst } from '#test/support/vitest/longest-first.ts';
+import { patience } from '#test/support/vitest/patience.ts';
 
 /** Files that neither change what a module keeps nor replace a module. */
 const pure = ['test/{unit,console,house}/**/*.test.ts', 'test/infra/!(access).test.ts'];
@@ -11,7 +11,7 @@ export default defineConfig({
     // `npm test` leaves out the tests with this tag, and `npm run test:all` runs everything. Where
     // `npm test` runs a sample of a long table, a title says so.
     tags: [{ name: 'long', description: 'takes too long for npm test' }],
-    globalSetup: ['test/support/temporary-files.ts'],
+    globalSetup: ['test/support/vitest/temporary-files.ts'],
     reporters: ['default', countReporter],
     maxWorkers: 2,
     // To start a process and to load packages takes longer than most files do.
@@ -31,7 +31,7 @@ export default defineConfig({
           name: 'fresh',
           include: ['test/**/*.test.ts'],
           exclude: pure,
-          setupFiles: ['test/support/fresh-modules.ts'],
+          setupFiles: ['test/support/vitest/fresh-modules.ts'],
         },
       },
       { extends: true, test: { name: 'pure', include: pure } },

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startBroker } from '#local/aws/broker.ts';
 import { type CertificateFiles, openCertificates } from '#local/aws/certificates.ts';
-import { DomainFolder } from '#test/support/domain-folder.ts';
+import { DomainFolder } from '#test/support/hosts/domain-folder.ts';
 import { type CommandHost, card, createCommandHost } from './command-host.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'agent-check-'));

@@ -3,8 +3,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ProcTree } from '#test/support/proc-tree.ts';
-import { aSysfsTree, type SysfsTree } from '#test/support/sysfs.ts';
+import { ProcTree } from '#test/support/hosts/proc-tree.ts';
+import { aSysfsTree, type SysfsTree } from '#test/support/hosts/sysfs.ts';
 import { run } from './agent-process.ts';
 
 export const card = '0000:3b:00.0';

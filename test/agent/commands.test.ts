@@ -4,9 +4,9 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { patience } from '#test/support/patience.ts';
-import { snapshotOf } from '#test/support/snapshot.ts';
-import type { SysfsTree } from '#test/support/sysfs.ts';
+import type { SysfsTree } from '#test/support/hosts/sysfs.ts';
+import { patience } from '#test/support/vitest/patience.ts';
+import { snapshotOf } from '#test/support/vitest/snapshot.ts';
 import { type CommandHost, card, createCommandHost, qat, services } from './command-host.ts';
 
 const asWanted = 'The host is as the settings say.\n';

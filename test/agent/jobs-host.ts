@@ -20,9 +20,9 @@ import { workEndTopic, workTopic } from '#core/contracts/topics.ts';
 import { type WorkEnd, workEnd } from '#core/contracts/work-message.ts';
 import { startBroker } from '#local/aws/broker.ts';
 import { type Certificates, openCertificates } from '#local/aws/certificates.ts';
-import { aGbs, sha256Of } from '#test/support/gbs.ts';
-import { aJobsModel, type JobsModel } from '#test/support/iot-jobs-model.ts';
-import { patience } from '#test/support/patience.ts';
+import { aGbs, sha256Of } from '#test/support/hosts/gbs.ts';
+import { aJobsModel, type JobsModel } from '#test/support/hosts/iot-jobs-model.ts';
+import { patience } from '#test/support/vitest/patience.ts';
 import { type AgentProcess, startAgent } from './agent-process.ts';
 
 const thing = 'test:cmp1:example';

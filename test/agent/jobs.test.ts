@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { aFunction } from '#test/support/gbs.ts';
+import { aFunction } from '#test/support/hosts/gbs.ts';
 import { aJobsHost, eventually, fpga, gpu, imageId, type JobsHost } from './jobs-host.ts';
 
 let host: JobsHost;

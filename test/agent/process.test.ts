@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { type BrokerOptions, startBroker } from '#local/aws/broker.ts';
 import { openCertificates } from '#local/aws/certificates.ts';
-import { patience } from '#test/support/patience.ts';
+import { patience } from '#test/support/vitest/patience.ts';
 import { run, startAgent } from './agent-process.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'agent-process-'));

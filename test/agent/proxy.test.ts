@@ -12,10 +12,10 @@ import { openTunnel } from '#agent/broker/tunnel.ts';
 import { createDownloads } from '#agent/images/download.ts';
 import { startBroker } from '#local/aws/broker.ts';
 import { type CertificateFiles, openCertificates } from '#local/aws/certificates.ts';
-import { silentLog } from '#test/support/agent.ts';
-import { type ConnectProxy, startConnectProxy } from '#test/support/connect-proxy.ts';
-import { sha256Of } from '#test/support/gbs.ts';
-import { patience } from '#test/support/patience.ts';
+import { type ConnectProxy, startConnectProxy } from '#test/support/aws/connect-proxy.ts';
+import { silentLog } from '#test/support/hosts/agent.ts';
+import { sha256Of } from '#test/support/hosts/gbs.ts';
+import { patience } from '#test/support/vitest/patience.ts';
 import { startAgent } from './agent-process.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'agent-proxy-'));

@@ -11,9 +11,9 @@ import { inventoryTopic } from '#core/contracts/topics.ts';
 import { type LocalBroker, startBroker } from '#local/aws/broker.ts';
 import { type Certificates, openCertificates } from '#local/aws/certificates.ts';
 import { aControlPlane, type ControlPlaneModel } from '#test/support/control-plane-model.ts';
-import { DomainFolder } from '#test/support/domain-folder.ts';
-import { patience } from '#test/support/patience.ts';
-import { SysfsTree } from '#test/support/sysfs.ts';
+import { DomainFolder } from '#test/support/hosts/domain-folder.ts';
+import { SysfsTree } from '#test/support/hosts/sysfs.ts';
+import { patience } from '#test/support/vitest/patience.ts';
 import { type AgentProcess, startAgent } from './agent-process.ts';
 
 const thing = 'test:cmp1:example';

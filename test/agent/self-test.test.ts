@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { snapshotOf } from '#test/support/snapshot.ts';
+import { snapshotOf } from '#test/support/vitest/snapshot.ts';
 import { type CommandHost, card, createCommandHost } from './command-host.ts';
 
 /** A driver with one card; its other members, and what its description has beside the usual. */

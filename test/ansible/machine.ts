@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { agentVersion } from '#agent/version.ts';
 import { CannotRun, lastLineOf } from '#test/emulators/install.ts';
-import { ensureEnvironment } from '#test/support/virtual-environment.ts';
+import { ensureEnvironment } from '#test/support/suites/virtual-environment.ts';
 
 const root = join(import.meta.dirname, '../..');
 const isolated = 'CYBORG_ANSIBLE_ISOLATED';

@@ -13,7 +13,7 @@ import { type HttpHandler, resourceHandler } from '#functions/http/resource-hand
 import type { Answer } from '#local/openstack/http-service.ts';
 import { applicationCredentials, password } from '#local/openstack/keystone/catalog.ts';
 import { type FakeKeystone, startKeystone } from '#local/openstack/keystone/keystone.ts';
-import { eventOf } from '#test/support/http-event.ts';
+import { eventOf } from '#test/support/aws/http-event.ts';
 import { aService, passOn, type ServiceDouble } from '#test/unit/core/clients/service-double.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'cyborg-console-'));

@@ -5,9 +5,9 @@ import { workDueMs } from '#core/domain/host-work/deadlines.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { readIncidents } from '#functions/operator/incidents/incident-reads.ts';
-import { eventually } from '#test/local/eventually.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aGpu, applySettled, aReport } from '#test/support/reports.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 let world: World;

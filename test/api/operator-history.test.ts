@@ -6,9 +6,9 @@ import { historyWriter } from '#core/store/history/history.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
-import { eventually } from '#test/local/eventually.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { type Ask, stage, startWorld, type World } from '#test/support/world.ts';
 
 let world: World;

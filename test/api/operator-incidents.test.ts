@@ -7,9 +7,9 @@ import { failBind } from '#core/operations/bind/finish-bind.ts';
 import { quarantine } from '#core/operations/release/quarantine.ts';
 import { readIncidents } from '#functions/operator/incidents/incident-reads.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
-import { eventually } from '#test/local/eventually.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, aGpu, applySettled, aReport } from '#test/support/reports.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 let world: World;

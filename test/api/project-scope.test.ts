@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { routes } from '#functions/routes.ts';
 import { idOf } from '#local/openstack/keystone/catalog.ts';
-import { eventually } from '#test/local/eventually.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 /** In the order of the columns below; none has a service token. */

@@ -163,7 +163,7 @@ describe('a policy of the deployment', () => {
     const { createDeps } = await import('#core/deps.ts');
     const { resourceHandler } = await import('#functions/http/resource-handler.ts');
     const { actions } = await import('#functions/devices/handler.ts');
-    const { eventOf } = await import('#test/support/http-event.ts');
+    const { eventOf } = await import('#test/support/aws/http-event.ts');
     const own = { CYBORG_POLICY: '{"cyborg:device:get_all": ["reader"]}' };
     const handler = resourceHandler('devices', actions, () =>
       createDeps('devices', { ...process.env, ...own }),

@@ -6,11 +6,11 @@ import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { listings } from '#core/store/listings.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
-import { eventually } from '#test/local/eventually.ts';
-import { countCapacity, counts, resetCounts } from '#test/support/aws-counter.ts';
+import { countCapacity, counts, resetCounts } from '#test/support/aws/aws-counter.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { anArq } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 
 const path = '/v2/accelerator_requests';

@@ -10,7 +10,7 @@ import { startS3 } from '#local/aws/s3.ts';
 import type { Running } from '#local/ports.ts';
 import { startDynamoDbLocal } from '#test/emulators/dynamodb-local.ts';
 import { startMinistack } from '#test/emulators/ministack.ts';
-import { startIotCore } from '#test/support/iot-core.ts';
+import { startIotCore } from '#test/support/aws/iot-core.ts';
 import { startFrontDoor } from './front-door.ts';
 import { type Service, services } from './suite.ts';
 

@@ -14,9 +14,9 @@ import { createIotJobs } from '#core/clients/aws/iot-jobs.ts';
 import { jobId } from '#core/contracts/job-ids.ts';
 import { thingName } from '#core/contracts/topics.ts';
 import { derivedUuid } from '#core/domain/ids.ts';
-import { endpointVariable, stage } from '#test/support/engines.ts';
-import { type IotCore, startIotCore } from '#test/support/iot-core.ts';
-import { patience } from '#test/support/patience.ts';
+import { endpointVariable, stage } from '#test/support/aws/engines.ts';
+import { type IotCore, startIotCore } from '#test/support/aws/iot-core.ts';
+import { patience } from '#test/support/vitest/patience.ts';
 
 const host = 'cmp1.example';
 const thing = thingName(stage, host);

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { thingName } from '#core/contracts/topics.ts';
 import { startBroker } from '#local/aws/broker.ts';
 import { openCertificates } from '#local/aws/certificates.ts';
-import { aSysfsTree, type SysfsTree } from '#test/support/sysfs.ts';
+import { aSysfsTree, type SysfsTree } from '#test/support/hosts/sysfs.ts';
 import type { Looked } from './agent-discovery.ts';
 
 const deviceCount = 512;

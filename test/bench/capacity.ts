@@ -4,12 +4,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { environmentFor } from '#local/process/environment.ts';
 import { type Layout, urlOf } from '#local/process/layout.ts';
-import { createApi } from './api.ts';
-import { type CountingProxy, type Exchange, startCountingProxy } from './counting-proxy.ts';
-import { type CallName, callNames, novaCycle } from './nova-cycle.ts';
-import { type OwnSystem, stage, startOwnSystem } from './own-system.ts';
 import { printTable } from './print-table.ts';
-import { type StreamProgress, watchStreams } from './stream-progress.ts';
+import { createApi } from './system/api.ts';
+import { type CountingProxy, type Exchange, startCountingProxy } from './system/counting-proxy.ts';
+import { type CallName, callNames, novaCycle } from './system/nova-cycle.ts';
+import { type OwnSystem, stage, startOwnSystem } from './system/own-system.ts';
+import { type StreamProgress, watchStreams } from './system/stream-progress.ts';
 
 /** With the history, which takes ten of the writes. */
 export const capacityTargets = { writes: 32, reads: 12, messages: 0, jobs: 0 } as const;

@@ -1,9 +1,9 @@
 // Measures servers that run already and speak Cyborg's v2 API.
 
-import { type Api, createApi, expectAnswer } from './api.ts';
 import { type LatencyOptions, measure, type Subject } from './latency.ts';
 import type { Foreign } from './options.ts';
 import { printLatency } from './print-latency.ts';
+import { type Api, createApi, expectAnswer } from './system/api.ts';
 
 /** The groups that Cyborg's documentation shows for the fake driver's device. */
 const groups = [{ 'resources:FPGA': '1', 'trait:CUSTOM_FAKE_DEVICE': 'required' }];

@@ -16,10 +16,10 @@ import {
   measure,
   percentile,
 } from './latency.ts';
-import { type OwnSystem, startOwnSystem } from './own-system.ts';
 import { printTable } from './print-table.ts';
 import { ratioOf, shownRatio, verdictOf } from './ratio.ts';
-import { watchStreams } from './stream-progress.ts';
+import { type OwnSystem, startOwnSystem } from './system/own-system.ts';
+import { watchStreams } from './system/stream-progress.ts';
 
 /** Of the bound providers; the first is the base of the ratios. */
 const handleCounts = [16, 512, 4096] as const;

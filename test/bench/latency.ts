@@ -1,8 +1,8 @@
 // How long Nova waits for each request, how many servers per second are possible, and how both
 // change with the number of stored ARQs of others.
 
-import { type Api, createApi } from './api.ts';
-import { type CallName, callNames, novaCycle, type Place } from './nova-cycle.ts';
+import { type Api, createApi } from './system/api.ts';
+import { type CallName, callNames, novaCycle, type Place } from './system/nova-cycle.ts';
 
 /** A server under measurement. */
 export interface Subject {

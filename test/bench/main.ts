@@ -8,9 +8,9 @@ import { benchForeignServers } from './foreign-server.ts';
 import { benchLarge } from './large.ts';
 import { createSubject, type LatencyOptions, measure } from './latency.ts';
 import { type BenchOptions, readOptions, UsageError } from './options.ts';
-import { type OwnSystem, startOwnSystem } from './own-system.ts';
 import { growthMax, printLatency } from './print-latency.ts';
 import { benchRoutes } from './routes.ts';
+import { type OwnSystem, startOwnSystem } from './system/own-system.ts';
 
 /** Several providers, as in a deployment; each with as many handles as Cyborg's fake driver. */
 const handles = [16, 16, 16, 16];

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { access } from '#infra/access.ts';
-import type { ApiTarget } from './api.ts';
 import type { LatencyOptions } from './latency.ts';
+import type { ApiTarget } from './system/api.ts';
 
 export const usage = `npm run bench -- [options]
 npm run bench -- cold [function ...]

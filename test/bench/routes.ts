@@ -3,9 +3,9 @@
 
 import { routes } from '#functions/routes.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
-import { type Api, createApi } from './api.ts';
-import { startOwnSystem } from './own-system.ts';
 import { printTable } from './print-table.ts';
+import { type Api, createApi } from './system/api.ts';
+import { startOwnSystem } from './system/own-system.ts';
 
 const none = '99999999-0000-4000-8000-000000000009';
 

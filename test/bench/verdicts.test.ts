@@ -3,10 +3,10 @@
 import { expect, it, vi } from 'vitest';
 import { type Costs, refuseUncounted } from './capacity.ts';
 import { refuseUnmeasured } from './large.ts';
-import { callNames } from './nova-cycle.ts';
 import { readOptions } from './options.ts';
 import { growthMax, printLatency } from './print-latency.ts';
 import { ratioOf, verdictOf } from './ratio.ts';
+import { callNames } from './system/nova-cycle.ts';
 
 const cost = { writes: 1, reads: 1, messages: 0, jobs: 0 };
 const counted = (): Costs => new Map([...callNames, 'consumers' as const].map((p) => [p, cost]));

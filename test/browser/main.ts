@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 import { lockDirectory } from '#local/process/directory-lock.ts';
 import { skip } from '#test/kernel/packages.ts';
-import { isWanted, ScenarioSuite } from '#test/support/scenario-suite.ts';
+import { isWanted, ScenarioSuite } from '#test/support/suites/scenario-suite.ts';
 import { furnish, startCloud } from './cloud.ts';
 import { measureLarge } from './large.ts';
 import { ensureChromium } from './packages.ts';

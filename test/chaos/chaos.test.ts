@@ -25,7 +25,7 @@ import {
   type Kind,
   operate,
 } from '#test/local/cloud-hosts.ts';
-import { patience } from '#test/support/patience.ts';
+import { patience } from '#test/support/vitest/patience.ts';
 import {
   differences,
   handlesIn,

@@ -3,7 +3,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { ensureEnvironment } from '#test/support/virtual-environment.ts';
+import { ensureEnvironment } from '#test/support/suites/virtual-environment.ts';
 
 const packages = [
   'python3-openstackclient',

@@ -8,7 +8,7 @@ import { afterAll, expect, it } from 'vitest';
 import * as z from 'zod';
 import { agentSettings, modulesIn } from '#operate/enrol/agent-settings.ts';
 import { namedBlocks } from '#test/support/doc-examples.ts';
-import { SysfsTree } from '#test/support/sysfs.ts';
+import { SysfsTree } from '#test/support/hosts/sysfs.ts';
 
 const root = join(import.meta.dirname, '../..');
 const directory = mkdtempSync(join(tmpdir(), 'docs-drivers-'));

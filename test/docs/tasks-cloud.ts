@@ -17,8 +17,8 @@ import { idOf, password } from '#local/openstack/keystone/catalog.ts';
 import { createFetch } from '#operate/any-port-fetch.ts';
 import { run } from '#operate/ops/run.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
-import { patience } from '#test/support/patience.ts';
 import { aDevice, aHandle, applySettled, aReport, bootId } from '#test/support/reports.ts';
+import { patience } from '#test/support/vitest/patience.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 import type { Names } from './tasks.ts';
 

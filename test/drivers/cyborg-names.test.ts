@@ -6,17 +6,17 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { planDevice } from '#core/domain/report/device-plan.ts';
 import { discovered } from '#test/support/reports.ts';
-import { fixture as fake } from './fake.fixture.ts';
+import { fixture as inspur } from './by-model/inspur-fpga.fixture.ts';
+import { fixture as fake } from './fake/fake.fixture.ts';
 import type { DriverFixture } from './fixture.ts';
-import { fixture as inspur } from './inspur-fpga.fixture.ts';
-import { several as intel } from './intel-fpga.fixture.ts';
-import { fixture as nic } from './nic.fixture.ts';
-import { fixture as nvidia } from './nvidia-gpu.fixture.ts';
-import { fixture as nvme } from './nvme.fixture.ts';
-import { fixture as pci } from './pci.fixture.ts';
-import { fixture as qat } from './qat.fixture.ts';
+import { several as intel } from './intel-fpga/fixture.ts';
+import { fixture as nic } from './nic/fixture.ts';
+import { fixture as nvidia } from './nvidia/fixture.ts';
+import { fixture as nvme } from './nvme/fixture.ts';
+import { fixture as pci } from './pci/fixture.ts';
+import { fixture as qat } from './qat/fixture.ts';
 import { Trial } from './trial.ts';
-import { fixture as xilinx } from './xilinx-fpga.fixture.ts';
+import { fixture as xilinx } from './xilinx-fpga/fixture.ts';
 
 const documented = readFileSync(new URL('../../docs/device-profiles.md', import.meta.url), 'utf8');
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { ownDrivers } from '#agent/drivers/index.ts';
-import { tenthOf } from '#test/support/sample.ts';
+import { tenthOf } from '#test/support/vitest/sample.ts';
 import { type Check, runCheck } from './check.ts';
 import { ownFixtures } from './fixtures.ts';
 import { checksOf } from './kit.ts';

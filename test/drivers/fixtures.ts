@@ -1,6 +1,6 @@
-// The fixtures of all own drivers: `<driver>.fixture.ts`, in this folder.
+// The fixtures of all own drivers: each folder here has its `fixture.ts`, or several.
 
-import { readdirSync } from 'node:fs';
+import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { DriverFixture } from './fixture.ts';
@@ -12,7 +12,7 @@ export interface NamedFixture {
 }
 
 export async function ownFixtures(): Promise<NamedFixture[]> {
-  const names = readdirSync(import.meta.dirname).filter((name) => name.endsWith('.fixture.ts'));
+  const names = globSync('*/{*.,}fixture.ts', { cwd: import.meta.dirname }).sort();
   const files = names.map((name) => pathToFileURL(join(import.meta.dirname, name)).href);
   const modules = await Promise.all(
     files.map((file) => import(/* @vite-ignore */ file) as Promise<Record<string, DriverFixture>>),

@@ -4,12 +4,12 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import type { Driver } from '#agent/drivers/contract/driver.ts';
-import { noGuards } from '#test/support/guarded-host.ts';
+import { noGuards } from '#test/support/hosts/guarded-host.ts';
 import { runCheck } from './check.ts';
 import type { DriverFixture } from './fixture.ts';
 import { ownFixtures } from './fixtures.ts';
 import { checksOf } from './kit.ts';
-import { ahead, fixture as mdev } from './mdev.fixture.ts';
+import { ahead, fixture as mdev } from './mdev/fixture.ts';
 
 /** Driver mdev with a fault. */
 function broken(

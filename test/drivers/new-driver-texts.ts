@@ -77,9 +77,9 @@ function describe({ address, vendorId, productId, classCode }: PciFunction): Rep
 export function fixtureText({ name }: Names): string {
   return `// Two cards of driver ${name}.
 
-import { aSysfsTree } from '#test/support/sysfs.ts';
-import type { DriverFixture } from './fixture.ts';
-import { ownDriver } from './own-driver.ts';
+import type { DriverFixture } from '#test/drivers/fixture.ts';
+import { ownDriver } from '#test/support/hosts/own-driver.ts';
+import { aSysfsTree } from '#test/support/hosts/sysfs.ts';
 
 const ids = { vendor: '1ae0', product: '0001' } as const;
 

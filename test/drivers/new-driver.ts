@@ -4,7 +4,7 @@
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { faultOfName } from '#agent/config/operator-modules.ts';
 import { runCommand, WrongArguments } from '#core/command-line/arguments.ts';
@@ -27,10 +27,11 @@ async function main(): Promise<void> {
   const names = namesOf(name);
   const folder = `edge-agent/drivers/${names.file}`;
   const driver = `${folder}/index.ts`;
-  const fixture = `test/drivers/${names.file}.fixture.ts`;
+  const fixture = `test/drivers/${names.file}/fixture.ts`;
   const existing = [folder, fixture].find((path) => existsSync(join(root, path)));
   if (existing) throw new WrongArguments(`${existing} exists already.`);
   mkdirSync(join(root, folder));
+  mkdirSync(join(root, dirname(fixture)));
   writeFileSync(join(root, driver), driverText(names));
   writeFileSync(join(root, folder, 'README.md'), pageText(names));
   writeFileSync(join(root, folder, 'settings.example.json'), exampleText(names));

@@ -4,7 +4,7 @@
 import { deepStrictEqual as same } from 'node:assert';
 import type { HostChange } from '#agent/drivers/contract/driver.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
-import { snapshotOf } from '#test/support/snapshot.ts';
+import { snapshotOf } from '#test/support/vitest/snapshot.ts';
 import { type Check, CheckFailed } from './check.ts';
 import { Trial } from './trial.ts';
 

@@ -21,9 +21,9 @@ import { openStateFiles, type StateFiles } from '#agent/state/state-files.ts';
 import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
 import type { JobStep } from '#core/contracts/job-document.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
-import { aLog } from '#test/support/agent.ts';
-import { DomainFolder } from '#test/support/domain-folder.ts';
-import { ProcTree } from '#test/support/proc-tree.ts';
+import { aLog } from '#test/support/hosts/agent.ts';
+import { DomainFolder } from '#test/support/hosts/domain-folder.ts';
+import { ProcTree } from '#test/support/hosts/proc-tree.ts';
 import { type FaultyHost, faultyHost } from './faulty-host.ts';
 import type { DriverFixture, FixtureHost } from './fixture.ts';
 

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort, type Running } from '#local/ports.ts';
-import { openProcesses } from '#test/openstack/processes.ts';
+import { openProcesses } from '#test/openstack/install/processes.ts';
 import { CannotRun, folderOf, lastLineOf, versionIn } from './install.ts';
 
 const host = '127.0.0.1';

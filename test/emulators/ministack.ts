@@ -4,8 +4,8 @@
 import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { freePort } from '#local/ports.ts';
-import { openProcesses } from '#test/openstack/processes.ts';
-import { ensureEnvironment } from '#test/support/virtual-environment.ts';
+import { openProcesses } from '#test/openstack/install/processes.ts';
+import { ensureEnvironment } from '#test/support/suites/virtual-environment.ts';
 import { CannotRun, folderOf, lastLineOf, versionIn } from './install.ts';
 
 const root = join(import.meta.dirname, '../..');

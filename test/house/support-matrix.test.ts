@@ -8,7 +8,7 @@ import { ownDrivers } from '#agent/drivers/index.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
 import { deviceTypes } from '#core/shapes/words.ts';
 import { ownFixtures } from '#test/drivers/fixtures.ts';
-import { silentLog } from '#test/support/agent.ts';
+import { silentLog } from '#test/support/hosts/agent.ts';
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 

@@ -1,7 +1,7 @@
 // The evaluator of alarms, with which the plays in test/operate decide between ALARM and OK.
 
 import { expect, it } from 'vitest';
-import { type AlarmOfTemplate, type Sample, stateOf } from '#test/support/alarm-state.ts';
+import { type AlarmOfTemplate, type Sample, stateOf } from '#test/support/aws/alarm-state.ts';
 
 const of = (values: readonly number[], given: Partial<Sample> = {}): Sample[] =>
   values.map((value) => ({

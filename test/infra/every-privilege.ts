@@ -16,10 +16,10 @@ import {
   providerUuid,
 } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
-import { eventually } from '#test/local/eventually.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aBinding, anArq, aTarget } from '#test/support/builders.ts';
 import { aDevice, aGpu, aReport, hasSettled } from '#test/support/reports.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import type { World } from '#test/support/world.ts';
 
 let world: World;

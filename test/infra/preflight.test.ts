@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { password } from '#local/openstack/keystone/catalog.ts';
 import { startKeystone } from '#local/openstack/keystone/keystone.ts';
 import { run } from '#test/agent/agent-process.ts';
-import { tenthOf } from '#test/support/sample.ts';
+import { tenthOf } from '#test/support/vitest/sample.ts';
 
 type Answer = readonly [status: number, body: string];
 

@@ -13,8 +13,8 @@ import { type QueueName, queues, streamConsumers } from '#core/contracts/queues.
 import { deadQueueUrlVariable } from '#core/settings.ts';
 import { routes } from '#functions/routes.ts';
 import { access, type FunctionName } from '#infra/access.ts';
-import * as aws from '#test/support/documented-events.ts';
-import { makeBundle, type Runtime, startRuntime } from '#test/support/lambda-runtime.ts';
+import * as aws from '#test/support/aws/documented-events.ts';
+import { makeBundle, type Runtime, startRuntime } from '#test/support/aws/lambda-runtime.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 const names = Object.keys(access) as FunctionName[];

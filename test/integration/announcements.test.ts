@@ -12,10 +12,10 @@ import { failBind } from '#core/operations/bind/finish-bind.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { instanceRow } from '#core/store/rows/arq-rows.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
-import { eventually } from '#test/local/eventually.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aBinding, aTarget } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 let world: World;

@@ -8,8 +8,8 @@ import type { BindId } from '#core/domain/ids.ts';
 import { startBind } from '#core/operations/bind/start-bind.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
-import { type FpgaHost, loadedId, startFpgaHost } from '#test/support/fpga-host.ts';
-import { aGbs } from '#test/support/gbs.ts';
+import { type FpgaHost, loadedId, startFpgaHost } from '#test/support/hosts/fpga-host.ts';
+import { aGbs } from '#test/support/hosts/gbs.ts';
 
 let cmp1: FpgaHost;
 let sent: WorkMessage[];

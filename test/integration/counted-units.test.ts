@@ -29,12 +29,12 @@ import {
   type Workload,
 } from '#infra/cost/counted-units.ts';
 import { announcedChanges, followedChanges } from '#infra/stack/stream-filters.ts';
-import { eventually } from '#test/local/eventually.ts';
+import { fpga, gpu, host, nic, pool } from '#test/support/aws/counted-devices.ts';
+import { anImage, profileFor } from '#test/support/aws/counted-profiles.ts';
+import { ruled } from '#test/support/aws/documented-events.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
-import { fpga, gpu, host, nic, pool } from '#test/support/counted-devices.ts';
-import { anImage, profileFor } from '#test/support/counted-profiles.ts';
-import { ruled } from '#test/support/documented-events.ts';
 import { aReport } from '#test/support/reports.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 const {
@@ -51,7 +51,7 @@ const {
   metricLines,
   resetCounts,
   streamsRead,
-} = await vi.hoisted(() => import('#test/support/aws-counter.ts'));
+} = await vi.hoisted(() => import('#test/support/aws/aws-counter.ts'));
 /** The function whose clients are being made; look-ups of the test itself are not counted. */
 const made = vi.hoisted(() => ({ by: '' }));
 /** Messages with a delay, which the test sends when it is over. */

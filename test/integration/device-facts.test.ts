@@ -4,8 +4,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
-import { patience } from '#test/support/patience.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
+import { patience } from '#test/support/vitest/patience.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 const [slotA, slotB] = ['0000:3b:00.0', '0000:af:00.0'];

@@ -3,9 +3,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
-import { patience } from '#test/support/patience.ts';
 import { refused, sentenceOf } from '#test/support/refusals.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
+import { patience } from '#test/support/vitest/patience.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 const provider = providerUuid('cmp1_FakeDevice');

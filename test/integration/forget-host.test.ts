@@ -9,11 +9,11 @@ import { forgetHost } from '#core/operations/hosts/forget-host.ts';
 import { recordPresence } from '#core/operations/hosts/record-presence.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
-import { eventually } from '#test/local/eventually.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { refused } from '#test/support/refusals.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { everythingStored } from '#test/support/tables.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 
 const hourMs = 3_600_000;

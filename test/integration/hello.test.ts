@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { jobId } from '#core/contracts/job-ids.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
+import { gpu, minutes, startVgpuHost, type VgpuHost } from '#test/support/hosts/vgpu-host.ts';
 import { applySettled, aReport } from '#test/support/reports.ts';
-import { gpu, minutes, startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
 import { stage } from '#test/support/world.ts';
 
 let cmp1: VgpuHost;

@@ -11,10 +11,10 @@ import { planRenames, renameInProfile } from '#core/operations/profiles/rename-i
 import type { HistoryPage } from '#core/store/history/history.ts';
 import { arqRow } from '#core/store/rows/arq-rows.ts';
 import { handler } from '#functions/consumers/announcements.ts';
-import { eventually } from '#test/local/eventually.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { anArq } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 let world: World;

@@ -7,7 +7,6 @@ import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
-import { applySettled, aReport } from '#test/support/reports.ts';
 import {
   gpu,
   instanceOf,
@@ -15,7 +14,8 @@ import {
   provider,
   startVgpuHost,
   type VgpuHost,
-} from '#test/support/vgpu-host.ts';
+} from '#test/support/hosts/vgpu-host.ts';
+import { applySettled, aReport } from '#test/support/reports.ts';
 
 let cmp1: VgpuHost;
 

@@ -4,8 +4,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
+import { gpu, minutes, startVgpuHost, type VgpuHost } from '#test/support/hosts/vgpu-host.ts';
 import { aReport } from '#test/support/reports.ts';
-import { gpu, minutes, startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
 
 let cmp1: VgpuHost;
 

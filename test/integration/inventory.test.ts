@@ -12,9 +12,9 @@ import { handleRow } from '#core/store/rows/handle-rows.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
 import { aCaller } from '#test/support/builders.ts';
-import { patience } from '#test/support/patience.ts';
 import { aDevice, aHandle, aReport, discovered } from '#test/support/reports.ts';
 import { everythingStored } from '#test/support/tables.ts';
+import { patience } from '#test/support/vitest/patience.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 
 let world: World;

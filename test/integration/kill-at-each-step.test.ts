@@ -17,9 +17,9 @@ import { eventually, noteProgress } from '#local/demo/demo-client.ts';
 import { environmentFor } from '#local/process/environment.ts';
 import { chooseLayout, type Layout, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
-import { type Call, type FaultProxy, startFaultProxy } from '#test/support/fault-proxy.ts';
-import { askPatiently } from '#test/support/patient-requests.ts';
-import { tenthOf } from '#test/support/sample.ts';
+import { type Call, type FaultProxy, startFaultProxy } from '#test/support/aws/fault-proxy.ts';
+import { askPatiently } from '#test/support/vitest/patient-requests.ts';
+import { tenthOf } from '#test/support/vitest/sample.ts';
 
 const stage = 'kill';
 const hostname = 'cmp1';

@@ -24,7 +24,7 @@ import { deployableRow } from '#core/store/rows/inventory-rows.ts';
 import type { Row } from '#core/store/rows/rows.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
-import { countCapacity, counts } from '#test/support/aws-counter.ts';
+import { countCapacity, counts } from '#test/support/aws/aws-counter.ts';
 import { aCaller, aDeployable } from '#test/support/builders.ts';
 import { aHandle } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';

@@ -8,8 +8,8 @@ import { createArqs } from '#core/operations/bind/create-arqs.ts';
 import { programDeployable } from '#core/operations/program/program-deployable.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { aCaller, anInstanceUuid } from '#test/support/builders.ts';
-import { type FpgaHost, region, startFpgaHost } from '#test/support/fpga-host.ts';
-import { aGbs } from '#test/support/gbs.ts';
+import { type FpgaHost, region, startFpgaHost } from '#test/support/hosts/fpga-host.ts';
+import { aGbs } from '#test/support/hosts/gbs.ts';
 
 let cmp1: FpgaHost;
 

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Queues } from '#core/clients/aws/queues.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
-import { type FpgaHost, loadedId, region, startFpgaHost } from '#test/support/fpga-host.ts';
-import { aGbs } from '#test/support/gbs.ts';
+import { type FpgaHost, loadedId, region, startFpgaHost } from '#test/support/hosts/fpga-host.ts';
+import { aGbs } from '#test/support/hosts/gbs.ts';
 
 let cmp1: FpgaHost;
 

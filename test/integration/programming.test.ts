@@ -8,7 +8,7 @@ import { createHttp } from '#core/clients/http.ts';
 import { createGlance } from '#core/clients/openstack/glance.ts';
 import { createStaging } from '#core/clients/staging.ts';
 import { freePort } from '#local/ports.ts';
-import { lacks } from '#test/support/engines.ts';
+import { lacks } from '#test/support/aws/engines.ts';
 import {
   type FpgaHost,
   fetchBytes,
@@ -16,8 +16,8 @@ import {
   loadedId,
   region,
   startFpgaHost,
-} from '#test/support/fpga-host.ts';
-import { aGbs, fakeInterface, sha256Of } from '#test/support/gbs.ts';
+} from '#test/support/hosts/fpga-host.ts';
+import { aGbs, fakeInterface, sha256Of } from '#test/support/hosts/gbs.ts';
 
 let cmp1: FpgaHost;
 

@@ -15,7 +15,7 @@ import { deleteArqs } from '#core/operations/release/delete-arqs.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import type { QuotaStore } from '#core/store/quotas/quotas.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
-import { countCapacity, counts } from '#test/support/aws-counter.ts';
+import { countCapacity, counts } from '#test/support/aws/aws-counter.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';

@@ -9,9 +9,9 @@ import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { makeConsumer as hostJobs } from '#functions/consumers/host-jobs.ts';
 import { makeConsumer as novaEvents } from '#functions/consumers/nova-events.ts';
 import { makeConsumer as providerSyncs } from '#functions/consumers/provider-syncs.ts';
+import { gpu, provider, VgpuHost } from '#test/support/hosts/vgpu-host.ts';
 import { bound, deleted, loadRows, type Recorded, starting } from '#test/support/release-states.ts';
 import { applySettled, aReport } from '#test/support/reports.ts';
-import { gpu, provider, VgpuHost } from '#test/support/vgpu-host.ts';
 import { stage, startWorld } from '#test/support/world.ts';
 
 const makers = {

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { InstanceUuid } from '#core/domain/ids.ts';
-import { startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
+import { startVgpuHost, type VgpuHost } from '#test/support/hosts/vgpu-host.ts';
 
 let cmp1: VgpuHost;
 

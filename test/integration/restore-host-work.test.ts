@@ -8,9 +8,15 @@ import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { reinstateHandles } from '#core/operations/restore/reinstate-handles.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { tableName } from '#core/store/table/tables.ts';
-import { type Backups, createBackups } from '#test/support/backup.ts';
+import { type Backups, createBackups } from '#test/support/aws/backup.ts';
+import {
+  gpu,
+  minutes,
+  provider,
+  startVgpuHost,
+  type VgpuHost,
+} from '#test/support/hosts/vgpu-host.ts';
 import { aReport } from '#test/support/reports.ts';
-import { gpu, minutes, provider, startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
 import { stage } from '#test/support/world.ts';
 
 let cmp1: VgpuHost;

@@ -5,9 +5,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { changeNoteOf } from '#core/operations/change-note-of.ts';
-import { type Backups, createBackups } from '#test/support/backup.ts';
-import { type FpgaHost, region, startFpgaHost } from '#test/support/fpga-host.ts';
-import { aGbs } from '#test/support/gbs.ts';
+import { type Backups, createBackups } from '#test/support/aws/backup.ts';
+import { type FpgaHost, region, startFpgaHost } from '#test/support/hosts/fpga-host.ts';
+import { aGbs } from '#test/support/hosts/gbs.ts';
 import { stage } from '#test/support/world.ts';
 
 let cmp1: FpgaHost;

@@ -15,7 +15,7 @@ import { reap } from '#core/operations/release/reap.ts';
 import type { BackupStore } from '#core/store/backups/backups.ts';
 import { type TableName, tableName } from '#core/store/table/tables.ts';
 import { allocate } from '#test/support/allocations.ts';
-import { type Backups, createBackups } from '#test/support/backup.ts';
+import { type Backups, createBackups } from '#test/support/aws/backup.ts';
 import { aDevice, aGpu, aHandle, aReport } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 

@@ -8,7 +8,7 @@ import type { BindId, InstanceUuid } from '#core/domain/ids.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { handlesMax, type Share, shareOf, sharesBeside } from '#core/operations/bind/share-job.ts';
 import { prepareHostWork } from '#core/operations/host-work/prepare-host-work.ts';
-import { gpu, startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
+import { gpu, startVgpuHost, type VgpuHost } from '#test/support/hosts/vgpu-host.ts';
 
 /** One more than a shared job takes. */
 const handles = handlesMax + 1;

@@ -2,8 +2,8 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type FakeKeystone, startKeystone } from '#local/openstack/keystone/keystone.ts';
-import { type FaultProxy, startFaultProxy } from '#test/support/fault-proxy.ts';
-import { patience } from '#test/support/patience.ts';
+import { type FaultProxy, startFaultProxy } from '#test/support/aws/fault-proxy.ts';
+import { patience } from '#test/support/vitest/patience.ts';
 import { type Answer, startWorld, type World } from '#test/support/world.ts';
 
 const path = '/v2/device_profiles';

@@ -15,8 +15,14 @@ import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { hostKey } from '#core/store/rows/rows.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
+import {
+  gpu,
+  minutes,
+  provider,
+  startVgpuHost,
+  type VgpuHost,
+} from '#test/support/hosts/vgpu-host.ts';
 import { aReport } from '#test/support/reports.ts';
-import { gpu, minutes, provider, startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
 import { stage } from '#test/support/world.ts';
 
 let cmp1: VgpuHost;

@@ -8,7 +8,7 @@ import {
 } from '#core/contracts/work-message.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { makeConsumer } from '#functions/consumers/job-events.ts';
-import { startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
+import { startVgpuHost, type VgpuHost } from '#test/support/hosts/vgpu-host.ts';
 import { stage } from '#test/support/world.ts';
 
 let cmp1: VgpuHost;

@@ -5,7 +5,7 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { agentVersion } from '#agent/version.ts';
-import { optionOf } from '#test/support/scenario-suite.ts';
+import { optionOf } from '#test/support/suites/scenario-suite.ts';
 
 const root = join(import.meta.dirname, '../..');
 

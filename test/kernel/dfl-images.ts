@@ -1,6 +1,6 @@
 // Images for the card of the module fake_dfl.
 
-import { aGbs } from '#test/support/gbs.ts';
+import { aGbs } from '#test/support/hosts/gbs.ts';
 
 /** As fake_dfl writes it into its registers. */
 export const interfaceUuid = '99aabbcc-ddee-ff00-1122-334455667788';

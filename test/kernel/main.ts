@@ -9,7 +9,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { lockDirectory } from '#local/process/directory-lock.ts';
-import { isWanted, ScenarioSuite } from '#test/support/scenario-suite.ts';
+import { isWanted, ScenarioSuite } from '#test/support/suites/scenario-suite.ts';
 import { addPackages } from './agent-packages.ts';
 import { type Cloud, startCloud } from './cloud.ts';
 import { fetchNewerQemu } from './debian-qemu.ts';

@@ -1,7 +1,7 @@
 // Servers and devices of the cloud, as its users and operators see them.
 
 import assert from 'node:assert/strict';
-import { eventually } from '#test/openstack/rest.ts';
+import { eventually } from '#test/support/suites/rest.ts';
 import type { Cloud } from './cloud.ts';
 
 /** The guest's CPU is emulated, so the agent takes tens of seconds to start. */

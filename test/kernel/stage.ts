@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { eventually } from '#test/openstack/rest.ts';
+import { eventually } from '#test/support/suites/rest.ts';
 import type { Cloud, HostCloud } from './cloud.ts';
 import { installedQemu, type Qemu } from './debian-qemu.ts';
 import type { Guest, GuestProcess } from './guest.ts';

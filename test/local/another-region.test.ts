@@ -27,7 +27,7 @@ import {
 } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
 import { namedBlocks } from '#test/support/doc-examples.ts';
-import { patience } from '#test/support/patience.ts';
+import { patience } from '#test/support/vitest/patience.ts';
 import {
   type Cloud,
   type CloudHost,

@@ -15,8 +15,8 @@ import {
 } from '#local/aws/certificates.ts';
 import { createRuleEngine } from '#local/aws/iot-rules.ts';
 import { createQueues, startQueues } from '#local/aws/queues.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { sqsAt } from './clients.ts';
-import { eventually } from './eventually.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'broker-'));
 let certificates: Certificates;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { afterEach, it } from 'vitest';
 import { showDevices } from '#local/demo/device-list.ts';
-import { eventually } from './eventually.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 
 let server: Server | undefined;
 afterEach(() => server?.close());

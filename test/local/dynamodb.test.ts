@@ -22,9 +22,9 @@ import {
   type LocalDynamoDb,
   startDynamoDb,
 } from '#local/aws/dynamodb.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { dynamoDbAt, streamsAt } from './clients.ts';
 import { startProcess } from './engine-process.ts';
-import { eventually } from './eventually.ts';
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {

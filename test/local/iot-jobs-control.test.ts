@@ -10,7 +10,7 @@ import {
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createIotJobs } from '#core/clients/aws/iot-jobs.ts';
 import { startIotJobs } from '#local/aws/iot-jobs/start.ts';
-import { eventually } from './eventually.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { aDocument, type JobsSystem, startJobsSystem, startMs, thingArn } from './jobs-system.ts';
 
 let system: JobsSystem;

@@ -8,9 +8,9 @@ import { ruleEnvelope } from '#core/contracts/queue-messages.ts';
 import { type Certificates, openCertificates } from '#local/aws/certificates.ts';
 import { createQueues, type LocalQueues, startQueues } from '#local/aws/queues.ts';
 import { freePort } from '#local/ports.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { sqsAt } from './clients.ts';
 import { type EngineProcess, startProcess } from './engine-process.ts';
-import { eventually } from './eventually.ts';
 import { connectDevice, type Device } from './jobs-device.ts';
 import { iotAt, newJob } from './jobs-system.ts';
 

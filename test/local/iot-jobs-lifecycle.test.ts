@@ -7,7 +7,7 @@ import {
   isTerminal,
   mayTransition,
 } from '#local/aws/iot-jobs/lifecycle.ts';
-import { eventually } from './eventually.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { type JobsSystem, startJobsSystem } from './jobs-system.ts';
 
 const minute = 60_000;

@@ -1,7 +1,7 @@
 // Requests of devices: which are accepted, from whom, and where the answer goes.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { eventually } from './eventually.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { type JobsSystem, startJobsSystem, startSeconds, thingArn } from './jobs-system.ts';
 
 let system: JobsSystem;

@@ -8,8 +8,8 @@ import { jobEvent } from '#core/contracts/job-document.ts';
 import { ruleEnvelope } from '#core/contracts/queue-messages.ts';
 import { createRuleEngine } from '#local/aws/iot-rules.ts';
 import { createQueues, startQueues } from '#local/aws/queues.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { sqsAt } from './clients.ts';
-import { eventually } from './eventually.ts';
 import {
   aDocument,
   type JobsSystem,

@@ -8,8 +8,8 @@ import {
   type QueueConsumer,
   startQueuePoller,
 } from '#local/lambda/event-sources/queue-poller.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { sqsAt } from './clients.ts';
-import { eventually } from './eventually.ts';
 
 let engine: LocalQueues;
 let sqs: SQSClient;

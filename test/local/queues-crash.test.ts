@@ -9,9 +9,9 @@ import {
 } from '@aws-sdk/client-sqs';
 import { afterAll, expect, it } from 'vitest';
 import { startQueues } from '#local/aws/queues.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { sqsAt } from './clients.ts';
 import { startProcess } from './engine-process.ts';
-import { eventually } from './eventually.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'queues-'));
 const file = join(directory, 'sqs.db');

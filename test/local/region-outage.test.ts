@@ -14,7 +14,7 @@ import { reap } from '#core/operations/release/reap.ts';
 import { eventually, noteProgress } from '#local/demo/demo-client.ts';
 import { chooseLayout, type Layout, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
-import { patience } from '#test/support/patience.ts';
+import { patience } from '#test/support/vitest/patience.ts';
 import {
   ask,
   type Cloud,

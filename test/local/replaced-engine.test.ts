@@ -14,7 +14,7 @@ import { client } from '#local/demo/demo-client.ts';
 import { inventoryOf } from '#local/demo/demo-inventory.ts';
 import { chooseLayout, type Layout, settingsOf, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
-import { patience } from '#test/support/patience.ts';
+import { patience } from '#test/support/vitest/patience.ts';
 
 let directory: string;
 let other: LocalDynamoDb;

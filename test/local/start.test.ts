@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { freePort, listen } from '#local/ports.ts';
 import { portNames } from '#local/process/layout.ts';
-import { patience } from '#test/support/patience.ts';
+import { patience } from '#test/support/vitest/patience.ts';
 
 const host = '127.0.0.1';
 let directory: string;

@@ -10,9 +10,9 @@ import { watchWrites } from '#local/aws/dynamodb-writes.ts';
 import { openCheckpoints } from '#local/lambda/event-sources/checkpoints.ts';
 import { type StreamConsumer, succeededCount } from '#local/lambda/event-sources/shard-reader.ts';
 import { startStreamPoller } from '#local/lambda/event-sources/stream-poller.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { dynamoDbAt, streamsAt } from './clients.ts';
 import { startProcess } from './engine-process.ts';
-import { eventually } from './eventually.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'streams-'));
 let engine: LocalDynamoDb;

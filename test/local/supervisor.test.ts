@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from 'vitest';
 import { type Launched, type Supervised, supervise } from '#local/process/supervisor.ts';
-import { eventually } from './eventually.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 
 /** A fake process, which is ready or ends when the test says so. */
 interface Started extends Launched {

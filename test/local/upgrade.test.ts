@@ -17,8 +17,8 @@ import { announceHost } from '#local/demo/announce-host.ts';
 import { eventually, noteProgress } from '#local/demo/demo-client.ts';
 import { chooseLayout, environmentOf, type Layout } from '#local/process/layout.ts';
 import { agentEnvironment, type System, startSystem } from '#local/process/system.ts';
-import { patience } from '#test/support/patience.ts';
-import { askPatiently } from '#test/support/patient-requests.ts';
+import { patience } from '#test/support/vitest/patience.ts';
+import { askPatiently } from '#test/support/vitest/patient-requests.ts';
 
 /** A commit of 0.2.0: the first that can be upgraded; a release writes its own. */
 const before = '9bcc7109fb85c74051100429f0b4f57f78509fe8';

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Ini, parseIni } from './configuration.ts';
+import { type Ini, parseIni } from './install/configuration.ts';
 
 const documents = join(import.meta.dirname, '..', '..', 'docs');
 

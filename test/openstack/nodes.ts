@@ -1,7 +1,7 @@
 // The compute nodes of the cloud, and what an operator does with them.
 
 import assert from 'node:assert/strict';
-import { eventually } from './rest.ts';
+import { eventually } from '#test/support/suites/rest.ts';
 import { show } from './servers.ts';
 import type { Stage } from './stage.ts';
 

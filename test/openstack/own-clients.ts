@@ -10,7 +10,7 @@ import {
 import { createNova } from '#core/clients/openstack/nova.ts';
 import { createPlacement } from '#core/clients/openstack/placement.ts';
 import { silentLog } from '#core/log.ts';
-import { keystoneUrl } from './configuration.ts';
+import { keystoneUrl } from './install/configuration.ts';
 import { type Stage, servicePassword } from './stage.ts';
 
 export function ownClients(

@@ -1,4 +1,4 @@
-import type { Outcome } from '#test/support/scenario-suite.ts';
+import type { Outcome } from '#test/support/suites/scenario-suite.ts';
 import type { Stage } from './stage.ts';
 
 export interface Scenario {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Arq, eventually } from './rest.ts';
+import { type Arq, eventually } from '#test/support/suites/rest.ts';
 import type { Stage } from './stage.ts';
 
 /** Creates a device profile and a flavor with it, both with this name. */

@@ -4,8 +4,8 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Layout, urlOf } from '#local/process/layout.ts';
 import type { System } from '#local/process/system.ts';
-import { type Cloud, startBriefKeystone } from './cloud.ts';
 import { block } from './guide.ts';
+import { type Cloud, startBriefKeystone } from './install/cloud.ts';
 import { admin, demo, other, type Services, servicesFor, type User, variablesOf } from './users.ts';
 
 export interface Stage {

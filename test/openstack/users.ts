@@ -1,7 +1,7 @@
 // The users of the cloud, and clients of its services in their names.
 
-import { type CloudPlan, keystoneUrl } from './configuration.ts';
-import { type Client, restClient } from './rest.ts';
+import { type Client, restClient } from '#test/support/suites/rest.ts';
+import { type CloudPlan, keystoneUrl } from './install/configuration.ts';
 
 export interface Services {
   readonly keystone: Client;

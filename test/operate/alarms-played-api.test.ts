@@ -14,7 +14,7 @@ import { alarmEntries, inStage } from '#infra/monitoring/alarm-entries.ts';
 import { announceHost } from '#local/demo/announce-host.ts';
 import { chooseLayout, type Layout, settingsOf, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
-import { AlarmStage } from '#test/support/alarm-stage.ts';
+import { AlarmStage } from '#test/support/aws/alarm-stage.ts';
 
 const stage = 'alarms';
 let directory: string;

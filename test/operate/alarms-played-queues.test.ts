@@ -37,7 +37,7 @@ import { makeConsumer as providerSyncs } from '#functions/consumers/provider-syn
 import type { MakeConsumer } from '#functions/consumers/queue-consumer.ts';
 import { type AlarmName, alarmEntries, inStage } from '#infra/monitoring/alarm-entries.ts';
 import { createQueues, type LocalQueues, startQueues } from '#local/aws/queues.ts';
-import { AlarmStage } from '#test/support/alarm-stage.ts';
+import { AlarmStage } from '#test/support/aws/alarm-stage.ts';
 import { aReport } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 

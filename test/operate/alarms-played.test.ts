@@ -19,9 +19,15 @@ import { changesConsumer } from '#functions/consumers/changes.ts';
 import { type AlarmName, alarmEntries, inStage } from '#infra/monitoring/alarm-entries.ts';
 import { password } from '#local/openstack/keystone/catalog.ts';
 import { run, surroundingsOf } from '#operate/ops/run.ts';
-import { AlarmStage, alarmNames } from '#test/support/alarm-stage.ts';
+import { AlarmStage, alarmNames } from '#test/support/aws/alarm-stage.ts';
+import {
+  gpu,
+  minutes,
+  provider,
+  startVgpuHost,
+  type VgpuHost,
+} from '#test/support/hosts/vgpu-host.ts';
 import { applySettled, aReport, hasSettled } from '#test/support/reports.ts';
-import { gpu, minutes, provider, startVgpuHost, type VgpuHost } from '#test/support/vgpu-host.ts';
 import { stage } from '#test/support/world.ts';
 
 /** Metrics that only AWS makes: their values are given, and the remedy is AWS's. */

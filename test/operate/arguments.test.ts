@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { run } from '#test/agent/agent-process.ts';
-import { tenthOf } from '#test/support/sample.ts';
+import { tenthOf } from '#test/support/vitest/sample.ts';
 
 const program = 'operate/cyborg-ops.ts';
 const restore = [program, 'restore', '--stage', 'prod', '--suffix', 'restored'] as const;

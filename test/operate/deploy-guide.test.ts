@@ -16,7 +16,7 @@ import { chooseLayout, type Layout, settingsOf, urlOf } from '#local/process/lay
 import { type System, startSystem } from '#local/process/system.ts';
 import { type AgentProcess, run } from '#test/agent/agent-process.ts';
 import { namedBlocks } from '#test/support/doc-examples.ts';
-import { patience } from '#test/support/patience.ts';
+import { patience } from '#test/support/vitest/patience.ts';
 
 const root = join(import.meta.dirname, '../..');
 const stage = 'guide';

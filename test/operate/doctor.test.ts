@@ -38,7 +38,7 @@ import { examine } from '#operate/doctor/examine.ts';
 import { revokeCertificates } from '#operate/enrol/end-certificates.ts';
 import { createRegistry } from '#operate/enrol/registry.ts';
 import { run } from '#test/agent/agent-process.ts';
-import { patience } from '#test/support/patience.ts';
+import { patience } from '#test/support/vitest/patience.ts';
 
 const stage = 'doctor';
 const minuteMs = 60_000;

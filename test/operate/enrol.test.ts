@@ -15,8 +15,8 @@ import { amazonAuthorities, openHostFolder } from '#operate/enrol/host-folder.ts
 import { createRegistry, type HostCertificate } from '#operate/enrol/registry.ts';
 import { removeHosts } from '#operate/enrol/remove-hosts.ts';
 import { type AgentProcess, run } from '#test/agent/agent-process.ts';
-import { type IotCore, startIotCore } from '#test/support/iot-core.ts';
-import { patience } from '#test/support/patience.ts';
+import { type IotCore, startIotCore } from '#test/support/aws/iot-core.ts';
+import { patience } from '#test/support/vitest/patience.ts';
 
 const stage = 'test';
 let iot: IotCore;

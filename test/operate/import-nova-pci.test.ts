@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { agentSettings } from '#operate/enrol/agent-settings.ts';
 import { run } from '#test/agent/agent-process.ts';
-import { tenthOf } from '#test/support/sample.ts';
+import { tenthOf } from '#test/support/vitest/sample.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 let world: World;

@@ -13,7 +13,7 @@ import { announceHost } from '#local/demo/announce-host.ts';
 import { password } from '#local/openstack/keystone/catalog.ts';
 import { chooseLayout, type Layout, settingsOf, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
-import { patience } from '#test/support/patience.ts';
+import { patience } from '#test/support/vitest/patience.ts';
 
 const root = join(import.meta.dirname, '../..');
 const start = promisify(execFile);

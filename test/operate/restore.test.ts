@@ -8,7 +8,7 @@ import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { backupStore } from '#core/store/backups/backups.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { run } from '#test/agent/agent-process.ts';
-import { backUpTables } from '#test/support/backup.ts';
+import { backUpTables } from '#test/support/aws/backup.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 

@@ -4,7 +4,7 @@
 import { describe, expect, it } from 'vitest';
 import { operations } from '#simulation/scenarios/operations.ts';
 import { everyStep, nameOf, play, type Scenario } from '#simulation/scenarios/scenarios.ts';
-import { tenthOf } from '#test/support/sample.ts';
+import { tenthOf } from '#test/support/vitest/sample.ts';
 
 async function violationsIn(scenarios: readonly Scenario[]): Promise<string[]> {
   const violations: string[] = [];

@@ -6,8 +6,8 @@ import { SendMessageBatchCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { DynamoDBDocumentClient, PutCommand, ScanCommand } from '@aws-sdk/lib-dynamodb';
 import { expect, vi } from 'vitest';
 import { tableName, tables } from '#core/store/table/tables.ts';
-import { patience } from './patience.ts';
-import { instanceOf, VgpuHost } from './vgpu-host.ts';
+import { instanceOf, VgpuHost } from './hosts/vgpu-host.ts';
+import { patience } from './vitest/patience.ts';
 import { stage, type World } from './world.ts';
 
 export interface Recorded {

@@ -20,9 +20,9 @@ import { startPlacement } from '#local/openstack/placement/placement.ts';
 import type { Running } from '#local/ports.ts';
 import { environmentFor } from '#local/process/environment.ts';
 import type { ApiBody } from '#simulation/api-body.ts';
-import { stage, startEngines } from './engines.ts';
+import { stage, startEngines } from './aws/engines.ts';
 
-export { stage } from './engines.ts';
+export { stage } from './aws/engines.ts';
 
 export interface Answer {
   readonly status: number;

@@ -12,8 +12,8 @@ import {
   untilInventory,
 } from '#test/kernel/servers.ts';
 import type { Stage } from '#test/kernel/stage.ts';
-import { eventually } from '#test/openstack/rest.ts';
-import { aGbs } from '#test/support/gbs.ts';
+import { aGbs } from '#test/support/hosts/gbs.ts';
+import { eventually } from '#test/support/suites/rest.ts';
 
 /** Slots of fake_pci: the manager's board, and the function that guests get. */
 const board = '0001:00:00.0';

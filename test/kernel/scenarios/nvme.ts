@@ -14,7 +14,7 @@ import {
   untilModels,
 } from '#test/kernel/servers.ts';
 import { agentProgram, type Stage } from '#test/kernel/stage.ts';
-import { eventually } from '#test/openstack/rest.ts';
+import { eventually } from '#test/support/suites/rest.ts';
 
 const nvme = '0000:01:00.0';
 const device = `/sys/bus/pci/devices/${nvme}`;

@@ -13,7 +13,7 @@ import {
   untilModels,
 } from '#test/kernel/servers.ts';
 import type { Stage } from '#test/kernel/stage.ts';
-import { eventually } from '#test/openstack/rest.ts';
+import { eventually } from '#test/support/suites/rest.ts';
 
 const devices = '/sys/bus/pci/devices';
 const hostname = 'kernel-5.example';

@@ -11,7 +11,7 @@ import {
   untilInventory,
 } from '#test/kernel/servers.ts';
 import type { Stage } from '#test/kernel/stage.ts';
-import { eventually } from '#test/openstack/rest.ts';
+import { eventually } from '#test/support/suites/rest.ts';
 
 const devices = '/sys/bus/pci/devices';
 const mdevs = '/sys/bus/mdev/devices';

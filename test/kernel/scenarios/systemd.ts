@@ -13,7 +13,7 @@ import {
   untilInventory,
 } from '#test/kernel/servers.ts';
 import type { Stage } from '#test/kernel/stage.ts';
-import { eventually } from '#test/openstack/rest.ts';
+import { eventually } from '#test/support/suites/rest.ts';
 
 const hostname = 'kernel-6.example';
 const unit = 'cyborg-agent.service';

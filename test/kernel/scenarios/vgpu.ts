@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { errorOf, type Guest } from '#test/kernel/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import type { Stage } from '#test/kernel/stage.ts';
-import { eventually } from '#test/openstack/rest.ts';
+import { eventually } from '#test/support/suites/rest.ts';
 
 const devices = '/sys/bus/pci/devices';
 const mdevs = '/sys/bus/mdev/devices';

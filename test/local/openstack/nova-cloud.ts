@@ -13,7 +13,7 @@ import { silentLog } from '#core/log.ts';
 import { serviceCredentials, startKeystone } from '#local/openstack/keystone/keystone.ts';
 import { type FakeNova, type FakeNovaOptions, startNova } from '#local/openstack/nova/nova.ts';
 import { startPlacement } from '#local/openstack/placement/placement.ts';
-import { patience } from '#test/support/patience.ts';
+import { patience } from '#test/support/vitest/patience.ts';
 import { type AcceleratorDouble, anAcceleratorApi } from './accelerator-double.ts';
 
 export interface CallOptions {

@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { act } from '#test/openstack/nodes.ts';
-import { eventually } from '#test/openstack/rest.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import {
   arqsOf,
@@ -13,6 +12,7 @@ import {
   remove,
 } from '#test/openstack/servers.ts';
 import { acceleratorUrl, type Stage } from '#test/openstack/stage.ts';
+import { eventually } from '#test/support/suites/rest.ts';
 import type { Move } from './stage.ts';
 
 /** When the import is killed, in parts of the time of a dry run. */

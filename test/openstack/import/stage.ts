@@ -6,11 +6,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { queries } from '#operate/import/cyborg-tables.ts';
-import type { Cyborg } from '#test/openstack/cyborg.ts';
+import type { Cyborg } from '#test/openstack/install/cyborg.ts';
 import { type ProviderRow, providersOf } from '#test/openstack/providers.ts';
-import type { Arq } from '#test/openstack/rest.ts';
 import { type ApiAnswer, openStage, runGuide, type Stage } from '#test/openstack/stage.ts';
 import { admin } from '#test/openstack/users.ts';
+import type { Arq } from '#test/support/suites/rest.ts';
 
 const command = join(import.meta.dirname, '..', '..', '..', 'operate', 'cyborg-ops.ts');
 

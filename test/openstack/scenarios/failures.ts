@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { ownProvider } from '#test/openstack/providers.ts';
-import { eventually } from '#test/openstack/rest.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import {
   assertNeverActive,
@@ -13,6 +12,7 @@ import {
   remove,
 } from '#test/openstack/servers.ts';
 import type { Stage } from '#test/openstack/stage.ts';
+import { eventually } from '#test/support/suites/rest.ts';
 import { regionGroup } from './images.ts';
 
 /** Whether the failure or nova-compute comes first is a race; each build must end in ERROR. */

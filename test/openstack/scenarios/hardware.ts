@@ -15,7 +15,6 @@ import { ensurePackages } from '#test/kernel/packages.ts';
 import { Stage as Host } from '#test/kernel/stage.ts';
 import { hardwareClasses, prepareHardware } from '#test/openstack/hardware-classes.ts';
 import { scheduleOnlyTo } from '#test/openstack/nodes.ts';
-import { type Arq, eventually } from '#test/openstack/rest.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import {
   arqsOf,
@@ -26,6 +25,7 @@ import {
   remove,
 } from '#test/openstack/servers.ts';
 import type { Stage } from '#test/openstack/stage.ts';
+import { type Arq, eventually } from '#test/support/suites/rest.ts';
 
 export const hardwareHost = 'compute-3.example';
 const root = join(import.meta.dirname, '../../..');

@@ -1,14 +1,14 @@
 // Authentication, and the answers while Keystone is down.
 
 import assert from 'node:assert/strict';
-import { startKeystone } from '#test/openstack/cloud.ts';
-import { keystoneUrl } from '#test/openstack/configuration.ts';
+import { startKeystone } from '#test/openstack/install/cloud.ts';
+import { keystoneUrl } from '#test/openstack/install/configuration.ts';
 import { ownClients } from '#test/openstack/own-clients.ts';
-import { eventually, restClient } from '#test/openstack/rest.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import { assertNothingLeft, create, remove } from '#test/openstack/servers.ts';
 import { acceleratorUrl } from '#test/openstack/stage.ts';
 import { demo, logIn, other } from '#test/openstack/users.ts';
+import { eventually, restClient } from '#test/support/suites/rest.ts';
 
 const nova = { name: 'nova', project: 'service' };
 const list = '/accelerator_requests';

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { traitPart } from '#core/domain/placement/traits.ts';
 import { aFunction, aGbs, fakeInterface } from '#local/demo/gbs.ts';
 import { ownProvider } from '#test/openstack/providers.ts';
-import { eventually } from '#test/openstack/rest.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import {
   assertHas,
@@ -18,6 +17,7 @@ import {
   remove,
 } from '#test/openstack/servers.ts';
 import type { Stage } from '#test/openstack/stage.ts';
+import { eventually } from '#test/support/suites/rest.ts';
 
 const region = `CUSTOM_FPGA_ABCD_REGION_${traitPart(fakeInterface)}`;
 /** A region of an FPGA, with any content. */

@@ -2,14 +2,14 @@
 // accelerators, and give them back exactly once.
 
 import assert from 'node:assert/strict';
-import { prepareCyborg } from '#test/openstack/cyborg.ts';
 import { dryRuns } from '#test/openstack/import/dry-runs.ts';
 import { moves } from '#test/openstack/import/move.ts';
 import { openMove } from '#test/openstack/import/stage.ts';
-import { eventually } from '#test/openstack/rest.ts';
+import { prepareCyborg } from '#test/openstack/install/cyborg.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import { build, offer } from '#test/openstack/servers.ts';
 import type { ApiAnswer, Stage } from '#test/openstack/stage.ts';
+import { eventually } from '#test/support/suites/rest.ts';
 import { mapHost } from './set-up.ts';
 
 const group = (count: number) => ({

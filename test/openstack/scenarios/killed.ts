@@ -3,7 +3,6 @@
 
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually } from '#test/openstack/rest.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import {
   arqsOf,
@@ -15,6 +14,7 @@ import {
   show,
 } from '#test/openstack/servers.ts';
 import type { Stage } from '#test/openstack/stage.ts';
+import { eventually } from '#test/support/suites/rest.ts';
 
 const boots = 3;
 /** The length of an outage after which half-bound servers remained in an earlier version. */

@@ -5,9 +5,9 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { environmentOf } from '#local/process/layout.ts';
 import { ownProvider, providersOf } from '#test/openstack/providers.ts';
-import { eventually } from '#test/openstack/rest.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import type { Stage } from '#test/openstack/stage.ts';
+import { eventually } from '#test/support/suites/rest.ts';
 
 export const placement: readonly Scenario[] = [
   {

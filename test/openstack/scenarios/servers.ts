@@ -1,7 +1,6 @@
 // Servers with accelerators, from the view of their users.
 
 import assert from 'node:assert/strict';
-import { eventually } from '#test/openstack/rest.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import {
   allocationsOf,
@@ -15,6 +14,7 @@ import {
   show,
 } from '#test/openstack/servers.ts';
 import { demo } from '#test/openstack/users.ts';
+import { eventually } from '#test/support/suites/rest.ts';
 
 const seconds = (each: { seconds: number }) => `${each.seconds.toFixed(1)} s`;
 

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { providerNames } from '#test/openstack/providers.ts';
-import { eventually } from '#test/openstack/rest.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import { offer } from '#test/openstack/servers.ts';
 import type { Stage } from '#test/openstack/stage.ts';
+import { eventually } from '#test/support/suites/rest.ts';
 
 const fpga = { 'resources:FPGA': '1', 'trait:CUSTOM_FAKE_DEVICE': 'required' };
 /** A group of vGPUs, whose mdevs the host makes. The fake GPU can hold two of this type. */

@@ -9,7 +9,6 @@ import {
   restorePower,
   scheduleOnlyTo,
 } from '#test/openstack/nodes.ts';
-import { eventually } from '#test/openstack/rest.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import {
   assertAllVgpusFree,
@@ -20,6 +19,7 @@ import {
   remove,
 } from '#test/openstack/servers.ts';
 import type { Stage } from '#test/openstack/stage.ts';
+import { eventually } from '#test/support/suites/rest.ts';
 
 const unshelveCount = 5;
 

@@ -11,7 +11,7 @@ import type { Driver } from '#agent/drivers/contract/driver.ts';
 import { runSteps } from '#agent/handles/run-steps.ts';
 import { openCheckpoint } from '#agent/state/checkpoint.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
-import { aReportedDevice, silentLog } from '#test/support/agent.ts';
+import { aReportedDevice, silentLog } from '#test/support/hosts/agent.ts';
 
 const bootId = '6f4f1d67-52a6-4b63-9d1b-9b44b1a0d9b7';
 const uuid = '91ac1606-427e-44bb-8233-000000000001';

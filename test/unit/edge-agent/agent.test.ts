@@ -7,7 +7,7 @@ import { createDiscovery } from '#agent/report/discover.ts';
 import { createRediscoverRequests } from '#agent/report/rediscover-requests.ts';
 import { type InventoryReport, inventoryReport } from '#core/contracts/report/inventory-report.ts';
 import type { AttachType } from '#core/shapes/attach-handle.ts';
-import { aClock, aDriver, aReportedDevice, silentLog } from '#test/support/agent.ts';
+import { aClock, aDriver, aReportedDevice, silentLog } from '#test/support/hosts/agent.ts';
 
 const gpu = aReportedDevice({ address: '0000:3b:00.0' });
 const nic = aReportedDevice({ address: '0000:17:00.0' });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openCheckpoint } from '#agent/state/checkpoint.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
-import { silentLog } from '#test/support/agent.ts';
+import { silentLog } from '#test/support/hosts/agent.ts';
 
 let directory: string;
 beforeEach(() => {

@@ -3,8 +3,8 @@ import { expect, it } from 'vitest';
 import { acknowledge, composeReport, nothingAcknowledged } from '#agent/report/compose-report.ts';
 import type { Found } from '#agent/report/discover.ts';
 import { digestOf } from '#core/contracts/report/device-digest.ts';
-import { aReportedDevice } from '#test/support/agent.ts';
 import { aControlPlane, type ModelReport } from '#test/support/control-plane-model.ts';
+import { aReportedDevice } from '#test/support/hosts/agent.ts';
 
 /** Hosts with few addresses and few states of each device, so that changes meet. */
 const host: fc.Arbitrary<Found> = fc

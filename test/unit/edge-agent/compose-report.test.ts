@@ -12,7 +12,7 @@ import {
   type ReportedDevice,
   reportBytesMax,
 } from '#core/contracts/report/inventory-report.ts';
-import { aReportedDevice } from '#test/support/agent.ts';
+import { aReportedDevice } from '#test/support/hosts/agent.ts';
 
 const seconds = 1000;
 const gpu = aReportedDevice({ address: '0000:3b:00.0' });

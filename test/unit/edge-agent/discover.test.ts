@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Discovery, Driver, HostChange } from '#agent/drivers/contract/driver.ts';
 import { createDiscovery } from '#agent/report/discover.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
-import { aClock, aDriver, aLog, aReportedDevice } from '#test/support/agent.ts';
+import { aClock, aDriver, aLog, aReportedDevice } from '#test/support/hosts/agent.ts';
 
 const gpu = aReportedDevice({ address: '0000:3b:00.0' });
 const nic = aReportedDevice({ address: '0000:17:00.0' });

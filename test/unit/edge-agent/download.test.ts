@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createDownloads, DownloadFailed, type WantedImage } from '#agent/images/download.ts';
-import { silentLog } from '#test/support/agent.ts';
-import { sha256Of } from '#test/support/gbs.ts';
+import { silentLog } from '#test/support/hosts/agent.ts';
+import { sha256Of } from '#test/support/hosts/gbs.ts';
 
 const content = Buffer.from('an image '.repeat(10_000));
 let directory: string;

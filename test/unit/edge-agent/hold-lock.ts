@@ -2,7 +2,7 @@
 // lives until it is killed.
 
 import { lockState, StateInUse } from '#agent/state/state-lock.ts';
-import { silentLog } from '#test/support/agent.ts';
+import { silentLog } from '#test/support/hosts/agent.ts';
 
 setInterval(() => {}, 60_000);
 try {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { checkImage, ImageRefused } from '#agent/images/image-check.ts';
-import { aFunction, aGbs, fakeInterface } from '#test/support/gbs.ts';
+import { aFunction, aGbs, fakeInterface } from '#test/support/hosts/gbs.ts';
 
 let directory: string;
 beforeEach(() => {

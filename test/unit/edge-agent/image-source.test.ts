@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createDownloads } from '#agent/images/download.ts';
 import { faultOfSource, isFromSource } from '#agent/images/image-source.ts';
-import { silentLog } from '#test/support/agent.ts';
+import { silentLog } from '#test/support/hosts/agent.ts';
 
 const bucket = 'https://stage-images.s3.eu-central-1.amazonaws.com/';
 

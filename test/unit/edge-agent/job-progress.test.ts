@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { trackProgress } from '#agent/broker/job-progress.ts';
-import { aClock } from '#test/support/agent.ts';
+import { aClock } from '#test/support/hosts/agent.ts';
 
 function aTracker() {
   const clock = aClock();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type JobsChannel, openJobs } from '#agent/broker/jobs-protocol.ts';
-import { aClock, silentLog } from '#test/support/agent.ts';
-import { aSession, jobsRoot, thing } from '#test/support/agent-session.ts';
+import { aClock, silentLog } from '#test/support/hosts/agent.ts';
+import { aSession, jobsRoot, thing } from '#test/support/hosts/agent-session.ts';
 
 type Answer = { accepted: object } | { rejected: object } | 'silence';
 const seconds = 1000;

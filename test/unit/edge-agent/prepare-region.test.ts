@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { prepareRegion } from '#agent/handles/prepare-region.ts';
-import { aClock, aDriver, aLog, aReportedDevice } from '#test/support/agent.ts';
+import { aClock, aDriver, aLog, aReportedDevice } from '#test/support/hosts/agent.ts';
 
 const [image, first, second, other] = [1, 2, 3, 4].map(
   (number) => `0f1a2b3c-0000-4000-8000-00000000000${number}`,

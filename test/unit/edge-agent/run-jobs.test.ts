@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Driver } from '#agent/drivers/contract/driver.ts';
-import { aClock } from '#test/support/agent.ts';
-import { thing } from '#test/support/agent-session.ts';
+import { aClock } from '#test/support/hosts/agent.ts';
+import { thing } from '#test/support/hosts/agent-session.ts';
 import {
   aGate,
   aJobHost,
@@ -14,7 +14,7 @@ import {
   gpu,
   secondGpu,
   uuid,
-} from '#test/support/job-host.ts';
+} from '#test/support/hosts/job-host.ts';
 
 let directory: string;
 beforeEach(() => {

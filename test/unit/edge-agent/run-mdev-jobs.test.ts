@@ -13,7 +13,7 @@ import {
   remove,
   secondGpu,
   uuid,
-} from '#test/support/job-host.ts';
+} from '#test/support/hosts/job-host.ts';
 
 let directory: string;
 beforeEach(() => {

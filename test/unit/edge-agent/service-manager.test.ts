@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ChildGiven, StartChild } from '#agent/hardware/watched-child.ts';
 import { announceReady } from '#agent/process/service-manager.ts';
-import { aLog } from '#test/support/agent.ts';
+import { aLog } from '#test/support/hosts/agent.ts';
 
 const socket = '/run/systemd/notify';
 beforeEach(() => void vi.useFakeTimers());

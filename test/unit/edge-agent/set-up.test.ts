@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Driver, HostChange } from '#agent/drivers/contract/driver.ts';
 import { setUp } from '#agent/process/set-up.ts';
-import { aLog } from '#test/support/agent.ts';
+import { aLog } from '#test/support/hosts/agent.ts';
 
 const card = '0000:3b:00.0';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '#agent/clock.ts';
 import { workEndTopic, workTopic } from '#core/contracts/topics.ts';
-import { type TestSession, thing } from '#test/support/agent-session.ts';
+import { type TestSession, thing } from '#test/support/hosts/agent-session.ts';
 import {
   aGate,
   aJobHost,
@@ -13,7 +13,7 @@ import {
   eventually,
   remove,
   uuid,
-} from '#test/support/job-host.ts';
+} from '#test/support/hosts/job-host.ts';
 
 let directory: string;
 beforeEach(() => {

@@ -11,7 +11,7 @@ import {
   imageUuid,
   shellInterface,
   shellPlatform,
-} from '#test/support/xclbin.ts';
+} from '#test/drivers/xilinx-fpga/xclbin.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'xclbin-'));
 const path = join(folder, 'image.xclbin');

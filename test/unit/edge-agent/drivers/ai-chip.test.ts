@@ -5,8 +5,8 @@ import { createModelDriver } from '#agent/drivers/by-model/driver.ts';
 import { idsOf, modelRow } from '#agent/drivers/by-model/rows.ts';
 import { modelSettings } from '#agent/drivers/by-model/settings.ts';
 import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
-import type { PciFunctionGiven, SysfsTree } from '#test/support/sysfs.ts';
+import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
+import type { PciFunctionGiven, SysfsTree } from '#test/support/hosts/sysfs.ts';
 
 const address = '0000:3b:00.0';
 const ascend310 = { address, vendor: '19e5', product: 'd100', classCode: '120000' };

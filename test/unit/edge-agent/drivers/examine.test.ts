@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { formOf } from '#agent/drivers/nvidia/examine.ts';
-import { address, NvmeHost } from '#test/support/nvme-host.ts';
+import { address, NvmeHost } from '#test/drivers/nvme/host.ts';
 
 describe('driver nvme', () => {
   let host: NvmeHost;

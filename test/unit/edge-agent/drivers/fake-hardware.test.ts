@@ -6,7 +6,7 @@ import type { Driver, HandleWork, RegionImage } from '#agent/drivers/contract/dr
 import { createFakeFpgaDriver } from '#agent/drivers/fake/fpga.ts';
 import { createFakeGpuDriver } from '#agent/drivers/fake/gpu.ts';
 import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
-import { aFunction, aGbs } from '#test/support/gbs.ts';
+import { aFunction, aGbs } from '#test/support/hosts/gbs.ts';
 
 let directory: string;
 beforeEach(() => {

@@ -5,9 +5,9 @@ import { systemClock } from '#agent/clock.ts';
 import type { Driver } from '#agent/drivers/contract/driver.ts';
 import { createFpgaManagerDriver } from '#agent/drivers/fpga-manager/index.ts';
 import { fpgaManagerSettings } from '#agent/drivers/fpga-manager/settings.ts';
-import { FpgaManagerKernel } from '#test/support/fpga-manager-kernel.ts';
-import { aFunction, aGbs, fakeInterface, type GbsGiven } from '#test/support/gbs.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
+import { FpgaManagerKernel } from '#test/drivers/fpga-manager/kernel.ts';
+import { aFunction, aGbs, fakeInterface, type GbsGiven } from '#test/support/hosts/gbs.ts';
+import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
 
 const attach = '0000:01:00.0';
 const imageId = '0f1a2b3c-0000-4000-8000-00000000000a';

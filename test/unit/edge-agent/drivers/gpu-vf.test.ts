@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { acceleratorOf, indexOf, memoryOf } from '#agent/drivers/gpu-vf/gim.ts';
 import { gpuVfSettings } from '#agent/drivers/gpu-vf/settings.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
-import { aGpuVfHost, gpu } from '#test/support/gpu-vf-host.ts';
+import { aGpuVfHost, gpu } from '#test/drivers/gpu-vf/host.ts';
 
 const gibibyte = 2 ** 30;
 const quantum = 'sriov_admin/vfN/profile/exec_quantum_ms';

@@ -4,7 +4,7 @@ import { createModelDriver } from '#agent/drivers/by-model/driver.ts';
 import { inspurFpgas } from '#agent/drivers/by-model/inspur-fpgas.ts';
 import { modelSettings } from '#agent/drivers/by-model/settings.ts';
 import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
+import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
 
 const address = '0000:86:00.0';
 const fpga = { address, vendor: '1bd4', product: 'a115', classCode: '120000' };

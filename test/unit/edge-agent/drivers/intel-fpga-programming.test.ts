@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { staticRegion } from '#test/support/fpga-kernel.ts';
-import { aFunction, aGbs } from '#test/support/gbs.ts';
-import { address, IntelFpgaHost, imageId, virtual } from '#test/support/intel-fpga-host.ts';
+import { address, IntelFpgaHost, imageId, virtual } from '#test/drivers/intel-fpga/host.ts';
+import { staticRegion } from '#test/drivers/intel-fpga/kernel.ts';
+import { aFunction, aGbs } from '#test/support/hosts/gbs.ts';
 
 const other = '11111111-2222-4333-8444-555555555555';
 let host: IntelFpgaHost;

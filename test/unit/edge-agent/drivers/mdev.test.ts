@@ -12,11 +12,11 @@ import type { Hardware } from '#agent/hardware/port.ts';
 import { setUp } from '#agent/process/set-up.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
 import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
-import { silentLog } from '#test/support/agent.ts';
-import { noGuards } from '#test/support/guarded-host.ts';
-import { MdevKernel } from '#test/support/mdev-kernel.ts';
-import { snapshotOf } from '#test/support/snapshot.ts';
-import { aSysfsTree } from '#test/support/sysfs.ts';
+import { MdevKernel } from '#test/drivers/mdev/kernel.ts';
+import { silentLog } from '#test/support/hosts/agent.ts';
+import { noGuards } from '#test/support/hosts/guarded-host.ts';
+import { aSysfsTree } from '#test/support/hosts/sysfs.ts';
+import { snapshotOf } from '#test/support/vitest/snapshot.ts';
 
 const card = '0000:3b:00.0';
 const uuid = '91ac1606-427e-44bb-8233-f4ff4bf3d241';

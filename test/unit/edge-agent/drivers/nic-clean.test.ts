@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { card, divided, NicHost } from '#test/support/nic-host.ts';
-import { untouched } from '#test/support/nic-kernel.ts';
+import { card, divided, NicHost } from '#test/drivers/nic/host.ts';
+import { untouched } from '#test/drivers/nic/kernel.ts';
 
 /** The virtual functions of the card. */
 const [first, other] = ['0000:3d:00.1', '0000:3d:00.2'] as const;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ownDriver } from '#test/drivers/own-driver.ts';
+import { ownDriver } from '#test/support/hosts/own-driver.ts';
 
 const card = '0000:3d:00.0';
 

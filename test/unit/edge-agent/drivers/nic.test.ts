@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { HardwareError } from '#agent/hardware/errno.ts';
-import { card, divided, NicHost } from '#test/support/nic-host.ts';
+import { card, divided, NicHost } from '#test/drivers/nic/host.ts';
 
 const [first, second] = ['0000:3d:00.1', '0000:5e:00.0'] as const;
 const hosts: NicHost[] = [];

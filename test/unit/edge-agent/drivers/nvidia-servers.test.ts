@@ -8,8 +8,8 @@ import { systemClock } from '#agent/clock.ts';
 import { createNvidiaDriver } from '#agent/drivers/nvidia/index.ts';
 import { nvidiaSettings } from '#agent/drivers/nvidia/settings.ts';
 import { setUp } from '#agent/process/set-up.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
-import { VendorVgpuKernel } from '#test/support/vendor-vgpu-kernel.ts';
+import { VendorVgpuKernel } from '#test/drivers/nvidia/kernel.ts';
+import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
 
 const card = '0000:41:00.0';
 const other = '0000:42:00.0';

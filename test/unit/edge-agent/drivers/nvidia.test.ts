@@ -10,8 +10,8 @@ import { nvidiaSettings } from '#agent/drivers/nvidia/settings.ts';
 import { typesOf } from '#agent/drivers/nvidia/vfio.ts';
 import { setUp } from '#agent/process/set-up.ts';
 import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
-import { VendorVgpuKernel } from '#test/support/vendor-vgpu-kernel.ts';
+import { VendorVgpuKernel } from '#test/drivers/nvidia/kernel.ts';
+import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
 
 const card = '0000:41:00.0';
 const functions = [1, 2, 3, 4].map((number) => `0000:41:00.${number}`);

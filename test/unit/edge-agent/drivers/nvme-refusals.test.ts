@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HardwareError } from '#agent/hardware/errno.ts';
-import { address, NvmeHost, second } from '#test/support/nvme-host.ts';
+import { address, NvmeHost, second } from '#test/drivers/nvme/host.ts';
 
 let host: NvmeHost;
 beforeEach(() => {

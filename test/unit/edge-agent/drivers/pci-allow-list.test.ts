@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { matches, pciAllowList } from '#agent/drivers/pci/allow-list.ts';
-import { aPciFunction } from '#test/support/agent.ts';
+import { aPciFunction } from '#test/support/hosts/agent.ts';
 
 const gpu = aPciFunction({
   address: '0000:0a:00.1',

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
 import { choosePciFunctions, readMissing, readWishes } from '#agent/drivers/pci/choice.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
-import { aPciFunction } from '#test/support/agent.ts';
+import { aPciFunction } from '#test/support/hosts/agent.ts';
 
 const nvidia = { vendor_id: '10de' };
 const nvidiaVirtual = { vendor_id: '10de', virtual_functions: true };

@@ -4,7 +4,7 @@ import { createPciDriver } from '#agent/drivers/pci/index.ts';
 import { faultAfterReset } from '#agent/drivers/pci/reset.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
+import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
 
 const address = '0000:3b:00.0';
 let host: GuardedHost;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { configLengths, createSerials, serialOf } from '#agent/drivers/pci/serials.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
-import { aPciFunction } from '#test/support/agent.ts';
+import { aPciFunction } from '#test/support/hosts/agent.ts';
 
 const serial = [0x01, 0x00, 0x00, 0xff, 0xff, 0x17, 0x15, 0x00];
 

@@ -6,8 +6,8 @@ import { createPciDriver } from '#agent/drivers/pci/index.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { setUp } from '#agent/process/set-up.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
-import { PciKernel } from '#test/support/pci-kernel.ts';
+import { PciKernel } from '#test/drivers/pci/kernel.ts';
+import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
 
 const card = '0000:3b:00.0';
 const first = '0000:3b:00.1';

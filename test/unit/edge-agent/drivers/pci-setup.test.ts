@@ -4,9 +4,9 @@ import { createPciDriver } from '#agent/drivers/pci/index.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { setUp as setUpDriver } from '#agent/process/set-up.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
-import { PciKernel, type PciKernelFaults } from '#test/support/pci-kernel.ts';
-import { snapshotOf } from '#test/support/snapshot.ts';
+import { PciKernel, type PciKernelFaults } from '#test/drivers/pci/kernel.ts';
+import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { snapshotOf } from '#test/support/vitest/snapshot.ts';
 
 const card = '0000:3b:00.0';
 const first = '0000:3b:00.1';

@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
 import { createPciDriver } from '#agent/drivers/pci/index.ts';
 import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
-import { ownDriver } from '#test/drivers/own-driver.ts';
-import { DriverHost } from '#test/support/driver-host.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
-import type { SysfsTree } from '#test/support/sysfs.ts';
+import { DriverHost } from '#test/support/hosts/driver-host.ts';
+import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { ownDriver } from '#test/support/hosts/own-driver.ts';
+import type { SysfsTree } from '#test/support/hosts/sysfs.ts';
 
 const address = '0000:3b:00.0';
 let host: GuardedHost;

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { chipOf } from '#agent/drivers/qat/card.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
-import { ownDriver } from '#test/drivers/own-driver.ts';
-import { DriverHost } from '#test/support/driver-host.ts';
-import { QatKernel, type SimulatedQat } from '#test/support/qat-kernel.ts';
+import { QatKernel, type SimulatedQat } from '#test/drivers/qat/kernel.ts';
+import { DriverHost } from '#test/support/hosts/driver-host.ts';
+import { ownDriver } from '#test/support/hosts/own-driver.ts';
 
 const [card, second] = ['0000:6b:00.0', '0000:70:00.0'] as const;
 const first = '0000:6b:00.1';

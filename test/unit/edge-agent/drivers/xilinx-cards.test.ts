@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type Card, openKnownCards } from '#agent/drivers/xilinx-fpga/cards.ts';
-import { shellInterface, shellPlatform } from '#test/support/xclbin.ts';
+import { shellInterface, shellPlatform } from '#test/drivers/xilinx-fpga/xclbin.ts';
 
 let directory: string;
 beforeEach(() => {

@@ -5,8 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { xilinxSettings } from '#agent/drivers/xilinx-fpga/settings.ts';
 import { factsOf } from '#agent/drivers/xilinx-fpga/tools.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
-import { imageUuid, shellInterface } from '#test/support/xclbin.ts';
-import { aXilinxHost, blankUuid, card, imageId, slot } from '#test/support/xilinx-host.ts';
+import { aXilinxHost, blankUuid, card, imageId, slot } from '#test/drivers/xilinx-fpga/host.ts';
+import { imageUuid, shellInterface } from '#test/drivers/xilinx-fpga/xclbin.ts';
 
 const vfio = ['vfio-pci', 'vfio-pci'];
 const interfaceUuid = '862c7020-a250-293e-3203-6f19956669e5';

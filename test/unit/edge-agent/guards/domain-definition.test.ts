@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { readDomain } from '#agent/guards/libvirt/domain-definition.ts';
 import { XmlInvalid } from '#agent/guards/libvirt/xml.ts';
-import { definitionOf } from '#test/support/domain-folder.ts';
+import { definitionOf } from '#test/support/hosts/domain-folder.ts';
 
 function written(file: string): string {
   return readFileSync(new URL(`libvirt-9.0.0/${file}`, import.meta.url), 'utf8');

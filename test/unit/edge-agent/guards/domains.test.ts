@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, utimesSync } from 'node:fs
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type DefinedDomains, openDomains } from '#agent/guards/libvirt/domains.ts';
-import { DomainFolder, definitionOf } from '#test/support/domain-folder.ts';
+import { DomainFolder, definitionOf } from '#test/support/hosts/domain-folder.ts';
 
 const first = '0000:c1:00.0';
 const second = '0000:c2:00.0';

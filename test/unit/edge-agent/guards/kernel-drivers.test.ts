@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readPciFunctions } from '#agent/sysfs/pci.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
+import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
 
 const address = '0000:c1:00.0';
 let host: GuardedHost;

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Guards, openGuards } from '#agent/guards/guards.ts';
 import { readServerUses } from '#agent/guards/server-uses.ts';
 import { type PciFunction, readPciFunctionAt, readPciFunctions } from '#agent/sysfs/pci.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
+import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
 
 const card = '0000:c1:00.0';
 const mate = '0000:c1:00.1';

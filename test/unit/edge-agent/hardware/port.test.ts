@@ -11,7 +11,7 @@ import {
   type WatchedChild,
 } from '#agent/hardware/watched-child.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
-import { aSysfsTree, type SysfsTree } from '#test/support/sysfs.ts';
+import { aSysfsTree, type SysfsTree } from '#test/support/hosts/sysfs.ts';
 
 const shortMs = 300;
 let tree: SysfsTree;

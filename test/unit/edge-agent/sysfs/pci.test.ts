@@ -8,7 +8,7 @@ import {
   readPciFunctions,
 } from '#agent/sysfs/pci.ts';
 import { openSysfs, type Sysfs } from '#agent/sysfs/root.ts';
-import { aSysfsTree, type SysfsTree } from '#test/support/sysfs.ts';
+import { aSysfsTree, type SysfsTree } from '#test/support/hosts/sysfs.ts';
 
 const address = '0000:3b:00.0';
 let tree: SysfsTree;

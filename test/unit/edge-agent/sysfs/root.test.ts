@@ -2,7 +2,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openSysfs, type Sysfs, SysfsPathRefused } from '#agent/sysfs/root.ts';
-import { aSysfsTree, type SysfsTree } from '#test/support/sysfs.ts';
+import { aSysfsTree, type SysfsTree } from '#test/support/hosts/sysfs.ts';
 
 let tree: SysfsTree;
 let sysfs: Sysfs;

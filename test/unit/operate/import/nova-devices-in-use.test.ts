@@ -7,7 +7,7 @@ import { createPciDriver } from '#agent/drivers/pci/index.ts';
 import { groupResources, groupTraits } from '#core/domain/profile/device-profile.ts';
 import { readNovaConf } from '#operate/import/nova/conf.ts';
 import { planNova } from '#operate/import/nova/plan.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/guarded-host.ts';
+import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
 
 const running = '0000:3b:00.0';
 const stopped = '0000:5e:00.0';
