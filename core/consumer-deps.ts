@@ -1,6 +1,7 @@
 // The dependencies of consumers: those of the API's functions, and services for consumers only.
 
 import { SQSClient } from '@aws-sdk/client-sqs';
+import { present } from '#core/shapes/derive/present.ts';
 import { createHostMessages, type HostMessages } from './clients/aws/host-messages.ts';
 import { createIotJobs, type IotJobs } from './clients/aws/iot-jobs.ts';
 import {
@@ -74,7 +75,7 @@ export function createConsumerDeps(
   const actor = actors[service];
   return {
     ...deps,
-    ...(actor && { actor }),
+    ...present({ actor }),
     clients: {
       ...deps.clients,
       placement: createPlacement({ identity: deps.clients.keystone, http }),

@@ -32,7 +32,7 @@ export class ArgumentsInvalid extends Error {
   override readonly name = 'ArgumentsInvalid';
 }
 
-export interface Command {
+interface Command {
   readonly name: HostCommand | 'run' | 'help' | 'version';
   /** With `self-test`: the address of the device to erase. */
   readonly erase?: string;

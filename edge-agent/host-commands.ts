@@ -17,7 +17,7 @@ export type HostCommand = 'plan' | 'apply' | 'assert' | 'self-test' | 'check';
 const roundsMax = 4;
 const asWanted = 'The host is as the settings say.';
 
-export type Print = (line: string) => void;
+type Print = (line: string) => void;
 
 /** @returns the exit code */
 export async function runHostCommand(

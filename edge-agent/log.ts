@@ -11,7 +11,7 @@ export interface Log {
 }
 
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
-export type LogLevel = (typeof logLevels)[number];
+type LogLevel = (typeof logLevels)[number];
 
 export function createLog(least: LogLevel, write: (line: string) => void): Log {
   const at =

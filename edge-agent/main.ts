@@ -59,7 +59,15 @@ async function run(config: Config): Promise<void> {
   const host = await openHost(config, { files, clock, log });
   const { thing, bootId, checkpoint, drivers, healthOf } = host;
   const jobs = createJobRunner({
-    ...{ stage: config.stage, thing, bootId, drivers, looks, stop, random, clock, log },
+    stage: config.stage,
+    thing,
+    bootId,
+    drivers,
+    looks,
+    stop,
+    random,
+    clock,
+    log,
     checkpoint,
     downloads: createDownloads(join(directory, 'images'), log, {
       proxy: config.proxy,

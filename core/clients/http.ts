@@ -79,7 +79,7 @@ export class RequestRefused extends Error {
 // Lambda behind API Gateway has 30 s for everything; validating a token may take two calls.
 const timeoutMsByDefault = 8_000;
 
-export interface HttpOptions {
+interface HttpOptions {
   readonly fetch?: Fetch;
   readonly timeoutMs?: number;
 }

@@ -16,7 +16,7 @@ interface Session {
   readonly untilMs: number;
 }
 
-export interface ImageUrls {
+interface ImageUrls {
   /** @throws any error of AWS */
   sign(Key: string): Promise<string>;
 }

@@ -13,7 +13,7 @@ import { createImageUrls } from './image-urls.ts';
 import { type Glance, type GlanceImage, ImageUnusable } from './openstack/glance.ts';
 
 /** The image as a job names it. */
-export interface StagedImage {
+interface StagedImage {
   /** Valid for 45 minutes. */
   readonly url: string;
   readonly sha256: string;

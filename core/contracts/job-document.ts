@@ -14,7 +14,7 @@ export const jobDocumentBytesMax = 32 * 1024;
 const name = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/);
 
 /** The location of the image, and the digest and size to verify before any of it is written. */
-export const jobImage = z.object({
+const jobImage = z.object({
   /** The image's uuid in Glance; the region's content after programming. */
   id: z.guid(),
   url: z.url({ protocol: /^https?$/ }).max(4096),
@@ -90,8 +90,8 @@ export type PrepareHandleStep = z.infer<typeof prepareHandleStep>;
 export type PrepareRegionStep = z.infer<typeof prepareRegionStep>;
 export type CleanStep = z.infer<typeof cleanStep>;
 
-export const prepareStep = z.union([prepareHandleStep, prepareRegionStep]);
-export const jobStep = z.union([prepareStep, cleanStep]);
+const prepareStep = z.union([prepareHandleStep, prepareRegionStep]);
+const jobStep = z.union([prepareStep, cleanStep]);
 export type PrepareStep = z.infer<typeof prepareStep>;
 export type JobStep = z.infer<typeof jobStep>;
 
@@ -169,20 +169,20 @@ export const evidence = z.record(
 export type Evidence = z.infer<typeof evidence>;
 
 /** AWS allows at most ten pairs, of at most 128 and 1,024 characters. */
-export const jobStatusDetails = z.object({
+export type JobStatusDetails = {
   /** `2/3`: the second step of three. */
-  step: z.string().max(16).optional(),
+  readonly step?: string;
   /** Percent of the step, 0 to 100. */
-  percent: z.string().max(3).optional(),
+  readonly percent?: string;
   /** Why the job failed or was refused. */
-  reason: z.string().max(1024).optional(),
-  fault: jobFault.optional(),
-  left: jobRemains.optional(),
+  readonly reason?: string;
+  readonly fault?: z.infer<typeof jobFault>;
+  readonly left?: z.infer<typeof jobRemains>;
   /** JSON: `info` by the uuids of handles whose host has chosen it. */
-  prepared: z.string().max(1024).optional(),
+  readonly prepared?: string;
   /** JSON: what was verified after cleaning, by the uuids of handles. */
-  evidence: z.string().max(1024).optional(),
-});
+  readonly evidence?: string;
+};
 
 /** A detail that is JSON; undefined where it is absent, or not as its form says. */
 export function readDetail<T>(form: z.ZodType<T>, text: string | undefined): T | undefined {

@@ -33,7 +33,7 @@ export type WorkMessage = z.infer<typeof workMessage>;
 export const workEnd = z.object({
   job_id: id,
   status: z.enum(['SUCCEEDED', 'FAILED', 'REJECTED']),
-  /** As the status details of a job: `jobStatusDetails` of job-document.ts. */
+  /** `JobStatusDetails` of job-document.ts. */
   details: z.record(z.string().max(64), z.string().max(1024)),
 });
 export type WorkEnd = z.infer<typeof workEnd>;

@@ -33,7 +33,7 @@ export const offeringFacts = z.object({
 export const regionFacts = z.object({ bitstream_id: z.guid().nullish() });
 
 /** Reported of a region and stored; no answer has it. */
-export const innerRegionFacts = z.object({ region_type_uuid: z.guid().nullish() });
+const innerRegionFacts = z.object({ region_type_uuid: z.guid().nullish() });
 
 /** All that a report says of a region and its deployable's row keeps under the same name. */
 export const reportedRegionFacts = z.object({ ...regionFacts.shape, ...innerRegionFacts.shape });

@@ -42,7 +42,7 @@ export const operatorFacts = z.object({
   driver: driverName,
 });
 
-export const deviceHealth = z.object({
+const deviceHealth = z.object({
   state: z.enum(healthStates),
   /** A clause that completes "The device at <address> ...". */
   reason: shortText,
@@ -75,10 +75,10 @@ export const attributeKey = z
   .string()
   .regex(/^[a-z][a-z0-9_.-]{0,63}$/)
   .refine((key) => !derivedKey.test(key));
-export const reportedAttributesMax = 32;
+const reportedAttributesMax = 32;
 
 /** Reported and stored; no answer has it. */
-export const innerFacts = z.object({
+const innerFacts = z.object({
   product: z.string().min(1).max(64),
   /**
    * What stays with the card when it is moved to another slot: a serial number, or a uuid that

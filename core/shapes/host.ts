@@ -84,7 +84,7 @@ export const seenBoot = z.object({
 export const pace = z.object({ left: z.number(), at_ms: z.number() });
 
 /** A device with an invalid description, until the host describes it with another digest. */
-export const refusedDevice = z.object({ digest: z.string(), reason: z.string() });
+const refusedDevice = z.object({ digest: z.string(), reason: z.string() });
 
 /** What each applied report replaces as a whole. */
 export const reportedHost = z.object({

@@ -20,7 +20,7 @@ import type { Documents } from '#core/store/table/documents.ts';
 import { getRow, getRows } from '#core/store/table/reads.ts';
 import { setting, transact, updateIf } from '#core/store/table/writes.ts';
 
-export type CreateOutcome =
+type CreateOutcome =
   | 'created'
   | { readonly taken: 'name' | 'uuid'; readonly profile: DeviceProfile };
 

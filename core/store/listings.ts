@@ -5,6 +5,7 @@ import { QueryCommand } from '@aws-sdk/lib-dynamodb';
 import type { Arq } from '#core/domain/arq/arq.ts';
 import { type Deployable, type Device, vendorId } from '#core/domain/device/device.ts';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { type HostListings, hostListings } from './hosts/host-listings.ts';
 import { type DevicePlace, devicePlaceOf, maintenanceDue } from './inventory/maintenance.ts';
 import { arqOf } from './rows/arq-rows.ts';
@@ -16,7 +17,7 @@ import type { Documents } from './table/documents.ts';
 import { type IndexPage, type Page, pageOfIndex, pageOfKind } from './table/index-pages.ts';
 import { getRows, queryAll } from './table/reads.ts';
 
-export interface DeviceFilter {
+interface DeviceFilter {
   readonly hostname?: string;
   readonly type?: string;
   readonly vendor?: string;
@@ -48,7 +49,7 @@ export interface Listings extends HostListings {
   countUnbound(projectId: string, enough: number): Promise<number>;
 }
 
-export interface Overdue {
+interface Overdue {
   readonly uuids: readonly string[];
   /** Of shards that did not answer: a throttled one holds up no deadline of the others. */
   readonly faults: readonly unknown[];
@@ -57,7 +58,7 @@ export interface Overdue {
 /** Most uuids of one kind per sweep. */
 const overdueMax = 1000;
 
-export interface ListingTables {
+interface ListingTables {
   readonly arqs: string;
   readonly inventory: string;
   readonly profiles: string;
@@ -127,10 +128,7 @@ export function listings(client: Documents, tables: ListingTables): Listings {
       // The index may name deleted ARQs; a page that lacks them is not the end of the list.
       for (;;) {
         const wanted = page.limit - found.length;
-        const keys = await arqKeys(
-          { ...page, limit: wanted, ...(marker && { marker }) },
-          projectId,
-        );
+        const keys = await arqKeys({ ...page, limit: wanted, ...present({ marker }) }, projectId);
         found.push(...(await arqsOf(keys, projectId)));
         marker = keys.at(-1)?.uuid as string | undefined;
         if (keys.length < wanted || found.length === page.limit) return found;
@@ -139,8 +137,7 @@ export function listings(client: Documents, tables: ListingTables): Listings {
 
     async devices(page, { hostname, type, vendor }) {
       const filter = {
-        ...(hostname !== undefined && { 'device.hostname': hostname }),
-        ...(type !== undefined && { 'device.type': type }),
+        ...present({ 'device.hostname': hostname, 'device.type': type }),
         ...(vendor !== undefined && { vendor_id: vendorId(vendor) }),
       };
       return (await pageOf(tables.inventory, 'device', page, filter)).map(deviceOf);
@@ -279,7 +276,7 @@ export function listings(client: Documents, tables: ListingTables): Listings {
             ExpressionAttributeValues: { ':project': projectId },
             Select: 'COUNT',
             Limit: enough - count,
-            ...(from && { ExclusiveStartKey: from }),
+            ...present({ ExclusiveStartKey: from }),
           }),
         );
         count += answer.Count ?? 0;

@@ -9,7 +9,7 @@ import type { PasswordSource } from '#core/domain/password-source.ts';
 import type { Documents } from './table/documents.ts';
 import { getRow } from './table/reads.ts';
 
-export interface OwnTokens {
+interface OwnTokens {
   /** Undefined also if the row was encrypted with another password. */
   read(): Promise<OwnToken | undefined>;
   write(token: OwnToken): Promise<void>;

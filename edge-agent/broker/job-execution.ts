@@ -2,6 +2,8 @@
 // agent nor the control plane overwrites the other's update.
 
 import type { JobOutcome } from '#agent/state/checkpoint.ts';
+import type { JobStatusDetails } from '#core/contracts/job-document.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import type { JobExecution } from './jobs-messages.ts';
 import type { JobsChannel, JobUpdate } from './jobs-protocol.ts';
 
@@ -61,12 +63,11 @@ export function holdExecution(
 }
 
 /** The outcome as status details. */
-export function detailsOf(outcome: JobOutcome): Record<string, string> {
+export function detailsOf(outcome: JobOutcome): JobStatusDetails {
   const { reason, fault, left, prepared, evidence } = outcome;
   return {
     ...(reason !== undefined && { reason: printable(reason) }),
-    ...(fault && { fault }),
-    ...(left && { left }),
+    ...present({ fault, left }),
     ...(prepared && { prepared: fittingJson(prepared) }),
     ...(evidence && { evidence: fittingJson(evidence) }),
   };

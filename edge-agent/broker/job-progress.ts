@@ -5,14 +5,14 @@ import type { Clock } from '#agent/clock.ts';
 
 const intervalMs = 2_000;
 
-export interface JobProgress {
+interface JobProgress {
   /** Step `number` of the job is at `percent`. */
   report(number: number, percent: number): void;
   /** Resolves when no update is in flight; nothing is sent afterwards. */
   stop(): Promise<void>;
 }
 
-export interface JobProgressDeps {
+interface JobProgressDeps {
   readonly steps: number;
   readonly clock: Clock;
   /** Never rejects. */

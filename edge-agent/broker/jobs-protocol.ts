@@ -39,7 +39,7 @@ export interface JobUpdate {
  * `taken`: the execution now has this version. `changed`: another update came first, nothing was
  * written. `over`: the execution has ended, was cancelled or is deleted; no work is left.
  */
-export type UpdateOutcome =
+type UpdateOutcome =
   | { readonly kind: 'taken' | 'changed'; readonly version: number }
   | { readonly kind: 'over' };
 

@@ -17,7 +17,7 @@ const refusedCode = 0x80;
 /** AWS declares a client gone after 1.5 times this interval; pings are free. */
 const keepaliveSeconds = 30;
 
-export interface ConnectionOptions extends BrokerOptions {
+interface ConnectionOptions extends BrokerOptions {
   /** Also the client id, so that a second connection of this host ends the first. */
   readonly thing: string;
 }

@@ -26,7 +26,7 @@ export interface Job {
   readonly steps: readonly JobStep[];
 }
 
-export type ReadJob = { readonly job: Job } | { readonly refused: string };
+type ReadJob = { readonly job: Job } | { readonly refused: string };
 
 export function readJob(document: unknown, { thing, bootId }: Recipient): ReadJob {
   const bytes = Buffer.byteLength(JSON.stringify(document) ?? '');

@@ -10,7 +10,7 @@ import { type WorkMessage, workMessage } from '#core/contracts/work-message.ts';
 import { detailsOf, type Execution } from './job-execution.ts';
 import type { Session } from './mqtt.ts';
 
-export interface WorkMessagesDeps {
+interface WorkMessagesDeps {
   readonly stage: string;
   readonly thing: string;
   readonly clock: Clock;

@@ -14,6 +14,7 @@ import { faultOfSource } from '#agent/images/image-source.ts';
 import { logLevels } from '#agent/log.ts';
 import { isHostname, isStage } from '#core/contracts/topics.ts';
 import type { attachType } from '#core/shapes/attach-handle.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { absolutePath, commaList, driverList, endpoint, jsonText, typeList } from './forms.ts';
 
 const prefix = 'CYBORG_AGENT_';
@@ -79,7 +80,7 @@ export interface Config {
   readonly logLevel: (typeof logLevels)[number];
 }
 
-export interface ConfigSources {
+interface ConfigSources {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /**
    * Text of the settings file, if there is one; its keys are the names of settings in lower case.
@@ -146,7 +147,7 @@ export function loadConfig(sources: ConfigSources): Config {
     ...(parsed.data.PROXY && { proxy: parsed.data.PROXY }),
     ...(parsed.data.IMAGE_SOURCE && { imageSource: parsed.data.IMAGE_SOURCE }),
     drivers,
-    ...(parsed.data.ATTACH_TYPES && { attachTypes: parsed.data.ATTACH_TYPES }),
+    ...present({ attachTypes: parsed.data.ATTACH_TYPES }),
     intervalSeconds: parsed.data.INTERVAL_SECONDS,
     sysfsRoot: parsed.data.SYSFS_ROOT,
     procRoot: parsed.data.PROC_ROOT,

@@ -17,7 +17,7 @@ import { readPciFunctions } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import { ConfigInvalid, isSettingName } from './config.ts';
 
-export interface ModulesFolder {
+interface ModulesFolder {
   readonly path: string;
   /** An absent folder has no drivers, unless the settings name it. */
   readonly isNamed: boolean;

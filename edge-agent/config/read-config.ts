@@ -2,6 +2,7 @@
 
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { present } from '#core/shapes/derive/present.ts';
 import { type Config, ConfigInvalid, loadConfig, modulesFolder } from './config.ts';
 import { loadOperatorModules } from './operator-modules.ts';
 
@@ -14,7 +15,7 @@ export async function readConfig(): Promise<Config> {
   if (path && file === undefined) {
     throw new ConfigInvalid(`CYBORG_AGENT_CONFIG: ${path} cannot be read.`);
   }
-  const given = { environment: process.env, ...(file !== undefined && { file }) };
+  const given = { environment: process.env, ...present({ file }) };
   const folder = modulesFolder(given);
   return loadConfig({
     ...given,

@@ -5,7 +5,7 @@ import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { HostFacts } from './host-facts.ts';
 import { sentenceOf, shown } from './uses.ts';
 
-export interface Question {
+interface Question {
   readonly fn: PciFunction;
   /** All functions of its IOMMU group, itself included. */
   readonly group: readonly PciFunction[];
@@ -68,6 +68,6 @@ function mateRefusal({ fn, group, isOurs }: Question): string | undefined {
   return undefined;
 }
 
-export function isBridge({ classCode }: PciFunction): boolean {
+function isBridge({ classCode }: PciFunction): boolean {
   return classCode.startsWith('06');
 }

@@ -9,12 +9,12 @@ import type { ReadDomains } from './libvirt/domains.ts';
 import type { OfferedBefore } from './offered-before.ts';
 import { readServerUses, type ServerUse, type ServerUses } from './server-uses.ts';
 
-export interface GuardsDeps extends FactsDeps {
+interface GuardsDeps extends FactsDeps {
   readonly offeredBefore: OfferedBefore;
   readonly readDomains: ReadDomains;
 }
 
-export interface Asked {
+interface Asked {
   readonly driver: string;
   /** What the driver would offer. */
   readonly wanted: readonly PciFunction[];
@@ -28,9 +28,9 @@ export interface Asked {
 }
 
 /** A clause for each function in use, which completes "The device at <address> ...". */
-export type Held = ReadonlyMap<string, string>;
+type Held = ReadonlyMap<string, string>;
 
-export interface OfServers {
+interface OfServers {
   readonly held: Held;
   /** Why the servers' functions are not all known. */
   readonly unknown?: string;

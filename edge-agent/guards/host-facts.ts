@@ -5,6 +5,7 @@ import type { Hardware } from '#agent/hardware/port.ts';
 import { reasonOf } from '#agent/log.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { type Blocks, noteBlockUses, readBlocks } from './block-uses.ts';
 import { isDisplay, noteDisplayUses } from './display-uses.ts';
 import { noteDivisions } from './division-uses.ts';
@@ -108,7 +109,7 @@ export async function readHostFacts(
     });
   }
   const unknownOpens = isPartial ? 'the open files of the host cannot all be read' : undefined;
-  return { uses, openByVfio, unknown, unseen, resets, ...(unknownOpens && { unknownOpens }) };
+  return { uses, openByVfio, unknown, unseen, resets, ...present({ unknownOpens }) };
 }
 
 type Problem = string | undefined;

@@ -77,7 +77,7 @@ export function areUsersSeen(sysfs: Sysfs, fn: PciFunction): boolean {
 }
 
 /** pci-stub only keeps other drivers away. */
-export function isForGuests(driver: string): boolean {
+function isForGuests(driver: string): boolean {
   return driver.includes('vfio') || driver === 'pci-stub';
 }
 

@@ -5,7 +5,7 @@ import { isNodeOfDriver } from './kernel-drivers.ts';
 import { ownerOf } from './owner.ts';
 import type { Proc } from './proc.ts';
 
-export interface OpenNodes {
+interface OpenNodes {
   /** Path of the node → the first process that has it open. */
   readonly byNode: ReadonlyMap<string, string>;
   /** mountinfo of each mount namespace of the host; none if the host's own cannot be read. */
@@ -22,7 +22,7 @@ const processesAtOnce = 16;
 const nodePattern =
   /^\/dev\/(vfio\/|nvidia\d|nvme|ng\d|dri\/|accel\/|infiniband\/|snd\/|uio\d|sd|vd|(?:dfl|intel-fpga)-port\.\d)/;
 
-export interface PassGiven {
+interface PassGiven {
   readonly proc: Proc;
   /** Not counted, as it reads nodes itself. */
   readonly ownPid: string;
@@ -93,7 +93,7 @@ const classes: readonly (readonly [node: RegExp, folder: string])[] = [
 ];
 
 /** The functions that a node belongs to. */
-export interface NodeOwner {
+interface NodeOwner {
   readonly owners: readonly string[];
   /** sysfs does not tell the device: each function of the node's driver may be in use. */
   readonly sharedName?: string;

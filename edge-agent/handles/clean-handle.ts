@@ -7,7 +7,7 @@ import type { CleanStep, Evidence } from '#core/contracts/job-document.ts';
 import { describedHandle, findDevice } from './find-device.ts';
 import { isOther, notOurs, type PrepareContext } from './prepare-handle.ts';
 
-export interface CleanContext extends PrepareContext {
+interface CleanContext extends PrepareContext {
   readonly onProgress: (percent: number) => void;
 }
 

@@ -24,7 +24,7 @@ export class StepRefused extends StepFailed {
   override readonly name = 'StepRefused';
 }
 
-export interface FoundDevice {
+interface FoundDevice {
   readonly driver: Driver;
   readonly device: ReportedDevice;
 }

@@ -10,7 +10,7 @@ export class JobStopped extends Error {
   override readonly name = 'JobStopped';
 }
 
-export interface RegionContext extends FindDeps {
+interface RegionContext extends FindDeps {
   readonly downloads: Downloads;
   /** Checked while the step has not touched the device. */
   readonly stop: AbortSignal;

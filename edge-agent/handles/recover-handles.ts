@@ -6,7 +6,7 @@ import type { Driver, HandleWork } from '#agent/drivers/contract/driver.ts';
 import { type Log, reasonOf } from '#agent/log.ts';
 import type { Checkpoint, PreparedMark } from '#agent/state/checkpoint.ts';
 
-export interface RecoverDeps {
+interface RecoverDeps {
   readonly checkpoint: Checkpoint;
   readonly drivers: readonly Driver[];
   readonly log: Log;

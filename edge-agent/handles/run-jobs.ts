@@ -44,7 +44,7 @@ export interface JobRunner {
   idle(): Promise<void>;
 }
 
-export interface JobRunnerDeps extends StepsDeps, JobsDeps, Recipient {
+interface JobRunnerDeps extends StepsDeps, JobsDeps, Recipient {
   readonly stage: string;
   readonly looks: RediscoverRequests;
   /**

@@ -25,7 +25,7 @@ export interface StepsDeps extends FindDeps {
   readonly downloads: Downloads;
 }
 
-export interface Run {
+interface Run {
   readonly jobId: string;
   readonly execution: string;
   readonly job: Job;

@@ -47,7 +47,7 @@ export interface Downloads {
   ): Promise<T>;
 }
 
-export interface DownloadOptions {
+interface DownloadOptions {
   /** URL of an HTTP proxy, if images are reached only through one. */
   readonly proxy?: string | undefined;
   readonly source?: ImageSource | undefined;

@@ -17,7 +17,7 @@ import type { StateFiles } from '#agent/state/state-files.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
 import { thingName } from '#core/contracts/topics.ts';
 
-export interface Host {
+interface Host {
   /** The host's name in the control plane. */
   readonly thing: string;
   readonly bootId: string;
@@ -26,7 +26,7 @@ export interface Host {
   readonly healthOf: Hardware['healthOf'];
 }
 
-export interface HostDeps {
+interface HostDeps {
   readonly files: StateFiles;
   readonly clock: Clock;
   readonly log: Log;
@@ -39,14 +39,23 @@ export async function openHost(config: Config, { files, clock, log }: HostDeps):
   const checkpoint = await openCheckpoint({ files, bootId, log });
   const hardware = openHardware({ sysfs, procRoot: config.procRoot, clock });
   const guards = openGuards({
-    ...{ sysfs, hardware, proc: openProc(config.procRoot), ownPid: String(process.pid) },
+    sysfs,
+    hardware,
+    proc: openProc(config.procRoot),
+    ownPid: String(process.pid),
     unguardedDrivers: config.unguardedDrivers,
     offeredBefore: await openOfferedBefore(files, log),
     readDomains: config.domains ? openDomains(config.domains) : noDomains,
   });
   const drivers = config.drivers.map(({ name, create }) =>
     create({
-      ...{ sysfs, hardware, guards, thing, bootId, clock, log },
+      sysfs,
+      hardware,
+      guards,
+      thing,
+      bootId,
+      clock,
+      log,
       directory: join(config.stateDirectory, 'drivers', name),
       isPrepared: (uuid) => checkpoint.prepared(uuid) !== undefined,
     }),

@@ -7,7 +7,7 @@ import { type Log, reasonOf } from '#agent/log.ts';
 const program = '/usr/bin/systemd-notify';
 const limitMs = 10_000;
 
-export interface ServiceManagerDeps {
+interface ServiceManagerDeps {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly pid: number;
   readonly log: Log;

@@ -70,13 +70,11 @@ export async function planOf(
   }
 }
 
-export function isApplicable(
-  change: HostChange,
-): change is Extract<HostChange, { apply: unknown }> {
+function isApplicable(change: HostChange): change is Extract<HostChange, { apply: unknown }> {
   return 'apply' in change;
 }
 
-export function differenceOf({ address, what, before, after }: HostDifference): string {
+function differenceOf({ address, what, before, after }: HostDifference): string {
   return `The ${what} of ${address} is ${before}, not ${after}`;
 }
 

@@ -32,9 +32,9 @@ export const nothingAcknowledged: Acknowledged = {
   everythingMs: Number.NEGATIVE_INFINITY,
 };
 
-export type ReportReason = 'everything' | 'change' | 'heartbeat' | 'nothing';
+type ReportReason = 'everything' | 'change' | 'heartbeat' | 'nothing';
 
-export interface ComposedReport {
+interface ComposedReport {
   readonly reason: ReportReason;
   readonly manifest: Readonly<Record<string, string>>;
   readonly failedDrivers: readonly string[];

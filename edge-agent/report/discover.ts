@@ -33,7 +33,7 @@ export interface Found {
   readonly notOffered: readonly NotOffered[];
 }
 
-export interface DiscoveryDeps {
+interface DiscoveryDeps {
   /** In the operator's order: the first driver that claims an address keeps it. */
   readonly drivers: readonly Driver[];
   /** Whether operations on the device end in time; without it, drivers alone tell of health. */

@@ -1,6 +1,6 @@
 // Requests for a discovery and report at once, from jobs that changed a device or rediscover all.
 
-export type LookScope = 'changes' | 'everything';
+type LookScope = 'changes' | 'everything';
 
 export interface RediscoverRequests {
   /**

@@ -50,9 +50,9 @@ export async function reportHello(
 }
 
 /** Resolves once the broker has acknowledged. */
-export type Publish = (topic: string, payload: string) => Promise<void>;
+type Publish = (topic: string, payload: string) => Promise<void>;
 
-export interface Reported {
+interface Reported {
   readonly acknowledged: Acknowledged;
   /** Why no report could be sent; the last report stays valid. */
   readonly problem?: string;

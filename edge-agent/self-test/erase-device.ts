@@ -17,7 +17,7 @@ export class EraseRefused extends Error {
   override readonly name = 'EraseRefused';
 }
 
-export interface EraseDeps {
+interface EraseDeps {
   readonly drivers: readonly Driver[];
   /** Whether an agent of this host has offered the function, or may have offered the device. */
   readonly mayBeOffered: (address: string) => boolean;

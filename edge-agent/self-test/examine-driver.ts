@@ -8,6 +8,7 @@ import { askDriver } from '#agent/report/ask-driver.ts';
 import { faultOf } from '#agent/report/discover.ts';
 import { digestOf } from '#core/contracts/report/device-digest.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { present } from '#core/shapes/derive/present.ts';
 
 /** A line of the check-list; in place of a driver, it may name a part of the agent. */
 export type Line = Observation & { readonly driver: string };
@@ -17,7 +18,7 @@ export type Tell = (line: Line) => void;
 /** Looks at all that the driver says of this host. Never rejects. */
 export async function examineDriver(driver: Driver, clock: Clock, tell: Tell): Promise<void> {
   const say = (outcome: Line['outcome'], what: string, address?: string) =>
-    tell({ driver: driver.name, outcome, what, ...(address !== undefined && { address }) });
+    tell({ driver: driver.name, outcome, what, ...present({ address }) });
   const planned = await planOf(driver);
   if ('fault' in planned) say('failed', planned.fault);
   else if (planned.changes.length === 0) say('seen', 'The host is as the settings say.');

@@ -22,7 +22,7 @@ const signs: Readonly<Record<Line['outcome'], string>> = {
   failed: 'FAILED  ',
 };
 
-export interface SelfTestGiven {
+interface SelfTestGiven {
   /** `check` looks at the connection, too, and leaves out what only a driver knows. */
   readonly command: 'self-test' | 'check';
   /** The device to erase, whose state directory this process has locked. */

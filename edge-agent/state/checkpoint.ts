@@ -69,7 +69,7 @@ export type PreparedMark = z.infer<typeof mark>;
 export type ClaimedMark = Omit<PreparedMark, 'is_confirmed'>;
 
 const cleaning = z.object({ epoch: z.number(), evidence });
-export type Cleaning = z.infer<typeof cleaning>;
+type Cleaning = z.infer<typeof cleaning>;
 
 const jobRecord = z.object({
   /** Distinguishes executions of the same job. */
@@ -84,7 +84,7 @@ const jobRecord = z.object({
   results: z.array(stepResult),
   outcome: outcome.optional(),
 });
-export type JobRecord = z.infer<typeof jobRecord>;
+type JobRecord = z.infer<typeof jobRecord>;
 type Claim = NonNullable<JobRecord['claim']>;
 
 const state = z.object({
@@ -123,7 +123,7 @@ export interface Checkpoint {
   finish(jobId: string, execution: string, outcome: JobOutcome): Promise<void>;
 }
 
-export interface CheckpointDeps {
+interface CheckpointDeps {
   readonly files: StateFiles;
   readonly bootId: string;
   readonly log: Log;
@@ -207,8 +207,13 @@ export function isPreparedLater(mark: PreparedMark | undefined, epoch: number): 
 /** @throws if the file can neither be read nor kept aside: the agent must not start without it */
 async function readState(files: StateFiles, bootId: string, log: Log): Promise<State> {
   const nothing: State = {
-    ...{ version: 2, boot_id: bootId },
-    ...{ jobs: {}, prepared: {}, lost: {}, cleaned: {}, released: [] },
+    version: 2,
+    boot_id: bootId,
+    jobs: {},
+    prepared: {},
+    lost: {},
+    cleaned: {},
+    released: [],
   };
   const text = await files.read(fileName);
   if (text === undefined) return nothing;

@@ -19,7 +19,7 @@ export interface Sequence {
   next(): Promise<number>;
 }
 
-export interface SequenceDeps {
+interface SequenceDeps {
   readonly files: StateFiles;
   readonly bootId: string;
   readonly wallMs: () => number;

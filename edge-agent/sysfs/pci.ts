@@ -24,7 +24,7 @@ export interface PciFunction {
   readonly physicalFunction?: string;
 }
 
-export type Skipped = (address: string, reason: string) => void;
+type Skipped = (address: string, reason: string) => void;
 
 /**
  * All functions that can be read, in the order of their addresses. @throws if sysfs is not
@@ -104,7 +104,7 @@ export function namesInGroup(sysfs: Sysfs, { iommuGroup }: PciFunction): readonl
   return (iommuGroup && sysfs.list(`kernel/iommu_groups/${iommuGroup}/devices`)) || [];
 }
 
-export interface PciDetails {
+interface PciDetails {
   readonly revision: string;
   /** -1 if the firmware does not say. */
   readonly numaNode: number;

@@ -16,7 +16,7 @@ import { thingName } from '#core/contracts/topics.ts';
 import { hostWork, kindOfAction } from '#core/domain/host-work/host-work.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 
-export interface JobGiven {
+interface JobGiven {
   /** How long it may be in progress, if longer than others of its kind. */
   readonly minutes?: number | undefined;
 }

@@ -2,6 +2,7 @@
 
 import { SendMessageBatchCommand, SendMessageCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import type { QueueName } from '#core/contracts/queues.ts';
+import { present } from '#core/shapes/derive/present.ts';
 
 export interface Queues {
   /** @param delaySeconds how long they stay hidden; at most 900 */
@@ -22,7 +23,7 @@ export function createQueues(client: SQSClient, urls: Readonly<Record<QueueName,
             Entries: batch.map((message, index) => ({
               Id: String(index),
               MessageBody: JSON.stringify(message),
-              ...(delaySeconds !== undefined && { DelaySeconds: delaySeconds }),
+              ...present({ DelaySeconds: delaySeconds }),
             })),
           }),
         );

@@ -7,7 +7,7 @@ import { ServiceUnavailable } from '#core/clients/http.ts';
 
 export type SecretStage = 'AWSCURRENT' | 'AWSPENDING';
 
-export interface SecretName {
+interface SecretName {
   /** Name or ARN. */
   readonly id: string;
   /** Key in the secret, if it is a JSON object. */
@@ -15,7 +15,7 @@ export interface SecretName {
 }
 
 /** The settings of a client of the SDK. */
-export type Signer = Pick<SignerSettings, 'credentials' | 'sha256'> & {
+type Signer = Pick<SignerSettings, 'credentials' | 'sha256'> & {
   readonly region: () => Promise<string>;
 };
 type SignerSettings = ConstructorParameters<typeof SignatureV4>[0];

@@ -2,7 +2,7 @@
 // Each call would hold its execution until the time limit, and a service that is overloaded
 // recovers sooner without the calls.
 
-export interface CircuitBreakerOptions {
+interface CircuitBreakerOptions {
   /** Milliseconds since 1970. */
   readonly clock: () => number;
   /** Failures in a row that open the circuit. */

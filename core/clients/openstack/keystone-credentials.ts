@@ -1,6 +1,6 @@
 // The body with which Keystone makes a token, for a person and for the service user.
 
-export interface PasswordCredentials {
+interface PasswordCredentials {
   readonly method: 'password';
   readonly user: string;
   readonly domain: string;
@@ -9,7 +9,7 @@ export interface PasswordCredentials {
   readonly projectDomain: string;
 }
 
-export interface ApplicationCredentials {
+interface ApplicationCredentials {
   readonly method: 'application_credential';
   readonly id: string;
   readonly secret: string;

@@ -16,6 +16,7 @@ import {
 import type { PasswordSource } from '#core/domain/password-source.ts';
 import type { Log } from '#core/log.ts';
 import type { Settings } from '#core/settings.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { createCircuitBreaker } from './circuit-breaker.ts';
 import type { Credentials } from './keystone-credentials.ts';
 import { createOwnToken, identityUrl, nameOf, type OwnTokenStore } from './own-token.ts';
@@ -34,7 +35,7 @@ export interface TokenIdentity {
   readonly expiresAt: Date;
 }
 
-export interface ValidateOptions {
+interface ValidateOptions {
   /** Accepts an expired user token that comes with a service token, as keystonemiddleware does. */
   readonly allowExpired: boolean;
 }
@@ -185,8 +186,7 @@ function readIdentity(request: HttpRequest, answer: HttpAnswer): TokenIdentity {
   const { token } = readBody(identityBody, request, answer);
   return {
     userId: token.user.id,
-    ...(token.project && { projectId: token.project.id }),
-    ...(token.domain && { domainId: token.domain.id }),
+    ...present({ projectId: token.project?.id, domainId: token.domain?.id }),
     isSystemScoped: token.system?.all === true,
     roles: [...new Set(token.roles.map(({ name }) => name))],
     expiresAt: new Date(token.expires_at),

@@ -21,12 +21,12 @@ export interface ExternalEvent {
  * 422: the server has no host yet; normal for a quick bind, since nova-compute reads the ARQs
  * itself later.
  */
-export interface EventOutcome {
+interface EventOutcome {
   readonly tag: string;
   readonly code: number;
 }
 
-export interface NovaServer {
+interface NovaServer {
   readonly projectId: string;
   /**
    * The server's host: null before a host claims it and while it is offloaded. Undefined if Nova

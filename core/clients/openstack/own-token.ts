@@ -15,6 +15,7 @@ import type { OwnToken } from '#core/contracts/own-token.ts';
 import type { PasswordSource } from '#core/domain/password-source.ts';
 import type { Log } from '#core/log.ts';
 import type { Settings } from '#core/settings.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { authOf, type Credentials } from './keystone-credentials.ts';
 import type { ServiceIdentity } from './service-calls.ts';
 
@@ -24,7 +25,7 @@ export interface OwnTokenStore {
   write(token: OwnToken): Promise<void>;
 }
 
-export interface OwnTokenOptions {
+interface OwnTokenOptions {
   readonly settings: Settings['keystone'];
   /** Of the settings, if it is not given. */
   readonly passwords?: PasswordSource | undefined;
@@ -196,7 +197,7 @@ async function authenticate(
     method: 'POST',
     url: `${identityUrl(settings)}/auth/tokens`,
     body: { auth: authOf(credentialsOf(settings, password)) },
-    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...present({ timeoutMs }),
   };
   const answer = await http(request);
   const token = answer.headers.get('X-Subject-Token');

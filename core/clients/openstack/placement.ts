@@ -27,7 +27,7 @@ export interface Provider {
 }
 
 /** In Placement's names; an absent field gets Placement's default. */
-export interface Inventory {
+interface Inventory {
   readonly total: number;
   readonly reserved?: number | undefined;
   readonly min_unit?: number | undefined;
@@ -40,7 +40,7 @@ export interface Inventory {
 export type Inventories = Readonly<Record<string, Inventory>>;
 
 /** Amount by resource class. */
-export type Resources = Readonly<Record<string, number>>;
+type Resources = Readonly<Record<string, number>>;
 
 /** The provider has changed since it was read. */
 export class GenerationConflict extends RequestRefused {

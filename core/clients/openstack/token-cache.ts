@@ -11,14 +11,14 @@ const knownMax = 1_000;
 const unknownMs = 30_000;
 const unknownMax = 10_000;
 
-export interface TokenCache {
+interface TokenCache {
   /** Undefined if Keystone must be asked. */
   find(key: string): Verdict | undefined;
   keep(key: string, verdict: Verdict, allowExpired: boolean): void;
 }
 
 /** Without an identity: Keystone does not know the token. */
-export interface Verdict {
+interface Verdict {
   readonly identity: TokenIdentity | undefined;
 }
 

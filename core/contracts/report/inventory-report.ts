@@ -47,7 +47,7 @@ const regionFields = z.object({
   /** Of an image with several functions, beside the first. */
   'function-uuids': z.array(z.guid()).max(16).optional(),
 });
-export const region = z.object({ ...regionFields.shape, ...offering.shape });
+const region = z.object({ ...regionFields.shape, ...offering.shape });
 export type ReportedRegion = z.infer<typeof region>;
 
 const deviceFields = z.object({
@@ -89,7 +89,7 @@ export const notOfferedMax = 128;
 export type NotOffered = z.infer<typeof notOffered>;
 
 /** Names a description of a device. Only its agent knows how it is made. */
-export const deviceDigest = z.string().regex(/^[0-9a-f]{16}$/);
+const deviceDigest = z.string().regex(/^[0-9a-f]{16}$/);
 
 const reportFields = {
   /** Version of the message's form. A control plane also accepts the previous one. */

@@ -1,7 +1,7 @@
 // How many servers fit, each of which needs a place for each of its groups. Pure.
 
 /** What one group of a server needs: so many handles, all of one supply. */
-export interface Demand {
+interface Demand {
   readonly size: number;
 }
 

@@ -14,13 +14,13 @@ import { isLost } from '#core/domain/host/presence.ts';
  * a type that the host's hypervisor does not take.
  */
 export const handleUses = ['free', 'withheld', 'claimed', 'releasing', 'quarantined'] as const;
-export type HandleUse = (typeof handleUses)[number];
+type HandleUse = (typeof handleUses)[number];
 
 /** `unknown`: neither a connection nor a report has been heard of for long. */
 export const hostStates = ['present', 'absent', 'unknown'] as const;
 export type HostState = (typeof hostStates)[number];
 
-export interface UsageMetrics {
+interface UsageMetrics {
   readonly handles: Readonly<Record<HandleUse, number>>;
   /** Of the device's host, by one of its devices only. */
   readonly host?: HostState;

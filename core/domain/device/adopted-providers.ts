@@ -2,6 +2,7 @@
 // and allocations. The device keeps them; what its host offers is divided among them. Pure.
 
 import type { Shaped } from '#core/shapes/derive/case.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import type { adoptedProvider } from '#core/shapes/device.ts';
 import type { AttachHandle, DiscoveredDevice, DiscoveredHandle, Offering } from './device.ts';
 
@@ -21,7 +22,7 @@ export function wholeOf(
   return adopted?.find(({ address }) => address === undefined);
 }
 
-export interface DividedOffering {
+interface DividedOffering {
   /** What is left for the device's own provider. */
   readonly own?: Offering;
   /** Adopted providers whose function the host offers. */
@@ -34,8 +35,7 @@ export function divideOffering(
   adopted: readonly AdoptedProvider[] | undefined,
 ): DividedOffering {
   const ofFunctions = (adopted ?? []).filter(({ address }) => address !== undefined);
-  if (!offering || ofFunctions.length === 0)
-    return { ...(offering && { own: offering }), parts: [] };
+  if (!offering || ofFunctions.length === 0) return { ...present({ own: offering }), parts: [] };
   const byFunction = Map.groupBy(offering.attachHandles, (handle) => functionOf(handle));
   const parts = ofFunctions.flatMap((provider) => {
     const attachHandles = byFunction.get(provider.address) ?? [];

@@ -3,6 +3,7 @@
 // the card. Pure.
 
 import type { Shaped } from '#core/shapes/derive/case.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import type { cardCleaning, cardPlace } from '#core/shapes/device.ts';
 import type { AttachHandle, Device, DiscoveredDevice, HandleCare } from './device.ts';
 import { vendorId } from './device.ts';
@@ -19,7 +20,7 @@ export interface EarlierPlace extends CardPlace {
   readonly unclean: readonly UncleanHandle[];
 }
 
-export interface UncleanHandle extends Pick<HandleCare, 'cleanSeconds'> {
+interface UncleanHandle extends Pick<HandleCare, 'cleanSeconds'> {
   /** When its last holder left. */
   readonly since: string;
 }
@@ -33,7 +34,7 @@ export interface CardVerdict {
   readonly isToClean: boolean;
 }
 
-export interface CardOnReport {
+interface CardOnReport {
   readonly hostname: string;
   readonly device: DiscoveredDevice;
   /** What was stored of the same card at this address. */
@@ -86,8 +87,7 @@ export function judgeCard(card: CardOnReport, now: string): CardVerdict {
     cleaning: {
       withheldSince: known.withheldSince ?? now,
       ...(at ? { heldAt: { hostname: at.hostname, address: at.address } } : heldAtOf(known)),
-      ...(asked && { askedAt: asked }),
-      ...(cleanedAt && { cleanedAt }),
+      ...present({ askedAt: asked, cleanedAt }),
     },
     isToClean,
   };

@@ -33,7 +33,7 @@ export function handleStateOf(handle: Omit<AttachHandle, 'uuid' | 'info'>): Hand
 }
 
 /** The host has this long to clean a handle for which a bind waits. */
-export const briefCleaningSeconds = 300;
+const briefCleaningSeconds = 300;
 
 /** The longest time of any of them, for a release of all; empty if none needs cleaning. */
 export function longestCleaning(handles: readonly HandleCare[]): { cleanSeconds?: number } {

@@ -3,7 +3,7 @@
 
 import type { regionKinds } from '#core/shapes/words.ts';
 
-export type RegionKind = (typeof regionKinds)[number];
+type RegionKind = (typeof regionKinds)[number];
 
 export interface RegionRules {
   /** An image can be programmed into it. */

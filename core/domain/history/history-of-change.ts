@@ -9,11 +9,12 @@ import { derivedUuid } from '#core/domain/ids.ts';
 import type { Change } from '#core/domain/outbox/outbox.ts';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { describeChange } from '#core/domain/profile/profile-renames.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import type { Draft, HistoryRecord } from './history.ts';
 import { ofDevice } from './history-of-device.ts';
 import { ofHost } from './history-of-host.ts';
 
-export interface ChangeMetadata {
+interface ChangeMetadata {
   /** The stream's own id of the change, the same at each reading. */
   readonly id: string;
   /** Milliseconds since 1970, to the second. */
@@ -88,8 +89,7 @@ function ofArq(before: Arq | undefined, after: Arq | undefined): Draft[] {
         at: createdAt,
         to: state,
         ...common,
-        ...(createdBy && { by: createdBy }),
-        ...(requestId && { requestId }),
+        ...present({ by: createdBy, requestId }),
       },
     ];
   }
@@ -105,10 +105,14 @@ function ofBinding(
   const { instanceUuid, projectId, hostname, arqUuids, profileName } = after;
   const { requestId, resolvedAt, startedAt } = after;
   const common = {
-    ...{ from: before.state, to: after.state, since: before.startedAt },
-    ...{ instanceUuid, projectId, hostname, arqUuids },
-    ...(profileName && { profileName }),
-    ...(requestId && { requestId }),
+    from: before.state,
+    to: after.state,
+    since: before.startedAt,
+    instanceUuid,
+    projectId,
+    hostname,
+    arqUuids,
+    ...present({ profileName, requestId }),
   };
   switch (after.state) {
     case 'Bound':
@@ -160,7 +164,8 @@ function ofHandle(before: AttachHandle | undefined, after: AttachHandle | undefi
       : [
           {
             kind: after.isGone ? 'handle.gone' : 'handle.returned',
-            ...{ by: 'agent', ...at },
+            by: 'agent',
+            ...at,
           } as const,
         ]),
   ];
@@ -205,19 +210,19 @@ function cleaningDrafts(before: AttachHandle, after: AttachHandle, common: Handl
 function placeOf(claim: HandleClaim | undefined): Partial<HandlePlace> {
   if (!claim?.facts) return {};
   const { hostname, deviceUuid, resourceClass } = claim.facts;
-  return { hostname, deviceUuid, ...(resourceClass && { resourceClass }) };
+  return { hostname, deviceUuid, ...present({ resourceClass }) };
 }
 
 function endOf(claim: HandleClaim) {
-  return { ...holderOf(claim), ...(claim.facts && { since: claim.facts.at }) };
+  return { ...holderOf(claim), ...present({ since: claim.facts?.at }) };
 }
 
 function holderOf({ arqUuid, instanceUuid, facts }: HandleClaim) {
   const { projectId, profileName } = facts ?? {};
   return {
-    ...{ arqUuid, instanceUuid },
-    ...(projectId && { projectId }),
-    ...(profileName && { profileName }),
+    arqUuid,
+    instanceUuid,
+    ...present({ projectId, profileName }),
   };
 }
 
@@ -230,12 +235,14 @@ function ofRegion({ before, after }: Extract<Change, { kind: 'deployable' }>): D
   return [
     {
       kind: 'region.programmed',
-      ...(was && { from: was }),
+      ...present({ from: was }),
       to: program.state,
       // The end has no time of its own.
       at: was ? undefined : program.at,
       by: was ? 'agent' : `user:${program.by}`,
-      ...{ hostname, deviceUuid, providerUuid },
+      hostname,
+      deviceUuid,
+      providerUuid,
       reason: program.reason ?? `image ${program.image}`,
     },
   ];
@@ -250,8 +257,7 @@ function ofProfile({ before, after }: Extract<Change, { kind: 'profile' }>): Dra
       kind: 'profile.created',
       at: createdAt,
       profileName: name,
-      ...(createdBy && { by: createdBy }),
-      ...(requestId && { requestId }),
+      ...present({ by: createdBy, requestId }),
     },
   ];
 }
@@ -264,9 +270,7 @@ function ofProfileChange(before: DeviceProfile, after: DeviceProfile): Draft[] {
       kind: 'profile.changed',
       profileName: name,
       reason: describeChange(before.groups, groups),
-      ...(updatedAt && { at: updatedAt }),
-      ...(updatedBy && { by: updatedBy }),
-      ...(updateRequestId && { requestId: updateRequestId }),
+      ...present({ at: updatedAt, by: updatedBy, requestId: updateRequestId }),
     },
   ];
 }

@@ -3,6 +3,7 @@
 import { sweeper } from '#core/domain/change-note.ts';
 import type { Device } from '#core/domain/device/device.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import type { Draft } from './history.ts';
 
 /** What a host says of a device, which changes seldom. */
@@ -42,17 +43,23 @@ function statusDrafts(before: Device, after: Device, common: Pick<Draft, 'hostna
     const { by, at, reason, requestId } = change;
     drafts.push({
       kind: 'device.status',
-      ...{ from: before.status, to: after.status, at, ...common },
+      from: before.status,
+      to: after.status,
+      at,
+      ...common,
       by: by === sweeper ? by : `user:${by}`,
       ...(reason && { reason }),
-      ...(requestId && { requestId }),
+      ...present({ requestId }),
     });
   }
   if (forced && textOf(forced) !== textOf(before.forced)) {
     const { by, at, reason, isCleaned } = forced;
     drafts.push({
       kind: 'device.forced',
-      ...{ to: isCleaned ? 'free' : 'cleaning', at, by: `user:${by}`, ...common },
+      to: isCleaned ? 'free' : 'cleaning',
+      at,
+      by: `user:${by}`,
+      ...common,
       ...(reason && { reason }),
     });
   }

@@ -1,6 +1,7 @@
 // What a change of a host's summary adds to the history.
 
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import type { Draft } from './history.ts';
 
 export function ofHost(before: HostSummary | undefined, after: HostSummary | undefined): Draft[] {
@@ -31,7 +32,7 @@ function bootDrafts(before: HostSummary | undefined, after: HostSummary, common:
   }
   if (agentVersion !== undefined && agentVersion !== before?.agentVersion) {
     const from = before?.agentVersion;
-    drafts.push({ kind: 'host.upgraded', ...(from && { from }), to: agentVersion, ...common });
+    drafts.push({ kind: 'host.upgraded', ...present({ from }), to: agentVersion, ...common });
   }
   return drafts;
 }

@@ -3,18 +3,17 @@
 
 import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { historyKinds } from '#core/shapes/history-kinds.ts';
-import type { historyCall, historyRecord } from '#core/shapes/history-record.ts';
+import type { historyRecord } from '#core/shapes/history-record.ts';
 
 export type HistoryKind = (typeof historyKinds)[number];
 
 export type HistoryRecord = Shaped<typeof historyRecord>;
-export type HistoryCall = Shaped<typeof historyCall>;
 
 /** A record before it has an id; without a time of its own it has the commit's. */
 export type Draft = Omit<HistoryRecord, 'id' | 'at'> & { readonly at?: string | undefined };
 
 /** The one of several subjects by which a history is read. */
-export const historySubjects = [
+const historySubjects = [
   'arq',
   'instance',
   'device',

@@ -10,6 +10,7 @@ import { skewSecondsMax } from '#core/domain/host/clock-skew.ts';
 import type { NotOffered } from '#core/domain/host/host.ts';
 import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
 import type { DeviceUuid } from '#core/domain/ids.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import type { HistoryRecord } from './history.ts';
 
 /** In the order in which they are listed. */
@@ -72,9 +73,10 @@ export function bindingIncident(
   const { state, hostname, instanceUuid, projectId, profileName, arqUuids } = binding;
   const [arqUuid] = arqUuids;
   const about = {
-    ...{ hostname, instanceUuid, projectId },
-    ...(arqUuid && { arqUuid }),
-    ...(profileName && { profileName }),
+    hostname,
+    instanceUuid,
+    projectId,
+    ...present({ arqUuid, profileName }),
   };
   if (state === 'BindFailed') {
     return {
@@ -103,11 +105,10 @@ export function failedBindIncident(record: HistoryRecord): Incident {
   const { at: since, hostname = '', instanceUuid, projectId, profileName, arqUuids } = record;
   const [arqUuid] = arqUuids ?? [];
   return {
-    ...{ kind: 'failed-bind', since, hostname },
-    ...(instanceUuid && { instanceUuid }),
-    ...(projectId && { projectId }),
-    ...(arqUuid && { arqUuid }),
-    ...(profileName && { profileName }),
+    kind: 'failed-bind',
+    since,
+    hostname,
+    ...present({ instanceUuid, projectId, arqUuid, profileName }),
     reason: record.reason ?? 'The bind failed.',
     nextStep:
       'Nova has deleted the accelerator requests, and the server is in ERROR unless another host took it: remove the cause on the host, then create the server again.',
@@ -122,7 +123,7 @@ export function workIncident(
   nowMs: number,
 ): Incident | undefined {
   const { kind, hostname, handles, startedAt: since, quarantine } = work;
-  const about = { since, hostname, ...(device && { deviceUuid: device }) };
+  const about = { since, hostname, ...present({ deviceUuid: device }) };
   if (quarantine !== undefined) {
     return {
       kind: 'quarantine',
@@ -158,7 +159,7 @@ export function conflictIncident(hostname: string, since: string): Incident {
 export function awayIncident(hostname: string, since: string | undefined): Incident {
   return {
     kind: 'host-away',
-    ...(since && { since }),
+    ...present({ since }),
     hostname,
     reason: 'The agent of the host is not connected and does not report.',
     nextStep:
@@ -224,7 +225,10 @@ export function waitingIncident(waiting: WaitingInstance): Incident {
   const nova = isAbsent ? 'Nova answers that it does not exist' : 'Nova has it on no host';
   return {
     kind: 'reaper-waits',
-    ...{ since, hostname, instanceUuid, projectId },
+    since,
+    hostname,
+    instanceUuid,
+    projectId,
     reason: `The instance holds devices and does not use them: ${nova}, and Placement has no allocation for it.`,
     nextStep: `More than ${releasesMax} such instances were found at once, so that Nova's answers may be wrong: ask Nova about some of them. Then reap; meanwhile the sweep releases ${releasesOfMany} a minute of those that do not exist.`,
     action: 'reap',

@@ -13,7 +13,7 @@
 import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { awaitedWork, handleRef, jobNote, waitingBind } from '#core/shapes/host-work.ts';
 
-export interface HostWork {
+interface HostWork {
   /** `action` in the document of its jobs. */
   readonly jobAction: string;
   /** A job's id is `<stage>-<idPrefix>-<uuid>`. */
@@ -102,7 +102,7 @@ export type JobFinishedKind = KindsWith<'finishedBy', 'job-end'>;
 /** Kinds that the sweep looks at when they are overdue. */
 export type ExpiringWorkKind = Exclude<HostWorkKind, KindsWith<'onExpiry', 'nothing'>>;
 
-export type JobAction = (typeof hostWork)[HostWorkKind]['jobAction'];
+type JobAction = (typeof hostWork)[HostWorkKind]['jobAction'];
 
 export const hostWorkKinds = Object.keys(hostWork) as HostWorkKind[];
 

@@ -8,7 +8,7 @@
 import type { StoredHost } from '#core/domain/host/host.ts';
 import type { JobNote } from './host-work.ts';
 
-export interface Way {
+interface Way {
   /** What it carries. */
   readonly carries: 'one work' | 'binds of one device';
   /** The kinds of work that may go this way. */
@@ -27,7 +27,7 @@ export const ways = {
 
 export type WayName = keyof typeof ways;
 
-export interface WorkToAsk {
+interface WorkToAsk {
   /** The host does it in seconds, and a message that is lost costs nothing. */
   readonly isShort: boolean;
   /** A message has been sent, and the host has not answered in time. */

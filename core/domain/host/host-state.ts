@@ -1,6 +1,7 @@
 // The state of a host, as operators see it.
 
 import type { Shaped } from '#core/shapes/derive/case.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import type { drain } from '#core/shapes/host.ts';
 import type { StoredHost } from './host.ts';
 import type { HostSummary } from './host-summary.ts';
@@ -9,7 +10,7 @@ import { heardAt, isLost } from './presence.ts';
 export const hostStates = ['online', 'drained', 'away', 'conflict', 'never-reported'] as const;
 export type HostState = (typeof hostStates)[number];
 
-export interface StateOfHost {
+interface StateOfHost {
   readonly state: HostState;
   /** ISO 8601; undefined where it is not known. */
   readonly since?: string;
@@ -44,5 +45,5 @@ export function drainOf({ drain }: Pick<StoredHost, 'drain'>, nowMs: number): Dr
 }
 
 function stateSince(state: HostState, since: string | undefined): StateOfHost {
-  return { state, ...(since && { since }) };
+  return { state, ...present({ since }) };
 }

@@ -13,7 +13,7 @@ export type HostSummary = Shaped<typeof hostSummary>;
 export type DeviceCounts = Pick<HostSummary, 'devices' | 'notOffered'>;
 
 /** The fields that one writer owns; undefined removes a field. */
-export type SummaryFields = {
+type SummaryFields = {
   readonly [Name in Exclude<keyof HostSummary, 'hostname' | 'firstSeen'>]?:
     | HostSummary[Name]
     | undefined;

@@ -3,10 +3,11 @@
 // docs/adr/0024-two-agents.md.
 
 import type { Shaped } from '#core/shapes/derive/case.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import type { earlierBoot, seenBoot } from '#core/shapes/host.ts';
 
-export type EarlierBoot = Shaped<typeof earlierBoot>;
-export type SeenBoot = Shaped<typeof seenBoot>;
+type EarlierBoot = Shaped<typeof earlierBoot>;
+type SeenBoot = Shaped<typeof seenBoot>;
 
 /** Two agents report as one host. */
 export interface IdentityConflict {
@@ -15,7 +16,7 @@ export interface IdentityConflict {
   readonly boots: readonly SeenBoot[];
 }
 
-export interface Identity {
+interface Identity {
   readonly bootId?: string;
   readonly bootedAt?: string;
   readonly sequence: number;
@@ -76,7 +77,7 @@ export function replacedBoots(known: Identity, by: BootReport): readonly Earlier
   if (known.bootId === undefined) return known.earlierBoots;
   const replaced: EarlierBoot = {
     bootId: known.bootId,
-    ...(known.bootedAt && { bootedAt: known.bootedAt }),
+    ...present({ bootedAt: known.bootedAt }),
     sequence: known.sequence,
     replacedAtMs: by.receivedAtMs,
     replacedBySequence: by.sequence,
@@ -89,13 +90,13 @@ export function conflictOf(known: Identity, report: BootReport, now: string): Id
   const { bootId, bootedAt, sequence, lastReceivedAtMs, earlierBoots } = known;
   const current = bootId && {
     bootId,
-    ...(bootedAt && { bootedAt }),
+    ...present({ bootedAt }),
     sequence,
     lastAt: new Date(lastReceivedAtMs).toISOString(),
   };
   const { bootedAt: returnedSince } =
     earlierBoots.find((each) => each.bootId === report.bootId) ?? {};
-  const returned = { ...seen(report), ...(returnedSince && { bootedAt: returnedSince }) };
+  const returned = { ...seen(report), ...present({ bootedAt: returnedSince }) };
   return { since: now, boots: current ? [current, returned] : [returned] };
 }
 
@@ -132,7 +133,7 @@ export function settled(
     sequence: own.sequence,
     earlierBoots: others.map(({ bootId, bootedAt, sequence }) => ({
       bootId,
-      ...(bootedAt && { bootedAt }),
+      ...present({ bootedAt }),
       sequence,
       replacedAtMs: nowMs,
       // Any later report of the boot starts a conflict again.

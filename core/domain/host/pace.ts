@@ -8,7 +8,7 @@ import type { pace } from '#core/shapes/host.ts';
 const burst = 30;
 const refillMs = 2000;
 
-export type Pace = Shaped<typeof pace>;
+type Pace = Shaped<typeof pace>;
 
 /** Milliseconds until another report may be applied; 0: now. */
 export function waitMs(pace: Pace | undefined, nowMs: number): number {

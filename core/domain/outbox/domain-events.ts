@@ -9,7 +9,7 @@ import type { Change } from './outbox.ts';
 
 /** What the bind waited for: nothing, its host, or reprovisioning after a boot. */
 export const bindKinds = ['at-once', 'by-host', 'after-boot'] as const;
-export type BindKind = (typeof bindKinds)[number];
+type BindKind = (typeof bindKinds)[number];
 
 export type DomainEvent =
   | {

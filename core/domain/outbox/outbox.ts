@@ -13,6 +13,7 @@ import type {
 } from '#core/domain/host-work/host-work.ts';
 import type { BindId, InstanceUuid, ProviderUuid, ReleaseId } from '#core/domain/ids.ts';
 import type { DeviceProfile, ProfileDeletion } from '#core/domain/profile/device-profile.ts';
+import { present } from '#core/shapes/derive/present.ts';
 
 /** The two images of a row. */
 interface Images<T> {
@@ -144,5 +145,5 @@ function isCleaning(handle: AttachHandle): boolean {
 
 function syncOf(providerUuid: ProviderUuid | undefined, requestId?: string): FollowUp[] {
   if (!providerUuid) return [];
-  return [{ kind: 'sync-providers', providerUuid, ...(requestId && { requestId }) }];
+  return [{ kind: 'sync-providers', providerUuid, ...present({ requestId }) }];
 }

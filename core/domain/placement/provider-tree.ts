@@ -7,9 +7,10 @@ import { type StoredProvider, withheldOf } from '#core/domain/arq/bind-plan.ts';
 import type { AttachType, Device } from '#core/domain/device/device.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { isStackTrait, stackTrait } from './stack-mark.ts';
 
-export interface WantedInventory {
+interface WantedInventory {
   readonly total: number;
   /** Units that must not be allocated. */
   readonly reserved: number;
@@ -28,7 +29,7 @@ export interface WantedProvider {
 }
 
 /** The deployment's settings; a host may have attach types of its own. */
-export interface StackSettings {
+interface StackSettings {
   readonly stage: string;
   readonly attachTypes: readonly AttachType[];
 }
@@ -61,7 +62,7 @@ function wantedProvider(
   return {
     uuid: deployable.providerUuid,
     name: deployable.name,
-    ...(deployable.parentProviderUuid && { parentUuid: deployable.parentProviderUuid }),
+    ...present({ parentUuid: deployable.parentProviderUuid }),
     inventories:
       deployable.resourceClass && total > 0
         ? {

@@ -21,7 +21,7 @@ export interface Rename {
  */
 export const renamesOfReleases: readonly Rename[] = [];
 
-export interface ChangedKey extends Rename {
+interface ChangedKey extends Rename {
   /** Index of the group in the profile. */
   readonly group: number;
 }
@@ -68,7 +68,7 @@ function isName(name: string, pattern: RegExp): boolean {
  *
  * @throws InvalidInput
  */
-export function checkRenames(renames: readonly Rename[]): void {
+function checkRenames(renames: readonly Rename[]): void {
   const old = renames.map(({ from }) => from);
   const twice = old.find((name, index) => old.indexOf(name) !== index);
   if (twice !== undefined) throw new InvalidInput(`Duplicate rename of ${twice}.`);

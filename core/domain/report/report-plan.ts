@@ -8,7 +8,7 @@ import { handlesPerHostMax } from '#core/domain/host/pace.ts';
 import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
 
 /** The part of a report that says which devices there are. */
-export interface ReportedManifest {
+interface ReportedManifest {
   readonly bootId: string;
   readonly sequence: number;
   /** When the broker got it, in ms: reports of different boots are ordered by this alone. */

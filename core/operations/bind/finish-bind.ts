@@ -9,6 +9,7 @@ import { boundArqs } from '#core/operations/host-work/bound-arqs.ts';
 import { newRelease } from '#core/operations/host-work/new-release.ts';
 import { planCleaning } from '#core/operations/host-work/plan-cleaning.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import type { BoundArq } from '#core/store/arqs/binding-items.ts';
 
 /**
@@ -113,7 +114,7 @@ function namesOf({ instanceUuid, bindId, requestId }: InstanceBinding) {
   return {
     instance: instanceUuid,
     bind: bindId,
-    ...(requestId && { request_id: requestId }),
+    ...present({ request_id: requestId }),
   };
 }
 

@@ -4,6 +4,7 @@ import type { DeviceStatus } from '#core/domain/device/device.ts';
 import { DeviceNotFound } from '#core/domain/errors.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { findDevice } from './find-by-id.ts';
 
 /** Rounds of reading and writing; a round is lost when the device's providers change meanwhile. */
@@ -49,7 +50,7 @@ async function setOnce(
     status,
     by: caller.userId,
     at: new Date(deps.clock()).toISOString(),
-    ...(reason !== undefined && { reason }),
+    ...present({ reason }),
     requestId: caller.requestId,
   };
   if (!(await deps.store.inventory.putStatus({ ...device, providers }, change))) return contended;

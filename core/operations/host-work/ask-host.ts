@@ -2,6 +2,7 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { JobDocument, JobDocumentOf } from '#core/contracts/job-document.ts';
 import { jobId } from '#core/contracts/job-ids.ts';
 import { type HostWorkKind, hostWork } from '#core/domain/host-work/host-work.ts';
+import { present } from '#core/shapes/derive/present.ts';
 
 /** What the work itself says in its document; the rest is the same for all kinds. */
 export type Task<Kind extends HostWorkKind> = Omit<
@@ -52,7 +53,7 @@ export function documentOf<Kind extends HostWorkKind>(
     action: hostWork[kind].jobAction,
     host: hostname,
     boot_id: bootId,
-    ...(requestId && { request_id: requestId }),
+    ...present({ request_id: requestId }),
     ...task,
   };
   // The reader parses it with the schema of its action.

@@ -1,6 +1,7 @@
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import { longestCleaning } from '#core/domain/device/handle-state.ts';
 import type { HostRelease } from '#core/domain/host-work/host-work.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import type { BoundArq } from '#core/store/arqs/binding-items.ts';
 import type { ReleasePlan } from './new-release.ts';
 
@@ -39,7 +40,7 @@ export function planCleaning(ending: Ending): ReleasePlan | undefined {
       handleUuid,
     })),
     ...longestCleaning(handles.map(({ attachment }) => attachment)),
-    ...(requestId && { requestId }),
+    ...present({ requestId }),
   };
 }
 

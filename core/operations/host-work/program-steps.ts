@@ -10,6 +10,7 @@ import type { Deployable, Device } from '#core/domain/device/device.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import type { ImageQuery } from '#core/domain/profile/device-profile.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import type { BoundArq } from '#core/store/arqs/binding-items.ts';
 import {
   checkStep,
@@ -23,7 +24,7 @@ import { type BindInBoot, behindOthers, neighboursIn, takeTurn } from './share-r
 import { placeOf } from './step-place.ts';
 
 /** For one region: what it is to hold, or that it holds it. */
-export interface RegionStep {
+interface RegionStep {
   readonly providerUuid: ProviderUuid;
   readonly step: PrepareRegionStep;
 }
@@ -122,7 +123,7 @@ async function stagedStep(
     region,
     content: {
       image: { id: image.id, ...staged },
-      ...(regionTypeUuid && { interface: regionTypeUuid }),
+      ...present({ interface: regionTypeUuid }),
     },
   };
 }

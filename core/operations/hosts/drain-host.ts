@@ -11,12 +11,13 @@ import { HostNotDrained } from '#core/domain/operator-errors.ts';
 import { presentOf } from '#core/operations/devices/set-device-status.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { findHost } from './find-host.ts';
 
 const devicesAtOnce = 8;
 const roundsMax = 5;
 
-export interface Drained {
+interface Drained {
   /** Devices that the drain holds in maintenance. */
   readonly devices: readonly Device[];
   /** Devices in maintenance by changes of their own. */
@@ -40,7 +41,7 @@ export async function drainHost(
   const active = drainOf(host, deps.clock());
   const isSame = active?.reason === reason && active.until === until;
   const { status: _status, ...change } = changeBy(deps, caller, 'maintaining');
-  const drain = isSame ? active : { ...change, reason, ...(until && { until }) };
+  const drain = isSame ? active : { ...change, reason, ...present({ until }) };
   // First: a host whose drain was interrupted reads drained, and the same request completes it.
   if (!isSame) await deps.store.inventory.putDrain(hostname, drain);
   await changeEach(deps, hostname, (device, now) => {

@@ -3,6 +3,7 @@ import type { PresenceEvent } from '#core/contracts/queue-messages.ts';
 import type { Presence } from '#core/domain/host/host.ts';
 import { supersedes } from '#core/domain/host/presence.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { keepSummary } from './keep-summary.ts';
 
 /**
@@ -18,7 +19,7 @@ export async function recordPresence(
   const presence: Presence = {
     isConnected: event.eventType === 'connected',
     ...(event.sessionIdentifier && { session: event.sessionIdentifier }),
-    ...(event.versionNumber !== undefined && { version: event.versionNumber }),
+    ...present({ version: event.versionNumber }),
     ...(event.principalIdentifier && { certificate: event.principalIdentifier }),
     at: new Date(event.timestamp).toISOString(),
   };

@@ -6,7 +6,7 @@ import { importProfile } from './import-profile.ts';
 import type { Imported } from './import-refused.ts';
 import { importServer } from './import-server.ts';
 
-export interface Imports {
+interface Imports {
   readonly profiles: readonly DeviceProfile[];
   readonly devices: readonly ImportedDevice[];
   readonly servers: readonly ImportedServer[];

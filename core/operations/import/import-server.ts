@@ -25,7 +25,11 @@ export async function importServer(
   const bindId = importedBindId(instanceUuid);
   const change = { ...changeNoteOf(deps), by: importer };
   const binding: InstanceBinding = {
-    ...{ instanceUuid, bindId, state: 'Bound', hostname, projectId },
+    instanceUuid,
+    bindId,
+    state: 'Bound',
+    hostname,
+    projectId,
     arqUuids: arqs.map(({ uuid }) => uuid),
     startedAt: change.at,
     isImported: true,

@@ -4,6 +4,7 @@ import type { AttachHandle, Device } from '#core/domain/device/device.ts';
 import { isUnheld, isWithheld } from '#core/domain/device/handle-state.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
 import { type AwaitedWork, leftAtOf } from '#core/domain/host-work/host-work.ts';
+import { present } from '#core/shapes/derive/present.ts';
 
 /** One serial number on more hosts names no card: some vendors give all cards the same one. */
 const hostsOfCardMax = 16;
@@ -82,10 +83,11 @@ async function placeOf(
   const work = await deps.store.releases.awaitedOf(unclean.flatMap(({ release }) => release ?? []));
   const byId = new Map(work.map((each) => [each.id as string, each]));
   return {
-    ...{ hostname, address },
+    hostname,
+    address,
     held: handles.filter(({ claim }) => claim).length,
     unclean: unclean.map((handle) => ({
-      ...(handle.cleanSeconds !== undefined && { cleanSeconds: handle.cleanSeconds }),
+      ...present({ cleanSeconds: handle.cleanSeconds }),
       since: leftAt(handle, byId),
     })),
   };

@@ -31,7 +31,8 @@ export function hostAfter(
       lastReportAt: new Date(receivedAtMs).toISOString(),
       lastReceivedAtMs: receivedAtMs,
     }),
-    ...{ wanted: plan.wanted, refused: plan.refused },
+    wanted: plan.wanted,
+    refused: plan.refused,
     pace: afterOne(host.pace, deps.clock()),
     // Until a report describes a device, what it holds after the boot is not known.
     isReprovisioning:

@@ -9,7 +9,7 @@ import { applyReport, checkPace, leaseTaken } from './apply-report.ts';
 
 const retrySecondsMax = 60;
 
-export interface ReceivedReport {
+interface ReceivedReport {
   readonly head: ReportHead;
   /** The whole of it, which takes long where it describes many devices. */
   readonly read: () => AcceptedReport;

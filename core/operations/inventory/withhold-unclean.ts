@@ -4,11 +4,12 @@ import type { Device, DiscoveredDevice } from '#core/domain/device/device.ts';
 import { type MovedDevice, movedDevices } from '#core/domain/report/moved-devices.ts';
 import type { ReportPlan } from '#core/domain/report/report-plan.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { type CardReads, createCardReads, withoutPresent } from './earlier-places.ts';
 
 const cardsAtOnce = 16;
 
-export interface CheckedPlan {
+interface CheckedPlan {
   readonly plan: ReportPlan;
   /** Addresses of devices whose handles their host is to clean once they are stored. */
   readonly toClean: readonly string[];
@@ -61,12 +62,9 @@ async function verdictOn(
   const known = isSame ? before.cardCleaning : undefined;
   const isTold = device.identity === undefined || device.identity === before?.identity;
   const isSettled = isSame && isTold && !before.isGone && known?.withheldSince === undefined;
-  if (isSettled && moved.length === 0)
-    return { isToClean: false, ...(known && { cleaning: known }) };
+  if (isSettled && moved.length === 0) return { isToClean: false, ...present({ cleaning: known }) };
   const identity = device.identity ?? before?.identity;
-  const elsewhere = isSettled
-    ? []
-    : await reads.elsewhere({ ...device, ...(identity && { identity }) });
+  const elsewhere = isSettled ? [] : await reads.elsewhere({ ...device, ...present({ identity }) });
   const left = await withoutPresent(deps, elsewhere, known?.withheldSince ?? now);
   // Two cards with one serial number: this one was withheld for what is on the other.
   const isOther = isAt(elsewhere, known?.heldAt) && !isAt(left, known?.heldAt);
@@ -76,7 +74,9 @@ async function verdictOn(
     !isSame && moved.length + elsewhere.length === 0 && before?.adopted === undefined;
   return judgeCard(
     {
-      ...{ hostname, device, places },
+      hostname,
+      device,
+      places,
       known: isOther ? undefined : known,
       own: providers.flatMap(({ handles }) => handles.filter((each) => !each.isGone)),
       isNewCard: isNewCard && isCleanedAtFirstSight(deps, device),
@@ -114,7 +114,7 @@ function judged(
   before: Device | undefined,
   { reason, cleaning }: CardVerdict,
 ): DiscoveredDevice {
-  const described = { ...device, ...(cleaning && { cardCleaning: cleaning }) };
+  const described = { ...device, ...present({ cardCleaning: cleaning }) };
   if (reason === undefined) return described;
   const waitsHere =
     cleaning?.heldAt?.address === device.address && cleaning.heldAt.hostname === before?.hostname;
@@ -124,7 +124,7 @@ function judged(
   if (!isKnown) deps.log.warn('Moved card withheld.', { address: device.address, reason });
   return {
     ...described,
-    ...(identity && { identity }),
+    ...present({ identity }),
     health: { state: 'unhealthy', reason, since },
     digest: '',
   };

@@ -3,6 +3,7 @@ import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { Device } from '#core/domain/device/device.ts';
 import { type ArqUuid, derivedUuid } from '#core/domain/ids.ts';
 import type { DomainEvent } from '#core/domain/outbox/domain-events.ts';
+import { present } from '#core/shapes/derive/present.ts';
 
 export interface EventMetadata {
   /** The stream's own id of the change, the same at each reading. */
@@ -77,7 +78,7 @@ function ofArq(arq: ArqUuid, binding: InstanceBinding, metadata: EventMetadata) 
     project_id: binding.projectId,
     hostname: binding.hostname,
     bind_id: binding.bindId,
-    ...(binding.requestId && { request_id: binding.requestId }),
+    ...present({ request_id: binding.requestId }),
   };
 }
 

@@ -13,12 +13,13 @@ import {
   followUps,
   type StartedWork,
 } from '#core/domain/outbox/outbox.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { sumOf, valuesOf } from './count-changes.ts';
 
 type EventStyle = ConsumerDeps['settings']['eventStyle'];
 
 /** What a committed change leads to. */
-export interface Consequences {
+interface Consequences {
   readonly followUps: readonly FollowUp[];
   readonly counts: readonly MetricValue[];
 }
@@ -55,7 +56,7 @@ function novaEvent(followUp: FollowUp, style: EventStyle): NovaEventMessage[] {
     {
       instance_uuid: instanceUuid,
       bind_id: bindId,
-      ...(requestId && { request_id: requestId }),
+      ...present({ request_id: requestId }),
     },
   ];
 }
@@ -63,7 +64,7 @@ function novaEvent(followUp: FollowUp, style: EventStyle): NovaEventMessage[] {
 function hostJob(followUp: FollowUp): HostJobMessage[] {
   if (followUp.kind !== 'start-work') return [];
   const { requestId } = followUp.work;
-  return [{ ...keyOf(followUp.work), ...(requestId && { request_id: requestId }) }];
+  return [{ ...keyOf(followUp.work), ...present({ request_id: requestId }) }];
 }
 
 function keyOf(work: StartedWork): HostJobMessage {
@@ -88,7 +89,7 @@ function distinctProviders(all: readonly FollowUp[]): ProviderSyncMessage[] {
     wanted.set(provider_uuid, {
       ...wanted.get(provider_uuid),
       provider_uuid,
-      ...(request_id && { request_id }),
+      ...present({ request_id }),
     });
   }
   return [...wanted.values()];

@@ -5,7 +5,7 @@ import type { Change } from '#core/domain/outbox/outbox.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import type { HistoryWriter } from '#core/store/history/history.ts';
 
-export interface CommittedChange {
+interface CommittedChange {
   readonly change: Change;
   /** As in historyOf. */
   readonly records: readonly HistoryRecord[];

@@ -41,7 +41,7 @@ export async function otherStackAt(
 }
 
 /** `in-use`: a class that is no longer wanted still has allocations; it is fully reserved. */
-export type PutEnd = 'done' | 'in-use';
+type PutEnd = 'done' | 'in-use';
 
 /**
  * Makes Placement hold one provider as wanted. Traits come before inventory: Placement must not

@@ -174,7 +174,9 @@ async function putAll(
     } catch (error) {
       if (!(error instanceof ProviderOfOtherStack)) throw error;
       sayOfferedTwice(deps, device, 'Another stack offers this device: forget its host there.', {
-        ...{ provider: each.uuid, name: each.name, stack: error.mark },
+        provider: each.uuid,
+        name: each.name,
+        stack: error.mark,
       });
       return 'other-stack';
     }

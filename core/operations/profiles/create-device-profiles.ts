@@ -8,6 +8,7 @@ import {
   type DeviceProfile,
 } from '#core/domain/profile/device-profile.ts';
 import { changeNoteOf } from '#core/operations/change-note-of.ts';
+import { present } from '#core/shapes/derive/present.ts';
 
 export interface ProfileRequest {
   readonly name: string;
@@ -39,11 +40,11 @@ export async function createDeviceProfiles(
     return {
       uuid: (request.uuid?.toLowerCase() ?? deps.uuid()) as DeviceProfileUuid,
       name: request.name,
-      ...(request.description !== undefined && { description: request.description }),
+      ...present({ description: request.description }),
       groups: canonicalGroups(request.groups),
       microversion,
       createdBy,
-      ...(requestId && { requestId }),
+      ...present({ requestId }),
       createdAt,
     };
   });

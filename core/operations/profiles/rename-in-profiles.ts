@@ -7,6 +7,7 @@ import {
   type Rename,
 } from '#core/domain/profile/profile-renames.ts';
 import { changeNoteOf } from '#core/operations/change-note-of.ts';
+import { present } from '#core/shapes/derive/present.ts';
 
 /** The most rows that one page of a listing has. */
 const pageSize = 1000;
@@ -29,7 +30,7 @@ async function allProfiles({ listings, store }: Pick<Deps, 'listings' | 'store'>
       limit: pageSize,
       sortKey: 'created_at',
       sortDir: 'asc',
-      ...(marker !== undefined && { marker }),
+      ...present({ marker }),
     });
     profiles.push(...(await store.profiles.byNames(page.map(({ name }) => name))));
     marker = page.length === pageSize ? page.at(-1)?.uuid : undefined;
@@ -46,6 +47,6 @@ async function allProfiles({ listings, store }: Pick<Deps, 'listings' | 'store'>
  */
 export function renameInProfile(deps: Deps, { profile, groups }: Migration): Promise<boolean> {
   const { at, by, requestId } = changeNoteOf(deps);
-  const note = { updatedAt: at, updatedBy: by, ...(requestId && { updateRequestId: requestId }) };
+  const note = { updatedAt: at, updatedBy: by, ...present({ updateRequestId: requestId }) };
   return deps.store.profiles.replaceGroups(profile, groups, note);
 }

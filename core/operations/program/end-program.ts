@@ -2,6 +2,7 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { HostProgram } from '#core/domain/host-work/host-work.ts';
 import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { quarantine } from '#core/operations/release/quarantine.ts';
+import { present } from '#core/shapes/derive/present.ts';
 
 /**
  * Ends an operator's program, and frees the region's handles.
@@ -35,5 +36,5 @@ export async function quarantineProgram(
 }
 
 function namesOf({ hostname, imageId, providerUuid, requestId }: HostProgram) {
-  return { host: hostname, imageId, providerUuid, ...(requestId && { request_id: requestId }) };
+  return { host: hostname, imageId, providerUuid, ...present({ request_id: requestId }) };
 }

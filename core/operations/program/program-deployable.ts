@@ -16,6 +16,7 @@ import { workDueAt } from '#core/domain/host-work/deadlines.ts';
 import type { HostProgram } from '#core/domain/host-work/host-work.ts';
 import type { ReleaseId } from '#core/domain/ids.ts';
 import { isUuid } from '#core/domain/uuid-form.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { handlesPerProgramMax } from '#core/store/inventory/regions.ts';
 
 /**
@@ -60,7 +61,7 @@ export async function programDeployable(
     imageId,
     providerUuid,
     startedAt: at,
-    ...(caller.requestId && { requestId: caller.requestId }),
+    ...present({ requestId: caller.requestId }),
   };
   const note = { image: imageId, by: caller.userId, at, state: 'started' } as const;
   const dueAt = workDueAt('program', deps.settings, now);

@@ -8,17 +8,18 @@ import { type AwaitedWork, type HandleRef, leftAtOf } from '#core/domain/host-wo
 import type { HandleUuid, ProviderUuid } from '#core/domain/ids.ts';
 import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { newRelease } from '#core/operations/host-work/new-release.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { isDirty, returnToPool } from './return-to-pool.ts';
 import { waitingHandles } from './waiting-handles.ts';
 
 /** What an operator states about the device. */
-export interface ForceWord {
+interface ForceWord {
   readonly reason?: string | undefined;
   /** The operator has cleaned the device: nothing of an earlier holder is left on it. */
   readonly isCleaned: boolean;
 }
 
-export interface Forced {
+interface Forced {
   /** Handles that are free now, or belong to their claim again. */
   readonly freed: readonly HandleUuid[];
   /** Handles that are free when their host has cleaned up. */
@@ -93,9 +94,10 @@ async function cleanAgain(
   );
   const handles = waiting.map(({ providerUuid, uuid }) => ({ providerUuid, handleUuid: uuid }));
   const { release: next, dueAt } = newRelease(deps, {
-    ...(bindId && { bindId }),
+    ...present({ bindId }),
     ...(isPart && { isPart }),
-    ...{ hostname: old.hostname, leftAt: leftAtOf(old) },
+    hostname: old.hostname,
+    leftAt: leftAtOf(old),
     handles,
     ...longestCleaning(waiting),
     requestId: caller.requestId,

@@ -9,7 +9,7 @@ import { releaseUnused } from './reap.ts';
 import { reasonToKeep, serverState } from './reason-to-keep.ts';
 import { checkVisibility } from './visibility.ts';
 
-export interface ReapEnd {
+interface ReapEnd {
   readonly released: readonly InstanceUuid[];
   readonly kept: readonly { readonly instanceUuid: InstanceUuid; readonly reason: string }[];
   /** Instances that were not looked at in the time. */

@@ -69,7 +69,9 @@ async function keepWaiting(
       instanceUuid: binding.instanceUuid,
       hostname: binding.hostname,
       projectId: binding.projectId,
-      ...{ since, isAbsent, page },
+      since,
+      isAbsent,
+      page,
       foundAt: new Date(now).toISOString(),
     }),
   );

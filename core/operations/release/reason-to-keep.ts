@@ -3,7 +3,7 @@ import { heldHandles, type InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { InstanceUuid } from '#core/domain/ids.ts';
 
 /** What Nova says of a server. */
-export type ServerState = 'on-host' | 'no-host' | 'absent';
+type ServerState = 'on-host' | 'no-host' | 'absent';
 
 export async function serverState(
   { clients: { nova } }: ConsumerDeps,

@@ -7,6 +7,7 @@ import { boundArqs } from '#core/operations/host-work/bound-arqs.ts';
 import { newRelease } from '#core/operations/host-work/new-release.ts';
 import { planCleaning } from '#core/operations/host-work/plan-cleaning.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import type { BoundArq } from '#core/store/arqs/binding-items.ts';
 import type { Release } from '#core/store/arqs/bindings.ts';
 
@@ -87,8 +88,7 @@ async function withCareNow(deps: Deps, arqs: readonly BoundArq[]): Promise<Bound
     const { handleUuid, type, info } = attachment;
     const { prepare, cleanSeconds } = handle;
     const care = {
-      ...(prepare && { prepare }),
-      ...(cleanSeconds !== undefined && { cleanSeconds }),
+      ...present({ prepare, cleanSeconds }),
     };
     return { ...arq, binding: { ...arq.binding, attachment: { handleUuid, type, info, ...care } } };
   });

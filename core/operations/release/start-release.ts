@@ -11,6 +11,7 @@ import { askHost } from '#core/operations/host-work/ask-host.ts';
 import { endJob } from '#core/operations/host-work/end-job.ts';
 import { mustWait } from '#core/operations/host-work/must-wait.ts';
 import { placeOf, stepHandleOf } from '#core/operations/host-work/step-place.ts';
+import { present } from '#core/shapes/derive/present.ts';
 
 /**
  * Asks the host to clean up behind an instance: by a message, or by a job for what takes long. The
@@ -50,7 +51,7 @@ export async function startRelease(
   }
   const minutes = Math.ceil((release.cleanSeconds ?? 0) / 60);
   const asked = { uuid: release.id, hostname, bootId, requestId, minutes };
-  const task = { ...(ended && { bind_id: ended }), steps };
+  const task = { ...present({ bind_id: ended }), steps };
   const way = wayFor({ isShort: !takesLong(release), wasSent }, host);
   const isSent = way === 'message' && (await askByMessage(deps, 'release', asked, task));
   if (!isSent) return askHost(deps, 'release', asked, task);
@@ -88,9 +89,9 @@ async function stepsFor(
         {
           kind: 'clean',
           ...placeOf(device),
-          ...(release.bindId && { bind_id: release.bindId }),
+          ...present({ bind_id: release.bindId }),
           handle: stepHandleOf(handle),
-          ...(region && { region }),
+          ...present({ region }),
         },
       ];
     }),

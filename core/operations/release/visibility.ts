@@ -5,7 +5,7 @@ import type { Nova } from '#core/clients/openstack/nova.ts';
 const looksMax = 5;
 
 /** `none`: Nova lists no server at all. */
-export type Visibility = 'seen' | 'hidden' | 'none';
+type Visibility = 'seen' | 'hidden' | 'none';
 
 /**
  * Whether Nova shows servers of other projects: otherwise it answers 404 for each of them, as if

@@ -40,7 +40,7 @@ export async function reinstateHandles(
   }
 }
 
-export interface BlockingConsumers {
+interface BlockingConsumers {
   /** Instances that have an allocation of the provider, and no claim or too few. */
   readonly unknown: readonly string[];
   /** Instances with a claim that may have changed to another handle after the backup. */

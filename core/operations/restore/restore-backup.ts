@@ -5,7 +5,7 @@ import { isHandle, restoredRow } from '#core/store/backups/restored-rows.ts';
 import { type Row, restoredKey } from '#core/store/rows/rows.ts';
 import { type TableName, tableName } from '#core/store/table/tables.ts';
 
-export interface Restoration {
+interface Restoration {
   readonly backups: BackupStore;
   readonly stage: string;
   /** What the names of the backup's tables end with, behind the stage's own and a hyphen. */
@@ -18,7 +18,7 @@ export interface Restoration {
   readonly isDryRun: boolean;
 }
 
-export interface RestoredTable {
+interface RestoredTable {
   readonly table: TableName;
   readonly backup: number;
   readonly put: number;

@@ -15,7 +15,7 @@ const operations: Readonly<Record<string, JobEvent['operation']>> = {
 };
 
 /** `absent`: the job was never created. `open`: it has not ended, or AWS IoT does not say. */
-export type JobStanding = 'ended' | 'absent' | 'open';
+type JobStanding = 'ended' | 'absent' | 'open';
 
 /**
  * Asks AWS IoT about a job, because the event of its end can be lost. If the job has ended, its

@@ -12,6 +12,7 @@ import {
 import { failBind } from '#core/operations/bind/finish-bind.ts';
 import { quarantine } from '#core/operations/release/quarantine.ts';
 import { reprovisionInstance } from '#core/operations/reprovision/reprovision-host.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { askAboutJob } from './ask-about-job.ts';
 import { retryCleaning } from './retry-cleaning.ts';
 
@@ -110,6 +111,6 @@ async function quarantineOverdue(deps: ConsumerDeps, work: AwaitedWork): Promise
     host: work.hostname,
     [work.kind]: work.id,
     handles: work.handles.length,
-    ...(work.requestId && { request_id: work.requestId }),
+    ...present({ request_id: work.requestId }),
   });
 }

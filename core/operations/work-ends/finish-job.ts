@@ -15,6 +15,7 @@ import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { endProgram, quarantineProgram } from '#core/operations/program/end-program.ts';
 import { cleanUnderBoot } from '#core/operations/release/clean-under-boot.ts';
 import { noteSuccess, quarantine } from '#core/operations/release/quarantine.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
 import { type EndOfJob, inConflict, isOfAnotherHost, noteFailure, reasonOf } from './end-of-job.ts';
 import { finishBinds } from './finish-binds.ts';
@@ -119,5 +120,5 @@ function cleaningsOf(deps: ConsumerDeps, { statusDetails }: EndOfJob): Record<st
 }
 
 function namesOf({ hostname, id, requestId }: HostRelease) {
-  return { host: hostname, release: id, ...(requestId && { request_id: requestId }) };
+  return { host: hostname, release: id, ...present({ request_id: requestId }) };
 }

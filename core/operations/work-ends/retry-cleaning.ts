@@ -5,6 +5,7 @@ import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { newRelease, type ReleasePlan } from '#core/operations/host-work/new-release.ts';
 import { timeIn } from '#core/operations/release/quarantine.ts';
 import { type WaitingHandle, waitingHandles } from '#core/operations/release/waiting-handles.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { itemsPerReplacementMax } from '#core/store/arqs/releases.ts';
 import { askAboutJob, hasEnded, jobStatus } from './ask-about-job.ts';
 
@@ -61,7 +62,10 @@ export async function retryCleaning(
   );
   if (!(await deps.store.releases.replace(work, next, dueAt))) return;
   deps.log.info('Cleaning is tried again.', {
-    ...{ host: hostname, replaces: id, retries, reason },
+    host: hostname,
+    replaces: id,
+    retries,
+    reason,
     releases: next.map((release) => release.id),
     handles: waiting.length,
   });
@@ -74,17 +78,15 @@ export async function retryCleaning(
 function unfinishedPart(work: AwaitedWork): Omit<ReleasePlan, 'handles'> {
   const { hostname, requestId, quarantine } = work;
   const common = {
-    ...{ hostname, leftAt: leftAtOf(work) },
-    ...(requestId && { requestId }),
-    ...(quarantine && { quarantine }),
+    hostname,
+    leftAt: leftAtOf(work),
+    ...present({ requestId, quarantine }),
   };
   if (work.kind === 'program') return common;
   const { bindId, reprovisionJob, isPart, cleanSeconds } = work;
   return {
     ...common,
-    ...(cleanSeconds !== undefined && { cleanSeconds }),
-    ...(bindId && { bindId }),
-    ...(reprovisionJob && { reprovisionJob }),
+    ...present({ cleanSeconds, bindId, reprovisionJob }),
     ...(isPart && { isPart }),
   };
 }

@@ -5,7 +5,7 @@
 import type * as z from 'zod';
 import { time } from './time.ts';
 
-export type CamelCase<Name> = Name extends `${infer Head}_${infer Tail}`
+type CamelCase<Name> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<CamelCase<Tail>>}`
   : Name extends `${infer Head}-${infer Tail}`
     ? `${Head}${Capitalize<CamelCase<Tail>>}`
@@ -14,7 +14,7 @@ export type CamelCase<Name> = Name extends `${infer Head}_${infer Tail}`
 type Scalar = string | number | boolean;
 
 /** A value as the domain has it. What may be null or undefined is absent there. */
-export type Domain<Wire> = Wire extends Scalar
+type Domain<Wire> = Wire extends Scalar
   ? Wire
   : Wire extends readonly (infer Each)[]
     ? readonly Domain<Each>[]

@@ -10,6 +10,7 @@ import type { ArqUuid, BindId, ReleaseId } from '#core/domain/ids.ts';
 import { claimFacts, handleFacts } from '#core/shapes/attach-handle.ts';
 import { pick, toWire } from '#core/shapes/derive/case.ts';
 import { changeNote } from '#core/shapes/derive/fields.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import {
   attachmentAttributes,
   bindingAttributes,
@@ -133,7 +134,7 @@ export function giveBackHandle(
       ExpressionAttributeValues: {
         ':one': 1,
         ':change': toWire(changeNote, change),
-        ...(release && { ':release': release }),
+        ...present({ ':release': release }),
       },
     },
   };

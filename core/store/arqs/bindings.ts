@@ -7,6 +7,7 @@ import { type ChangeNote, laterOf } from '#core/domain/change-note.ts';
 import { failedBindKeptMs } from '#core/domain/host-work/deadlines.ts';
 import type { HostRelease } from '#core/domain/host-work/host-work.ts';
 import type { ArqUuid, BindId, InstanceUuid } from '#core/domain/ids.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { instanceRow } from '#core/store/rows/arq-rows.ts';
 import { workRow } from '#core/store/rows/host-work-rows.ts';
 import { handleKey, hostKey, instanceKey } from '#core/store/rows/rows.ts';
@@ -84,7 +85,7 @@ export interface BindingStore {
 }
 
 /** The job that reprovisions a binding, and the boot that it is for. */
-export interface ReprovisionJob {
+interface ReprovisionJob {
   readonly uuid: string;
   readonly bootId: string;
 }
@@ -209,7 +210,7 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
           state: 'Bound',
           resolved_at: now,
           ...(binding.state === 'provisioning' && { started_at: now }),
-          ...(bootId && { boot_id: bootId }),
+          ...present({ boot_id: bootId }),
         }),
         ...(bootId ? [underBoot(tables, binding.hostname, bootId)] : []),
       ]);

@@ -6,6 +6,7 @@ import * as z from 'zod';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { WaitingInstance } from '#core/domain/arq/reaper.ts';
 import { type Shaped, toWire } from '#core/shapes/derive/case.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { reaperWaits } from '#core/shapes/host-work.ts';
 import { fromRow, parseRow } from '#core/store/rows/row-fields.ts';
 import { instanceKey, reaperKey, reaperWaitsKey } from '#core/store/rows/rows.ts';
@@ -13,7 +14,7 @@ import type { Documents } from '#core/store/table/documents.ts';
 import { getRow, getRows } from '#core/store/table/reads.ts';
 import { held, updateIf } from '#core/store/table/writes.ts';
 
-export interface ReaperState {
+interface ReaperState {
   /** The deployable at which the last page ended; undefined at the beginning. */
   readonly after?: string;
   readonly waits?: ReaperWaits;
@@ -85,7 +86,7 @@ export function reaperStore(client: Documents, table: string): ReaperStore {
         Key: instanceKey(instanceUuid),
         UpdateExpression: since ? 'SET unused_since = :since' : 'REMOVE unused_since',
         ConditionExpression: 'bind_id = :bind',
-        ExpressionAttributeValues: { ':bind': bindId, ...(since && { ':since': since }) },
+        ExpressionAttributeValues: { ':bind': bindId, ...present({ ':since': since }) },
       });
     },
   };

@@ -12,6 +12,7 @@ import type {
 } from '#core/domain/host-work/host-work.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { changeNote } from '#core/shapes/derive/fields.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { forceNote } from '#core/shapes/device.ts';
 import { programOf, releaseOf, workKey, workRow } from '#core/store/rows/host-work-rows.ts';
 import { deviceKey, handleKey, programKey, releaseKey } from '#core/store/rows/rows.ts';
@@ -164,7 +165,7 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
         const update = cleaning ? `SET last_cleaning = :cleaning, ${free}` : `SET ${free}`;
         await eachHandle({ id, handles: [handle] }, update, {
           ':change': toWire(changeNote, change),
-          ...(cleaning && { ':cleaning': cleaning }),
+          ...present({ ':cleaning': cleaning }),
         });
       }
       if (!some) await deleteRow(work);
@@ -244,7 +245,7 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
         ExpressionAttributeValues: {
           ':at': restoredAt,
           ':change': toWire(changeNote, change),
-          ...(claim && { ':arq': claim.arqUuid }),
+          ...present({ ':arq': claim?.arqUuid }),
         },
       });
     },

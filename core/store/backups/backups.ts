@@ -1,6 +1,7 @@
 // Scans and plain writes of whole tables. Only the restore of a backup needs them.
 
 import { DeleteCommand, PutCommand, ScanCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
+import { present } from '#core/shapes/derive/present.ts';
 import { type Row, restoredKey } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
 import type { Key } from '#core/store/table/reads.ts';
@@ -29,7 +30,7 @@ export function backupStore(client: Documents): BackupStore {
           new ScanCommand({
             TableName: table,
             ConsistentRead: true,
-            ...(from && { ExclusiveStartKey: from }),
+            ...present({ ExclusiveStartKey: from }),
           }),
         );
         for (const row of page.Items ?? []) rows.set(textOf(row), row);

@@ -3,6 +3,7 @@
 // transaction row by row, so the two sides can differ:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html. Pure.
 
+import { present } from '#core/shapes/derive/present.ts';
 import {
   arqKey,
   handleKey,
@@ -40,7 +41,7 @@ export function withoutHalves(arqs: Rows): Map<string, Row> {
  * no harm, because all restored handles are withheld.
  */
 export function withClaimsOf(arqs: Rows, inventory: Rows): Map<string, Row> {
-  const present = new Set([...arqs.values()].map(({ pk }) => pk));
+  const bound = new Set([...arqs.values()].map(({ pk }) => pk));
   const holders = Map.groupBy(
     [...arqs.values()].filter((row) => isArq(row) && row.handle_uuid !== undefined),
     ({ provider_uuid, handle_uuid }) =>
@@ -66,12 +67,12 @@ export function withClaimsOf(arqs: Rows, inventory: Rows): Map<string, Row> {
               instances.get(instanceKey(String(arq.instance_uuid)).pk),
               deployables.get(row.pk),
             );
-      const isAwaited = awaited.some(({ pk }) => present.has(pk));
+      const isAwaited = awaited.some(({ pk }) => bound.has(pk));
       const claimed = {
         ...handle,
         ...(holder && { arq_uuid: holder.uuid, instance_uuid: holder.instance_uuid }),
         ...(holder && { claim_facts: factsOf(holder) }),
-        ...(isAwaited && { release_id, ...(quarantine !== undefined && { quarantine }) }),
+        ...(isAwaited && { release_id, ...present({ quarantine }) }),
       };
       return [key, claimed];
     }),
@@ -83,9 +84,12 @@ function claimFacts(arq: Row, instance: Row | undefined, deployable: Row | undef
   if (!instance || !deployable) return undefined;
   const { hostname, device_uuid, resource_class } = deployable.deployable as Row;
   return {
-    ...{ project_id: arq.project_id, profile_name: arq.profile_name, at: instance.started_at },
-    ...{ hostname, device_uuid },
-    ...(resource_class !== undefined && { resource_class }),
+    project_id: arq.project_id,
+    profile_name: arq.profile_name,
+    at: instance.started_at,
+    hostname,
+    device_uuid,
+    ...present({ resource_class }),
   };
 }
 

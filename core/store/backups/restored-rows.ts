@@ -4,7 +4,7 @@
 import { hostKey, hostSummaryKey, type Row, reaperKey } from '#core/store/rows/rows.ts';
 import type { TableName } from '#core/store/table/tables.ts';
 
-export interface Restored {
+interface Restored {
   /** The moment of the backup; ISO 8601. */
   readonly moment: string;
   /** The time of the restore; ms since 1970. */
@@ -37,7 +37,7 @@ export function restoredRow(
 }
 
 /** The handle as restored: no bind claims it until its holder since that moment is known. */
-export function withheldHandle(handle: Row, moment: string): Row {
+function withheldHandle(handle: Row, moment: string): Row {
   const known = handle.restored_at as string | undefined;
   return { ...handle, restored_at: known !== undefined && known < moment ? known : moment };
 }

@@ -1,6 +1,7 @@
 // Pages of several partitions of the history as one, in the order of time.
 
 import { type HistoryPartition, partsOfDay } from '#core/domain/history/history.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { sortKeyOf } from '#core/store/rows/history-rows.ts';
 import type { HistoryPage, HistoryPart, HistoryReader } from './history.ts';
 
@@ -30,7 +31,7 @@ export async function readTogether(
   const next = isCut ? given.at(-1) : bound;
   return {
     records: given.flatMap((key) => byKey.get(key) ?? []),
-    ...(next !== undefined && { next }),
+    ...present({ next }),
   };
 }
 

@@ -4,6 +4,7 @@
 import { PutCommand, QueryCommand } from '@aws-sdk/lib-dynamodb';
 import { type HandlePlace, handlePlaceOf } from '#core/domain/device/handle-claim.ts';
 import type { HistoryPartition, HistoryRecord } from '#core/domain/history/history.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { historyRow, ownAttribute, partitionKey, recordOf } from '#core/store/rows/history-rows.ts';
 import { deployableOf } from '#core/store/rows/inventory-rows.ts';
 import { deployableKey, type Row } from '#core/store/rows/rows.ts';
@@ -82,7 +83,7 @@ export function historyReader(client: Documents, table: string): HistoryReader {
           new QueryCommand({
             TableName: table,
             ...queryOf(partition, page),
-            ...(from && { ExclusiveStartKey: from }),
+            ...present({ ExclusiveStartKey: from }),
           }),
         );
         records.push(...(answer.Items ?? []).map((row) => recordOf(row, partition)));

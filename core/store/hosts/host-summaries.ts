@@ -41,8 +41,12 @@ export function hostSummaryStore(client: Documents, table: string): HostSummaryS
       const removed = Object.keys(fields).map((name) => [snakeCase(name), undefined]);
       const set = replacing(
         {
-          ...{ kind: 'host', uuid: hostname, hostname, [by]: order },
-          ...{ ...Object.fromEntries(removed), ...toWire(summaryPart, fields) },
+          kind: 'host',
+          uuid: hostname,
+          hostname,
+          [by]: order,
+          ...Object.fromEntries(removed),
+          ...toWire(summaryPart, fields),
         },
         'first_seen = if_not_exists(first_seen, :now)',
       );

@@ -102,10 +102,17 @@ export interface HostStore extends HostSummaryStore {
 
 /** What the first report of a boot sets, and what settles a conflict. */
 const settledBoot = storedHost.pick({
-  ...{ boot_id: true, booted_at: true, epoch: true, sequence: true, earlier_boots: true },
+  boot_id: true,
+  booted_at: true,
+  epoch: true,
+  sequence: true,
+  earlier_boots: true,
 });
 const newBoot = storedHost.pick({
-  ...{ booted_at: true, last_report_at: true, wanted: true, earlier_boots: true },
+  booted_at: true,
+  last_report_at: true,
+  wanted: true,
+  earlier_boots: true,
 });
 const conflictMarks = storedHost.pick({ conflict_since: true, conflict_boots: true });
 

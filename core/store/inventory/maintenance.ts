@@ -4,6 +4,7 @@
 import type { Device, StatusChange } from '#core/domain/device/device.ts';
 import type { Drain } from '#core/domain/host/host-state.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { statusChange as statusChangeShape } from '#core/shapes/device.ts';
 import { drain as drainShape } from '#core/shapes/host.ts';
 import type { Row } from '#core/store/rows/rows.ts';
@@ -78,7 +79,7 @@ export function maintenanceStore(client: Documents, table: string): MaintenanceS
             ExpressionAttributeValues: {
               ...values,
               ':was': status,
-              ...(statusChange && { ':at': statusChange.at }),
+              ...present({ ':at': statusChange?.at }),
               ...(change.until && due),
             },
           },

@@ -6,6 +6,7 @@ import { needsAllHandles, type StoredProvider } from '#core/domain/arq/bind-plan
 import type { AttachHandle } from '#core/domain/device/device.ts';
 import type { HandleRef } from '#core/domain/host-work/host-work.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { handleOf } from '#core/store/rows/handle-rows.ts';
 import { deployableOf } from '#core/store/rows/inventory-rows.ts';
 import { handleKey, type Row } from '#core/store/rows/rows.ts';
@@ -27,7 +28,7 @@ export interface ProviderReads extends ProviderPlaces {
   providerWith(uuid: ProviderUuid, search: HandleSearch): Promise<StoredProvider | undefined>;
 }
 
-export interface HandleSearch {
+interface HandleSearch {
   /** 0 ≤ x < 1; where the search starts. */
   readonly random: number;
   /** Asked after each page, with the handles of the pages so far. */
@@ -76,7 +77,7 @@ export function providerReads(client: Documents, table: string): ProviderReads {
             ExpressionAttributeValues: { ':pk': partitionOf(uuid), ':start': start },
             ConsistentRead: true,
             Limit: limit,
-            ...(from && { ExclusiveStartKey: from }),
+            ...present({ ExclusiveStartKey: from }),
           }),
         );
         found.push(...handlesIn(page.Items ?? []));

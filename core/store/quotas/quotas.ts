@@ -36,12 +36,12 @@ export interface QuotaStore {
   recountSoon(projectId: string, now: string): Promise<void>;
 }
 
-export interface RecountTimes {
+interface RecountTimes {
   readonly countedAt: string;
   readonly recountAt: string;
 }
 
-export interface LimitTimes {
+interface LimitTimes {
   readonly updatedAt: string;
   readonly recountAt: string;
 }

@@ -10,7 +10,7 @@ import { creationOrder, type Row } from './rows.ts';
 
 export const profileNameKey = (name: string) => ({ pk: `NAME#${name}` });
 export const profileUuidKey = (uuid: string) => ({ pk: `UUID#${uuid}` });
-export const profileDeletionKey = (uuid: string) => ({ pk: `DELETED#${uuid}` });
+const profileDeletionKey = (uuid: string) => ({ pk: `DELETED#${uuid}` });
 
 const storedGroups = z.array(texts);
 const storedProfile = profileFields.extend({ groups: z.string() });

@@ -41,7 +41,7 @@ export function parseText<Schema extends z.ZodType>(
  * A stored row does not have the form that it was written with, for example after an edit by
  * hand.
  */
-export class InvalidRow extends Error {
+class InvalidRow extends Error {
   override readonly name = 'InvalidRow';
 
   constructor({ pk, sk }: Row, { issues }: z.ZodError) {

@@ -2,6 +2,7 @@
 
 import type { QueryCommandInput } from '@aws-sdk/lib-dynamodb';
 import { QueryCommand } from '@aws-sdk/lib-dynamodb';
+import { present } from '#core/shapes/derive/present.ts';
 import type { Row } from '#core/store/rows/rows.ts';
 import type { Documents } from './documents.ts';
 import { MarkerNotFound } from './marker-not-found.ts';
@@ -50,7 +51,7 @@ export async function pageOfIndex(client: Documents, page: Page, at: IndexPage):
   let from: Row | undefined;
   do {
     const answer = await client.send(
-      new QueryCommand({ ...indexQuery(page, at), ...(from && { ExclusiveStartKey: from }) }),
+      new QueryCommand({ ...indexQuery(page, at), ...present({ ExclusiveStartKey: from }) }),
     );
     rows.push(...(answer.Items ?? []));
     from = answer.LastEvaluatedKey;

@@ -7,6 +7,7 @@ import {
   QueryCommand,
   type QueryCommandInput,
 } from '@aws-sdk/lib-dynamodb';
+import { present } from '#core/shapes/derive/present.ts';
 import type { Row } from '#core/store/rows/rows.ts';
 import type { Documents } from './documents.ts';
 
@@ -55,7 +56,7 @@ export async function queryAll(client: Documents, query: QueryCommandInput): Pro
   let from: Row | undefined;
   do {
     const page = await client.send(
-      new QueryCommand({ ...query, ...(from && { ExclusiveStartKey: from }) }),
+      new QueryCommand({ ...query, ...present({ ExclusiveStartKey: from }) }),
     );
     rows.push(...(page.Items ?? []));
     from = page.LastEvaluatedKey;

@@ -45,7 +45,7 @@
 //
 // `kind` of ARQs, `due` and `profile_shard` are sharded (shards.ts).
 
-export interface IndexDefinition {
+interface IndexDefinition {
   readonly name: string;
   readonly partitionKey: string;
   readonly sortKey: string;

@@ -17,7 +17,7 @@ export type TransactItem = NonNullable<TransactWriteCommandInput['TransactItems'
 export const transactItemsMax = 100;
 
 /** `done`, or the indexes of the operations whose condition did not hold; then nothing changed. */
-export type TransactOutcome = 'done' | { readonly refused: readonly number[] };
+type TransactOutcome = 'done' | { readonly refused: readonly number[] };
 
 export async function transact(
   client: Documents,

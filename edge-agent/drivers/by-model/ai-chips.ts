@@ -5,106 +5,79 @@ import type { GivenRow, ModelTable } from './rows.ts';
 
 /** https://pci-ids.ucw.cz */
 const pciIds = 'pci.ids 2026.08.22';
-/** Ids of physical functions in the scripts of the driver's package, by the chip's name. */
-const cannDriver = 'Huawei, CANN driver, scripts of the package';
-const habanalabs = 'Linux, drivers/accel/habanalabs/common/habanalabs_drv.c';
 const neuronDriver = 'AWS, aws-neuron-driver, neuron_pci.h';
 
+type Vendor = Pick<GivenRow, 'vendor_id' | 'class' | 'traits' | 'source'>;
+
 /** Cyborg's huawei_ascend_driver knows d100 alone, and reports neither class nor traits. */
-const ascend = {
+const ascend: Vendor = {
   vendor_id: '19e5',
   // HiSilicon's ZIP engine and others have the class, too: the product ids tell them apart.
   class: '12',
   traits: ['CUSTOM_AICHIP_HUAWEI'],
+  // It names the ids of physical functions by the chip's name.
+  source: 'Huawei, CANN driver, scripts of the package',
 };
-const habana = { vendor_id: '1da3', class: '12', traits: ['CUSTOM_AICHIP_HABANA'] };
+const habana: Vendor = {
+  vendor_id: '1da3',
+  class: '12',
+  traits: ['CUSTOM_AICHIP_HABANA'],
+  source: `${pciIds}; Linux, drivers/accel/habanalabs/common/habanalabs_drv.c`,
+};
 /** Class 0880 on a Trainium, and not published for the others: the ids are enough. */
-const neuron = { vendor_id: '1d0f', traits: ['CUSTOM_AICHIP_AMAZON'] };
-const amd = { vendor_id: '1002', traits: ['CUSTOM_AICHIP_AMD'], source: pciIds };
-const cambricon = { vendor_id: 'cabc', traits: ['CUSTOM_AICHIP_CAMBRICON'], source: pciIds };
-const kunlun = { vendor_id: '1d22', traits: ['CUSTOM_AICHIP_BAIDU'], source: pciIds };
+const neuron: Vendor = {
+  vendor_id: '1d0f',
+  traits: ['CUSTOM_AICHIP_AMAZON'],
+  source: `${pciIds}; ${neuronDriver}`,
+};
+const amd: Vendor = { vendor_id: '1002', traits: ['CUSTOM_AICHIP_AMD'], source: pciIds };
+const cambricon: Vendor = {
+  vendor_id: 'cabc',
+  traits: ['CUSTOM_AICHIP_CAMBRICON'],
+  source: pciIds,
+};
+const kunlun: Vendor = { vendor_id: '1d22', traits: ['CUSTOM_AICHIP_BAIDU'], source: pciIds };
+
+/** The resource class has the model's name: `CUSTOM_ASCEND_310` for `Ascend 310`. */
+function model(vendor: Vendor, name: string, ...product_ids: string[]): GivenRow {
+  const resource_class = `CUSTOM_${name.toUpperCase().replace(' ', '_')}`;
+  return { ...vendor, name, product_ids, resource_class };
+}
+
+/** Its resource class is its own, because a virtual function may be a part of the card. */
+function virtualFunction(vendor: Vendor, name: string, productId: string): GivenRow {
+  return { ...model(vendor, `${name} VF`, productId), function: 'virtual' };
+}
 
 const rows: readonly GivenRow[] = [
   {
-    ...{ ...ascend, name: 'Ascend 310', product_ids: ['d100'] },
-    ...{
-      resource_class: 'CUSTOM_ASCEND_310',
-      source: `Cyborg, huawei_ascend_driver; ${cannDriver}`,
-    },
+    ...model(ascend, 'Ascend 310', 'd100'),
+    source: `Cyborg, huawei_ascend_driver; ${ascend.source}`,
   },
-  {
-    ...{ ...ascend, name: 'Ascend 310P', product_ids: ['d500'] },
-    ...{ resource_class: 'CUSTOM_ASCEND_310P', source: cannDriver },
-  },
-  {
-    ...{ ...ascend, name: 'Ascend 910', product_ids: ['d801'] },
-    ...{ resource_class: 'CUSTOM_ASCEND_910', source: cannDriver },
-  },
-  {
-    ...{ ...ascend, name: 'Ascend 910B', product_ids: ['d802'] },
-    ...{ resource_class: 'CUSTOM_ASCEND_910B', source: cannDriver },
-  },
-  {
-    ...{ ...ascend, name: 'Ascend 910_93', product_ids: ['d803'] },
-    ...{ resource_class: 'CUSTOM_ASCEND_910_93', source: cannDriver },
-  },
-  {
-    ...{ ...habana, name: 'Goya', product_ids: ['0001'] },
-    ...{ resource_class: 'CUSTOM_GOYA', source: `${pciIds}; ${habanalabs}` },
-  },
-  {
-    // 1010 is the secured variant.
-    ...{ ...habana, name: 'Gaudi', product_ids: ['1000', '1010'] },
-    ...{ resource_class: 'CUSTOM_GAUDI', source: `${pciIds}; ${habanalabs}` },
-  },
-  {
-    ...{ ...habana, name: 'Gaudi2', product_ids: ['1020'] },
-    ...{ resource_class: 'CUSTOM_GAUDI2', source: `${pciIds}; ${habanalabs}` },
-  },
-  {
-    // 1063 is the add-in card.
-    ...{ ...habana, name: 'Gaudi3', product_ids: ['1060', '1063'] },
-    ...{ resource_class: 'CUSTOM_GAUDI3', source: pciIds },
-  },
-  {
-    ...{ ...neuron, name: 'Inferentia', product_ids: ['7064', '7065', '7066', '7067'] },
-    ...{ resource_class: 'CUSTOM_INFERENTIA', source: neuronDriver },
-  },
-  {
-    ...{ ...neuron, name: 'Inferentia2', product_ids: ['7264'] },
-    ...{ resource_class: 'CUSTOM_INFERENTIA2', source: `${pciIds}; ${neuronDriver}` },
-  },
-  {
-    ...{ ...neuron, name: 'Trainium', product_ids: ['7164'] },
-    ...{ resource_class: 'CUSTOM_TRAINIUM', source: `${pciIds}; ${neuronDriver}` },
-  },
-  {
-    ...{ ...neuron, name: 'Trainium2', product_ids: ['7364'] },
-    ...{ resource_class: 'CUSTOM_TRAINIUM2', source: `${pciIds}; ${neuronDriver}` },
-  },
-  {
-    ...{ ...neuron, name: 'Trainium3', product_ids: ['7564', '7565'] },
-    ...{ resource_class: 'CUSTOM_TRAINIUM3', source: pciIds },
-  },
-  { ...amd, name: 'MI300X', product_ids: ['74a1'], resource_class: 'CUSTOM_MI300X' },
-  { ...amd, name: 'MI308X', product_ids: ['74a2'], resource_class: 'CUSTOM_MI308X' },
-  { ...amd, name: 'MI325X', product_ids: ['74a5'], resource_class: 'CUSTOM_MI325X' },
-  {
-    // A class of its own: a virtual function may be a part of the card.
-    ...{ ...amd, name: 'MI300X VF', product_ids: ['74b5'], function: 'virtual' },
-    resource_class: 'CUSTOM_MI300X_VF',
-  },
-  {
-    ...{ ...amd, name: 'MI325X VF', product_ids: ['74b9'], function: 'virtual' },
-    resource_class: 'CUSTOM_MI325X_VF',
-  },
-  { ...cambricon, name: 'MLU270', product_ids: ['0270'], resource_class: 'CUSTOM_MLU270' },
-  { ...cambricon, name: 'MLU370', product_ids: ['0370'], resource_class: 'CUSTOM_MLU370' },
-  { ...kunlun, name: 'Kunlun', product_ids: ['3684'], resource_class: 'CUSTOM_KUNLUN' },
-  {
-    ...{ ...kunlun, name: 'Kunlun2 VF', product_ids: ['3685'], function: 'virtual' },
-    resource_class: 'CUSTOM_KUNLUN2_VF',
-  },
+  model(ascend, 'Ascend 310P', 'd500'),
+  model(ascend, 'Ascend 910', 'd801'),
+  model(ascend, 'Ascend 910B', 'd802'),
+  model(ascend, 'Ascend 910_93', 'd803'),
+  model(habana, 'Goya', '0001'),
+  // 1010 is the secured variant.
+  model(habana, 'Gaudi', '1000', '1010'),
+  model(habana, 'Gaudi2', '1020'),
+  // 1063 is the add-in card.
+  { ...model(habana, 'Gaudi3', '1060', '1063'), source: pciIds },
+  { ...model(neuron, 'Inferentia', '7064', '7065', '7066', '7067'), source: neuronDriver },
+  model(neuron, 'Inferentia2', '7264'),
+  model(neuron, 'Trainium', '7164'),
+  model(neuron, 'Trainium2', '7364'),
+  { ...model(neuron, 'Trainium3', '7564', '7565'), source: pciIds },
+  model(amd, 'MI300X', '74a1'),
+  model(amd, 'MI308X', '74a2'),
+  model(amd, 'MI325X', '74a5'),
+  virtualFunction(amd, 'MI300X', '74b5'),
+  virtualFunction(amd, 'MI325X', '74b9'),
+  model(cambricon, 'MLU270', '0270'),
+  model(cambricon, 'MLU370', '0370'),
+  model(kunlun, 'Kunlun', '3684'),
+  virtualFunction(kunlun, 'Kunlun2', '3685'),
 ];
 
 export const aiChips: ModelTable = { driver: 'ai_chip', type: 'AICHIP', rows };

@@ -31,12 +31,14 @@ export function defineModelDriver(table: ModelTable): DriverModule {
 export function createModelDriver(
   table: ModelTable,
   settings: ModelSettings,
-  { sysfs, hardware, guards, log }: DriverContext,
+  context: DriverContext,
 ): Driver {
+  const { sysfs } = context;
   const entries = entriesOf(table, settings);
   const rows = rowsOf(table, settings);
   const pci = createPciDriver({
-    ...{ name: table.driver, sysfs, hardware, guards, log },
+    ...context,
+    name: table.driver,
     allowList: [...entries.keys()],
     known: ({ entry }) => {
       const row = entries.get(entry);

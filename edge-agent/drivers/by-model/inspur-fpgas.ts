@@ -5,7 +5,9 @@ import type { GivenRow, ModelTable } from './rows.ts';
 
 /** Inspur's SSDs and adapters have the vendor id, too: the class keeps them out. */
 const inspur = {
-  ...{ vendor_id: '1bd4', class: '12', resource_class: 'FPGA' },
+  vendor_id: '1bd4',
+  class: '12',
+  resource_class: 'FPGA',
   // The driver adds Cyborg's CUSTOM_FPGA_PRODUCT_ID_<ID>.
   traits: ['CUSTOM_FPGA_INSPUR'],
 };

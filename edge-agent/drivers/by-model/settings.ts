@@ -4,6 +4,7 @@
 import * as z from 'zod';
 import { oneOrMany, pciAddress } from '#agent/drivers/contract/setting-forms.ts';
 import { type AllowListEntry, allowListEntry } from '#agent/drivers/pci/allow-list.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { idsOf, type ModelRow, type ModelTable, modelRow } from './rows.ts';
 
 const { bind_to, clean, traits } = allowListEntry.shape;
@@ -128,8 +129,7 @@ function entryOf(
   return {
     vendor_id: row.vendor_id,
     product_id,
-    ...(row.class !== undefined && { class: row.class }),
-    ...(place !== undefined && { address: place }),
+    ...present({ class: row.class, address: place }),
     device_type: type,
     resource_class: row.resource_class,
     traits: [
@@ -139,7 +139,7 @@ function entryOf(
       ...chosen.traits,
     ],
     virtual_functions: row.function === 'virtual' && (chosen.virtual_functions ?? true),
-    ...(chosen.bind_to !== undefined && { bind_to: chosen.bind_to }),
+    ...present({ bind_to: chosen.bind_to }),
     companions: false,
     clean: chosen.clean ?? row.clean,
   };

@@ -8,7 +8,7 @@ import * as z from 'zod';
 import { openStateFiles } from '#agent/state/state-files.ts';
 
 /** Operations that can be made to fail or to be slow. */
-export type Operation = 'discover' | 'program' | 'prepare' | 'clean';
+type Operation = 'discover' | 'program' | 'prepare' | 'clean';
 
 const faults = z.object({
   /** Operation → error code, such as `ENOSPC`. */
@@ -19,7 +19,7 @@ const faults = z.object({
   lingerMs: z.record(z.string(), z.number()).default({}),
 });
 
-export interface FakeHardware<State> {
+interface FakeHardware<State> {
   read(): State;
   /**
    * Runs one operation: waits, fails if a fault is set, changes the state, waits. `change` throws

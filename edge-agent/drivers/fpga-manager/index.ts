@@ -13,6 +13,7 @@ import { pciSignature, readPciFunctionAt, readPlace } from '#agent/sysfs/pci.ts'
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import {
   checkContent,
   type Manager,
@@ -56,21 +57,26 @@ export function createFpgaManagerDriver(
   settings: FpgaManagerSettings,
   context: DriverContext,
 ): Driver {
-  const { sysfs, hardware, guards, log, clock } = context;
+  const { sysfs, clock } = context;
   const busy = new Set<string>();
   const pci = createPciDriver({
-    ...{ name, sysfs, hardware, guards, log, busy },
+    ...context,
+    name,
+    busy,
     allowList: allowListOf(settings),
   });
   const given: Given = {
-    ...{ settings, context, busy, seen: new Map() },
+    settings,
+    context,
+    busy,
+    seen: new Map(),
     contents: openContents(context),
     since: new Date(clock.wallMs()).toISOString(),
   };
   return {
     name,
     signature: () => `${pciSignature(sysfs)} ${[...managerNames(context)].sort().join()}`,
-    ...(pci.plan && { plan: pci.plan }),
+    ...present({ plan: pci.plan }),
     discover: async () => {
       const found = await pci.discover();
       const free = new Set(Object.values(found.devices).flatMap(offeredBy));
@@ -138,7 +144,7 @@ async function tellBoard(
       images: board.images,
       programming: manager.canProgram ? 'firmware' : 'none',
     },
-    ...(health && { health }),
+    ...present({ health }),
     ...(fn && readPlace(context.sysfs, fn)),
     regions: [
       {
@@ -153,7 +159,8 @@ async function tellBoard(
         attach_handles: handle
           ? [
               {
-                ...{ type: 'PCI', info: { ...handle } },
+                type: 'PCI',
+                info: { ...handle },
                 ...(board.clean === 'blank' && { clean_seconds: cleanSeconds }),
               },
             ]

@@ -40,7 +40,7 @@ export async function readManager(
   return { model, state, canProgram: files.includes('firmware') };
 }
 
-export interface Writing {
+interface Writing {
   readonly manager: string;
   readonly interface: string;
   readonly isPartial: boolean;

@@ -4,6 +4,7 @@ import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import { aerHealth } from '#agent/drivers/pci/health.ts';
 import { type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { gpuVendors } from './models.ts';
 import { profileName } from './settings.ts';
 import { type GpuCard, nameOf, type SharesFound } from './shares.ts';
@@ -67,7 +68,7 @@ export function describedGpu(
   return {
     ...device,
     model: vendor?.models[productId] ?? device.model,
-    ...(health && { health }),
+    ...present({ health }),
     attributes: {
       ...shown,
       profile,

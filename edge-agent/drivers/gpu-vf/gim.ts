@@ -51,7 +51,10 @@ function partition(
     return found;
   };
   return {
-    ...{ key, wanted, isLive: false, read },
+    key,
+    wanted,
+    isLive: false,
+    read,
     write: async () => {
       const config = `${path}/accelerator_partition_profile_config`;
       const text = isMemory ? wanted : indexOf(await hardware.readText(address, config), wanted);

@@ -34,7 +34,7 @@ interface CardState {
 }
 
 export function createGpuVfDriver(settings: GpuVfSettings, context: DriverContext): Driver {
-  const { sysfs, hardware, guards, log, clock } = context;
+  const { sysfs, guards, clock } = context;
   const byAddress = new Map(
     settings.cards.flatMap((given) => given.addresses.map((address) => [address, given] as const)),
   );
@@ -42,7 +42,8 @@ export function createGpuVfDriver(settings: GpuVfSettings, context: DriverContex
   let since: string | undefined;
   let states: ReadonlyMap<string, CardState> = new Map();
   const pci = createPciDriver({
-    ...{ name, sysfs, hardware, guards, log },
+    ...context,
+    name,
     allowList: [...byAddress].flatMap(([address, given]) => entriesOf(address, given)),
     withheld: () =>
       new Map(
@@ -100,7 +101,10 @@ export function createGpuVfDriver(settings: GpuVfSettings, context: DriverContex
 /** One for each vendor, because an entry names one. */
 function entriesOf(address: string, given: GpuVfCards): AllowListEntry[] {
   return Object.keys(gpuVendors).map((vendor) => ({
-    ...{ vendor_id: vendor, address, device_type: 'GPU', companions: false },
+    vendor_id: vendor,
+    address,
+    device_type: 'GPU',
+    companions: false,
     resource_class: given.resource_class,
     traits: given.traits,
     virtual_functions: given.virtual_functions,

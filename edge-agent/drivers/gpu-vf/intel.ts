@@ -36,7 +36,9 @@ export function xeShares(context: DriverContext, card: GpuCard): readonly ShareV
   const { hardware } = context;
   const { address } = card.fn;
   const priority: ShareValue = {
-    ...{ key: 'sched_priority', wanted, isLive: true },
+    key: 'sched_priority',
+    wanted,
+    isLive: true,
     // One write is for all functions, and each of them shows it: `[low] normal`.
     read: async () => {
       const text = await hardware.readText(address, `${folder}/vf1/profile/sched_priority`);
@@ -111,7 +113,9 @@ function valuesOf(
     for (let number = 1; number <= count; number += 1) {
       const path = `${folderOf(number)}/${file}`;
       values.push({
-        ...{ key, number, isLive },
+        key,
+        number,
+        isLive,
         ...(asked !== undefined && { wanted: String(Number(asked) * factor) }),
         read: async () => {
           const text = await hardware.readText(fn.address, path);

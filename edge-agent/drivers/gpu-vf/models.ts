@@ -32,7 +32,7 @@ const amd: Readonly<Record<string, string>> = {
   '75a3': 'AMD Instinct MI355X',
 };
 
-export interface GpuVendor {
+interface GpuVendor {
   /** As it is spelled in traits. */
   readonly name: string;
   readonly models: Readonly<Record<string, string>>;

@@ -134,7 +134,7 @@ export function functionsOf(
     .sort((a, b) => a.number - b.number);
 }
 
-export interface NumberedFunction {
+interface NumberedFunction {
   readonly number: number;
   readonly fn: PciFunction;
 }

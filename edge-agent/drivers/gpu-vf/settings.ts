@@ -18,7 +18,7 @@ const number = (min: number, max: number) => {
 const u32Max = 2 ** 32 - 1;
 
 /** Of one virtual function; what is absent is left to the kernel's driver, which shares fairly. */
-export const profile = z.strictObject({
+const profile = z.strictObject({
   vram_mib: number(1, 2 ** 24),
   /** Address space of the GPU that all functions share (Global Graphics Translation Table). */
   ggtt_mib: number(1, 2 ** 24),

@@ -37,7 +37,7 @@ export interface SharesFound {
   readonly found: ReadonlyMap<string, string>;
 }
 
-export interface WrongValue {
+interface WrongValue {
   readonly value: ShareValue;
   /** Completes "The device at <address> ...". */
   readonly reason: string;

@@ -5,12 +5,13 @@ import { pciTraits } from '#agent/drivers/pci/ids.ts';
 import { type PciFunction, readPciDetails, readPlace } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { ReportedDevice, ReportedRegion } from '#core/contracts/report/inventory-report.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import type { CardFacts } from './engines.ts';
 import type { Content } from './known.ts';
 import { type IntelFpgaSettings, intelFpgaName } from './settings.ts';
 
 /** Ports, image and ports again; below five minutes the handle is not reserved meanwhile. */
-export const cleanSeconds = 280;
+const cleanSeconds = 280;
 
 /**
  * By vendor, product and, if given, subsystem: OPAE, libraries/libopae-c/cfg-file.c; Linux
@@ -35,7 +36,7 @@ export interface SoldRegion {
   readonly content: Pick<Content, 'image' | 'functions'>;
 }
 
-export interface SoldCard {
+interface SoldCard {
   readonly fn: PciFunction;
   readonly facts: CardFacts;
   readonly regions: readonly SoldRegion[];
@@ -72,13 +73,15 @@ export function describeCard(
     model: model ?? 'miss_model_info',
     std_board_info: JSON.stringify({
       product_id: `0x${productId}`,
-      ...{ subsystem_id: subsystemId, class: `0x${classCode}`, revision },
+      subsystem_id: subsystemId,
+      class: `0x${classCode}`,
+      revision,
     }),
     vendor_board_info: 'miss_vb_info',
     firmware: facts.static_region,
     attributes: { interface: facts.interface, ports: String(facts.ports) },
     ...(identity && { identity }),
-    ...(health && { health }),
+    ...present({ health }),
     ...readPlace(sysfs, fn),
     regions: regions.map((region) => regionOf(facts, region, [...new Set(traits)], clean)),
   };
@@ -110,7 +113,7 @@ function regionOf(
   };
 }
 
-export function regionName(port: number): string {
+function regionName(port: number): string {
   return `region${port}`;
 }
 

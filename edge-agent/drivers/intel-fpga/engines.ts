@@ -43,12 +43,18 @@ interface Stack {
 // The helper takes numbers of two digits.
 const stacks: readonly Stack[] = [
   {
-    ...{ name: 'dfl', parent: 'fpga_region', folder: /^region\d{1,4}$/ },
-    ...{ engine: /^dfl-fme\.\d{1,2}$/, port: /^dfl-port\.\d{1,2}$/ },
+    name: 'dfl',
+    parent: 'fpga_region',
+    folder: /^region\d{1,4}$/,
+    engine: /^dfl-fme\.\d{1,2}$/,
+    port: /^dfl-port\.\d{1,2}$/,
   },
   {
-    ...{ name: 'intel-fpga', parent: 'fpga', folder: /^intel-fpga-dev\.\d{1,4}$/ },
-    ...{ engine: /^intel-fpga-fme\.\d{1,2}$/, port: /^intel-fpga-port\.\d{1,2}$/ },
+    name: 'intel-fpga',
+    parent: 'fpga',
+    folder: /^intel-fpga-dev\.\d{1,4}$/,
+    engine: /^intel-fpga-fme\.\d{1,2}$/,
+    port: /^intel-fpga-port\.\d{1,2}$/,
   },
 ];
 
@@ -91,12 +97,14 @@ export async function readEngine(
   // A card that does not answer reads as all ones.
   if (id === '0xffffffffffffffff') throw new Error('it fell off the bus');
   return {
-    ...{ address: fn.address, stack: stack.name, path, folder, node: `/dev/${name}` },
-    ...{
-      ports,
-      static_region: id,
-      interface: await readInterface(context, fn, path, stack, ports),
-    },
+    address: fn.address,
+    stack: stack.name,
+    path,
+    folder,
+    node: `/dev/${name}`,
+    ports,
+    static_region: id,
+    interface: await readInterface(context, fn, path, stack, ports),
   };
 }
 

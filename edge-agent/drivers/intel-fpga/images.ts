@@ -17,7 +17,7 @@ const programMs = 150_000;
 const readyMs = 10_000;
 const pollMs = 200;
 
-export interface Programmed {
+interface Programmed {
   /** What the port shows. */
   readonly functionUuid: string;
   /** Registers that had errors before. */
@@ -119,11 +119,14 @@ async function writeByTool(
 ): Promise<void> {
   const parsed = parsePciAddress(address);
   if (!parsed) throw new Error(`${address} is not a PCI address.`);
-  const place = [
-    ...['--segment', `0x${parsed.domain}`, '--bus', `0x${parsed.bus}`],
-    ...['--device', `0x${parsed.device}`, '--function', `0x${parsed.function}`],
-  ];
-  const answer = await context.hardware.exec(address, fpgaconf, [...place, path], programMs);
+  const { domain, bus, device, function: fn } = parsed;
+  const place = `--segment 0x${domain} --bus 0x${bus} --device 0x${device} --function 0x${fn}`;
+  const answer = await context.hardware.exec(
+    address,
+    fpgaconf,
+    [...place.split(' '), path],
+    programMs,
+  );
   if (answer.exitCode === 0) return;
   const said = `${answer.stderr}\n${answer.stdout}`.replaceAll(/[^\x20-\x7e]+/g, ' ').trim();
   throw new Error(`${fpgaconf} ended with ${answer.exitCode}: ${said.slice(0, 200)}`);

@@ -42,14 +42,20 @@ interface Given extends DiscoveryDeps {
 }
 
 export function createIntelFpgaDriver(settings: IntelFpgaSettings, context: DriverContext): Driver {
-  const { sysfs, hardware, guards, log, clock } = context;
+  const { sysfs, hardware, clock } = context;
   const busy = new Set<string>();
   const pci = createPciDriver({
-    ...{ name, sysfs, hardware, guards, log, busy },
+    ...context,
+    name,
+    busy,
     allowList: allowListOf(settings),
   });
   const given: Given = {
-    ...{ settings, context, busy, pci, locks: createDeviceLocks() },
+    settings,
+    context,
+    busy,
+    pci,
+    locks: createDeviceLocks(),
     known: openKnownCards(context.directory, context.bootId),
     serials: createSerials(hardware),
     since: new Date(clock.wallMs()).toISOString(),

@@ -82,7 +82,10 @@ export function openKnownCards(directory: string, bootId: string): KnownCards {
         const before = known.cards[fn.address];
         const same = before?.ids === idsOf(fn) ? before : undefined;
         const after = {
-          ...{ ids: idsOf(fn), interface: id, ports, static_region },
+          ids: idsOf(fn),
+          interface: id,
+          ports,
+          static_region,
           functions: [...(functions ?? same?.functions ?? [])],
           ...(same?.away && { away: same.away }),
         };

@@ -40,8 +40,10 @@ export async function planFunctions(
   const existing = virtualFunctionsOf(context, fn);
   if (existing.length === engine.ports) return [];
   const difference = {
-    ...{ address: fn.address, what: 'number of virtual functions' },
-    ...{ before: String(existing.length), after: String(engine.ports) },
+    address: fn.address,
+    what: 'number of virtual functions',
+    before: String(existing.length),
+    after: String(engine.ports),
   };
   const refusal = await refusalOf(deps, fn, engine, existing);
   if (refusal !== undefined) return [{ ...difference, refusal }];
@@ -62,7 +64,10 @@ function unboundChange({ context }: PortsDeps, fn: PciFunction): HostChange {
   const { address } = fn;
   const after = hostDriverOf(context, fn);
   return {
-    ...{ address, what: 'driver', before: 'none', after },
+    address,
+    what: 'driver',
+    before: 'none',
+    after,
     apply: () => bindFunction(context, address, after),
   };
 }

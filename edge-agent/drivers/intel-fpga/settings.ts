@@ -81,7 +81,11 @@ export function allowListOf({ cards: all, clean }: IntelFpgaSettings): readonly 
   return pciAllowList.parse(
     all.flatMap(({ addresses, virtual_functions, bind_to, traits }) =>
       addresses.map((address) => ({
-        ...{ address, virtual_functions, traits, device_type: 'FPGA', resource_class: 'FPGA' },
+        address,
+        virtual_functions,
+        traits,
+        device_type: 'FPGA',
+        resource_class: 'FPGA',
         clean: clean === 'none' ? 'none' : 'reset',
         // A whole card stays on the host's driver, through which it is programmed.
         ...(virtual_functions && { bind_to }),

@@ -159,7 +159,8 @@ function handleOf(
     type: 'MDEV',
     info: {
       ...parsePciAddress(address),
-      ...{ asked_type: type, vgpu_mark: `${type}_${mark}` },
+      asked_type: type,
+      vgpu_mark: `${type}_${mark}`,
     },
     ...(uuid && { uuid }),
     ...(made !== 'nova' && { prepare: made }),

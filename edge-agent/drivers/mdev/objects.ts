@@ -49,7 +49,7 @@ export async function fillOf(
   };
 }
 
-export interface Known {
+interface Known {
   readonly existing: readonly ExistingMdev[];
   readonly recreated: ReadonlySet<string>;
 }

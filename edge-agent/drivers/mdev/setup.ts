@@ -57,8 +57,10 @@ async function planCard(given: CardGiven): Promise<HostChange[]> {
     if (count === 0) continue;
     room -= count;
     const difference = {
-      ...{ address: parent.address, what },
-      ...{ before: String(fill.made), after: String(fill.made + count) },
+      address: parent.address,
+      what,
+      before: String(fill.made),
+      after: String(fill.made + count),
     };
     const refusal = await given.refusalNow();
     if (refusal !== undefined) changes.push({ ...difference, refusal });

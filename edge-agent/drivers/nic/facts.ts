@@ -7,6 +7,7 @@ import { aerHealth } from '#agent/drivers/pci/health.ts';
 import { reasonOf } from '#agent/log.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { type Interfaces, type Link, type Ports, readLink } from './link.ts';
 
 /** The card's interface as it is now, or a clause why it is not known. */
@@ -78,7 +79,7 @@ export function createNicFacts(context: DriverContext, ports: Ports) {
       return {
         ...device,
         ...(version && { firmware: version }),
-        ...(health && { health }),
+        ...present({ health }),
         ...(Object.keys(attributes).length > 0 && { attributes }),
         ...(device.offers && {
           offers: {
@@ -114,7 +115,7 @@ function attributesOf(look: NicLook): Record<string, string> {
 }
 
 /** Pure. */
-export function versionIn(text: string, address: string): string | undefined {
+function versionIn(text: string, address: string): string | undefined {
   let given: unknown;
   try {
     given = JSON.parse(text);

@@ -2,6 +2,7 @@
 // rtnetlink), in the JSON of iproute2 6.1. Pure.
 
 import * as z from 'zod';
+import { present } from '#core/shapes/derive/present.ts';
 
 const mac = z.string().regex(/^([0-9a-f]{2}:){5}[0-9a-f]{2}$/);
 const rate = z.int().min(0).max(0xffffffff);
@@ -57,14 +58,12 @@ export function settingsOf(given: z.infer<typeof functionForm>): FunctionSetting
     mac: given.address,
     vlan: text,
     ...(given.rate && { max_tx_rate: given.rate.max_tx, min_tx_rate: given.rate.min_tx }),
-    ...(given.spoofchk !== undefined && { spoof_check: given.spoofchk }),
-    ...(given.trust !== undefined && { trust: given.trust }),
-    ...(given.link_state !== undefined && { link_state: given.link_state }),
+    ...present({ spoof_check: given.spoofchk, trust: given.trust, link_state: given.link_state }),
   };
 }
 
 /** One thing that iproute2 sets by itself. */
-export interface FunctionDifference {
+interface FunctionDifference {
   readonly what: string;
   readonly before: string;
   readonly after: string;

@@ -40,7 +40,7 @@ interface Given {
 }
 
 export function createNicDriver(settings: NicSettings, context: DriverContext): Driver {
-  const { sysfs, hardware, guards, log } = context;
+  const { sysfs, hardware } = context;
   const cards = cardsOf(settings);
   const ports = createPorts(context);
   const records = openRecords(context.directory);
@@ -50,7 +50,9 @@ export function createNicDriver(settings: NicSettings, context: DriverContext): 
   /** By the discovery that is under way; there is one at a time. */
   let looks: ReadonlyMap<string, Looked> = new Map();
   const pci = createPciDriver({
-    ...{ name, sysfs, hardware, guards, allowList, log },
+    ...context,
+    name,
+    allowList,
     withheld: () => new Map([...looks.values()].flatMap((each) => [...each.withheld])),
   });
   return {

@@ -129,7 +129,7 @@ export async function readLink(
 }
 
 /** Pure. @throws a sentence if the text is not what the form says */
-export function parsed(text: string, name: string): z.infer<typeof form>[number] {
+function parsed(text: string, name: string): z.infer<typeof form>[number] {
   const [first] = validOf(text) ?? [];
   if (first) return first;
   throw new Error(`ip link show ${name} printed what is not valid for it.`);

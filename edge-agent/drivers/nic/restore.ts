@@ -9,7 +9,7 @@ import type { Evidence } from '#core/contracts/job-document.ts';
 import { differencesOf, type FunctionSettings, kernelDefaults, noMac } from './function.ts';
 import { type LinkDeps, type Ports, readLink, setFunction } from './link.ts';
 
-export interface RestoreDeps extends LinkDeps {
+interface RestoreDeps extends LinkDeps {
   readonly clock: Clock;
   readonly ports: Ports;
 }

@@ -5,6 +5,7 @@
 import * as z from 'zod';
 import { customName, oneOrMany, pciAddress } from '#agent/drivers/contract/setting-forms.ts';
 import { type AllowListEntry, allowListEntry } from '#agent/drivers/pci/allow-list.ts';
+import { present } from '#core/shapes/derive/present.ts';
 
 const { bind_to, traits, virtual_functions } = allowListEntry.shape;
 
@@ -69,7 +70,7 @@ export function allowListOf(settings: NicSettings): readonly AllowListEntry[] {
     resource_class: given.resource_class,
     traits: [...new Set([...cyborgTraits(given), ...given.traits])],
     virtual_functions: given.virtual_functions,
-    ...(given.bind_to !== undefined && { bind_to: given.bind_to }),
+    ...present({ bind_to: given.bind_to }),
     companions: false,
     clean: given.clean === 'none' ? 'none' : 'reset',
   }));

@@ -5,6 +5,7 @@ import { readMdevParents, typeDirectory } from '#agent/sysfs/mdev.ts';
 import { type PciFunction, readPlace } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { type CardFacts, framebufferOf, typeTraitPart } from './facts.ts';
 import { type NvidiaSettings, nvidiaName, type VgpuCards } from './settings.ts';
 import type { VendorVgpus } from './vfio.ts';
@@ -44,7 +45,7 @@ export function describeVendorCard(
 }
 
 /** A type of vGPU, as far as the host names it. */
-export interface VgpuType {
+interface VgpuType {
   readonly name: string;
   readonly description?: string;
 }
@@ -86,7 +87,7 @@ export function withFacts(context: DriverContext, card: Card): ReportedDevice {
   const trait = `CUSTOM_NVIDIA_${fn.productId.toUpperCase()}${part ? `_${part}` : ''}`;
   const attributes = {
     ...(uuid && { uuid }),
-    ...(type && { vgpu_name: type.name }),
+    ...present({ vgpu_name: type?.name }),
     ...(framebuffer && { framebuffer_mib: String(framebuffer) }),
   };
   const identity = device.identity ?? uuid;
@@ -95,7 +96,7 @@ export function withFacts(context: DriverContext, card: Card): ReportedDevice {
     ...(model && { model }),
     ...(firmware && { firmware }),
     ...(identity && { identity }),
-    ...(health && { health }),
+    ...present({ health }),
     ...readPlace(context.sysfs, fn),
     ...(Object.keys(attributes).length > 0 && { attributes }),
     ...(device.offers && {

@@ -105,7 +105,11 @@ function wholeCards({ cards }: NvidiaSettings, context: DriverContext): Driver |
     .filter((given) => !isVgpu(given))
     .flatMap(({ addresses, resource_class, traits, bind_to, reset }) =>
       addresses.map((address) => ({
-        ...{ vendor_id: '10de', class: '03', address, traits, companions: true },
+        vendor_id: '10de',
+        class: '03',
+        address,
+        traits,
+        companions: true,
         resource_class: resource_class ?? 'PGPU',
         clean: reset === false ? 'none' : 'reset',
         ...(bind_to && { bind_to }),
@@ -123,7 +127,9 @@ function mdevDriver(
 ): Driver | undefined {
   if (divided.length === 0) return undefined;
   const pools = divided.map(({ addresses, vgpu_type: type, resource_class, traits }) => ({
-    ...{ parents: addresses, type, traits },
+    parents: addresses,
+    type,
+    traits,
     resource_class: resource_class ?? 'VGPU',
   }));
   return createMdevDriver(mdevSettings.parse({ pools, made, clean }), context, name);
@@ -144,8 +150,10 @@ async function planCard(
   const isDivided = readMdevParents(sysfs).some(({ physical }) => physical === card);
   if (!fn || !total || isDivided || fn.boundDriver !== 'nvidia') return [];
   const difference = {
-    ...{ address: card, what: 'number of virtual functions' },
-    ...{ before: String(countFunctions(context, fn)), after: String(total) },
+    address: card,
+    what: 'number of virtual functions',
+    before: String(countFunctions(context, fn)),
+    after: String(total),
   };
   if (difference.before !== '0') return [];
   const use = (await guards.heldBy([fn], false)).get(card);

@@ -74,7 +74,7 @@ export const nvidiaSettings = z
   );
 
 export type NvidiaSettings = z.infer<typeof nvidiaSettings>;
-export type NvidiaCards = NvidiaSettings['cards'][number];
+type NvidiaCards = NvidiaSettings['cards'][number];
 /** Cards that are offered as vGPUs. */
 export type VgpuCards = NvidiaCards & { readonly vgpu_type: string };
 

@@ -221,8 +221,10 @@ export function createVendorVgpus(context: DriverContext): VendorVgpus {
       const free = all.find(isFree);
       if (!free || !(await creatable(free.fn, card)).has(number)) return changes;
       const difference = {
-        ...{ address: card, what: `number of vGPUs of type ${type}` },
-        ...{ before: String(made), after: 'as many as fit' },
+        address: card,
+        what: `number of vGPUs of type ${type}`,
+        before: String(made),
+        after: 'as many as fit',
       };
       const foreign = await foreignOf(all);
       const reason = foreign ? foreignText(foreign) : uses.refusal;

@@ -9,6 +9,7 @@ import { reasonOf } from '#agent/log.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
 import { type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
+import { present } from '#core/shapes/derive/present.ts';
 
 const text = (max: number) =>
   z
@@ -29,7 +30,7 @@ export type ControllerFacts = z.infer<typeof facts>;
 const known = z.record(z.string(), facts.extend({ ids: z.string() }));
 type Known = z.infer<typeof known>;
 
-export interface ShownController {
+interface ShownController {
   /** `nvme0`. */
   readonly name: string;
   readonly address: string;
@@ -111,7 +112,7 @@ export interface KnownControllers {
 export type Ask = (shown: ShownController) => Promise<NonNullable<ControllerFacts['erasure']>>;
 
 /** By address and ids, `vendor:product:subsystem`: a device that cannot be read counts, too. */
-export type IsNamed = (address: string, ids: string) => boolean;
+type IsNamed = (address: string, ids: string) => boolean;
 
 const file = 'controllers.json';
 
@@ -154,7 +155,7 @@ export function openKnownControllers(sysfs: Sysfs, directory: string): KnownCont
         ...(same?.gigabytes && { gigabytes: same.gigabytes }),
         ...found,
         ...(same?.firmware && { firmware: same.firmware }),
-        ...(erasure && { erasure }),
+        ...present({ erasure }),
         ids: idsOf(fn),
       };
     }

@@ -36,7 +36,7 @@ interface Given {
 }
 
 export function createNvmeDriver(settings: NvmeSettings, context: DriverContext): Driver {
-  const { sysfs, hardware, guards, log } = context;
+  const { sysfs } = context;
   const allowList = allowListOf(settings);
   const known = openKnownControllers(sysfs, context.directory);
   const given = { settings, context, allowList, known };
@@ -44,7 +44,10 @@ export function createNvmeDriver(settings: NvmeSettings, context: DriverContext)
   const busy = new Set<string>();
   const cannotErase = () => eraseRefusals(settings, known, wantedOf(given));
   const pci = createPciDriver({
-    ...{ name, sysfs, hardware, guards, allowList, log, busy },
+    ...context,
+    name,
+    allowList,
+    busy,
     withheld: cannotErase,
     namesMissing: true,
   });

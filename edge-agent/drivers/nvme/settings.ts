@@ -79,7 +79,11 @@ export function allowListOf(settings: NvmeSettings): readonly AllowListEntry[] {
   return pciAllowList.parse(
     settings.devices.map((each) => ({
       ...each,
-      ...{ class: '0108', device_type: 'SSD', bind_to, resource_class, traits },
+      class: '0108',
+      device_type: 'SSD',
+      bind_to,
+      resource_class,
+      traits,
       clean: clean === 'reset' ? 'reset' : 'none',
     })),
   );

@@ -43,9 +43,9 @@ export interface SanitizeLog {
   readonly isUnrestricted: boolean;
 }
 
-export type SanitizeState = 'never' | 'completed' | 'running' | 'failed';
+type SanitizeState = 'never' | 'completed' | 'running' | 'failed';
 
-export interface Namespace {
+interface Namespace {
   /** Index of the LBA format in use. */
   readonly format: number;
   /** Bytes of a block in each LBA format. */
@@ -116,7 +116,7 @@ async function read<T>(deps: ToolDeps, form: z.ZodType<T>, verb: string, ...args
 }
 
 /** Pure. @throws a sentence if the text is not what the form says */
-export function parsed<T>(form: z.ZodType<T>, verb: string, text: string): T {
+function parsed<T>(form: z.ZodType<T>, verb: string, text: string): T {
   try {
     return form.parse(JSON.parse(text));
   } catch {

@@ -21,7 +21,7 @@ export interface Wish {
   readonly entry: AllowListEntry;
 }
 
-export interface Wishes {
+interface Wishes {
   readonly wishes: readonly Wish[];
   /** Why functions on the allow-list are not offered, by address. */
   readonly refusals: ReadonlyMap<string, string>;
@@ -124,7 +124,7 @@ function slotOf(address: string): string {
   return address.slice(0, address.lastIndexOf('.'));
 }
 
-export interface Choices {
+interface Choices {
   readonly choices: readonly Choice[];
   readonly refusals: ReadonlyMap<string, string>;
 }

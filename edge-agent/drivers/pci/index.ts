@@ -19,6 +19,7 @@ import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { type AllowListEntry, matches } from './allow-list.ts';
 import {
   type Choice,
@@ -33,7 +34,7 @@ import { cleanSeconds, resetFunction } from './reset.ts';
 import { createSerials, type Serials } from './serials.ts';
 import { planPci } from './setup.ts';
 
-export interface PciDriverDeps {
+interface PciDriverDeps {
   /** The driver in whose name the devices are offered; `pci`, if absent. */
   readonly name?: string;
   readonly sysfs: Sysfs;
@@ -93,7 +94,7 @@ async function discoverPci(deps: Named, serials: Serials) {
     wanted: wishes.flatMap((wish) => wish.functions),
     all: functions,
     isOurs: isOurs(deps, functions),
-    ...(deps.busy && { busy: deps.busy }),
+    ...present({ busy: deps.busy }),
     withheld: all
       .flatMap((wish) => wish.functions.map(({ address }) => address))
       .filter((address) => reasons.has(address))

@@ -5,6 +5,7 @@ import type { Hardware } from '#agent/hardware/port.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
+import { present } from '#core/shapes/derive/present.ts';
 
 /** The kernel waits up to 60 s for a function that does not answer after its reset. */
 const resetMs = 90_000;
@@ -14,7 +15,7 @@ export const cleanSeconds = 150;
 /** The header's first 64 bytes; what guests can change in the rest is undone by the reset. */
 const headerBytes = 64;
 
-export interface ResetDeps {
+interface ResetDeps {
   readonly sysfs: Sysfs;
   readonly hardware: Hardware;
 }
@@ -34,11 +35,11 @@ export async function resetFunction(deps: ResetDeps, fn: PciFunction): Promise<E
     vendor_id: hexadecimal(after.vendorId),
     command: hexadecimal(after.command),
     bars: after.bars,
-    ...(after.link && { link: after.link.text }),
+    ...present({ link: after.link?.text }),
   };
 }
 
-export interface FunctionState {
+interface FunctionState {
   readonly vendorId: number;
   readonly command: number;
   /** Six base address registers in hexadecimal digits. */
@@ -75,7 +76,7 @@ async function readState({ hardware }: ResetDeps, fn: PciFunction): Promise<Func
     vendorId: config.readUInt16LE(0),
     command: config.readUInt16LE(4),
     bars: config.toString('hex', 0x10, 0x28),
-    ...(link && { link }),
+    ...present({ link }),
   };
 }
 

@@ -9,7 +9,7 @@ import type { Sysfs } from '#agent/sysfs/root.ts';
 import { type AllowListEntry, matches } from './allow-list.ts';
 import { companionsOf, readWishes } from './choice.ts';
 
-export interface SetupDeps {
+interface SetupDeps {
   readonly sysfs: Sysfs;
   readonly hardware: Hardware;
   readonly guards: Guards;

@@ -7,14 +7,15 @@ import type { Hardware } from '#agent/hardware/port.ts';
 import { type PciFunction, readPciFunctions } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { type QatFamily, type QatService, qatFamilies, servicesOf } from './families.ts';
 
-export interface CardDeps {
+interface CardDeps {
   readonly sysfs: Sysfs;
   readonly hardware: Hardware;
 }
 
-export type QatState = 'up' | 'down';
+type QatState = 'up' | 'down';
 
 export interface QatFiles {
   /** Absent where the family's driver has no such file. */
@@ -44,7 +45,7 @@ export async function readFiles(deps: CardDeps, fn: PciFunction): Promise<QatFil
   if (text !== undefined && !services) throw new Error('has an unknown list of services');
   return {
     ...(state && { state }),
-    ...(services && { services }),
+    ...present({ services }),
     ...(Number.isSafeInteger(rings) && rings > 0 && { ringPairs: rings }),
   };
 }

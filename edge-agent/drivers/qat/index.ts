@@ -15,6 +15,7 @@ import {
 } from '#agent/sysfs/pci.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import {
   chipOf,
   familyOf,
@@ -37,13 +38,15 @@ interface Looked {
 }
 
 export function createQatDriver(settings: QatSettings, context: DriverContext): Driver {
-  const { sysfs, hardware, guards, log } = context;
+  const { sysfs } = context;
   const cards = cardsOf(settings);
   const dated = createDates(context);
   /** By the discovery that is under way; there is one at a time. */
   let looks: ReadonlyMap<string, Looked> = new Map();
   const pci = createPciDriver({
-    ...{ name, sysfs, hardware, guards, log, allowList: allowListOf(cards) },
+    ...context,
+    name,
+    allowList: allowListOf(cards),
     withheld: () => withheldOf(context, looks),
   });
   return {
@@ -84,9 +87,9 @@ async function verified(context: DriverContext, card: PciFunction): Promise<Evid
   const heartbeat = await readHeartbeat(context, card);
   if (heartbeat === '-1') throw new Error(`The card ${card.address} does not answer.`);
   return {
-    ...(state && { state }),
+    ...present({ state }),
     ...(services && { services: shown(services) }),
-    ...(heartbeat && { heartbeat }),
+    ...present({ heartbeat }),
   };
 }
 
@@ -163,7 +166,7 @@ async function described(
   return {
     ...device,
     ...(family && { model: `QAT ${family.name}` }),
-    ...(health && { health }),
+    ...present({ health }),
     attributes,
     ...(device.offers && {
       offers: {

@@ -4,6 +4,7 @@
 import * as z from 'zod';
 import { customName, oneOrMany, pciAddress } from '#agent/drivers/contract/setting-forms.ts';
 import { type AllowListEntry, allowListEntry } from '#agent/drivers/pci/allow-list.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { qatServices } from './families.ts';
 
 const { bind_to, traits, clean } = allowListEntry.shape;
@@ -63,11 +64,15 @@ export function allowListOf(
   countOf: (address: string) => number | undefined = () => undefined,
 ): readonly AllowListEntry[] {
   return [...cards].map(([address, given]) => ({
-    ...{ address, vendor_id: '8086', class: '0b40', device_type: 'QAT' },
+    address,
+    vendor_id: '8086',
+    class: '0b40',
+    device_type: 'QAT',
     resource_class: given.resource_class,
     traits: given.traits,
     virtual_functions: given.virtual_functions && (countOf(address) ?? true),
-    ...(given.bind_to !== undefined && { bind_to: given.bind_to }),
-    ...{ companions: false, clean: given.clean },
+    ...present({ bind_to: given.bind_to }),
+    companions: false,
+    clean: given.clean,
   }));
 }

@@ -66,7 +66,10 @@ async function planServices(
   const { services: wanted } = card;
   const isOther = wanted !== undefined && !isSameServices(services ?? [], wanted);
   const up: HostChange = {
-    ...{ address, what: 'state', before: 'down', after: 'up' },
+    address,
+    what: 'state',
+    before: 'down',
+    after: 'up',
     apply: () => setState(context, here(context, address), 'up'),
   };
   if (!isOther) return state === 'down' ? [up] : [];
@@ -85,7 +88,10 @@ async function planServices(
   };
   if (state !== 'up') return [set];
   const down: HostChange = {
-    ...{ address, what: stateForServices, before: 'up', after: 'down' },
+    address,
+    what: stateForServices,
+    before: 'up',
+    after: 'down',
     apply: async () => {
       const now = here(context, address);
       const refused = await refusalOf(context, now);

@@ -14,12 +14,11 @@ import {
 } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 
-export const vendorId = '10ee';
+const vendorId = '10ee';
 /** Ids of the images that cards leave the factory with: XRT, xocl/devices.h (XBB_MFG). */
-const goldenIds: ReadonlySet<string> = new Set([
-  ...['d000', 'd004', 'd020', 'd030', 'd03c', 'd04c'],
-  ...['5098', 'e098', 'e987', 'eb10', 'f987'],
-]);
+const goldenIds: ReadonlySet<string> = new Set(
+  'd000 d004 d020 d030 d03c d04c 5098 e098 e987 eb10 f987'.split(' '),
+);
 
 /** The two functions of one card. */
 export interface Card {

@@ -13,6 +13,7 @@ import { reasonOf } from '#agent/log.ts';
 import { type PciFunction, pciSignature, readPciFunctions, readPlace } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { type Card, type CardFacts, cardAt, openKnownCards } from './cards.ts';
 import { xilinxName as name, type XilinxCards, type XilinxSettings } from './settings.ts';
 import { clean, functionsOf, learn, program, type Work } from './work.ts';
@@ -128,7 +129,8 @@ async function discovered(
   }
   const ours = new Set(wanted.map((fn) => fn.address));
   const refused = await guards.check({
-    ...{ driver: name, wanted },
+    driver: name,
+    wanted,
     busy: new Set([...busy, ...(await interrupted(context, cards))]),
     all: readPciFunctions(sysfs, () => {}),
     isOurs: (fn: PciFunction) => ours.has(fn.address),
@@ -189,8 +191,10 @@ async function planCard(work: Work, isKnown: boolean): Promise<HostChange[]> {
     const { boundDriver = 'none' } = fn;
     if (boundDriver === settings.bind_to || busy.has(fn.address)) return [];
     const difference = {
-      ...{ address: fn.address, what: 'driver' },
-      ...{ before: boundDriver, after: settings.bind_to },
+      address: fn.address,
+      what: 'driver',
+      before: boundDriver,
+      after: settings.bind_to,
     };
     if (refusal !== undefined) return [{ ...difference, refusal }];
     const apply = () => bindFunction(context, fn.address, settings.bind_to);
@@ -239,8 +243,11 @@ function describe({ context, settings, given, card, facts, since }: Described): 
   const product = management.productId.toUpperCase();
   const own = ['CUSTOM_FPGA_XILINX', `CUSTOM_FPGA_PRODUCT_ID_${product}`];
   return {
-    ...{ address: management.address, driver: name, type: 'FPGA' },
-    ...{ vendor: management.vendorId, product: management.productId },
+    address: management.address,
+    driver: name,
+    type: 'FPGA',
+    vendor: management.vendorId,
+    product: management.productId,
     model: board ?? management.productId,
     std_board_info: JSON.stringify({
       product_id: management.productId,
@@ -249,19 +256,21 @@ function describe({ context, settings, given, card, facts, since }: Described): 
     vendor_board_info: 'miss_vb_info',
     ...(serial && { identity: serial }),
     ...(firmware && { firmware }),
-    ...(health && { health }),
+    ...present({ health }),
     ...readPlace(context.sysfs, management),
     attributes: { platform: platforms.at(-1) ?? '', user_function: user.address },
     regions: [
       {
-        ...{ name: regionName, kind: 'reconfigurable-region' },
+        name: regionName,
+        kind: 'reconfigurable-region',
         'region-type-uuid': shownUuid(interfaces.at(-1) ?? ''),
         ...(isLoaded && { 'bitstream-id': content.image, 'function-uuid': content.function }),
         resource_class: given.resource_class,
         traits: [...new Set([...own, ...given.traits])],
         num_accelerators: 1,
         attach_handles: functionsOf(card).map(({ address }) => ({
-          ...{ type: 'PCI', info: { ...parsePciAddress(address) } },
+          type: 'PCI',
+          info: { ...parsePciAddress(address) },
           clean_seconds: settings.tool_seconds * 2 + cleanExtraSeconds,
         })),
       },

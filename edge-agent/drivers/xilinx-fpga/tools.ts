@@ -70,7 +70,7 @@ const report = z.object({
   ]),
 });
 
-export interface PlatformFacts {
+interface PlatformFacts {
   readonly serial?: string;
   readonly board?: string;
   readonly platforms: readonly string[];

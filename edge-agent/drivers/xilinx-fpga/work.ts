@@ -138,7 +138,7 @@ async function interfacesNow({ context, card }: Work): Promise<string[]> {
 }
 
 /** Before anything is written. @throws ImageRefused */
-export function checkForCard(image: Xclbin, { interfaces, platforms }: CardFacts): void {
+function checkForCard(image: Xclbin, { interfaces, platforms }: CardFacts): void {
   const missing = image.interfaces.find((each) => !interfaces.includes(each));
   if (missing !== undefined) {
     throw new ImageRefused(`The image needs interface ${missing}, which the card does not have.`);
