@@ -4,6 +4,7 @@
 // `local/` route to it alike (gateway.ts). All paths but the console's are also served below
 // `/accelerator`, where Cyborg's WSGI application is mounted.
 
+import { type ListName, lists } from '#core/contracts/api/lists.ts';
 import type { PolicyRule } from '#core/domain/policy.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -44,7 +45,7 @@ const table = {
     },
   },
   devices: {
-    '/v2/devices': { GET: ['get-all', 'cyborg:device:get_all', 200] },
+    [lists.devices.path]: { GET: ['get-all', lists.devices.rule, 200] },
     '/v2/devices/{id}': {
       GET: ['get-one', 'cyborg:device:get_one', 200],
       PATCH: ['update', 'cyborg:device:update', 204],
@@ -76,13 +77,11 @@ const table = {
   },
   // Beside Cyborg's API, and without microversions.
   operator: {
-    '/operator/v1/hosts': { GET: ['get-hosts', 'cyborg:operator:host:get_all', 200] },
+    ...listRoutes(),
     '/operator/v1/hosts/{id}': {
       GET: ['get-host', 'cyborg:operator:host:get_one', 200],
       DELETE: ['forget-host', 'cyborg:operator:host:forget', 204],
     },
-    '/operator/v1/history': { GET: ['get-history', 'cyborg:operator:history:get_all', 200] },
-    '/operator/v1/usage': { GET: ['get-usage', 'cyborg:operator:usage:get_all', 200] },
     '/operator/v1/hosts/{id}/rediscover': {
       POST: ['rediscover-host', 'cyborg:operator:host:rediscover', 202],
     },
@@ -95,16 +94,9 @@ const table = {
     '/operator/v1/hosts/{id}/settle': {
       POST: ['settle-host', 'cyborg:operator:host:settle', 200],
     },
-    '/operator/v1/assignments': {
-      GET: ['get-assignments', 'cyborg:operator:assignment:get_all', 200],
-    },
     '/operator/v1/capacity': { GET: ['get-capacity', 'cyborg:operator:capacity:get', 200] },
-    '/operator/v1/incidents': {
-      GET: ['get-incidents', 'cyborg:operator:incident:get_all', 200],
-    },
     '/operator/v1/reconcile': { POST: ['reconcile', 'cyborg:operator:reconcile:run', 200] },
     '/operator/v1/reap': { POST: ['reap', 'cyborg:operator:reap:run', 200] },
-    '/operator/v1/quotas': { GET: ['get-quotas', 'cyborg:operator:quota:get_all', 200] },
     '/operator/v1/quotas/{id}': {
       GET: ['get-quota', 'cyborg:operator:quota:get_one', 200],
       PUT: ['set-quota', 'cyborg:operator:quota:set', 200],
@@ -120,6 +112,22 @@ const table = {
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Methods>>>>;
 
 type Methods = Readonly<Partial<Record<Method, Row>>>;
+
+type ListRoutes = {
+  readonly [Name in Exclude<ListName, 'devices'> as (typeof lists)[Name]['path']]: {
+    readonly GET: readonly [`get-${Name}`, PolicyRule, 200];
+  };
+};
+
+/** The operators' own lists; devices are Cyborg's. */
+function listRoutes(): ListRoutes {
+  const { devices: _, ...own } = lists;
+  const rows = Object.entries(own).map(([name, { path, rule }]) => [
+    path,
+    { GET: [`get-${name}`, rule, 200] },
+  ]);
+  return Object.fromEntries(rows);
+}
 
 export type Resource = keyof typeof table;
 

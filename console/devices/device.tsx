@@ -14,7 +14,8 @@ import { countsText } from '#console/parts/text.ts';
 import { Time } from '#console/parts/time.tsx';
 import { useLive } from '#console/parts/use-live.ts';
 import type { ScreenProps } from '#console/routes.ts';
-import { deviceTitles, hostDeviceTitles, without } from '#core/contracts/api/titles.ts';
+import { lists } from '#core/contracts/api/lists.ts';
+import { hostDeviceTitles, without } from '#core/contracts/api/titles.ts';
 import { AssignmentTable } from './assignments.tsx';
 import { deviceActions, devicePath } from './device-actions.ts';
 import { evidenceText } from './record-text.ts';
@@ -78,7 +79,7 @@ function Facts({ device, own }: Seen) {
     <Section title="State">
       <Properties
         items={[
-          ...fieldItems(deviceTitles, device, {
+          ...fieldItems(lists.devices.columns, device, {
             uuid: <code key="uuid">{device.uuid}</code>,
             hostname: <HostLink key="host" hostname={device.hostname} />,
             status: <DeviceStatus key="status" status={device.status} />,

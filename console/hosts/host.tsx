@@ -18,7 +18,8 @@ import { Time } from '#console/parts/time.tsx';
 import { counted, timeText } from '#console/parts/time-text.ts';
 import { useLive } from '#console/parts/use-live.ts';
 import { addressOf, type ScreenProps } from '#console/routes.ts';
-import { hostTitles, without } from '#core/contracts/api/titles.ts';
+import { lists } from '#core/contracts/api/lists.ts';
+import { without } from '#core/contracts/api/titles.ts';
 import { hostActions, settleAction } from './host-actions.ts';
 
 const everyMs = 5000;
@@ -97,7 +98,7 @@ function Facts({ host, onAnswer }: FactsProps) {
 
 /** The rest of the screen shows the other fields. */
 const titles = {
-  ...without(hostTitles, 'hostname', 'devices', 'not_offered', 'drained', 'paused'),
+  ...without(lists.hosts.columns, 'hostname', 'devices', 'not_offered', 'drained', 'paused'),
   clock_ahead_seconds: 'clock',
 };
 

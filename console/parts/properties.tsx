@@ -1,6 +1,8 @@
 // Names and values of one thing.
 
 import type { ComponentChildren } from 'preact';
+import type { Title } from '#core/contracts/api/titles.ts';
+import { isTime, titleText } from './text.ts';
 import { Time } from './time.tsx';
 
 interface PropertiesProps {
@@ -31,15 +33,15 @@ type Cells<Row, Name extends keyof Row> = {
 
 /** A property for each field that has a title, in their order. */
 export function fieldItems<Row, Name extends keyof Row & string>(
-  titles: Readonly<Record<Name, string>>,
+  titles: Readonly<Record<Name, Title>>,
   row: Row,
   cells: Cells<Row, NoInfer<Name>>,
 ): PropertiesProps['items'] {
   const given: Partial<Record<string, ComponentChildren>> = cells;
   return (Object.keys(titles) as Name[]).map((name) => {
-    const title = titles[name].charAt(0).toUpperCase() + titles[name].slice(1);
-    if (/_(at|since)$/.test(name)) {
-      return [`${title}, UTC`, <Time key={name} at={row[name] as string | null} />];
+    const title = titleText(name, titles[name]);
+    if (isTime(name)) {
+      return [title, <Time key={name} at={row[name] as string | null} />];
     }
     return [title, name in given ? given[name] : (row[name] as ComponentChildren)];
   });

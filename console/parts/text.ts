@@ -1,7 +1,20 @@
 // Short forms of what the API says.
 
+import { type Title, titleOf } from '#core/contracts/api/titles.ts';
+
 export function shortId(id: string): string {
   return id.length > 12 ? id.slice(0, 8) : id;
+}
+
+/** Of a field of an answer. */
+export function isTime(name: string): boolean {
+  return /^(.*_)?(at|since)$/.test(name);
+}
+
+/** `Last report, UTC` */
+export function titleText(name: string, title: Title): string {
+  const text = titleOf(title);
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${isTime(name) ? ', UTC' : ''}`;
 }
 
 /** `claimed 1, free 15` */

@@ -9,7 +9,7 @@ import {
 import { type Caller, isAdmin, mayActOnInstance } from '#core/domain/caller.ts';
 import { BindFailedForInstance, BindsUnresolved } from '#core/domain/errors.ts';
 import { action } from '#functions/http/action.ts';
-import { pageOf, pageReply } from '#functions/http/query.ts';
+import { pageOf, uuidPage } from '#functions/http/query.ts';
 import { listQuery } from './schema.ts';
 import { shownStates } from './shown-states.ts';
 import { viewArq } from './view.ts';
@@ -34,7 +34,7 @@ export const getAll = action(
     const rows = arqs.map((arq) => viewArq(arq, base, states.get(arq.uuid)));
     const wanted = bindState === 'resolved' ? rows.filter(({ state }) => isResolved(state)) : rows;
     return {
-      body: pageReply('arqs', wanted, {
+      body: uuidPage('arqs', wanted, {
         base,
         path: '/accelerator_requests',
         query: { ...page, ...(bindState && { bind_state: bindState }) },

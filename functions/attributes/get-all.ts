@@ -5,7 +5,7 @@ import { DeployableNotFound } from '#core/domain/errors.ts';
 import { findDeployable } from '#core/operations/devices/find-by-id.ts';
 import type { Page } from '#core/store/table/index-pages.ts';
 import { action } from '#functions/http/action.ts';
-import { pageOf, pageReply } from '#functions/http/query.ts';
+import { pageOf, uuidPage } from '#functions/http/query.ts';
 import { listQuery } from './schema.ts';
 import { viewAttribute } from './view.ts';
 
@@ -25,7 +25,7 @@ export const getAll = action(
       if (found.length >= page.limit) break;
     }
     const rows = found.slice(0, page.limit).map((each) => viewAttribute(each, base));
-    return { body: pageReply('attributes', rows, { base, path: '/attributes', query }) };
+    return { body: uuidPage('attributes', rows, { base, path: '/attributes', query }) };
   },
 );
 

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { deployablesAnswer } from '#core/contracts/api/deployables.ts';
 import { action } from '#functions/http/action.ts';
-import { pageOf, pageQuery, pageReply } from '#functions/http/query.ts';
+import { pageOf, pageQuery, uuidPage } from '#functions/http/query.ts';
 import { viewDeployable } from './view.ts';
 
 export const getAll = action(
@@ -9,6 +9,6 @@ export const getAll = action(
   async ({ deps, query, base }) => {
     const deployables = await deps.listings.deployables(pageOf(query));
     const rows = deployables.map((deployable) => viewDeployable(deployable, base));
-    return { body: pageReply('deployables', rows, { base, path: '/deployables', query }) };
+    return { body: uuidPage('deployables', rows, { base, path: '/deployables', query }) };
   },
 );

@@ -1,6 +1,6 @@
 import { profilesAnswer } from '#core/contracts/api/device-profiles.ts';
 import { action } from '#functions/http/action.ts';
-import { pageOf, pageReply } from '#functions/http/query.ts';
+import { pageOf, uuidPage } from '#functions/http/query.ts';
 import { noneExist } from './dialect.ts';
 import { listQuery } from './schema.ts';
 import { viewDeviceProfile } from './view.ts';
@@ -20,7 +20,7 @@ export const getAll = action(
     const { name: _, ...page } = query;
     const rows = profiles.map((each) => viewDeviceProfile(each, base));
     return {
-      body: pageReply('device_profiles', rows, { base, path: '/device_profiles', query: page }),
+      body: uuidPage('device_profiles', rows, { base, path: '/device_profiles', query: page }),
     };
   },
 );

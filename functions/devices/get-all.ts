@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { devicesAnswer } from '#core/contracts/api/devices.ts';
 import { action } from '#functions/http/action.ts';
 import { isOperator } from '#functions/http/policy.ts';
-import { pageOf, pageQuery, pageReply } from '#functions/http/query.ts';
+import { pageOf, pageQuery, uuidPage } from '#functions/http/query.ts';
 import { viewDevice } from './view.ts';
 
 const listQuery = z.strictObject({
@@ -23,6 +23,6 @@ export const getAll = action(
     });
     const seesUsers = isOperator(deps, caller);
     const rows = devices.map((device) => viewDevice(device, base, seesUsers));
-    return { body: pageReply('devices', rows, { base, path: '/devices', query }) };
+    return { body: uuidPage('devices', rows, { base, path: '/devices', query }) };
   },
 );

@@ -2,7 +2,7 @@
 
 import * as z from 'zod';
 import type { Page } from '#core/store/table/index-pages.ts';
-import type { Link } from './links.ts';
+import { pageReply } from './links.ts';
 
 /** The most rows of one answer, whatever limit is asked for. */
 const pageMax = 1000;
@@ -37,26 +37,18 @@ export function commaList<T extends z.ZodType<unknown, string>>(item: T) {
 }
 
 /**
- * A page of a collection: the rows, and a link to the next page if there may be one.
+ * A page of a collection by uuids: the rows, and a link to the next page if there may be one.
  *
  * @param at.path below the version, e.g. `/devices`
  * @param at.read the rows of the page before a filter that the database does not have
  */
-export function pageReply<T extends { uuid: string }>(
+export function uuidPage<T extends { uuid: string }>(
   collection: string,
   rows: readonly T[],
   at: { base: string; path: string; query: PageQuery; read?: readonly { uuid: string }[] },
 ): Record<string, unknown> {
-  const read = at.read ?? rows;
-  const last = read.at(-1);
-  const { limit } = pageOf(at.query);
-  if (!last || read.length < limit) return { [collection]: rows };
-  const parameters = Object.entries({ ...at.query, marker: last.uuid })
-    .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`);
-  const next: Link = {
-    href: `${at.base}/accelerator/v2${at.path}?${parameters.join('&')}`,
-    rel: 'next',
-  };
-  return { [collection]: rows, [`${collection}_links`]: [next] };
+  const { read = rows, query } = at;
+  const isLast = read.length < pageOf(query).limit;
+  const next = isLast ? undefined : read.at(-1)?.uuid;
+  return pageReply(collection, rows, { ...at, path: `/v2${at.path}` }, next);
 }

@@ -1,38 +1,10 @@
 // Records of the history as events of CADF (DMTF DSP0262), the format of OpenStack's audit
 // middleware, with its names of resources and its attributes of HTTP calls.
 
-import * as z from 'zod';
+import type { recordAnswer } from '#core/contracts/api/history.ts';
+import type { Answer } from './answers.ts';
 
-const text = z.string().nullish();
-
-export const recordForCadf = z.looseObject({
-  id: z.string(),
-  at: z.string(),
-  kind: z.string(),
-  to: text,
-  hostname: text,
-  device_uuid: text,
-  attach_handle_uuid: text,
-  arq_uuids: z.array(z.string()).nullish(),
-  instance_uuid: text,
-  project_id: text,
-  device_profile_name: text,
-  by: text,
-  request_id: text,
-  reason: text,
-  call: z
-    .looseObject({
-      rule: z.string(),
-      method: z.string(),
-      path: z.string(),
-      status: z.number(),
-      project_id: z.string(),
-      roles: z.array(z.string()),
-      given: text,
-    })
-    .nullish(),
-});
-type RecordForCadf = z.infer<typeof recordForCadf>;
+type HistoryRecord = Answer<typeof recordAnswer, 'id' | 'at' | 'kind'>;
 
 const account = 'service/security/account/user';
 
@@ -58,7 +30,7 @@ const actionsOfMethods: Readonly<Record<string, string>> = {
   DELETE: 'delete',
 };
 
-export function cadfEventOf(record: RecordForCadf): Readonly<Record<string, unknown>> {
+export function cadfEvent(record: HistoryRecord): Readonly<Record<string, unknown>> {
   const { call, reason } = record;
   return {
     typeURI: 'http://schemas.dmtf.org/cloud/audit/1.0/event',
@@ -83,14 +55,14 @@ export function cadfEventOf(record: RecordForCadf): Readonly<Record<string, unkn
   };
 }
 
-function actionOf({ kind, call }: RecordForCadf): string {
-  if (call) return `${actionsOfMethods[call.method] ?? 'unknown'}/${call.rule}`;
+function actionOf({ kind, call }: HistoryRecord): string {
+  if (call) return `${actionsOfMethods[call.method ?? ''] ?? 'unknown'}/${call.rule}`;
   const [, what = ''] = kind.split('.');
   return `${actions[what] ?? 'update'}/${kind}`;
 }
 
 /** The audit middleware names the project and the request of a user, too. */
-function initiatorOf({ by, call, request_id: request }: RecordForCadf) {
+function initiatorOf({ by, call, request_id: request }: HistoryRecord) {
   const user = by?.startsWith('user:') ? by.slice('user:'.length) : undefined;
   return {
     typeURI: user === undefined ? 'service/accelerator' : account,
@@ -100,11 +72,11 @@ function initiatorOf({ by, call, request_id: request }: RecordForCadf) {
   };
 }
 
-function targetOf(record: RecordForCadf) {
+function targetOf(record: HistoryRecord) {
   const { kind, call, arq_uuids: arqs, hostname } = record;
   const [subject = ''] = kind.split('.');
   if (call) {
-    const [, resource = '', id] = /\/v[12]\/([a-z_]+)(?:\/([^/?]+))?/.exec(call.path) ?? [];
+    const [, resource = '', id] = /\/v[12]\/([a-z_]+)(?:\/([^/?]+))?/.exec(call.path ?? '') ?? [];
     return { typeURI: `service/accelerator/${resource}`, id: id ?? resource };
   }
   const ids: Readonly<Record<string, string | null | undefined>> = {

@@ -2,31 +2,31 @@
 // they cannot.
 
 import { printable } from '#core/command-line/print.ts';
+import type { Title } from '#core/contracts/api/titles.ts';
 
-/**
- * @property isWhole never cut, so that a uuid can be copied and a next step be read
- * @property isOptional left out where no row has a value
- */
+/** A place in the table as {@link Title} names it, and the value of a row. */
 export interface Column<Row> {
   readonly title: string;
   readonly of: (row: Row) => unknown;
   readonly isWhole?: boolean;
   readonly isOptional?: boolean;
+  readonly isApart?: boolean;
 }
 
-type Titled<Name extends string> = { readonly [Each in Name]?: unknown };
+/** The value of a field, or columns in its place. */
+export type Cell<Row> = ((row: Row) => unknown) | readonly Column<Row>[];
 
-/** A column for each field that has a title, in their order. */
-export function columnsOf<Name extends string, Row extends Titled<NoInfer<Name>>>(
-  titles: Readonly<Record<Name, string>>,
-  cells: { readonly [Each in NoInfer<Name>]?: Partial<Column<Row>> },
-): Record<Name, Column<Row>> {
-  const names = Object.keys(titles) as Name[];
-  const columns = names.map((name): [Name, Column<Row>] => [
-    name,
-    { title: titles[name], of: (row) => row[name], ...cells[name] },
-  ]);
-  return Object.fromEntries(columns) as Record<Name, Column<Row>>;
+/** The columns of each field that has a title, in their order. */
+export function columnsOf<Name extends string, Row extends { readonly [Each in Name]?: unknown }>(
+  titles: Readonly<Record<Name, Title>>,
+  cells: { readonly [Each in NoInfer<Name>]?: Cell<Row> } = {},
+): readonly Column<Row>[] {
+  return (Object.keys(titles) as Name[]).flatMap((name) => {
+    const cell: Cell<Row> = cells[name] ?? ((row) => row[name]);
+    if (typeof cell !== 'function') return cell;
+    const title: Title = titles[name];
+    return [{ ...(typeof title === 'string' ? { title } : title), of: cell }];
+  });
 }
 
 const gap = '  ';
@@ -39,7 +39,10 @@ export function tableLines<Row>(
   width: number,
 ): readonly string[] {
   if (rows.length === 0) return ['None.'];
-  const columns = shownOf(all, rows);
+  const columns = shownOf(
+    all.filter(({ isApart }) => !isApart),
+    rows,
+  );
   const cells = [
     columns.map(({ title }) => title),
     ...rows.map((row) => columns.map(({ of }) => cellOf(of(row)))),

@@ -2,12 +2,13 @@
 
 import { completionScripts, type Shell } from './completion-scripts.ts';
 import type { LocalVerb, Options, Verb } from './verb.ts';
+import { capacityVerb } from './verbs/capacity.ts';
 import { deviceVerbs } from './verbs/devices.ts';
 import { hostVerbs, maintenanceVerbs } from './verbs/hosts.ts';
 import { keystoneVerbs } from './verbs/keystone.ts';
+import { listVerbs } from './verbs/lists.ts';
 import { quotaVerbs } from './verbs/quotas.ts';
 import { reapVerb } from './verbs/reap.ts';
-import { recordVerbs } from './verbs/records.ts';
 import { stackVerbs } from './verbs/stack.ts';
 
 const completion: LocalVerb = {
@@ -20,9 +21,10 @@ const completion: LocalVerb = {
 };
 
 export const table: readonly Verb[] = [
+  ...listVerbs,
   ...hostVerbs,
   ...deviceVerbs,
-  ...recordVerbs,
+  capacityVerb,
   ...quotaVerbs,
   ...maintenanceVerbs,
   reapVerb,

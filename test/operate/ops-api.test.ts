@@ -58,13 +58,17 @@ describe('a verb that lists', () => {
     [
       ['who-uses', '--project', 'p1', '--instance', 'i1', '--arq', 'a1', '--device', device],
       `${operator}/assignments?device=${device}&project=p1&instance=i1&arq=a1&limit=1000`,
-      { assignments: [{ device_uuid: null, hostname: 'cmp1', instance_uuid: 'i1' }] },
+      { assignments: [{ arq_uuid: 'a1', hostname: 'cmp1', instance_uuid: 'i1' }] },
       /cmp1 .*i1/,
     ],
     [
       ['history', '--device', device, '--from', '2026-03-01', '--to', '2026-04-01'],
       `${operator}/history?device=${device}&from=2026-03-01T00%3A00%3A00Z&to=2026-04-01T00%3A00%3A00Z&limit=1000`,
-      { history: [{ at: '2026-03-02T00:00:00Z', kind: 'bind.bound', to: 'Bound', by: 'sweep' }] },
+      {
+        history: [
+          { id: 'r1', at: '2026-03-02T00:00:00Z', kind: 'bind.bound', to: 'Bound', by: 'sweep' },
+        ],
+      },
       /^at +what +to +by\n2026-03-02T00:00:00Z +bind.bound +Bound +sweep$/,
     ],
     [
@@ -73,12 +77,13 @@ describe('a verb that lists', () => {
       {
         history: [
           {
-            ...{
-              at: '2026-03-02T00:00:00Z',
-              kind: 'handle.cleaned',
-              since: '2026-03-01T00:00:00Z',
-            },
-            ...{ request_id: 'req-1', arq_uuids: ['a1', 'a2'], evidence: { reset: 'flr' } },
+            id: 'r1',
+            at: '2026-03-02T00:00:00Z',
+            kind: 'handle.cleaned',
+            since: '2026-03-01T00:00:00Z',
+            request_id: 'req-1',
+            arq_uuids: ['a1', 'a2'],
+            evidence: { reset: 'flr' },
           },
         ],
       },
@@ -90,15 +95,18 @@ describe('a verb that lists', () => {
       {
         incidents: [
           {
-            ...{ kind: 'quarantine', device_uuid: device, next_step: 'Clean it.' },
+            kind: 'quarantine',
+            hostname: 'cmp1',
+            device_uuid: device,
+            next_step: 'Clean it.',
             action: 'force-release',
           },
           { kind: 'host-away', hostname: 'cmp1', action: 'forget' },
           { kind: 'not-offered', hostname: 'cmp1', action: 'rediscover' },
           { kind: 'drift', hostname: 'cmp1', action: 'reconcile' },
           { kind: 'conflict', hostname: 'cmp1', action: 'settle' },
-          { kind: 'stuck-job', action: null },
-          { kind: 'of-a-later-version', action: 'of-a-later-version' },
+          { kind: 'stuck-job', hostname: 'cmp1', action: null },
+          { kind: 'of-a-later-version', hostname: 'cmp1', action: 'of-a-later-version' },
         ],
       },
       new RegExp(
@@ -108,8 +116,8 @@ describe('a verb that lists', () => {
           'cyborg-ops hosts rediscover cmp1',
           'cyborg-ops reconcile cmp1 --repair',
           'cyborg-ops hosts settle cmp1 --boot BOOT_ID',
-          'stuck-job +- +- +- +- +- +-',
-          'of-a-later-version +- +- +- +- +- +-$',
+          'stuck-job +- +cmp1 +- +- +- +-',
+          'of-a-later-version +- +cmp1 +- +- +- +-$',
         ].join('\\n.*'),
       ),
     ],

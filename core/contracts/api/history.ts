@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { AnswerOf } from '#core/shapes/derive/derive.ts';
 import { historyKinds } from '#core/shapes/history-kinds.ts';
 import type { historyRecord } from '#core/shapes/history-record.ts';
-import { collection, uuid } from './shapes.ts';
+import { uuid } from './shapes.ts';
 
 const exactTime = z.iso
   .datetime({ precision: 3 })
@@ -51,17 +51,15 @@ export const recordAnswer = z.strictObject({
   'provider_uuid' | 'handle_uuid' | 'arq_uuid' | 'profile_name'
 >);
 
-export const historyAnswer = collection('history', recordAnswer);
+export const usageRow = z.strictObject({
+  project_id: z.string(),
+  resource_class: z.string(),
+  day: z.iso.date().meta({ description: 'in UTC' }),
+  accelerator_seconds: z.number(),
+});
 
 export const usageAnswer = z.strictObject({
   from: exactTime,
   to: exactTime.meta({ description: 'not after now: what is in use is counted until now' }),
-  usage: z.array(
-    z.strictObject({
-      project_id: z.string(),
-      resource_class: z.string(),
-      day: z.iso.date().meta({ description: 'in UTC' }),
-      accelerator_seconds: z.number(),
-    }),
-  ),
+  usage: z.array(usageRow),
 });

@@ -3,11 +3,12 @@ import { obstacles } from '#core/domain/capacity/capacity.ts';
 import { handleStates } from '#core/domain/device/handle-state.ts';
 import { incidentActions, incidentKinds } from '#core/domain/history/incidents.ts';
 import { hostStates } from '#core/domain/host/host-state.ts';
-import { answered } from '#core/shapes/derive/derive.ts';
+import { type AnswerOf, answered } from '#core/shapes/derive/derive.ts';
 import { deviceFacts, operatorFacts } from '#core/shapes/device.ts';
 import { hostFacts, notOffered } from '#core/shapes/host.ts';
+import type { quota } from '#core/shapes/quota.ts';
 import { arqStates, attachTypes, deviceStatuses, deviceTypes } from '#core/shapes/words.ts';
-import { collection, link, time, uuid } from './shapes.ts';
+import { link, time, uuid } from './shapes.ts';
 
 const hostname = z.string().meta({ examples: ['cmp1.example.org'] });
 
@@ -37,8 +38,6 @@ export const hostAnswer = z.strictObject({
     .nullable()
     .meta({ description: 'until when no bind that needs a job is given to the host' }),
 });
-
-export const hostsAnswer = collection('hosts', hostAnswer);
 
 const { type, model } = deviceFacts.shape;
 const { address } = operatorFacts.shape;
@@ -112,8 +111,6 @@ export const assignmentAnswer = z.strictObject({
   bound_since: time.nullable().meta({ description: 'since when the ARQ has its state' }),
 });
 
-export const assignmentsAnswer = collection('assignments', assignmentAnswer);
-
 const stoppedBy = z
   .array(z.strictObject({ reason: z.enum(obstacles), count: z.int() }))
   .meta({ description: 'attach handles that serve no further server, by reason' });
@@ -126,7 +123,7 @@ export const hostCapacityAnswer = z.strictObject({
 
 const profileName = z.string().nullable().meta({ description: 'null where groups were asked for' });
 
-const capacityDetailAnswer = z.strictObject({
+export const capacityDetailAnswer = z.strictObject({
   profile: profileName,
   fits: z.int().meta({ description: 'of the hosts of this page' }),
   stopped_by: stoppedBy,
@@ -135,7 +132,7 @@ const capacityDetailAnswer = z.strictObject({
 });
 
 /** For a tenant. */
-const availabilityAnswer = z.strictObject({
+export const availabilityAnswer = z.strictObject({
   profile: profileName,
   availability: z.enum(['none', 'few', 'many']),
 });
@@ -159,7 +156,19 @@ export const incidentAnswer = z.strictObject({
     .meta({ description: 'on its host or device, what ends it, if anything does' }),
 });
 
-export const incidentsAnswer = collection('incidents', incidentAnswer);
+const resourceClass = z.string().meta({ examples: ['FPGA', 'VGPU', 'CUSTOM_NIC'] });
+
+export const quotaAnswer = z.strictObject({
+  project_id: z.string(),
+  limits: z
+    .record(resourceClass, z.int().nullable())
+    .meta({ description: 'by resource class; a class that is null or absent has no limit' }),
+  in_use: z.record(resourceClass, z.int()).meta({ description: 'ARQs by resource class' }),
+  updated_at: time.nullable().meta({ description: 'when the limits were last set' }),
+} satisfies AnswerOf<
+  typeof quota,
+  'units_left' | 'recent' | 'revision' | 'counted_arqs' | 'counted_at'
+>);
 
 export const reapAnswer = z.strictObject({
   dry_run: z.boolean(),

@@ -1,48 +1,26 @@
 // What people read for a field of an answer: a column of cyborg-ops, a property in the console. A
-// field without a title does not compile. Without zod at run time, for the console's page.
+// field without a title does not compile; lists.ts has those of lists. Without zod at run time.
 
 import type * as z from 'zod';
 import type { notOffered } from '#core/shapes/host.ts';
-import type { deviceAnswer } from './devices.ts';
-import type { hostAnswer, hostDevice } from './operator.ts';
+import type { hostDevice } from './operator.ts';
 
-type TitlesOf<Answer extends z.ZodObject> = Readonly<
-  Record<Exclude<keyof z.output<Answer>, 'links'>, string>
+/** Its title, or a column of cyborg-ops with its place. */
+export type Title =
+  | string
+  | {
+      readonly title: string;
+      readonly isWhole?: boolean;
+      readonly isOptional?: boolean;
+      readonly isApart?: boolean;
+    };
+
+export type Titles<Answer extends z.ZodObject> = Readonly<
+  Record<Exclude<keyof z.output<Answer>, 'links'>, Title>
 >;
 
-export const deviceTitles: TitlesOf<typeof deviceAnswer> = {
-  uuid: 'device',
-  hostname: 'host',
-  type: 'type',
-  vendor: 'vendor',
-  model: 'model',
-  status: 'status',
-  reason: 'reason',
-  status_changed_by: 'set by',
-  status_changed_at: 'set at',
-  std_board_info: 'board',
-  vendor_board_info: "vendor's board",
-  created_at: 'created',
-  updated_at: 'updated',
-};
-
-export const hostTitles: TitlesOf<typeof hostAnswer> = {
-  hostname: 'host',
-  state: 'state',
-  state_since: 'since',
-  agent_version: 'agent',
-  last_report_at: 'last report',
-  devices: 'devices',
-  not_offered: 'not offered',
-  clock_ahead_seconds: 'clock ahead, s',
-  drained: 'drained',
-  paused: 'paused',
-  boot_id: 'boot',
-  failed_drivers: 'drivers failed',
-};
-
-export const hostDeviceTitles: TitlesOf<typeof hostDevice> = {
-  uuid: 'device',
+export const hostDeviceTitles = {
+  uuid: { title: 'device', isWhole: true },
   address: 'address',
   type: 'type',
   driver: 'driver',
@@ -51,18 +29,22 @@ export const hostDeviceTitles: TitlesOf<typeof hostDevice> = {
   reason: 'reason',
   handles: 'handles',
   health: 'health',
-};
+} as const satisfies Titles<typeof hostDevice>;
 
-export const notOfferedTitles: TitlesOf<typeof notOffered> = {
+export const notOfferedTitles = {
   address: 'not offered',
   driver: 'driver',
   reason: 'reason',
-};
+} as const satisfies Titles<typeof notOffered>;
+
+export function titleOf(title: Title): string {
+  return typeof title === 'string' ? title : title.title;
+}
 
 export function without<Name extends string, Left extends Name>(
-  titles: Readonly<Record<Name, string>>,
+  titles: Readonly<Record<Name, Title>>,
   ...names: readonly Left[]
-): Readonly<Record<Exclude<Name, Left>, string>> {
+): Readonly<Record<Exclude<Name, Left>, Title>> {
   const others = Object.entries(titles).filter(([name]) => !names.includes(name as Left));
-  return Object.fromEntries(others) as Record<Exclude<Name, Left>, string>;
+  return Object.fromEntries(others) as Record<Exclude<Name, Left>, Title>;
 }

@@ -1,51 +1,31 @@
 import * as z from 'zod';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { historyAnswer } from '#core/contracts/api/history.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import type { HistoryPartition } from '#core/domain/history/history.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
-import { historyKinds } from '#core/shapes/history-kinds.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import type { HistoryPage, HistoryPart } from '#core/store/history/history.ts';
 import { readDays, readTogether } from '#core/store/history/history-pages.ts';
-import { action } from '#functions/http/action.ts';
 import { isOperator } from '#functions/http/policy.ts';
-import { hostname, limit, pageReply } from '#functions/operator/page.ts';
-import { moment, rangeOf } from '#functions/operator/range.ts';
+import { listAction, type PageQuery } from '#functions/operator/list.ts';
+import { rangeOf } from '#functions/operator/range.ts';
 import { viewRecord } from './view-record.ts';
 
-const uuid = z.guid().toLowerCase();
-const query = z.strictObject({
-  device: uuid.optional(),
-  arq: uuid.optional(),
-  instance: uuid.optional(),
-  host: hostname.optional(),
-  project: z.string().min(1).max(64).optional(),
-  profile: z.string().min(1).max(255).optional(),
-  kind: z.enum(historyKinds).optional(),
-  from: moment.optional(),
-  to: moment.optional(),
-  order: z.enum(['oldest-first', 'newest-first']).default('newest-first'),
-  limit,
-  marker: z
-    .string()
-    .regex(/^\d{4}-\d\d-\d\dT[\d:.]{12}Z#[0-9a-f-]{36}$/, 'must be a marker of a next link')
-    .optional(),
-});
-type Filter = z.infer<typeof query>;
+type Filter = PageQuery<'history'>;
+
+const marker = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\dT[\d:.]{12}Z#[0-9a-f-]{36}$/, 'must be a marker of a next link');
 
 /** Without a subject each day is a read of its own. */
 const daysAtOnce = 31;
 const dayMs = 24 * 60 * 60 * 1000;
 
 /** What happened; a tenant sees what happened to the accelerators of its project. */
-export const getHistory = action<Filter, undefined, ConsumerDeps>(
-  { query, answers: { 200: historyAnswer } },
-  async ({ deps, caller, query: given, base }) => {
-    const part = await read(deps, caller, given);
-    const at = { base, path: '/history', query: given };
-    return { body: pageReply('history', part.records.map(viewRecord), at, part.next) };
-  },
-);
+export const getHistory = listAction('history', { marker }, async ({ deps, caller, query }) => {
+  const { records, next } = await read(deps, caller, query);
+  return { rows: records.map(viewRecord), next };
+});
 
 async function read(deps: ConsumerDeps, caller: Caller, given: Filter): Promise<HistoryPart> {
   const own = isOperator(deps, caller) ? undefined : caller.projectId;
@@ -63,27 +43,20 @@ async function read(deps: ConsumerDeps, caller: Caller, given: Filter): Promise<
   return readDays(deps.history, rangeOf(from, to, daysAtOnce), page);
 }
 
-function pageOf(given: Filter, project: string | undefined): HistoryPage {
-  const { order, from, to, marker } = given;
+function pageOf(query: Filter, project: string | undefined): HistoryPage {
+  const { order, from, to, marker: after, limit } = query;
   const range = from && to ? rangeOf(from, to, Number.POSITIVE_INFINITY) : undefined;
-  const iso = (time: string) => new Date(time).toISOString();
-  const wanted = {
-    device_uuid: given.device,
-    hostname: given.host,
-    profile_name: given.profile,
+  const iso = (time: string | undefined) => time && new Date(time).toISOString();
+  const filter = present({
+    device_uuid: query.device,
+    hostname: query.host,
+    profile_name: query.profile,
     project_id: project,
-    arq_uuid: given.arq,
-    kind: given.kind,
-  };
-  const filter = Object.fromEntries(
-    Object.entries(wanted).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  );
-  return {
-    ...{ order, filter, limit: given.limit },
-    ...(from && { from: range?.from ?? iso(from) }),
-    ...(to && { to: range?.to ?? iso(to) }),
-    ...(marker && { after: marker }),
-  };
+    arq_uuid: query.arq,
+    kind: query.kind,
+  });
+  const [start, end] = [range?.from ?? iso(from), range?.to ?? iso(to)];
+  return { order, filter, limit, ...present({ from: start, to: end, after }) };
 }
 
 /** The partitions with the fewest other records; undefined if only a time is given. */

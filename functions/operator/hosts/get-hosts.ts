@@ -1,35 +1,22 @@
-import * as z from 'zod';
-import { hostsAnswer } from '#core/contracts/api/operator.ts';
 import type { Deps } from '#core/deps.ts';
-import { type HostState, hostStates } from '#core/domain/host/host-state.ts';
+import type { HostState } from '#core/domain/host/host-state.ts';
 import { MarkerNotFound } from '#core/store/table/marker-not-found.ts';
-import { action } from '#functions/http/action.ts';
-import { fillPage, hostname, limit, pageReply } from '#functions/operator/page.ts';
+import { listAction } from '#functions/operator/list.ts';
+import { fillPage, hostname } from '#functions/operator/page.ts';
 import { viewHost } from '#functions/operator/view.ts';
-
-const query = z.strictObject({
-  state: z.enum(hostStates).optional(),
-  limit,
-  marker: hostname.optional(),
-});
 
 /** Hosts that one request reads at most; a page of a rare state may be shorter than its limit. */
 const readMax = 5000;
 
-export const getHosts = action(
-  { query, answers: { 200: hostsAnswer } },
-  async ({ deps, query: given, base }) => {
-    const { state, marker } = given;
-    if (marker !== undefined && !(await deps.store.inventory.hostSummary(marker))) {
-      throw new MarkerNotFound(marker);
-    }
-    const { rows, next } = await fillPage(
-      { limit: given.limit, readMax, ...(marker && { marker }) },
-      (after, count) => readPage(deps, after, count, state),
-    );
-    return { body: pageReply('hosts', rows, { base, path: '/hosts', query: given }, next) };
-  },
-);
+export const getHosts = listAction('hosts', { marker: hostname }, async ({ deps, query }) => {
+  const { limit, marker, state } = query;
+  if (marker !== undefined && !(await deps.store.inventory.hostSummary(marker))) {
+    throw new MarkerNotFound(marker);
+  }
+  return fillPage({ limit, marker, readMax }, (after, count) =>
+    readPage(deps, after, count, state),
+  );
+});
 
 async function readPage(
   deps: Deps,
@@ -44,7 +31,7 @@ async function readPage(
     const host = hosts.get(summary.hostname);
     // The index may still name a host that was forgotten just now.
     const row = host && viewHost(host, summary, summary, nowMs);
-    const isWanted = row && (state === undefined || row.state === state);
-    return { marker: summary.hostname, row: isWanted ? row : undefined };
+    const isShown = state === undefined || row?.state === state;
+    return { marker: summary.hostname, row: isShown ? row : undefined };
   });
 }

@@ -1,60 +1,49 @@
 import * as z from 'zod';
-import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { incidentsAnswer } from '#core/contracts/api/operator.ts';
+import type { ListRow } from '#core/contracts/api/lists.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
-import { type IncidentKind, incidentKinds, storedKinds } from '#core/domain/history/incidents.ts';
-import { action, type Request } from '#functions/http/action.ts';
-import { fillPage, hostname, limit, pageReply } from '#functions/operator/page.ts';
+import { type IncidentKind, storedKinds } from '#core/domain/history/incidents.ts';
+import { listAction } from '#functions/operator/list.ts';
+import { fillPage } from '#functions/operator/page.ts';
 import { viewIncident } from '#functions/operator/view.ts';
 import { readDrift } from './drift.ts';
 import { readIncidents } from './incident-reads.ts';
 
-const query = z.strictObject({
-  kind: z.enum(incidentKinds).optional(),
-  host: hostname.optional(),
-  limit,
-  marker: z.string().max(300).optional(),
-});
-
 /** Rows of one kind that one request reads at most. */
 const readMax = 2000;
 
-type OwnRequest = Request<z.infer<typeof query>, undefined, ConsumerDeps>;
+const paging = { marker: z.string().max(300), refuses: [404] };
 
 /** Kind by kind. A marker is a kind, a colon and where the next page of that kind begins. */
-export const getIncidents = action(
-  { query, answers: { 200: incidentsAnswer }, refuses: [404] },
-  async ({ deps, query: given, base }: OwnRequest) => {
-    const at = { base, path: '/incidents', query: given };
-    if (given.kind === 'drift') {
-      const after = startOf(given.marker, ['drift'])?.after;
-      const { rows, next } = await readDrift(deps, given.host, after);
-      const marker = next === undefined ? undefined : `drift:${next}`;
-      return { body: pageReply('incidents', rows.map(viewIncident), at, marker) };
-    }
-    const start = startOf(given.marker, storedKinds);
-    const kinds = storedKinds
-      .slice(start ? storedKinds.indexOf(start.kind) : 0)
-      .filter((kind) => given.kind === undefined || kind === given.kind);
-    const rows: ReturnType<typeof viewIncident>[] = [];
-    for (const kind of kinds) {
-      const marker = kind === start?.kind ? start.after : undefined;
-      const page = await fillPage(
-        { limit: given.limit - rows.length, readMax, ...(marker && { marker }) },
-        async (after, count) =>
-          (await readIncidents[kind](deps, after, count)).map(({ marker: own, row }) => {
-            const isShown = given.host === undefined || row?.hostname === given.host;
-            return { marker: own, row: row && isShown ? viewIncident(row) : undefined };
-          }),
-      );
-      rows.push(...page.rows);
-      if (page.next !== undefined) {
-        return { body: pageReply('incidents', rows, at, `${kind}:${page.next}`) };
-      }
-    }
-    return { body: pageReply('incidents', rows, at, undefined) };
-  },
-);
+export const getIncidents = listAction('incidents', paging, async ({ deps, query }) => {
+  const { kind, host, limit } = query;
+  if (kind === 'drift') {
+    const after = startOf(query.marker, ['drift'])?.after;
+    const { rows, next } = await readDrift(deps, host, after);
+    return { rows: rows.map(viewIncident), next: next && `drift:${next}` };
+  }
+  const start = startOf(query.marker, storedKinds);
+  const kinds = storedKinds
+    .slice(start ? storedKinds.indexOf(start.kind) : 0)
+    .filter((each) => kind === undefined || each === kind);
+  const rows: ListRow<'incidents'>[] = [];
+  for (const each of kinds) {
+    const marker = each === start?.kind ? start.after : undefined;
+    const size = limit - rows.length;
+    const page = await fillPage({ limit: size, marker, readMax }, async (after, count) => {
+      const entries = await readIncidents[each](deps, after, count);
+      return entries.map((entry) => {
+        const isShown = host === undefined || entry.row?.hostname === host;
+        return {
+          marker: entry.marker,
+          row: entry.row && isShown ? viewIncident(entry.row) : undefined,
+        };
+      });
+    });
+    rows.push(...page.rows);
+    if (page.next !== undefined) return { rows, next: `${each}:${page.next}` };
+  }
+  return { rows };
+});
 
 function startOf<Kind extends IncidentKind>(
   marker: string | undefined,

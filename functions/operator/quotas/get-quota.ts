@@ -1,7 +1,8 @@
+import { quotaAnswer } from '#core/contracts/api/operator.ts';
 import { countProjectUse } from '#core/operations/quotas/count-use.ts';
 import { action } from '#functions/http/action.ts';
 import { noQuery } from '#functions/http/query.ts';
-import { checkProjectId, quotaAnswer, refuseOtherProject, viewUse } from './quota-view.ts';
+import { checkProjectId, refuseOtherProject, viewUse } from './quota-view.ts';
 
 /** A project without a quota has no limits. */
 export const getQuota = action(

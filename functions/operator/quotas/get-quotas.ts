@@ -1,21 +1,17 @@
 import * as z from 'zod';
+import { present } from '#core/shapes/derive/present.ts';
 import { MarkerNotFound } from '#core/store/table/marker-not-found.ts';
-import { action } from '#functions/http/action.ts';
-import { limit, pageReply } from '#functions/operator/page.ts';
-import { quotasAnswer, viewQuota } from './quota-view.ts';
+import { listAction } from '#functions/operator/list.ts';
+import { viewQuota } from './quota-view.ts';
 
-const query = z.strictObject({ limit, marker: z.string().min(1).max(64).optional() });
+const marker = z.string().min(1).max(64);
 
-export const getQuotas = action(
-  { query, answers: { 200: quotasAnswer } },
-  async ({ deps, query: given, base }) => {
-    const { marker } = given;
-    if (marker !== undefined && !(await deps.store.quotas.of(marker))) {
-      throw new MarkerNotFound(marker);
-    }
-    const quotas = await deps.listings.quotas({ limit: given.limit, ...(marker && { marker }) });
-    const next = quotas.length === given.limit ? quotas.at(-1)?.projectId : undefined;
-    const at = { base, path: '/quotas', query: given };
-    return { body: pageReply('quotas', quotas.map(viewQuota), at, next) };
-  },
-);
+export const getQuotas = listAction('quotas', { marker }, async ({ deps, query }) => {
+  const { limit, marker } = query;
+  if (marker !== undefined && !(await deps.store.quotas.of(marker))) {
+    throw new MarkerNotFound(marker);
+  }
+  const quotas = await deps.listings.quotas({ limit, ...present({ marker }) });
+  const next = quotas.length === limit ? quotas.at(-1)?.projectId : undefined;
+  return { rows: quotas.map(viewQuota), next };
+});

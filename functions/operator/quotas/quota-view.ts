@@ -1,29 +1,10 @@
-import * as z from 'zod';
-import { collection, time } from '#core/contracts/api/shapes.ts';
+import { quotaAnswer } from '#core/contracts/api/operator.ts';
 import type { Deps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import { Forbidden, InvalidInput } from '#core/domain/errors.ts';
 import { rolesFor } from '#core/domain/policy.ts';
 import { type Quota, useOf } from '#core/domain/quota/quota.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
-import type { AnswerOf } from '#core/shapes/derive/derive.ts';
-import type { quota } from '#core/shapes/quota.ts';
-
-const classOf = z.string().meta({ examples: ['FPGA', 'VGPU', 'CUSTOM_NIC'] });
-
-export const quotaAnswer = z.strictObject({
-  project_id: z.string(),
-  limits: z
-    .record(classOf, z.int().nullable())
-    .meta({ description: 'by resource class; a class that is null or absent has no limit' }),
-  in_use: z.record(classOf, z.int()).meta({ description: 'ARQs by resource class' }),
-  updated_at: time.nullable().meta({ description: 'when the limits were last set' }),
-} satisfies AnswerOf<
-  typeof quota,
-  'units_left' | 'recent' | 'revision' | 'counted_arqs' | 'counted_at'
->);
-
-export const quotasAnswer = collection('quotas', quotaAnswer);
 
 /** Use as counted: ARQs that were deleted since the last recount are in it. */
 export function viewQuota(quota: Quota) {

@@ -1,10 +1,11 @@
 import * as z from 'zod';
+import { quotaAnswer } from '#core/contracts/api/operator.ts';
 import { limitMax, readLimits } from '#core/domain/quota/quota.ts';
 import { countProjectUse } from '#core/operations/quotas/count-use.ts';
 import { setQuota } from '#core/operations/quotas/set-quota.ts';
 import { action } from '#functions/http/action.ts';
 import { noQuery } from '#functions/http/query.ts';
-import { checkProjectId, quotaAnswer, viewUse } from './quota-view.ts';
+import { checkProjectId, viewUse } from './quota-view.ts';
 
 const message = `must be an integer from 0 to ${limitMax}, or null for no limit`;
 const body = z.strictObject({

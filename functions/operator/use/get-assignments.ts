@@ -1,50 +1,35 @@
 import * as z from 'zod';
-import { assignmentsAnswer } from '#core/contracts/api/operator.ts';
+import type { ListRow } from '#core/contracts/api/lists.ts';
 import type { Deps } from '#core/deps.ts';
 import type { Arq } from '#core/domain/arq/arq.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import type { ArqUuid, InstanceUuid, ProviderUuid } from '#core/domain/ids.ts';
-import { action } from '#functions/http/action.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { isOperator } from '#functions/http/policy.ts';
-import { fillPage, hostname, limit, pageReply, type Read } from '#functions/operator/page.ts';
+import { type ListQuery, listAction } from '#functions/operator/list.ts';
+import { fillPage, type Read } from '#functions/operator/page.ts';
 import { viewAssignment } from '#functions/operator/view.ts';
 
-const uuid = z.guid().toLowerCase();
-const query = z.strictObject({
-  host: hostname.optional(),
-  device: uuid.optional(),
-  project: z.string().min(1).max(64).optional(),
-  instance: uuid.optional(),
-  arq: uuid.optional(),
-  limit,
-  marker: uuid.optional(),
-});
-type Filter = z.infer<typeof query>;
+type Filter = ListQuery<'assignments'>;
 
 /** ARQs that one request reads at most; many of them may be bound to nothing. */
 const readMax = 5000;
 
+const paging = { marker: z.guid().toLowerCase() };
+
 /** Which server has which accelerator, in the order of the ARQs' uuids. */
-export const getAssignments = action(
-  { query, answers: { 200: assignmentsAnswer } },
-  async ({ deps, caller, query: given, base }) => {
-    const at = { base, path: '/assignments', query: given };
-    const project = projectOf(deps, caller, given.project);
-    if (project === 'none') return { body: pageReply('assignments', [], at, undefined) };
-    const filter = { ...given, ...(project && { project }) };
-    const isTenant = !isOperator(deps, caller);
-    const named = await arqsNamed(deps, filter, isTenant);
-    const { rows, next } = await fillPage(
-      { limit: given.limit, readMax, ...(given.marker && { marker: given.marker }) },
-      async (after, count) => {
-        if (!named) return assignments(deps, await listed(deps, project, after, count), filter);
-        const left = named.filter((each) => after === undefined || each > after);
-        return assignments(deps, await byUuids(deps, left.slice(0, count)), filter);
-      },
-    );
-    return { body: pageReply('assignments', rows, at, next) };
-  },
-);
+export const getAssignments = listAction('assignments', paging, async ({ deps, caller, query }) => {
+  const { limit, marker } = query;
+  const project = projectOf(deps, caller, query.project);
+  if (project === 'none') return { rows: [] };
+  const filter = { ...query, project };
+  const named = await arqsNamed(deps, filter, !isOperator(deps, caller));
+  return fillPage({ limit, marker, readMax }, async (after, count) => {
+    if (!named) return assignments(deps, await listed(deps, project, after, count), filter);
+    const left = named.filter((each) => after === undefined || each > after);
+    return assignments(deps, await byUuids(deps, left.slice(0, count)), filter);
+  });
+});
 
 /** The project whose rows are shown; `none` for a tenant that asks for another one's. */
 function projectOf(
@@ -109,13 +94,8 @@ async function listed(
   marker: string | undefined,
   count: number,
 ): Promise<Entry[]> {
-  const page = {
-    limit: count,
-    sortKey: 'uuid',
-    sortDir: 'asc',
-    ...(marker && { marker }),
-  } as const;
-  const arqs = await deps.listings.arqs(page, projectId === undefined ? {} : { projectId });
+  const page = { limit: count, sortKey: 'uuid', sortDir: 'asc', ...present({ marker }) } as const;
+  const arqs = await deps.listings.arqs(page, present({ projectId }));
   return arqs.map((arq) => ({ uuid: arq.uuid, arq }));
 }
 
@@ -123,7 +103,7 @@ async function assignments(
   deps: Deps,
   entries: readonly Entry[],
   filter: Filter,
-): Promise<Read<ReturnType<typeof viewAssignment>>[]> {
+): Promise<Read<ListRow<'assignments'>>[]> {
   const providers = entries.flatMap(({ arq }) => arq?.binding?.providerUuid ?? []);
   const places = await deps.store.inventory.placesOf(providers);
   return entries.map(({ uuid: marker, arq }) => {

@@ -22,8 +22,9 @@ import { MarkerNotFound } from '#core/store/table/marker-not-found.ts';
 import { action, type Reply } from '#functions/http/action.ts';
 import { validate } from '#functions/http/body.ts';
 import { HttpFault } from '#functions/http/faults.ts';
+import { pageReply } from '#functions/http/links.ts';
 import { isOperator } from '#functions/http/policy.ts';
-import { hostname, limit, pageReply } from '#functions/operator/page.ts';
+import { hostname, limit } from '#functions/operator/page.ts';
 import { viewCapacity } from '#functions/operator/view.ts';
 
 /** The address of a request is at most 8 KB long. */
@@ -82,7 +83,8 @@ export const getCapacity = action(
     const found = await capacities(deps, profile, names);
     const next = names.length === given.limit ? names.at(-1) : undefined;
     const { hosts, ...sums } = viewCapacity(profile.name, found);
-    const page = pageReply('hosts', hosts, { base, path: '/capacity', query: given }, next);
+    const at = { base, path: '/operator/v1/capacity', query: given };
+    const page = pageReply('hosts', hosts, at, next);
     return { body: { ...sums, ...page } };
   },
 );

@@ -1,30 +1,22 @@
-import * as z from 'zod';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { usageAnswer } from '#core/contracts/api/history.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import { type Span, type Usage, usageOf } from '#core/domain/quota/usage.ts';
 import { action } from '#functions/http/action.ts';
 import { isOperator } from '#functions/http/policy.ts';
-import { moment, type Range, rangeOf } from '#functions/operator/range.ts';
+import { type ListQuery, listQuery } from '#functions/operator/list.ts';
+import { type Range, rangeOf } from '#functions/operator/range.ts';
 import { readAssignments } from './assignments.ts';
 
-const query = z.strictObject({
-  project: z.string().min(1).max(64).optional(),
-  resource_class: z
-    .string()
-    .regex(/^[A-Z][A-Z0-9_]{0,254}$/, 'must be a resource class, such as VGPU')
-    .optional(),
-  from: moment.optional(),
-  to: moment.optional(),
-});
+type Filter = ListQuery<'usage'>;
 
 /** All since `from` is read, a day after the other. */
 const daysMax = 400;
 const dayMs = 24 * 60 * 60 * 1000;
 
 /** Accelerator-seconds of each project, class and day; a tenant sees its project's. */
-export const getUsage = action<z.infer<typeof query>, undefined, ConsumerDeps>(
-  { query, answers: { 200: usageAnswer } },
+export const getUsage = action<Filter, undefined, ConsumerDeps>(
+  { query: listQuery('usage', {}), answers: { 200: usageAnswer } },
   async ({ deps, caller, query: given }) => {
     const nowMs = deps.clock();
     const range = rangeSince(given, nowMs, Math.min(daysMax, deps.settings.historyDays));
@@ -51,7 +43,7 @@ export const getUsage = action<z.infer<typeof query>, undefined, ConsumerDeps>(
 );
 
 /** @throws InvalidInput if it begins before what the history has */
-function rangeSince(given: z.infer<typeof query>, nowMs: number, days: number): Range {
+function rangeSince(given: Filter, nowMs: number, days: number): Range {
   const now = new Date(nowMs).toISOString();
   const earliest = new Date(nowMs - days * dayMs).toISOString();
   const month = `${now.slice(0, 7)}-01`;

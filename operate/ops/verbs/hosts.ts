@@ -1,96 +1,24 @@
 // Hosts: their agents, devices, and whether new binds go to them.
 
 import * as z from 'zod';
-import { hostDeviceTitles, hostTitles, notOfferedTitles } from '#core/contracts/api/titles.ts';
-import { hostStates } from '#core/domain/host/host-state.ts';
+import { drainedAnswer, hostDetailAnswer } from '#core/contracts/api/operator.ts';
+import { hostDeviceTitles, notOfferedTitles } from '#core/contracts/api/titles.ts';
+import { answer } from '#operate/ops/answers.ts';
 import type { Api } from '#operate/ops/api.ts';
-import { type Column, columnsOf, tableLines } from '#operate/ops/columns.ts';
+import { columnsOf, tableLines } from '#operate/ops/columns.ts';
 import type { ApiVerb, Argument, Given, Options, Shown } from '#operate/ops/verb.ts';
-import {
-  counted,
-  limitOption,
-  queryFrom,
-  shownDone,
-  shownOne,
-  shownRows,
-  shownStatus,
-} from './shown.ts';
+import { listColumns } from './list-columns.ts';
+import { counted, shownDone, shownOne, shownStatus } from './shown.ts';
 
-const text = z.string().nullish();
-const reasoned = z.looseObject({ reason: text, until: text });
-const drained = reasoned.extend({ by: text, since: text });
-const host = z.looseObject({
-  hostname: z.string(),
-  state: z.string(),
-  state_since: z.string().nullish(),
-  agent_version: z.string().nullish(),
-  boot_id: z.string().nullish(),
-  last_report_at: z.string().nullish(),
-  failed_drivers: z.array(z.string()).optional(),
-  clock_ahead_seconds: z.number().nullish(),
-  devices: z.unknown(),
-  not_offered: z.unknown(),
-  drained: drained.nullish(),
-  paused: reasoned.nullish(),
-});
-type Host = z.infer<typeof host>;
-
-const device = z.looseObject({
-  uuid: z.string(),
-  address: z.string().nullish(),
-  type: z.string().nullish(),
-  driver: z.string().nullish(),
-  model: z.string().nullish(),
-  status: z.string().nullish(),
-  reason: z.string().nullish(),
-  health: z.unknown().optional(),
-  handles: z.unknown().optional(),
-});
-const absent = z.looseObject({
-  address: z.string().nullish(),
-  driver: z.string().nullish(),
-  reason: z.string().nullish(),
-});
-const wholeHost = host.extend({
-  devices: z.array(device),
-  not_offered: z.array(absent),
-  conflict: z.unknown().optional(),
-});
-
-const { boot_id, failed_drivers, paused, ...first } = columnsOf<keyof typeof hostTitles, Host>(
-  hostTitles,
-  {
-    hostname: { isWhole: true },
-    state: { isWhole: true },
-    devices: { of: (row) => countOf(row.devices) },
-    not_offered: { of: (row) => countOf(row.not_offered) },
-    clock_ahead_seconds: { of: (row) => row.clock_ahead_seconds || undefined, isOptional: true },
-    drained: { of: (row) => row.drained?.reason, isOptional: true, isWhole: true },
-    paused: { of: (row) => row.paused && (row.paused.reason ?? true) },
-    failed_drivers: { of: (row) => row.failed_drivers?.join(', ') },
-  },
-);
-const columns: readonly Column<Host>[] = [
-  ...Object.values(first),
-  { title: 'until', of: (row) => row.drained?.until, isOptional: true },
-  { title: 'by', of: (row) => row.drained?.by, isOptional: true },
-  paused,
-  { title: 'paused until', of: (row) => row.paused?.until, isOptional: true },
-];
-
-function countOf(value: unknown): unknown {
-  return Array.isArray(value) ? value.length : value;
-}
+const wholeHost = answer(hostDetailAnswer, 'hostname', 'devices', 'not_offered');
+type WholeHost = z.infer<typeof wholeHost>;
 
 const oneHost: Argument = { name: 'host', help: "the compute node's name in Nova" };
 const pathOf = (given: Given) => `/operator/v1/hosts/${encodeURIComponent(given.argument('host'))}`;
 
-/** Devices that a drain or its end has changed, and devices that it has found so. */
-const changed = z.looseObject({
-  devices: z.array(z.string()).optional(),
-  others: z.array(z.string()).optional(),
-});
-type Changed = z.infer<typeof changed>;
+/** The other actions answer with fewer of its fields, or with others that are not shown. */
+const changed = answer(drainedAnswer).optional();
+type Changed = NonNullable<z.infer<typeof changed>>;
 
 /** @param sentence what was done, after the host's name */
 function act(
@@ -102,7 +30,7 @@ function act(
     const sent = body(given);
     const path = `${pathOf(given)}/${verb}`;
     const asked = sent === undefined ? {} : { body: sent };
-    const answer = await api.ask('POST', path, changed.optional(), asked);
+    const answer = await api.ask('POST', path, changed, asked);
     return shownDone(`${given.argument('host')}: ${sentence(given, answer ?? {})}`, answer);
   };
 }
@@ -149,26 +77,6 @@ const resume: Pick<ApiVerb, 'arguments' | 'options' | 'ask'> = {
 };
 
 export const hostVerbs: readonly ApiVerb[] = [
-  {
-    path: ['hosts', 'list'],
-    summary: 'hosts with their state',
-    arguments: [],
-    options: {
-      state: {
-        type: 'string',
-        value: 'state',
-        help: 'only hosts of this state',
-        choices: hostStates,
-      },
-      ...limitOption,
-    },
-    example: 'cyborg-ops hosts list --state away',
-    async ask(api, given) {
-      const listing = { query: queryFrom(given, 'state'), limit: given.text('limit') };
-      const rows = await api.list('/operator/v1/hosts', 'hosts', host, listing);
-      return shownRows('hosts', columns, rows);
-    },
-  },
   {
     path: ['hosts', 'show'],
     summary: 'a host, its devices, and what it does not offer and why',
@@ -253,28 +161,18 @@ export const maintenanceVerbs: readonly ApiVerb[] = [
   },
 ];
 
-const deviceColumns = Object.values(
-  columnsOf<keyof typeof hostDeviceTitles, z.infer<typeof device>>(hostDeviceTitles, {
-    uuid: { isWhole: true },
-    status: { of: (row) => shownStatus(row.status) },
-    health: { of: (row) => row.health ?? 'ok' },
-  }),
-);
-const absentColumns = Object.values(
-  columnsOf<keyof typeof notOfferedTitles, z.infer<typeof absent>>(notOfferedTitles, {}),
+const conflict = { title: 'conflict', of: (row: WholeHost) => row.conflict };
+const deviceColumns = columnsOf<keyof typeof hostDeviceTitles, WholeHost['devices'][number]>(
+  hostDeviceTitles,
+  { status: (row) => shownStatus(row.status), health: (row) => row.health ?? 'ok' },
 );
 
-function linesOf(row: z.infer<typeof wholeHost>, width: number): readonly string[] {
-  const own: readonly Column<typeof row>[] = [
-    ...columns,
-    boot_id,
-    failed_drivers,
-    { title: 'conflict', of: ({ conflict }) => conflict },
-  ];
+function linesOf(row: WholeHost, width: number): readonly string[] {
+  const absent = row.not_offered;
   const parts = [
-    shownOne(own, row).lines(width),
+    shownOne([...listColumns('hosts'), conflict] as never, row).lines(width),
     tableLines(deviceColumns, row.devices, width),
-    row.not_offered?.length ? tableLines(absentColumns, row.not_offered, width) : [],
+    absent.length > 0 ? tableLines(columnsOf(notOfferedTitles), absent, width) : [],
   ];
   return parts
     .filter(({ length }) => length > 0)

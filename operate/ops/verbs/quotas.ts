@@ -1,32 +1,12 @@
 // Quotas of projects by resource class.
 
 import * as z from 'zod';
-import { type Column, cellOf } from '#operate/ops/columns.ts';
+import { cellOf } from '#operate/ops/columns.ts';
 import { type ApiVerb, type Argument, type Given, wrongUsage } from '#operate/ops/verb.ts';
-import { limitOption, shownDone, shownOne, shownRows } from './shown.ts';
+import { listColumns, rowAnswer } from './list-columns.ts';
+import { shownDone, shownOne } from './shown.ts';
 
-const counts = z.record(z.string(), z.number().nullable());
-const quota = z.looseObject({
-  project_id: z.string(),
-  limits: counts.optional(),
-  in_use: counts.optional(),
-  updated_at: z.string().nullish(),
-});
-type Quota = z.infer<typeof quota>;
-
-const columns: readonly Column<Quota>[] = [
-  { title: 'project', of: (row) => row.project_id, isWhole: true },
-  { title: 'limits', of: (row) => shownLimits(row.limits) },
-  { title: 'in use', of: (row) => row.in_use },
-  { title: 'updated', of: (row) => row.updated_at },
-];
-
-/** A class may be in use and have no limit. */
-function shownLimits(limits: Quota['limits'] = {}): Readonly<Record<string, number | string>> {
-  return Object.fromEntries(
-    Object.entries(limits).map(([name, limit]) => [name, limit ?? 'unlimited']),
-  );
-}
+const quota = rowAnswer('quotas');
 
 const project: Argument = { name: 'project', help: "the project's id" };
 const pathOf = (given: Given) =>
@@ -34,24 +14,13 @@ const pathOf = (given: Given) =>
 
 export const quotaVerbs: readonly ApiVerb[] = [
   {
-    path: ['quota', 'list'],
-    summary: 'projects that have a quota',
-    arguments: [],
-    options: limitOption,
-    example: 'cyborg-ops quota list',
-    async ask(api, given) {
-      const listing = { query: {}, limit: given.text('limit') };
-      const rows = await api.list('/operator/v1/quotas', 'quotas', quota, listing);
-      return shownRows('quotas', columns, rows);
-    },
-  },
-  {
     path: ['quota', 'show'],
     summary: "a project's quota",
     arguments: [project],
     options: {},
     example: 'cyborg-ops quota show 7a1f0c9e6f5b4d0f8a52',
-    ask: async (api, given) => shownOne(columns, await api.ask('GET', pathOf(given), quota)),
+    ask: async (api, given) =>
+      shownOne(listColumns('quotas'), await api.ask('GET', pathOf(given), quota)),
   },
   {
     path: ['quota', 'set'],

@@ -1,26 +1,16 @@
 // Releases what instances hold that do not use it, when the reaper waits for an operator.
 
-import * as z from 'zod';
+import type * as z from 'zod';
+import { reapAnswer } from '#core/contracts/api/operator.ts';
+import { answer } from '#operate/ops/answers.ts';
 import { type Column, tableLines } from '#operate/ops/columns.ts';
 import { type ApiVerb, type Shown, wrongUsage } from '#operate/ops/verb.ts';
 import { counted, optionOf } from './shown.ts';
 
-const waiting = z.looseObject({
-  instance_uuid: z.string(),
-  hostname: z.string(),
-  project_id: z.string(),
-  since: z.string(),
-  nova: z.string(),
-});
-const reaped = z.looseObject({
-  waiting: z.array(waiting),
-  released: z.array(z.string()),
-  kept: z.array(z.looseObject({ instance_uuid: z.string(), reason: z.string() })),
-  left: z.number(),
-});
+const reaped = answer(reapAnswer, 'waiting', 'released', 'kept', 'left');
 type Reaped = z.infer<typeof reaped>;
 
-const columns: readonly Column<z.infer<typeof waiting> & { readonly outcome: string }>[] = [
+const columns: readonly Column<Reaped['waiting'][number] & { readonly outcome: string }>[] = [
   { title: 'server', of: (row) => row.instance_uuid, isWhole: true },
   { title: 'host', of: (row) => row.hostname, isWhole: true },
   { title: 'project', of: (row) => row.project_id },
@@ -63,8 +53,7 @@ function shownReaped(parts: readonly Reaped[], isApply: boolean): Shown {
   const kept = new Map(
     parts.flatMap((part) => part.kept.map((each) => [each.instance_uuid, each.reason] as const)),
   );
-  const outcomeOf = (uuid: string) =>
-    released.has(uuid) ? 'released' : (kept.get(uuid) ?? 'waits');
+  const outcomeOf = (uuid = '') => (released.has(uuid) ? 'released' : (kept.get(uuid) ?? 'waits'));
   const rows = all.map((row) => ({ ...row, outcome: outcomeOf(row.instance_uuid) }));
   const summary = isApply
     ? `${counted(released.size, 'server')} released, ${rows.length - released.size} not.`

@@ -1,7 +1,7 @@
 // The forms in which a verb shows what the API answered.
 
 import { type Column, propertyLines, tableLines } from '#operate/ops/columns.ts';
-import type { Given, Options, Shown } from '#operate/ops/verb.ts';
+import type { Options, Shown } from '#operate/ops/verb.ts';
 
 export const limitOption: Options = {
   limit: {
@@ -10,17 +10,6 @@ export const limitOption: Options = {
     reads: 'count',
     help: 'the most rows; without it all',
   },
-};
-
-/** The window of a question about the past. */
-export const windowOptions: Options = {
-  from: {
-    type: 'string',
-    value: 'time',
-    reads: 'time-before',
-    help: 'from this time on: 2026-03-01, 2026-03-01T12:00:00Z, or 7d for seven days ago',
-  },
-  to: { type: 'string', value: 'time', reads: 'time-before', help: 'before this time' },
 };
 
 export function optionOf(value: string, help: string): Options[string] {
@@ -56,9 +45,4 @@ export function counted(count: number, singular: string): string {
 /** The API's word for a device that an operator has disabled is deployed Cyborg's. */
 export function shownStatus(status: string | null | undefined): string | null | undefined {
   return status === 'maintaining' ? 'disabled' : status;
-}
-
-/** The query parameters that have the names of options, `-` for `_`. */
-export function queryFrom(given: Given, ...names: string[]): Record<string, string | undefined> {
-  return Object.fromEntries(names.map((name) => [name.replaceAll('-', '_'), given.text(name)]));
 }

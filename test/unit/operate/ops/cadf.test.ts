@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { cadfEventOf } from '#operate/ops/cadf.ts';
+import { cadfEvent } from '#operate/ops/cadf.ts';
 
 const record = { id: '6b1e3d6e-25cf-5b44-897b-33533186ae14', at: '2026-03-01T12:00:00.123Z' };
 
@@ -9,7 +9,7 @@ it('a refused call is an event of its user, with the HTTP status as its reason',
     ...{ path: '/operator/v1/hosts/cmp1', project_id: 'p1', roles: ['admin'], given: null },
   };
   const asked = { ...record, kind: 'call.refused', by: 'user:u1', request_id: 'req-1', call };
-  expect(cadfEventOf({ ...asked, reason: 'It is online.' })).toMatchObject({
+  expect(cadfEvent({ ...asked, reason: 'It is online.' })).toMatchObject({
     typeURI: 'http://schemas.dmtf.org/cloud/audit/1.0/event',
     eventType: 'activity',
     id: record.id,
@@ -36,7 +36,7 @@ it.each([
   ['host.forgotten', { hostname: 'cmp1' }, 'delete/host.forgotten', 'host', 'cmp1'],
   ['region.programmed', { device_uuid: 'd1' }, 'deploy/region.programmed', 'region', 'd1'],
 ])('%s is an event of its subject', (kind, fields, action, subject, id) => {
-  expect(cadfEventOf({ ...record, kind, by: 'sweep', ...fields })).toMatchObject({
+  expect(cadfEvent({ ...record, kind, by: 'sweep', ...fields })).toMatchObject({
     action,
     outcome: 'success',
     initiator: { typeURI: 'service/accelerator', id: 'sweep' },
@@ -47,7 +47,7 @@ it.each([
 
 it('a bind that failed is a failure, with its reason', () => {
   const failed = { ...record, kind: 'bind.failed', instance_uuid: 'i1', reason: 'No answer.' };
-  expect(cadfEventOf(failed)).toMatchObject({
+  expect(cadfEvent(failed)).toMatchObject({
     outcome: 'failure',
     target: { typeURI: 'service/accelerator/bind', id: 'i1' },
     reason: { reasonCode: 'bind.failed', reasonDescription: 'No answer.' },

@@ -1,0 +1,238 @@
+// The lists that operators read, a row each. The route, the entry in the OpenAPI document, the
+// verb of cyborg-ops and the table of the console follow from it. Without zod at run time, for the
+// console's page: rows.ts has the shapes.
+
+import type * as z from 'zod';
+import { incidentKinds } from '#core/domain/history/incidents.ts';
+import { hostStates } from '#core/domain/host/host-state.ts';
+import type { PolicyRule } from '#core/domain/policy.ts';
+import { historyKinds } from '#core/shapes/history-kinds.ts';
+import type { rowShapes } from './rows.ts';
+import type { Titles } from './titles.ts';
+
+export type ListName = keyof typeof rowShapes;
+export type ListRow<Name extends ListName> = z.output<(typeof rowShapes)[Name]>;
+export type ListField<Name extends ListName> = keyof ListRow<Name> & string;
+
+/** The form of a filter's value; cyborg-ops shows its name. */
+export type FilterForm = 'host' | 'uuid' | 'id' | 'name' | 'class' | 'time';
+
+export type Filter = { readonly help: string } & (
+  | { readonly form: FilterForm }
+  | { readonly choices: readonly string[]; readonly byDefault?: string }
+);
+
+interface List<Name extends ListName> {
+  readonly path: string;
+  readonly rule: PolicyRule;
+  /** The fields that tell one row from another. */
+  readonly key: readonly ListField<Name>[];
+  readonly filters: Readonly<Record<string, Filter>>;
+  /** Each field, in the order of the columns. */
+  readonly columns: Titles<(typeof rowShapes)[Name]>;
+  /** The verb of cyborg-ops, what it shows, and words after it. */
+  readonly verb: string;
+  readonly summary: string;
+  readonly example: string;
+  /** Title of the screen in the console, for a list that is one. */
+  readonly screen?: string;
+}
+
+/** A column that is never cut, so that a uuid can be copied and a next step be read. */
+const whole = <Title extends string>(title: Title) => ({ title, isWhole: true });
+/** A column that is left out where no row has a value. */
+const optional = <Title extends string>(title: Title) => ({ title, isOptional: true });
+/** Only where one row is shown. */
+const apart = <Title extends string>(title: Title) => ({ title, isApart: true });
+
+const host = { form: 'host', help: 'on this host' } as const;
+const device = { form: 'uuid', help: 'of this device' } as const;
+const project = { form: 'id', help: 'of this project' } as const;
+const instance = { form: 'uuid', help: 'of this server' } as const;
+const arq = { form: 'uuid', help: 'of this accelerator request' } as const;
+const from = { form: 'time', help: 'from this time on' } as const;
+const to = { form: 'time', help: 'before this time' } as const;
+
+export const lists = {
+  hosts: {
+    path: '/operator/v1/hosts',
+    rule: 'cyborg:operator:host:get_all',
+    key: ['hostname'],
+    filters: { state: { choices: hostStates, help: 'only hosts of this state' } },
+    columns: {
+      hostname: whole('host'),
+      state: whole('state'),
+      state_since: 'since',
+      agent_version: 'agent',
+      last_report_at: 'last report',
+      devices: 'devices',
+      not_offered: 'not offered',
+      clock_ahead_seconds: optional('clock ahead, s'),
+      drained: { title: 'drained', isOptional: true, isWhole: true },
+      paused: 'paused',
+      boot_id: apart('boot'),
+      failed_drivers: apart('drivers failed'),
+    },
+    verb: 'hosts list',
+    summary: 'hosts with their state',
+    example: '--state away',
+  },
+  devices: {
+    path: '/v2/devices',
+    rule: 'cyborg:device:get_all',
+    key: ['uuid'],
+    filters: {
+      hostname: { form: 'host', help: 'only devices of this host' },
+      type: { form: 'name', help: 'only devices of this type, such as GPU or FPGA' },
+      vendor: { form: 'id', help: 'only devices of this vendor, such as 10de' },
+    },
+    columns: {
+      uuid: whole('device'),
+      hostname: whole('host'),
+      type: 'type',
+      vendor: 'vendor',
+      model: 'model',
+      status: 'status',
+      reason: 'reason',
+      status_changed_by: apart('set by'),
+      status_changed_at: apart('set at'),
+      std_board_info: apart('board'),
+      vendor_board_info: apart("vendor's board"),
+      created_at: apart('created'),
+      updated_at: apart('updated'),
+    },
+    verb: 'devices list',
+    summary: 'devices and their status',
+    example: '--host cmp1.example --type GPU',
+  },
+  assignments: {
+    path: '/operator/v1/assignments',
+    rule: 'cyborg:operator:assignment:get_all',
+    key: ['arq_uuid'],
+    filters: { device, host, project, instance, arq },
+    columns: {
+      hostname: whole('host'),
+      device_address: 'address',
+      resource_class: 'class',
+      instance_uuid: whole('server'),
+      project_id: whole('project'),
+      arq_state: 'state',
+      bound_since: 'since',
+      device_uuid: whole('device'),
+      type: apart('type'),
+      device_profile_name: apart('profile'),
+      arq_uuid: apart('ARQ'),
+      attach_handle_uuid: apart('handle'),
+      attach_type: apart('attach type'),
+      attach_info: apart('attach info'),
+    },
+    verb: 'who-uses',
+    summary: 'which server of which project has which device',
+    example: '--host cmp1.example',
+  },
+  history: {
+    path: '/operator/v1/history',
+    rule: 'cyborg:operator:history:get_all',
+    key: ['id'],
+    filters: {
+      device,
+      host,
+      project,
+      instance,
+      arq,
+      profile: { form: 'name', help: 'of this device profile' },
+      kind: { choices: historyKinds, help: 'only changes of this kind' },
+      from,
+      to,
+      order: {
+        choices: ['oldest-first', 'newest-first'],
+        byDefault: 'newest-first',
+        help: 'order of the records; newest-first without it',
+      },
+    },
+    columns: {
+      at: whole('at'),
+      kind: whole('what'),
+      from: optional('from'),
+      to: optional('to'),
+      since: optional('since'),
+      hostname: optional('host'),
+      device_uuid: optional('device'),
+      attach_handle_uuid: optional('handle'),
+      resource_class: optional('class'),
+      instance_uuid: optional('server'),
+      project_id: optional('project'),
+      device_profile_name: optional('profile'),
+      arq_uuids: optional('arqs'),
+      by: optional('by'),
+      request_id: optional('request'),
+      call: optional('call'),
+      reason: optional('reason'),
+      evidence: optional('evidence'),
+      id: apart('record'),
+      resource_provider_uuid: apart('provider'),
+    },
+    verb: 'history',
+    summary: 'what happened to devices, requests and hosts, by whom and why',
+    example: '--device 2f7c4a3e-0d5b-5d5c-9a39-0c1d6a6f3b11 --from 2026-03-01 --to 2026-04-01',
+  },
+  // Not in pages: an answer counts a span of time, which it names.
+  usage: {
+    path: '/operator/v1/usage',
+    rule: 'cyborg:operator:usage:get_all',
+    key: ['day', 'project_id', 'resource_class'],
+    filters: {
+      project,
+      resource_class: { form: 'class', help: 'of this resource class' },
+      from,
+      to,
+    },
+    columns: {
+      project_id: whole('project'),
+      resource_class: whole('class'),
+      day: whole('day'),
+      accelerator_seconds: whole('accelerator-seconds'),
+    },
+    verb: 'usage',
+    summary: 'accelerator-seconds by project, resource class and day',
+    example: '--project 7a1f0c9e6f5b4d0f8a52 --from 2026-03-01 --to 2026-04-01',
+  },
+  incidents: {
+    path: '/operator/v1/incidents',
+    rule: 'cyborg:operator:incident:get_all',
+    key: ['kind', 'hostname', 'device_uuid', 'arq_uuid', 'since'],
+    filters: { kind: { choices: incidentKinds, help: 'only incidents of this kind' }, host },
+    columns: {
+      kind: whole('kind'),
+      since: whole('since'),
+      hostname: whole('host'),
+      device_uuid: optional('device'),
+      instance_uuid: optional('server'),
+      project_id: optional('project'),
+      device_profile_name: optional('profile'),
+      reason: whole('reason'),
+      next_step: whole('next step'),
+      action: { title: 'command', isOptional: true, isWhole: true },
+      arq_uuid: apart('ARQ'),
+    },
+    verb: 'incidents',
+    summary: 'what needs an operator, and the next step',
+    example: '--kind quarantine',
+    screen: 'Incidents',
+  },
+  quotas: {
+    path: '/operator/v1/quotas',
+    rule: 'cyborg:operator:quota:get_all',
+    key: ['project_id'],
+    filters: {},
+    columns: {
+      project_id: whole('project'),
+      limits: 'limits',
+      in_use: 'in use',
+      updated_at: 'updated',
+    },
+    verb: 'quota list',
+    summary: 'projects that have a quota',
+    example: '',
+  },
+} as const satisfies { readonly [Name in ListName]: List<Name> };

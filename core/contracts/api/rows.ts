@@ -1,0 +1,15 @@
+// The shape of a row of each list.
+
+import { deviceAnswer } from './devices.ts';
+import { recordAnswer, usageRow } from './history.ts';
+import { assignmentAnswer, hostAnswer, incidentAnswer, quotaAnswer } from './operator.ts';
+
+export const rowShapes = {
+  hosts: hostAnswer,
+  devices: deviceAnswer,
+  assignments: assignmentAnswer,
+  history: recordAnswer,
+  usage: usageRow,
+  incidents: incidentAnswer,
+  quotas: quotaAnswer,
+};

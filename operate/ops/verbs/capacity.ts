@@ -1,0 +1,42 @@
+// How many more servers fit.
+
+import type * as z from 'zod';
+import { availabilityAnswer, capacityDetailAnswer } from '#core/contracts/api/operator.ts';
+import { answer } from '#operate/ops/answers.ts';
+import { type Column, tableLines } from '#operate/ops/columns.ts';
+import type { ApiVerb, Given } from '#operate/ops/verb.ts';
+import { optionOf } from './shown.ts';
+
+/** A tenant gets the availability alone. */
+const capacity = answer(capacityDetailAnswer.extend(availabilityAnswer.shape));
+type Capacity = z.infer<typeof capacity>;
+
+export const capacityVerb: ApiVerb = {
+  path: ['capacity'],
+  summary: 'how many more servers a device profile allows, where, and what stops the others',
+  arguments: [{ name: 'profile', help: "the device profile's name or uuid" }],
+  options: { host: optionOf('host', 'on this host') },
+  example: 'cyborg-ops capacity gpu-large',
+  async ask(api, given) {
+    const query = { profile: given.argument('profile'), host: given.text('host') };
+    const json = await api.ask('GET', '/operator/v1/capacity', capacity, { query });
+    return { json, lines: (width) => capacityLines(given, json, width) };
+  },
+};
+
+const reasonsOf = (stops: Capacity['stopped_by'] = []) =>
+  stops.map(({ reason, count }) => `${reason} (${count})`).join(', ');
+
+function capacityLines(given: Given, answer: Capacity, width: number): readonly string[] {
+  const { availability, fits, hosts = [], stopped_by = [] } = answer;
+  // A tenant learns no more than this.
+  if (fits === undefined) return [`${given.argument('profile')}: ${availability ?? 'unknown'}`];
+  const columns: readonly Column<(typeof hosts)[number]>[] = [
+    { title: 'host', of: (row) => row.hostname, isWhole: true },
+    { title: 'fits', of: (row) => row.fits },
+    { title: 'stopped by', of: (row) => reasonsOf(row.stopped_by) },
+  ];
+  const stops = stopped_by.length > 0 ? [`stopped by: ${reasonsOf(stopped_by)}`] : [];
+  const table = hosts.length > 0 ? ['', ...tableLines(columns, hosts, width)] : [];
+  return [`${given.argument('profile')}: ${fits} more`, ...stops, ...table];
+}

@@ -1,0 +1,115 @@
+// The verbs that list, from the rows of core/contracts/api/lists.ts.
+
+import * as z from 'zod';
+import { type Filter, type ListName, lists } from '#core/contracts/api/lists.ts';
+import { rowShapes } from '#core/contracts/api/rows.ts';
+import { answer } from '#operate/ops/answers.ts';
+import { cadfEvent } from '#operate/ops/cadf.ts';
+import { cellOf, tableLines } from '#operate/ops/columns.ts';
+import type { ApiVerb, Given, Option, Options } from '#operate/ops/verb.ts';
+import { listColumns, rowAnswer } from './list-columns.ts';
+import { limitOption, shownRows } from './shown.ts';
+
+const filtersOf = (name: ListName) => Object.entries<Filter>(lists[name].filters);
+
+const optionName = (filter: string) =>
+  filter === 'hostname' ? 'host' : filter.replaceAll('_', '-');
+
+function toOption(name: string, filter: Filter): Option {
+  const { help } = filter;
+  if ('choices' in filter) return { type: 'string', value: name, help, choices: filter.choices };
+  if (filter.form !== 'time') return { type: 'string', value: filter.form, help };
+  const forms = '2026-03-01, 2026-03-01T12:00:00Z, or 7d for seven days ago';
+  return { type: 'string', value: 'time', reads: 'time-before', help: `${help}: ${forms}` };
+}
+
+function queryFrom(name: ListName, given: Given) {
+  return Object.fromEntries(
+    filtersOf(name).map(([filter]) => [filter, given.text(optionName(filter))]),
+  );
+}
+
+const listingFrom = (name: ListName, given: Given) => ({
+  query: queryFrom(name, given),
+  limit: given.text('limit'),
+});
+
+function listVerb(name: ListName): ApiVerb {
+  const { path, verb, summary, example } = lists[name];
+  const [resource = '', second] = verb.split(' ');
+  const options: Options = Object.fromEntries(
+    filtersOf(name).map(([filter, each]) => [optionName(filter), toOption(filter, each)]),
+  );
+  return {
+    path: second === undefined ? [resource] : [resource, second],
+    summary,
+    arguments: [],
+    options: { ...options, ...limitOption },
+    example: `cyborg-ops ${verb} ${example}`.trim(),
+    async ask(api, given) {
+      const rows = await api.list(path, name, rowAnswer(name), listingFrom(name, given));
+      return shownRows(name, listColumns(name), rows);
+    },
+  };
+}
+
+/** Records also as events of CADF. */
+function historyVerb(verb: ApiVerb): ApiVerb {
+  const format: Option = {
+    type: 'string',
+    value: 'format',
+    help: 'table, or cadf: one event of the audit format CADF on each line',
+    choices: ['table', 'cadf'],
+  };
+  return {
+    ...verb,
+    options: { ...verb.options, format },
+    async ask(api, given) {
+      if (given.text('format') !== 'cadf') return verb.ask(api, given);
+      const { path } = lists.history;
+      const listing = listingFrom('history', given);
+      const records = await api.list(
+        path,
+        'history',
+        answer(rowShapes.history, 'id', 'at', 'kind'),
+        listing,
+      );
+      const events = records.map(cadfEvent);
+      return { json: { events }, lines: () => events.map((event) => JSON.stringify(event)) };
+    },
+  };
+}
+
+const usageAnswer = z.looseObject({
+  from: z.string().optional(),
+  to: z.string().optional(),
+  usage: z.array(rowAnswer('usage')),
+});
+
+/** In one answer, with the span of time that it counts. */
+function usageVerb({ options: { limit: _, ...options }, ...verb }: ApiVerb): ApiVerb {
+  return {
+    ...verb,
+    options,
+    async ask(api, given) {
+      const query = queryFrom('usage', given);
+      const json = await api.ask('GET', lists.usage.path, usageAnswer, { query });
+      const { from, to, usage } = json;
+      const span = `from ${cellOf(from)} to ${cellOf(to)}`;
+      return {
+        json,
+        lines: (width) => [span, '', ...tableLines(listColumns('usage'), usage, width)],
+      };
+    },
+  };
+}
+
+const special: { readonly [Name in ListName]?: (verb: ApiVerb) => ApiVerb } = {
+  history: historyVerb,
+  usage: usageVerb,
+};
+
+export const listVerbs: readonly ApiVerb[] = (Object.keys(lists) as ListName[]).map((name) => {
+  const verb = listVerb(name);
+  return special[name]?.(verb) ?? verb;
+});
