@@ -9,7 +9,7 @@ export interface Caller {
   readonly hasServiceToken: boolean;
 }
 
-/** As in a {@link ChangeNote}. */
+/** The actor of a {@link ChangeNote}. */
 export function userActor({ userId }: Caller): string {
   return `user:${userId}`;
 }
@@ -24,8 +24,8 @@ export function maySee(caller: Caller, projectId: string): boolean {
 }
 
 /**
- * Whether the caller may see what an instance has. A service has already checked that its user may
- * act on the instance that it names; it says nothing of ARQs that a request names.
+ * Whether the caller may see an instance's devices. A service has already checked that its user
+ * may act on the instance that it names; it says nothing of ARQs that a request names.
  */
 export function mayActOnInstance(caller: Caller, projectId: string): boolean {
   return caller.hasServiceToken || maySee(caller, projectId);

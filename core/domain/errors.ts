@@ -60,11 +60,11 @@ export class DeviceProfileNotFound extends DomainError {
 }
 
 export class DeviceProfileExists extends DomainError {
-  constructor(what: 'name' | 'uuid', value: string) {
+  constructor(field: 'name' | 'uuid', value: string) {
     super(
       'conflict',
       'cyborg.device_profile.exists',
-      `A device profile with ${what} ${value} exists.`,
+      `A device profile with ${field} ${value} exists.`,
     );
   }
 }
@@ -87,11 +87,11 @@ export class ArqNotFound extends DomainError {
 }
 
 export class ArqStateConflict extends DomainError {
-  constructor(uuid: string, state: string, wanted: string) {
+  constructor(uuid: string, state: string, next: string) {
     super(
       'conflict',
       'cyborg.arq.state_conflict',
-      `Accelerator request ${uuid} is ${state} and cannot become ${wanted}.`,
+      `Accelerator request ${uuid} is ${state} and cannot become ${next}.`,
     );
   }
 }
@@ -119,11 +119,11 @@ export class ProviderNotFound extends DomainError {
 }
 
 export class NoFreeHandle extends DomainError {
-  constructor(providerUuid: string, wanted: number) {
+  constructor(providerUuid: string, requested: number) {
     super(
       'conflict',
       'cyborg.attach_handle.none_free',
-      `Resource provider ${providerUuid} has fewer than ${wanted} free attach handles.`,
+      `Resource provider ${providerUuid} has fewer than ${requested} free attach handles.`,
     );
   }
 }
@@ -256,12 +256,12 @@ export class TooManyAttributes extends DomainError {
 }
 
 export class TooManyUnbound extends DomainError {
-  constructor(of: { count: number; wanted: number; max: number; minutes: number }) {
+  constructor(unbound: { count: number; requested: number; max: number; minutes: number }) {
     super(
       'forbidden',
       'cyborg.arq.too_many_unbound',
-      `The project has ${of.count} accelerator requests that are bound to no instance and asks for ${of.wanted} more; ` +
-        `at most ${of.max} are allowed. Delete some, or wait: each is deleted ${of.minutes} minutes after its creation.`,
+      `The project has ${unbound.count} accelerator requests that are bound to no instance and asks for ${unbound.requested} more; ` +
+        `at most ${unbound.max} are allowed. Delete some, or wait: each is deleted ${unbound.minutes} minutes after its creation.`,
     );
   }
 }

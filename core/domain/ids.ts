@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import type { ProviderUuid } from '#core/shapes/ids.ts';
+import { integerId } from './integer-id.ts';
 
 export type * from '#core/shapes/ids.ts';
 
@@ -52,7 +53,7 @@ export function isTimeOrdered(uuid: string): boolean {
 
 /** When a time-ordered uuid was made; milliseconds since 1970. */
 export function timeOfUuid(uuid: string): number {
-  return Number.parseInt(uuid.replaceAll('-', '').slice(0, 12), 16);
+  return integerId(uuid);
 }
 
 function formatUuid(bytes: Buffer, version: number): string {

@@ -1,6 +1,6 @@
 /**
- * The work can succeed later without a change by an operator: the message is delivered again
- * after so many seconds.
+ * The work can succeed later without a change by an operator: the message is delivered again after
+ * `seconds`.
  */
 export class RetryLater extends Error {
   override readonly name = 'RetryLater';

@@ -2,7 +2,7 @@ import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { createEvents } from '#core/clients/aws/events.ts';
 import { createDeadLetter, createQueues } from '#core/clients/aws/queues.ts';
-import { historyOf } from '#core/domain/history/history-of-change.ts';
+import { deriveHistory } from '#core/domain/history/history-of-change.ts';
 import { createLog } from '#core/log.ts';
 import { type Announcer, announce, eventsOfChange } from '#core/operations/outbox/announce.ts';
 import { writeHistory } from '#core/operations/outbox/write-history.ts';
@@ -26,7 +26,7 @@ export function announcementsConsumer(makeAnnouncer = createAnnouncer): StreamHa
     const changes = await decideChanges(announcer, event.Records, (change, metadata) => ({
       change,
       // Here a change that no record can be made of is dead-lettered, and blocks no other.
-      records: historyOf(change, metadata),
+      records: deriveHistory(change, metadata),
       events: eventsOfChange(change, { ...metadata, stage }),
     }));
     await writeHistory(

@@ -1,8 +1,8 @@
 // Stores who asked for a change, and what came of it, after the answer is made. A record that
 // cannot be stored changes no answer: it is logged instead.
 
-import { type CallFacts, leavesRecord, recordOfCall } from '#core/domain/history/calls.ts';
-import { partitionsOf } from '#core/domain/history/history.ts';
+import { type CallFacts, leavesRecord, toCallRecord } from '#core/domain/history/calls.ts';
+import { partitionsFor } from '#core/domain/history/history.ts';
 import type { Log } from '#core/log.ts';
 import type { HistoryWriter } from '#core/store/history/history.ts';
 
@@ -38,9 +38,9 @@ export function createCallRecorder(
   return {
     async record(facts, log) {
       if (!leavesRecord(facts) || !isWithinBound(facts)) return;
-      const record = recordOfCall(facts, clock());
+      const record = toCallRecord(facts, clock());
       try {
-        const partitions = partitionsOf(record);
+        const partitions = partitionsFor(record);
         await Promise.all(partitions.map((partition) => history.add(record, partition)));
       } catch (error) {
         log.error('Record of a call not stored.', { record, error });

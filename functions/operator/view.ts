@@ -13,7 +13,7 @@ import { type HandleState, handleStateOf } from '#core/domain/device/handle-stat
 import type { Incident } from '#core/domain/history/incidents.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
 import { pausedUntil } from '#core/domain/host/host-pause.ts';
-import { drainOf, hostStateOf } from '#core/domain/host/host-state.ts';
+import { activeDrain, deriveHostState } from '#core/domain/host/host-state.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
@@ -28,8 +28,8 @@ export function viewHost(host: StoredHost, summary: Summary, counts: Counts, now
 }
 
 function stateOf(host: StoredHost, summary: Summary, nowMs: number) {
-  const { state, since } = hostStateOf(host, summary, nowMs);
-  const drain = drainOf(host, nowMs);
+  const { state, since } = deriveHostState(host, summary, nowMs);
+  const drain = activeDrain(host, nowMs);
   return {
     ...host,
     state,

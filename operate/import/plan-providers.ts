@@ -1,7 +1,7 @@
 // Providers of a device in Cyborg, with their attach handles, as rows of ours. Pure.
 
 import { importedCleanSeconds } from '#core/domain/arq/imports.ts';
-import { type AdoptedProvider, functionOf } from '#core/domain/device/adopted-providers.ts';
+import { type AdoptedProvider, pciFunction } from '#core/domain/device/adopted-providers.ts';
 import type { AttachHandle } from '#core/domain/device/device.ts';
 import type { HandleUuid, ProviderUuid } from '#core/domain/ids.ts';
 import { isStackTrait } from '#core/domain/placement/stack-mark.ts';
@@ -110,7 +110,7 @@ function planHandles(
 /** @throws NotImportable */
 function onlyFunction({ name }: CyborgDeployable, handles: readonly PlannedHandle[]): string {
   const [handle] = handles;
-  const address = handle?.type === 'PCI' ? functionOf(handle) : undefined;
+  const address = handle?.type === 'PCI' ? pciFunction(handle) : undefined;
   if (handles.length === 1 && address !== undefined) return address;
   throw new NotImportable(
     `it has several resource providers, and ${name} has ${handles.length} PCI functions instead of one`,

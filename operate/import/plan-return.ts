@@ -2,7 +2,7 @@
 // have now. Pure. Cyborg's rows are found by their uuids and ids in the same tables.
 
 import type { Arq } from '#core/domain/arq/arq.ts';
-import { functionOf } from '#core/domain/device/adopted-providers.ts';
+import { pciFunction } from '#core/domain/device/adopted-providers.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { handleUuid } from '#core/domain/report/device-plan.ts';
@@ -39,7 +39,7 @@ export function planReturn(tables: CyborgTables, { profiles, arqs }: ReturnedSta
     const { binding } = arq;
     const handle = binding?.attachment && handles.get(binding.attachment.handleUuid);
     if (binding && handle) return insertArq(arq, binding, handle);
-    const at = binding?.attachment ? functionOf(binding.attachment) : undefined;
+    const at = binding?.attachment ? pciFunction(binding.attachment) : undefined;
     refused.push(
       `ARQ ${arq.uuid} of server ${binding?.instanceUuid ?? 'none'} has an attach handle that Cyborg does not know (${at ?? 'no address'}).`,
     );

@@ -4,7 +4,7 @@ import type { Arq, InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { AttachHandle } from '#core/domain/device/device.ts';
 import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
 import { wantedProviders } from '#core/domain/placement/provider-tree.ts';
-import { otherStackOf } from '#core/domain/placement/stack-mark.ts';
+import { otherStackMark } from '#core/domain/placement/stack-mark.ts';
 import { wantedImage } from '#core/domain/profile/device-profile.ts';
 import { instanceOf } from '#core/store/rows/arq-rows.ts';
 import { handleOf } from '#core/store/rows/handle-rows.ts';
@@ -333,7 +333,7 @@ function checkPlacement({ database, settings, openstack, hosts, disabled }: Worl
   const computeNodes = new Set(hosts.map(({ name }) => name));
   for (const provider of Object.values(openstack.placement.providers)) {
     const isOurs = wanted.some(({ uuid }) => uuid === provider.uuid);
-    const isForeign = otherStackOf(settings.stage, provider.traits) !== undefined;
+    const isForeign = otherStackMark(settings.stage, provider.traits) !== undefined;
     if (!isOurs && !isForeign && !computeNodes.has(provider.name)) {
       throw new Violation('L3', `Placement has an unknown provider ${provider.name}`);
     }

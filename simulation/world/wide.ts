@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Caller } from '#core/domain/caller.ts';
 import type { HistoryKind } from '#core/domain/history/history.ts';
-import { historyOf } from '#core/domain/history/history-of-change.ts';
+import { deriveHistory } from '#core/domain/history/history-of-change.ts';
 import type { Change } from '#core/domain/outbox/outbox.ts';
 import { stackTrait } from '#core/domain/placement/stack-mark.ts';
 import { silentLog } from '#core/log.ts';
@@ -71,7 +71,7 @@ export function createExpectedHistory(): {
     see: (committed) => {
       const change = changeOf(committed);
       if (!change) return;
-      for (const { kind } of historyOf(change, { id: '', at: 0 })) {
+      for (const { kind } of deriveHistory(change, { id: '', at: 0 })) {
         counts.set(kind, (counts.get(kind) ?? 0) + 1);
       }
     },

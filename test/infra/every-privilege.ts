@@ -7,7 +7,7 @@ import type { JobEvent } from '#core/contracts/job-document.ts';
 import { jobId } from '#core/contracts/job-ids.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
 import { thingName } from '#core/contracts/topics.ts';
-import { handlePlaceOf } from '#core/domain/device/handle-claim.ts';
+import { toHandlePlace } from '#core/domain/device/handle-claim.ts';
 import type { HostWorkKind } from '#core/domain/host-work/host-work.ts';
 import {
   type ArqUuid,
@@ -221,7 +221,7 @@ async function forget(provider: ProviderUuid) {
     arqUuids: [arq.uuid],
     startedAt: past,
   });
-  const place = handlePlaceOf(stored.deployable);
+  const place = toHandlePlace(stored.deployable);
   const change = { at: past, by: 'user:1' };
   await bindings.claim(binding, [{ arq, target, handle, place }], change, past);
   await arqs.create([anArq()], past);

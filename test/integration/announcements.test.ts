@@ -6,7 +6,7 @@ import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type EventType, eventDetails, eventSource } from '#core/contracts/events.ts';
 import { streamConsumers } from '#core/contracts/queues.ts';
-import { handlePlaceOf } from '#core/domain/device/handle-claim.ts';
+import { toHandlePlace } from '#core/domain/device/handle-claim.ts';
 import { type ArqUuid, type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { failBind } from '#core/operations/bind/finish-bind.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
@@ -107,7 +107,7 @@ describe('EventBridge receives an event', () => {
       startedAt: new Date().toISOString(),
     });
     const target = aTarget({ arqUuid: uuid, instanceUuid });
-    const place = handlePlaceOf(stored.deployable);
+    const place = toHandlePlace(stored.deployable);
     const change = { at: binding.startedAt, by: 'user:1' };
     await bindings.claim(binding, [{ arq, target, handle, place }], change);
     await failBind(world.deps, binding, { cause: 'image', reason: 'The image does not exist.' });

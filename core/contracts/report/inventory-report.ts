@@ -11,8 +11,8 @@ import {
 import {
   type DiscoveredDevice,
   type DiscoveredRegion,
+  identifyingInfo,
   type Offering,
-  placeOf,
 } from '#core/domain/device/device.ts';
 import type { ClockSkew } from '#core/domain/host/clock-skew.ts';
 import { offeringFacts, regionIdentity, reportedRegionFacts } from '#core/shapes/deployable.ts';
@@ -75,7 +75,7 @@ export const reportedDevice = deviceFields.superRefine((device, context) => {
 export type ReportedDevice = z.infer<typeof reportedDevice>;
 
 function handleIdentity({ type, info }: ReportedHandle): string {
-  return `${type} ${canonicalJson(placeOf(info))}`;
+  return `${type} ${canonicalJson(identifyingInfo(info))}`;
 }
 
 function duplicateOf(names: readonly string[]): string | undefined {

@@ -8,20 +8,20 @@ import type { StoredProvider } from './bind-plan.ts';
 /** The host's own, or those of the deployment where the host names none. */
 export function typesTaken(
   { deployable: { hostAttachTypes } }: Pick<StoredProvider, 'deployable'>,
-  ofDeployment: readonly AttachType[],
+  deploymentTypes: readonly AttachType[],
 ): readonly AttachType[] {
-  return hostAttachTypes ?? ofDeployment;
+  return hostAttachTypes ?? deploymentTypes;
 }
 
 /** Types of the provider's attach handles that the hypervisor of its host does not take. */
 export function typesRefused(
   provider: StoredProvider,
-  ofDeployment: readonly AttachType[],
+  deploymentTypes: readonly AttachType[],
 ): AttachType[] {
-  const taken = typesTaken(provider, ofDeployment);
-  const own = provider.handles.flatMap(({ type, isGone }) => (isGone ? [] : [type]));
+  const taken = typesTaken(provider, deploymentTypes);
+  const handleTypes = provider.handles.flatMap(({ type, isGone }) => (isGone ? [] : [type]));
   // A bind reads some of the handles only; the deployable has the types of all.
-  const types = new Set([...(provider.deployable.attachTypes ?? []), ...own]);
+  const types = new Set([...(provider.deployable.attachTypes ?? []), ...handleTypes]);
   return [...types].filter((type) => !taken.includes(type));
 }
 

@@ -3,7 +3,7 @@
 // early. Pure.
 
 import type { AttachHandle, AttachType, Deployable } from '#core/domain/device/device.ts';
-import { type HandlePlace, handlePlaceOf } from '#core/domain/device/handle-claim.ts';
+import { type HandlePlace, toHandlePlace } from '#core/domain/device/handle-claim.ts';
 import { handleStateOf, isClaimable, isWithheld } from '#core/domain/device/handle-state.ts';
 import { type RegionRules, regionRules } from '#core/domain/device/region-kinds.ts';
 import {
@@ -44,7 +44,7 @@ export interface Claim {
   readonly arq: Arq;
   readonly target: BindTarget;
   readonly handle: AttachHandle;
-  /** Of the handle; the history has it. */
+  /** Where the handle is, for the history. */
   readonly place: HandlePlace;
 }
 
@@ -59,7 +59,7 @@ export interface BindFacts {
   readonly providers: ReadonlyMap<ProviderUuid, StoredProvider>;
   /** Those of the deployment; a host may have its own. */
   readonly attachTypes: readonly AttachType[];
-  /** 0 ≤ x < 1; free handles are picked at random, so that parallel binds rarely want the same. */
+  /** 0 ≤ x < 1. Handles are picked at random, so that parallel binds rarely pick the same one. */
   readonly random: () => number;
 }
 
@@ -85,7 +85,7 @@ export function planBind(facts: BindFacts): PlannedClaim[] {
     }
     taken.add(handle.uuid);
     const isShared = handlesShareContent(provider) && provider.handles.length > 1;
-    return { arq, target, handle, place: handlePlaceOf(provider.deployable), isShared };
+    return { arq, target, handle, place: toHandlePlace(provider.deployable), isShared };
   });
 }
 
@@ -98,7 +98,7 @@ function pick(
   taken: ReadonlySet<string>,
   random: () => number,
 ): AttachHandle | undefined {
-  const withheld = new Set(withheldOf(provider));
+  const withheld = new Set(withheldHandles(provider));
   const claimable = provider.handles.filter(
     (handle) => isClaimable(handle) && !withheld.has(handle) && !taken.has(handle.uuid),
   );
@@ -111,7 +111,7 @@ function pick(
  * Handles that must not be claimed. Where the handles share what the region holds, one
  * quarantined handle blocks them all: the job of its last holder may still program the region.
  */
-export function withheldOf(provider: StoredProvider): readonly AttachHandle[] {
+export function withheldHandles(provider: StoredProvider): readonly AttachHandle[] {
   const { handles } = provider;
   const hasQuarantined =
     handlesShareContent(provider) && handles.some((each) => handleStateOf(each) === 'quarantined');
@@ -123,12 +123,12 @@ type StoredRegion = Pick<StoredProvider, 'deployable'>;
 
 /** Whether an image can be programmed into it. */
 export function isProgrammable(region: StoredRegion): boolean {
-  return rulesOf(region)?.isProgrammable ?? false;
+  return regionRulesFor(region)?.isProgrammable ?? false;
 }
 
 /** Whether a program for the holder of one handle changes what the other handles reach. */
 export function handlesShareContent(region: StoredRegion): boolean {
-  return rulesOf(region)?.handlesShareContent ?? false;
+  return regionRulesFor(region)?.handlesShareContent ?? false;
 }
 
 /** Whether a claim of one handle depends on the other handles of its provider. */
@@ -136,7 +136,7 @@ export function needsAllHandles(region: StoredRegion): boolean {
   return isProgrammable(region) || handlesShareContent(region);
 }
 
-function rulesOf({ deployable: { regionKind } }: StoredRegion): RegionRules | undefined {
+function regionRulesFor({ deployable: { regionKind } }: StoredRegion): RegionRules | undefined {
   return regionKind && regionRules[regionKind];
 }
 
@@ -161,12 +161,12 @@ export function needsHost({
  * behind an image's name is unknown here: Glance knows it.
  */
 export function needsProgram(group: Group, deployable: Deployable): boolean {
-  const wanted = wantedImage(group);
-  if (!wanted) return false;
+  const image = wantedImage(group);
+  if (!image) return false;
   const { bitstreamId, functionUuids = [] } = deployable;
   const held = { bitstream_id: bitstreamId ? [bitstreamId] : [], function_id: functionUuids };
-  const known = wanted.by in held ? held[wanted.by as keyof typeof held] : [];
-  return !known.some((uuid) => plain(uuid) === plain(wanted.value));
+  const heldIds = image.by in held ? held[image.by as keyof typeof held] : [];
+  return !heldIds.some((uuid) => plain(uuid) === plain(image.value));
 }
 
 /** Uuids are written with or without hyphens, in either case. */

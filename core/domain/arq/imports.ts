@@ -12,12 +12,12 @@ import {
 import type { Group } from '#core/domain/profile/device-profile.ts';
 import type { Attachment } from './arq.ts';
 
-/** As the history names it. */
+/** The actor of an import in the history. */
 export const importer = 'import';
 
 /**
- * How long the host may clean an imported handle until its agent has declared a time. It is so
- * long that no bind waits for it.
+ * How long the host may clean an imported handle until its agent has declared a time. No bind
+ * waits that long.
  */
 export const importedCleanSeconds = 3600;
 

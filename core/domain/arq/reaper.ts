@@ -15,7 +15,7 @@ export const releasesMax = 10;
  * the alarm. Only those that Nova says do not exist.
  */
 export const releasesOfMany = 1;
-/** Instances in the row of those that wait; it stays below DynamoDB's 400 KB. */
+/** Keeps the row of waiting instances below DynamoDB's 400 KB. */
 const waitingMax = 1000;
 /** A walk through all deployables of a very large cloud takes half a day. */
 const forgottenMs = 24 * 3600_000;
@@ -29,19 +29,19 @@ export function chooseReleases<Unused extends Pick<WaitingInstance, 'since' | 'i
   return proven.toSorted((a, b) => (a.since < b.since ? -1 : 1)).slice(0, releasesOfMany);
 }
 
-/** Those that wait after a page was read: of the other pages as before. */
+/** The waiting instances after a page was read; those of other pages stay. */
 export function waitingAfter(
   before: readonly WaitingInstance[],
   page: string,
-  found: readonly WaitingInstance[],
+  waiting: readonly WaitingInstance[],
   nowMs: number,
 ): readonly WaitingInstance[] {
-  const uuids = new Set(found.map(({ instanceUuid }) => instanceUuid));
+  const uuids = new Set(waiting.map(({ instanceUuid }) => instanceUuid));
   const others = before.filter(
     (each) =>
       each.page !== page &&
       !uuids.has(each.instanceUuid) &&
       nowMs - Date.parse(each.foundAt) < forgottenMs,
   );
-  return [...others, ...found].slice(0, waitingMax);
+  return [...others, ...waiting].slice(0, waitingMax);
 }

@@ -10,7 +10,7 @@ import {
   needsHost,
   needsProgram,
   type StoredProvider,
-  withheldOf,
+  withheldHandles,
 } from '#core/domain/arq/bind-plan.ts';
 import type { AttachHandle, AttachType } from '#core/domain/device/device.ts';
 import { handleStateOf, isClaimable } from '#core/domain/device/handle-state.ts';
@@ -23,13 +23,14 @@ import {
 import type { ArqUuid, InstanceUuid } from '#core/domain/ids.ts';
 import {
   arqCount,
+  attachTarget,
   type Group,
   groupResources,
   groupTraits,
 } from '#core/domain/profile/device-profile.ts';
 import { type Supply, serversThatFit } from './packing.ts';
 
-/** Why attach handles of the asked classes serve no further server. */
+/** Why attach handles of the requested classes serve no further server. */
 export const obstacles = [
   'claimed',
   'cleaning',
@@ -67,19 +68,19 @@ export interface HostCapacity {
   readonly stoppedBy: Readonly<Partial<Record<Obstacle, number>>>;
 }
 
-/** Undefined if the host has nothing of the asked classes. */
-export function capacityOf(
+/** Undefined if the host has nothing of the requested classes. */
+export function measureCapacity(
   groups: readonly Group[],
   host: CapacityHost,
   attachTypes: readonly AttachType[],
 ): HostCapacity | undefined {
   const classes = new Set(groups.flatMap((group) => Object.keys(groupResources(group))));
-  const own = host.providers.filter(
+  const providers = host.providers.filter(
     ({ deployable: { resourceClass, isGone } }) =>
       !isGone && resourceClass !== undefined && classes.has(resourceClass),
   );
-  if (own.length === 0) return undefined;
-  const offers = own.map((provider) => offerOf(groups, provider, host, attachTypes));
+  if (providers.length === 0) return undefined;
+  const offers = providers.map((provider) => describeOffer(groups, provider, host, attachTypes));
   const fits = serversThatFit(
     groups.map((group) => ({ size: arqCount(group) })),
     offers.map(({ supply }) => supply),
@@ -101,26 +102,26 @@ interface Offer {
   readonly stopped: readonly Obstacle[];
 }
 
-function offerOf(
+function describeOffer(
   groups: readonly Group[],
   provider: StoredProvider,
   { stoppedBy, isPaused }: CapacityHost,
   attachTypes: readonly AttachType[],
 ): Offer {
-  const obstaclesOf = groups.map((group) => obstacleFor(group, provider, attachTypes));
-  const lasting = stoppedBy ?? commonObstacle(obstaclesOf);
-  const withheld = new Set(withheldOf(provider));
+  const groupObstacles = groups.map((group) => groupObstacle(group, provider, attachTypes));
+  const lasting = stoppedBy ?? commonObstacle(groupObstacles);
+  const withheld = new Set(withheldHandles(provider));
   const stopped: Obstacle[] = [];
   let free = 0;
   for (const handle of provider.handles) {
-    const own = lasting ?? obstacleOfHandle(handle, withheld);
+    const obstacle = lasting ?? handleObstacle(handle, withheld);
     const isForHost = isPaused && groups.some((group) => isPrepared(group, handle, provider));
-    if (own) stopped.push(own);
+    if (obstacle) stopped.push(obstacle);
     else if (isForHost) stopped.push('host-paused');
     else free += 1;
   }
   const most = groups.map((group, index) => {
-    if (lasting || obstaclesOf[index]) return 0;
+    if (lasting || groupObstacles[index]) return 0;
     // After the first program for one server, no other server's image goes into the region.
     return needsProgram(group, provider.deployable) ? 1 : Number.POSITIVE_INFINITY;
   });
@@ -128,12 +129,14 @@ function offerOf(
 }
 
 /** What keeps every group from the provider; undefined if one of them can have it. */
-function commonObstacle(found: readonly (Obstacle | 'class' | undefined)[]): Obstacle | undefined {
-  if (found.includes(undefined)) return undefined;
-  return found.find((each) => each !== 'class') as Obstacle | undefined;
+function commonObstacle(
+  perGroup: readonly (Obstacle | 'class' | undefined)[],
+): Obstacle | undefined {
+  if (perGroup.includes(undefined)) return undefined;
+  return perGroup.find((each) => each !== 'class') as Obstacle | undefined;
 }
 
-function obstacleOfHandle(
+function handleObstacle(
   handle: AttachHandle,
   withheld: ReadonlySet<AttachHandle>,
 ): Obstacle | undefined {
@@ -161,7 +164,7 @@ function isPrepared(group: Group, handle: AttachHandle, provider: StoredProvider
 }
 
 /** Why a bind of the group to the provider is refused, whichever handle it takes. */
-function obstacleFor(
+function groupObstacle(
   group: Group,
   provider: StoredProvider,
   attachTypes: readonly AttachType[],
@@ -181,11 +184,11 @@ function obstacleFor(
     return undefined;
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;
-    return obstacleOf(error, group, provider, attachTypes);
+    return toObstacle(error, group, provider, attachTypes);
   }
 }
 
-function obstacleOf(
+function toObstacle(
   error: DomainError,
   group: Group,
   provider: StoredProvider,
@@ -198,6 +201,6 @@ function obstacleOf(
   const lacks = groupTraits(group, 'required').some((trait) => !traits.includes(trait));
   const has = groupTraits(group, 'forbidden').some((trait) => traits.includes(trait));
   if (lacks || has) return 'trait';
-  if ((group['accel:attach_target'] ?? 'VM') !== 'VM') return 'attach-target';
+  if (attachTarget(group) !== 'VM') return 'attach-target';
   return typesRefused(provider, attachTypes).length > 0 ? 'attach-type' : 'region';
 }

@@ -1,6 +1,6 @@
 // How many servers fit, each of which needs a place for each of its groups. Pure.
 
-/** What one group of a server needs: so many handles, all of one supply. */
+/** The handles that one group of a server needs, all from one supply. */
 interface Demand {
   readonly size: number;
 }
@@ -8,7 +8,7 @@ interface Demand {
 /** The handles that can be claimed of one provider. */
 export interface Supply {
   readonly free: number;
-  /** By the index of the demand, how many servers may place it here; 0 if it cannot be here. */
+  /** How many servers may place each demand here, by its index; 0 if it cannot be here. */
   readonly most: readonly number[];
 }
 
@@ -31,7 +31,7 @@ interface Place {
   readonly most: number[];
 }
 
-function placesOf(demands: readonly Demand[], supplies: readonly Supply[]): Place[] {
+function mergeSupplies(demands: readonly Demand[], supplies: readonly Supply[]): Place[] {
   const places = new Map<string, Place>();
   for (const { free, most } of supplies) {
     const size = demands.find((_, index) => (most[index] ?? 0) > 0)?.size;
@@ -50,7 +50,7 @@ function placesOf(demands: readonly Demand[], supplies: readonly Supply[]): Plac
 
 function byFlow(demands: readonly Demand[], supplies: readonly Supply[]): number {
   if (demands.length === 0) return 0;
-  const places = placesOf(demands, supplies);
+  const places = mergeSupplies(demands, supplies);
   const total = places.reduce((sum, { capacity }) => sum + capacity, 0);
   let fits = 0;
   let tooMany = Math.floor(total / demands.length) + 1;
@@ -67,10 +67,10 @@ function canPlace(demandCount: number, places: readonly Place[], servers: number
   const flow = Array.from({ length: demandCount }, () => places.map(() => 0));
   const left = places.map(({ capacity }) => capacity);
   for (let demand = 0; demand < demandCount; demand++) {
-    for (let wanted = servers; wanted > 0; ) {
-      const moved = augment(demand, wanted, { flow, left, places }, new Set());
+    for (let remaining = servers; remaining > 0; ) {
+      const moved = augment(demand, remaining, { flow, left, places }, new Set());
       if (moved === 0) return false;
-      wanted -= moved;
+      remaining -= moved;
     }
   }
   return true;
@@ -83,17 +83,17 @@ interface Flow {
 }
 
 /** Places up to `wanted` of a demand; another demand may move elsewhere for it. */
-function augment(demand: number, wanted: number, state: Flow, seen: Set<number>): number {
+function augment(demand: number, amount: number, state: Flow, seen: Set<number>): number {
   const { flow, left, places } = state;
   for (const [at, { most }] of places.entries()) {
-    const own = flow[demand] as number[];
-    const room = Math.min(wanted, (most[demand] ?? 0) - (own[at] ?? 0));
+    const placed = flow[demand] as number[];
+    const room = Math.min(amount, (most[demand] ?? 0) - (placed[at] ?? 0));
     if (room <= 0 || seen.has(at)) continue;
     seen.add(at);
     const moved = Math.min(room, left[at] ?? 0) || makeRoom(demand, at, room, state, seen);
     if (moved === 0) continue;
     left[at] = (left[at] ?? 0) - moved;
-    own[at] = (own[at] ?? 0) + moved;
+    placed[at] = (placed[at] ?? 0) + moved;
     return moved;
   }
   return 0;

@@ -22,11 +22,11 @@ export type HostState = (typeof hostStates)[number];
 
 interface UsageMetrics {
   readonly handles: Readonly<Record<HandleUse, number>>;
-  /** Of the device's host, by one of its devices only. */
+  /** The state of the device's host, with one of its devices only. */
   readonly host?: HostState;
 }
 
-export function usageMetricsOf(
+export function measureUsage(
   device: Device,
   providers: readonly StoredProvider[],
   { host, devices }: { readonly host: StoredHost; readonly devices: readonly Device[] },
@@ -38,7 +38,7 @@ export function usageMetricsOf(
     const isTaken = typesRefused(provider, attachTypes).length === 0;
     const isOffered = device.status === 'enabled' && isTaken;
     for (const handle of provider.handles) {
-      const use = useOf(handle, isOffered);
+      const use = handleUse(handle, isOffered);
       if (use) handles[use] += 1;
     }
   }
@@ -46,10 +46,10 @@ export function usageMetricsOf(
   return { handles, ...(first === device.uuid && { host: hostState(host, nowMs) }) };
 }
 
-function useOf(handle: AttachHandle, isOffered: boolean): HandleUse | undefined {
-  const { restoredAt, ...known } = handle;
+function handleUse(handle: AttachHandle, isOffered: boolean): HandleUse | undefined {
+  const { restoredAt, ...rest } = handle;
   // A restored handle counts as held by its ARQ or release; without one it is withheld.
-  const state = handleStateOf(known);
+  const state = handleStateOf(rest);
   switch (state) {
     case 'gone':
       return handle.release && 'releasing';

@@ -9,14 +9,14 @@ import type { AttachHandle, DiscoveredDevice, DiscoveredHandle, Offering } from 
 export type AdoptedProvider = Shaped<typeof adoptedProvider>;
 
 /** The PCI function that the handle is; undefined where its `info` names none. */
-export function functionOf({ info }: Pick<DiscoveredHandle, 'info'>): string | undefined {
+export function pciFunction({ info }: Pick<DiscoveredHandle, 'info'>): string | undefined {
   const { domain, bus, device, function: fn } = info;
   if (!domain || !bus || !device || !fn) return undefined;
   return `${domain}:${bus}:${device.padStart(2, '0')}.${fn}`;
 }
 
 /** The provider that takes the place of the device's own. */
-export function wholeOf(
+export function findWhole(
   adopted: readonly AdoptedProvider[] | undefined,
 ): AdoptedProvider | undefined {
   return adopted?.find(({ address }) => address === undefined);
@@ -24,7 +24,7 @@ export function wholeOf(
 
 interface DividedOffering {
   /** What is left for the device's own provider. */
-  readonly own?: Offering;
+  readonly rest?: Offering;
   /** Adopted providers whose function the host offers. */
   readonly parts: readonly { readonly provider: AdoptedProvider; readonly offering: Offering }[];
 }
@@ -34,10 +34,10 @@ export function divideOffering(
   offering: Offering | undefined,
   adopted: readonly AdoptedProvider[] | undefined,
 ): DividedOffering {
-  const ofFunctions = (adopted ?? []).filter(({ address }) => address !== undefined);
-  if (!offering || ofFunctions.length === 0) return { ...present({ own: offering }), parts: [] };
-  const byFunction = Map.groupBy(offering.attachHandles, (handle) => functionOf(handle));
-  const parts = ofFunctions.flatMap((provider) => {
+  const perFunction = (adopted ?? []).filter(({ address }) => address !== undefined);
+  if (!offering || perFunction.length === 0) return { ...present({ rest: offering }), parts: [] };
+  const byFunction = Map.groupBy(offering.attachHandles, (handle) => pciFunction(handle));
+  const parts = perFunction.flatMap((provider) => {
     const attachHandles = byFunction.get(provider.address) ?? [];
     const numAccelerators = attachHandles.length;
     return numAccelerators > 0
@@ -47,7 +47,7 @@ export function divideOffering(
   const taken = new Set(parts.flatMap((part) => part.offering.attachHandles));
   const attachHandles = offering.attachHandles.filter((handle) => !taken.has(handle));
   const numAccelerators = Math.max(0, offering.numAccelerators - taken.size);
-  return { own: { ...offering, attachHandles, numAccelerators }, parts };
+  return { rest: { ...offering, attachHandles, numAccelerators }, parts };
 }
 
 /**

@@ -38,16 +38,16 @@ interface CardOnReport {
   readonly hostname: string;
   readonly device: DiscoveredDevice;
   /** What was stored of the same card at this address. */
-  readonly known: CardCleaning | undefined;
+  readonly stored: CardCleaning | undefined;
   /** The device's own handles, as stored. */
-  readonly own: readonly AttachHandle[];
+  readonly handles: readonly AttachHandle[];
   readonly places: readonly EarlierPlace[];
   /** No record of the card exists, and its class is cleaned then. */
   readonly isNewCard: boolean;
 }
 
-/** The key of the index by card; undefined where the host tells no serial number. */
-export function cardOf(
+/** The key of the index by card; undefined where the host reports no serial number. */
+export function cardKey(
   device: Pick<Device, 'vendor' | 'product' | 'identity'>,
 ): string | undefined {
   const { vendor, product, identity } = device;
@@ -55,9 +55,9 @@ export function cardOf(
 }
 
 export function judgeCard(card: CardOnReport, now: string): CardVerdict {
-  const { hostname, device, known = {}, own, places, isNewCard } = card;
-  const isClean = own.every((handle) => isUnheld(handle) && !isWithheld(handle));
-  const cleanedAt = known.askedAt && isClean ? known.askedAt : known.cleanedAt;
+  const { hostname, device, stored = {}, handles, places, isNewCard } = card;
+  const isClean = handles.every((handle) => isUnheld(handle) && !isWithheld(handle));
+  const cleanedAt = stored.askedAt && isClean ? stored.askedAt : stored.cleanedAt;
   const left = places.map((place) => ({
     ...place,
     unclean: place.unclean.filter(({ since }) => cleanedAt === undefined || since >= cleanedAt),
@@ -65,13 +65,13 @@ export function judgeCard(card: CardOnReport, now: string): CardVerdict {
   const at = left.find(({ held, unclean }) => held + unclean.length > 0);
   // The end of a release elsewhere proves nothing: its host no longer has the card.
   const isUncleaned =
-    (isNewCard || known.withheldSince !== undefined) &&
-    !(cleanedAt !== undefined && cleanedAt >= (known.withheldSince ?? '')) &&
+    (isNewCard || stored.withheldSince !== undefined) &&
+    !(cleanedAt !== undefined && cleanedAt >= (stored.withheldSince ?? '')) &&
     needsCleaning(device);
   if (!at && !isUncleaned) {
     return { isToClean: false, ...(cleanedAt && { cleaning: { cleanedAt } }) };
   }
-  const asked = isClean ? undefined : known.askedAt;
+  const askedAt = isClean ? undefined : stored.askedAt;
   // The handles of an earlier card in this slot are cleaned by their own release.
   const isHere = (place: CardPlace) =>
     place.hostname === hostname && place.address === device.address;
@@ -83,11 +83,14 @@ export function judgeCard(card: CardOnReport, now: string): CardVerdict {
     left.every(({ unclean }) => unclean.every(({ cleanSeconds }) => cleanSeconds === undefined));
   const isToClean = !isHeld && isClean && isCleanable;
   return {
-    reason: at ? reasonAt(at, { hostname, address: device.address }) : uncleanedReason,
+    reason: at ? describeReason(at, { hostname, address: device.address }) : uncleanedReason,
     cleaning: {
-      withheldSince: known.withheldSince ?? now,
-      ...(at ? { heldAt: { hostname: at.hostname, address: at.address } } : heldAtOf(known)),
-      ...present({ askedAt: asked, cleanedAt }),
+      withheldSince: stored.withheldSince ?? now,
+      ...present({
+        heldAt: at ? { hostname: at.hostname, address: at.address } : stored.heldAt,
+        askedAt,
+        cleanedAt,
+      }),
     },
     isToClean,
   };
@@ -99,19 +102,15 @@ function needsCleaning({ offers, regions }: DiscoveredDevice): boolean {
   return handles.length > 0 && handles.every(({ cleanSeconds }) => cleanSeconds !== undefined);
 }
 
-function heldAtOf({ heldAt }: CardCleaning): Pick<CardCleaning, 'heldAt'> {
-  return heldAt ? { heldAt } : {};
-}
-
 const uncleanedReason = 'is a card that its host has not cleaned yet since it was first seen there';
 
 /** A clause that completes "The device at <address> ...". */
-function reasonAt({ held, unclean, ...at }: EarlierPlace, own: CardPlace): string {
+function describeReason({ held, unclean, ...at }: EarlierPlace, here: CardPlace): string {
   const count = held + unclean.length;
-  if (at.hostname !== own.hostname) {
+  if (at.hostname !== here.hostname) {
     return `is the card that was at ${at.address} of host ${at.hostname}, and ${count} attach handles there are held or not clean`;
   }
-  return at.address === own.address
+  return at.address === here.address
     ? `is another card than before, and ${count} attach handles of the earlier card are held or not clean`
     : `is the card that was at ${at.address}, and ${count} attach handles there are held or not clean`;
 }

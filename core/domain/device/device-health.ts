@@ -1,7 +1,7 @@
 import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { describedDevice } from '#core/shapes/device.ts';
 
-/** As the host's driver sees it. An unhealthy device is reserved in Placement, and not bound. */
+/** The driver's judgement. An unhealthy device is reserved in Placement, and not bound. */
 export type DeviceHealth = NonNullable<Shaped<typeof describedDevice>['health']>;
 
 export function isUnhealthy({ health }: { readonly health?: DeviceHealth }): boolean {

@@ -39,8 +39,8 @@ export interface DiscoveredHandle extends Shaped<typeof handleFacts> {
   readonly uuid?: string;
 }
 
-/** What tells one handle from another: its place, not how the host and its settings treat it. */
-export function placeOf(info: DiscoveredHandle['info']): Record<string, string> {
+/** The part of `info` that identifies a handle: its place, not how the host treats it. */
+export function identifyingInfo(info: DiscoveredHandle['info']): Record<string, string> {
   const { physical_network: _network, managed: _managed, ...place } = info;
   return place;
 }

@@ -7,11 +7,10 @@ import type { Deployable } from './device.ts';
 export type HandlePlace = Shaped<typeof handlePlace>;
 export type ClaimFacts = Shaped<typeof claimFacts>;
 
-export function handlePlaceOf(deployable: Deployable): HandlePlace {
+export function toHandlePlace(deployable: Deployable): HandlePlace {
   return pick(handlePlace, deployable);
 }
 
 export interface HandleClaim extends Omit<Shaped<typeof storedClaim>, 'claimFacts'> {
-  /** For the history. */
   readonly facts?: ClaimFacts;
 }

@@ -1,5 +1,5 @@
-// The kinds of what a driver reports below a device, and what follows from each. A driver names
-// the kind in its report; nothing else tells it.
+// The kinds of parts that a driver reports below a device, with the rules of each. The driver
+// names the kind in its report.
 
 import type { regionKinds } from '#core/shapes/words.ts';
 

@@ -40,7 +40,7 @@ export function leavesRecord({ caller, resource, method, path, status }: CallFac
   return method === 'DELETE' && (isAdmin(caller) || !isByInstance);
 }
 
-export function recordOfCall(facts: CallFacts, nowMs: number): HistoryRecord {
+export function toCallRecord(facts: CallFacts, nowMs: number): HistoryRecord {
   const { caller, rule, method, path, status, refusal, given } = facts;
   return {
     id: derivedUuid('call', caller.requestId),

@@ -11,8 +11,8 @@ import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { describeChange } from '#core/domain/profile/profile-renames.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { Draft, HistoryRecord } from './history.ts';
-import { ofDevice } from './history-of-device.ts';
-import { ofHost } from './history-of-host.ts';
+import { deviceDrafts } from './history-of-device.ts';
+import { hostDrafts } from './history-of-host.ts';
 
 interface ChangeMetadata {
   /** The stream's own id of the change, the same at each reading. */
@@ -24,13 +24,13 @@ interface ChangeMetadata {
 /**
  * @param place where the handle of a change is, if {@link needsPlace}; a claim knows it
  */
-export function historyOf(
+export function deriveHistory(
   change: Change,
   { id, at }: ChangeMetadata,
   place?: HandlePlace,
 ): HistoryRecord[] {
   const committedAt = new Date(at).toISOString();
-  return draftsOf(change).map((draft) => ({
+  return draftRecords(change).map((draft) => ({
     ...place,
     ...draft,
     id: derivedUuid('history', id, draft.kind, draft.profileName ?? ''),
@@ -44,24 +44,24 @@ function checkedTime(at: string): string {
   return at;
 }
 
-function draftsOf(change: Change): Draft[] {
+function draftRecords(change: Change): Draft[] {
   switch (change.kind) {
     case 'arq':
-      return ofArq(change.before, change.after);
+      return arqDrafts(change.before, change.after);
     case 'instance':
-      return ofBinding(change.before, change.after);
+      return bindingDrafts(change.before, change.after);
     case 'handle':
-      return ofHandle(change.before, change.after);
+      return handleDrafts(change.before, change.after);
     case 'device':
-      return ofDevice(change.before, change.after);
+      return deviceDrafts(change.before, change.after);
     case 'deployable':
-      return ofRegion(change);
+      return regionDrafts(change);
     case 'host':
-      return ofHost(change.before, change.after);
+      return hostDrafts(change.before, change.after);
     case 'profile':
-      return ofProfile(change);
+      return profileDrafts(change);
     case 'profile-deletion':
-      return ofDeletion(change);
+      return deletionDrafts(change);
     case 'job':
     case 'release':
     case 'program':
@@ -73,11 +73,11 @@ function draftsOf(change: Change): Draft[] {
 export function needsPlace(change: Change): boolean {
   if (change.kind !== 'handle') return false;
   const { before, after } = change;
-  return !before?.claim?.facts && !after?.claim?.facts && draftsOf(change).length > 0;
+  return !before?.claim?.facts && !after?.claim?.facts && draftRecords(change).length > 0;
 }
 
-/** An ARQ that has a handle is told of by the handle's changes. */
-function ofArq(before: Arq | undefined, after: Arq | undefined): Draft[] {
+/** The changes of its handle record an ARQ that has one. */
+function arqDrafts(before: Arq | undefined, after: Arq | undefined): Draft[] {
   const arq = after ?? before;
   if (!arq || (before && after)) return [];
   const { uuid, projectId, deviceProfileName, createdBy, requestId, createdAt, state } = arq;
@@ -96,11 +96,11 @@ function ofArq(before: Arq | undefined, after: Arq | undefined): Draft[] {
   return arq.binding ? [] : [{ kind: 'arq.deleted', from: state, ...common }];
 }
 
-function ofBinding(
+function bindingDrafts(
   before: InstanceBinding | undefined,
   after: InstanceBinding | undefined,
 ): Draft[] {
-  // The claims tell of a bind that begins, and their ends of one that ends.
+  // The claims record that a bind begins, and their ends that it ends.
   if (!before || !after || before.state === after.state) return [];
   const { instanceUuid, projectId, hostname, arqUuids, profileName } = after;
   const { requestId, resolvedAt, startedAt } = after;
@@ -130,25 +130,25 @@ function ofBinding(
   }
 }
 
-function ofHandle(before: AttachHandle | undefined, after: AttachHandle | undefined): Draft[] {
+function handleDrafts(before: AttachHandle | undefined, after: AttachHandle | undefined): Draft[] {
   const handle = after ?? before;
   if (!handle) return [];
   const { uuid: handleUuid, providerUuid } = handle;
   const named = { handleUuid, providerUuid };
   if (!after) {
     const { claim } = handle;
-    const removed = { ...placeOf(claim), ...named };
+    const removed = { ...claimPlace(claim), ...named };
     return [
       // A restore deletes handles that its backup does not have, also claimed ones.
-      ...(claim ? [{ kind: 'handle.released', ...removed, ...endOf(claim) } as const] : []),
+      ...(claim ? [{ kind: 'handle.released', ...removed, ...claimEnd(claim) } as const] : []),
       { kind: 'handle.removed', ...removed },
     ];
   }
   const to = handleStateOf(after);
   if (!before) return [{ kind: 'handle.added', to, by: 'agent', ...named }];
   const from = handleStateOf(before);
-  const at = { from, to, ...placeOf(after.claim ?? before.claim), ...named };
-  // The note of a restored row tells of an earlier change.
+  const at = { from, to, ...claimPlace(after.claim ?? before.claim), ...named };
+  // The note of a restored row belongs to an earlier change.
   const isEarlier = (after.lastChange?.at ?? '') < (before.lastChange?.at ?? '');
   const note = after.restoredAt !== undefined && isEarlier ? {} : after.lastChange;
   const common = { ...at, ...note };
@@ -182,12 +182,12 @@ function claimDrafts(before: AttachHandle, after: AttachHandle, common: HandleDr
           {
             kind: 'handle.released',
             ...common,
-            ...endOf(claim),
+            ...claimEnd(claim),
           } as const,
         ]
       : []),
     ...(after.claim
-      ? [{ kind: 'handle.claimed', ...common, ...holderOf(after.claim) } as const]
+      ? [{ kind: 'handle.claimed', ...common, ...claimHolder(after.claim) } as const]
       : []),
   ];
 }
@@ -207,17 +207,17 @@ function cleaningDrafts(before: AttachHandle, after: AttachHandle, common: Handl
   return drafts;
 }
 
-function placeOf(claim: HandleClaim | undefined): Partial<HandlePlace> {
+function claimPlace(claim: HandleClaim | undefined): Partial<HandlePlace> {
   if (!claim?.facts) return {};
   const { hostname, deviceUuid, resourceClass } = claim.facts;
   return { hostname, deviceUuid, ...present({ resourceClass }) };
 }
 
-function endOf(claim: HandleClaim) {
-  return { ...holderOf(claim), ...present({ since: claim.facts?.at }) };
+function claimEnd(claim: HandleClaim) {
+  return { ...claimHolder(claim), ...present({ since: claim.facts?.at }) };
 }
 
-function holderOf({ arqUuid, instanceUuid, facts }: HandleClaim) {
+function claimHolder({ arqUuid, instanceUuid, facts }: HandleClaim) {
   const { projectId, profileName } = facts ?? {};
   return {
     arqUuid,
@@ -226,7 +226,7 @@ function holderOf({ arqUuid, instanceUuid, facts }: HandleClaim) {
   };
 }
 
-function ofRegion({ before, after }: Extract<Change, { kind: 'deployable' }>): Draft[] {
+function regionDrafts({ before, after }: Extract<Change, { kind: 'deployable' }>): Draft[] {
   const program = after?.program;
   if (!after || !program) return [];
   const was = before?.program?.at === program.at ? before.program.state : undefined;
@@ -248,9 +248,9 @@ function ofRegion({ before, after }: Extract<Change, { kind: 'deployable' }>): D
   ];
 }
 
-function ofProfile({ before, after }: Extract<Change, { kind: 'profile' }>): Draft[] {
+function profileDrafts({ before, after }: Extract<Change, { kind: 'profile' }>): Draft[] {
   if (!after) return [];
-  if (before) return ofProfileChange(before, after);
+  if (before) return profileChangeDrafts(before, after);
   const { name, createdAt, createdBy, requestId } = after;
   return [
     {
@@ -262,7 +262,7 @@ function ofProfile({ before, after }: Extract<Change, { kind: 'profile' }>): Dra
   ];
 }
 
-function ofProfileChange(before: DeviceProfile, after: DeviceProfile): Draft[] {
+function profileChangeDrafts(before: DeviceProfile, after: DeviceProfile): Draft[] {
   const { name, groups, updatedAt, updatedBy, updateRequestId } = after;
   if (JSON.stringify(before.groups) === JSON.stringify(groups)) return [];
   return [
@@ -276,7 +276,7 @@ function ofProfileChange(before: DeviceProfile, after: DeviceProfile): Draft[] {
 }
 
 /** The row of the deletion says who; a deleted row does not. */
-function ofDeletion({ before, after }: Extract<Change, { kind: 'profile-deletion' }>): Draft[] {
+function deletionDrafts({ before, after }: Extract<Change, { kind: 'profile-deletion' }>): Draft[] {
   if (before || !after) return [];
   const { names, ...note } = after;
   return names.map((profileName) => ({ kind: 'profile.deleted', profileName, ...note }));

@@ -18,7 +18,7 @@ const describedFields = [
   'handleCount',
 ] as const satisfies readonly (keyof Device)[];
 
-export function ofDevice(before: Device | undefined, after: Device | undefined): Draft[] {
+export function deviceDrafts(before: Device | undefined, after: Device | undefined): Draft[] {
   const device = after ?? before;
   if (!device) return [];
   const common = { hostname: device.hostname, deviceUuid: device.uuid };
@@ -39,7 +39,7 @@ function statusDrafts(before: Device, after: Device, common: Pick<Draft, 'hostna
   const drafts: Draft[] = [];
   const { statusChange: change, forced } = after;
   // Two changes may have the same time.
-  if (change && textOf(change) !== textOf(before.statusChange)) {
+  if (change && serialize(change) !== serialize(before.statusChange)) {
     const { by, at, reason, requestId } = change;
     drafts.push({
       kind: 'device.status',
@@ -52,7 +52,7 @@ function statusDrafts(before: Device, after: Device, common: Pick<Draft, 'hostna
       ...present({ requestId }),
     });
   }
-  if (forced && textOf(forced) !== textOf(before.forced)) {
+  if (forced && serialize(forced) !== serialize(before.forced)) {
     const { by, at, reason, isCleaned } = forced;
     drafts.push({
       kind: 'device.forced',
@@ -83,11 +83,13 @@ function healthDrafts(before: Device, after: Device, reported: Omit<Draft, 'kind
 }
 
 function changedDrafts(before: Device, after: Device, reported: Omit<Draft, 'kind'>): Draft[] {
-  const changed = describedFields.filter((name) => textOf(before[name]) !== textOf(after[name]));
+  const changed = describedFields.filter(
+    (name) => serialize(before[name]) !== serialize(after[name]),
+  );
   if (changed.length === 0) return [];
   return [{ kind: 'device.changed', ...reported, reason: changed.join(', ') }];
 }
 
-function textOf(value: unknown): string {
+function serialize(value: unknown): string {
   return JSON.stringify(value) ?? '';
 }

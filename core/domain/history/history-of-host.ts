@@ -4,7 +4,10 @@ import type { HostSummary } from '#core/domain/host/host-summary.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { Draft } from './history.ts';
 
-export function ofHost(before: HostSummary | undefined, after: HostSummary | undefined): Draft[] {
+export function hostDrafts(
+  before: HostSummary | undefined,
+  after: HostSummary | undefined,
+): Draft[] {
   const host = after ?? before;
   if (!host) return [];
   const { hostname } = host;

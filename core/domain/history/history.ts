@@ -39,21 +39,21 @@ export interface HistoryPartition {
  * A device's records are with its host. `device` holds its first and last record, which name the
  * host when the device's row is deleted.
  */
-export function partitionsOf(record: HistoryRecord): HistoryPartition[] {
+export function partitionsFor(record: HistoryRecord): HistoryPartition[] {
   const { kind, hostname, projectId, instanceUuid, arqUuid, arqUuids, deviceUuid } = record;
   const arqs = arqUuids ?? (arqUuid ? [arqUuid] : []);
-  const ofArqs = arqs.map((key) => ({ subject: 'arq', key }) as const);
-  if (kind === 'arq.created' || kind === 'arq.deleted') return ofArqs;
+  const arqPartitions = arqs.map((key) => ({ subject: 'arq', key }) as const);
+  if (kind === 'arq.created' || kind === 'arq.deleted') return arqPartitions;
   const isEnd = kind === 'device.added' || kind === 'device.removed';
   return [
-    ...(kind === 'handle.claimed' && instanceUuid ? [] : ofArqs),
+    ...(kind === 'handle.claimed' && instanceUuid ? [] : arqPartitions),
     ...partition('instance', kind === 'handle.released' ? undefined : instanceUuid),
     ...partition('host', hostname),
     ...partition('project', projectId),
     ...partition('device', isEnd ? deviceUuid : undefined),
     ...partition('profile', kind.startsWith('profile.') ? record.profileName : undefined),
     ...partition('kind', kind === 'bind.failed' ? kind : undefined),
-    { subject: 'day', key: dayOf(record.at, record.id) },
+    { subject: 'day', key: dayPart(record.at, record.id) },
   ];
 }
 
@@ -81,7 +81,7 @@ function partition(subject: HistorySubject, key: string | undefined): HistoryPar
 const shards = [...'0123456789abcdef'];
 
 /** One of 16 parts of a day, so that a busy cloud does not write to one partition only. */
-function dayOf(at: string, id: string): string {
+function dayPart(at: string, id: string): string {
   return `${at.slice(0, 10)}#${id.at(-1) ?? '0'}`;
 }
 

@@ -219,7 +219,7 @@ export function healthIncident(device: Device): Incident | undefined {
   };
 }
 
-/** An instance that does not use its devices, of more than the reaper releases by itself. */
+/** One of more unused instances than the reaper releases by itself. */
 export function waitingIncident(waiting: WaitingInstance): Incident {
   const { instanceUuid, hostname, projectId, since, isAbsent } = waiting;
   const nova = isAbsent ? 'Nova answers that it does not exist' : 'Nova has it on no host';
@@ -238,7 +238,7 @@ export function waitingIncident(waiting: WaitingInstance): Incident {
 /**
  * At the earlier place of a card that its new host must not offer.
  *
- * @param uuidAt of the device at that place
+ * @param uuidAt the uuid of the device at a place
  */
 export function movedCardIncident(
   device: Device,
@@ -262,9 +262,9 @@ export function movedCardIncident(
 /** A provider that Placement has otherwise than it is stored here, or than the host reports. */
 export function driftIncident(
   hostname: string,
-  found: Readonly<Record<'provider' | 'stored' | 'placement' | 'host', string>>,
+  drift: Readonly<Record<'provider' | 'stored' | 'placement' | 'host', string>>,
 ): Incident {
-  const { provider, stored, placement, host } = found;
+  const { provider, stored, placement, host } = drift;
   const reported = host === '' ? '' : ` The host: ${host}.`;
   return {
     kind: 'drift',

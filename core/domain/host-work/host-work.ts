@@ -28,7 +28,8 @@ interface HostWork {
   /** How long after its start the sweep looks at it. */
   readonly deadlineSeconds: number | 'bindDeadlineSeconds' | 'none';
   /**
-   * AWS IoT ends an execution that is in progress for so long, whatever the agent says meanwhile.
+   * AWS IoT ends an execution that is in progress for longer, whatever the agent reports
+   * meanwhile.
    */
   readonly inProgressMinutes: number;
   /** What the sweep does with work that is overdue and whose job has not ended. */

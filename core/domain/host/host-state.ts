@@ -19,7 +19,7 @@ interface StateOfHost {
 export type Drain = Shaped<typeof drain>;
 
 /** @param firstSeen when its agent first connected or reported */
-export function hostStateOf(
+export function deriveHostState(
   host: StoredHost,
   { firstSeen }: Partial<Pick<HostSummary, 'firstSeen'>>,
   nowMs: number,
@@ -27,7 +27,7 @@ export function hostStateOf(
   if (host.conflict) return stateSince('conflict', host.conflict.since);
   if (host.bootId === undefined) return stateSince('never-reported', firstSeen);
   if (isLost(host, nowMs)) return stateSince('away', heardAt(host));
-  const drain = drainOf(host, nowMs);
+  const drain = activeDrain(host, nowMs);
   if (drain) return stateSince('drained', drain.at);
   const { presence, bootedAt } = host;
   return stateSince('online', presence?.isConnected ? presence.at : bootedAt);
@@ -39,7 +39,10 @@ export function isReachable(state: HostState): boolean {
 }
 
 /** Undefined for a host that takes new binds, or has resumed by its drain's end. */
-export function drainOf({ drain }: Pick<StoredHost, 'drain'>, nowMs: number): Drain | undefined {
+export function activeDrain(
+  { drain }: Pick<StoredHost, 'drain'>,
+  nowMs: number,
+): Drain | undefined {
   const hasEnded = drain?.until !== undefined && Date.parse(drain.until) <= nowMs;
   return hasEnded ? undefined : drain;
 }

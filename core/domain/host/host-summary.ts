@@ -37,10 +37,10 @@ export function staleParts(
   counts: DeviceCounts | undefined,
 ): SummaryPart[] {
   const { presence } = host;
-  const isTold = counts !== undefined || host.conflict !== undefined;
+  const isReported = counts !== undefined || host.conflict !== undefined;
   const report = { of: 'report', order: reportOrder(host) } as const;
   const parts: SummaryPart[] = [
-    ...(isTold ? [{ ...report, fields: { ...reportFields(host, summary), ...counts } }] : []),
+    ...(isReported ? [{ ...report, fields: { ...reportFields(host, summary), ...counts } }] : []),
     ...(presence ? [presencePart(presence)] : []),
   ];
   return parts.filter(({ fields }) => !agrees(summary, fields));

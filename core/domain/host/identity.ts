@@ -73,21 +73,21 @@ export function isSettling({ bootedAt, earlierBoots }: Identity, nowMs: number):
 }
 
 /** The earlier boots of the host after the report's boot has replaced the current one. */
-export function replacedBoots(known: Identity, by: BootReport): readonly EarlierBoot[] {
-  if (known.bootId === undefined) return known.earlierBoots;
+export function replacedBoots(stored: Identity, by: BootReport): readonly EarlierBoot[] {
+  if (stored.bootId === undefined) return stored.earlierBoots;
   const replaced: EarlierBoot = {
-    bootId: known.bootId,
-    ...present({ bootedAt: known.bootedAt }),
-    sequence: known.sequence,
+    bootId: stored.bootId,
+    ...present({ bootedAt: stored.bootedAt }),
+    sequence: stored.sequence,
     replacedAtMs: by.receivedAtMs,
     replacedBySequence: by.sequence,
   };
-  return [replaced, ...known.earlierBoots].slice(0, bootsMax);
+  return [replaced, ...stored.earlierBoots].slice(0, bootsMax);
 }
 
 /** The new conflict, between the current boot and the replaced boot that reports again. */
-export function conflictOf(known: Identity, report: BootReport, now: string): IdentityConflict {
-  const { bootId, bootedAt, sequence, lastReceivedAtMs, earlierBoots } = known;
+export function openConflict(stored: Identity, report: BootReport, now: string): IdentityConflict {
+  const { bootId, bootedAt, sequence, lastReceivedAtMs, earlierBoots } = stored;
   const current = bootId && {
     bootId,
     ...present({ bootedAt }),
@@ -105,14 +105,14 @@ export function withSighting(
   conflict: IdentityConflict,
   report: BootReport,
 ): IdentityConflict | undefined {
-  const known = conflict.boots.find(({ bootId }) => bootId === report.bootId);
-  const others = conflict.boots.filter((each) => each !== known);
-  if (!known) {
+  const sighted = conflict.boots.find(({ bootId }) => bootId === report.bootId);
+  const others = conflict.boots.filter((each) => each !== sighted);
+  if (!sighted) {
     const added = { ...seen(report), bootedAt: new Date(report.receivedAtMs).toISOString() };
     return { ...conflict, boots: [...others, added].slice(-bootsMax) };
   }
-  if (report.receivedAtMs < Date.parse(known.lastAt) + sightingMs) return undefined;
-  return { ...conflict, boots: [...others, { ...known, ...seen(report) }] };
+  if (report.receivedAtMs < Date.parse(sighted.lastAt) + sightingMs) return undefined;
+  return { ...conflict, boots: [...others, { ...sighted, ...seen(report) }] };
 }
 
 function seen({ bootId, sequence, receivedAtMs }: BootReport): SeenBoot {
@@ -122,15 +122,15 @@ function seen({ bootId, sequence, receivedAtMs }: BootReport): SeenBoot {
 /** The host's identity after an operator has named its own boot. */
 export function settled(
   { boots }: IdentityConflict,
-  own: SeenBoot,
+  boot: SeenBoot,
   nowMs: number,
 ): Required<Pick<Identity, 'bootId' | 'bootedAt' | 'sequence' | 'earlierBoots'>> {
-  const others = boots.filter(({ bootId }) => bootId !== own.bootId);
+  const others = boots.filter(({ bootId }) => bootId !== boot.bootId);
   return {
-    bootId: own.bootId,
+    bootId: boot.bootId,
     // Releases that began before this time are confirmed by the boot; time 0 confirms none.
-    bootedAt: own.bootedAt ?? new Date(0).toISOString(),
-    sequence: own.sequence,
+    bootedAt: boot.bootedAt ?? new Date(0).toISOString(),
+    sequence: boot.sequence,
     earlierBoots: others.map(({ bootId, bootedAt, sequence }) => ({
       bootId,
       ...present({ bootedAt }),

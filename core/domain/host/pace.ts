@@ -25,5 +25,5 @@ function leftAt({ left, atMs }: Pace, nowMs: number): number {
   return Math.min(burst, left + Math.max(0, nowMs - atMs) / refillMs);
 }
 
-/** Of all devices of one host; the largest known have half as many virtual functions. */
+/** All devices of a host together; the largest known have half as many virtual functions. */
 export const handlesPerHostMax = 8192;

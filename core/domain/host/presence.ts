@@ -10,20 +10,20 @@ const versionsForgottenAfterMs = 30 * 60_000;
  * Whether the event is later than the known one. Versions count a client's connections; the start
  * and the end of a connection carry the same version, and the end is the later one.
  */
-export function supersedes(event: Presence, known: Presence | undefined): boolean {
-  if (!known) return true;
-  const laterMs = Date.parse(event.at) - Date.parse(known.at);
-  if (event.version === undefined || known.version === undefined) return laterMs > 0;
+export function supersedes(event: Presence, stored: Presence | undefined): boolean {
+  if (!stored) return true;
+  const laterMs = Date.parse(event.at) - Date.parse(stored.at);
+  if (event.version === undefined || stored.version === undefined) return laterMs > 0;
   // A higher version that is much older comes from before the version numbers restarted.
-  if (event.version > known.version) return laterMs > -versionsForgottenAfterMs;
-  if (event.version === known.version && known.isConnected && !event.isConnected) return true;
+  if (event.version > stored.version) return laterMs > -versionsForgottenAfterMs;
+  if (event.version === stored.version && stored.isConnected && !event.isConnected) return true;
   // An event of an earlier connection, or a duplicate, is never later by that much.
   return laterMs > versionsForgottenAfterMs;
 }
 
 /** Grace for an agent that lost its connection: most agents reconnect by themselves. */
 const graceMs = 60_000;
-/** Of a report in the broker, from its publication until the rule has its time. */
+/** How long a report may take from its publication until the rule stamps its time. */
 const delayMs = 10_000;
 /** Three heartbeats: presence events can be lost, and reports can be late. */
 const silenceMs = 2_700_000;
@@ -37,21 +37,21 @@ type Heard = Pick<StoredHost, 'presence' | 'lastReportAt'>;
  */
 export function isLost(host: Heard, nowMs: number): boolean {
   const { presence } = host;
-  const reportedMs = timeOf(host.lastReportAt);
-  const isEnded = presence && !presence.isConnected && reportedMs <= timeOf(presence.at) + delayMs;
-  return nowMs - heardMsOf(host) > (isEnded ? graceMs : silenceMs);
+  const reportedMs = toMs(host.lastReportAt);
+  const isEnded = presence && !presence.isConnected && reportedMs <= toMs(presence.at) + delayMs;
+  return nowMs - lastHeardMs(host) > (isEnded ? graceMs : silenceMs);
 }
 
 /** When the agent was last heard of; ISO 8601. Undefined if it never was. */
 export function heardAt(host: Heard): string | undefined {
-  const heardMs = heardMsOf(host);
+  const heardMs = lastHeardMs(host);
   return heardMs === 0 ? undefined : new Date(heardMs).toISOString();
 }
 
-function heardMsOf({ presence, lastReportAt }: Heard): number {
-  return Math.max(timeOf(presence?.at), timeOf(lastReportAt));
+function lastHeardMs({ presence, lastReportAt }: Heard): number {
+  return Math.max(toMs(presence?.at), toMs(lastReportAt));
 }
 
-function timeOf(time: string | undefined): number {
+function toMs(time: string | undefined): number {
   return time === undefined ? 0 : Date.parse(time);
 }

@@ -37,7 +37,7 @@ export type DomainEvent =
   | { readonly kind: 'device-in-conflict'; readonly device: Device; readonly since: string }
   | { readonly kind: 'quarantined'; readonly handle: AttachHandle; readonly reason: string };
 
-export function domainEventsOf(change: Change): DomainEvent[] {
+export function toDomainEvents(change: Change): DomainEvent[] {
   switch (change.kind) {
     case 'instance':
       return [...resolution(change), ...released(change)];

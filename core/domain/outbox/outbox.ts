@@ -71,21 +71,21 @@ export function followUps(change: Change): FollowUp[] {
       return bindingFollowUps(change);
     case 'job':
       return change.after?.bootedHost && !change.before
-        ? startOf({ kind: 'reprovision', jobUuid: change.uuid })
+        ? startWork({ kind: 'reprovision', jobUuid: change.uuid })
         : [];
     case 'release': {
       if (!change.after || change.before) return [];
       const { id: releaseId, requestId } = change.after;
-      return startOf({ kind: 'release', releaseId, requestId });
+      return startWork({ kind: 'release', releaseId, requestId });
     }
     case 'program': {
       if (!change.after || change.before) return [];
       const { id: programId, requestId } = change.after;
-      return startOf({ kind: 'program', programId, requestId });
+      return startWork({ kind: 'program', programId, requestId });
     }
     case 'device':
       // The device's own provider is always the first.
-      return syncOf(change.after?.providers[0], change.requestId);
+      return syncProvider(change.after?.providers[0], change.requestId);
     case 'handle':
       return handleFollowUps(change);
     case 'arq':
@@ -97,7 +97,7 @@ export function followUps(change: Change): FollowUp[] {
   }
 }
 
-function startOf(work: StartedWork): FollowUp[] {
+function startWork(work: StartedWork): FollowUp[] {
   return [{ kind: 'start-work', work }];
 }
 
@@ -109,7 +109,7 @@ function bindingFollowUps({ before, after }: Extract<Change, { kind: 'instance' 
   switch (after.state) {
     case 'BindStarted': {
       const { instanceUuid, bindId, requestId } = after;
-      return startOf({ kind: 'bind', instanceUuid, bindId, requestId });
+      return startWork({ kind: 'bind', instanceUuid, bindId, requestId });
     }
     case 'Bound':
     case 'BindFailed':
@@ -129,21 +129,21 @@ function isAwaited(before: InstanceBinding | undefined, after: InstanceBinding):
 function handleFollowUps({ before, after }: Extract<Change, { kind: 'handle' }>): FollowUp[] {
   if (!after) return [];
   // The host no longer reports the handle, and no claim or release holds it.
-  if (after.isGone && isUnheld(after)) return syncOf(after.providerUuid);
+  if (after.isGone && isUnheld(after)) return syncProvider(after.providerUuid);
   if (!before) return [];
   // Placement reserves handles that are in quarantine, restored, or cleaned for long. A restored
   // handle comes with its device.
   const isReleased = before.restoredAt !== undefined && after.restoredAt === undefined;
   const isOther =
     before.quarantine !== after.quarantine || isCleaning(before) !== isCleaning(after);
-  return isOther || isReleased ? syncOf(after.providerUuid) : [];
+  return isOther || isReleased ? syncProvider(after.providerUuid) : [];
 }
 
 function isCleaning(handle: AttachHandle): boolean {
   return handleStateOf(handle) === 'cleaning';
 }
 
-function syncOf(providerUuid: ProviderUuid | undefined, requestId?: string): FollowUp[] {
+function syncProvider(providerUuid: ProviderUuid | undefined, requestId?: string): FollowUp[] {
   if (!providerUuid) return [];
   return [{ kind: 'sync-providers', providerUuid, ...present({ requestId }) }];
 }

@@ -3,7 +3,7 @@
 // inventory carries all traits of its device, region and function, and the mark of its stack.
 
 import { typesRefused } from '#core/domain/arq/attach-types.ts';
-import { type StoredProvider, withheldOf } from '#core/domain/arq/bind-plan.ts';
+import { type StoredProvider, withheldHandles } from '#core/domain/arq/bind-plan.ts';
 import type { AttachType, Device } from '#core/domain/device/device.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
@@ -21,7 +21,7 @@ export interface WantedProvider {
   readonly name: string;
   /** Undefined if the parent is the compute node's provider. */
   readonly parentUuid?: ProviderUuid;
-  /** By resource class; at most one. */
+  /** Resource class → inventory; at most one. */
   readonly inventories: Readonly<Record<string, WantedInventory>>;
   readonly traits: readonly string[];
   /** The provider is removed, or fully reserved while it has allocations. */
@@ -58,7 +58,7 @@ function wantedProvider(
   const isTaken = typesRefused(provider, attachTypes).length === 0;
   const isOffered = device.status === 'enabled' && isThere && isTaken && !isUnhealthy(device);
   const total = deployable.numAccelerators;
-  const kept = withheldOf(provider).length;
+  const kept = withheldHandles(provider).length;
   return {
     uuid: deployable.providerUuid,
     name: deployable.name,
@@ -81,14 +81,14 @@ function wantedProvider(
 }
 
 /** The same provider, fully reserved. */
-export function withheld(wanted: WantedProvider): WantedProvider {
+export function withheld(provider: WantedProvider): WantedProvider {
   const inventories = Object.fromEntries(
-    Object.entries(wanted.inventories).map(([resourceClass, { total }]) => [
+    Object.entries(provider.inventories).map(([resourceClass, { total }]) => [
       resourceClass,
       { total, reserved: total },
     ]),
   );
-  return { ...wanted, inventories };
+  return { ...provider, inventories };
 }
 
 /** A provider's inventories in Placement; an absent field has Placement's default. */
@@ -107,8 +107,8 @@ export type HeldInventories = Readonly<
 >;
 
 /** Whether a field that Placement allocates by differs from the wanted one. */
-export function differsFrom(wanted: WantedProvider, held: HeldInventories): boolean {
-  const classes = Object.entries(wanted.inventories);
+export function differsFrom(provider: WantedProvider, held: HeldInventories): boolean {
+  const classes = Object.entries(provider.inventories);
   return (
     Object.keys(held).length !== classes.length ||
     classes.some(([resourceClass, { total, reserved }]) => {

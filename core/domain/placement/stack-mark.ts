@@ -18,6 +18,6 @@ export function isStackTrait(trait: string): boolean {
  * The mark of another stack, whose provider must not be touched. Undefined for a provider of this
  * stack, and for one without a mark: of Cyborg, or just created.
  */
-export function otherStackOf(stage: string, traits: readonly string[]): string | undefined {
+export function otherStackMark(stage: string, traits: readonly string[]): string | undefined {
   return traits.find((trait) => isStackTrait(trait) && trait !== stackTrait(stage));
 }

@@ -1,7 +1,11 @@
 // Traits derived from a device, in the spellings of the agent-driver specification and of
 // deployed Cyborg: existing profiles use either.
 
-import type { DiscoveredDevice, DiscoveredRegion } from '#core/domain/device/device.ts';
+import {
+  type DiscoveredDevice,
+  type DiscoveredRegion,
+  vendorId,
+} from '#core/domain/device/device.ts';
 import { ownerTrait } from '#core/shapes/placement-names.ts';
 
 // Cyborg's names for PCI vendors (accelerator/drivers/pci/utils.py and drivers/ssd).
@@ -18,7 +22,7 @@ const vendorNames: Readonly<Record<string, string>> = {
 
 /** The vendor as traits name it: `0x8086` → `INTEL`; a vendor without a name by its id. */
 export function vendorName(vendor: string): string {
-  const id = vendor.toLowerCase().replace(/^0x/, '');
+  const id = vendorId(vendor);
   return (Object.hasOwn(vendorNames, id) ? vendorNames[id] : undefined) ?? traitPart(id);
 }
 
@@ -28,15 +32,15 @@ export function traitPart(text: string): string {
 }
 
 /** Traits of a device and, where given, of one of its regions, sorted. */
-export function traitsOf(device: DiscoveredDevice, region?: DiscoveredRegion): string[] {
+export function deriveTraits(device: DiscoveredDevice, region?: DiscoveredRegion): string[] {
   const vendor = vendorName(device.vendor);
   const product = traitPart(device.product.replace(/^0x/, ''));
-  const own = [
+  const deviceTraits = [
     ownerTrait,
     `CUSTOM_${device.type}_${vendor}_${product}`,
     ...(device.offers?.traits ?? []),
   ];
-  const ofRegion = region
+  const regionTraits = region
     ? [
         ...region.traits,
         ...spellings(region.regionTypeUuid, (id, plain) => [
@@ -51,7 +55,7 @@ export function traitsOf(device: DiscoveredDevice, region?: DiscoveredRegion): s
         ),
       ]
     : [];
-  return [...new Set([...own, ...ofRegion])].sort();
+  return [...new Set([...deviceTraits, ...regionTraits])].sort();
 }
 
 /** The specification writes a uuid's hyphens as underscores, deployed Cyborg leaves them out. */

@@ -9,7 +9,7 @@ import type { AttachHandle } from '#core/domain/device/device.ts';
  *
  * @param allocated consumer → resource class → amount, of this provider alone
  */
-export function unknownConsumersOf(
+export function findUnknownConsumers(
   allocated: Readonly<Record<string, Readonly<Record<string, number>>>>,
   handles: readonly AttachHandle[],
 ): string[] {
@@ -18,10 +18,10 @@ export function unknownConsumersOf(
     if (claim) claims.set(claim.instanceUuid, (claims.get(claim.instanceUuid) ?? 0) + 1);
   }
   return Object.entries(allocated)
-    .filter(([consumer, resources]) => sumOf(resources) > (claims.get(consumer) ?? 0))
+    .filter(([consumer, resources]) => sum(resources) > (claims.get(consumer) ?? 0))
     .map(([consumer]) => consumer);
 }
 
-function sumOf(resources: Readonly<Record<string, number>>): number {
+function sum(resources: Readonly<Record<string, number>>): number {
   return Object.values(resources).reduce((sum, amount) => sum + amount, 0);
 }

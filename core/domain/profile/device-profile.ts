@@ -79,10 +79,10 @@ export function canonicalGroups(
 ): Group[] {
   if (groups.length === 0) throw new InvalidInput('A device profile needs at least one group.');
   const canonical = groups.map((group, index) => canonicalGroup(group, `groups[${index}]`));
-  const wanted = canonical.reduce((sum, group) => sum + arqCount(group), 0);
-  if (wanted > acceleratorsPerProfileMax) {
+  const accelerators = canonical.reduce((sum, group) => sum + arqCount(group), 0);
+  if (accelerators > acceleratorsPerProfileMax) {
     throw new InvalidInput(
-      `The groups ask for ${wanted} accelerators; a device profile may ask for ${acceleratorsPerProfileMax}.`,
+      `The groups ask for ${accelerators} accelerators; a device profile may ask for ${acceleratorsPerProfileMax}.`,
     );
   }
   const bytes = JSON.stringify(canonical).length;

@@ -27,7 +27,6 @@ interface ChangedKey extends Rename {
 }
 
 export interface Migration {
-  /** As it was read. */
   readonly profile: DeviceProfile;
   readonly groups: readonly Group[];
   readonly changes: readonly ChangedKey[];
@@ -137,8 +136,9 @@ function checkGroups(name: string, groups: readonly Group[]): void {
 
 /** The keys that differ, as the history has them: `trait:CUSTOM_A → trait:CUSTOM_B`. */
 export function describeChange(before: readonly Group[], after: readonly Group[]): string {
-  const keysOf = (groups: readonly Group[]) => [...new Set(groups.flatMap(Object.keys))].sort();
-  const [had, has] = [keysOf(before), keysOf(after)];
+  const distinctKeys = (groups: readonly Group[]) =>
+    [...new Set(groups.flatMap(Object.keys))].sort();
+  const [had, has] = [distinctKeys(before), distinctKeys(after)];
   const gone = had.filter((key) => !has.includes(key));
   const added = has.filter((key) => !had.includes(key));
   return `${gone.join(', ')} → ${added.join(', ') || 'another key of the profile'}`;

@@ -7,15 +7,15 @@ export interface QuotaShortage {
   readonly resourceClass: string;
   readonly limit: number;
   readonly inUse: number;
-  readonly wanted: number;
+  readonly requested: number;
 }
 
 export class QuotaExceeded extends DomainError {
-  constructor(projectId: string, { resourceClass, limit, inUse, wanted }: QuotaShortage) {
+  constructor(projectId: string, { resourceClass, limit, inUse, requested }: QuotaShortage) {
     super(
       'forbidden',
       'cyborg.quota.exceeded',
-      `Quota of ${resourceClass} exceeded for project ${projectId}: limit ${limit}, in use ${inUse}, wanted ${wanted}. ` +
+      `Quota of ${resourceClass} exceeded for project ${projectId}: limit ${limit}, in use ${inUse}, wanted ${requested}. ` +
         'Delete servers with accelerators, or ask an administrator for a higher quota.',
     );
   }

@@ -1,5 +1,5 @@
 // Quotas: how many ARQs of a resource class a project may have. A stored quota keeps what is left
-// of each limit. Creations take from it, nothing but a recount gives back to it, so that it never
+// of each limit. Creations take from it and only a recount gives back to it, so that it never
 // shows more than is left. Pure.
 
 import type { Arq } from '#core/domain/arq/arq.ts';
@@ -10,7 +10,7 @@ import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { quota } from '#core/shapes/quota.ts';
 import type { QuotaShortage } from './quota-errors.ts';
 
-/** By resource class. A class without a limit is not counted. */
+/** Resource class → limit. A class without a limit is not counted. */
 export type Limits = Readonly<Record<string, number>>;
 
 export interface Quota extends Shaped<typeof quota> {
@@ -52,9 +52,9 @@ export function countedClass(group: Group): string {
  *
  * @throws InvalidInput naming the resource class that is wrong
  */
-export function readLimits(given: Readonly<Record<string, number | null>>): Limits {
+export function readLimits(requested: Readonly<Record<string, number | null>>): Limits {
   const limits = new Map<string, number | null>();
-  for (const [name, limit] of Object.entries(given)) {
+  for (const [name, limit] of Object.entries(requested)) {
     const resourceClass = canonicalClass(name, 'limits');
     if (limits.has(resourceClass)) {
       throw new InvalidInput(`limits: duplicate resource class ${resourceClass}.`);
@@ -82,16 +82,16 @@ export function unitsByClass(units: readonly Unit[]): Map<string, number> {
 }
 
 /** The first resource class of which too little is left. */
-export function shortageOf(quota: Quota, units: readonly Unit[]): QuotaShortage | undefined {
-  for (const [resourceClass, wanted] of unitsByClass(limitedUnits(quota, units))) {
-    const { limit, inUse } = useOf(quota, resourceClass);
-    if (limit - inUse < wanted) return { resourceClass, limit, inUse, wanted };
+export function findShortage(quota: Quota, units: readonly Unit[]): QuotaShortage | undefined {
+  for (const [resourceClass, requested] of unitsByClass(limitedUnits(quota, units))) {
+    const { limit, inUse } = countedUse(quota, resourceClass);
+    if (limit - inUse < requested) return { resourceClass, limit, inUse, requested };
   }
   return undefined;
 }
 
 /** The use as counted; a recount may find less. */
-export function useOf({ limits, unitsLeft }: Quota, resourceClass: string) {
+export function countedUse({ limits, unitsLeft }: Quota, resourceClass: string) {
   const limit = limits[resourceClass] ?? 0;
   return { limit, inUse: limit - (unitsLeft[resourceClass] ?? 0) };
 }
@@ -122,7 +122,7 @@ function createdAtMs({ uuid, createdAt }: Arq): number {
 }
 
 export interface Count {
-  /** By resource class, as far as the quota limits it. */
+  /** Limited resource class → units. */
   readonly inUse: Readonly<Record<string, number>>;
   /** Entries of `recent` that are not needed any more. */
   readonly settled: readonly string[];

@@ -26,10 +26,10 @@ export interface Usage {
 const dayMs = 24 * 60 * 60 * 1000;
 
 /** In the order of projects, classes and days; without days on which nothing was used. */
-export function usageOf(assignments: Iterable<Assignment>, span: Span): Usage[] {
+export function sumUsage(assignments: Iterable<Assignment>, span: Span): Usage[] {
   const sums = new Map<string, Usage>();
   for (const { projectId, resourceClass, ...used } of assignments) {
-    for (const { day, ms } of daysOf(overlap(used, span))) {
+    for (const { day, ms } of splitByDay(overlap(used, span))) {
       const key = `${projectId}\n${resourceClass}\n${day}`;
       const before = sums.get(key)?.acceleratorMs ?? 0;
       sums.set(key, { projectId, resourceClass, day, acceleratorMs: before + ms });
@@ -45,7 +45,10 @@ function overlap(one: Span, other: Span): Span {
   };
 }
 
-function* daysOf({ fromMs, toMs }: Span): Generator<{ readonly day: string; readonly ms: number }> {
+function* splitByDay({
+  fromMs,
+  toMs,
+}: Span): Generator<{ readonly day: string; readonly ms: number }> {
   for (let at = fromMs; at < toMs; ) {
     const nextDay = (Math.floor(at / dayMs) + 1) * dayMs;
     const end = Math.min(nextDay, toMs);

@@ -5,7 +5,7 @@ import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import {
   type AdoptedProvider,
   divideOffering,
-  wholeOf,
+  findWhole,
   withholdUnlike,
 } from '#core/domain/device/adopted-providers.ts';
 import type {
@@ -19,7 +19,7 @@ import type {
   HandleCare,
   Offering,
 } from '#core/domain/device/device.ts';
-import { placeOf } from '#core/domain/device/device.ts';
+import { identifyingInfo } from '#core/domain/device/device.ts';
 import { factAttributes } from '#core/domain/device/device-facts.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import { isUnheld } from '#core/domain/device/handle-state.ts';
@@ -31,13 +31,13 @@ import {
   type ProviderUuid,
   providerUuid,
 } from '#core/domain/ids.ts';
-import { traitsOf } from '#core/domain/placement/traits.ts';
+import { deriveTraits } from '#core/domain/placement/traits.ts';
 import { handleCare, handleFacts } from '#core/shapes/attach-handle.ts';
 import { reportedRegionFacts } from '#core/shapes/deployable.ts';
 import { pick } from '#core/shapes/derive/case.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { reportedFacts } from '#core/shapes/device.ts';
-import { handleCountOf } from './report-plan.ts';
+import { countHandles } from './report-plan.ts';
 
 /** The rows of one device after the change. Handles in use stay until their claim has ended. */
 export interface DevicePlan {
@@ -75,7 +75,7 @@ export function planDevice(
     ...pick(reportedFacts, discovered),
     status: was?.status ?? 'enabled',
     digest: discovered.digest,
-    handleCount: handleCountOf(discovered),
+    handleCount: countHandles(discovered),
     providers: [],
     isGone: false,
     createdAt: was?.createdAt ?? now,
@@ -88,16 +88,16 @@ export function planDevice(
       updatedAt: was && now,
     }),
   };
-  const wanted = wantedDeployables(device, discovered);
+  const planned = wantedDeployables(device, discovered);
   const storedById = new Map(stored?.providers.map((each) => [each.deployable.providerUuid, each]));
-  const deployables = wanted.map(({ deployable }) => {
+  const deployables = planned.map(({ deployable }) => {
     const before = storedById.get(deployable.providerUuid)?.deployable;
     return before ? { ...deployable, createdAt: before.createdAt, updatedAt: now } : deployable;
   });
   const goneProviders = (stored?.providers ?? []).filter(
     ({ deployable }) => !deployables.some((each) => each.providerUuid === deployable.providerUuid),
   );
-  const handles = wanted.flatMap(({ deployable, offering }) =>
+  const handles = planned.flatMap(({ deployable, offering }) =>
     (offering?.attachHandles ?? []).map((handle) => wantedHandle(deployable, handle, now)),
   );
   const storedHandles = new Map(
@@ -177,15 +177,15 @@ interface WantedDeployable {
  * first, one for each region.
  */
 function wantedDeployables(device: Device, discovered: DiscoveredDevice): WantedDeployable[] {
-  const whole = wholeOf(device.adopted);
+  const whole = findWhole(device.adopted);
   const derived = `${device.hostname}_${discovered.providerSuffix ?? discovered.address}`;
   const name = whole?.name ?? derived;
-  const { own: offers, parts } = divideOffering(discovered.offers, device.adopted);
-  const own = wantedDeployable(device, discovered, {
+  const { rest: offers, parts } = divideOffering(discovered.offers, device.adopted);
+  const base = wantedDeployable(device, discovered, {
     name,
     ...present({ offering: offers, adopted: whole }),
   });
-  const ofFunctions = parts.map(({ provider, offering }) =>
+  const functionDeployables = parts.map(({ provider, offering }) =>
     wantedDeployable(device, discovered, { name: provider.name, offering, adopted: provider }),
   );
   const regions = discovered.regions.map((region) =>
@@ -193,10 +193,10 @@ function wantedDeployables(device: Device, discovered: DiscoveredDevice): Wanted
       name: `${name}_${region.name}`,
       offering: region,
       region,
-      parent: own.deployable.providerUuid,
+      parent: base.deployable.providerUuid,
     }),
   );
-  return [own, ...ofFunctions, ...regions];
+  return [base, ...functionDeployables, ...regions];
 }
 
 interface Wanted {
@@ -213,7 +213,7 @@ function wantedDeployable(
   { name, offering, adopted, region, parent }: Wanted,
 ): WantedDeployable {
   const attributes = factAttributes(discovered, offering?.pool);
-  const traits = [...traitsOf(discovered, region), ...(adopted?.traits ?? [])];
+  const traits = [...deriveTraits(discovered, region), ...(adopted?.traits ?? [])];
   return {
     deployable: {
       uuid: deployableUuid(name),
@@ -231,7 +231,7 @@ function wantedDeployable(
       ...present({
         parentProviderUuid: parent,
         resourceClass: offering?.resourceClass,
-        attachTypes: offering && typesOf(offering),
+        attachTypes: offering && distinctTypes(offering),
         region: region?.name,
         regionKind: region?.kind,
         functionUuids: region?.functionUuids,
@@ -251,9 +251,9 @@ function withheldIfUnlike(
   discovered: DiscoveredDevice,
   now: string,
 ): DiscoveredDevice {
-  const wanted = wantedDeployables({ ...device, hostname }, discovered);
+  const planned = wantedDeployables({ ...device, hostname }, discovered);
   const reported = new Set(
-    wanted.flatMap(({ deployable, offering }) =>
+    planned.flatMap(({ deployable, offering }) =>
       (offering?.attachHandles ?? []).map((each) => wantedHandle(deployable, each, now).uuid),
     ),
   );
@@ -262,7 +262,7 @@ function withheldIfUnlike(
   return withholdUnlike(discovered, held, isReported, { now, was: device.health });
 }
 
-function typesOf({ attachHandles }: Offering): AttachType[] {
+function distinctTypes({ attachHandles }: Offering): AttachType[] {
   return [...new Set(attachHandles.map(({ type }) => type))];
 }
 
@@ -282,11 +282,11 @@ function wantedHandle(
   };
 }
 
-/** Of the handle's place at its provider, unless the host has given it a uuid. */
+/** Derived from the handle's place at its provider, unless the host has given a uuid. */
 export function handleUuid(
   provider: ProviderUuid,
   { type, info, uuid }: Pick<DiscoveredHandle, 'type' | 'info' | 'uuid'>,
 ): HandleUuid {
-  const sorted = Object.entries(placeOf(info)).sort(([a], [b]) => (a < b ? -1 : 1));
+  const sorted = Object.entries(identifyingInfo(info)).sort(([a], [b]) => (a < b ? -1 : 1));
   return (uuid ?? derivedUuid('handle', provider, type, ...sorted.flat())) as HandleUuid;
 }

@@ -14,7 +14,7 @@ export interface MovedDevice {
   readonly from: Device;
 }
 
-/** Two cards with one identity are told apart by their addresses alone, and count as not moved. */
+/** Two cards with one identity differ in their addresses alone, and count as not moved. */
 export function movedDevices(
   { put, retire }: Pick<ReportPlan, 'put' | 'retire'>,
   stored: readonly Device[],

@@ -56,17 +56,17 @@ export function planReport(
   report: ReportedManifest,
   described: readonly DiscoveredDevice[],
 ): ReportPlan {
-  const standing = standingOf(host, report);
+  const standing = judgeStanding(host, report);
   if (standing === 'conflict') {
     const nothing = { put: [], retire: [], wanted: host.wanted, unseen: [], refused: host.refused };
     return { standing, isNewBoot: false, ...nothing };
   }
   const isNewBoot = host.bootId !== report.bootId;
   const refused = refusedBy(host, report, described);
-  const word = withoutTaken(stored, report, described, refused);
+  const own = withoutTaken(stored, report, described, refused);
   return standing === 'newer'
-    ? { standing, isNewBoot, ...planNewer(stored, word), refused }
-    : { standing, isNewBoot: false, ...planLate(host, word), refused: host.refused };
+    ? { standing, isNewBoot, ...planNewer(stored, own), refused }
+    : { standing, isNewBoot: false, ...planLate(host, own), refused: host.refused };
 }
 
 /** Devices that are refused in this report, or were refused before under the same digest. */
@@ -77,15 +77,16 @@ function refusedBy(
 ): RefusedDevices {
   const isDescribed = new Set(described.map(({ address }) => address));
   const refused = Object.entries(report.manifest).flatMap(([address, digest]) => {
-    const known = host.refused[address];
-    const reason = report.refused[address] ?? (known?.digest === digest ? known.reason : undefined);
+    const previous = host.refused[address];
+    const reason =
+      report.refused[address] ?? (previous?.digest === digest ? previous.reason : undefined);
     const isRefused = reason !== undefined && !isDescribed.has(address);
     return isRefused ? [[address, { digest, reason }] as const] : [];
   });
   return Object.fromEntries(refused);
 }
 
-export function standingOf(host: StoredHost, report: BootReport): ReportPlan['standing'] {
+export function judgeStanding(host: StoredHost, report: BootReport): ReportPlan['standing'] {
   if (host.conflict || isReturn(host, report)) return 'conflict';
   const isNewer =
     host.bootId === report.bootId
@@ -105,7 +106,7 @@ export function withinBounds(plan: ReportPlan, stored: readonly Device[]): Repor
   const put: DiscoveredDevice[] = [];
   const wanted = { ...plan.wanted };
   for (const device of plan.put) {
-    const count = handleCountOf(device);
+    const count = countHandles(device);
     if (handles + count > handlesPerHostMax) {
       wanted[device.address] = device.digest;
       continue;
@@ -116,7 +117,7 @@ export function withinBounds(plan: ReportPlan, stored: readonly Device[]): Repor
   return { ...plan, put, wanted };
 }
 
-export function handleCountOf({ offers, regions }: DiscoveredDevice): number {
+export function countHandles({ offers, regions }: DiscoveredDevice): number {
   const offerings = [...(offers ? [offers] : []), ...regions];
   return offerings.reduce((sum, { attachHandles }) => sum + attachHandles.length, 0);
 }
@@ -129,7 +130,7 @@ export function changesNothing(host: StoredHost, plan: ReportPlan): boolean {
 }
 
 /** The report without devices that belong to another driver. */
-interface Word {
+interface OwnManifest {
   readonly described: readonly DiscoveredDevice[];
   /** Address → digest. */
   readonly named: ReadonlyMap<string, string>;
@@ -142,7 +143,7 @@ function withoutTaken(
   report: ReportedManifest,
   described: readonly DiscoveredDevice[],
   refused: RefusedDevices,
-): Word {
+): OwnManifest {
   const notLookedAt = stored.filter(({ driver }) => report.failedDrivers.includes(driver));
   const present = new Map(
     notLookedAt.filter(({ isGone }) => !isGone).map(({ address, driver }) => [address, driver]),
@@ -167,11 +168,11 @@ function withoutTaken(
 
 type Changes = Omit<ReportPlan, 'standing' | 'isNewBoot' | 'refused'>;
 
-function planNewer(stored: readonly Device[], { described, named, unseen }: Word): Changes {
+function planNewer(stored: readonly Device[], { described, named, unseen }: OwnManifest): Changes {
   const present = stored.filter(({ isGone }) => !isGone);
   const isSeen = new Set([...named.keys(), ...unseen]);
-  const known = new Map(present.map(({ address, digest }) => [address, digest]));
-  const missing = [...named].filter(([address, digest]) => known.get(address) !== digest);
+  const digests = new Map(present.map(({ address, digest }) => [address, digest]));
+  const missing = [...named].filter(([address, digest]) => digests.get(address) !== digest);
   return {
     ...putWanted(Object.fromEntries(missing), described),
     retire: present.filter(({ address }) => !isSeen.has(address)),
@@ -179,7 +180,7 @@ function planNewer(stored: readonly Device[], { described, named, unseen }: Word
   };
 }
 
-function planLate(host: StoredHost, { described, unseen }: Word): Changes {
+function planLate(host: StoredHost, { described, unseen }: OwnManifest): Changes {
   return { ...putWanted(host.wanted, described), retire: [], unseen };
 }
 

@@ -18,7 +18,7 @@ async function refuseTooMany(deps: Deps, projectId: string, wanted: number): Pro
   const { unboundArqsMax: max, unboundArqMinutes: minutes } = deps.settings;
   if (max === 0) return;
   const count = await deps.listings.countUnbound(projectId, max);
-  if (count + wanted > max) throw new TooManyUnbound({ count, wanted, max, minutes });
+  if (count + wanted > max) throw new TooManyUnbound({ count, requested: wanted, max, minutes });
 }
 
 /** Creations that start again because a recount took theirs for dead. */

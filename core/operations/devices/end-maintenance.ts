@@ -1,6 +1,6 @@
 import type { Deps } from '#core/deps.ts';
 import { sweeper } from '#core/domain/change-note.ts';
-import { drainOf } from '#core/domain/host/host-state.ts';
+import { activeDrain } from '#core/domain/host/host-state.ts';
 import { presentOf } from './set-device-status.ts';
 
 /**
@@ -23,7 +23,7 @@ export async function endMaintenance(deps: Deps): Promise<void> {
         deps.log.info('Maintenance has ended.', { host: hostname, device: device.uuid });
       }
     }
-    if (host.drain && !drainOf(host, deps.clock())) {
+    if (host.drain && !activeDrain(host, deps.clock())) {
       await inventory.endDrain(hostname, host.drain.at);
     }
   }

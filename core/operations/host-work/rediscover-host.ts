@@ -1,7 +1,7 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { jobId } from '#core/contracts/job-ids.ts';
 import type { Caller } from '#core/domain/caller.ts';
-import { hostStateOf, isReachable } from '#core/domain/host/host-state.ts';
+import { deriveHostState, isReachable } from '#core/domain/host/host-state.ts';
 import { derivedUuid } from '#core/domain/ids.ts';
 import { HostUnreachable } from '#core/domain/operator-errors.ts';
 import { findHost } from '#core/operations/hosts/find-host.ts';
@@ -19,7 +19,7 @@ export async function rediscoverHost(
   hostname: string,
 ): Promise<string> {
   const { host, summary } = await findHost(deps, hostname);
-  const { state, since } = hostStateOf(host, summary ?? {}, deps.clock());
+  const { state, since } = deriveHostState(host, summary ?? {}, deps.clock());
   const { bootId } = host;
   if (!isReachable(state) || bootId === undefined)
     throw new HostUnreachable(hostname, state, since);

@@ -6,7 +6,7 @@ import type { Caller } from '#core/domain/caller.ts';
 import { sweeper } from '#core/domain/change-note.ts';
 import type { Device, StatusChange } from '#core/domain/device/device.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
-import { type Drain, drainOf } from '#core/domain/host/host-state.ts';
+import { activeDrain, type Drain } from '#core/domain/host/host-state.ts';
 import { HostNotDrained } from '#core/domain/operator-errors.ts';
 import { presentOf } from '#core/operations/devices/set-device-status.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
@@ -38,7 +38,7 @@ export async function drainHost(
   { reason, until }: { readonly reason: string; readonly until?: string | undefined },
 ): Promise<Drained> {
   const { host } = await findHost(deps, hostname);
-  const active = drainOf(host, deps.clock());
+  const active = activeDrain(host, deps.clock());
   const isSame = active?.reason === reason && active.until === until;
   const { status: _status, ...change } = changeBy(deps, caller, 'maintaining');
   const drain = isSame ? active : { ...change, reason, ...present({ until }) };
@@ -55,7 +55,7 @@ export async function drainHost(
 
 /** Disables devices that a drained host has reported since. */
 export async function drainLater(deps: Deps, host: StoredHost): Promise<void> {
-  const drain = drainOf(host, deps.clock());
+  const drain = activeDrain(host, deps.clock());
   if (!drain) return;
   const { hostname } = host;
   await changeEach(deps, hostname, (device, now) =>
@@ -77,7 +77,7 @@ function stands({ at }: Drain, host: StoredHost): boolean {
 }
 
 export function lacksDrain(host: StoredHost, devices: readonly Device[], nowMs: number): boolean {
-  const drain = drainOf(host, nowMs);
+  const drain = activeDrain(host, nowMs);
   return drain !== undefined && devices.some((device) => isReportedLater(device, drain));
 }
 
@@ -103,7 +103,7 @@ export async function resumeHost(
   const { host, devices: stored } = await findHost(deps, hostname);
   const devices = presentIn(stored);
   const drained = devices.filter(isDrained);
-  if (drained.length === 0 && !drainOf(host, deps.clock())) {
+  if (drained.length === 0 && !activeDrain(host, deps.clock())) {
     const enabled = devices.filter(({ status }) => status === 'enabled').length;
     throw new HostNotDrained(hostname, enabled, devices.length - enabled);
   }

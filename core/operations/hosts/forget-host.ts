@@ -1,7 +1,7 @@
 import type { Deps } from '#core/deps.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import type { Caller } from '#core/domain/caller.ts';
-import { hostStateOf } from '#core/domain/host/host-state.ts';
+import { deriveHostState } from '#core/domain/host/host-state.ts';
 import { HostInUse, HostIsBack, HostIsBusy } from '#core/domain/operator-errors.ts';
 import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { retireDevices } from '#core/operations/devices/put-devices.ts';
@@ -53,7 +53,7 @@ export async function forgetHost(deps: Deps, caller: Caller, hostname: string): 
 }
 
 function checkGone(deps: Deps, { host, summary }: HostInventory): void {
-  const { state, since } = hostStateOf(host, summary ?? {}, deps.clock());
+  const { state, since } = deriveHostState(host, summary ?? {}, deps.clock());
   const isConnected = host.presence?.isConnected === true;
   if (state === 'away' || (state === 'never-reported' && !isConnected)) return;
   throw new HostIsBack(

@@ -1,6 +1,6 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { Device } from '#core/domain/device/device.ts';
-import { type BootReport, conflictOf, withSighting } from '#core/domain/host/identity.ts';
+import { type BootReport, openConflict, withSighting } from '#core/domain/host/identity.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
 import { keepSummary } from './keep-summary.ts';
@@ -18,7 +18,7 @@ export async function beginConflict(
   report: BootReport,
 ): Promise<boolean> {
   const { host, devices } = inventory;
-  const conflict = conflictOf(host, report, new Date(deps.clock()).toISOString());
+  const conflict = openConflict(host, report, new Date(deps.clock()).toISOString());
   if (!(await deps.store.inventory.putConflict(host, conflict, deps.holder))) return false;
   deps.metrics.put([{ name: 'ReportsInConflict', value: 1 }]);
   deps.log.error('Two agents report as one host.', {

@@ -6,7 +6,7 @@ import {
   importedBindId,
   importer,
 } from '#core/domain/arq/imports.ts';
-import { handlePlaceOf } from '#core/domain/device/handle-claim.ts';
+import { toHandlePlace } from '#core/domain/device/handle-claim.ts';
 import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import type { ImportedClaim, ImportStore } from '#core/store/arqs/imports.ts';
 import { type Imported, ImportRefused } from './import-refused.ts';
@@ -75,7 +75,7 @@ async function placeOf(
   { providerUuid }: ImportedArq,
 ) {
   const provider = await deps.store.inventory.provider(providerUuid);
-  if (provider) return handlePlaceOf(provider.deployable);
+  if (provider) return toHandlePlace(provider.deployable);
   throw new ImportRefused(
     `Server ${instanceUuid} cannot be imported: resource provider ${providerUuid} is not stored. Import its device first.`,
   );

@@ -1,5 +1,5 @@
 import type { Deps } from '#core/deps.ts';
-import { cardOf, type EarlierPlace } from '#core/domain/device/card-cleaning.ts';
+import { cardKey, type EarlierPlace } from '#core/domain/device/card-cleaning.ts';
 import type { AttachHandle, Device } from '#core/domain/device/device.ts';
 import { isUnheld, isWithheld } from '#core/domain/device/handle-state.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
@@ -22,7 +22,7 @@ export function createCardReads(deps: Deps, hostname: string): CardReads {
   const places = new Map<string, Promise<EarlierPlace>>();
   return {
     async elsewhere(device) {
-      const card = cardOf(device);
+      const card = cardKey(device);
       return card === undefined ? [] : onceFor(found, card, () => elsewhere(deps, hostname, card));
     },
     placesOf: (devices) =>

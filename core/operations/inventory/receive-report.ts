@@ -2,7 +2,7 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { AcceptedReport } from '#core/contracts/report/inventory-report.ts';
 import type { ReportHead } from '#core/contracts/report/report-head.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
-import { standingOf } from '#core/domain/report/report-plan.ts';
+import { judgeStanding } from '#core/domain/report/report-plan.ts';
 import { backoffSeconds, RetryLater } from '#core/domain/retry-later.ts';
 import { noteSighting } from '#core/operations/hosts/note-conflict.ts';
 import { applyReport, checkPace, leaseTaken } from './apply-report.ts';
@@ -58,7 +58,7 @@ async function admit(
     await noteSighting(deps, await deps.store.inventory.host(hostname), bootReport);
     return undefined;
   }
-  const isLate = standingOf(host, bootReport) === 'late';
+  const isLate = judgeStanding(host, bootReport) === 'late';
   // Its devices may still be wanted: a large report comes in parts, in any order.
   if (isLate && Object.keys(host.wanted).length === 0) return undefined;
   checkPace(deps, host);

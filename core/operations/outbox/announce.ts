@@ -2,7 +2,7 @@ import type { Events } from '#core/clients/aws/events.ts';
 import type { DeadLetter, Queues } from '#core/clients/aws/queues.ts';
 import type { CyborgEvent } from '#core/contracts/events.ts';
 import type { Deps } from '#core/deps.ts';
-import { domainEventsOf } from '#core/domain/outbox/domain-events.ts';
+import { toDomainEvents } from '#core/domain/outbox/domain-events.ts';
 import type { Change } from '#core/domain/outbox/outbox.ts';
 import type { HistoryWriter } from '#core/store/history/history.ts';
 import { type EventMetadata, eventsOf } from './events-of-change.ts';
@@ -21,7 +21,7 @@ export interface Announcer {
  * The events on the bus that tell of a committed change; their ids are the same at each reading.
  */
 export function eventsOfChange(change: Change, metadata: EventMetadata): CyborgEvent[] {
-  return domainEventsOf(change).flatMap((event) => eventsOf(event, metadata));
+  return toDomainEvents(change).flatMap((event) => eventsOf(event, metadata));
 }
 
 /**

@@ -6,7 +6,7 @@ import type {
   ProviderSyncMessage,
 } from '#core/contracts/queue-messages.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
-import { domainEventsOf } from '#core/domain/outbox/domain-events.ts';
+import { toDomainEvents } from '#core/domain/outbox/domain-events.ts';
 import {
   type Change,
   type FollowUp,
@@ -25,7 +25,7 @@ interface Consequences {
 }
 
 export function consequencesOf(change: Change): Consequences {
-  return { followUps: followUps(change), counts: domainEventsOf(change).flatMap(valuesOf) };
+  return { followUps: followUps(change), counts: toDomainEvents(change).flatMap(valuesOf) };
 }
 
 /**

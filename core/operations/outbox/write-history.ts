@@ -1,5 +1,5 @@
 import type { HandlePlace } from '#core/domain/device/handle-claim.ts';
-import { type HistoryRecord, partitionsOf } from '#core/domain/history/history.ts';
+import { type HistoryRecord, partitionsFor } from '#core/domain/history/history.ts';
 import { needsPlace } from '#core/domain/history/history-of-change.ts';
 import type { Change } from '#core/domain/outbox/outbox.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
@@ -34,7 +34,7 @@ export async function writeHistory(
     const place = await placeOf(each);
     for (const known of each.records) {
       const record = { ...place, ...known };
-      const partitions = partitionsOf(record);
+      const partitions = partitionsFor(record);
       await Promise.all(partitions.map((partition) => history.add(record, partition)));
     }
   });

@@ -10,7 +10,7 @@ import {
   type WantedProvider,
   wantedProviders,
 } from '#core/domain/placement/provider-tree.ts';
-import { otherStackOf } from '#core/domain/placement/stack-mark.ts';
+import { otherStackMark } from '#core/domain/placement/stack-mark.ts';
 import { blockingConsumersOf } from '#core/operations/restore/reinstate-handles.ts';
 import { ownerTrait } from '#core/shapes/placement-names.ts';
 import { findConflictingProvider, readForeignProviders } from './find-conflicting-provider.ts';
@@ -91,7 +91,7 @@ async function compareDevice(
   const { attachTypes, stage } = deps.settings;
   for (const wanted of wantedProviders(device, providers, deps.settings)) {
     const held = await stateInPlacement(deps, wanted.uuid);
-    const other = held && otherStackOf(stage, held.traits);
+    const other = held && otherStackMark(stage, held.traits);
     // A provider that must go is not removed where it is another stack's.
     const isSame = wanted.isGone
       ? held === undefined || other !== undefined
@@ -203,7 +203,7 @@ async function findStrays(deps: ConsumerDeps, foreign: readonly Provider[]): Pro
   for (const { uuid, name } of foreign) {
     const held = await stateInPlacement(deps, uuid);
     if (!held?.traits.includes(ownerTrait)) continue;
-    const other = otherStackOf(deps.settings.stage, held.traits);
+    const other = otherStackMark(deps.settings.stage, held.traits);
     const words = `${amounts(held.inventories)}, not ours${other ? `: of another stack (${other})` : ''}`;
     rows.push({ provider: name, stored: 'nothing', placement: words, host: '', agrees: false });
   }

@@ -6,7 +6,7 @@ import {
 } from '#core/clients/openstack/placement.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { differsFrom, type WantedProvider } from '#core/domain/placement/provider-tree.ts';
-import { otherStackOf } from '#core/domain/placement/stack-mark.ts';
+import { otherStackMark } from '#core/domain/placement/stack-mark.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 
@@ -37,7 +37,7 @@ export async function otherStackAt(
   providerUuid: string,
 ): Promise<string | undefined> {
   const held = await clients.placement.getTraits(providerUuid);
-  return held && otherStackOf(settings.stage, held.traits);
+  return held && otherStackMark(settings.stage, held.traits);
 }
 
 /** `in-use`: a class that is no longer wanted still has allocations; it is fully reserved. */
@@ -63,7 +63,7 @@ export async function putProvider(
   await untilNoConflict(async () => {
     const current = await placement.getTraits(provider.uuid);
     if (!current) throw new RetryLater(`Provider ${provider.uuid} has just been deleted.`, 1);
-    const mark = otherStackOf(deps.settings.stage, current.traits);
+    const mark = otherStackMark(deps.settings.stage, current.traits);
     if (mark) throw new ProviderOfOtherStack(provider.uuid, mark);
     const isSame =
       current.traits.length === wanted.traits.length &&

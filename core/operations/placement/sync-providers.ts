@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { ServiceUnavailable } from '#core/clients/http.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
-import { handleUses, usageMetricsOf } from '#core/domain/capacity/usage-metrics.ts';
+import { handleUses, measureUsage } from '#core/domain/capacity/usage-metrics.ts';
 import type { Device } from '#core/domain/device/device.ts';
 import { isUnheld } from '#core/domain/device/handle-state.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
@@ -113,7 +113,7 @@ function countDevice(
 ): void {
   if (!device) return;
   const { attachTypes } = deps.settings;
-  const { handles, host } = usageMetricsOf(device, providers, inventory, attachTypes, deps.clock());
+  const { handles, host } = measureUsage(device, providers, inventory, attachTypes, deps.clock());
   const counts = handleUses.map(
     (use) => ({ name: 'Handles', of: use, value: handles[use] }) as const,
   );

@@ -2,10 +2,10 @@ import type { Deps } from '#core/deps.ts';
 import type { Arq } from '#core/domain/arq/arq.ts';
 import {
   countedClass,
+  findShortage,
   limitedUnits,
   mayRecount,
   type Quota,
-  shortageOf,
   type Unit,
 } from '#core/domain/quota/quota.ts';
 import { QuotaExceeded } from '#core/domain/quota/quota-errors.ts';
@@ -40,7 +40,7 @@ export async function takeUnits(deps: Deps, known: Quota, arqs: readonly Arq[]):
       const limited = limitedUnits(quota, units);
       // Recent units are our own first attempt, whose answer was lost.
       if (limited.every(({ uuid }) => quota.recent[uuid] !== undefined)) return undefined;
-      const shortage = shortageOf(quota, limited);
+      const shortage = findShortage(quota, limited);
       const nowMs = deps.clock();
       if (!shortage) {
         return (await deps.store.quotas.take(quota, limited, nowMs)) ? undefined : contended;

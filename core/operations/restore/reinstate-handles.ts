@@ -1,7 +1,7 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import type { AttachHandle, Device } from '#core/domain/device/device.ts';
-import { unknownConsumersOf } from '#core/domain/placement/unknown-consumers.ts';
+import { findUnknownConsumers } from '#core/domain/placement/unknown-consumers.ts';
 import { returnToPool } from '#core/operations/release/return-to-pool.ts';
 import { checkVisibility } from '#core/operations/release/visibility.ts';
 
@@ -56,7 +56,7 @@ export async function blockingConsumersOf(
     return { unknown: [], moved: [] };
   const allocated = await deps.clients.placement.allocationsOf(deployable.providerUuid);
   return {
-    unknown: unknownConsumersOf(allocated, handles),
+    unknown: findUnknownConsumers(allocated, handles),
     moved: await movedWithin(deps, handles),
   };
 }
@@ -69,7 +69,7 @@ async function hasUnknown(
   if (!isWithheld) return false;
   for (const { deployable, handles } of providers) {
     const { providerUuid: provider, hostname: host } = deployable;
-    const consumers = unknownConsumersOf(await placement.allocationsOf(provider), handles);
+    const consumers = findUnknownConsumers(await placement.allocationsOf(provider), handles);
     if (consumers.length === 0) continue;
     log.warn('Handles not reinstated: unknown consumers.', { host, provider, consumers });
     return true;

@@ -2,7 +2,7 @@
 // are never changed.
 
 import { PutCommand, QueryCommand } from '@aws-sdk/lib-dynamodb';
-import { type HandlePlace, handlePlaceOf } from '#core/domain/device/handle-claim.ts';
+import { type HandlePlace, toHandlePlace } from '#core/domain/device/handle-claim.ts';
 import type { HistoryPartition, HistoryRecord } from '#core/domain/history/history.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { historyRow, ownAttribute, partitionKey, recordOf } from '#core/store/rows/history-rows.ts';
@@ -56,7 +56,7 @@ export function historyWriter(
   return {
     async placeOf(providerUuid) {
       const row = await getRow(client, inventory, deployableKey(providerUuid));
-      return row && handlePlaceOf(deployableOf(row));
+      return row && toHandlePlace(deployableOf(row));
     },
 
     async add(record, partition) {

@@ -4,7 +4,7 @@
 
 import * as z from 'zod';
 import type { Attribute } from '#core/domain/device/attribute.ts';
-import { cardOf } from '#core/domain/device/card-cleaning.ts';
+import { cardKey } from '#core/domain/device/card-cleaning.ts';
 import { type Deployable, type Device, vendorId } from '#core/domain/device/device.ts';
 import { attribute, describedDeployable, storedDeployable } from '#core/shapes/deployable.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
@@ -23,7 +23,7 @@ export function deviceRow(device: Device): Row {
     created_key: creationOrder(device.createdAt, device.uuid),
     status: device.status,
     vendor_id: vendorId(device.vendor),
-    card: cardOf(device),
+    card: cardKey(device),
     device: toWire(describedDevice, device),
   };
 }

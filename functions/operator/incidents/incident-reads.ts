@@ -20,7 +20,7 @@ import {
   waitingIncident,
   workIncident,
 } from '#core/domain/history/incidents.ts';
-import { hostStateOf } from '#core/domain/host/host-state.ts';
+import { deriveHostState } from '#core/domain/host/host-state.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
 import { failedBindKeptMs, workDueMs } from '#core/domain/host-work/deadlines.ts';
 import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
@@ -208,6 +208,6 @@ async function away(deps: Deps, summary: HostSummary): Promise<Incident | undefi
   const hosts = await deps.store.inventory.hostsAlone([summary.hostname]);
   const host = hosts.get(summary.hostname);
   if (!host) return undefined;
-  const { state, since } = hostStateOf(host, summary, deps.clock());
+  const { state, since } = deriveHostState(host, summary, deps.clock());
   return state === 'away' ? awayIncident(summary.hostname, since) : undefined;
 }

@@ -3,14 +3,14 @@ import type { Deps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import { Forbidden, InvalidInput } from '#core/domain/errors.ts';
 import { rolesFor } from '#core/domain/policy.ts';
-import { type Quota, useOf } from '#core/domain/quota/quota.ts';
+import { countedUse, type Quota } from '#core/domain/quota/quota.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 
 /** Use as counted: ARQs that were deleted since the last recount are in it. */
 export function viewQuota(quota: Quota) {
   const use = Object.keys(quota.limits).map((resourceClass): [string, number] => [
     resourceClass,
-    useOf(quota, resourceClass).inUse,
+    countedUse(quota, resourceClass).inUse,
   ]);
   return viewUse(quota.projectId, quota, Object.fromEntries(use));
 }

@@ -4,12 +4,12 @@ import { profileRequest } from '#core/contracts/api/profile-request.ts';
 import type { Deps } from '#core/deps.ts';
 import {
   type CapacityHost,
-  capacityOf,
   type HostCapacity,
+  measureCapacity,
 } from '#core/domain/capacity/capacity.ts';
 import { DeviceProfileNotFound, InvalidInput } from '#core/domain/errors.ts';
 import { pausedUntil } from '#core/domain/host/host-pause.ts';
-import { hostStateOf } from '#core/domain/host/host-state.ts';
+import { deriveHostState } from '#core/domain/host/host-state.ts';
 import {
   canonicalGroups,
   type DeviceProfile,
@@ -119,7 +119,7 @@ async function capacities(
 ): Promise<HostCapacity[]> {
   const found = new Map<string, HostCapacity | undefined>();
   await forEachAtOnce(hostnames, hostsAtOnce, async (name) => {
-    found.set(name, capacityOf(groups, await readHost(deps, name), deps.settings.attachTypes));
+    found.set(name, measureCapacity(groups, await readHost(deps, name), deps.settings.attachTypes));
   });
   return hostnames.flatMap((name) => found.get(name) ?? []);
 }
@@ -129,7 +129,7 @@ async function readHost(deps: Deps, name: string): Promise<CapacityHost> {
   const { host, devices, summary } = await inventory.host(name);
   const present = devices.filter(({ isGone }) => !isGone);
   const nowMs = deps.clock();
-  const { state } = hostStateOf(host, summary ?? {}, nowMs);
+  const { state } = deriveHostState(host, summary ?? {}, nowMs);
   const stopped = { conflict: 'host-conflict', away: 'host-away' } as const;
   const stoppedBy = state === 'conflict' || state === 'away' ? stopped[state] : undefined;
   return {

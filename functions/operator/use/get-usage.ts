@@ -1,7 +1,7 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { usageAnswer } from '#core/contracts/api/history.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
-import { type Span, type Usage, usageOf } from '#core/domain/quota/usage.ts';
+import { type Span, sumUsage, type Usage } from '#core/domain/quota/usage.ts';
 import { action } from '#functions/http/action.ts';
 import { isOperator } from '#functions/http/policy.ts';
 import { type ListQuery, listQuery } from '#functions/operator/list.ts';
@@ -67,5 +67,5 @@ async function read(
       `from: more accelerators were released since ${from} than one answer counts; ask for a later time, or for one project.`,
     );
   }
-  return usageOf(assignments, span);
+  return sumUsage(assignments, span);
 }

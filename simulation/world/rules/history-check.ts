@@ -2,7 +2,7 @@
 // no handle is in use twice at one moment. Usage is counted from these records.
 
 import type { HistoryRecord } from '#core/domain/history/history.ts';
-import { historyOf } from '#core/domain/history/history-of-change.ts';
+import { deriveHistory } from '#core/domain/history/history-of-change.ts';
 import { handleOf } from '#core/store/rows/handle-rows.ts';
 import type { RowChange } from '#simulation/database/memory-database.ts';
 import type { Violate } from '#simulation/violation.ts';
@@ -21,7 +21,7 @@ export function createHistoryCheck(violate: Violate): (change: RowChange) => voi
       ...(after && { after: handleOf(after) }),
     };
     const metadata = { id: String(changes), at: 0 };
-    for (const record of historyOf({ kind: 'handle', ...images }, metadata)) {
+    for (const record of deriveHistory({ kind: 'handle', ...images }, metadata)) {
       if (record.kind !== 'handle.claimed' && record.kind !== 'handle.released') continue;
       const key = `${row?.pk} ${row?.sk}`;
       check(key, last.get(key), record, violate);

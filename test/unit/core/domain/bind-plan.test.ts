@@ -7,7 +7,7 @@ import {
   needsProgram,
   planBind,
   type StoredProvider,
-  withheldOf,
+  withheldHandles,
 } from '#core/domain/arq/bind-plan.ts';
 import type { ArqUuid, InstanceUuid } from '#core/domain/ids.ts';
 import {
@@ -130,7 +130,7 @@ describe('planning a bind', () => {
     const [planned] = planBind(given);
     expect(planned?.handle).toEqual(second);
     expect(planned && needsHost(planned)).toBe(false);
-    expect(withheldOf(type)).toEqual([quarantined]);
+    expect(withheldHandles(type)).toEqual([quarantined]);
   });
 
   it('uses no handle of a region that has one in quarantine', () => {
@@ -138,7 +138,7 @@ describe('planning a bind', () => {
     const region = aProvider({ region: 'region0', regionKind: 'reconfigurable-region' });
     const handles = [quarantined, aStoredHandle({ index: 2 })];
     expect(() => planBind(facts({ ...region, handles }))).toThrow('fewer than 1 free');
-    expect(withheldOf({ ...region, handles })).toEqual(handles);
+    expect(withheldHandles({ ...region, handles })).toEqual(handles);
   });
 
   it('does not program a type of vGPUs that has no attach handle', () => {
@@ -150,7 +150,7 @@ describe('planning a bind', () => {
     const partition = aProvider({ region: 'gi-1', regionKind: 'partition' });
     const handles = [aStoredHandle({ index: 1, quarantine: 'EIO' }), aStoredHandle({ index: 2 })];
     expect(isProgrammable(partition)).toBe(false);
-    expect(withheldOf({ ...partition, handles })).toEqual([handles[0]]);
+    expect(withheldHandles({ ...partition, handles })).toEqual([handles[0]]);
   });
 
   it('refuses an image for a type of vGPUs', () => {

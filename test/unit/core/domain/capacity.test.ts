@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Arq } from '#core/domain/arq/arq.ts';
 import { planBind, type StoredProvider } from '#core/domain/arq/bind-plan.ts';
-import { type CapacityHost, capacityOf } from '#core/domain/capacity/capacity.ts';
+import { type CapacityHost, measureCapacity } from '#core/domain/capacity/capacity.ts';
 import { serversThatFit } from '#core/domain/capacity/packing.ts';
 import type { AttachHandle } from '#core/domain/device/device.ts';
 import { DomainError } from '#core/domain/errors.ts';
@@ -152,7 +152,7 @@ describe('the capacity of a host', () => {
       .map(([all, amount]) => all.map((each) => groupOf({ ...each, amount })));
     fc.assert(
       fc.property(groups, world, (profile, providers) => {
-        const fits = capacityOf(profile, hostOf(providers), attachTypes)?.fits ?? 0;
+        const fits = measureCapacity(profile, hostOf(providers), attachTypes)?.fits ?? 0;
         expect(fits).toBe(mostBinds(profile, providers));
       }),
       { numRuns: 400 },
@@ -165,7 +165,7 @@ describe('the capacity of a host', () => {
       .map((all) => all.map((each) => groupOf(each)));
     fc.assert(
       fc.property(groups, world, (profile, providers) => {
-        const fits = capacityOf(profile, hostOf(providers), attachTypes)?.fits ?? 0;
+        const fits = measureCapacity(profile, hostOf(providers), attachTypes)?.fits ?? 0;
         expect(fits).toBeLessThanOrEqual(mostBinds(profile, providers));
       }),
       { numRuns: 400 },
@@ -176,7 +176,7 @@ describe('the capacity of a host', () => {
     const image = { 'resources:FPGA': '1', 'accel:function_id': 'any' };
     fc.assert(
       fc.property(world, (providers) => {
-        const fits = capacityOf([image], hostOf(providers), attachTypes)?.fits ?? 0;
+        const fits = measureCapacity([image], hostOf(providers), attachTypes)?.fits ?? 0;
         expect(fits).toBe(mostBinds([image], providers));
       }),
     );
@@ -186,7 +186,7 @@ describe('the capacity of a host', () => {
     fc.assert(
       fc.property(oneGroup, world, (given, providers) => {
         const group = groupOf(given);
-        const found = capacityOf([group], hostOf(providers), attachTypes);
+        const found = measureCapacity([group], hostOf(providers), attachTypes);
         const own = providers.filter(
           ({ deployable }) => deployable.resourceClass === given.resource,
         );
@@ -203,12 +203,12 @@ describe('the capacity of a host', () => {
     const providers = [{ deployable: aDeployable(), handles: [made, ready] }];
     const groups = [{ 'resources:FPGA': '1' }];
     const away = { ...hostOf(providers), stoppedBy: 'host-away' as const };
-    expect(capacityOf(groups, away, attachTypes)).toMatchObject({
+    expect(measureCapacity(groups, away, attachTypes)).toMatchObject({
       fits: 0,
       stoppedBy: { 'host-away': 2 },
     });
     const paused = { ...hostOf(providers), isPaused: true };
-    expect(capacityOf(groups, paused, attachTypes)).toMatchObject({
+    expect(measureCapacity(groups, paused, attachTypes)).toMatchObject({
       fits: 1,
       stoppedBy: { 'host-paused': 1 },
     });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { ArqUuid, BindId } from '#core/domain/ids.ts';
-import { domainEventsOf } from '#core/domain/outbox/domain-events.ts';
+import { toDomainEvents } from '#core/domain/outbox/domain-events.ts';
 import { aBinding, aStoredDevice, aStoredHandle } from '#test/support/builders.ts';
 
 const startedAt = '2026-07-01T01:00:00.000Z';
@@ -13,7 +13,7 @@ const provisioning = aBinding({ state: 'provisioning', startedAt });
 const [one, other] = ['arq-1', 'arq-2'] as [ArqUuid, ArqUuid];
 
 const ofInstance = (before?: InstanceBinding, after?: InstanceBinding) =>
-  domainEventsOf({ kind: 'instance', ...(before && { before }), ...(after && { after }) });
+  toDomainEvents({ kind: 'instance', ...(before && { before }), ...(after && { after }) });
 
 describe('a bind', () => {
   it('that needs no host work is announced with its claim', () => {
@@ -77,7 +77,7 @@ describe('a device', () => {
   const device = aStoredDevice();
   const gone = aStoredDevice({ isGone: true });
   const ofDevice = (before?: typeof device, after?: typeof device) =>
-    domainEventsOf({ kind: 'device', ...(before && { before }), ...(after && { after }) });
+    toDomainEvents({ kind: 'device', ...(before && { before }), ...(after && { after }) });
 
   it('is added when its host starts to report it, also again', () => {
     const added = [{ kind: 'device-added', device }];
@@ -99,9 +99,9 @@ it('a handle is quarantined once, for a reason', () => {
   const handle = aStoredHandle();
   const quarantined = aStoredHandle({ quarantine: 'not blanked' });
   const change = { kind: 'handle', before: handle, after: quarantined } as const;
-  expect(domainEventsOf(change)).toEqual([
+  expect(toDomainEvents(change)).toEqual([
     { kind: 'quarantined', handle: quarantined, reason: 'not blanked' },
   ]);
-  expect(domainEventsOf({ kind: 'handle', before: quarantined, after: quarantined })).toEqual([]);
-  expect(domainEventsOf({ kind: 'handle', before: quarantined, after: handle })).toEqual([]);
+  expect(toDomainEvents({ kind: 'handle', before: quarantined, after: quarantined })).toEqual([]);
+  expect(toDomainEvents({ kind: 'handle', before: quarantined, after: handle })).toEqual([]);
 });

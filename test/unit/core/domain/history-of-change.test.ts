@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { HistoryRecord } from '#core/domain/history/history.ts';
-import { partitionsOf } from '#core/domain/history/history.ts';
-import { historyOf, needsPlace } from '#core/domain/history/history-of-change.ts';
+import { partitionsFor } from '#core/domain/history/history.ts';
+import { deriveHistory, needsPlace } from '#core/domain/history/history-of-change.ts';
 import type { ArqUuid, DeviceProfileUuid, InstanceUuid, ReleaseId } from '#core/domain/ids.ts';
 import type { Change } from '#core/domain/outbox/outbox.ts';
 import { historyKinds } from '#core/shapes/history-kinds.ts';
@@ -30,7 +30,7 @@ const cleaned = aStoredHandle({
   lastChange: { at: '2026-07-01T01:02:09.000Z', by: 'agent' },
 });
 
-const of = (change: Change) => historyOf(change, metadata);
+const of = (change: Change) => deriveHistory(change, metadata);
 const kindsOf = (change: Change) => of(change).map(({ kind }) => kind);
 
 describe('the history of an attach handle', () => {
@@ -97,7 +97,7 @@ describe('the history of an attach handle', () => {
     expect(needsPlace(change)).toBe(true);
     expect(needsPlace({ kind: 'handle', before: free, after: claimed })).toBe(false);
     const place = { hostname: 'cmp1', deviceUuid: facts.deviceUuid };
-    expect(historyOf(change, metadata, place)).toMatchObject([place]);
+    expect(deriveHistory(change, metadata, place)).toMatchObject([place]);
   });
 });
 
@@ -236,7 +236,7 @@ it('has who renamed a trait in a device profile, and both names', () => {
 it('gives the same ids for the same stream record', () => {
   const change = { kind: 'handle', before: free, after: claimed } as const;
   expect(of(change)).toEqual(of(change));
-  const [other] = historyOf(change, { ...metadata, id: 'stream-2' });
+  const [other] = deriveHistory(change, { ...metadata, id: 'stream-2' });
   expect(other?.id).not.toBe(of(change)[0]?.id);
 });
 
@@ -246,7 +246,7 @@ describe('a record is stored', () => {
     ...{ arqUuid: 'arq-1', instanceUuid: 'instance-1', ...given },
   });
   const subjectsOf = (given: Partial<HistoryRecord>) =>
-    partitionsOf(record(given)).map(({ subject }) => subject);
+    partitionsFor(record(given)).map(({ subject }) => subject);
 
   it('with each of its subjects; nine copies for a server with one accelerator', () => {
     expect(subjectsOf({ kind: 'arq.created' })).toEqual(['arq']);
@@ -255,7 +255,7 @@ describe('a record is stored', () => {
   });
 
   it.each(historyKinds)('at least once, if its kind is %s', (kind) => {
-    const partitions = partitionsOf(record({ kind })).map(
+    const partitions = partitionsFor(record({ kind })).map(
       ({ subject, key }) => `${subject} ${key}`,
     );
     expect(partitions.length).toBeGreaterThan(0);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { StoredHost } from '#core/domain/host/host.ts';
-import { hostStateOf, hostStates, isReachable } from '#core/domain/host/host-state.ts';
+import { deriveHostState, hostStates, isReachable } from '#core/domain/host/host-state.ts';
 
 const nowMs = Date.parse('2026-07-01T12:00:00.000Z');
 const ago = (seconds: number) => new Date(nowMs - seconds * 1000).toISOString();
@@ -50,7 +50,7 @@ describe('the state of a host', () => {
     ['is drained and away', aHost({ drain, lastReportAt: ago(2701) }), 'away', ago(2701)],
     ['is in conflict and away', aHost({ conflict, presence: gone(300) }), 'conflict', ago(30)],
   ])('of a host that %s', (_what, host, state, since) => {
-    expect(hostStateOf(host, {}, nowMs)).toEqual({ state, since });
+    expect(deriveHostState(host, {}, nowMs)).toEqual({ state, since });
   });
 
   it('online and drained reach its agent', () => {
@@ -59,7 +59,7 @@ describe('the state of a host', () => {
 
   it('of a host that only connected is never-reported, since it was first seen', () => {
     const { bootId: _boot, lastReportAt: _at, ...never } = aHost();
-    expect(hostStateOf(never, { firstSeen: ago(7) }, nowMs)).toEqual({
+    expect(deriveHostState(never, { firstSeen: ago(7) }, nowMs)).toEqual({
       state: 'never-reported',
       since: ago(7),
     });

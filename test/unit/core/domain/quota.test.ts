@@ -3,11 +3,11 @@ import { type ArqUuid, timeOfUuid, timeOrderedUuid } from '#core/domain/ids.ts';
 import {
   countedClass,
   countUse,
+  findShortage,
   mayRecount,
   outdated,
   type Quota,
   readLimits,
-  shortageOf,
 } from '#core/domain/quota/quota.ts';
 import { anArq } from '#test/support/builders.ts';
 
@@ -45,14 +45,14 @@ it('limits take null for no limit, and the spelling of profiles', () => {
 
 it.each([
   [4, undefined],
-  [5, { resourceClass: 'FPGA', limit: 6, inUse: 2, wanted: 5 }],
-])('%d units of 4 that are left: shortage %j', (wanted, shortage) => {
+  [5, { resourceClass: 'FPGA', limit: 6, inUse: 2, requested: 5 }],
+])('%d units of 4 that are left: shortage %j', (length, shortage) => {
   const quota = quotaWith({ limits: { FPGA: 6 } });
-  const units = Array.from({ length: wanted }, (_, index) => {
+  const units = Array.from({ length }, (_, index) => {
     return { uuid: at(0, index), resourceClass: 'FPGA' };
   });
   const other = { uuid: at(0, 99), resourceClass: 'VGPU' };
-  expect(shortageOf(quota, [other, ...units])).toEqual(shortage);
+  expect(findShortage(quota, [other, ...units])).toEqual(shortage);
 });
 
 describe('recent creations', () => {

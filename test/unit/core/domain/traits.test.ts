@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { traitsOf, vendorName } from '#core/domain/placement/traits.ts';
+import { deriveTraits, vendorName } from '#core/domain/placement/traits.ts';
 import { aDevice, discovered } from '#test/support/reports.ts';
 
 const region = {
@@ -14,7 +14,7 @@ const region = {
 
 describe('traits of a device', () => {
   it('name the owner, the vendor and the type', () => {
-    expect(traitsOf(discovered(aDevice()))).toEqual([
+    expect(deriveTraits(discovered(aDevice()))).toEqual([
       'CUSTOM_FAKE_DEVICE',
       'CUSTOM_FPGA_ABCD_ABCD',
       'OWNER_CYBORG',
@@ -23,7 +23,7 @@ describe('traits of a device', () => {
 
   it('name regions and functions as the specification and as deployed Cyborg do', () => {
     const device = discovered(aDevice({ vendor: '0x8086', product: '0x09c4', regions: [region] }));
-    expect(traitsOf(device, device.regions[0])).toEqual([
+    expect(deriveTraits(device, device.regions[0])).toEqual([
       'CUSTOM_FAKE_DEVICE',
       'CUSTOM_FPGA_FUNCTION_ID_INTEL_D8424DC4A4A3C413F89E433683F9040B',
       'CUSTOM_FPGA_INTEL_09C4',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { usageMetricsOf } from '#core/domain/capacity/usage-metrics.ts';
+import { measureUsage } from '#core/domain/capacity/usage-metrics.ts';
 import type { AttachHandle, Device } from '#core/domain/device/device.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
 import type { DeviceUuid } from '#core/domain/ids.ts';
@@ -32,7 +32,7 @@ function handlesOf(
 ) {
   const stored = handles.map((given, index) => aStoredHandle({ index, ...given }));
   const providers = [{ deployable, handles: stored }];
-  return usageMetricsOf(of, providers, { host, devices: [of] }, attachTypes, now).handles;
+  return measureUsage(of, providers, { host, devices: [of] }, attachTypes, now).handles;
 }
 
 const none = { free: 0, withheld: 0, claimed: 0, releasing: 0, quarantined: 0 };
@@ -76,7 +76,7 @@ describe('a host is counted', () => {
     given: Partial<StoredHost>,
     of: Device = device,
     devices: Device[] = [device],
-  ) => usageMetricsOf(of, [], { host: { ...host, ...given }, devices }, attachTypes, now).host;
+  ) => measureUsage(of, [], { host: { ...host, ...given }, devices }, attachTypes, now).host;
 
   const reporting = { lastReportAt: '2026-07-01T11:50:00Z' };
 
@@ -88,7 +88,7 @@ describe('a host is counted', () => {
     expect(hostWith({ presence: left, lastReportAt: '2026-07-01T11:59:30Z' })).toBe('present');
     const { presence, ...unheard } = host;
     const inventory = { host: unheard, devices: [device] };
-    expect(usageMetricsOf(device, [], inventory, attachTypes, now).host).toBe('unknown');
+    expect(measureUsage(device, [], inventory, attachTypes, now).host).toBe('unknown');
   });
 
   it('once, however many devices it has', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Assignment, type Span, usageOf } from '#core/domain/quota/usage.ts';
+import { type Assignment, type Span, sumUsage } from '#core/domain/quota/usage.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
 const start = Date.parse('2026-03-01T00:00:00.000Z');
@@ -27,7 +27,7 @@ const ofHandle = fc
 const assignments = fc.array(ofHandle, { maxLength: 4 });
 const moment = fc.nat(12 * dayMs).map((ms) => start + ms);
 const sumOf = (all: readonly Assignment[], span: Span) =>
-  usageOf(all, span).reduce((sum, { acceleratorMs }) => sum + acceleratorMs, 0);
+  sumUsage(all, span).reduce((sum, { acceleratorMs }) => sum + acceleratorMs, 0);
 
 describe('usage', () => {
   it('of a time is the sum of the usage of its parts', () => {
@@ -82,7 +82,7 @@ describe('usage', () => {
     const span = { fromMs: start, toMs: start + 10 * dayMs };
     const held = { resourceClass: 'VGPU', fromMs: start + dayMs - 1000, toMs: start + dayMs + 500 };
     expect(
-      usageOf(
+      sumUsage(
         [
           { projectId: 'b', ...held },
           { projectId: 'a', ...held },

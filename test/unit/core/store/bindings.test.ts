@@ -2,7 +2,7 @@ import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import { TransactWriteCommand } from '@aws-sdk/lib-dynamodb';
 import { type AwsClientStub, mockClient } from 'aws-sdk-client-mock';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { handlePlaceOf } from '#core/domain/device/handle-claim.ts';
+import { toHandlePlace } from '#core/domain/device/handle-claim.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
 import type { BoundArq } from '#core/store/arqs/binding-items.ts';
 import { type BindingStore, bindingStore } from '#core/store/arqs/bindings.ts';
@@ -54,7 +54,7 @@ function refusing(...codes: string[]) {
 }
 
 const handle = aStoredHandle({ epoch: 7 });
-const place = handlePlaceOf(aDeployable());
+const place = toHandlePlace(aDeployable());
 const claim = { arq: anArq(), target: aTarget(), handle, place };
 const arqKey = { pk: `ARQ#${anArq().uuid}` };
 const handleKey = { pk: `RP#${aProviderUuid}`, sk: `HANDLE#${handle.uuid}` };
