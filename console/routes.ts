@@ -1,10 +1,23 @@
 // The screens and their addresses. The address of a screen is the fragment of the page's, so that
 // the server has one page only: `#/hosts/cmp1?tab=devices`.
 
+import { type ListName, lists } from '#core/contracts/api/lists.ts';
+
+/** The lists that have a screen. */
+export type ListScreenName = {
+  [Name in ListName]: (typeof lists)[Name] extends { readonly screen: string } ? Name : never;
+}[ListName];
+
+const listScreens = (Object.keys(lists) as ListName[]).flatMap((name) => {
+  const row: (typeof lists)[ListName] = lists[name];
+  if (!('screen' in row)) return [];
+  return [{ name: name as ListScreenName, title: row.screen, isForOperators: true }];
+});
+
 export const screens = [
   { name: 'fleet', title: 'Fleet', isForOperators: true },
   { name: 'hosts', title: 'Hosts', isForOperators: true },
-  { name: 'incidents', title: 'Incidents', isForOperators: true },
+  ...listScreens,
   { name: 'requests', title: 'Requests', isForOperators: false },
   { name: 'capacity', title: 'Capacity', isForOperators: false },
   { name: 'usage', title: 'Usage', isForOperators: false },

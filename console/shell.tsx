@@ -9,12 +9,14 @@ import { HostScreen } from './hosts/host.tsx';
 import { HostsScreen } from './hosts/hosts.tsx';
 import { IncidentsScreen } from './incidents/incidents.tsx';
 import { OutageBanner } from './outage-banner.tsx';
+import { ListScreen } from './parts/list/list-screen.tsx';
 import { Notice } from './parts/notice.tsx';
 import { Screen } from './parts/screen.tsx';
 import { ProfilesScreen } from './profiles/lazy-profiles.tsx';
 import { RequestsScreen } from './requests/requests.tsx';
 import {
   addressOf,
+  type ListScreenName,
   type Route,
   routeOf,
   type ScreenName,
@@ -25,7 +27,9 @@ import { useSession } from './session/session.ts';
 import { ThemeChoice } from './session/theme.tsx';
 import { UsageScreen } from './usage/usage.tsx';
 
-const components: Readonly<Record<ScreenName, ComponentType<ScreenProps>>> = {
+const components: Readonly<Record<OwnScreenName, ComponentType<ScreenProps>>> & {
+  readonly [Name in ListScreenName]?: ComponentType<ScreenProps>;
+} = {
   fleet: FleetScreen,
   hosts: HostsScreen,
   incidents: IncidentsScreen,
@@ -34,6 +38,8 @@ const components: Readonly<Record<ScreenName, ComponentType<ScreenProps>>> = {
   usage: UsageScreen,
   profiles: ProfilesScreen,
 };
+
+type OwnScreenName = Exclude<ScreenName, ListScreenName>;
 
 interface ShellProps {
   /** What the last action has done. */
@@ -126,7 +132,8 @@ function Content({ route }: { readonly route: Route | undefined }) {
   if (route.screen === 'devices') return <DeviceScreen route={route} />;
   if (route.screen === 'hosts' && route.id !== undefined) return <HostScreen route={route} />;
   const Component = components[route.screen];
-  return <Component route={route} />;
+  if (Component) return <Component route={route} />;
+  return <ListScreen name={route.screen as ListScreenName} route={route} />;
 }
 
 function isWithin(route: Route | undefined, name: ScreenName): boolean {

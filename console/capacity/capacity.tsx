@@ -4,7 +4,7 @@ import type { Capacity, HostCapacity, Profile } from '#console/api/answers.ts';
 import { Choice } from '#console/parts/dialog/field.tsx';
 import { Freshness } from '#console/parts/freshness.tsx';
 import { HostLink } from '#console/parts/links.tsx';
-import { PartialList, useLiveList } from '#console/parts/live-list.tsx';
+import { PartialList, useLiveList } from '#console/parts/list/live-list.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
 import { type Column, Table } from '#console/parts/table/table.tsx';
 import { reasonsText } from '#console/parts/text.ts';

@@ -5,13 +5,13 @@ import { DeviceStatus, Health } from '#console/parts/device-state.tsx';
 import { ActionButton } from '#console/parts/dialog/action-button.tsx';
 import { Freshness } from '#console/parts/freshness.tsx';
 import { hostPath } from '#console/parts/host-path.ts';
-import { HostLink, Id } from '#console/parts/links.tsx';
-import { useLiveList } from '#console/parts/live-list.tsx';
+import { HostLink } from '#console/parts/links.tsx';
+import { listColumns } from '#console/parts/list/list-columns.tsx';
+import { useList } from '#console/parts/list/live-list.tsx';
 import { fieldItems, Properties } from '#console/parts/properties.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
 import { type Column, Table } from '#console/parts/table/table.tsx';
 import { countsText } from '#console/parts/text.ts';
-import { Time } from '#console/parts/time.tsx';
 import { useLive } from '#console/parts/use-live.ts';
 import type { ScreenProps } from '#console/routes.ts';
 import { lists } from '#core/contracts/api/lists.ts';
@@ -110,10 +110,8 @@ interface RecordsProps {
 }
 
 function Records({ title, uuid, kind, columns, empty }: RecordsProps) {
-  const list = useLiveList<HistoryRecord>({
-    ...{ path: '/operator/v1/history', collection: 'history', everyMs: slowMs, rowsMax: 20 },
-    query: { device: uuid, kind },
-  });
+  const query = { device: uuid, kind };
+  const list = useList('history', { everyMs: slowMs, rowsMax: 20, query });
   return (
     <Section {...{ title }}>
       <Freshness live={list} what="the history" />
@@ -124,20 +122,8 @@ function Records({ title, uuid, kind, columns, empty }: RecordsProps) {
   );
 }
 
-const when: Column<HistoryRecord> = { title: 'At, UTC', cell: ({ at }) => <Time {...{ at }} /> };
-const why: Column<HistoryRecord> = { title: 'Reason', cell: ({ reason }) => reason };
+const programColumns = listColumns('history', ['at', 'from', 'to', 'reason', 'by']);
 
-const programColumns: readonly Column<HistoryRecord>[] = [
-  when,
-  { title: 'From', cell: ({ from }) => from },
-  { title: 'To', cell: ({ to }) => to },
-  why,
-  { title: 'By', cell: ({ by }) => by },
-];
-
-const cleaningColumns: readonly Column<HistoryRecord>[] = [
-  when,
-  { title: 'Attach handle', cell: (record) => <Id id={record.attach_handle_uuid} /> },
-  { title: 'Verified', cell: ({ evidence }) => evidence && evidenceText(evidence) },
-  why,
-];
+const cleaningColumns = listColumns('history', ['at', 'attach_handle_uuid', 'evidence', 'reason'], {
+  evidence: ({ evidence }) => evidence && evidenceText(evidence),
+});

@@ -6,7 +6,7 @@ import type { Query } from '#console/api/client.ts';
 import { Field } from '#console/parts/dialog/field.tsx';
 import { Freshness } from '#console/parts/freshness.tsx';
 import { DeviceLink, Id } from '#console/parts/links.tsx';
-import { PartialList, useLiveList } from '#console/parts/live-list.tsx';
+import { PartialList, useList } from '#console/parts/list/live-list.tsx';
 import { Time } from '#console/parts/time.tsx';
 import { dayAfter } from '#console/parts/time-text.ts';
 import { evidenceText, kindText, recordGroups } from './record-text.ts';
@@ -19,9 +19,7 @@ export function Timeline({ query: subject }: { readonly query: Query }) {
   const [from, setFrom] = useState('');
   const [to, setTo] = useState('');
   const query = { ...subject, from, to: to === '' ? '' : dayAfter(to) };
-  const list = useLiveList<HistoryRecord>({
-    ...{ path: '/operator/v1/history', collection: 'history', everyMs, rowsMax, query },
-  });
+  const list = useList('history', { everyMs, rowsMax, query });
   const isOfHost = subject.host !== undefined;
   return (
     <>

@@ -5,7 +5,7 @@ import { hostsWith } from '#console/hosts/search.ts';
 import { Field } from '#console/parts/dialog/field.tsx';
 import { Freshness } from '#console/parts/freshness.tsx';
 import { HostLink } from '#console/parts/links.tsx';
-import { PartialList } from '#console/parts/live-list.tsx';
+import { PartialList } from '#console/parts/list/live-list.tsx';
 import { Screen } from '#console/parts/screen.tsx';
 import { counted, numberText } from '#console/parts/time-text.ts';
 import { addressOf } from '#console/routes.ts';

@@ -2,9 +2,9 @@
 // The hosts come first, so that the map is there while the devices are still being read.
 
 import { useMemo } from 'preact/hooks';
-import type { Device, Host, Incident } from '#console/api/answers.ts';
-import { hostList } from '#console/hosts/hosts.tsx';
-import { type LiveList, useLiveList } from '#console/parts/live-list.tsx';
+import type { Host, Incident } from '#console/api/answers.ts';
+import { useHosts } from '#console/hosts/hosts.tsx';
+import { type LiveList, useList } from '#console/parts/list/live-list.tsx';
 import { type Dot, type FlawedDevices, type FleetMap, fleetMap } from './fleet-map.ts';
 
 /** A hundred thousand devices are a hundred requests. */
@@ -18,18 +18,15 @@ export interface Fleet {
 }
 
 export function useFleet(aspect: number): Fleet {
-  const hosts = useLiveList<Host>(hostList);
-  const devices = useLiveList<Dot, Device>({
-    ...{ path: '/v2/devices', collection: 'devices', everyMs: devicesEveryMs },
+  const hosts = useHosts();
+  const devices = useList<'devices', Dot>('devices', {
+    everyMs: devicesEveryMs,
     isWaiting: hosts.isFirst,
     keep: ({ uuid, hostname, status }) => ({ uuid, hostname, status }),
   });
-  const incidents = {
-    ...{ path: '/operator/v1/incidents', collection: 'incidents', everyMs: incidentsEveryMs },
-    isWaiting: hosts.isFirst,
-  };
-  const unhealthy = useLiveList<Incident>({ ...incidents, query: { kind: 'unhealthy-device' } });
-  const quarantine = useLiveList<Incident>({ ...incidents, query: { kind: 'quarantine' } });
+  const timing = { everyMs: incidentsEveryMs, isWaiting: hosts.isFirst };
+  const unhealthy = useList('incidents', { ...timing, query: { kind: 'unhealthy-device' } });
+  const quarantine = useList('incidents', { ...timing, query: { kind: 'quarantine' } });
   const flawed = useMemo(
     () => flawedDevices(unhealthy.rows, quarantine.rows),
     [unhealthy.rows, quarantine.rows],

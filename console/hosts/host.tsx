@@ -8,18 +8,19 @@ import { ActionButton } from '#console/parts/dialog/action-button.tsx';
 import { Freshness } from '#console/parts/freshness.tsx';
 import { hostPath } from '#console/parts/host-path.ts';
 import { DeviceLink } from '#console/parts/links.tsx';
+import { columnsOf } from '#console/parts/list/list-columns.tsx';
 import { Notice } from '#console/parts/notice.tsx';
 import { fieldItems, Properties } from '#console/parts/properties.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
 import { StateOf } from '#console/parts/status.tsx';
-import { type Column, Table } from '#console/parts/table/table.tsx';
+import { Table } from '#console/parts/table/table.tsx';
 import { countsText } from '#console/parts/text.ts';
 import { Time } from '#console/parts/time.tsx';
 import { counted, timeText } from '#console/parts/time-text.ts';
 import { useLive } from '#console/parts/use-live.ts';
 import { addressOf, type ScreenProps } from '#console/routes.ts';
 import { lists } from '#core/contracts/api/lists.ts';
-import { without } from '#core/contracts/api/titles.ts';
+import { hostDeviceTitles, notOfferedTitles, without } from '#core/contracts/api/titles.ts';
 import { hostActions, settleAction } from './host-actions.ts';
 
 const everyMs = 5000;
@@ -153,35 +154,26 @@ function IncidentsLink({ hostname }: { readonly hostname: string }) {
   return <a {...{ href }}>Incidents of this host</a>;
 }
 
-const deviceColumns: readonly Column<HostDevice>[] = [
+const deviceColumns = columnsOf<HostDevice, keyof typeof hostDeviceTitles>(
+  hostDeviceTitles,
+  ['address', 'type', 'model', 'driver', 'status', 'health', 'handles'],
   {
-    title: 'Address',
-    cell: ({ uuid, address }) => <DeviceLink {...{ uuid }} title={address} />,
-    sortBy: ({ address }) => address,
-  },
-  { title: 'Type', cell: ({ type }) => type, sortBy: ({ type }) => type },
-  { title: 'Model', cell: ({ model }) => model, sortBy: ({ model }) => model },
-  { title: 'Driver', cell: ({ driver }) => driver, sortBy: ({ driver }) => driver },
-  {
-    title: 'Status',
-    cell: ({ status, reason }) => (
+    address: ({ uuid, address }) => <DeviceLink {...{ uuid }} title={address} />,
+    status: ({ status, reason }) => (
       <>
         <DeviceStatus {...{ status }} />
         {reason && <p class="quiet">{reason}</p>}
       </>
     ),
-    sortBy: ({ status }) => status,
+    health: {
+      cell: ({ health }) => <Health {...{ health }} />,
+      sortBy: ({ health }) => health ?? 'healthy',
+    },
+    handles: ({ handles }) => countsText(handles),
   },
-  {
-    title: 'Health',
-    cell: ({ health }) => <Health {...{ health }} />,
-    sortBy: ({ health }) => health ?? 'healthy',
-  },
-  { title: 'Attach handles', cell: ({ handles }) => countsText(handles) },
-];
+);
 
-const notOfferedColumns: readonly Column<HostDetail['not_offered'][number]>[] = [
-  { title: 'Address', cell: ({ address }) => address, sortBy: ({ address }) => address },
-  { title: 'Driver', cell: ({ driver }) => driver, sortBy: ({ driver }) => driver },
-  { title: 'Reason', cell: ({ reason }) => reason, sortBy: ({ reason }) => reason },
-];
+const notOfferedColumns = columnsOf<
+  HostDetail['not_offered'][number],
+  'address' | 'driver' | 'reason'
+>(notOfferedTitles, ['address', 'driver', 'reason']);

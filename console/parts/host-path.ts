@@ -1,5 +1,7 @@
 // Where the API has one host.
 
+import { lists } from '#core/contracts/api/lists.ts';
+
 export function hostPath(hostname: string): string {
-  return `/operator/v1/hosts/${encodeURIComponent(hostname)}`;
+  return `${lists.hosts.path}/${encodeURIComponent(hostname)}`;
 }

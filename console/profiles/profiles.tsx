@@ -5,10 +5,10 @@ import type { Profile } from '#console/api/answers.ts';
 import { profileList } from '#console/capacity/capacity.tsx';
 import type { Action } from '#console/parts/dialog/action.ts';
 import { ActionButton } from '#console/parts/dialog/action-button.tsx';
-import { Freshness } from '#console/parts/freshness.tsx';
-import { PartialList, useLiveList } from '#console/parts/live-list.tsx';
+import { useLiveList } from '#console/parts/list/live-list.tsx';
+import { LiveTable } from '#console/parts/list/live-table.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
-import { type Column, Table } from '#console/parts/table/table.tsx';
+import type { Column } from '#console/parts/table/table.tsx';
 import { Time } from '#console/parts/time.tsx';
 import { addressOf } from '#console/routes.ts';
 import { useSession } from '#console/session/session.ts';
@@ -46,18 +46,15 @@ export function ProfilesScreen() {
           />
         </Section>
       </div>
-      <Freshness live={list} what="profiles" />
-      <PartialList {...{ list }} row="profile" />
-      {list.data && (
-        <Table
-          name="Device profiles"
-          rows={list.rows}
-          columns={columns}
-          keyOf={({ uuid }) => uuid}
-          order={{ column: 'Name', isDescending: false }}
-          empty="There are no device profiles."
-        />
-      )}
+      <LiveTable
+        {...{ list, columns }}
+        row="profile"
+        name="Device profiles"
+        rows={list.rows}
+        keyOf={({ uuid }) => uuid}
+        order={{ column: 'Name', isDescending: false }}
+        empty="There are no device profiles."
+      />
     </Screen>
   );
 }

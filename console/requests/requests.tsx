@@ -4,16 +4,17 @@ import { useMemo } from 'preact/hooks';
 import type { Arq, HistoryRecord, Incident } from '#console/api/answers.ts';
 import { readAll } from '#console/api/pages.ts';
 import { Choice } from '#console/parts/dialog/field.tsx';
-import { Freshness } from '#console/parts/freshness.tsx';
 import { HostLink, Id } from '#console/parts/links.tsx';
-import { PartialList, useLiveList } from '#console/parts/live-list.tsx';
+import { useLiveList } from '#console/parts/list/live-list.tsx';
+import { LiveTable } from '#console/parts/list/live-table.tsx';
 import { Screen } from '#console/parts/screen.tsx';
 import { StateOf, Status } from '#console/parts/status.tsx';
-import { type Column, Table } from '#console/parts/table/table.tsx';
+import type { Column } from '#console/parts/table/table.tsx';
 import { Time } from '#console/parts/time.tsx';
 import { useLive } from '#console/parts/use-live.ts';
 import { addressOf, type ScreenProps } from '#console/routes.ts';
 import { useSession } from '#console/session/session.ts';
+import { type ListName, type ListRow, lists } from '#core/contracts/api/lists.ts';
 import { type RequestRow, requestRows } from './request-rows.ts';
 
 const everyMs = 5000;
@@ -52,17 +53,13 @@ export function RequestsScreen({ route }: ScreenProps) {
           }}
         />
       </search>
-      <Freshness live={list} what="requests" />
-      <PartialList {...{ list }} row="request" />
-      {list.data && (
-        <Table
-          name="Requests"
-          rows={shown}
-          columns={columns}
-          keyOf={({ arqUuid }) => arqUuid}
-          empty={rows.length === 0 ? 'There are no requests.' : 'All requests are settled.'}
-        />
-      )}
+      <LiveTable
+        {...{ list, columns }}
+        row="request"
+        rows={shown}
+        keyOf={({ arqUuid }) => arqUuid}
+        empty={rows.length === 0 ? 'There are no requests.' : 'All requests are settled.'}
+      />
     </Screen>
   );
 }
@@ -76,17 +73,17 @@ interface Needs {
 function useNeeds() {
   const { isOperator } = useSession();
   return useLive<Needs>('needs of requests', { everyMs }, async ({ session: { api }, signal }) => {
+    const readList = <Name extends ListName>(list: Name, kind: string, rowsMax: number) => {
+      const { path } = lists[list];
+      const listing = { path, collection: list, rowsMax, signal, query: { kind } };
+      return readAll<ListRow<Name>>(api, listing);
+    };
     if (!isOperator) {
-      const of = { path: '/operator/v1/history', collection: 'history', rowsMax: 100, signal };
-      const query = { kind: 'bind.failed' };
-      return {
-        incidents: [],
-        failures: (await readAll<HistoryRecord>(api, { ...of, query })).rows,
-      };
+      const { rows } = await readList('history', 'bind.failed', 100);
+      return { incidents: [], failures: rows };
     }
-    const of = { path: '/operator/v1/incidents', collection: 'incidents', rowsMax: 500, signal };
-    const ofKind = (kind: string) => readAll<Incident>(api, { ...of, query: { kind } });
-    const [failed, stuck] = [await ofKind('failed-bind'), await ofKind('stuck-job')];
+    const failed = await readList('incidents', 'failed-bind', rowsMax);
+    const stuck = await readList('incidents', 'stuck-job', rowsMax);
     return { incidents: [...failed.rows, ...stuck.rows], failures: [] };
   });
 }

@@ -4,6 +4,7 @@ import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import { type Api, createApi } from '#console/api/client.ts';
 import { ApiFailure } from '#console/api/failure.ts';
+import { lists } from '#core/contracts/api/lists.ts';
 import type { SignedIn, SignInBody } from '#core/contracts/api/sign-in.ts';
 import type { Connection } from './connection.ts';
 
@@ -43,7 +44,7 @@ export function signIn(credentials: SignInBody): Promise<SignedIn> {
 /** Who may list the hosts sees the whole cloud; the API alone knows the policy. */
 export async function mayListHosts(api: Api): Promise<boolean> {
   try {
-    await api.ask('GET', '/operator/v1/hosts', { query: { limit: 1 } });
+    await api.ask('GET', lists.hosts.path, { query: { limit: 1 } });
     return true;
   } catch (error) {
     if (error instanceof ApiFailure && error.kind === 'forbidden') return false;

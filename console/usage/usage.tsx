@@ -4,12 +4,13 @@ import { useMemo, useState } from 'preact/hooks';
 import type { Usage, UsageRow } from '#console/api/answers.ts';
 import { Choice, Field } from '#console/parts/dialog/field.tsx';
 import { Freshness } from '#console/parts/freshness.tsx';
-import { Id } from '#console/parts/links.tsx';
+import { listColumns, listKey } from '#console/parts/list/list-columns.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
 import { type Column, Table } from '#console/parts/table/table.tsx';
 import { dayAfter, numberText } from '#console/parts/time-text.ts';
 import { useLive } from '#console/parts/use-live.ts';
 import { addressOf, type ScreenProps } from '#console/routes.ts';
+import { lists } from '#core/contracts/api/lists.ts';
 import { Chart } from './chart.tsx';
 import { usageCsv } from './csv.ts';
 import { type Grouping, usageChart } from './series.ts';
@@ -28,7 +29,7 @@ export function UsageScreen({ route: { filters } }: ScreenProps) {
   const live = useLive<Usage>(
     JSON.stringify(['usage', query]),
     { everyMs },
-    ({ session, signal }) => session.api.ask('GET', '/operator/v1/usage', { query, signal }),
+    ({ session, signal }) => session.api.ask('GET', lists.usage.path, { query, signal }),
   );
   const rows = live.data?.usage ?? [];
   const chart = useMemo(
@@ -73,7 +74,7 @@ export function UsageScreen({ route: { filters } }: ScreenProps) {
               name="Usage"
               rows={rows}
               columns={columns}
-              keyOf={(row) => `${row.day} ${row.project_id} ${row.resource_class}`}
+              keyOf={listKey('usage')}
               order={{ column: 'Day', isDescending: true }}
               empty="No accelerator was used in this time."
             />
@@ -106,23 +107,17 @@ function download(rows: readonly UsageRow[]): void {
 }
 
 const columns: readonly Column<UsageRow>[] = [
-  { title: 'Day', cell: (row) => row.day, sortBy: (row) => row.day },
-  {
-    title: 'Project',
-    cell: (row) => <Id id={row.project_id} />,
-    sortBy: (row) => row.project_id,
-  },
-  { title: 'Class', cell: (row) => row.resource_class, sortBy: (row) => row.resource_class },
+  ...listColumns('usage', ['day', 'project_id', 'resource_class']),
   {
     title: 'Accelerator-hours',
     cell: (row) => numberText(row.accelerator_seconds / 3600),
     sortBy: (row) => row.accelerator_seconds,
     isNumber: true,
   },
-  {
-    title: 'Accelerator-seconds',
-    cell: (row) => numberText(row.accelerator_seconds),
-    sortBy: (row) => row.accelerator_seconds,
-    isNumber: true,
-  },
+  ...listColumns('usage', ['accelerator_seconds'], {
+    accelerator_seconds: {
+      cell: (row) => numberText(row.accelerator_seconds),
+      isNumber: true,
+    },
+  }),
 ];

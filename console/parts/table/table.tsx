@@ -12,7 +12,7 @@ export interface Column<Row> {
   readonly isNumber?: boolean;
 }
 
-interface TableProps<Row> {
+export interface TableProps<Row> {
   /** Its accessible name. */
   readonly name: string;
   readonly rows: readonly Row[];

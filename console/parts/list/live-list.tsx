@@ -3,9 +3,10 @@
 
 import { useState } from 'preact/hooks';
 import { type Listing, type ListingOf, readAll } from '#console/api/pages.ts';
-import { Notice } from './notice.tsx';
-import { counted } from './time-text.ts';
-import { type Live, useLive } from './use-live.ts';
+import { Notice } from '#console/parts/notice.tsx';
+import { counted } from '#console/parts/time-text.ts';
+import { type Live, useLive } from '#console/parts/use-live.ts';
+import { type ListName, type ListRow, lists } from '#core/contracts/api/lists.ts';
 
 export interface LiveList<Row> extends Live<Listing<Row>> {
   readonly rows: readonly Row[];
@@ -49,6 +50,14 @@ export function useLiveList<Row, Answered = Row>(
     setTimeout(refresh);
   };
   return { ...live, rows: live.data?.rows ?? noRows, more };
+}
+
+/** One of the lists of operators. */
+export function useList<Name extends ListName, Row = ListRow<Name>>(
+  name: Name,
+  options: Omit<ListOptions<Row, ListRow<Name>>, 'path' | 'collection'>,
+): LiveList<Row> {
+  return useLiveList({ path: lists[name].path, collection: name, ...options });
 }
 
 /** A list of many pages is shown as it grows, but not with each page: that would take longest. */

@@ -1,0 +1,26 @@
+// A list as a table, with the time from which it is and what of it is missing.
+
+import { Freshness } from '#console/parts/freshness.tsx';
+import { Table, type TableProps } from '#console/parts/table/table.tsx';
+import { type LiveList, PartialList } from './live-list.tsx';
+
+interface LiveTableProps<Row, Shown> extends Omit<TableProps<Shown>, 'rows' | 'name'> {
+  readonly list: LiveList<Row>;
+  /** What a row is: `host`. */
+  readonly row: string;
+  /** Title of the table; the plural of `row` without it. */
+  readonly name?: string;
+  readonly rows: readonly Shown[];
+}
+
+export function LiveTable<Row, Shown>({ list, row, ...table }: LiveTableProps<Row, Shown>) {
+  const plural = `${row}s`;
+  const name = plural.charAt(0).toUpperCase() + plural.slice(1);
+  return (
+    <>
+      <Freshness live={list} what={plural} />
+      <PartialList {...{ list, row }} />
+      {list.data && <Table {...{ name }} {...table} />}
+    </>
+  );
+}
