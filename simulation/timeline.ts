@@ -2,7 +2,7 @@
 // at its moment, one at a time, and the process continues after it. So the order of effects
 // determines the scenario, and a process can die before or after any effect.
 
-import { createMoments } from '#infra/scale/moments.ts';
+import { createMoments } from '#simulation/scale/moments.ts';
 import type { Random } from './random.ts';
 
 /** A process that can die: after its death it has no effects, and its waits never end. */

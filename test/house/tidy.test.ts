@@ -66,7 +66,6 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   core: ['core'],
   functions: ['functions', 'core'],
   'edge-agent': ['edge-agent', 'core/contracts', 'core/shapes'],
-  'infra/scale': ['infra', 'core', 'edge-agent/backoff.ts'],
   infra: [
     'infra',
     'functions/routes.ts',
@@ -85,7 +84,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'edge-agent/version.ts',
     // Two commands of cyborg-ops; neither imports anything of operate/.
     'infra/cost/main.ts',
-    'infra/scale/main.ts',
+    'simulation/scale/main.ts',
   ],
   local: ['local', 'operate', 'functions', 'core'],
   // The browser gets the API's schemas and the pure rules, and nothing that needs Node.
@@ -97,8 +96,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'edge-agent',
     'functions',
     'core',
-    'infra/scale/moments.ts',
     'infra/stack/stream-filters.ts',
+    'infra/settings/throttling.ts',
+    'infra/cost/print-bill.ts',
   ],
   test: [
     'test',

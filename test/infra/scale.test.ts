@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { markdown } from '#infra/cost/print-bill.ts';
-import { live } from '#infra/scale/cloud.ts';
-import { bindHead, bindRow, binds, bootHead, bootRow, boots } from '#infra/scale/scenarios.ts';
-import { createRandom, Quota, Timeline } from '#infra/scale/timeline.ts';
+import { createRandom } from '#simulation/random.ts';
+import { live } from '#simulation/scale/cloud.ts';
+import { bindHead, bindRow, binds, bootHead, bootRow, boots } from '#simulation/scale/scenarios.ts';
+import { Quota, Timeline } from '#simulation/scale/timeline.ts';
 
 describe('virtual time', () => {
   it('runs tasks in the order of their times', () => {
@@ -11,7 +12,7 @@ describe('virtual time', () => {
     const done: string[] = [];
     const random = createRandom(1);
     for (let each = 0; each < 500; each++) {
-      timeline.after(Math.floor(random() * 50), () => done.push(`${timeline.now}`.padStart(3)));
+      timeline.after(random.between(0, 49), () => done.push(`${timeline.now}`.padStart(3)));
     }
     timeline.run(100);
     expect(done).toHaveLength(500);

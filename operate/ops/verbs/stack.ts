@@ -283,6 +283,6 @@ It changes nothing.
     options: {},
     example: 'cyborg-ops scale',
     usage: `cyborg-ops scale    10,000 hosts and 50 binds a second against the limits of AWS`,
-    load: async () => (await import('#infra/scale/main.ts')).scale,
+    load: async () => (await import('#simulation/scale/main.ts')).scale,
   },
 ];

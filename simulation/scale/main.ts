@@ -9,8 +9,8 @@ const tableOf = <Row>(
   row: (name: string, one: Row) => string[],
 ) => Object.entries(all).map(([name, one]) => row(name, one));
 
-async function main(words: string[]): Promise<void> {
-  parseArgs({ args: words, options: {} });
+async function main(args: string[]): Promise<void> {
+  parseArgs({ args, options: {} });
   console.log(`\n${markdown(bindHead, tableOf(binds, bindRow))}`);
   console.log(`\n${markdown(bootHead, tableOf(boots, bootRow))}`);
 }

@@ -9,10 +9,11 @@ import { hostWork } from '#core/domain/host-work/host-work.ts';
 import { handlesMax, lookSeconds, sharedSeconds } from '#core/operations/bind/share-job.ts';
 import { reprovisionRetrySeconds } from '#core/operations/reprovision/start-reprovision.ts';
 import { burstOf } from '#infra/settings/throttling.ts';
+import { createRandom } from '#simulation/random.ts';
 import { filtersPerHost, quotas, taken } from './limits.ts';
 import type { Load, Outcome } from './load.ts';
 import { ConsumedQueue } from './queue.ts';
-import { createRandom, Quota, Timeline } from './timeline.ts';
+import { Quota, Timeline } from './timeline.ts';
 
 /** Default values of core/settings.ts and infra/settings/settings.ts. */
 const bindDeadlineSeconds = 240;
@@ -47,7 +48,7 @@ type HostJob =
 
 export function live(load: Load): Outcome {
   const timeline = new Timeline();
-  const random = createRandom(7);
+  const random = createRandom(7).next;
   const allowed = { ...quotas, ...load.quotas };
   const api = new Quota(timeline, allowed.apiRequests, allowed.apiBurst);
   const route = new Quota(timeline, novaRequestsPerSecond, burstOf(novaRequestsPerSecond));
