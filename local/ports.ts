@@ -57,7 +57,7 @@ const blockCount = 256;
  */
 export function createPortGiver(begin: number): (options: ListenOptions) => Promise<number> {
   let block = begin % blockCount;
-  let given = blockSize;
+  let taken = blockSize;
 
   async function takeBlock(host: string): Promise<void> {
     for (let tries = 0; tries < blockCount; tries += 1) {
@@ -70,7 +70,7 @@ export function createPortGiver(begin: number): (options: ListenOptions) => Prom
         throw error;
       }
       door.unref();
-      given = 1;
+      taken = 1;
       return;
     }
     throw new Error(`Every block of ${blockSize} ports from ${firstFreePort} on is in use.`);
@@ -78,9 +78,9 @@ export function createPortGiver(begin: number): (options: ListenOptions) => Prom
 
   return async (options) => {
     for (;;) {
-      if (given === blockSize) await takeBlock(options.host);
-      const port = firstFreePort + block * blockSize + given;
-      given += 1;
+      if (taken === blockSize) await takeBlock(options.host);
+      const port = firstFreePort + block * blockSize + taken;
+      taken += 1;
       try {
         return await probe({ ...options, port });
       } catch (error) {

@@ -104,7 +104,7 @@ function clausesOf({ ConditionExpression: condition }: Input): string[] {
   return condition.includes(' OR ') ? [condition] : condition.split(' AND ');
 }
 
-/** For instance `HANDLE SET arq_uuid: epoch = :epoch`. */
+/** Example: `HANDLE SET arq_uuid: epoch = :epoch`. */
 function nameOf(item: Input, clause: string): string {
   const key = (item.Key ?? item.Item ?? {}) as { pk?: string; sk?: string };
   const row = /^[A-Z]+/.exec(key.sk ?? key.pk ?? '')?.[0] ?? '';
@@ -144,8 +144,8 @@ function withoutDeadline(kind: DueKind): Weaken {
     ...deps,
     listings: {
       ...deps.listings,
-      overdue: async (asked, now) =>
-        asked === kind ? { uuids: [], faults: [] } : deps.listings.overdue(asked, now),
+      overdue: async (requested, now) =>
+        requested === kind ? { uuids: [], faults: [] } : deps.listings.overdue(requested, now),
     },
   });
 }
@@ -170,8 +170,8 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
   'reaper asks again after ten minutes': (deps, process) => {
     if (process !== 'sweep') return deps;
     const binding: typeof deps.store.arqs.binding = async (uuid) => {
-      const found = await deps.store.arqs.binding(uuid);
-      return found && { ...found, unusedSince: new Date(0).toISOString() };
+      const stored = await deps.store.arqs.binding(uuid);
+      return stored && { ...stored, unusedSince: new Date(0).toISOString() };
     };
     return { ...deps, store: { ...deps.store, arqs: { ...deps.store.arqs, binding } } };
   },
@@ -204,11 +204,11 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
   'sync reads the provider again': (deps, process) => {
     if (process !== 'provider-syncs') return deps;
     const { inventory } = deps.store;
-    const known = new Map<string, ReturnType<typeof inventory.provider>>();
+    const cache = new Map<string, ReturnType<typeof inventory.provider>>();
     const provider: typeof inventory.provider = (uuid) => {
-      const found = known.get(uuid) ?? inventory.provider(uuid);
-      known.set(uuid, found);
-      return found;
+      const cached = cache.get(uuid) ?? inventory.provider(uuid);
+      cache.set(uuid, cached);
+      return cached;
     };
     const providers: typeof inventory.providers = async (uuids) =>
       (await Promise.all(uuids.map(provider))).filter((each) => each !== undefined);

@@ -1,7 +1,7 @@
 // npm run test:simulation -- [option]
 //
 //                        10,000 seeds, and a tenth of them wide; exit code 1 if any fails
-// --seeds=500            so many seeds, from --from=1
+// --seeds=500            number of seeds, from --from=1
 // --races                each step of each operation beside each concurrent one
 // --scenario=seed/4711   replays one scenario; --trace prints each effect
 // --guards               finds a scenario that kills each mutant, for guards.json;
@@ -23,7 +23,7 @@ const guardsFile = new URL('guards.json', import.meta.url);
 const usage = `npm run test:simulation -- [option]
 
                           10,000 seeds, and a tenth of them wide; exit code 1 if any fails
---seeds=500 [--from=1]    so many seeds
+--seeds=500 [--from=1]    number of seeds
 --races                   each step of each operation, beside each concurrent operation
 --scenario=seed/4711      replays one scenario; --trace prints each effect
 --guards [--sample=6]     which scenario kills which mutant, into guards.json`;
@@ -98,8 +98,8 @@ async function manySeeds(startedAt: number) {
 
 function keep(failures: readonly Failure[]): void {
   if (failures.length === 0) return;
-  const known = JSON.parse(readFileSync(regressionsFile, 'utf8')) as string[];
-  const all = new Set([...known, ...failures.map(({ scenario }) => scenario)]);
+  const stored = JSON.parse(readFileSync(regressionsFile, 'utf8')) as string[];
+  const all = new Set([...stored, ...failures.map(({ scenario }) => scenario)]);
   writeFileSync(regressionsFile, `${JSON.stringify([...all].sort(), null, 2)}\n`);
 }
 
@@ -109,8 +109,8 @@ function knownGuards(): Record<string, string> {
 
 /** Writes the table after each find, so that an interrupted search keeps its results. */
 async function writeGuards(): Promise<boolean> {
-  const known = knownGuards();
-  const found: Record<string, string> = {};
+  const expected = knownGuards();
+  const killers: Record<string, string> = {};
   const write = (table: Readonly<Record<string, string>>) => {
     const sorted = Object.fromEntries(Object.entries(table).sort(([a], [b]) => (a < b ? -1 : 1)));
     writeFileSync(guardsFile, `${JSON.stringify(sorted, null, 2)}\n`);
@@ -118,12 +118,12 @@ async function writeGuards(): Promise<boolean> {
   const keepFound = ({ guard, scenario, failure = '' }: GuardResult) => {
     if (scenario === undefined) return;
     say(`${guard}  |  ${scenario}  |  ${failure}`);
-    found[guard] = scenario;
-    write({ ...known, ...found });
+    killers[guard] = scenario;
+    write({ ...expected, ...killers });
   };
-  const guards = await findGuards(known, Number(values.sample), keepFound, say);
-  write(found);
-  const survivors = guards.filter((guard) => found[guard] === undefined);
+  const guards = await findGuards(expected, Number(values.sample), keepFound, say);
+  write(killers);
+  const survivors = guards.filter((guard) => killers[guard] === undefined);
   for (const guard of survivors) say(`no scenario kills the mutant without ${guard}`);
   say(`${guards.length - survivors.length} of ${guards.length} mutants killed`);
   return survivors.length === 0;

@@ -99,14 +99,14 @@ export async function tryWithout(
  * Finds a scenario that kills each mutant: the known one, a similar one, or any other.
  *
  * @param known scenario by guard
- * @param sample plays one race of so many
- * @param found called for each mutant as soon as a scenario kills it
+ * @param sample plays every n-th race
+ * @param onKilled called with each mutant as soon as a scenario kills it
  * @returns all guards
  */
 export async function findGuards(
   known: Readonly<Record<string, string>>,
   sample: number,
-  found: (result: GuardResult) => void,
+  onKilled: (result: GuardResult) => void,
   say: (line: string) => void,
 ): Promise<readonly string[]> {
   const all = [...(await conditionsOfOperations()), ...otherGuards, ...Object.keys(known)];
@@ -119,20 +119,20 @@ export async function findGuards(
     })),
   );
   const near = (await stripAtOnce(candidates)).filter(({ scenario }) => scenario !== undefined);
-  near.forEach(found);
+  near.forEach(onKilled);
   const left = guards.filter((guard) => !near.some((result) => result.guard === guard));
   say(`${near.length} of ${guards.length} mutants killed by their known scenario or a similar one`);
-  if (left.length > 0) await findAnywhere(left, sample, found, say);
+  if (left.length > 0) await findAnywhere(left, sample, onKilled, say);
   return guards;
 }
 
 /** Conditions of the writes of all operations without faults. */
 export async function conditionsOfOperations(): Promise<Set<string>> {
-  const found = new Set<string>();
+  const conditions = new Set<string>();
   for (const operation of Object.keys(operations)) {
-    await runOperation(operation, { strip: recordConditions(found, new Set()) });
+    await runOperation(operation, { strip: recordConditions(conditions, new Set()) });
   }
-  return found;
+  return conditions;
 }
 
 /**
@@ -141,7 +141,7 @@ export async function conditionsOfOperations(): Promise<Set<string>> {
 async function findAnywhere(
   guards: readonly string[],
   sample: number,
-  found: (result: GuardResult) => void,
+  onKilled: (result: GuardResult) => void,
   say: (line: string) => void,
 ): Promise<void> {
   const steps = (await Promise.all(Object.keys(operations).map(everyStep))).flat();
@@ -159,7 +159,7 @@ async function findAnywhere(
           say(`with all guards: ${message.scenario}: ${message.text}`);
         if (message.kind === 'progress') say(`worker ${index}: ${message.done} of ${share.length}`);
         if (message.kind !== 'found' || !open.delete(message.result.guard)) return;
-        found(message.result);
+        onKilled(message.result);
       });
     }),
   );

@@ -1,7 +1,7 @@
 /** A rule of the simulation is broken. */
 export class Violation extends Error {
   override readonly name = 'Violation';
-  /** For instance `I1`. */
+  /** Example: `I1`. */
   readonly rule: string;
 
   constructor(rule: string, what: string) {

@@ -9,7 +9,7 @@ import { PackagingFailed, runTool } from './run-tool.ts';
 
 const projectRoot = fileURLToPath(new URL('../..', import.meta.url));
 
-/** By their names in Node. */
+/** Keys are the names in Node. */
 export const architectures = {
   x64: { debian: 'amd64', compiler: 'x86_64-linux-gnu-gcc' },
   arm64: { debian: 'arm64', compiler: 'aarch64-linux-gnu-gcc' },
@@ -29,7 +29,7 @@ export interface NodeFiles {
 }
 
 /**
- * Of the version that is pinned in package.json. npm installs a package of Node on machines of its
+ * The Node version that package.json pins. npm installs a package of Node on machines of its
  * processor only; elsewhere it is fetched.
  *
  * @param root of the project

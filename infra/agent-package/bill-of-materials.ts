@@ -29,11 +29,15 @@ export function billOfMaterials(
   });
   const agent = { type: 'application', name: 'cyborg-agent', version };
   const node = {
-    ...{ type: 'application', name: 'node', version: nodeVersion },
+    type: 'application',
+    name: 'node',
+    version: nodeVersion,
     purl: `pkg:generic/node@${nodeVersion}`,
   };
   return {
-    ...{ bomFormat: 'CycloneDX', specVersion: '1.6', version: 1 },
+    bomFormat: 'CycloneDX',
+    specVersion: '1.6',
+    version: 1,
     metadata: { timestamp: new Date(at * 1000).toISOString(), component: agent },
     components: [...bundled, node],
   };
@@ -47,7 +51,10 @@ function packageFolder(file: string): string | undefined {
 function component(name: string, { version, integrity, license }: LockedPackage) {
   const [, digest] = /^sha512-(.+)$/.exec(integrity ?? '') ?? [];
   return {
-    ...{ type: 'library', name, version, purl: `pkg:npm/${name.replace('@', '%40')}@${version}` },
+    type: 'library',
+    name,
+    version,
+    purl: `pkg:npm/${name.replace('@', '%40')}@${version}`,
     ...(license && { licenses: [{ license: { name: license } }] }),
     ...(digest && {
       hashes: [{ alg: 'SHA-512', content: Buffer.from(digest, 'base64').toString('hex') }],

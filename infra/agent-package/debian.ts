@@ -2,7 +2,7 @@
 // into the tree of another system, as image builders do.
 
 export interface DebianFacts {
-  /** Of the agent, then of its packaging: `0.2.0-1`. */
+  /** The agent's version, then its packaging's: `0.2.0-1`. */
   readonly version: string;
   /** Debian's name of the processor. */
   readonly architecture: string;

@@ -20,7 +20,7 @@ const usage =
 const { values: given } = parseArgs({
   options: {
     arch: { type: 'string', multiple: true, default: [process.arch] },
-    /** Of the packaging: a higher one upgrades the same version of the agent. */
+    /** The packaging's revision: a higher one upgrades the same version of the agent. */
     revision: { type: 'string', default: '1' },
     out: { type: 'string', default: 'dist' },
     /** A secret key of minisign without a password. */

@@ -44,7 +44,9 @@ export function readSigningKey(file: string): SigningKey {
   }
   const seed = bytes.subarray(at.seed, at.public);
   const key = createPrivateKey({
-    ...{ key: Buffer.concat([pkcs8, seed]), format: 'der', type: 'pkcs8' },
+    key: Buffer.concat([pkcs8, seed]),
+    format: 'der',
+    type: 'pkcs8',
   });
   const { x = '' } = createPublicKey(key).export({ format: 'jwk' });
   const isWhole = Buffer.from(x, 'base64url').equals(bytes.subarray(at.public, at.checksum));

@@ -41,7 +41,7 @@ const executables: ReadonlySet<string> = new Set([
 ]);
 
 export interface PackageFacts {
-  /** Of the agent, then of its packaging: `0.2.0-1`. */
+  /** The agent's version, then its packaging's: `0.2.0-1`. */
   readonly version: string;
   readonly architecture: Architecture;
   /** Seconds since 1970: the time of every file. */
@@ -83,8 +83,8 @@ export async function layOut(
 }
 
 function buildHelper(outfile: string, architecture: Architecture): void {
-  const own = architecture === process.arch;
-  const compiler = own ? 'cc' : architectures[architecture].compiler;
+  const isNative = architecture === process.arch;
+  const compiler = isNative ? 'cc' : architectures[architecture].compiler;
   try {
     runTool(process.execPath, [`${root}infra/bundle/build-helper.ts`, outfile], { CC: compiler });
   } catch (error) {

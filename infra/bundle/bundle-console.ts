@@ -35,7 +35,7 @@ const types: Readonly<Record<string, string>> = {
 const { values } = parseArgs({
   options: {
     out: { type: 'string', default: `${root}dist/console` },
-    // For one machine: no one waits for its network.
+    // A local console needs no compressed files.
     quick: { type: 'boolean', default: false },
   },
 });

@@ -19,7 +19,7 @@ export const taken = {
   /** Mean duration of a warm function behind the API, and of a consumer. */
   requestMs: 40,
   consumerMs: 100,
-  /** Of each reader of the streams, and what each further record of a batch adds. */
+  /** Each reader of the streams, and each further record of its batch. */
   changesMs: 30,
   recordMs: 5,
   /** AWS: "typically under 1 %" of invocations; the start is paid for since 2025. */
@@ -54,21 +54,28 @@ const daysPerMonth = 365.25 / 12;
 /** Columns of the table of servers. */
 export const serverKinds = ['pci', 'vgpuAhead', 'vgpu', 'fpgaPresent', 'fpga'] as const;
 export const serverTitles = [
-  ...['', 'PCI', 'vGPU, made ahead', 'vGPU'],
-  ...['FPGA, image present', 'FPGA, programmed'],
+  '',
+  'PCI',
+  'vGPU, made ahead',
+  'vGPU',
+  'FPGA, image present',
+  'FPGA, programmed',
 ];
 
 /** GB, as in infra/stack/api.ts and infra/stack/consumers.ts. */
 export const memory = { request: 1, consumer: 0.5 };
 
-/** Of servers in the table, which a month is taken for. */
+/** Servers a month, in the table. */
 const million = 1_000_000;
 const secondsPerMonth = daysPerMonth * 24 * 60 * 60;
 
 /** From the PATCH until the bind has ended. */
 const boundMs: Readonly<Record<(typeof serverKinds)[number], number>> = {
-  ...{ pci: 0, vgpuAhead: 0 },
-  ...{ vgpu: taken.jobMs, fpga: taken.jobMs, fpgaPresent: taken.checkMs },
+  pci: 0,
+  vgpuAhead: 0,
+  vgpu: taken.jobMs,
+  fpga: taken.jobMs,
+  fpgaPresent: taken.checkMs,
 };
 
 /** Number of units per price. */
@@ -154,7 +161,7 @@ function ofUnits(units: Units): Bill {
       ruleAction: units.ruled,
       remoteAction: units.jobs,
       // The host acknowledges what it receives, and AWS meters the acknowledgement too.
-      // Of a work message it acknowledges nothing, and its answer goes straight to a rule.
+      // It does not acknowledge a work message, and its answer goes straight to a rule.
       mqttMessage:
         units.jobs * (countedTraffic.job.fromHost + 2 * countedTraffic.job.toHost) +
         units.workMessages * 2,
@@ -180,8 +187,8 @@ export function billOfTraces(workload: Workload): Bill {
 }
 
 /**
- * Batches in which `announcements` reads so many records of a server: a batch waits for others of
- * its shard. Records are spread over the shards of two tables.
+ * Batches in which `announcements` reads this many records of a server: a batch waits for other
+ * records of its shard. Records are spread over the shards of two tables.
  */
 function batchesOf(records: number): number {
   const perShard = (records * million) / secondsPerMonth / (2 * taken.shards);

@@ -79,7 +79,7 @@ export const countedUnits = {
     metricLines: 2,
     traceable: 7,
   },
-  /** Of a pool whose mdevs are made ahead, and removed and made after each holder. */
+  /** A pool makes its mdevs ahead, and replaces each one after its holder. */
   vgpuAhead: {
     ...noUnits,
     requests: 5,

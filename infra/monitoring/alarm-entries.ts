@@ -51,7 +51,7 @@ export const alarmEntries = {
   'nova-events-dead': dead(
     'page',
     'nova-events-dead',
-    'Nova was not told how a bind ended, and its build fails.',
+    'Nova did not receive the end of a bind, and its build fails.',
     'nova-events',
   ),
   'host-jobs-dead': dead(

@@ -59,7 +59,7 @@ function rowsOf({ stage, apiId, hasConsole }: Shown): Row[] {
       graphs: [
         {
           title: 'Requests',
-          metrics: (['Count', '4xx', '5xx'] as const).map((what) => apiMetric(apiId, what)),
+          metrics: (['Count', '4xx', '5xx'] as const).map((measure) => apiMetric(apiId, measure)),
         },
         {
           title: 'Latency, ms',
@@ -72,7 +72,7 @@ function rowsOf({ stage, apiId, hasConsole }: Shown): Row[] {
       ],
     },
     {
-      question: 'Are binds resolved, and is Nova told?',
+      question: 'Are binds resolved, and is Nova notified?',
       graphs: [
         { title: 'Bound ARQs, by what they waited for', metrics: ownMetrics(stage, 'ArqsBound') },
         { title: 'Failed ARQs, by cause', metrics: ownMetrics(stage, 'ArqsFailed') },
@@ -83,7 +83,7 @@ function rowsOf({ stage, apiId, hasConsole }: Shown): Row[] {
           ),
         },
         {
-          title: 'Nova is told after, ms',
+          title: 'Nova is notified after, ms',
           metrics: [
             ...atLatencies((statistic) =>
               ownMetric(stage, 'NovaToldAfter', undefined, { statistic, label: statistic }),
@@ -176,7 +176,7 @@ function rowsOf({ stage, apiId, hasConsole }: Shown): Row[] {
 }
 
 /**
- * By name of the rule, whatever its action:
+ * The rule's name is the dimension, whatever its action:
  * https://docs.aws.amazon.com/iot/latest/developerguide/metrics_dimensions.html
  */
 function failuresOf(rule: string): IMetric {

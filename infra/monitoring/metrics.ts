@@ -50,62 +50,65 @@ function metric(
   });
 }
 
-/** @param of a value of the metric's dimension, if it has one */
-export function ownMetric(stage: string, name: MetricName, of?: string, how: How = {}): Metric {
+/** @param value a value of the metric's dimension, if it has one */
+export function ownMetric(stage: string, name: MetricName, value?: string, how: How = {}): Metric {
   const row: MetricRow | undefined = metrics.find((each) => each.name === name);
   const { dimension } = row ?? {};
-  if ((of === undefined) !== (dimension === undefined) || (of && !dimension?.values.includes(of))) {
-    throw new TypeError(`Metric ${name} has no value ${of}.`);
+  if (
+    (value === undefined) !== (dimension === undefined) ||
+    (value && !dimension?.values.includes(value))
+  ) {
+    throw new TypeError(`Metric ${name} has no value ${value}.`);
   }
-  const own = dimension && of ? { [dimension.name]: of } : {};
-  const dimensions = { service: metricService, stage, ...own };
+  const ownDimension = dimension && value ? { [dimension.name]: value } : {};
+  const dimensions = { service: metricService, stage, ...ownDimension };
   return metric(metricNamespace, name, dimensions, how);
 }
 
 /** One metric per value of the dimension. */
 export function ownMetrics(stage: string, name: MetricName, how: How = {}): Metric[] {
   const row: MetricRow | undefined = metrics.find((each) => each.name === name);
-  return (row?.dimension?.values ?? []).map((of) => ownMetric(stage, name, of, how));
+  return (row?.dimension?.values ?? []).map((value) => ownMetric(stage, name, value, how));
 }
 
 export function functionMetric(
   stage: string,
   name: FunctionName,
-  what: 'Errors' | 'Throttles' | 'IteratorAge' | 'Duration' | 'Invocations',
+  measure: 'Errors' | 'Throttles' | 'IteratorAge' | 'Duration' | 'Invocations',
   how: How = {},
 ): Metric {
-  return metric('AWS/Lambda', what, { FunctionName: `${stage}-${name}` }, how);
+  return metric('AWS/Lambda', measure, { FunctionName: `${stage}-${name}` }, how);
 }
 
 /** @param name without the stage */
 export function queueMetric(
   stage: string,
   name: string,
-  what:
+  measure:
     | 'ApproximateNumberOfMessagesVisible'
     | 'ApproximateAgeOfOldestMessage'
     | 'NumberOfMessagesSent',
   how: How = {},
 ): Metric {
-  return metric('AWS/SQS', what, { QueueName: `${stage}-${name}` }, how);
+  return metric('AWS/SQS', measure, { QueueName: `${stage}-${name}` }, how);
 }
 
 export function tableMetric(
   stage: string,
   name: TableName,
-  what: 'ReadThrottleEvents' | 'WriteThrottleEvents',
+  measure: 'ReadThrottleEvents' | 'WriteThrottleEvents',
   how: How = {},
 ): Metric {
   const dimensions = { TableName: tableName(stage, name) };
-  return metric('AWS/DynamoDB', what, dimensions, how);
+  return metric('AWS/DynamoDB', measure, dimensions, how);
 }
 
 export function apiMetric(
   apiId: string,
-  what: 'Count' | '4xx' | '5xx' | 'Latency' | 'IntegrationLatency',
+  measure: 'Count' | '4xx' | '5xx' | 'Latency' | 'IntegrationLatency',
   how: How = {},
 ): Metric {
-  return metric('AWS/ApiGateway', what, { ApiId: apiId }, how);
+  return metric('AWS/ApiGateway', measure, { ApiId: apiId }, how);
 }
 
 /** ACM publishes it twice a day. */

@@ -69,14 +69,14 @@ export async function openAws(): Promise<Aws> {
 function refusalOf(service: string, status: number, text: string): CallRefused {
   const code = /<Code>(.*?)<\/Code>/.exec(text)?.[1] ?? /"__type":\s*"([^"]*)"/.exec(text)?.[1];
   const message = /<Message>(.*?)<\/Message>/s.exec(text)?.[1];
-  const told = message ?? /"[mM]essage":\s*"([^"]*)"/.exec(text)?.[1] ?? '';
-  return new CallRefused(service, code?.replace(/^.*#/, '') ?? String(status), told);
+  const reason = message ?? /"[mM]essage":\s*"([^"]*)"/.exec(text)?.[1] ?? '';
+  return new CallRefused(service, code?.replace(/^.*#/, '') ?? String(status), reason);
 }
 
 function endpointOf(service: string, region: string): string {
   const variable = `AWS_ENDPOINT_URL_${service.toUpperCase()}`;
-  const given = process.env[variable] ?? process.env.AWS_ENDPOINT_URL;
-  if (given) return given;
+  const endpoint = process.env[variable] ?? process.env.AWS_ENDPOINT_URL;
+  if (endpoint) return endpoint;
   const suffix = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com';
   return `https://${service}.${region}.${suffix}/`;
 }

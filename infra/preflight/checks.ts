@@ -15,11 +15,11 @@ import { type DeploymentSettings, passwordVariable } from '#infra/settings/setti
 import { type Aws, CallRefused, elementOf } from './aws-call.ts';
 import type { Check } from './check.ts';
 
-/** Lambda keeps so many executions for functions without a reservation. */
+/** Executions that Lambda keeps for functions without a reservation. */
 const unreserved = 100;
 /** The consumers of all queues, when all are busy. */
 const consumersAtOnce = queues.reduce((sum, { concurrencyMax }) => sum + concurrencyMax, 0);
-/** For the API, a reader for each shard of the streams, and the sweep. */
+/** The API, a reader of each shard of the streams, and the sweep. */
 const othersAtOnce = 20;
 /** New accounts have ten; a bind's requests and messages would then be throttled. */
 const neededAtOnce = consumersAtOnce + othersAtOnce;
@@ -139,7 +139,9 @@ export const checks: readonly Check[] = [
       const { keystone } = loadSettings({ ...settings.environment, [passwordVariable]: 'secret' });
       const passwords = givenPassword(found.password);
       const client = createKeystone({
-        ...{ settings: keystone, passwords, log: silentLog },
+        settings: keystone,
+        passwords,
+        log: silentLog,
         clock: Date.now,
       });
       try {
@@ -207,7 +209,7 @@ export const checks: readonly Check[] = [
   },
 ];
 
-/** As ACM describes it; times are seconds since 1970. */
+/** Times are seconds since 1970. */
 interface Certificate {
   readonly Status: string;
   readonly NotAfter?: number;

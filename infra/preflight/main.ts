@@ -22,7 +22,7 @@ async function main(): Promise<void> {
   const { values } = parseArgs({
     options: { context: { type: 'string', short: 'c', multiple: true, default: [] } },
   });
-  const options = values.context.map((given) => `-c ${given}`).join(' ');
+  const options = values.context.map((setting) => `-c ${setting}`).join(' ');
   const settings = readSettings(new App({ context: contextOf(values.context) }).node);
   const context: CheckContext = { settings, aws: await openAws(), options, found: {} };
   await printFindings(look(context));
@@ -33,15 +33,15 @@ async function* look(context: CheckContext): AsyncGenerator<Finding> {
 }
 
 /** The context of cdk.json with what the command line gives. @throws WrongArguments */
-function contextOf(given: readonly string[]): Record<string, unknown> {
+function contextOf(settings: readonly string[]): Record<string, unknown> {
   const file = new URL('../../cdk.json', import.meta.url);
   const { context } = JSON.parse(readFileSync(file, 'utf8')) as { context: object };
-  const own = given.map((text) => {
+  const fromArguments = settings.map((text) => {
     const at = text.indexOf('=');
     if (at < 1) throw new WrongArguments(`-c ${text} must be <name>=<value>.`);
     return [text.slice(0, at), text.slice(at + 1)];
   });
-  return { ...context, ...Object.fromEntries(own) };
+  return { ...context, ...Object.fromEntries(fromArguments) };
 }
 
 await runCommand(usage, main, (error) => error instanceof DeploymentInvalid);

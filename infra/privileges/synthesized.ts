@@ -42,7 +42,7 @@ export interface Synthesized {
   /** Lookups in the account that the template needs. */
   readonly missingContext: readonly unknown[];
   ofType(type: string): readonly Resource[];
-  /** By a function's name without the stage. */
+  /** @param name of the function, without the stage */
   functionNamed(name: string): Resource;
   /** The statements of the function's role. */
   allowedTo(functionName: string): readonly Statement[];
@@ -81,11 +81,11 @@ function synthesizeWith(context: Readonly<Record<string, unknown>>): Synthesized
   }));
   const ofType = (type: string) => resources.filter((resource) => resource.type === type);
   const functionNamed = (name: string) => {
-    const found = ofType('AWS::Lambda::Function').find(
+    const lambdaFunction = ofType('AWS::Lambda::Function').find(
       ({ properties }) => properties.FunctionName === `${stage}-${name}`,
     );
-    if (!found) throw new Error(`Unknown function ${name}.`);
-    return found;
+    if (!lambdaFunction) throw new Error(`Unknown function ${name}.`);
+    return lambdaFunction;
   };
   const outputs = Object.entries(template.Outputs as Record<string, Json>).map(
     ([name, { Value: value }]) => [name, readable(raw, value)] as const,

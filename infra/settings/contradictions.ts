@@ -2,10 +2,10 @@
 // another one, and unknown names. Each fault is a sentence that begins with the setting.
 
 /** The given settings, as text; missing ones are undefined. */
-export type Given = Readonly<Record<string, string | undefined>>;
+export type SettingTexts = Readonly<Record<string, string | undefined>>;
 
 interface Rule {
-  readonly isBroken: (given: Given) => boolean;
+  readonly isBroken: (settings: SettingTexts) => boolean;
   readonly fault: string;
 }
 
@@ -14,7 +14,7 @@ const ofUser = ['username', 'projectName', 'userDomainName', 'projectDomainName'
 
 const rules: readonly Rule[] = [
   ...ofUser.map((setting) => ({
-    isBroken: (given: Given) => isGiven(given, 'applicationCredentialId', setting),
+    isBroken: (settings: SettingTexts) => isGiven(settings, 'applicationCredentialId', setting),
     fault: `applicationCredentialId: an application credential includes its user and project; leave out ${setting}`,
   })),
   lacks('domainName', 'certificateArn', 'a domain needs a certificate'),
@@ -24,52 +24,53 @@ const rules: readonly Rule[] = [
   lacks('subnetIds', 'securityGroupIds', 'functions in subnets need a security group'),
   lacks('securityGroupIds', 'subnetIds', 'a security group needs subnets'),
   {
-    isBroken: (given) => given.requireServiceToken !== 'false' && isEmpty(given.serviceTokenRoles),
+    isBroken: (settings) =>
+      settings.requireServiceToken !== 'false' && isEmpty(settings.serviceTokenRoles),
     fault: 'serviceTokenRoles: must not be empty, or every service token and bind is refused',
   },
   {
-    isBroken: (given) => isEmpty(given.attachTypes),
+    isBroken: (settings) => isEmpty(settings.attachTypes),
     fault: 'attachTypes: must not be empty, or no device can be attached',
   },
   {
-    isBroken: (given) =>
-      given.console === 'false' && (given.reservedConcurrency ?? '').includes('"console"'),
+    isBroken: (settings) =>
+      settings.console === 'false' && (settings.reservedConcurrency ?? '').includes('"console"'),
     fault: 'reservedConcurrency: names the function console, which the setting console leaves out',
   },
   {
-    isBroken: (given) =>
-      given.novaRequestsPerSecond !== undefined &&
-      Number(given.otherRequestsPerSecond ?? 0) > Number(given.novaRequestsPerSecond),
+    isBroken: (settings) =>
+      settings.novaRequestsPerSecond !== undefined &&
+      Number(settings.otherRequestsPerSecond ?? 0) > Number(settings.novaRequestsPerSecond),
     fault: 'otherRequestsPerSecond: must not exceed novaRequestsPerSecond',
   },
 ];
 
-export function contradictionsIn(given: Given): string[] {
-  return rules.filter(({ isBroken }) => isBroken(given)).map(({ fault }) => fault);
+export function contradictionsIn(settings: SettingTexts): string[] {
+  return rules.filter(({ isBroken }) => isBroken(settings)).map(({ fault }) => fault);
 }
 
 /**
  * Unknown names in the context that look like ours: otherwise `keepdata=false` would silently
  * keep the data. The CDK's own names have a hyphen, a colon or a slash.
  */
-export function unknownSettings(names: readonly string[], known: readonly string[]): string[] {
+export function unknownSettings(names: readonly string[], allowed: readonly string[]): string[] {
   return names
-    .filter((name) => /^[a-z]+$/i.test(name) && !known.includes(name))
+    .filter((name) => /^[a-z]+$/i.test(name) && !allowed.includes(name))
     .map((name) => {
-      const meant = known.find((each) => each.toLowerCase() === name.toLowerCase());
+      const meant = allowed.find((each) => each.toLowerCase() === name.toLowerCase());
       return `${name}: unknown setting${meant ? `; did you mean ${meant}?` : ''}`;
     });
 }
 
 function lacks(setting: string, other: string, because: string): Rule {
   return {
-    isBroken: (given) => isGiven(given, setting) && !isGiven(given, other),
+    isBroken: (settings) => isGiven(settings, setting) && !isGiven(settings, other),
     fault: `${setting}: ${because}; give ${other}, too`,
   };
 }
 
-function isGiven(given: Given, ...settings: readonly string[]): boolean {
-  return settings.every((setting) => given[setting] !== undefined);
+function isGiven(texts: SettingTexts, ...settings: readonly string[]): boolean {
+  return settings.every((setting) => texts[setting] !== undefined);
 }
 
 /** Given but empty: `[]` in cdk.json. */

@@ -10,7 +10,7 @@ export type ReservedConcurrency = Readonly<Partial<Record<FunctionName, number>>
 export interface CyborgSettings {
   /** Prefix of every name; several stages share an account. */
   readonly stage: string;
-  /** As Lambda functions reach it. */
+  /** The address that Lambda functions use. */
   readonly keystoneUrl: string;
   /** What 401 answers point to. */
   readonly keystonePublicUrl?: string;

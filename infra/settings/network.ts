@@ -6,7 +6,7 @@ import { Effect, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { CfnFunction, type Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import { acknowledgeWildcard } from '#infra/nag.ts';
 
-/** By ids: a lookup in the account would make the template depend on the account. */
+/** Ids, because a lookup would make the template depend on the account. */
 export interface Network {
   readonly subnetIds: readonly string[];
   readonly securityGroupIds: readonly string[];

@@ -17,16 +17,16 @@ export const reservedConcurrencySchema = z
   .string()
   .default('{}')
   .transform((text, context): ReservedConcurrency => {
-    const given = recordIn(text);
-    if (!given) {
+    const executionsByName = recordIn(text);
+    if (!executionsByName) {
       context.addIssue('not a JSON object, such as {"changes": 20}');
       return {};
     }
-    for (const [name, executions] of Object.entries(given)) {
+    for (const [name, executions] of Object.entries(executionsByName)) {
       const fault = faultOf(name, executions);
       if (fault) context.addIssue(fault);
     }
-    return given as ReservedConcurrency;
+    return executionsByName as ReservedConcurrency;
   });
 
 /** Checks the reservations against the account's quota. */

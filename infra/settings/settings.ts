@@ -6,6 +6,7 @@ import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Node } from 'constructs';
 import * as z from 'zod';
 import { loadSettings, SettingsInvalid } from '#core/settings.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { contradictionsIn, unknownSettings } from './contradictions.ts';
 import type { Domain } from './domain.ts';
 import type { CyborgSettings, ReservedConcurrency } from './given-settings.ts';
@@ -39,7 +40,7 @@ export interface DeploymentSettings {
   /** X-Ray traces of the functions in access.ts. */
   readonly tracing: boolean;
   readonly throttling: Throttling;
-  /** Of the functions that it names. */
+  /** Functions without an entry have no reservation. */
   readonly reservedConcurrency: ReservedConcurrency;
   /** Whether operators have a web page; without it neither its function nor its routes exist. */
   readonly hasConsole: boolean;
@@ -125,7 +126,7 @@ const idList = (pattern: RegExp, what: string) =>
 const perSecond = z.coerce.number('not a number').int().min(1).max(100_000);
 
 // The command line gives text, cdk.json any JSON value.
-const own = z.object({
+const ownSettings = z.object({
   passwordSecret: matching(
     /^[\w/+=.@:-]{1,512}$/,
     'not the name or ARN of a secret in Secrets Manager',
@@ -182,20 +183,24 @@ const own = z.object({
     .optional(),
 } satisfies Partial<Record<keyof CyborgSettings, z.ZodType>>);
 
-const known = [...Object.keys(passedOn), ...Object.keys(own.shape)];
+const settingNames = [...Object.keys(passedOn), ...Object.keys(ownSettings.shape)];
 
 /** The settings in the context. @throws DeploymentInvalid */
 export function readSettings(node: Node): DeploymentSettings {
-  const names = [...known, 'password'].map((name) => [name, node.tryGetContext(name)] as const);
-  const unknown = unknownSettings(Object.keys(node.getAllContext()), [...known, metafileContext]);
+  const names = [...settingNames, 'password'].map(
+    (name) => [name, node.tryGetContext(name)] as const,
+  );
+  const allowed = [...settingNames, metafileContext];
+  const unknown = unknownSettings(Object.keys(node.getAllContext()), allowed);
   const remedy = 'Set them in the context of cdk.json, or with -c name=value.';
   return deploymentOf(Object.fromEntries(names), unknown, remedy);
 }
 
 /** Settings given in code; the context is not read. @throws DeploymentInvalid */
-export function parseSettings(given: CyborgSettings): DeploymentSettings {
-  const unknown = unknownSettings(Object.keys(given), known);
-  return deploymentOf({ ...given }, unknown, 'Set them in the property settings of CyborgStack.');
+export function parseSettings(settings: CyborgSettings): DeploymentSettings {
+  const unknown = unknownSettings(Object.keys(settings), settingNames);
+  const remedy = 'Set them in the property settings of CyborgStack.';
+  return deploymentOf({ ...settings }, unknown, remedy);
 }
 
 function deploymentOf(
@@ -208,12 +213,12 @@ function deploymentOf(
       'The password must not be a setting: store it in Secrets Manager and name the secret in passwordSecret.',
     );
   }
-  const given = Object.fromEntries(known.map((setting) => [setting, textOf(values[setting])]));
+  const texts = Object.fromEntries(settingNames.map((name) => [name, textOf(values[name])]));
   const passed = Object.entries(passedOn).flatMap(([setting, variable]) => {
-    const text = given[setting];
+    const text = texts[setting];
     return text === undefined ? [] : [[variable, text] as const];
   });
-  const parsed = own.safeParse(given);
+  const parsed = ownSettings.safeParse(texts);
   const environment = Object.fromEntries(passed);
   const faults = [
     ...faultsOfFunctions(environment),
@@ -223,7 +228,7 @@ function deploymentOf(
         ]
       : []),
     ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
-    ...contradictionsIn(given),
+    ...contradictionsIn(texts),
     ...(parsed.success
       ? faultsOfQuota(parsed.data.reservedConcurrency, parsed.data.concurrencyQuota)
       : []),
@@ -242,8 +247,7 @@ function deploymentOf(
     stage: String(environment[passedOn.stage]),
     environment: { ...environment, POWERTOOLS_LOG_LEVEL: logLevel },
     passwordSecret,
-    ...(passwordField && { passwordField }),
-    ...(passwordKeyArn && { passwordKeyArn }),
+    ...present({ passwordField, passwordKeyArn, alarmTopicArn, alarmEmail, runbooks }),
     keepData,
     logRetention: logRetentionDays,
     logLevel,
@@ -268,10 +272,7 @@ function deploymentOf(
         },
       }),
     ...(subnetIds && securityGroupIds && { network: { subnetIds, securityGroupIds } }),
-    ...(alarmTopicArn && { alarmTopicArn }),
-    ...(alarmEmail && { alarmEmail }),
     alarmActions: parsed.data.alarmActions,
-    ...(runbooks && { runbooks }),
     isExample: new URL(environment[passedOn.keystoneUrl] ?? '').hostname.endsWith('.example.org'),
   };
 }

@@ -82,7 +82,10 @@ export class CyborgStack extends Stack {
     const action = topic && new SnsAction(topic);
     const limited = Object.keys(settings.reservedConcurrency) as FunctionName[];
     const { all: alarms } = new Alarms(this, 'Alarms', {
-      ...{ stage, apiId, limited, action },
+      stage,
+      apiId,
+      limited,
+      action,
       certificateArn: settings.domain?.certificateArn,
       actionsOf: settings.alarmActions,
       runbooks: settings.runbooks,

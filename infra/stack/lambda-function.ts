@@ -147,8 +147,10 @@ export class LambdaFunction extends NodejsFunction {
     const arn = isArn
       ? passwordSecret
       : Stack.of(this).formatArn({
-          ...{ service: 'secretsmanager', resource: 'secret' },
-          ...{ resourceName: `${passwordSecret}-??????`, arnFormat: ArnFormat.COLON_RESOURCE_NAME },
+          service: 'secretsmanager',
+          resource: 'secret',
+          resourceName: `${passwordSecret}-??????`,
+          arnFormat: ArnFormat.COLON_RESOURCE_NAME,
         });
     this.#allow('secretsmanager', ['GetSecretValue'], [arn]);
     if (passwordKeyArn) this.#allow('kms', ['Decrypt'], [passwordKeyArn]);

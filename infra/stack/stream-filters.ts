@@ -27,7 +27,7 @@ export interface ChangePattern {
 
 type ImagePattern = Readonly<Record<string, AttributePattern>>;
 
-/** By the type of the value: one of the matches must hold. */
+/** Keys are types of the value; one of the matches must hold. */
 export type AttributePattern = Readonly<Record<string, readonly Match[]>>;
 
 export type Match = { readonly prefix: string } | { readonly exists: boolean };
@@ -89,7 +89,7 @@ export const announcedChanges: ChangePatterns = {
   arqs: [
     changeTo({ pk: { S: [{ prefix: 'INSTANCE#' }] } }),
     endOfClaim,
-    // Of ARQs their creation, and the end of those that have no instance.
+    // The creation of an ARQ, and the end of an ARQ without an instance.
     { dynamodb: { NewImage: arq, OldImage: isAbsent } },
     {
       dynamodb: {

@@ -27,7 +27,7 @@ export function createQueues(scope: Construct, { stage }: DeploymentSettings): Q
   ) as Record<QueueName, Queue>;
 }
 
-/** For messages that come from no queue of ours, so no queue has it as its dead-letter queue. */
+/** Takes messages that come from no queue of ours, so it is no queue's dead-letter queue. */
 export function queueOfLosses(scope: Construct, id: string, name: string): Queue {
   const queue = deadQueue(scope, id, name);
   acknowledge(queue, 'SQS3', 'It is the dead-letter queue of a stream or of IoT rules.');

@@ -6,8 +6,8 @@ import { inventoryTopic, workEndTopic, workTopic } from '#core/contracts/topics.
 export function mayPublish(stage: string, thing: string, topic: string): boolean {
   const inventory = inventoryTopic(stage, thing);
   const plain = inventory.split('/').slice(3).join('/');
-  const own = [inventory, plain, workEndTopic(stage, thing)];
-  return own.includes(topic) || isJobsTopic(thing, topic);
+  const ownTopics = [inventory, plain, workEndTopic(stage, thing)];
+  return ownTopics.includes(topic) || isJobsTopic(thing, topic);
 }
 
 export function maySubscribe(stage: string, thing: string, filter: string): boolean {

@@ -103,8 +103,8 @@ function readCertificate(certificateFile: string, keyFile: string): X509Certific
 }
 
 function covers(certificate: X509Certificate, name: string): boolean {
-  const found = isIP(name) > 0 ? certificate.checkIP(name) : certificate.checkHost(name);
-  return found !== undefined;
+  const match = isIP(name) > 0 ? certificate.checkIP(name) : certificate.checkHost(name);
+  return match !== undefined;
 }
 
 function writeKey(path: string, key: KeyObject): void {

@@ -25,7 +25,7 @@ export interface DynamoDbOptions extends Partial<ListenOptions> {
 export interface LocalDynamoDb extends Running {
   readonly url: string;
   readonly port: number;
-  /** Tells the readers of the streams about writes. Only with a file. */
+  /** Notifies the readers of the streams of writes. Only with a file. */
   readonly writes?: EngineWrites;
   /** Resolves when the engine has ended, for any reason. */
   readonly ended: Promise<void>;

@@ -94,11 +94,11 @@ export function rulesFor(stage: string, published: string): { topic: string; row
 
 /** Whether a topic matches an MQTT filter. */
 export function matches(filter: string, topic: string): boolean {
-  const wanted = filter.split('/');
-  const given = topic.split('/');
-  for (const [at, part] of wanted.entries()) {
+  const filterLevels = filter.split('/');
+  const topicLevels = topic.split('/');
+  for (const [at, part] of filterLevels.entries()) {
     if (part === '#') return true;
-    if (at >= given.length || (part !== '+' && part !== given[at])) return false;
+    if (at >= topicLevels.length || (part !== '+' && part !== topicLevels[at])) return false;
   }
-  return wanted.length === given.length;
+  return filterLevels.length === topicLevels.length;
 }

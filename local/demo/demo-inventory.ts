@@ -3,11 +3,11 @@ import { demoHostname } from './demo-host.ts';
 
 /** Inventory and usage of one provider of the demo host. */
 export async function inventoryOf(placement: Client, provider: string, resourceClass: string) {
-  const found = await placement.get<{ resource_providers: { uuid: string }[] }>(
+  const providers = await placement.get<{ resource_providers: { uuid: string }[] }>(
     `/resource_providers?name=${demoHostname}_${provider}`,
     'admin-token',
   );
-  const uuid = found.resource_providers[0]?.uuid;
+  const uuid = providers.resource_providers[0]?.uuid;
   if (!uuid) return undefined;
   const at = `/resource_providers/${uuid}`;
   const { inventories } = await placement.get<{

@@ -26,9 +26,9 @@ export function showDevices(api: string, say: (sentence: string) => void): Devic
     const url = `${api}/devices`;
     const headers = { 'X-Auth-Token': 'manager-token' };
     const { text } = await send({ method: 'GET', url, headers });
-    const found = listing.safeParse(JSON.parse(text));
-    if (!found.success || found.data.devices.length === 0) return;
-    const sentences = sentencesOf(found.data.devices);
+    const parsed = listing.safeParse(JSON.parse(text));
+    if (!parsed.success || parsed.data.devices.length === 0) return;
+    const sentences = sentencesOf(parsed.data.devices);
     if (sentences.join() === last) return;
     last = sentences.join();
     for (const sentence of sentences) say(sentence);

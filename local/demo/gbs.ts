@@ -24,7 +24,9 @@ export function aGbs(given: GbsGiven = {}): Buffer {
         'magic-no': 488605312,
         'interface-uuid': interfaceUuid,
         'accelerator-clusters': clusters.map((each) => ({
-          ...{ name: 'hello_afu', 'total-contexts': 1, 'accelerator-type-uuid': each },
+          name: 'hello_afu',
+          'total-contexts': 1,
+          'accelerator-type-uuid': each,
         })),
         ...given.keys,
       },

@@ -45,12 +45,12 @@ export async function playDemo(demo: Demo): Promise<void> {
   const inventory = await eventually(
     'Placement to offer 16 FPGA',
     () => inventoryOf(placement, 'FakeDevice', 'FPGA'),
-    (found) => found?.total === 16,
+    (fpgas) => fpgas?.total === 16,
   );
   await eventually(
     'Placement to offer 4 VGPU',
     () => inventoryOf(placement, vgpuProvider, 'VGPU'),
-    (found) => found?.total === 4,
+    (vgpus) => vgpus?.total === 4,
   );
   done(`Placement offers ${inventory?.total} FPGA below ${demoHostname}`);
 
@@ -94,7 +94,7 @@ export async function playDemo(demo: Demo): Promise<void> {
   await eventually(
     'the allocation of the deleted server to be gone',
     () => inventoryOf(placement, 'FakeDevice', 'FPGA'),
-    (found) => found?.used === 0,
+    (fpgas) => fpgas?.used === 0,
   );
   done('the server is deleted: no ARQ is left, and no allocation');
 
@@ -203,12 +203,12 @@ async function bootWithFpga(demo: Demo): Promise<void> {
   done(`a server with a programmed FPGA is up: the host fetched image ${id} from S3`);
 
   const provider = providerUuid(`${demoHostname}_0000:0d:00.0_region0`);
-  const wanted = `CUSTOM_FPGA_ABCD_FUNCTION_${traitPart(aFunction)}`;
+  const functionTrait = `CUSTOM_FPGA_ABCD_FUNCTION_${traitPart(aFunction)}`;
   await eventually(
     'Placement to know the function of the region',
     () =>
       placement.get<{ traits: string[] }>(`/resource_providers/${provider}/traits`, 'admin-token'),
-    ({ traits }) => traits.includes(wanted),
+    ({ traits }) => traits.includes(functionTrait),
   );
   done('and Placement knows the function that the region has now');
   await nova.delete(`/servers/${vm}`, 'demo-token');

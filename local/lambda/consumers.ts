@@ -59,7 +59,7 @@ export interface Consumers extends Running {
   sweep(): Promise<void>;
 }
 
-/** As in Lambda, settings and endpoints come from the environment of the process. */
+/** Settings and endpoints come from the environment of the process, as in Lambda. */
 export async function startConsumers({
   log,
   checkpointDirectory,

@@ -60,7 +60,6 @@ function headersOf(request: IncomingMessage) {
     if (name === 'cookie') cookies = values.flatMap((value) => value.split(/;\s*/));
     else headers[name] = values.join(',');
   }
-  // The gateway tells functions the caller's protocol.
   headers['x-forwarded-proto'] = 'http';
   return { headers, cookies };
 }

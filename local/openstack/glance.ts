@@ -68,10 +68,10 @@ export async function startGlance(options: FakeGlanceOptions): Promise<Service> 
 
 async function answer(ask: Ask, context: Context): Promise<Answer> {
   try {
-    const found = findRoute(routes, ask.method, ask.path);
-    if (!found) throw new Refusal(404, 'The resource could not be found.');
-    if (!('handler' in found)) throw new Refusal(405, 'The method is not allowed.');
-    return await found.handler({ ...ask, params: found.params }, context);
+    const route = findRoute(routes, ask.method, ask.path);
+    if (!route) throw new Refusal(404, 'The resource could not be found.');
+    if (!('handler' in route)) throw new Refusal(405, 'The method is not allowed.');
+    return await route.handler({ ...ask, params: route.params }, context);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const { status, message } = error;
@@ -81,17 +81,17 @@ async function answer(ask: Ask, context: Context): Promise<Answer> {
 
 const routes: Routes<Context> = {
   'GET /v2/images': ({ query }, { state }) => {
-    const wanted = [...query].filter(([key]) => !['limit', 'marker', 'sort'].includes(key));
+    const filters = [...query].filter(([key]) => !['limit', 'marker', 'sort'].includes(key));
     const images = Object.values(state.now.images).filter((each) =>
-      wanted.every(([key, value]) => each[key] === value),
+      filters.every(([key, value]) => each[key] === value),
     );
     return { status: 200, body: { images, first: '/v2/images' } };
   },
   'POST /v2/images': (ask, { state, caller }) => {
     requireAdmin(caller);
-    const given = newImage.safeParse(ask.body);
-    if (!given.success) throw new Refusal(400, z.prettifyError(given.error));
-    const { id = crypto.randomUUID(), name = null, ...properties } = given.data;
+    const parsed = newImage.safeParse(ask.body);
+    if (!parsed.success) throw new Refusal(400, z.prettifyError(parsed.error));
+    const { id = crypto.randomUUID(), name = null, ...properties } = parsed.data;
     if (state.now.images[id]) throw new Refusal(409, `Image ID ${id} already exists!`);
     const owned = { visibility: 'shared', owner: caller.projectId ?? null };
     const made: Image = { ...owned, ...properties, id, name, status: 'queued', ...noData };
@@ -102,10 +102,10 @@ const routes: Routes<Context> = {
   'GET /v2/images/{id}': (ask, { state }) => ({ status: 200, body: named(ask, state.now) }),
   'PUT /v2/images/{id}/file': (ask, { state, caller }) => {
     requireAdmin(caller);
-    const found = named(ask, state.now);
-    if (found.status !== 'queued') throw new Refusal(409, `Image ${found.id} has data already.`);
-    state.now.data[found.id] = ask.bytes.toString('base64');
-    Object.assign(found, {
+    const image = named(ask, state.now);
+    if (image.status !== 'queued') throw new Refusal(409, `Image ${image.id} has data already.`);
+    state.now.data[image.id] = ask.bytes.toString('base64');
+    Object.assign(image, {
       status: 'active',
       size: ask.bytes.length,
       // Glance's default.
@@ -126,9 +126,9 @@ const routes: Routes<Context> = {
 const noData = { size: null, os_hash_algo: null, os_hash_value: null } as const;
 
 function named(ask: Ask, { images }: GlanceState): Image {
-  const found = images[ask.params.id ?? ''];
-  if (!found) throw new Refusal(404, `No image found with ID ${ask.params.id}`);
-  return found;
+  const image = images[ask.params.id ?? ''];
+  if (!image) throw new Refusal(404, `No image found with ID ${ask.params.id}`);
+  return image;
 }
 
 function requireAdmin({ roles }: TokenIdentity): void {

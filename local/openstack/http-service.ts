@@ -157,12 +157,12 @@ export function findRoute<Context>(
 }
 
 function matchPath(template: string, path: string): Record<string, string> | undefined {
-  const wanted = template.split('/');
-  const given = path.split('/');
-  if (wanted.length !== given.length) return undefined;
+  const templateParts = template.split('/');
+  const pathParts = path.split('/');
+  if (templateParts.length !== pathParts.length) return undefined;
   const params: Record<string, string> = {};
-  for (const [index, part] of wanted.entries()) {
-    const text = given[index] ?? '';
+  for (const [index, part] of templateParts.entries()) {
+    const text = pathParts[index] ?? '';
     if (part.startsWith('{')) params[part.slice(1, -1)] = decoded(text);
     else if (part !== text) return undefined;
   }

@@ -130,9 +130,9 @@ export function urlOf(layout: Layout, name: PortName): string {
  * variable replaces each fake and each engine by a real service.
  */
 export function environmentOf(layout: Layout): Record<string, string> {
-  const given = Object.entries(process.env).filter(([, value]) => value !== undefined);
-  const own = { ...settingsOf(layout), CYBORG_CONSOLE_DIRECTORY: consoleDirectory(layout) };
-  return { ...own, ...Object.fromEntries(given as [string, string][]) };
+  const variables = Object.entries(process.env).filter(([, value]) => value !== undefined);
+  const defaults = { ...settingsOf(layout), CYBORG_CONSOLE_DIRECTORY: consoleDirectory(layout) };
+  return { ...defaults, ...Object.fromEntries(variables as [string, string][]) };
 }
 
 /** The console's files, for the function that serves them. */

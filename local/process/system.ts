@@ -55,8 +55,8 @@ export interface System {
 /** V8 reserves 16 MB for new objects by default; idle processes need far less. */
 const heapFlags = ['--max-semi-space-size=1'];
 /**
- * By default glibc gives each thread a heap of its own, and keeps what freed buffers took. With
- * these settings it gives that back to the kernel.
+ * glibc gives each thread a heap of its own and keeps freed buffers. With these settings it
+ * returns them to the kernel.
  */
 const allocator = {
   MALLOC_ARENA_MAX: '1',
@@ -111,10 +111,10 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     addChild(agentName(agent), [bundles.agent], { ...environment, ...variables });
   }
   const named = (name: ProcessName): Supervised => {
-    const found = processes.get(name);
-    if (!found)
+    const child = processes.get(name);
+    if (!child)
       throw new Error(`Unknown process ${name}; known are ${[...processes.keys()].join(', ')}.`);
-    return found;
+    return child;
   };
   const system: System = {
     layout,

@@ -11,14 +11,14 @@ export interface Placeholders {
   readonly values: Readonly<Record<string, unknown>>;
 }
 
-type Condition = (item: Item, given: Placeholders) => boolean;
-type Operand = (item: Item, given: Placeholders) => unknown;
-type Update = (item: Item, before: Item, given: Placeholders) => void;
+type Condition = (item: Item, names: Placeholders) => boolean;
+type Operand = (item: Item, names: Placeholders) => unknown;
+type Update = (item: Item, before: Item, names: Placeholders) => void;
 
 const conditions = new Map<string, Condition>();
 const updates = new Map<string, Update>();
 
-export function holds(condition: string, item: Item, given: Placeholders): boolean {
+export function holds(condition: string, item: Item, names: Placeholders): boolean {
   let compiled = conditions.get(condition);
   if (!compiled) {
     const parser = new Parser(condition);
@@ -26,18 +26,18 @@ export function holds(condition: string, item: Item, given: Placeholders): boole
     parser.end();
     conditions.set(condition, compiled);
   }
-  return compiled(item, given);
+  return compiled(item, names);
 }
 
 /** Returns the updated item and leaves the given one unchanged. */
-export function updated(update: string, before: Item, given: Placeholders): Item {
+export function updated(update: string, before: Item, names: Placeholders): Item {
   let compiled = updates.get(update);
   if (!compiled) {
     compiled = new Parser(update).update();
     updates.set(update, compiled);
   }
   const after = JSON.parse(JSON.stringify(before)) as Item;
-  compiled(after, before, given);
+  compiled(after, before, names);
   return after;
 }
 
@@ -54,7 +54,7 @@ class Parser {
   either(): Condition {
     const parts = [this.#both()];
     while (this.#takes('OR')) parts.push(this.#both());
-    return (item, given) => parts.some((part) => part(item, given));
+    return (item, names) => parts.some((part) => part(item, names));
   }
 
   update(): Update {
@@ -64,8 +64,8 @@ class Parser {
       do steps.push(this.#step(section));
       while (this.#takes(','));
     }
-    return (item, before, given) => {
-      for (const step of steps) step(item, before, given);
+    return (item, before, names) => {
+      for (const step of steps) step(item, before, names);
     };
   }
 
@@ -76,7 +76,7 @@ class Parser {
   #both(): Condition {
     const parts = [this.#one()];
     while (this.#takes('AND')) parts.push(this.#one());
-    return (item, given) => parts.every((part) => part(item, given));
+    return (item, names) => parts.every((part) => part(item, names));
   }
 
   #one(): Condition {
@@ -89,7 +89,7 @@ class Parser {
     if (this.#takes('(')) return this.#functionCall(left);
     const operator = this.#next();
     const [a, b] = [operandOf(left), operandOf(this.#next())];
-    return (item, given) => compare(operator, a(item, given), b(item, given));
+    return (item, names) => compare(operator, a(item, names), b(item, names));
   }
 
   #functionCall(name: string): Condition {
@@ -98,11 +98,11 @@ class Parser {
       this.#expect(',');
       const prefix = operandOf(this.#next());
       this.#expect(')');
-      return (item, given) => String(subject(item, given)).startsWith(String(prefix(item, given)));
+      return (item, names) => String(subject(item, names)).startsWith(String(prefix(item, names)));
     }
     this.#expect(')');
-    if (name === 'attribute_exists') return (item, given) => subject(item, given) !== undefined;
-    if (name === 'attribute_not_exists') return (item, given) => subject(item, given) === undefined;
+    if (name === 'attribute_exists') return (item, names) => subject(item, names) !== undefined;
+    if (name === 'attribute_not_exists') return (item, names) => subject(item, names) === undefined;
     throw this.#fault();
   }
 
@@ -112,15 +112,15 @@ class Parser {
       case 'SET': {
         this.#expect('=');
         const value = this.#setValue();
-        return (item, before, given) => put(item, partsOf(path, given), value(before, given));
+        return (item, before, names) => put(item, partsOf(path, names), value(before, names));
       }
       case 'REMOVE':
-        return (item, _before, given) => remove(item, partsOf(path, given));
+        return (item, _before, names) => remove(item, partsOf(path, names));
       case 'ADD': {
         const amount = operandOf(this.#next());
-        return (item, before, given) => {
-          const parts = partsOf(path, given);
-          const sum = Number(at(before, parts) ?? 0) + Number(amount(before, given));
+        return (item, before, names) => {
+          const parts = partsOf(path, names);
+          const sum = Number(at(before, parts) ?? 0) + Number(amount(before, names));
           put(item, parts, sum);
         };
       }
@@ -135,14 +135,14 @@ class Parser {
       const first = operandOf(token);
       if (!this.#takes('+')) return first;
       const second = operandOf(this.#next());
-      return (item, given) => Number(first(item, given)) + Number(second(item, given));
+      return (item, names) => Number(first(item, names)) + Number(second(item, names));
     }
     this.#expect('(');
     const stored = operandOf(this.#next());
     this.#expect(',');
     const otherwise = operandOf(this.#next());
     this.#expect(')');
-    return (item, given) => stored(item, given) ?? otherwise(item, given);
+    return (item, names) => stored(item, names) ?? otherwise(item, names);
   }
 
   #next(): string {
@@ -167,7 +167,7 @@ class Parser {
 }
 
 function operandOf(token: string): Operand {
-  if (!token.startsWith(':')) return (item, given) => at(item, partsOf(token, given));
+  if (!token.startsWith(':')) return (item, names) => at(item, partsOf(token, names));
   return (_item, { values }) => {
     // Look the placeholder up by name, so that a missing one is an error and not undefined.
     if (!Object.hasOwn(values, token)) throw new Error(`Missing value for ${token}.`);

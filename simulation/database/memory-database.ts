@@ -112,8 +112,8 @@ export function createMemoryDatabase(options: MemoryDatabaseOptions): MemoryData
     const keyItem = kind === 'Put' ? input.Item : input.Key;
     const key = keyOf(table.definition, keyItem);
     const before = table.rows.get(key);
-    const given = placeholders(input);
-    if (input.ConditionExpression && !holds(input.ConditionExpression, before ?? {}, given)) {
+    const names = placeholders(input);
+    if (input.ConditionExpression && !holds(input.ConditionExpression, before ?? {}, names)) {
       throw named('ConditionalCheckFailedException', 'The conditional request failed');
     }
     if (kind === 'Put') return { key, after: plain(input.Item) };
@@ -122,7 +122,7 @@ export function createMemoryDatabase(options: MemoryDatabaseOptions): MemoryData
     }
     return {
       key,
-      after: plain(updated(input.UpdateExpression, before ?? { ...input.Key }, given)),
+      after: plain(updated(input.UpdateExpression, before ?? { ...input.Key }, names)),
     };
   }
 
@@ -164,12 +164,12 @@ export function createMemoryDatabase(options: MemoryDatabaseOptions): MemoryData
     const table = tableOf(input);
     const index = table.definition.indexes.find(({ name }) => name === input.IndexName);
     if (index) catchUp(table);
-    const given = placeholders(input);
+    const names = placeholders(input);
     const sortKey = index ? index.sortKey : 'sk';
     const rows = [...(index ? table.indexed : table.rows).values()].filter(
       (row) =>
         (!index || (row[index.partitionKey] !== undefined && row[sortKey] !== undefined)) &&
-        holds(input.KeyConditionExpression, row, given),
+        holds(input.KeyConditionExpression, row, names),
     );
     const place = (row: Item) => `${row[sortKey] ?? ''} ${keyOf(table.definition, row)}`;
     rows.sort((a, b) => (place(a) < place(b) ? -1 : 1));
@@ -185,7 +185,7 @@ export function createMemoryDatabase(options: MemoryDatabaseOptions): MemoryData
       const included = more.flatMap((name) => (row[name] === undefined ? [] : [[name, row[name]]]));
       return { ...keysOf(table.definition, index, row), ...Object.fromEntries(included) };
     };
-    const shown = filter ? page.filter((row) => holds(filter, project(row), given)) : page;
+    const shown = filter ? page.filter((row) => holds(filter, project(row), names)) : page;
     return {
       ...(input.Select === 'COUNT'
         ? { Count: shown.length }
@@ -204,8 +204,8 @@ export function createMemoryDatabase(options: MemoryDatabaseOptions): MemoryData
       Responses: Object.fromEntries(
         Object.entries(RequestItems).map(([TableName, { Keys }]) => {
           const table = tableOf({ TableName });
-          const found = Keys.flatMap((key) => table.rows.get(keyOf(table.definition, key)) ?? []);
-          return [TableName, plain(found)];
+          const rows = Keys.flatMap((key) => table.rows.get(keyOf(table.definition, key)) ?? []);
+          return [TableName, plain(rows)];
         }),
       ),
     }),

@@ -12,19 +12,19 @@ import type { World } from '#simulation/world/world.ts';
 export function checkSummaries({ database, hosts }: World): void {
   const rows = database.rows('inventory');
   for (const { name } of hosts.filter(({ isUp }) => isUp)) {
-    const own = rows.filter(({ pk }) => pk === `HOST#${name}`);
+    const hostRows = rows.filter(({ pk }) => pk === `HOST#${name}`);
     const host = hostOf(
       name,
-      own.find(({ sk }) => sk === 'HOST'),
+      hostRows.find(({ sk }) => sk === 'HOST'),
     );
     if (host.lastReportAt === undefined) continue;
-    const devices = own.filter(({ sk }) => String(sk).startsWith('DEVICE#')).map(deviceOf);
-    const notOffered = notOfferedOf(own.find(({ sk }) => sk === 'NOT_OFFERED'));
+    const devices = hostRows.filter(({ sk }) => String(sk).startsWith('DEVICE#')).map(deviceOf);
+    const notOffered = notOfferedOf(hostRows.find(({ sk }) => sk === 'NOT_OFFERED'));
     const counts = {
       devices: devices.filter(({ isGone }) => !isGone).length,
       notOffered: notOffered.length,
     };
-    const { summary } = summaryIn(own);
+    const { summary } = summaryIn(hostRows);
     const [stale] = staleParts(host, summary, host.conflict ? undefined : counts);
     if (stale) {
       const [is, shouldBe] = [summary, stale.fields].map((each) => JSON.stringify(each));
@@ -34,7 +34,7 @@ export function checkSummaries({ database, hosts }: World): void {
 }
 
 /** The fields whose changes are history; the numbers of devices are not. */
-const told = ['boot_id', 'booted_at', 'agent_version', 'conflict_since'] as const;
+const recorded = ['boot_id', 'booted_at', 'agent_version', 'conflict_since'] as const;
 
 /**
  * Checks, after each step, that no late writer has written an earlier state of a host.
@@ -49,7 +49,7 @@ export function createSummaryCheck({ database }: World): () => void {
       if (before === row) continue;
       const host = rows.find(({ pk, sk }) => pk === row.pk && sk === 'HOST') ?? {};
       const isPut = (name: string) => JSON.stringify(row[name]) !== JSON.stringify(before[name]);
-      const wrong = told.find((name) => isPut(name) && row[name] !== host[name]);
+      const wrong = recorded.find((name) => isPut(name) && row[name] !== host[name]);
       if (wrong) {
         throw new Violation(
           'I5',

@@ -178,11 +178,11 @@ export function checkConvergence(world: World): void {
 
 function checkHost(world: World, host: World['hosts'][number], stored: Stored): void {
   if (!host.isUp) return;
-  const wanted = [...stored.handles.values()].filter(
+  const claimedMdevs = [...stored.handles.values()].filter(
     ({ type, claim, providerUuid }) =>
       type === 'MDEV' && claim && addressOn(world, providerUuid, host.name) !== '',
   );
-  const bound = wanted.filter(
+  const bound = claimedMdevs.filter(
     ({ claim }) => stored.arqs.get(claim?.arqUuid ?? '')?.state === 'Bound',
   );
   for (const { uuid, isGone } of bound) {
@@ -206,8 +206,8 @@ function checkBoots({ database, hosts }: World, { arqs, bindings }: Stored): voi
   const rows = database.rows('inventory').filter(({ sk }) => sk === 'HOST');
   for (const { instanceUuid, state, bootId, hostname, arqUuids } of bindings) {
     const isUp = hosts.find(({ name }) => name === hostname)?.isUp;
-    const known = rows.find((row) => row.hostname === hostname)?.boot_id;
-    if (state !== 'Bound' || !bootId || !isUp || bootId === known) continue;
+    const reportedBootId = rows.find((row) => row.hostname === hostname)?.boot_id;
+    if (state !== 'Bound' || !bootId || !isUp || bootId === reportedBootId) continue;
     const made = arqUuids.flatMap((uuid) => arqs.get(uuid) ?? []).filter(isMadeByHost);
     if (made.length > 0)
       throw new Violation('L3', `instance ${instanceUuid} is Bound by an old boot`);
@@ -298,13 +298,15 @@ function addressOn({ database }: World, provider: string, hostname: string): str
 function checkPlacement({ database, settings, openstack, hosts, disabled }: World): void {
   const rows = database.rows('inventory');
   const devices = rows.filter(({ sk }) => String(sk).startsWith('DEVICE#')).map(deviceOf);
-  const wanted = devices.flatMap((device) =>
+  const expected = devices.flatMap((device) =>
     wantedProviders(
       device,
       device.providers.flatMap((uuid) => {
-        const own = rows.filter(({ pk }) => pk === `RP#${uuid}`);
-        const deployable = own.find(({ sk }) => sk === 'DEPLOYABLE');
-        const handles = own.filter(({ sk }) => String(sk).startsWith('HANDLE#')).map(handleOf);
+        const providerRows = rows.filter(({ pk }) => pk === `RP#${uuid}`);
+        const deployable = providerRows.find(({ sk }) => sk === 'DEPLOYABLE');
+        const handles = providerRows
+          .filter(({ sk }) => String(sk).startsWith('HANDLE#'))
+          .map(handleOf);
         return deployable ? [{ deployable: deployableOf(deployable), handles }] : [];
       }),
       settings,
@@ -332,13 +334,13 @@ function checkPlacement({ database, settings, openstack, hosts, disabled }: Worl
   }
   const computeNodes = new Set(hosts.map(({ name }) => name));
   for (const provider of Object.values(openstack.placement.providers)) {
-    const isOurs = wanted.some(({ uuid }) => uuid === provider.uuid);
+    const isOurs = expected.some(({ uuid }) => uuid === provider.uuid);
     const isForeign = otherStackMark(settings.stage, provider.traits) !== undefined;
     if (!isOurs && !isForeign && !computeNodes.has(provider.name)) {
       throw new Violation('L3', `Placement has an unknown provider ${provider.name}`);
     }
   }
-  for (const { uuid, name, inventories, traits, isGone } of wanted) {
+  for (const { uuid, name, inventories, traits, isGone } of expected) {
     const held = openstack.placement.providers[uuid];
     if (isGone) continue;
     if (!held) throw new Violation('L3', `Placement lacks ${name}`);

@@ -40,8 +40,8 @@ export async function runOperation(
     void operation.act(world);
     await world.runFor(minuteMs, check);
     const steps = world.stepsTaken();
-    const own = operation.quiescenceMs ?? usualQuiescenceMs;
-    await world.runFor(Math.max(own, options.quiescenceMs ?? 0), check);
+    const operationMs = operation.quiescenceMs ?? usualQuiescenceMs;
+    await world.runFor(Math.max(operationMs, options.quiescenceMs ?? 0), check);
     checkConvergence(world);
     return { steps, servers: world.nova.servers.map(({ status }) => status) };
   } finally {

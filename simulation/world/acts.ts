@@ -75,7 +75,7 @@ export function isIotOut(isOut: boolean): Act {
   };
 }
 
-/** After each kill of the agent, reads of the GPU fail for so long. */
+/** Reads of the GPU fail for this time after each kill of the agent. */
 export function isBlindAfterKill(milliseconds: number): Act {
   return ({ hosts }) => {
     for (const { hardware } of hosts) hardware.blindAfterKillMs = milliseconds;

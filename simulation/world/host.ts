@@ -13,7 +13,7 @@ import { openCheckpoint } from '#agent/state/checkpoint.ts';
 import { openSequence } from '#agent/state/sequence.ts';
 import type { StateFiles } from '#agent/state/state-files.ts';
 import { thingName } from '#core/contracts/topics.ts';
-import { silentLog } from '#core/log.ts';
+import { silentLog as log } from '#core/log.ts';
 import type { Faults } from '#simulation/faults.ts';
 import type { Strip } from '#simulation/guards.ts';
 import type { Random } from '#simulation/random.ts';
@@ -41,7 +41,7 @@ export interface Mdev {
 
 /** The state of the hardware; it survives the agent. */
 export interface Hardware {
-  /** By uuid. `usedBy` is the server that used the mdev: no other server may get it. */
+  /** Keys are uuids. `usedBy` is the server that used the mdev: no other server may get it. */
   readonly mdevs: Map<string, Mdev & { usedBy?: string }>;
   /** Image in the FPGA's region. */
   image: string | undefined;
@@ -63,7 +63,7 @@ export interface Hardware {
   readonly unrecorded: Set<string>;
   /** Reads of the GPU fail until this time. */
   blindUntilMs: number;
-  /** Reads of the GPU fail for so long after each kill of the agent. */
+  /** Reads of the GPU fail for this time after each kill of the agent. */
   blindAfterKillMs: number;
 }
 
@@ -75,12 +75,12 @@ export interface Host {
   isUp: boolean;
   /** Kills the agent; its supervisor restarts it. */
   killAgent(): void;
-  /** Shuts the host down for so long, and starts it with another boot id. */
+  /** Shuts the host down for this time, and starts it with another boot id. */
   reboot(downMs: number): void;
   /** How far the clock of the host is off. */
   clockOffsetMs: number;
   bootId(): string;
-  /** Starts the image of the host on a second machine with such a GPU, for so long. */
+  /** Starts the image of the host on a second machine with such a GPU, for this time. */
   clone(forMs: number): void;
 }
 
@@ -140,6 +140,10 @@ export function createHost(parts: HostParts): Host {
     startAgent();
   }
 
+  function run(process: Process, on: Hardware, disk: Map<string, string>, boot: string): void {
+    runHostAgent(process, host, on, disk, boot, parts).catch(() => timeline.kill(process));
+  }
+
   function startAgent(): void {
     if (!host.isUp) return;
     const process = parts.spawn(`agent ${name}`);
@@ -151,9 +155,7 @@ export function createHost(parts: HostParts): Host {
         if (host.isUp && agent === process) startAgent();
       });
     };
-    void runHostAgent(process, host, hardware, files, bootId, parts).catch(() =>
-      timeline.kill(process),
-    );
+    run(process, hardware, files, bootId);
   }
 
   const host: Host = {
@@ -166,17 +168,13 @@ export function createHost(parts: HostParts): Host {
     clone: (forMs) => {
       const process = parts.spawn(`agent clone of ${name}`);
       const other: Hardware = { ...hardware, mdevs: new Map(), regionUsers: new Set() };
-      void runHostAgent(process, host, other, new Map(files), random.uuid(), parts).catch(() =>
-        timeline.kill(process),
-      );
+      run(process, other, new Map(files), random.uuid());
       timeline.at(timeline.now() + forMs, () => {
         timeline.kill(process);
         iot.drop(thingName(parts.stage, name), keepAliveTimeoutMs);
       });
     },
-    killAgent: () => {
-      if (agent) timeline.kill(agent);
-    },
+    killAgent: () => agent && timeline.kill(agent),
     reboot: (downMs) => {
       host.isUp = false;
       if (agent) timeline.kill(agent);
@@ -210,28 +208,30 @@ async function runHostAgent(
     sleep: (milliseconds, signal) => timeline.sleep(process, milliseconds, signal),
   };
   const files = diskFiles(process, disk, hardware, parts);
-  const log = silentLog;
   const makers = [nicDriver, gpuDriver, fpgaDriver, cardDriver].slice(0, parts.hasSlot ? 4 : 3);
   const drivers = makers.map((make) => make(process, hardware, parts));
   const looks = createRediscoverRequests();
   const stop = new AbortController().signal;
   const checkpoint = strip.checkpoint(await openCheckpoint({ files, bootId, log }));
+  const shared = { stage, thing, bootId, drivers, looks, random: random.next, clock, log };
   const jobs = createJobRunner({
-    ...{ stage, thing, bootId, drivers, looks, stop, random: random.next, clock, log },
+    ...shared,
+    stop,
     checkpoint,
     downloads: {
       withImage: async (image, _stop, use) =>
         use(
           await timeline.effect(process, 'S3 GET', () => {
-            const found = parts.images.find(({ id }) => sha256Of(id) === image.sha256);
-            if (!found) throw new Error('no such image');
-            return found.id;
+            const stored = parts.images.find(({ id }) => sha256Of(id) === image.sha256);
+            if (!stored) throw new Error('no such image');
+            return stored.id;
           }),
         ),
     },
   });
   const deps: AgentDeps = {
-    ...{ stage, thing, bootId, drivers, jobs, looks, random: random.next, clock, log },
+    ...shared,
+    jobs,
     intervalSeconds: 60,
     discover: createDiscovery({ drivers, clock, log }),
     sequence: await openSequence({ files, bootId, wallMs: clock.wallMs, log }),
@@ -291,11 +291,11 @@ const nicDriver: MakeDriver = (process, hardware, { timeline, handles }) => ({
 });
 
 const gpuDriver: MakeDriver = (process, hardware, { timeline, faults, handles }) => {
-  const look = <T>(found: () => T) =>
+  const look = <T>(read: () => T) =>
     timeline.effect(process, 'device read', () => {
       const isBlind = timeline.now() < hardware.blindUntilMs;
       if (isBlind || faults.happens('device cannot be read')) throw new Error('EIO');
-      return found();
+      return read();
     });
   const driver: Driver = {
     name: 'sim_gpu',
@@ -317,10 +317,10 @@ const gpuDriver: MakeDriver = (process, hardware, { timeline, faults, handles })
       ),
     find: (handle) =>
       look(() => {
-        const found = hardware.mdevs.get(handle.uuid);
-        if (!found) return { state: 'absent' };
-        const isSame = found.type === mdevOf(handle).type && found.address === handle.address;
-        return isSame ? { state: 'ready' } : { state: 'other', what: `type ${found.type}` };
+        const mdev = hardware.mdevs.get(handle.uuid);
+        if (!mdev) return { state: 'absent' };
+        const isSame = mdev.type === mdevOf(handle).type && mdev.address === handle.address;
+        return isSame ? { state: 'ready' } : { state: 'other', what: `type ${mdev.type}` };
       }),
     prepare: (handle) =>
       timeline.effect(process, 'device mdev create', () => {

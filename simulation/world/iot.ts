@@ -246,9 +246,9 @@ export function createIot(parts: IotParts): SimulatedIot {
 }
 
 function fits(filter: string, topic: readonly string[]): boolean {
-  const wanted = filter.split('/');
+  const filterLevels = filter.split('/');
   return (
-    wanted.length === topic.length &&
-    wanted.every((part, index) => part === '+' || part === '{stage}' || part === topic[index])
+    filterLevels.length === topic.length &&
+    filterLevels.every((part, index) => part === '+' || part === '{stage}' || part === topic[index])
   );
 }

@@ -58,9 +58,9 @@ export function createQueues({
   }
 
   function deliver(id: string): void {
-    const found = messages.get(id);
-    if (!found || found.message.visibleAt > timeline.now()) return;
-    const { queue } = found;
+    const entry = messages.get(id);
+    if (!entry || entry.message.visibleAt > timeline.now()) return;
+    const { queue } = entry;
     if ((running.get(queue.name) ?? 0) >= queue.concurrencyMax) {
       wake(id, timeline.now() + 50);
       return;
@@ -68,7 +68,7 @@ export function createQueues({
     const others = [...messages.values()]
       .filter((each) => each.queue === queue && each.message.visibleAt <= timeline.now())
       .flatMap(({ message }) => (message.id === id ? [] : [message]));
-    const batch = [found.message, ...others].slice(0, queue.batchSize);
+    const batch = [entry.message, ...others].slice(0, queue.batchSize);
     const received = batch.filter((message) => receive(queue, message));
     if (received.length > 0) invoke(queue, received);
   }
@@ -129,10 +129,10 @@ export function createQueues({
       wake(id, visibleAt);
     },
     hide: (id, seconds) => {
-      const found = messages.get(id);
-      if (!found) return;
-      found.message.visibleAt = timeline.now() + seconds * 1000;
-      wake(id, found.message.visibleAt);
+      const entry = messages.get(id);
+      if (!entry) return;
+      entry.message.visibleAt = timeline.now() + seconds * 1000;
+      wake(id, entry.message.visibleAt);
     },
   };
 }

@@ -34,7 +34,8 @@ const clockOffsetMsMax = 300_000;
 function announcerOf(documents: Documents): Announcer {
   const names = { history: tableName(stage, 'history'), inventory: tableName(stage, 'inventory') };
   return {
-    ...{ stage, log: silentLog },
+    stage,
+    log: silentLog,
     history: historyWriter(documents, names, historyDays),
     // What the bus does is the concern of test/integration/announcements.test.ts.
     events: { put: async (events) => events.map(() => ({ end: 'put' })) },
@@ -53,7 +54,8 @@ export function createHistoryStreams(
   clientsOf: (process: Process) => DocumentClients,
 ): SimulatedStreams {
   return createStreams({
-    ...{ ...parts, name: 'announcements' },
+    ...parts,
+    name: 'announcements',
     isLossy: strip.isStripped('history batch is redelivered'),
     batchSize: () => parts.random.between(1, 25),
     consumer: (process) => announcementsConsumer(() => announcerOf(clientsOf(process).documents)),
@@ -97,7 +99,10 @@ export function createWideCheck(world: World): () => void {
   const [root] = Object.values(providers).filter(({ parent }) => parent === null);
   const uuid = random.uuid();
   const foreign: StoredProvider = {
-    ...{ uuid, name: `${root?.name}_foreign`, generation: 3, parent: root?.uuid ?? null },
+    uuid,
+    name: `${root?.name}_foreign`,
+    generation: 3,
+    parent: root?.uuid ?? null,
     inventories: {},
     traits: [stackTrait('other')],
   };
@@ -116,9 +121,9 @@ function checkWritten(database: MemoryDatabase, expected: ReadonlyMap<HistoryKin
   const days = database.rows('history').filter(({ pk }) => String(pk).startsWith('DAY#'));
   const written = Map.groupBy(days, ({ kind }) => String(kind));
   for (const [kind, count] of expected) {
-    const found = written.get(kind)?.length ?? 0;
-    if (found === count) continue;
-    throw new Violation('L3', `the history has ${found} of ${count} records of ${kind}`);
+    const stored = written.get(kind)?.length ?? 0;
+    if (stored === count) continue;
+    throw new Violation('L3', `the history has ${stored} of ${count} records of ${kind}`);
   }
 }
 
@@ -146,8 +151,11 @@ function enableAll(world: World): void {
 }
 
 const operator: Caller = {
-  ...{ requestId: 'req-wide', userId: 'operator', projectId: 'admin' },
-  ...{ roles: ['admin'], hasServiceToken: false },
+  requestId: 'req-wide',
+  userId: 'operator',
+  projectId: 'admin',
+  roles: ['admin'],
+  hasServiceToken: false,
 };
 
 async function drain({ depsFor, spawn }: World, hostname: string): Promise<void> {

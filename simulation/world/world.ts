@@ -90,7 +90,7 @@ export interface World {
   stepsTaken(): readonly string[];
   /** Delays the next step whose process and name begin so. */
   stall(process: string, step: string, milliseconds: number): void;
-  /** Runs for so long in virtual time. @throws Violation */
+  /** Runs this time in virtual time. @throws Violation */
   runFor(milliseconds: number, check: () => void): Promise<void>;
   stop(): void;
 }
@@ -121,7 +121,7 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
   // Slow effects overlap more.
   const slowness = rates ? 1 : random.pick([1, 1, 1, 20]);
   const violations: Violation[] = [];
-  const violate: Violate = (rule, what) => void violations.push(new Violation(rule, what));
+  const violate: Violate = (rule, detail) => void violations.push(new Violation(rule, detail));
   let check = () => {};
   const timeline: Timeline = createTimeline({
     random,
@@ -183,12 +183,10 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
   });
   const openstack = createOpenStack(timeline, faults, images);
   const spawn = (name: string): Process => ({ name, isDead: false });
+  const parts = { timeline, random, faults, spawn };
   const queues = createQueues({
+    ...parts,
     isLossy: strip.isStripped('message is redelivered'),
-    timeline,
-    random,
-    faults,
-    spawn,
     consumer: (queue, process) =>
       makeConsumers[queue]({
         deps: () => depsFor(process),
@@ -196,24 +194,16 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
       }),
   });
   const streams = createStreams({
+    ...parts,
     name: 'changes',
     isLossy: strip.isStripped('stream batch is redelivered'),
-    timeline,
-    random,
-    faults,
-    spawn,
     consumer: (process) => changesConsumer(() => depsFor(process)),
     ...(isWide && { batchSize: () => random.between(1, 25) }),
   });
   const historyStreams =
-    isWide &&
-    createHistoryStreams({ timeline, random, faults, spawn, strip }, (process) =>
-      documentsOf(process),
-    );
+    isWide && createHistoryStreams({ ...parts, strip }, (process) => documentsOf(process));
   const iot = createIot({
-    timeline,
-    random,
-    faults,
+    ...parts,
     stage,
     thingArnPrefix: settings.thingArnPrefix,
     put: queues.put,
@@ -244,11 +234,9 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
 
   function documentsOf(process: Process): DocumentClients {
     return documentsFor({
-      timeline,
+      ...parts,
       process,
       database,
-      faults,
-      random,
       strip,
       mirror,
       violate,
@@ -297,7 +285,9 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
   }
 
   const api = createApi({
-    ...{ timeline, random, faults, depsFor, spawn, outagesMetBy: openstack.outagesMetBy },
+    ...parts,
+    depsFor,
+    outagesMetBy: openstack.outagesMetBy,
     violate: rates && violate,
   });
   // Operations always run on the same hosts.
@@ -317,7 +307,14 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
       traits: [],
     };
     return createHost({
-      ...{ name, stage, timeline, random, faults, iot, images, handles, spawn, violate, strip },
+      ...parts,
+      name,
+      stage,
+      iot,
+      images,
+      handles,
+      violate,
+      strip,
       hasSlot: hostCount !== undefined,
     });
   });
@@ -381,8 +378,8 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
     arm: interrupts.arm,
     stepsTaken: interrupts.steps,
     stall: interrupts.stall,
-    runFor: async (milliseconds, given) => {
-      check = given;
+    runFor: async (milliseconds, nextCheck) => {
+      check = nextCheck;
       await timeline.runUntil(timeline.now() + milliseconds);
     },
     stop: () => iot.close(),

@@ -90,13 +90,13 @@ export const deleteJob: Action = ({ jobs, jobId, query }) => {
 
 export const describeJobExecution: Action = ({ jobs, jobId, thing, query, nowMs }) => {
   const number = query.get('executionNumber');
-  const wanted = number === null ? undefined : Number(number);
-  return { execution: viewExecution(jobs.execution(jobId, thing, wanted), nowMs) };
+  const executionNumber = number === null ? undefined : Number(number);
+  return { execution: viewExecution(jobs.execution(jobId, thing, executionNumber), nowMs) };
 };
 
 export const cancelJobExecution: Action = ({ jobs, jobId, thing, query, body }) => {
-  const given = parse(executionCancellation, body);
-  jobs.cancelExecution(jobId, thing, { ...given, force: isForced(query) });
+  const cancellation = parse(executionCancellation, body);
+  jobs.cancelExecution(jobId, thing, { ...cancellation, force: isForced(query) });
   return {};
 };
 

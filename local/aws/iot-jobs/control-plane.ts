@@ -69,17 +69,17 @@ export function createControlPlane(options: ControlPlaneOptions): Server {
   return server;
 }
 
-async function perform(options: ControlPlaneOptions, request: IncomingMessage): Promise<object> {
-  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');
-  const text = (await buffer(request)).toString();
-  const topic = request.method === 'POST' && /^\/topics\/(.+)$/.exec(pathname)?.[1];
+async function perform(options: ControlPlaneOptions, incoming: IncomingMessage): Promise<object> {
+  const { pathname, searchParams } = new URL(incoming.url ?? '/', 'http://localhost');
+  const text = (await buffer(incoming)).toString();
+  const topic = incoming.method === 'POST' && /^\/topics\/(.+)$/.exec(pathname)?.[1];
   if (topic) {
     options.publish(decodeURIComponent(topic), text);
     return { message: 'OK', traceId: crypto.randomUUID() };
   }
   const body = text === '' ? {} : parseJson(text);
   for (const [method, path, action] of routes) {
-    const match = method === request.method ? path.exec(pathname) : null;
+    const match = method === incoming.method ? path.exec(pathname) : null;
     if (match === null) continue;
     const { jobId = '', thing = '' } = match.groups ?? {};
     return action({
@@ -91,13 +91,13 @@ async function perform(options: ControlPlaneOptions, request: IncomingMessage): 
       body,
     });
   }
-  const { method = '', headers } = request;
-  const asked = { method, pathname, query: searchParams, headers, body };
-  const answer = options.registry && performOnRegistry(options.registry, asked);
+  const { method = '', headers } = incoming;
+  const request = { method, pathname, query: searchParams, headers, body };
+  const answer = options.registry && performOnRegistry(options.registry, request);
   if (answer !== undefined) return answer;
   throw new JobsError(
     'InvalidRequest',
-    `${request.method} ${pathname} is not supported by the fake.`,
+    `${incoming.method} ${pathname} is not supported by the fake.`,
   );
 }
 

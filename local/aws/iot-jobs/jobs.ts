@@ -71,9 +71,9 @@ export class Jobs {
 
   /** @throws JobsError ResourceNotFound */
   job(id: string): Job {
-    const found = this.#storage.findJob(id);
-    if (found === undefined) throw new JobsError('ResourceNotFound', `Job ${id} cannot be found.`);
-    return found;
+    const job = this.#storage.findJob(id);
+    if (job === undefined) throw new JobsError('ResourceNotFound', `Job ${id} cannot be found.`);
+    return job;
   }
 
   /**
@@ -125,14 +125,14 @@ export class Jobs {
 
   /** @throws JobsError ResourceNotFound */
   execution(jobId: string, thing: string, executionNumber?: number): Execution {
-    const found = this.#storage.findExecution(jobId, thing);
+    const execution = this.#storage.findExecution(jobId, thing);
     if (
-      found === undefined ||
-      (executionNumber !== undefined && executionNumber !== found.executionNumber)
+      execution === undefined ||
+      (executionNumber !== undefined && executionNumber !== execution.executionNumber)
     ) {
       throw new JobsError('ResourceNotFound', `No execution of job ${jobId} for thing ${thing}`);
     }
-    return found;
+    return execution;
   }
 
   /** @throws JobsError ResourceNotFound, VersionMismatch, InvalidStateTransition */

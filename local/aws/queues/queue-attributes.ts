@@ -7,10 +7,10 @@ import { SqsError } from './errors.ts';
 const accountId = '000000000000';
 const region = 'us-east-1';
 
-/** For a message with its attributes, and for a whole batch. */
+/** Limits a message with its attributes, and a whole batch. */
 export const messageBytesMax = 1024 * 1024;
 
-/** As SQS stores and shows attributes: all values are text. */
+/** All values are text, as in SQS. */
 export type QueueAttributes = Readonly<Record<string, string>>;
 
 const whole = (least: number, most: number) => z.coerce.number().int().min(least).max(most);

@@ -98,9 +98,9 @@ export class QueueStorage {
 
   /** @throws SqsError QueueDoesNotExist */
   queue(name: string): Queue {
-    const found = this.findQueue(name);
-    if (found === undefined) throw queueDoesNotExist();
-    return found;
+    const queue = this.findQueue(name);
+    if (queue === undefined) throw queueDoesNotExist();
+    return queue;
   }
 
   queueNames(): string[] {

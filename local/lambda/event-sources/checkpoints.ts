@@ -22,7 +22,7 @@ const gatherMs = 100;
 const form = z.record(z.string(), z.string());
 
 /**
- * Without a file positions last as long as the process. The ARN tells a new table from an old one.
+ * Without a file positions last as long as the process. A new table has another ARN.
  */
 export function openCheckpoints(streamArn: string, file?: string): Checkpoints {
   const all = new Map(Object.entries(file === undefined ? {} : read(file)));

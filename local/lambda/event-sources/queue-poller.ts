@@ -124,8 +124,8 @@ export function failedMessages(
 ): ReadonlySet<string> {
   const failures = (response as Partial<SQSBatchResponse> | null | undefined)?.batchItemFailures;
   const ids = new Set((failures ?? []).map(({ itemIdentifier }) => itemIdentifier));
-  const known = new Set(records.map(({ messageId }) => messageId));
-  return [...ids].every((id) => known.has(id)) ? ids : known;
+  const received = new Set(records.map(({ messageId }) => messageId));
+  return [...ids].every((id) => received.has(id)) ? ids : received;
 }
 
 function sqsRecord(message: Message, arn: string): SQSRecord {

@@ -14,26 +14,26 @@ export interface Callers {
   /** The middleware's answer for an invalid token, or while Keystone does not answer. */
   identify(ask: Ask): Promise<{ caller: TokenIdentity } | { answer: Answer }>;
   /** The service's own client of Keystone. */
-  readonly own: Keystone;
+  readonly keystone: Keystone;
 }
 
 export function createCallers(user: 'nova' | 'placement' | 'glance', keystoneUrl: string): Callers {
   const settings = serviceCredentials(user, keystoneUrl);
-  const own = createKeystone({ settings, clock: Date.now, log: silentLog });
+  const keystone = createKeystone({ settings, clock: Date.now, log: silentLog });
 
   async function isService(token: string | undefined): Promise<boolean> {
     if (token === undefined) return false;
-    const identity = await own.validateToken(token, { allowExpired: false });
+    const identity = await keystone.validateToken(token, { allowExpired: false });
     return identity?.roles.includes('service') === true;
   }
 
   return {
-    own,
+    keystone: keystone,
     identify: async (ask) => {
       try {
         const allowExpired = await isService(header(ask, 'X-Service-Token'));
         const token = header(ask, 'X-Auth-Token') ?? '';
-        const caller = await own.validateToken(token, { allowExpired });
+        const caller = await keystone.validateToken(token, { allowExpired });
         return caller ? { caller } : { answer: unauthorized(keystoneUrl) };
       } catch (error) {
         const message = `The Keystone service is temporarily unavailable: ${error}`;

@@ -79,11 +79,11 @@ export function serviceCredentials(
 
 async function answer(ask: Ask, context: Context): Promise<Answer> {
   try {
-    const found = findRoute(routes, ask.method, ask.path);
+    const route = findRoute(routes, ask.method, ask.path);
     // Not in Keystone's own words: its web framework answers unknown paths.
-    if (!found) return { status: 404, body: '<!doctype html><title>404 Not Found</title>' };
-    if (!('handler' in found)) throw new Refusal(405, 'The method is not allowed.');
-    const answered = await found.handler({ ...ask, params: found.params }, context);
+    if (!route) return { status: 404, body: '<!doctype html><title>404 Not Found</title>' };
+    if (!('handler' in route)) throw new Refusal(405, 'The method is not allowed.');
+    const answered = await route.handler({ ...ask, params: route.params }, context);
     return { ...answered, headers: { Vary: 'X-Auth-Token', ...answered.headers } };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
@@ -118,8 +118,8 @@ const routes: Routes<Context> = {
   }),
   'GET /v3': (_ask, context) => ({ status: 200, body: { version: version(context) } }),
   'POST /v3/auth/tokens': (ask, context) => {
-    const known = context.tokens.logIn(ask.body);
-    return { ...tokenAnswer(known, ask, context), status: 201 };
+    const newToken = context.tokens.logIn(ask.body);
+    return { ...tokenAnswer(newToken, ask, context), status: 201 };
   },
   'GET /v3/auth/tokens': showToken,
   'HEAD /v3/auth/tokens': showToken,
@@ -152,16 +152,16 @@ function showToken(ask: Ask, context: Context): Answer {
   return tokenAnswer(subjectOf(ask, context, 'validate_token'), ask, context);
 }
 
-function tokenAnswer(known: KnownToken, ask: Ask, context: Context): Answer {
+function tokenAnswer(newToken: KnownToken, ask: Ask, context: Context): Answer {
   // An unscoped token has no catalog.
-  const isScoped = Object.keys(known.scope).length > 0;
+  const isScoped = Object.keys(newToken.scope).length > 0;
   const hasCatalog = isScoped && !ask.query.has('nocatalog');
   return {
     status: 200,
-    headers: { 'X-Subject-Token': known.token },
+    headers: { 'X-Subject-Token': newToken.token },
     body: {
       token: {
-        ...describeToken(known),
+        ...describeToken(newToken),
         ...(hasCatalog && { catalog: context.registry.catalog() }),
       },
     },

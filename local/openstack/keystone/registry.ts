@@ -77,7 +77,7 @@ export class Registry {
     return [...firstRoles, ...this.state.now.roles];
   }
 
-  /** As it comes with a token: without what is disabled. */
+  /** The catalog of a token: disabled endpoints are absent. */
   catalog(): readonly unknown[] {
     const endpoints = this.endpoints().filter(({ enabled }) => enabled);
     return this.services()
@@ -144,13 +144,13 @@ export function registryRoutes<C extends Context>(mustBeAdmin: MustBeAdmin<C>): 
       const { moved, endpoints } = registry.state.now;
       const { endpoint: id = '' } = ask.params;
       const changed = read('endpoint', change, ask.body);
-      const known = registry.endpoints().find((each) => each.id === id);
-      if (!known) throw new Refusal(404, `Could not find endpoint: ${id}.`);
-      const { url = known.url, enabled = known.enabled } = changed;
+      const endpoint = registry.endpoints().find((each) => each.id === id);
+      if (!endpoint) throw new Refusal(404, `Could not find endpoint: ${id}.`);
+      const { url = endpoint.url, enabled = endpoint.enabled } = changed;
       const made = endpoints.find((each) => each.id === id);
       if (made) Object.assign(made, { url, enabled });
       else moved[id] = { url, enabled };
-      return saved(registry.state, 200, { endpoint: { ...known, url, enabled } });
+      return saved(registry.state, 200, { endpoint: { ...endpoint, url, enabled } });
     }),
     'POST /v3/users': guarded('create_user', ({ body }, { tokens, registry: { state } }) => {
       const { name, password } = read('user', newUser, body);
@@ -177,19 +177,16 @@ export function registryRoutes<C extends Context>(mustBeAdmin: MustBeAdmin<C>): 
       const { user, project } = assigned(ask, context);
       return { status: 200, body: { roles: (user.roles[project] ?? []).map(named('role')) } };
     }),
-    'PUT /v3/projects/{project}/users/{user}/roles/{role}': guarded(
-      'create_grant',
-      (ask, given) => {
-        const { user, project } = assigned(ask, given);
-        const role = find('role', given.registry.roles(), ask.params.role);
-        const { state } = given.registry;
-        if (user.roles[project]?.includes(role)) return { status: 204 };
-        const { [user.name]: granted = {} } = state.now.grants;
-        granted[project] = [...(granted[project] ?? []), role];
-        state.now.grants[user.name] = granted;
-        return { ...saved(state, 204), body: undefined };
-      },
-    ),
+    'PUT /v3/projects/{project}/users/{user}/roles/{role}': guarded('create_grant', (ask, body) => {
+      const { user, project } = assigned(ask, body);
+      const role = find('role', body.registry.roles(), ask.params.role);
+      const { state } = body.registry;
+      if (user.roles[project]?.includes(role)) return { status: 204 };
+      const { [user.name]: granted = {} } = state.now.grants;
+      granted[project] = [...(granted[project] ?? []), role];
+      state.now.grants[user.name] = granted;
+      return { ...saved(state, 204), body: undefined };
+    }),
   };
 }
 
@@ -215,15 +212,15 @@ function assigned({ params }: Ask, { tokens }: Context) {
 }
 
 function find(kind: Named, names: readonly string[], id: string | undefined): string {
-  const found = names.find((name) => idOf(kind, name) === id);
-  if (found === undefined) throw new Refusal(404, `Could not find ${kind}: ${id}.`);
-  return found;
+  const existingName = names.find((name) => idOf(kind, name) === id);
+  if (existingName === undefined) throw new Refusal(404, `Could not find ${kind}: ${id}.`);
+  return existingName;
 }
 
 function refuseTaken(kind: Named, name: string, all: readonly { readonly name: string }[]): void {
   if (!all.some((each) => each.name === name)) return;
-  const what = `Duplicate entry found with name ${name}`;
-  throw new Refusal(409, `Conflict occurred attempting to store ${kind} - ${what}.`);
+  const duplicate = `Duplicate entry found with name ${name}`;
+  throw new Refusal(409, `Conflict occurred attempting to store ${kind} - ${duplicate}.`);
 }
 
 function read<T>(kind: string, schema: z.ZodType<T>, body: unknown): T {

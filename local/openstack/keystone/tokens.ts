@@ -33,7 +33,7 @@ const scopeSchema = z.union([
 ]);
 
 export const tokenState = z.object({
-  /** Of users that were made, or have changed theirs. */
+  /** Passwords of users that were created or changed theirs. */
   passwords: z.record(z.string(), z.string()).default({}),
   /** Users and projects that were made, beside those of the catalog. */
   users: z.array(z.string()).default([]),
@@ -116,11 +116,11 @@ export class Tokens {
   }
 
   find(token: string, options: { readonly allowExpired: boolean }): KnownToken | undefined {
-    const known = this.#known(token);
-    if (!known || this.#state.now.revoked.includes(token)) return undefined;
+    const stored = this.#known(token);
+    if (!stored || this.#state.now.revoked.includes(token)) return undefined;
     const now = this.#clock();
-    const goodUntil = known.expiresAt + (options.allowExpired ? allowExpiredWindowMs : 0);
-    return now < goodUntil ? known : undefined;
+    const goodUntil = stored.expiresAt + (options.allowExpired ? allowExpiredWindowMs : 0);
+    return now < goodUntil ? stored : undefined;
   }
 
   #known(token: string): KnownToken | undefined {
@@ -174,8 +174,8 @@ export class Tokens {
     const user = this.users().find(
       ({ name }) => name === claimed.name || idOf('user', name) === claimed.id,
     );
-    const known = user && (this.#state.now.passwords[user.name] ?? password);
-    return claimed.password === known ? user : undefined;
+    const expected = user && (this.#state.now.passwords[user.name] ?? password);
+    return claimed.password === expected ? user : undefined;
   }
 
   /** Like Keystone, ends the tokens that the user has. False if the original is another one. */

@@ -33,16 +33,16 @@ export interface AcceleratorApi {
 }
 
 /** Calls in the name of the user who called Nova. */
-export function createAcceleratorApi(own: Keystone, userToken: string): AcceleratorApi {
+export function createAcceleratorApi(keystone: Keystone, userToken: string): AcceleratorApi {
   async function call(by: NovaService, method: string, path: string, body?: unknown) {
     let answer: HttpAnswer;
     try {
-      const url = `${await own.endpoint('accelerator')}${path}`;
+      const url = `${await keystone.endpoint('accelerator')}${path}`;
       const headers = {
         'User-Agent': `${by} keystoneauth1/5.0.0 python-requests/2.28.1 CPython/3.11.2`,
         Accept: '*/*',
         'X-Auth-Token': userToken,
-        'X-Service-Token': await own.ownToken(),
+        'X-Service-Token': await keystone.ownToken(),
       };
       answer = await send({ method, url, headers, body });
     } catch {
@@ -58,8 +58,8 @@ export function createAcceleratorApi(own: Keystone, userToken: string): Accelera
       const { device_profiles } = z
         .object({ device_profiles: z.array(profile) })
         .parse(parsed(text));
-      const [found, another] = device_profiles;
-      if (found && !another) return found.groups;
+      const [namesake, another] = device_profiles;
+      if (namesake && !another) return namesake.groups;
       const number = another ? device_profiles.length : 'nothing';
       throw new AcceleratorCallFailed(`Expected 1 device profile but got ${number}.`);
     },

@@ -18,7 +18,7 @@ import { type Arq, type NovaState, profileName, type Server } from './state.ts';
 
 export interface BuildOptions {
   readonly state: State<NovaState>;
-  readonly own: Keystone;
+  readonly keystone: Keystone;
   readonly scheduler: Scheduler;
   readonly waiters: Waiters;
   /** Nova's [compute] arq_binding_timeout. */
@@ -46,7 +46,7 @@ export interface Builder {
 const resolvedStates = ['Bound', 'BindFailed', 'Deleting'];
 
 export function createBuilder(options: BuildOptions): Builder {
-  const { state, own, scheduler, waiters } = options;
+  const { state, keystone, scheduler, waiters } = options;
   // One task at a time for each server, as under nova-compute's lock.
   const lastTask = new Map<string, Promise<void>>();
   const stopping = new AbortController();
@@ -149,11 +149,11 @@ export function createBuilder(options: BuildOptions): Builder {
 
   return {
     build: (server, groups, userToken) =>
-      inTurn(server, () => build(server, groups, createAcceleratorApi(own, userToken))),
+      inTurn(server, () => build(server, groups, createAcceleratorApi(keystone, userToken))),
 
     reboot: (server, userToken) =>
       inTurn(server, async () => {
-        const api = createAcceleratorApi(own, userToken);
+        const api = createAcceleratorApi(keystone, userToken);
         if (profileName(server) !== undefined) {
           // With the fake virt driver the server ends ACTIVE even if this fails.
           await ignoringFailure(api.arqsOf('nova-compute', server.id));
@@ -163,7 +163,7 @@ export function createBuilder(options: BuildOptions): Builder {
 
     remove: (server, userToken) =>
       inTurn(server, async () => {
-        const api = createAcceleratorApi(own, userToken ?? (await own.ownToken()));
+        const api = createAcceleratorApi(keystone, userToken ?? (await keystone.ownToken()));
         // nova-api itself deletes a server without a host.
         const by = server.host === null ? 'nova-api' : 'nova-compute';
         if (profileName(server) !== undefined) {

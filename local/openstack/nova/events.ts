@@ -66,10 +66,10 @@ export function takeEvents(
   const parsed = eventsBody.safeParse(body);
   if (!parsed.success) throw new Refusal(400, `Invalid input. ${z.prettifyError(parsed.error)}`);
   const { events } = parsed.data;
-  const known = Object.keys(namesSince).filter((name) => (namesSince[name] ?? 0) <= minor);
-  const odd = events.find(({ name }) => !known.includes(name));
+  const validNames = Object.keys(namesSince).filter((name) => (namesSince[name] ?? 0) <= minor);
+  const odd = events.find(({ name }) => !validNames.includes(name));
   if (odd) {
-    const names = known.map((name) => `'${name}'`).join(', ');
+    const names = validNames.map((name) => `'${name}'`).join(', ');
     const field = `Invalid input for field/attribute name. Value: ${odd.name}.`;
     throw new Refusal(400, `${field} '${odd.name}' is not one of [${names}]`);
   }

@@ -66,9 +66,9 @@ export async function startNova(options: FakeNovaOptions): Promise<FakeNova> {
   const state = openState(novaState, options.stateFile);
   const callers = createCallers('nova', options.keystoneUrl);
   const waiters = new Waiters();
-  const scheduler = createScheduler(callers.own, state.now);
+  const scheduler = createScheduler(callers.keystone, state.now);
   const { arqBindingTimeoutMs = 300_000, handOverMs = 50 } = options;
-  const parts = { state, own: callers.own, scheduler, waiters };
+  const parts = { state, keystone: callers.keystone, scheduler, waiters };
   const builder = createBuilder({ ...parts, arqBindingTimeoutMs, handOverMs });
   const nova = { state, callers, waiters, scheduler, builder };
   resumeServers(nova);
@@ -109,12 +109,12 @@ async function answer(ask: Ask, nova: Nova): Promise<Answer> {
       const range = `Minimum is 2.1 and maximum is 2.${computeMinorMax}.`;
       throw new Refusal(406, `Version 2.${minor} is not supported by the API. ${range}`);
     }
-    const found = findRoute(routes, ask.method, ask.path.replace(/^\/v2\.1/, ''));
-    if (!found) throw new Refusal(404, 'The resource could not be found.');
-    if (!('handler' in found)) throw new Refusal(405, 'The method is not allowed.');
+    const route = findRoute(routes, ask.method, ask.path.replace(/^\/v2\.1/, ''));
+    if (!route) throw new Refusal(404, 'The resource could not be found.');
+    if (!('handler' in route)) throw new Refusal(405, 'The method is not allowed.');
     const userToken = header(ask, 'X-Auth-Token') ?? '';
     const context = { ...nova, caller: identified.caller, userToken, minor };
-    return { headers, ...(await found.handler({ ...ask, params: found.params }, context)) };
+    return { headers, ...(await route.handler({ ...ask, params: route.params }, context)) };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const key = faultKeys[error.status] ?? 'computeFault';
@@ -125,9 +125,9 @@ async function answer(ask: Ask, nova: Nova): Promise<Answer> {
 
 function wantedMinor(ask: Ask): number {
   const entries = (header(ask, 'OpenStack-API-Version') ?? '').split(',');
-  const own = entries.flatMap((text) => /^\s*compute\s+2\.(\d+)\s*$/.exec(text)?.[1] ?? []);
+  const minors = entries.flatMap((text) => /^\s*compute\s+2\.(\d+)\s*$/.exec(text)?.[1] ?? []);
   const old = /^2\.(\d+)$/.exec(header(ask, 'X-OpenStack-Nova-API-Version') ?? '')?.[1];
-  return Number(own.at(-1) ?? old ?? 1);
+  return Number(minors.at(-1) ?? old ?? 1);
 }
 
 const faultKeys: Readonly<Record<number, string>> = {
@@ -181,8 +181,8 @@ const routes: Routes<Context> = {
   'GET /flavors/detail': listFlavors,
   'POST /flavors': (ask, { caller, state }) => {
     allow(caller, ['admin'], 'os-flavor-manage:create');
-    const wanted = read(flavorBody, ask).flavor;
-    const flavor = { ...wanted, id: wanted.id ?? crypto.randomUUID(), extra_specs: {} };
+    const requested = read(flavorBody, ask).flavor;
+    const flavor = { ...requested, id: requested.id ?? crypto.randomUUID(), extra_specs: {} };
     for (const other of Object.values(state.now.flavors)) {
       const is = other.id === flavor.id ? `ID ${flavor.id}` : `name ${flavor.name}`;
       if (other.id !== flavor.id && other.name !== flavor.name) continue;
@@ -246,9 +246,9 @@ async function createServer(ask: Ask, context: Context): Promise<Answer> {
     arqs: [],
   };
   const profile = profileName(server);
-  const api = createAcceleratorApi(callers.own, userToken);
-  const asked = profile === undefined ? [] : api.profileGroups('nova-api', profile);
-  const groups = await Promise.resolve(asked).catch((error: Error) => {
+  const api = createAcceleratorApi(callers.keystone, userToken);
+  const profileGroups = profile === undefined ? [] : api.profileGroups('nova-api', profile);
+  const groups = await Promise.resolve(profileGroups).catch((error: Error) => {
     throw new Refusal(400, `Device profile name ${profile}: ${error.message}`);
   });
   state.now.servers[server.id] = server;

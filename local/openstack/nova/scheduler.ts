@@ -24,11 +24,11 @@ export interface Scheduler {
   addHost(name: string): Promise<string>;
 }
 
-export function createScheduler(own: Keystone, state: NovaState): Scheduler {
+export function createScheduler(identity: Keystone, state: NovaState): Scheduler {
   const http = createHttp();
   const headers = { 'OpenStack-API-Version': 'placement 1.36' };
-  const call = createServiceCalls(http, own, { type: 'placement', headers });
-  const placement = createPlacement({ identity: own, http });
+  const call = createServiceCalls(http, identity, { type: 'placement', headers });
+  const placement = createPlacement({ identity, http });
   return {
     claim: (server, groups) => claim(call, state, server, groups),
     release: async (serverId) => {
@@ -106,8 +106,9 @@ function requestGroup(group: ProfileGroup): { resources: string; required: strin
 }
 
 async function addHost(placement: Placement, name: string): Promise<string> {
-  const known = await placement.findProviderByName(name);
-  const provider = known ?? (await placement.createProvider({ uuid: crypto.randomUUID(), name }));
+  const existing = await placement.findProviderByName(name);
+  const provider =
+    existing ?? (await placement.createProvider({ uuid: crypto.randomUUID(), name }));
   const held = await placement.getInventories(provider.uuid);
   if (held && Object.keys(held.inventories).length > 0) return provider.uuid;
   const generation = await placement.putInventories(provider.uuid, provider.generation, {

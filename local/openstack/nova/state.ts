@@ -76,9 +76,9 @@ export function visibleServer(
   id: string,
   caller: TokenIdentity,
 ): Server | undefined {
-  const found = state.servers[id];
-  const isVisible = found?.projectId === caller.projectId || caller.roles.includes('admin');
-  return isVisible ? found : undefined;
+  const server = state.servers[id];
+  const isVisible = server?.projectId === caller.projectId || caller.roles.includes('admin');
+  return isVisible ? server : undefined;
 }
 
 export function profileName(server: Server): string | undefined {

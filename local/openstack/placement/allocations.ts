@@ -19,9 +19,9 @@ export interface WantedAllocations extends Omit<Consumer, 'generation'> {
 /** Replaces the allocations of the consumer; an empty set deletes the consumer. */
 export function setAllocations(state: PlacementState, wanted: WantedAllocations): void {
   const { uuid, generation, allocations, project_id, user_id } = wanted;
-  const known = state.consumers[uuid];
-  if ((known?.generation ?? null) !== generation) {
-    const expected = known?.generation ?? 'null';
+  const stored = state.consumers[uuid];
+  if ((stored?.generation ?? null) !== generation) {
+    const expected = stored?.generation ?? 'null';
     const got = generation ?? 'None';
     throw new Refusal(
       409,
@@ -40,15 +40,15 @@ export function setAllocations(state: PlacementState, wanted: WantedAllocations)
         const reason = `No such resource class ${name}.`;
         throw new Refusal(400, `Unable to allocate inventory for consumer ${uuid}: ${reason}`);
       }
-      const own = known?.allocations[providerUuid]?.[name] ?? 0;
-      const fault = faultOf(state, provider, name, amount, own);
+      const held = stored?.allocations[providerUuid]?.[name] ?? 0;
+      const fault = faultOf(state, provider, name, amount, held);
       if (fault) throw new Refusal(409, `Unable to allocate inventory: ${fault}`);
     }
   }
-  touch(state, [...Object.keys(known?.allocations ?? {}), ...Object.keys(allocations)]);
+  touch(state, [...Object.keys(stored?.allocations ?? {}), ...Object.keys(allocations)]);
   if (Object.keys(allocations).length === 0) delete state.consumers[uuid];
   else {
-    const next = (known?.generation ?? 0) + 1;
+    const next = (stored?.generation ?? 0) + 1;
     state.consumers[uuid] = { project_id, user_id, generation: next, allocations };
   }
 }
@@ -64,13 +64,13 @@ export function removeAllocations(state: PlacementState, consumerUuid: string): 
   delete state.consumers[consumerUuid];
 }
 
-/** Placement's error if the amount is not available; `own` is the consumer's present amount. */
+/** Placement's error if the amount is not available; `held` is the consumer's present amount. */
 export function faultOf(
   state: PlacementState,
   provider: StoredProvider,
   resourceClass: string,
   amount: number,
-  own = 0,
+  held = 0,
 ): string | undefined {
   const where = `'${resourceClass}' on resource provider '${provider.uuid}'`;
   const inventory = provider.inventories[resourceClass];
@@ -79,7 +79,7 @@ export function faultOf(
   if (amount < min_unit || amount > max_unit || amount % step_size !== 0) {
     return `Unable to create allocation for ${where}. The requested amount would violate inventory constraints.`;
   }
-  const free = capacityOf(inventory) - usedOf(state, provider.uuid, resourceClass) + own;
+  const free = capacityOf(inventory) - usedOf(state, provider.uuid, resourceClass) + held;
   if (amount <= free) return undefined;
   return `Unable to create allocation for ${where}. The requested amount would exceed the capacity.`;
 }

@@ -16,15 +16,17 @@ export function versionHeaders(minor: number) {
 /** The minor number of the microversion of a request; without the header 0, as in Placement. */
 export function minorOf(ask: Ask): number {
   const entries = (header(ask, 'OpenStack-API-Version') ?? '').split(',');
-  const own = entries.flatMap((text) => /^\s*placement\s+(\S+)\s*$/.exec(text)?.[1] ?? []).at(-1);
-  const asked = own === 'latest' ? newest : (own ?? oldest);
-  const [, major, minor] = /^(\d+)\.(\d+)$/.exec(asked) ?? [];
+  const requested = entries
+    .flatMap((text) => /^\s*placement\s+(\S+)\s*$/.exec(text)?.[1] ?? [])
+    .at(-1);
+  const version = requested === 'latest' ? newest : (requested ?? oldest);
+  const [, major, minor] = /^(\d+)\.(\d+)$/.exec(version) ?? [];
   if (minor === undefined) {
-    throw new Refusal(400, `Invalid microversion: invalid version string: ${asked}`);
+    throw new Refusal(400, `Invalid microversion: invalid version string: ${version}`);
   }
   const [, newestMinor] = newest.split('.');
   if (major === '1' && Number(minor) <= Number(newestMinor)) return Number(minor);
-  throw new Refusal(406, `Invalid microversion: Unacceptable version header: ${asked}`);
+  throw new Refusal(406, `Invalid microversion: Unacceptable version header: ${version}`);
 }
 
 const int = z.number().int().max(2_147_483_647);

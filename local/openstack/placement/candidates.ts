@@ -36,18 +36,18 @@ export function allocationCandidates(state: PlacementState, query: URLSearchPara
     throw new Refusal(400, `${rule} "resources{N}" parameter.`);
   }
   const limit = Math.min(Number(query.get('limit') ?? candidatesMax), candidatesMax);
-  const found: Choice[][] = [];
+  const choices: Choice[][] = [];
   for (const root of Object.values(state.providers).filter(({ parent }) => parent === null)) {
     const tree = Object.values(state.providers).filter(
       ({ uuid }) => rootOf(state, uuid).uuid === root.uuid,
     );
-    collect(state, tree, groups, policy === 'isolate', [], found, limit);
+    collect(state, tree, groups, policy === 'isolate', [], choices, limit);
   }
   const roots = new Set(
-    found.flatMap(([first]) => (first ? [rootOf(state, first.provider.uuid).uuid] : [])),
+    choices.flatMap(([first]) => (first ? [rootOf(state, first.provider.uuid).uuid] : [])),
   );
   return {
-    allocation_requests: found.map(describeRequest),
+    allocation_requests: choices.map(describeRequest),
     provider_summaries: Object.fromEntries(
       Object.values(state.providers)
         .filter(({ uuid }) => roots.has(rootOf(state, uuid).uuid))
@@ -63,13 +63,13 @@ function collect(
   groups: readonly Group[],
   isIsolated: boolean,
   chosen: Choice[],
-  found: Choice[][],
+  choices: Choice[][],
   limit: number,
 ): void {
-  if (found.length >= limit) return;
+  if (choices.length >= limit) return;
   const [group, ...others] = groups;
   if (!group) {
-    found.push(chosen);
+    choices.push(chosen);
     return;
   }
   for (const provider of tree) {
@@ -79,7 +79,7 @@ function collect(
     if (isIsolated && isTaken) continue;
     const next = [...chosen, { group, provider }];
     if (hasTraits(provider, group) && fits(state, provider, next)) {
-      collect(state, tree, others, isIsolated, next, found, limit);
+      collect(state, tree, others, isIsolated, next, choices, limit);
     }
   }
 }

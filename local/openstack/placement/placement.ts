@@ -78,13 +78,13 @@ export async function answerTo(
   let minor = 0;
   try {
     minor = minorOf(ask);
-    const found = findRoute(routes, ask.method, ask.path);
-    if (!found) throw new Refusal(404, '');
-    if (!('handler' in found)) throw new Refusal(405, 'The method is not allowed.');
+    const route = findRoute(routes, ask.method, ask.path);
+    if (!route) throw new Refusal(404, '');
+    if (!('handler' in route)) throw new Refusal(405, 'The method is not allowed.');
     if (!roles.includes('admin') && !roles.includes('service')) {
       throw new Refusal(403, 'Policy does not allow this to be performed.');
     }
-    const answered = await found.handler({ ...ask, params: found.params }, state.now);
+    const answered = await route.handler({ ...ask, params: route.params }, state.now);
     if (ask.method !== 'GET') state.save();
     return { ...answered, headers: { ...versionHeaders(minor), ...answered.headers } };
   } catch (error) {
@@ -108,8 +108,8 @@ const routes: Routes<PlacementState> = {
   },
   'POST /resource_providers': (ask, state) => {
     const { uuid, name, parent_provider_uuid } = read(newProvider, ask);
-    const wanted = { uuid: uuid ?? crypto.randomUUID(), name, parent: parent_provider_uuid };
-    const added = addProvider(state, wanted);
+    const request = { uuid: uuid ?? crypto.randomUUID(), name, parent: parent_provider_uuid };
+    const added = addProvider(state, request);
     const headers = { Location: `/resource_providers/${added.uuid}` };
     if (minorOf(ask) < 20) return { status: 201, headers };
     return { status: 200, headers, body: viewProvider(state, added) };
@@ -207,14 +207,14 @@ const routes: Routes<PlacementState> = {
     if (!z.guid().safeParse(uuid).success) {
       throw new Refusal(400, `Malformed consumer_uuid: ${uuid}`);
     }
-    const known = state.consumers[uuid]?.generation ?? null;
+    const generation = state.consumers[uuid]?.generation ?? null;
     const { consumer_generation, allocations, project_id, user_id } =
       minorOf(ask) < 28
-        ? { ...read(newAllocationsBefore28, ask), consumer_generation: known }
+        ? { ...read(newAllocationsBefore28, ask), consumer_generation: generation }
         : read(newAllocations, ask);
     const amounts = Object.entries(allocations).map(([key, row]) => [key, row.resources]);
-    const wanted = { uuid, project_id, user_id, generation: consumer_generation };
-    setAllocations(state, { ...wanted, allocations: Object.fromEntries(amounts) });
+    const consumer = { uuid, project_id, user_id, generation: consumer_generation };
+    setAllocations(state, { ...consumer, allocations: Object.fromEntries(amounts) });
     return { status: 204 };
   },
   'DELETE /allocations/{uuid}': (ask, state) => {

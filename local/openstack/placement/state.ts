@@ -55,14 +55,14 @@ export function knowsTrait(state: PlacementState, name: string): boolean {
 
 /** @throws Refusal 404 */
 export function providerOf(state: PlacementState, uuid: string): StoredProvider {
-  const found = state.providers[uuid];
-  if (!found) throw new Refusal(404, `No resource provider with uuid ${uuid} found`);
-  return found;
+  const provider = state.providers[uuid];
+  if (!provider) throw new Refusal(404, `No resource provider with uuid ${uuid} found`);
+  return provider;
 }
 
 export function rootOf(state: PlacementState, uuid: string): StoredProvider {
-  const found = providerOf(state, uuid);
-  return found.parent === null ? found : rootOf(state, found.parent);
+  const provider = providerOf(state, uuid);
+  return provider.parent === null ? provider : rootOf(state, provider.parent);
 }
 
 export function treeOf(state: PlacementState, uuid: string): StoredProvider[] {
@@ -86,10 +86,10 @@ export function addProvider(
   wanted: { readonly uuid: string; readonly name: string; readonly parent: string | null },
 ): StoredProvider {
   const { uuid, name, parent } = wanted;
-  const taken = (what: string) =>
+  const taken = (field: string) =>
     new Refusal(
       409,
-      `Conflicting resource provider ${what} already exists.`,
+      `Conflicting resource provider ${field} already exists.`,
       'placement.duplicate_name',
     );
   if (state.providers[uuid]) throw taken(`uuid: ${uuid}`);
@@ -169,10 +169,10 @@ export function setTraits(
   }
   const unknown = traits.filter((name) => !knowsTrait(state, name));
   if (unknown.length > 0) throw new Refusal(400, `No such trait ${unknown.join(', ')}`);
-  const wanted = [...new Set(traits)].sort();
+  const sorted = [...new Set(traits)].sort();
   // Unlike an inventory, an unchanged set of traits keeps the generation.
-  if (wanted.join() !== provider.traits.join()) provider.generation += 1;
-  provider.traits = wanted;
+  if (sorted.join() !== provider.traits.join()) provider.generation += 1;
+  provider.traits = sorted;
 }
 
 /** Returns whether the name is new. */

@@ -264,7 +264,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
     return isAll ? resolved : await list(process, server);
   }
 
-  /** Nova waits in vain only if it could not be told, or if its event was lost. */
+  /** Nova waits in vain only if its event could not be sent, or was lost. */
   function checkTold({ uuid, profile, status, hasLostArqs }: Server, arq: string): void {
     if (status !== 'BUILD' || hasLostArqs) return;
     const since = parts.boundAt(uuid) ?? Number.POSITIVE_INFINITY;
@@ -273,7 +273,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
     // With `eventStyle: spec` the event has the profile's name, for which no Nova waits.
     const isTold = [arq, profile.name].some((tag) => openstack.eventsSent.has(`${uuid} ${tag}`));
     if (isLate || isTold) return;
-    violate('L2', `Nova was not told that ARQ ${arq} of ${uuid} is Bound`);
+    violate('L2', `Nova was not notified that ARQ ${arq} of ${uuid} is Bound`);
   }
 
   /** Nova takes an empty list, or any status but 200, as an error. */

@@ -234,11 +234,11 @@ export function sha256Of(imageId: string): string {
 }
 
 function findImage(images: readonly Image[], { by, value }: ImageQuery): GlanceImage {
-  const found = images.find((image) => {
+  const image = images.find((image) => {
     if (by === 'bitstream_id') return image.id === value;
     if (by === 'bitstream_name') return image.name === value;
     return image.functionUuid === value;
   });
-  if (!found) throw new ImageUnusable(`No image with ${by} ${value}.`);
-  return { id: found.id };
+  if (!image) throw new ImageUnusable(`No image with ${by} ${value}.`);
+  return { id: image.id };
 }

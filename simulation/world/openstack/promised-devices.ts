@@ -45,8 +45,8 @@ function checkDevice(violate: Violate, server: Server, host: Host, arq: ShownArq
     card.usedBy = server.uuid;
   }
   if (group?.['resources:FPGA']) regionUsers.add(server);
-  const wanted = group?.['accel:bitstream_id'];
-  if (wanted && image !== wanted) {
-    violate('L2', `${server.uuid} is ACTIVE, its region holds ${image} and not ${wanted}`);
+  const bitstreamId = group?.['accel:bitstream_id'];
+  if (bitstreamId && image !== bitstreamId) {
+    violate('L2', `${server.uuid} is ACTIVE, its region holds ${image} and not ${bitstreamId}`);
   }
 }

@@ -54,7 +54,7 @@ function providerFor(
     key.startsWith('trait:') ? [key.slice(6)] : [],
   );
   const [resourceClass = '', amount = 0] = resources[0] ?? [];
-  const found = Object.values(placement.providers).find((provider) => {
+  const provider = Object.values(placement.providers).find((provider) => {
     const inventory = provider.inventories[resourceClass];
     if (!inventory || !provider.name.startsWith(`${host}_`)) return false;
     if (!traits.every((trait) => provider.traits.includes(trait))) return false;
@@ -63,8 +63,8 @@ function providerFor(
       .reduce((sum, each) => sum + each, 0);
     return inventory.total - inventory.reserved - used >= amount;
   });
-  if (found) taken[found.uuid] = { [resourceClass]: amount };
-  return found?.uuid;
+  if (provider) taken[provider.uuid] = { [resourceClass]: amount };
+  return provider?.uuid;
 }
 
 function shuffled<T>(items: readonly T[], random: Random): T[] {

@@ -37,12 +37,14 @@ export function checkChange(
 
 function checkRequired(after: Item, before: Item | undefined, violate: Violate): void {
   const key = String(after.sk ?? after.pk);
-  const wanted = Object.entries(requiredAttributes).find(([prefix]) => key.startsWith(prefix))?.[1];
+  const attribute = Object.entries(requiredAttributes).find(([prefix]) =>
+    key.startsWith(prefix),
+  )?.[1];
   // A host that has not reported yet has a row with a lease only; a row may bar an ARQ's uuid.
-  if (wanted === undefined || after[wanted] !== undefined) return;
+  if (attribute === undefined || after[attribute] !== undefined) return;
   if (after.lease_holder || after.is_barred) return;
-  if (before === undefined || before[wanted] !== undefined) {
-    violate('I5', `row ${after.pk} ${after.sk ?? ''} lacks ${wanted}`);
+  if (before === undefined || before[attribute] !== undefined) {
+    violate('I5', `row ${after.pk} ${after.sk ?? ''} lacks ${attribute}`);
   }
 }
 

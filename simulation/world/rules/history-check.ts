@@ -9,7 +9,7 @@ import type { Violate } from '#simulation/violation.ts';
 
 /** @returns called for each committed change */
 export function createHistoryCheck(violate: Violate): (change: RowChange) => void {
-  /** By handle: its last claim or release. */
+  /** The last claim or release of each handle. */
   const last = new Map<string, HistoryRecord>();
   let changes = 0;
   return ({ before, after }) => {

@@ -13,7 +13,6 @@ import { type Act, boot, deleteLast, inTurn } from '#simulation/world/acts.ts';
 import { projects } from '#simulation/world/openstack/openstack.ts';
 import { stage, type World } from '#simulation/world/world.ts';
 
-/** As after any recount. */
 const recountAfterMs = 10 * 60_000;
 
 /** Limits the project before it has ARQs, by an operator whose process does not die. */
@@ -102,7 +101,9 @@ function uses(database: World['database']) {
   const arqs = quotas.length > 0 ? storedArqs(database) : [];
   return quotas.flatMap(({ projectId, limits, unitsLeft }) =>
     Object.entries(limits).map(([name, limit]) => ({
-      ...{ name, limit, left: unitsLeft[name] ?? 0 },
+      name,
+      limit,
+      left: unitsLeft[name] ?? 0,
       used: arqs.filter((arq) => arq.projectId === projectId && countedClass(arq.group) === name)
         .length,
     })),

@@ -138,11 +138,11 @@ function createCertificate({ registry, query, body }: Context): object {
 }
 
 function describeRule({ registry, name }: Context): object {
-  const found = rules
+  const rule = rules
     .map((row) => ruleStatement(row, registry.stage))
     .find((each) => each.name === name);
-  if (found === undefined) throw new JobsError('ResourceNotFound', `Rule ${name} not found`);
-  return { rule: { ruleName: name, sql: found.sql, ruleDisabled: false } };
+  if (rule === undefined) throw new JobsError('ResourceNotFound', `Rule ${name} not found`);
+  return { rule: { ruleName: name, sql: rule.sql, ruleDisabled: false } };
 }
 
 function ours({ registry, name }: Context): string {

@@ -72,17 +72,17 @@ export class ThingRegistry {
       this.#sqlite.run('INSERT OR IGNORE INTO things VALUES (:thing, :type)', { thing, type });
       this.#insert(id, shown.toString(), { status: 'ACTIVE', thing, policy: type });
     }
-    const found = this.#find(id);
+    const certificate = this.#find(id);
     return (
-      found?.status === 'ACTIVE' &&
-      found.thing === thing &&
-      found.policy === computeNodeName(this.stage)
+      certificate?.status === 'ACTIVE' &&
+      certificate.thing === thing &&
+      certificate.policy === computeNodeName(this.stage)
     );
   }
 
   createThing(name: string, type: string | undefined): void {
-    const known = this.findThing(name);
-    if (known !== undefined && known.type !== type) {
+    const existing = this.findThing(name);
+    if (existing !== undefined && existing.type !== type) {
       throw new JobsError(
         'ResourceAlreadyExists',
         `Thing ${name} already exists with another type.`,
@@ -100,9 +100,9 @@ export class ThingRegistry {
   }
 
   thing(name: string): { readonly name: string; readonly type: string | undefined } {
-    const found = this.findThing(name);
-    if (found === undefined) throw new JobsError('ResourceNotFound', `Thing ${name} not found`);
-    return found;
+    const thing = this.findThing(name);
+    if (thing === undefined) throw new JobsError('ResourceNotFound', `Thing ${name} not found`);
+    return thing;
   }
 
   /** Deletes the thing; like AWS, accepts a thing that does not exist. */
@@ -122,8 +122,8 @@ export class ThingRegistry {
   }
 
   certificate(id: string): RegisteredCertificate {
-    const found = this.#find(id);
-    if (found !== undefined && found.status !== 'DELETED') return found;
+    const certificate = this.#find(id);
+    if (certificate !== undefined && certificate.status !== 'DELETED') return certificate;
     throw new JobsError('ResourceNotFound', `Certificate ${id} not found`);
   }
 
@@ -156,10 +156,13 @@ export class ThingRegistry {
   }
 
   attachThing(id: string, thing: string): void {
-    const known = this.certificate(id).thing;
+    const attachedTo = this.certificate(id).thing;
     this.thing(thing);
-    if (known !== undefined && known !== thing) {
-      throw new JobsError('InvalidRequest', `The certificate is attached to ${known} exclusively.`);
+    if (attachedTo !== undefined && attachedTo !== thing) {
+      throw new JobsError(
+        'InvalidRequest',
+        `The certificate is attached to ${attachedTo} exclusively.`,
+      );
     }
     this.#sqlite.run('UPDATE certificates SET thing = :thing WHERE id = :id', { id, thing });
   }
