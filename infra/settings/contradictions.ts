@@ -29,6 +29,11 @@ const rules: readonly Rule[] = [
     fault: 'serviceTokenRoles: must not be empty, or every service token and bind is refused',
   },
   {
+    isBroken: (settings) => isGiven(settings, 'alarmTopicArn', 'alarmEmail'),
+    fault:
+      'alarmEmail: excluded by alarmTopicArn, whose topic has its own subscriptions; leave out one of the two',
+  },
+  {
     isBroken: (settings) => isEmpty(settings.attachTypes),
     fault: 'attachTypes: must not be empty, or no device can be attached',
   },

@@ -222,11 +222,6 @@ function deploymentOf(
   const environment = Object.fromEntries(passed);
   const faults = [
     ...faultsOfFunctions(environment),
-    ...(parsed.data?.alarmTopicArn && parsed.data.alarmEmail
-      ? [
-          'alarmEmail: excluded by alarmTopicArn, whose topic has its own subscriptions; leave out one of the two',
-        ]
-      : []),
     ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
     ...contradictionsIn(texts),
     ...(parsed.success
