@@ -32,7 +32,7 @@ export async function runAgent(deps: AgentDeps, stop: AbortSignal): Promise<void
   while (!stop.aborted) {
     try {
       const session = await deps.openSession(stop);
-      deps.log.info('Connected.');
+      deps.log.info('Connected');
       const jobs = deps.jobs.serve(session);
       // Only an acknowledged report resets the backoff: a broker can accept the connection and
       // still refuse reports.

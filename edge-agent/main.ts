@@ -74,7 +74,7 @@ async function run(config: Config): Promise<void> {
       source: config.imageSource,
     }),
   });
-  log.info('Starting.', {
+  log.info('Agent starting', {
     version: agentVersion,
     thing,
     drivers: config.drivers.map(({ name }) => name),
@@ -126,7 +126,7 @@ async function run(config: Config): Promise<void> {
     },
     stop,
   );
-  log.info('Stopped.');
+  log.info('Agent stopped');
 }
 
 /** The first signal stops gracefully; the second one, or five seconds, end the process. */

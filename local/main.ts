@@ -74,7 +74,7 @@ async function main(): Promise<void> {
     restart: true,
     onProgress: say,
     onLine: (part, line) => {
-      if (part === 'consumers' && line.message === 'Inventory changed.') devices.look();
+      if (part === 'consumers' && line.message === 'Inventory changed') devices.look();
     },
     onRestart: (name) => say(`${name} ended unexpectedly; restarting it`),
   });

@@ -86,7 +86,7 @@ async function apply(deps: ConsumerDeps, plan: ImportPlan): Promise<void> {
     tableName(deps.settings.stage, name),
   ) as [string, string];
   const imports = importStore(strong, { arqs, inventory });
-  const { imported, present } = await importAll({ ...deps, imports, tell: printError }, plan);
+  const { imported, present } = await importAll({ ...deps, imports, inform: printError }, plan);
   print(`Imported ${imported}; ${present} were present already.`);
 }
 

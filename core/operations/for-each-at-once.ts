@@ -1,6 +1,6 @@
 /**
- * Does the work for each item, for so many at once. Ends when all have ended, also where one
- * failed: no write goes on after the caller's answer.
+ * Does the work for each item, at most `atOnceMax` at once. Ends when all have ended, also where
+ * one failed: no write goes on after the caller's answer.
  */
 export async function forEachAtOnce<T>(
   items: readonly T[],

@@ -4,7 +4,7 @@ import { createEvents } from '#core/clients/aws/events.ts';
 import { createDeadLetter, createQueues } from '#core/clients/aws/queues.ts';
 import { deriveHistory } from '#core/domain/history/history-of-change.ts';
 import { createLog } from '#core/log.ts';
-import { type Announcer, announce, eventsOfChange } from '#core/operations/outbox/announce.ts';
+import { type Announcer, announce, toCyborgEvents } from '#core/operations/outbox/announce.ts';
 import { writeHistory } from '#core/operations/outbox/write-history.ts';
 import { loadSettings } from '#core/settings.ts';
 import { historyWriter } from '#core/store/history/history.ts';
@@ -27,7 +27,7 @@ export function announcementsConsumer(makeAnnouncer = createAnnouncer): StreamHa
       change,
       // Here a change that no record can be made of is dead-lettered, and blocks no other.
       records: deriveHistory(change, metadata),
-      events: eventsOfChange(change, { ...metadata, stage }),
+      events: toCyborgEvents(change, { ...metadata, stage }),
     }));
     await writeHistory(
       history,

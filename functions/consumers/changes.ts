@@ -1,6 +1,6 @@
 import type { Context, DynamoDBBatchResponse, DynamoDBStreamEvent } from 'aws-lambda';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
-import { consequencesOf, relayChanges } from '#core/operations/outbox/relay-changes.ts';
+import { deriveConsequences, relayChanges } from '#core/operations/outbox/relay-changes.ts';
 import { decideChanges } from './stream-changes.ts';
 
 export type StreamHandler = (
@@ -18,7 +18,7 @@ export function changesConsumer(
   let deps: ConsumerDeps | undefined;
   return async (event) => {
     deps ??= makeDeps();
-    const changes = await decideChanges(deps, event.Records, consequencesOf);
+    const changes = await decideChanges(deps, event.Records, deriveConsequences);
     const consequences = changes.map(({ decision }) => decision);
     await relayChanges(deps, consequences);
     return { batchItemFailures: [] };

@@ -136,12 +136,12 @@ export const alarmEntries = {
   'binds-fail': page(
     'Binds fail, and not because of their profiles.',
     'cyborg-ops incidents --kind failed-bind',
-    saying('Bind failed.', 'host-jobs', 'job-events', 'sweep'),
+    saying('Bind failed', 'host-jobs', 'job-events', 'sweep'),
   ),
   'nova-not-told': page(
     'Nova did not accept the event of a bind while it waited.',
     doctor,
-    saying('Nova was not told in time.', 'nova-events'),
+    saying('Nova not notified in time', 'nova-events'),
   ),
   'reaper-refuses': ticket(
     'Instances seem to be gone, and their devices are not released.',
@@ -151,7 +151,7 @@ export const alarmEntries = {
   'handles-quarantined': ticket(
     'Attach handles are not offered, since they may hold data of their last tenant.',
     'cyborg-ops incidents --kind quarantine',
-    saying('Handles are in quarantine.', 'sweep'),
+    saying('Handles quarantined', 'sweep'),
   ),
   'devices-offered-twice': page(
     'Nova or another service offers a device of ours, too.',
@@ -159,19 +159,19 @@ export const alarmEntries = {
     failing('provider-syncs'),
   ),
   'reports-in-conflict': page(
-    'Two agents report as one host.',
+    'Identity conflict: two agents report as one host',
     'cyborg-ops hosts list --state conflict',
-    saying('Two agents report as one host.', 'inventory-reports'),
+    saying('Identity conflict: two agents report as one host', 'inventory-reports'),
   ),
   'hosts-lost': page(
     'Many hosts lost their connection at once.',
     'cyborg-ops hosts list --state away',
-    saying('Agent disconnected.', 'host-presence'),
+    saying('Agent disconnected', 'host-presence'),
   ),
   'hosts-absent': ticket(
     'One host in ten, or more, has no agent connected.',
     'cyborg-ops hosts list --state away',
-    saying('Agent disconnected.', 'host-presence'),
+    saying('Agent disconnected', 'host-presence'),
   ),
   'reports-silent': page(
     'No host has reported for an hour.',
@@ -186,7 +186,7 @@ export const alarmEntries = {
   'placement-late': ticket(
     'A device was not brought to Placement for an hour.',
     doctor,
-    saying('Placement cannot be synchronised yet.', 'provider-syncs'),
+    saying('Placement not synchronised yet', 'provider-syncs'),
   ),
   'announcements-late': ticket(
     'Events on EventBridge wait for five minutes or more.',

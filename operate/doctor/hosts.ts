@@ -13,7 +13,7 @@ import {
   readForeignProviders,
 } from '#core/operations/placement/find-conflicting-provider.ts';
 import { otherStackAt } from '#core/operations/placement/put-provider.ts';
-import { blockingConsumersOf } from '#core/operations/restore/reinstate-handles.ts';
+import { findBlockingConsumers } from '#core/operations/restore/reinstate-handles.ts';
 import { createRegistry, type Registry } from '#operate/enrol/registry.ts';
 import type { CheckContext } from './check.ts';
 
@@ -134,7 +134,7 @@ async function examineHost(
       const states = each.handles.map(handleStateOf);
       withheld.quarantined += states.filter((state) => state === 'quarantined').length;
       withheld.restored += states.filter((state) => state === 'restored').length;
-      const { unknown, moved } = await blockingConsumersOf(deps, each);
+      const { unknown, moved } = await findBlockingConsumers(deps, each);
       for (const instance of [...unknown, ...moved]) blocking.add(instance);
     }
     const conflicting = await findConflictingProvider(deps, foreign, device, providers);

@@ -7,8 +7,8 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { JobDocument } from '#core/contracts/job-document.ts';
 import { type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
-import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
+import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { deviceKey } from '#core/store/rows/rows.ts';
@@ -126,7 +126,7 @@ it('a device is cleaned by its host before it is freed by force', async () => {
   ]);
   const release = await deps.store.releases.awaited(held?.release ?? '');
   if (!release) throw new Error('The release is missing.');
-  await deps.store.releases.confirm(release, changeNoteOf(deps));
+  await deps.store.releases.confirm(release, makeChangeNote(deps));
   expect(await handleOf(first)).not.toHaveProperty('quarantine');
 
   // The host has still not cleaned up the other device.

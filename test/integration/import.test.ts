@@ -7,10 +7,10 @@ import { createStore } from '#core/deps.ts';
 import { handleStateOf } from '#core/domain/device/handle-state.ts';
 import { type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
 import { stackTrait } from '#core/domain/placement/stack-mark.ts';
-import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { importAll } from '#core/operations/import/import-all.ts';
 import type { ImportDeps } from '#core/operations/import/import-device.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
+import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { countProjectUse } from '#core/operations/quotas/count-use.ts';
 import { setQuota } from '#core/operations/quotas/set-quota.ts';
@@ -58,7 +58,7 @@ beforeAll(async () => {
     sleep: async () => {
       await leaseEnded();
     },
-    tell: (sentence) => told.push(sentence),
+    inform: (sentence) => told.push(sentence),
     clients: {
       ...world.deps.clients,
       nova: {
@@ -301,7 +301,7 @@ async function cleaned(): Promise<void> {
   const { handles = [] } = (await deps.store.inventory.provider(provider)) ?? {};
   for (const id of handles.flatMap(({ release }) => release ?? [])) {
     const work = await deps.store.releases.awaited(id);
-    if (work) await deps.store.releases.confirm(work, changeNoteOf(deps));
+    if (work) await deps.store.releases.confirm(work, makeChangeNote(deps));
   }
 }
 

@@ -112,7 +112,7 @@ describe('a device is refused, and the others of its host are stored', () => {
     expect(row.refused).toEqual({
       [badAddress]: { digest: digestOf(bad(given)), reason: expect.stringMatching(reason) },
     });
-    expect(lines.map(({ message }) => message)).toContain('Devices of a report are refused.');
+    expect(lines.map(({ message }) => message)).toContain('Devices refused');
   });
 
   it('for the name of another provider', async () => {

@@ -98,27 +98,27 @@ it('goes from a bind to the host, and on to Nova', async () => {
   const bound = await world.asNova('PATCH', '/v2/accelerator_requests', body);
   expect(bound.status).toBe(202);
   const id = idOf(bound);
-  expect(said(id, 'Bind started.')).toHaveLength(1);
-  await eventually(() => said(id, 'Bind job created.')).toHaveLength(1);
+  expect(said(id, 'Bind started')).toHaveLength(1);
+  await eventually(() => said(id, 'Bind job created')).toHaveLength(1);
   expect(jobs).toMatchObject([{ action: 'prepare', request_id: id }]);
   const binding = await world.deps.store.arqs.binding(instance);
   // Without a service token the list does not wait, and Nova gets the event.
   const path = `/v2/accelerator_requests?instance=${instance}`;
   expect((await world.ask('GET', path, { token: 'demo-token' })).status).toBe(200);
   await endJob('bind', binding?.bindId ?? '');
-  await eventually(() => said(id, 'Bound.')).toHaveLength(1);
-  await eventually(() => said(id, 'Nova was told.')).toHaveLength(1);
+  await eventually(() => said(id, 'ARQs bound')).toHaveLength(1);
+  await eventually(() => said(id, 'Nova notified')).toHaveLength(1);
 });
 
 it('goes from a delete to the host, and back', async () => {
   const ended = await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
   expect(ended.status).toBe(204);
   const id = idOf(ended);
-  await eventually(() => said(id, 'Release job created.')).toHaveLength(1);
+  await eventually(() => said(id, 'Release job created')).toHaveLength(1);
   expect(jobs.at(-1)).toMatchObject({ action: 'release', request_id: id });
   const stored = await world.deps.store.inventory.provider(provider);
   await endJob('release', stored?.handles[0]?.release ?? '');
-  await eventually(() => said(id, 'Release confirmed.')).toHaveLength(1);
+  await eventually(() => said(id, 'Release confirmed')).toHaveLength(1);
 });
 
 it("goes from an operator's change of a device to Placement", async () => {
@@ -128,7 +128,7 @@ it("goes from an operator's change of a device to Placement", async () => {
   expect(disabled.status).toBe(204);
   // Placement here has no such compute node, so that the consumer logs a line.
   const id = idOf(disabled);
-  await eventually(
-    () => said(id, 'Placement cannot be synchronised yet.').length,
-  ).toBeGreaterThanOrEqual(1);
+  await eventually(() => said(id, 'Placement not synchronised yet').length).toBeGreaterThanOrEqual(
+    1,
+  );
 });

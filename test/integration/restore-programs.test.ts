@@ -4,7 +4,7 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RetryLater } from '#core/domain/retry-later.ts';
-import { changeNoteOf } from '#core/operations/change-note-of.ts';
+import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { type Backups, createBackups } from '#test/support/aws/backup.ts';
 import { type FpgaHost, region, startFpgaHost } from '#test/support/hosts/fpga-host.ts';
 import { aGbs } from '#test/support/hosts/gbs.ts';
@@ -35,7 +35,7 @@ async function trust(): Promise<void> {
   const provider = await cmp1.deps?.store.inventory.provider(region);
   for (const handle of provider?.handles ?? []) {
     if (handle.restoredAt)
-      await cmp1.deps.store.releases.reinstate(handle, changeNoteOf(cmp1.deps));
+      await cmp1.deps.store.releases.reinstate(handle, makeChangeNote(cmp1.deps));
   }
 }
 
@@ -55,7 +55,7 @@ describe('after a restore', () => {
     const [id = ''] = await cmp1.releases();
     await backups.take();
     const release = await cmp1.deps.store.releases.awaited(id);
-    if (release) await cmp1.deps.store.releases.confirm(release, changeNoteOf(cmp1.deps));
+    if (release) await cmp1.deps.store.releases.confirm(release, makeChangeNote(cmp1.deps));
     const image = await anotherImage();
     await boundWith(image);
     await restore(image);

@@ -7,8 +7,8 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { AttachHandle } from '#core/domain/device/device.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
-import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
+import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { compareHost } from '#core/operations/placement/compare-host.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { reap } from '#core/operations/release/reap.ts';
@@ -88,7 +88,7 @@ beforeEach(async () => {
   for (const handle of [...(await handlesOf('fpga')), ...(await handlesOf('gpu'))]) {
     if (!handle.release) continue;
     const release = await deps.store.releases.awaited(handle.release);
-    if (release) await deps.store.releases.confirm(release, changeNoteOf(deps));
+    if (release) await deps.store.releases.confirm(release, makeChangeNote(deps));
   }
   expect((await handlesOf('fpga')).filter(isFree)).toHaveLength(3);
 });
@@ -318,7 +318,7 @@ describe('after a restore', () => {
     expect(waiting).toMatchObject([{ release: id }, { release: id }]);
     const release = await deps.store.releases.awaited(id ?? '');
     expect(release?.handles).toHaveLength(2);
-    if (release) await deps.store.releases.confirm(release, changeNoteOf(deps));
+    if (release) await deps.store.releases.confirm(release, makeChangeNote(deps));
     expect((await handlesOf('gpu')).filter(isFree)).toHaveLength(2);
   });
 

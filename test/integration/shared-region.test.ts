@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RetryLater } from '#core/domain/retry-later.ts';
-import { changeNoteOf } from '#core/operations/change-note-of.ts';
+import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { type FpgaHost, startFpgaHost } from '#test/support/hosts/fpga-host.ts';
 import { aGbs } from '#test/support/hosts/gbs.ts';
@@ -20,7 +20,7 @@ beforeEach(() => cmp1.bootAfresh());
 async function confirmReleases() {
   for (const id of await cmp1.releases()) {
     const release = await cmp1.deps.store.releases.awaited(id);
-    if (release) await cmp1.deps.store.releases.confirm(release, changeNoteOf(cmp1.deps));
+    if (release) await cmp1.deps.store.releases.confirm(release, makeChangeNote(cmp1.deps));
   }
 }
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { BindId, InstanceUuid } from '#core/domain/ids.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
-import { handlesMax, type Share, shareOf, sharesBeside } from '#core/operations/bind/share-job.ts';
+import { handlesMax, type Share, sharesBeside, toShare } from '#core/operations/bind/share-job.ts';
 import { prepareHostWork } from '#core/operations/host-work/prepare-host-work.ts';
 import { gpu, startVgpuHost, type VgpuHost } from '#test/support/hosts/vgpu-host.ts';
 
@@ -184,7 +184,7 @@ async function shareAsRead(instance: string) {
   const inventory = await deps.store.inventory.host('cmp1');
   const binding = (await deps.store.arqs.binding(instance)) as InstanceBinding;
   const { steps } = await prepareHostWork(deps, binding, inventory);
-  const share = shareOf(inventory, binding, steps) as Share;
+  const share = toShare(inventory, binding, steps) as Share;
   const { bootId = '' } = inventory.host;
   const others = (own = share) => sharesBeside(deps, own, inventory, bootId);
   return { share, others };

@@ -66,7 +66,7 @@ it('changes nothing of a provider of another stack, and says so', async () => {
   await report(aDevice({ handles: 1 }));
   await sync();
   expect(await stateInPlacement()).toEqual(before);
-  expect(logged).toEqual(['Another stack offers this device: forget its host there.']);
+  expect(logged).toEqual(['Device offered by another stack, too: forget its host there']);
   const [row] = await compareHost(world.deps, host);
   expect(row?.placement).toContain(`of another stack (${theirs}): not touched`);
   expect(row?.agrees).toBe(false);

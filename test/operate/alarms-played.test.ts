@@ -10,8 +10,8 @@ import { deviceUuid } from '#core/domain/report/device-plan.ts';
 import type { Metrics } from '#core/metrics.ts';
 import { endConflict } from '#core/operations/hosts/end-conflict.ts';
 import { recordPresence } from '#core/operations/hosts/record-presence.ts';
-import { consequencesOf, relayChanges } from '#core/operations/outbox/relay-changes.ts';
-import { tellNova } from '#core/operations/outbox/tell-nova.ts';
+import { notifyNova } from '#core/operations/outbox/notify-nova.ts';
+import { deriveConsequences, relayChanges } from '#core/operations/outbox/relay-changes.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { reap } from '#core/operations/release/reap.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
@@ -75,7 +75,7 @@ async function countDevice(played: AlarmStage): Promise<void> {
 
 /** Relays a binding's change as the stream brings it. */
 async function relay(played: AlarmStage, change: Change): Promise<void> {
-  await played.counted((metrics) => relayChanges(countedBy(metrics), [consequencesOf(change)]));
+  await played.counted((metrics) => relayChanges(countedBy(metrics), [deriveConsequences(change)]));
 }
 
 /** A bind on the host that takes so long and ends so, relayed as a change. */
@@ -218,7 +218,7 @@ const plays: Readonly<Partial<Record<AlarmName, Play>>> = {
         const { clients } = cmp1.deps;
         const nova = { ...clients.nova, postExternalEvents: async () => [] };
         const clock = () => Date.now() + ms;
-        return tellNova(
+        return notifyNova(
           { ...countedBy(metrics), clock, clients: { ...clients, nova } },
           message,
           1,

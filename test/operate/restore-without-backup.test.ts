@@ -4,8 +4,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { AttachHandle } from '#core/domain/device/device.ts';
 import { providerUuid } from '#core/domain/ids.ts';
-import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
+import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { compareHost } from '#core/operations/placement/compare-host.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { backupStore } from '#core/store/backups/backups.ts';
@@ -130,7 +130,7 @@ it('gives no device of a running server to another one, and every other device a
   const [id] = (await handlesOf('gpu')).flatMap(({ release }) => release ?? []);
   const release = await world.deps.store.releases.awaited(id ?? '');
   expect(release?.handles).toHaveLength(2);
-  if (release) await world.deps.store.releases.confirm(release, changeNoteOf(world.deps));
+  if (release) await world.deps.store.releases.confirm(release, makeChangeNote(world.deps));
   expect(await bind('free')).toBe(202);
   expect(await bind('held')).toBe(409);
   // Of a provider with several handles nothing says which one the server has.

@@ -109,7 +109,7 @@ export function createOwnToken(options: OwnTokenOptions): ServiceIdentity {
     try {
       return await store?.read();
     } catch (error) {
-      log.warn('The shared token cannot be read.', { error });
+      log.warn('Shared token not read', { error });
       return undefined;
     }
   }
@@ -118,7 +118,7 @@ export function createOwnToken(options: OwnTokenOptions): ServiceIdentity {
     try {
       await store?.write(token);
     } catch (error) {
-      log.warn('The shared token cannot be written.', { error });
+      log.warn('Shared token not written', { error });
     }
   }
 

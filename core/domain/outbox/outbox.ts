@@ -53,7 +53,7 @@ export type StartedWork = {
 
 export type FollowUp =
   | {
-      readonly kind: 'tell-nova';
+      readonly kind: 'notify-nova';
       readonly binding: InstanceBinding;
       /** False: Nova finds the bind resolved when it lists the ARQs, and does not wait. */
       readonly isAwaited: boolean;
@@ -113,7 +113,7 @@ function bindingFollowUps({ before, after }: Extract<Change, { kind: 'instance' 
     }
     case 'Bound':
     case 'BindFailed':
-      return [{ kind: 'tell-nova', binding: after, isAwaited: isAwaited(before, after) }];
+      return [{ kind: 'notify-nova', binding: after, isAwaited: isAwaited(before, after) }];
     case 'provisioning':
       // One job reprovisions several instances: the row of the job starts it.
       return [];

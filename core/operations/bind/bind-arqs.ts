@@ -25,9 +25,6 @@ import type { ArqUuid, BindId, InstanceUuid, ProviderUuid } from '#core/domain/i
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { replaceBinding } from './replace-binding.ts';
 
-/** Rounds of reading and claiming; a round is lost when another instance's claim goes through. */
-const roundsMax = 30;
-
 /**
  * Binds ARQs to one instance, all or none. The same call again finds them bound and changes
  * nothing.
@@ -44,9 +41,9 @@ export async function bindArqs(
 ): Promise<void> {
   const { instanceUuid } = onePlace(targets);
   await untilWritten(
-    roundsMax,
+    'arqs',
     () => bindOnce(deps, caller, targets),
-    () => new Error(`No claim for instance ${instanceUuid} went through in ${roundsMax} rounds.`),
+    `No claim for instance ${instanceUuid} went through`,
   );
 }
 
@@ -86,7 +83,7 @@ async function bindOnce(
     hostname,
     projectId,
     arqUuids: targets.map((target) => target.arqUuid),
-    ...profileNameOf(claims),
+    ...commonProfileName(claims),
     startedAt: now,
     requestId: caller.requestId,
     ...(isForHost && { isAwaited: false }),
@@ -105,7 +102,7 @@ async function bindOnce(
       await deps.store.quotas.recountSoon(project, now);
     }
   }
-  deps.log.info(isForHost ? 'Bind started.' : 'Bound.', {
+  deps.log.info(isForHost ? 'Bind started' : 'ARQs bound', {
     instance: instanceUuid,
     arqs: binding.arqUuids,
     host: hostname,
@@ -113,7 +110,7 @@ async function bindOnce(
   return undefined;
 }
 
-function profileNameOf(
+function commonProfileName(
   claims: readonly { readonly arq: Arq }[],
 ): Pick<InstanceBinding, 'profileName'> {
   const [profileName, ...others] = new Set(claims.map(({ arq }) => arq.deviceProfileName));
@@ -154,9 +151,9 @@ async function visibleArqs(
   caller: Caller,
   targets: readonly BindTarget[],
 ): Promise<Map<ArqUuid, Arq>> {
-  const wanted = targets.map((target) => target.arqUuid);
-  const arqs = await deps.store.arqs.byUuids(wanted);
-  const missing = wanted.filter((uuid) => {
+  const uuids = targets.map((target) => target.arqUuid);
+  const arqs = await deps.store.arqs.byUuids(uuids);
+  const missing = uuids.filter((uuid) => {
     const arq = arqs.get(uuid);
     return !arq || !maySee(caller, arq.projectId);
   });
@@ -186,8 +183,8 @@ async function readProviders(
       }),
     ),
   );
-  const found = providers.filter((provider) => provider !== undefined);
-  return new Map(found.map((provider) => [provider.deployable.providerUuid, provider]));
+  const stored = providers.filter((provider) => provider !== undefined);
+  return new Map(stored.map((provider) => [provider.deployable.providerUuid, provider]));
 }
 
 /**
@@ -206,11 +203,11 @@ async function owningProject(
 ): Promise<string> {
   if (caller.hasServiceToken && !isAdmin(caller)) return caller.projectId;
   const server = await deps.clients.nova.server(instanceUuid);
-  const known = server === 'not-found' ? undefined : server.projectId;
-  if (!caller.hasServiceToken && !isAdmin(caller) && known !== caller.projectId) {
+  const owner = server === 'not-found' ? undefined : server.projectId;
+  if (!caller.hasServiceToken && !isAdmin(caller) && owner !== caller.projectId) {
     throw new Forbidden(`Instance ${instanceUuid} is not an instance of this project.`);
   }
-  const project = known ?? arqs[0]?.projectId ?? caller.projectId;
+  const project = owner ?? arqs[0]?.projectId ?? caller.projectId;
   for (const arq of arqs) {
     if ([project, caller.projectId].includes(arq.projectId)) continue;
     throw new BindTargetMismatch(

@@ -14,21 +14,17 @@ import { takeUnits } from '#core/operations/quotas/take-units.ts';
  *
  * @throws TooManyUnbound
  */
-async function refuseTooMany(deps: Deps, projectId: string, wanted: number): Promise<void> {
+async function refuseTooMany(deps: Deps, projectId: string, requested: number): Promise<void> {
   const { unboundArqsMax: max, unboundArqMinutes: minutes } = deps.settings;
   if (max === 0) return;
   const count = await deps.listings.countUnbound(projectId, max);
-  if (count + wanted > max) throw new TooManyUnbound({ count, requested: wanted, max, minutes });
+  if (count + requested > max) throw new TooManyUnbound({ count, requested, max, minutes });
 }
-
-/** Creations that start again because a recount took theirs for dead. */
-const roundsMax = 10;
 
 /**
  * One ARQ per accelerator that the profile asks for, in the order of its groups.
  *
- * Nova sends no key by which a repeated POST could be told from a second one; what it forgets is
- * deleted by the sweep.
+ * Nova sends no key that marks a POST as a repetition; the sweep deletes the ARQs that it forgets.
  *
  * @throws DomainError
  */
@@ -38,22 +34,22 @@ export async function createArqs(deps: Deps, caller: Caller, profileName: string
     deps.store.quotas.of(caller.projectId),
   ]);
   if (!profile) throw new DeviceProfileNotFound(profileName);
-  const wanted = profile.groups.reduce((sum, group) => sum + arqCount(group), 0);
-  await refuseTooMany(deps, caller.projectId, wanted);
+  const requested = profile.groups.reduce((sum, group) => sum + arqCount(group), 0);
+  await refuseTooMany(deps, caller.projectId, requested);
   return untilWritten(
-    roundsMax,
+    'quotas',
     async (round) => {
-      const arqs = arqsOf(deps, caller, profile);
-      const known = round === 1 ? quota : await deps.store.quotas.of(caller.projectId);
-      if (known) await takeUnits(deps, known, arqs);
+      const arqs = buildArqs(deps, caller, profile);
+      const current = round === 1 ? quota : await deps.store.quotas.of(caller.projectId);
+      if (current) await takeUnits(deps, current, arqs);
       const dueAt = unboundUntil(deps.settings, deps.clock());
       return (await deps.store.arqs.create(arqs, dueAt)) ? arqs : contended;
     },
-    () => new Error(`The ARQs of project ${caller.projectId} were barred ${roundsMax} times.`),
+    `The ARQs of project ${caller.projectId} were not stored`,
   );
 }
 
-function arqsOf(deps: Deps, caller: Caller, profile: DeviceProfile): Arq[] {
+function buildArqs(deps: Deps, caller: Caller, profile: DeviceProfile): Arq[] {
   const now = deps.clock();
   return profile.groups.flatMap((group, groupId) =>
     Array.from(

@@ -4,18 +4,13 @@ import type { BindFailure, InstanceBinding } from '#core/domain/arq/arq.ts';
 import { bindDueAt, unboundUntil, workDueAt } from '#core/domain/host-work/deadlines.ts';
 import type { BindId } from '#core/domain/ids.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
-import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { boundArqs } from '#core/operations/host-work/bound-arqs.ts';
 import { newRelease } from '#core/operations/host-work/new-release.ts';
 import { planCleaning } from '#core/operations/host-work/plan-cleaning.ts';
+import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { BoundArq } from '#core/store/arqs/binding-items.ts';
-
-/**
- * Rounds of reading and writing; a round is lost when an ARQ of the binding is deleted meanwhile.
- */
-const roundsMax = 30;
 
 /**
  * Resolves a binding that its host has made ready.
@@ -36,17 +31,17 @@ export async function succeedBind(
     if (bootId !== undefined) await refuseOtherBoot(deps, current.hostname, bootId);
     return false;
   });
-  if (isDone) deps.log.info('Bound.', namesOf(binding));
+  if (isDone) deps.log.info('ARQs bound', logFields(binding));
 }
 
-/** By the handles' uuids. */
+/** `info` by the uuids of handles. */
 export type PreparedInfo = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 /** The ARQ with the `info` that its host has chosen, if it is valid for the type. */
 function withPrepared(arq: BoundArq, prepared: PreparedInfo): BoundArq {
   const { attachment } = arq.binding;
-  const given = attachment && prepared[attachment.handleUuid];
-  const info = given && validInfo({ type: attachment.type, info: given });
+  const chosen = attachment && prepared[attachment.handleUuid];
+  const info = chosen && validInfo({ type: attachment.type, info: chosen });
   if (!info) return arq;
   return { ...arq, binding: { ...arq.binding, attachment: { ...attachment, info } } };
 }
@@ -61,8 +56,8 @@ export async function refuseOtherBoot(deps: Deps, hostname: string, bootId: stri
  * Nothing of the binding is made ready, and nothing stays claimed. The ARQs stay, as failed, until
  * Nova deletes them.
  *
- * @param left what the host has said: where it has looked and nothing was made, nothing is
- *   cleaned up
+ * @param left `nothing` where the host has checked that it made nothing: then nothing is cleaned
+ * up
  */
 export async function failBind(
   deps: Deps,
@@ -78,12 +73,12 @@ export async function failBind(
       fate: 'unbound',
       left: [],
       ...(plan && { cleaning: newRelease(deps, plan) }),
-      change: changeNoteOf(deps),
+      change: makeChangeNote(deps),
       unboundUntil: unboundUntil(deps.settings, deps.clock()),
     });
   });
   if (!isDone) return;
-  deps.log.warn('Bind failed.', { ...namesOf(binding), ...failure });
+  deps.log.warn('Bind failed', { ...logFields(binding), ...failure });
 }
 
 /**
@@ -106,11 +101,11 @@ export async function bindAgain(deps: Deps, binding: InstanceBinding): Promise<v
     return deps.store.bindings.startAgain(current, arqs, bindId, nowOf(deps), dueAt);
   });
   if (isDone)
-    deps.log.info('Bind started again: host booted.', { ...namesOf(binding), by: bindId });
+    deps.log.info('Bind started again: host booted', { ...logFields(binding), by: bindId });
 }
 
 /** The fields of a log line about a binding. */
-function namesOf({ instanceUuid, bindId, requestId }: InstanceBinding) {
+function logFields({ instanceUuid, bindId, requestId }: InstanceBinding) {
   return {
     instance: instanceUuid,
     bind: bindId,
@@ -128,7 +123,7 @@ export async function resolve(
   write: (current: InstanceBinding, arqs: BoundArq[]) => Promise<boolean>,
 ): Promise<boolean> {
   return untilWritten(
-    roundsMax,
+    'arqs',
     async () => {
       const current = await deps.store.arqs.binding(binding.instanceUuid);
       const isSame =
@@ -138,7 +133,7 @@ export async function resolve(
       if (!isSame) return false;
       return (await write(current, await boundArqs(deps, current))) || contended;
     },
-    () => new Error(`The binding of instance ${binding.instanceUuid} was not resolved.`),
+    `The binding of instance ${binding.instanceUuid} was not resolved`,
   );
 }
 

@@ -31,7 +31,7 @@ export async function replaceBinding(
   if (!isOnNoHost || server.projectId !== projectId)
     throw new InstanceAlreadyBound(instanceUuid, old.hostname);
   await releaseArqs(deps, instanceUuid, 'all', 'deleted', old);
-  deps.log.warn('Binding replaced: Nova had left it behind.', {
+  deps.log.warn('Binding replaced: Nova had left it behind', {
     instance: instanceUuid,
     host: old.hostname,
     arqs: old.arqUuids,

@@ -13,7 +13,7 @@ import { askHost } from '#core/operations/host-work/ask-host.ts';
 import { prepareHostWork } from '#core/operations/host-work/prepare-host-work.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
 
-/** A shared job has so many attach handles at most: its answer names what the host has chosen. */
+/** A shared job carries at most this many attach handles, because its answer names each one. */
 export const handlesMax = 6;
 const answerLengthMax = 1024;
 /** What a host may add to the `info` of a handle: the function that it has chosen. */
@@ -60,50 +60,50 @@ function leftToShared(): RetryLater {
  * The bind's share in a job for several; undefined where it has a job of its own: where it
  * programs or checks a region, and after a shared job that did not make it ready.
  */
-export function shareOf(
+export function toShare(
   inventory: HostInventory,
   binding: InstanceBinding,
   steps: readonly PrepareStep[],
 ): Share | undefined {
   const stored = waitingRow(inventory, binding);
-  const ofHandles = steps.filter((step) => 'handle' in step);
-  const isAlone = stored?.sharedUntil !== undefined || ofHandles.length < steps.length;
-  return isAlone ? undefined : { binding, steps: ofHandles, isStored: stored !== undefined };
+  const handleSteps = steps.filter((step) => 'handle' in step);
+  const isAlone = stored?.sharedUntil !== undefined || handleSteps.length < steps.length;
+  return isAlone ? undefined : { binding, steps: handleSteps, isStored: stored !== undefined };
 }
 
 /** Stores that the bind waits for a job, unless that is stored. */
 export async function waitForJob(deps: ConsumerDeps, share: Share): Promise<void> {
   if (share.isStored) return;
   const { hostname, instanceUuid, bindId, startedAt } = share.binding;
-  const addresses = [...addressesOf(share)];
+  const addresses = [...distinctAddresses(share)];
   await deps.store.waitingBinds.add(hostname, { instanceUuid, bindId, addresses, startedAt });
 }
 
-function addressesOf({ steps }: Share): Set<string> {
+function distinctAddresses({ steps }: Share): Set<string> {
   return new Set(steps.map(({ address }) => address));
 }
 
 /**
  * Shares of waiting binds of the same devices, as many as fit beside the given one. A job waits
- * for each of its devices, so binds of others would wait for a device that is busy or hangs.
+ * for each of its devices, so binds of other devices would wait for one that is busy or hangs.
  *
  * @returns `ended` if the bind of the given share has ended meanwhile
  */
 export async function sharesBeside(
   deps: ConsumerDeps,
-  own: Share,
+  share: Share,
   inventory: HostInventory,
   bootId: string,
 ): Promise<readonly Share[] | 'ended'> {
-  const { hostname, bindId: ownId, instanceUuid: ownInstance } = own.binding;
-  const devices = addressesOf(own);
+  const { hostname, bindId: ownId, instanceUuid: ownInstance } = share.binding;
+  const devices = distinctAddresses(share);
   const candidates = inventory.waiting
     .filter((each) => each.bindId !== ownId && !isShared(deps, each))
     .filter(({ addresses }) => addresses.every((address) => devices.has(address)))
     .slice(0, candidatesMax);
   if (candidates.length === 0) return [];
   // Stored first: from now on the end of the bind's own job is not all; see finishBinds().
-  await waitForJob(deps, own);
+  await waitForJob(deps, share);
   const bindings = await deps.store.arqs.bindings([
     ownInstance,
     ...candidates.map(({ instanceUuid }) => instanceUuid),
@@ -112,17 +112,17 @@ export async function sharesBeside(
     const binding = bindings.get(instanceUuid);
     return binding?.bindId === bindId && binding.state === 'BindStarted';
   };
-  const over = [own.binding, ...candidates]
+  const over = [share.binding, ...candidates]
     .filter((each) => !isUnderWay(each))
     .map(({ bindId }) => bindId);
   await deps.store.waitingBinds.forget(hostname, over);
   if (over.includes(ownId)) return 'ended';
-  const shares: Share[] = [own];
+  const shares: Share[] = [share];
   for (const { instanceUuid, sharedUntil, bindId } of candidates) {
     const binding = bindings.get(instanceUuid);
     if (!binding || sharedUntil !== undefined || over.includes(bindId)) continue;
-    const share = await shareBeside(deps, binding, inventory, bootId);
-    if (share && fitOneJob([...shares, share])) shares.push(share);
+    const next = await shareBeside(deps, binding, inventory, bootId);
+    if (next && fitOneJob([...shares, next])) shares.push(next);
   }
   return shares.slice(1);
 }
@@ -147,9 +147,9 @@ async function shareBeside(
     const note = await deps.store.arqs.jobNote(binding.bindId);
     if (note?.bootId !== bootId) return undefined;
     const { steps } = await prepareHostWork(deps, binding, inventory);
-    return steps.length > 0 ? shareOf(inventory, binding, steps) : undefined;
+    return steps.length > 0 ? toShare(inventory, binding, steps) : undefined;
   } catch (error) {
-    deps.log.info('Bind takes no part in a shared job.', { bind: binding.bindId, error });
+    deps.log.info('Bind left out of a shared job', { bind: binding.bindId, error });
     return undefined;
   }
 }
@@ -174,9 +174,9 @@ export async function askForAll(
   const startedMs = Math.max(...shares.map(({ binding }) => Date.parse(binding.startedAt)));
   const expiresAt = Math.ceil(startedMs / 1000) + noteKeptSeconds;
   await deps.store.arqs.noteJob(uuid, { instances, bootId, bindIds, expiresAt });
-  const asked = { uuid, hostname, bootId, requestId };
+  const request = { uuid, hostname, bootId, requestId };
   const steps = shares.flatMap((share) => share.steps);
-  await askHost(deps, 'bind', asked, { bind_id: uuid, steps }, { instances });
+  await askHost(deps, 'bind', request, { bind_id: uuid, steps }, { instances });
   const until = new Date(deps.clock() + sharedSeconds * 1000).toISOString();
   await deps.store.waitingBinds.putShared(hostname, bindIds, until);
   throw leftToShared();

@@ -7,7 +7,7 @@ import { type WayName, wayFor } from '#core/domain/host-work/ways.ts';
 import type { BindId } from '#core/domain/ids.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { askByMessage } from '#core/operations/host-work/ask-by-message.ts';
-import { type Asked, askHost, type Task } from '#core/operations/host-work/ask-host.ts';
+import { askHost, type HostRequest, type Task } from '#core/operations/host-work/ask-host.ts';
 import { endJob } from '#core/operations/host-work/end-job.ts';
 import {
   type PreparedWork,
@@ -20,9 +20,9 @@ import {
   askForAll,
   leaveToSharedJob,
   type Share,
-  shareOf,
   sharesBeside,
   stopSharing,
+  toShare,
   waitForJob,
 } from './share-job.ts';
 
@@ -78,7 +78,7 @@ interface Addressed {
 interface BindToAsk {
   readonly binding: InstanceBinding;
   readonly inventory: HostInventory;
-  readonly asked: Asked;
+  readonly request: HostRequest;
   readonly task: Task<'bind'>;
   /** Undefined for a bind that no shared job may have. */
   readonly share?: Share | undefined;
@@ -104,29 +104,29 @@ async function askFor(
     await bindAgain(deps, binding);
     return endJob(deps, 'bind', bindId);
   }
-  const share = shareOf(inventory, binding, steps);
+  const share = toShare(inventory, binding, steps);
   const others = share ? await sharesBeside(deps, share, inventory, bootId) : [];
   if (others === 'ended') return;
-  const asked = { uuid: bindId, hostname, bootId, requestId };
+  const request = { uuid: bindId, hostname, bootId, requestId };
   const task = { bind_id: bindId, steps: [...steps] };
   const way = wayFor({ ...work, besideCount: others.length }, host);
-  await ask[way](deps, { binding, inventory, asked, task, share, others });
+  await ask[way](deps, { binding, inventory, request, task, share, others });
 }
 
 const ask: Readonly<Record<WayName, (deps: ConsumerDeps, bind: BindToAsk) => Promise<void>>> = {
   async message(deps, bind) {
     const fields = { instance: bind.binding.instanceUuid };
-    const isSent = await askByMessage(deps, 'bind', bind.asked, bind.task, fields);
+    const isSent = await askByMessage(deps, 'bind', bind.request, bind.task, fields);
     if (!isSent) await ask['own-job'](deps, bind);
   },
 
-  async 'shared-job'(deps, { share, others, inventory, asked }) {
-    if (share) await askForAll(deps, [share, ...others], inventory.host, asked.bootId);
+  async 'shared-job'(deps, { share, others, inventory, request }) {
+    if (share) await askForAll(deps, [share, ...others], inventory.host, request.bootId);
   },
 
-  async 'own-job'(deps, { binding, inventory, asked, task, share }) {
+  async 'own-job'(deps, { binding, inventory, request, task, share }) {
     try {
-      await askHost(deps, 'bind', asked, task, { instance: binding.instanceUuid });
+      await askHost(deps, 'bind', request, task, { instance: binding.instanceUuid });
       if (share && inventory.waiting.length > 0) await stopSharing(deps, binding);
     } catch (error) {
       if (share && error instanceof RetryLater) await waitForJob(deps, share);

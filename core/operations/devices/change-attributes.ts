@@ -26,13 +26,13 @@ export async function addAttribute(
   deps: Deps,
   caller: Caller,
   deployableId: string,
-  given: { readonly key: string; readonly value: string },
+  entry: { readonly key: string; readonly value: string },
 ): Promise<Attribute> {
   const deployable = await findDeployable(deps, deployableId);
   const attribute: Attribute = {
     uuid: attributeUuid(deployable.uuid, deps.randomBytes(10)),
     deployableUuid: deployable.uuid,
-    ...given,
+    ...entry,
     isReported: false,
     createdAt: new Date(deps.clock()).toISOString(),
   };
@@ -41,7 +41,7 @@ export async function addAttribute(
     if (!stored) throw new DeployableNotFound(deployableId);
     throw new TooManyAttributes(deployable.uuid, attributesPerDeployableMax);
   }
-  deps.log.info('An operator has added an attribute.', { attribute, by: caller.userId });
+  deps.log.info('Attribute added', { attribute, by: caller.userId });
   return attribute;
 }
 
@@ -52,7 +52,7 @@ export async function deleteAttribute(deps: Deps, caller: Caller, uuid: string):
   if (!(await deps.store.attributes.remove(deployable, attribute.uuid))) {
     throw new AttributeNotFound(uuid);
   }
-  deps.log.info('An operator has deleted an attribute.', { attribute, by: caller.userId });
+  deps.log.info('Attribute deleted', { attribute, by: caller.userId });
 }
 
 /** @throws AttributeNotFound */
@@ -60,12 +60,13 @@ export async function findAttribute(
   deps: Deps,
   uuid: string,
 ): Promise<{ readonly attribute: Attribute; readonly deployable: Deployable }> {
-  const wanted = uuid.toLowerCase();
-  const listed = await deps.listings.deployablesByPrefix(deployablePrefix(wanted));
+  const lowerCase = uuid.toLowerCase();
+  const listed = await deps.listings.deployablesByPrefix(deployablePrefix(lowerCase));
   for (const { providerUuid } of listed) {
     // The index names the deployables; their rows are read from the table.
     const deployable = (await deps.store.inventory.provider(providerUuid))?.deployable;
-    const attribute = deployable && attributesOf(deployable).find((each) => each.uuid === wanted);
+    const attribute =
+      deployable && attributesOf(deployable).find((each) => each.uuid === lowerCase);
     if (attribute) return { attribute, deployable };
   }
   throw new AttributeNotFound(uuid);

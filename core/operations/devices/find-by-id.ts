@@ -32,6 +32,6 @@ async function only<T>(
   byPrefix: (prefix: string) => Promise<readonly T[]>,
 ): Promise<T | undefined> {
   const prefix = isIntegerText(id) ? uuidPrefix(Number(id)) : undefined;
-  const found = prefix === undefined ? [] : await byPrefix(prefix);
-  return found.length === 1 ? found[0] : undefined;
+  const items = prefix === undefined ? [] : await byPrefix(prefix);
+  return items.length === 1 ? items[0] : undefined;
 }

@@ -19,16 +19,16 @@ const devicesAtOnce = 8;
 export async function putDevices(
   deps: Deps,
   hostname: string,
-  known: readonly Device[],
+  devices: readonly Device[],
   described: readonly DiscoveredDevice[],
   hostAttachTypes?: readonly AttachType[],
 ): Promise<void> {
-  const stored = new Map(known.map((device) => [device.address, device]));
+  const stored = new Map(devices.map((device) => [device.address, device]));
   const restoredAt = onDemand(() => deps.store.inventory.restoredAt());
   const added: DevicePlan[] = [];
   await forEachAtOnce(described, devicesAtOnce, async (discovered) => {
     const was = stored.get(discovered.address);
-    const plan = await planOf(deps, hostname, was, discovered, hostAttachTypes);
+    const plan = await planFor(deps, hostname, was, discovered, hostAttachTypes);
     const now = new Date(deps.clock()).toISOString();
     const withheld = await withheldIfUnknown(plan, now, restoredAt);
     if (plan.isNew) added.push(withheld);
@@ -49,7 +49,7 @@ export async function retireDevices(deps: Deps, devices: readonly Device[]): Pro
   });
 }
 
-async function planOf(
+async function planFor(
   deps: Deps,
   hostname: string,
   was: Device | undefined,

@@ -7,9 +7,6 @@ import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { findDevice } from './find-by-id.ts';
 
-/** Rounds of reading and writing; a round is lost when the device's providers change meanwhile. */
-const roundsMax = 5;
-
 /**
  * Enables a device, or puts it into maintenance: no new bind gets a handle of it, and Placement
  * reserves all its providers. Bound ARQs stay bound. The same status again only changes the
@@ -25,9 +22,9 @@ export async function setDeviceStatus(
   reason: string | undefined,
 ): Promise<void> {
   await untilWritten(
-    roundsMax,
+    'devices',
     () => setOnce(deps, caller, uuid, status, reason),
-    () => new Error(`The status of device ${uuid} was not set in ${roundsMax} rounds.`),
+    `The status of device ${uuid} was not set`,
   );
 }
 
@@ -38,14 +35,14 @@ async function setOnce(
   status: DeviceStatus,
   reason: string | undefined,
 ): Promise<typeof contended | undefined> {
-  const found = await findDevice(deps, uuid);
+  const listed = await findDevice(deps, uuid);
   // The index says which host has the device; its row is read from the table.
-  const { devices } = await deps.store.inventory.host(found.hostname);
-  const device = devices.find((each) => each.uuid === found.uuid);
+  const { devices } = await deps.store.inventory.host(listed.hostname);
+  const device = devices.find((each) => each.uuid === listed.uuid);
   if (!device) throw new DeviceNotFound(uuid);
   // The device names a region that has vanished until its next report, also without the region's
   // row.
-  const providers = await presentOf(deps, device.providers);
+  const providers = await storedProviders(deps, device.providers);
   const change = {
     status,
     by: caller.userId,
@@ -54,12 +51,12 @@ async function setOnce(
     requestId: caller.requestId,
   };
   if (!(await deps.store.inventory.putStatus({ ...device, providers }, change))) return contended;
-  deps.log.info('Device status set.', { device: device.uuid, status, by: caller.userId, reason });
+  deps.log.info('Device status set', { device: device.uuid, status, by: caller.userId, reason });
   return undefined;
 }
 
 /** Those of the providers that have a row. */
-export async function presentOf(
+export async function storedProviders(
   deps: Deps,
   providers: readonly ProviderUuid[],
 ): Promise<ProviderUuid[]> {

@@ -2,7 +2,7 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { jobDocument, jobDocumentBytesMax } from '#core/contracts/job-document.ts';
 import { jobId } from '#core/contracts/job-ids.ts';
 import { type SentKind, validFor } from '#core/contracts/work-message.ts';
-import { type Asked, documentOf, type Task } from './ask-host.ts';
+import { type HostRequest, type Task, toDocument } from './ask-host.ts';
 
 /**
  * Asks a connected host for short work by a message, which costs a thousandth of a job. If no
@@ -14,18 +14,18 @@ import { type Asked, documentOf, type Task } from './ask-host.ts';
 export async function askByMessage<Kind extends SentKind>(
   deps: ConsumerDeps,
   kind: Kind,
-  asked: Asked,
+  request: HostRequest,
   task: Task<Kind>,
   fields: Readonly<Record<string, unknown>> = {},
 ): Promise<boolean> {
-  const document = jobDocument.parse(documentOf(kind, asked, task));
+  const document = jobDocument.parse(toDocument(kind, request, task));
   const isSmall = Buffer.byteLength(JSON.stringify(document)) <= jobDocumentBytesMax;
   if (!isSmall) return false;
-  const job_id = jobId(deps.settings.stage, kind, asked.uuid);
+  const job_id = jobId(deps.settings.stage, kind, request.uuid);
   const valid_until = new Date(deps.clock() + validFor[kind] * 1000).toISOString();
-  const named = { job: job_id, host: asked.hostname, ...fields };
+  const named = { job: job_id, host: request.hostname, ...fields };
   try {
-    await deps.clients.hostMessages.send(asked.hostname, { job_id, valid_until, document });
+    await deps.clients.hostMessages.send(request.hostname, { job_id, valid_until, document });
   } catch (error) {
     deps.log.warn('Work message not sent', { ...named, error });
     return false;

@@ -10,7 +10,7 @@ export type Task<Kind extends HostWorkKind> = Omit<
   'version' | 'action' | 'host' | 'boot_id' | 'request_id'
 >;
 
-export interface Asked {
+export interface HostRequest {
   /** The job's uuid. The same uuid again creates no other job. */
   readonly uuid: string;
   readonly hostname: string;
@@ -32,20 +32,20 @@ export interface Asked {
 export async function askHost<Kind extends HostWorkKind>(
   deps: ConsumerDeps,
   kind: Kind,
-  asked: Asked,
+  request: HostRequest,
   task: Task<Kind>,
   fields: Readonly<Record<string, unknown>> = {},
 ): Promise<void> {
-  const { uuid, hostname, minutes } = asked;
+  const { uuid, hostname, minutes } = request;
   const id = jobId(deps.settings.stage, kind, uuid);
-  await deps.clients.jobs.create(id, documentOf(kind, asked, task), { minutes });
+  await deps.clients.jobs.create(id, toDocument(kind, request, task), { minutes });
   const name = kind.charAt(0).toUpperCase() + kind.slice(1);
-  deps.log.info(`${name} job created.`, { job: id, host: hostname, ...fields });
+  deps.log.info(`${name} job created`, { job: id, host: hostname, ...fields });
 }
 
-export function documentOf<Kind extends HostWorkKind>(
+export function toDocument<Kind extends HostWorkKind>(
   kind: Kind,
-  { hostname, bootId, requestId }: Asked,
+  { hostname, bootId, requestId }: HostRequest,
   task: Task<Kind>,
 ): JobDocument {
   const document = {

@@ -16,7 +16,7 @@ export function mustWait(
   host: StoredHost,
 ): boolean {
   if (host.conflict) {
-    deps.log.warn('No job created: host in conflict.', { host: hostname, [kind]: id });
+    deps.log.warn('Job not created: host in conflict', { host: hostname, [kind]: id });
     return true;
   }
   if (!isSettling(host, deps.clock())) return false;

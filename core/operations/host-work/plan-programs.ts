@@ -8,7 +8,7 @@ import type { ProviderUuid } from '#core/domain/ids.ts';
 import { type Group, type ImageQuery, wantedImage } from '#core/domain/profile/device-profile.ts';
 import type { BoundArq } from '#core/store/arqs/binding-items.ts';
 import { isBeingProgrammed } from './share-region.ts';
-import { placeOf } from './step-place.ts';
+import { stepPlace } from './step-place.ts';
 
 /** A resource provider and its device. */
 export interface Place {
@@ -27,7 +27,7 @@ export interface PlacedArq {
 export interface Share extends Place {
   readonly providerUuid: ProviderUuid;
   readonly groups: readonly Group[];
-  readonly wanted: readonly ImageQuery[];
+  readonly queries: readonly ImageQuery[];
 }
 
 /** `wait`: another instance has the region programmed. */
@@ -38,37 +38,35 @@ export type ProgramPlan =
   | {
       readonly need: 'image';
       /** All of these must be one image. */
-      readonly wanted: readonly ImageQuery[];
+      readonly queries: readonly ImageQuery[];
       /** The image in Glance that the region holds, and keeps while the bind is prepared. */
       readonly present: string | undefined;
     };
 
-/**
- * By provider, in the ARQs' order; without providers of which the bind needs nothing but handles.
- */
-export function sharesOf(placed: readonly PlacedArq[]): Share[] {
+/** In the ARQs' order; without providers of which the bind needs nothing but handles. */
+export function divideByProvider(placed: readonly PlacedArq[]): Share[] {
   const shares = [...Map.groupBy(placed, ({ place }) => place)].map(([place, parts]): Share => {
     const groups = parts.map(({ arq }) => arq.group);
-    const wanted = distinct(groups.flatMap((group) => wantedImage(group) ?? []));
-    return { ...place, providerUuid: place.provider.deployable.providerUuid, groups, wanted };
+    const queries = distinct(groups.flatMap((group) => wantedImage(group) ?? []));
+    return { ...place, providerUuid: place.provider.deployable.providerUuid, groups, queries };
   });
-  return shares.filter(({ wanted, provider }) => wanted.length > 0 || isProgrammable(provider));
+  return shares.filter(({ queries, provider }) => queries.length > 0 || isProgrammable(provider));
 }
 
 /** @param neighbours ARQs of other instances that hold a part of the region */
 export function planProgram(
-  { provider, groups, wanted }: Share,
+  { provider, groups, queries }: Share,
   neighbours: readonly BoundArq[],
 ): ProgramPlan {
   const { deployable } = provider;
   const isTaken = isBeingProgrammed(neighbours, provider);
   if (!groups.some((group) => needsProgram(group, deployable))) {
     if (isTaken) return { need: 'wait' };
-    const [only, ...more] = wanted;
+    const [only, ...more] = queries;
     if (!only) return { need: 'nothing' };
     if (more.length === 0) return { need: 'check', expected: only };
   }
-  return { need: 'image', wanted, present: isTaken ? undefined : deployable.bitstreamId };
+  return { need: 'image', queries, present: isTaken ? undefined : deployable.bitstreamId };
 }
 
 /** The step that fails unless the region holds the image or function. */
@@ -79,7 +77,7 @@ export function checkStep(
   const uuid = withHyphens(value);
   return {
     kind: 'prepare',
-    ...placeOf(device),
+    ...stepPlace(device),
     region: provider.deployable.region ?? '',
     content: by === 'function_id' ? { function_id: uuid } : { bitstream_id: uuid },
   };

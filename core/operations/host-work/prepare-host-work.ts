@@ -19,7 +19,7 @@ import type { HostInventory } from '#core/store/hosts/hosts.ts';
 import { boundArqs } from './bound-arqs.ts';
 import type { Place, PlacedArq } from './plan-programs.ts';
 import { programSteps } from './program-steps.ts';
-import { placeOf, stepHandleOf } from './step-place.ts';
+import { stepPlace, toStepHandle } from './step-place.ts';
 
 const behindReleaseSeconds = 1;
 
@@ -52,7 +52,7 @@ export async function prepareHostWork(
   { host, devices }: HostInventory,
 ): Promise<PreparedWork> {
   const arqs = await boundArqs(deps, binding);
-  const places = await placesOf(deps, arqs, devices);
+  const places = await readPlaces(deps, arqs, devices);
   const placed = arqs.map((arq) => placedArq(arq, places));
   // A bind from a backup is past its deadline, and its handle may have another holder since.
   if (binding.state === 'BindStarted' && placed.some(({ handle }) => handle.restoredAt)) {
@@ -75,7 +75,7 @@ export async function prepareHostWork(
   };
 }
 
-async function placesOf(
+async function readPlaces(
   deps: ConsumerDeps,
   arqs: readonly BoundArq[],
   devices: readonly Device[],
@@ -97,9 +97,9 @@ async function usedProviders(
   bound: readonly HandleRef[],
 ): Promise<StoredProvider[]> {
   const { inventory } = deps.store;
-  const found = await inventory.providersOf(bound);
-  const whole = found.filter(needsAllHandles).map(({ deployable }) => deployable.providerUuid);
-  return [...found.filter((each) => !needsAllHandles(each)), ...(await inventory.providers(whole))];
+  const used = await inventory.providersOf(bound);
+  const whole = used.filter(needsAllHandles).map(({ deployable }) => deployable.providerUuid);
+  return [...used.filter((each) => !needsAllHandles(each)), ...(await inventory.providers(whole))];
 }
 
 function placedArq(arq: BoundArq, places: ReadonlyMap<ProviderUuid, Place>): PlacedArq {
@@ -138,5 +138,5 @@ function checkHandles(handles: readonly AttachHandle[]): void {
 function handleSteps({ arq, handle, place }: PlacedArq): PrepareHandleStep[] {
   if (handle.prepare !== 'at-bind') return [];
   const step = { kind: 'prepare', bind_id: arq.binding.bindId } as const;
-  return [{ ...step, ...placeOf(place.device), handle: stepHandleOf(handle) }];
+  return [{ ...step, ...stepPlace(place.device), handle: toStepHandle(handle) }];
 }

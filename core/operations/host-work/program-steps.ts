@@ -14,16 +14,16 @@ import { present } from '#core/shapes/derive/present.ts';
 import type { BoundArq } from '#core/store/arqs/binding-items.ts';
 import {
   checkStep,
+  divideByProvider,
   type PlacedArq,
   type ProgramPlan,
   planProgram,
   type Share,
-  sharesOf,
 } from './plan-programs.ts';
 import { type BindInBoot, behindOthers, neighboursIn, takeTurn } from './share-region.ts';
-import { placeOf } from './step-place.ts';
+import { stepPlace } from './step-place.ts';
 
-/** For one region: what it is to hold, or that it holds it. */
+/** Brings an image into a region, or checks that the region holds it. */
 interface RegionStep {
   readonly providerUuid: ProviderUuid;
   readonly step: PrepareRegionStep;
@@ -45,7 +45,7 @@ export async function programSteps(
   placed: readonly PlacedArq[],
 ): Promise<RegionStep[]> {
   const steps: RegionStep[] = [];
-  for (const share of sharesOf(placed)) {
+  for (const share of divideByProvider(placed)) {
     const neighbours = await neighboursIn(deps, share.provider, bind.binding.instanceUuid);
     const step = await resolve(deps, bind, share, neighbours, planProgram(share, neighbours));
     const { providerUuid } = share;
@@ -65,10 +65,10 @@ async function resolve(
   if (plan.need === 'wait') throw behindOthers();
   if (plan.need === 'check') return checkStep(share, plan.expected);
   const { deployable, handles } = share.provider;
-  const image = await untilAvailable(deps, imageFor(deps, deployable, plan.wanted));
+  const image = await untilAvailable(deps, imageFor(deps, deployable, plan.queries));
   const isDone =
     image.id === plan.present ||
-    (neighbours.length > 0 && (await takeTurn(deps, bind, plan.wanted, neighbours)) === 'done');
+    (neighbours.length > 0 && (await takeTurn(deps, bind, plan.queries, neighbours)) === 'done');
   if (isDone) return checkStep(share, { by: 'bitstream_id', value: image.id });
   if (handles.some(({ restoredAt }) => restoredAt !== undefined)) {
     throw new RetryLater(
@@ -96,10 +96,10 @@ export async function imageStep(
 async function imageFor(
   deps: ConsumerDeps,
   { name }: Deployable,
-  wanted: readonly ImageQuery[],
+  queries: readonly ImageQuery[],
 ): Promise<GlanceImage> {
-  const found = await Promise.all(wanted.map((query) => deps.clients.glance.findImage(query)));
-  const [image, ...others] = found;
+  const images = await Promise.all(queries.map((query) => deps.clients.glance.findImage(query)));
+  const [image, ...others] = images;
   if (!image || others.some(({ id }) => id !== image.id)) {
     throw new ImageUnusable(`${name} cannot hold two images at once.`);
   }
@@ -119,7 +119,7 @@ async function stagedStep(
   const staged = await deps.clients.staging.stage(image);
   return {
     kind: 'prepare',
-    ...placeOf(device),
+    ...stepPlace(device),
     region,
     content: {
       image: { id: image.id, ...staged },
@@ -138,7 +138,7 @@ async function untilAvailable<T>(deps: ConsumerDeps, work: Promise<T>): Promise<
     if (error instanceof RequestRefused) throw new ImageUnusable(error.message);
     if (!(error instanceof ServiceUnavailable)) throw error;
     if (!error.isWorthRetrying) throw new ImageUnusable(error.message);
-    deps.log.warn('Image not staged yet.', { error });
+    deps.log.warn('Image not staged yet', { error });
     throw new RetryLater(error.message, serviceAwaySeconds);
   }
 }

@@ -59,11 +59,11 @@ export function isBeingProgrammed(
 export async function takeTurn(
   deps: ConsumerDeps,
   { binding, bootId }: BindInBoot,
-  wanted: readonly ImageQuery[],
+  queries: readonly ImageQuery[],
   neighbours: readonly BoundArq[],
 ): Promise<'program' | 'done'> {
   const isSame = ({ group }: BoundArq) =>
-    wanted.every(({ by, value }) => {
+    queries.every(({ by, value }) => {
       const other = wantedImage(group);
       return other?.by === by && other.value === value;
     });

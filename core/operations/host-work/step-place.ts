@@ -3,10 +3,10 @@
 import type { StepHandle } from '#core/contracts/job-document.ts';
 import type { AttachHandle, Device } from '#core/domain/device/device.ts';
 
-export function placeOf({ driver, address }: Pick<Device, 'driver' | 'address'>) {
+export function stepPlace({ driver, address }: Pick<Device, 'driver' | 'address'>) {
   return { driver, address };
 }
 
-export function stepHandleOf({ uuid, type, info, epoch }: AttachHandle): StepHandle {
+export function toStepHandle({ uuid, type, info, epoch }: AttachHandle): StepHandle {
   return { uuid, type, info, epoch };
 }

@@ -8,14 +8,13 @@ import type { Device, StatusChange } from '#core/domain/device/device.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
 import { activeDrain, type Drain } from '#core/domain/host/host-state.ts';
 import { HostNotDrained } from '#core/domain/operator-errors.ts';
-import { presentOf } from '#core/operations/devices/set-device-status.ts';
+import { storedProviders } from '#core/operations/devices/set-device-status.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { findHost } from './find-host.ts';
 
 const devicesAtOnce = 8;
-const roundsMax = 5;
 
 interface Drained {
   /** Devices that the drain holds in maintenance. */
@@ -47,10 +46,10 @@ export async function drainHost(
   await changeEach(deps, hostname, (device, now) => {
     const isOwn = device.status === 'enabled' || isDrained(device);
     const isDue = isOwn && device.statusChange?.at !== drain.at;
-    return isDue && stands(drain, now) ? changeOf(drain) : undefined;
+    return isDue && stands(drain, now) ? toStatusChange(drain) : undefined;
   });
-  deps.log.info('Host drained.', { host: hostname, by: caller.userId, reason, until });
-  return drainedOf(deps, hostname);
+  deps.log.info('Host drained', { host: hostname, by: caller.userId, reason, until });
+  return readDrained(deps, hostname);
 }
 
 /** Disables devices that a drained host has reported since. */
@@ -59,7 +58,7 @@ export async function drainLater(deps: Deps, host: StoredHost): Promise<void> {
   if (!drain) return;
   const { hostname } = host;
   await changeEach(deps, hostname, (device, now) =>
-    isReportedLater(device, drain) && stands(drain, now) ? changeOf(drain) : undefined,
+    isReportedLater(device, drain) && stands(drain, now) ? toStatusChange(drain) : undefined,
   );
   // A resume that came meanwhile may have read the device before it was disabled.
   if (stands(drain, await deps.store.inventory.hostAlone(hostname))) return;
@@ -86,7 +85,7 @@ function isReportedLater({ status, statusChange, isGone }: Device, drain: Drain)
   return !isGone && status === 'enabled' && (statusChange?.at ?? '') < drain.at;
 }
 
-function changeOf({ reason, ...drain }: Drain): StatusChange {
+function toStatusChange({ reason, ...drain }: Drain): StatusChange {
   return { status: 'maintaining', ...drain, reason, drain: true };
 }
 
@@ -113,7 +112,7 @@ export async function resumeHost(
     isDrained(device) && drainedAt(device) <= last ? changeBy(deps, caller, 'enabled') : undefined,
   );
   if (host.drain) await deps.store.inventory.endDrain(hostname, host.drain.at);
-  deps.log.info('Host resumed.', { host: hostname, by: caller.userId });
+  deps.log.info('Host resumed', { host: hostname, by: caller.userId });
   return drained;
 }
 
@@ -125,7 +124,7 @@ function drainedAt({ statusChange }: Device): string {
   return statusChange?.at ?? '';
 }
 
-async function drainedOf(deps: Deps, hostname: string): Promise<Drained> {
+async function readDrained(deps: Deps, hostname: string): Promise<Drained> {
   const devices = presentIn((await deps.store.inventory.host(hostname)).devices);
   const disabled = devices.filter(({ status }) => status === 'maintaining');
   return {
@@ -151,17 +150,17 @@ async function changeEach(
   const read = await inventory.host(hostname);
   await forEachAtOnce(presentIn(read.devices), devicesAtOnce, async (first) => {
     await untilWritten(
-      roundsMax,
+      'devices',
       async (round) => {
         const { host, devices } = round === 1 ? read : await inventory.host(hostname);
         const device = devices.find(({ uuid }) => uuid === first.uuid);
         const change = device && changeFor(device, host);
         if (!change) return undefined;
-        const providers = await presentOf(deps, device.providers);
+        const providers = await storedProviders(deps, device.providers);
         const isChanged = await inventory.changeStatus({ ...device, providers }, change);
         return isChanged ? undefined : contended;
       },
-      () => new Error(`The status of device ${first.uuid} was not set in ${roundsMax} rounds.`),
+      `The status of device ${first.uuid} was not set`,
     );
   });
 }

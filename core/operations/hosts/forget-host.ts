@@ -3,15 +3,16 @@ import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import { deriveHostState } from '#core/domain/host/host-state.ts';
 import { HostInUse, HostIsBack, HostIsBusy } from '#core/domain/operator-errors.ts';
-import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { retireDevices } from '#core/operations/devices/put-devices.ts';
+import { storedProviders } from '#core/operations/devices/set-device-status.ts';
+import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
 import { findHost } from './find-host.ts';
 
-/** As long as the API's functions run: a request that died holds up reports for no longer. */
+/** The API's functions run no longer, so a request that died holds up reports no longer. */
 const leaseSeconds = 30;
-const roundsMax = 5;
+
 const instancesNamed = 5;
 
 /**
@@ -34,22 +35,22 @@ export async function forgetHost(deps: Deps, caller: Caller, hostname: string): 
     // A report may have come between the first look and the lease.
     const read = await findHost(deps, hostname);
     checkGone(deps, read);
-    checkUnclaimed(hostname, await providersOf(deps, read));
+    checkUnclaimed(hostname, await readProviders(deps, read));
     await retireDevices(
       deps,
       read.devices.filter(({ isGone }) => !isGone),
     );
     // No bind claims a handle that is gone; one may have come before.
     const retired = await findHost(deps, hostname);
-    const providers = await providersOf(deps, retired);
+    const providers = await readProviders(deps, retired);
     checkUnclaimed(hostname, providers);
     await endReleases(deps, providers);
-    for (const device of retired.devices) await endMaintenanceOf(deps, hostname, device.uuid);
+    for (const device of retired.devices) await enableDevice(deps, hostname, device.uuid);
     if (!(await inventory.deleteHost(hostname, holder))) throw new HostIsBusy(hostname);
   } finally {
     await inventory.endLease(hostname, holder);
   }
-  deps.log.warn('Host forgotten.', { host: hostname, by: caller.userId });
+  deps.log.warn('Host forgotten', { host: hostname, by: caller.userId });
 }
 
 function checkGone(deps: Deps, { host, summary }: HostInventory): void {
@@ -63,7 +64,7 @@ function checkGone(deps: Deps, { host, summary }: HostInventory): void {
   );
 }
 
-async function providersOf(deps: Deps, { devices }: HostInventory): Promise<StoredProvider[]> {
+async function readProviders(deps: Deps, { devices }: HostInventory): Promise<StoredProvider[]> {
   return deps.store.inventory.providers(devices.flatMap(({ providers }) => providers));
 }
 
@@ -82,24 +83,23 @@ async function endReleases(deps: Deps, providers: readonly StoredProvider[]): Pr
   const handles = providers.flatMap((each) => each.handles);
   for (const id of new Set(handles.flatMap(({ release }) => release ?? []))) {
     const work = await releases.awaited(id);
-    if (work) await releases.confirm(work, changeNoteOf(deps));
+    if (work) await releases.confirm(work, makeChangeNote(deps));
   }
   await inventory.deleteGoneHandles(handles);
 }
 
 /** Devices in maintenance would be kept until they come back. */
-async function endMaintenanceOf(deps: Deps, hostname: string, uuid: string): Promise<void> {
+async function enableDevice(deps: Deps, hostname: string, uuid: string): Promise<void> {
   const { inventory } = deps.store;
   await untilWritten(
-    roundsMax,
+    'devices',
     async () => {
       const { devices } = await inventory.host(hostname);
       const device = devices.find((each) => each.uuid === uuid);
       if (device?.status !== 'maintaining') return undefined;
       const at = new Date(deps.clock()).toISOString();
       const change = { status: 'enabled', by: 'forget', at } as const;
-      const found = await inventory.providers(device.providers);
-      const providers = found.map(({ deployable }) => deployable.providerUuid);
+      const providers = await storedProviders(deps, device.providers);
       return (await inventory.changeStatus({ ...device, providers }, change))
         ? undefined
         : contended;

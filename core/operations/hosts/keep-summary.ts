@@ -11,9 +11,8 @@ import type { ReportPlan } from '#core/domain/report/report-plan.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
 
 /**
- * Makes the host's summary what the host's row says, where they differ. A write that was lost with
- * its consumer is made up for by the next report. Where a later writer came first, its summary
- * stays.
+ * Makes the host's summary what the host's row says, where they differ. The next report repeats a
+ * write that was lost with its consumer. Where a later writer came first, its summary stays.
  *
  * @param counts after a report was applied
  * @returns the summary as it is stored then
@@ -36,16 +35,16 @@ export async function keepSummary(
 export function countsAfter(
   { devices, notOffered }: Pick<HostInventory, 'devices' | 'notOffered'>,
   { put, retire }: Pick<ReportPlan, 'put' | 'retire'> = { put: [], retire: [] },
-  told?: readonly unknown[],
+  reported?: readonly unknown[],
 ): DeviceCounts {
   const addresses = new Set(devices.flatMap(({ isGone, address }) => (isGone ? [] : [address])));
   for (const { address } of put) addresses.add(address);
   for (const { address } of retire) addresses.delete(address);
-  return { devices: addresses.size, notOffered: (told ?? notOffered).length };
+  return { devices: addresses.size, notOffered: (reported ?? notOffered).length };
 }
 
 /** Whether the report names other devices as not offered than the one before. */
-export function tellsOthers({ notOffered }: HostInventory, report: AcceptedReport): boolean {
-  const told = report.not_offered;
-  return told !== undefined && !isDeepStrictEqual(told, notOffered);
+export function changesNotOffered({ notOffered }: HostInventory, report: AcceptedReport): boolean {
+  const reported = report.not_offered;
+  return reported !== undefined && !isDeepStrictEqual(reported, notOffered);
 }

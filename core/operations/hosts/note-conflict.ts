@@ -21,7 +21,7 @@ export async function beginConflict(
   const conflict = openConflict(host, report, new Date(deps.clock()).toISOString());
   if (!(await deps.store.inventory.putConflict(host, conflict, deps.holder))) return false;
   deps.metrics.put([{ name: 'ReportsInConflict', value: 1 }]);
-  deps.log.error('Two agents report as one host.', {
+  deps.log.error('Identity conflict: two agents report as one host', {
     host: host.hostname,
     boots: conflict.boots.map(({ bootId }) => bootId),
   });
@@ -32,8 +32,7 @@ export async function beginConflict(
 }
 
 /**
- * Stores that one of the agents has reported again, and finishes what an earlier attempt left
- * undone.
+ * Stores that one of the agents has reported again, and finishes an earlier attempt that died.
  */
 export async function noteSighting(
   deps: ConsumerDeps,
@@ -44,7 +43,7 @@ export async function noteSighting(
   const { hostname, conflict } = host;
   if (!conflict) return;
   deps.metrics.put([{ name: 'ReportsInConflict', value: 1 }]);
-  deps.log.warn('A report of a host in conflict was not applied.', {
+  deps.log.warn('Report not applied: host in conflict', {
     host: hostname,
     boot: report.bootId,
   });

@@ -42,5 +42,5 @@ export async function recordPresence(
     throw new RetryLater(`Another event of ${hostname} came first.`, 1);
   }
   await keepSummary(deps, { ...inventory, host: { ...host, presence: stored } });
-  deps.log.info(`Agent ${event.eventType}.`, { host: hostname });
+  deps.log.info(`Agent ${event.eventType}`, { host: hostname });
 }

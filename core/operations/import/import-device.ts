@@ -11,7 +11,7 @@ const attempts = leaseSeconds / pauseSeconds + 15;
 
 export interface ImportDeps extends Deps {
   /** Takes a sentence for the operator, who waits. */
-  readonly tell: (sentence: string) => void;
+  readonly inform: (sentence: string) => void;
 }
 
 /**
@@ -39,7 +39,7 @@ async function leased(deps: ImportDeps, hostname: string, holder: string): Promi
     ) as [string, string];
     if (await deps.store.inventory.takeLease(hostname, holder, now, until)) return;
     if (attempt === 1) {
-      deps.tell(
+      deps.inform(
         `Host ${hostname} is being changed by a report, or by an import that was killed; waits for up to ${attempts * pauseSeconds} s.`,
       );
     }
@@ -61,15 +61,15 @@ async function importUnderLease(deps: Deps, imported: ImportedDevice): Promise<I
     ]);
   }
   for (const attribute of attributes) {
-    const of = deployables.find(({ uuid }) => uuid === attribute.deployableUuid);
+    const deployable = deployables.find(({ uuid }) => uuid === attribute.deployableUuid);
     // False where an earlier attempt has added it, or an operator others since.
-    if (of) await deps.store.attributes.add(of, attribute);
+    if (deployable) await deps.store.attributes.add(deployable, attribute);
   }
-  const known = stored ?? (await storedDevice(deps, device));
-  if (maintenance !== undefined && known && !known.statusChange) {
+  const current = stored ?? (await storedDevice(deps, device));
+  if (maintenance !== undefined && current && !current.statusChange) {
     const at = new Date(deps.clock()).toISOString();
     const change = { status: device.status, by: importer, at, reason: maintenance };
-    await deps.store.inventory.putStatus(known, change);
+    await deps.store.inventory.putStatus(current, change);
   }
   return stored ? 'present' : 'imported';
 }
@@ -80,8 +80,9 @@ async function storedDevice(deps: Deps, { hostname, uuid }: Device): Promise<Dev
 }
 
 function checkImported(stored: Device, { hostname, address, adopted = [] }: Device): void {
-  const known = new Set(stored.adopted?.map(({ uuid }) => uuid));
-  const isSame = known.size === adopted.length && adopted.every(({ uuid }) => known.has(uuid));
+  const adoptedUuids = new Set(stored.adopted?.map(({ uuid }) => uuid));
+  const isSame =
+    adoptedUuids.size === adopted.length && adopted.every(({ uuid }) => adoptedUuids.has(uuid));
   if (isSame && stored.adopted) return;
   throw new ImportRefused(
     `The device at ${address} on ${hostname} cannot be imported: an agent of this service has reported it already. Stop that agent, and forget the host.`,

@@ -7,7 +7,7 @@ import {
   importer,
 } from '#core/domain/arq/imports.ts';
 import { toHandlePlace } from '#core/domain/device/handle-claim.ts';
-import { changeNoteOf } from '#core/operations/change-note-of.ts';
+import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import type { ImportedClaim, ImportStore } from '#core/store/arqs/imports.ts';
 import { type Imported, ImportRefused } from './import-refused.ts';
 
@@ -23,7 +23,7 @@ export async function importServer(
 ): Promise<Imported> {
   const { instanceUuid, hostname, projectId, arqs } = server;
   const bindId = importedBindId(instanceUuid);
-  const change = { ...changeNoteOf(deps), by: importer };
+  const change = { ...makeChangeNote(deps), by: importer };
   const binding: InstanceBinding = {
     instanceUuid,
     bindId,
@@ -37,7 +37,7 @@ export async function importServer(
   const claims = await Promise.all(
     arqs.map(async (arq): Promise<ImportedClaim> => {
       const { providerUuid, deviceProfileName: profileName } = arq;
-      const place = await placeOf(deps, server, arq);
+      const place = await readPlace(deps, server, arq);
       return {
         arq: storedArq(arq, binding, change.at),
         providerUuid,
@@ -69,7 +69,7 @@ function storedArq(imported: ImportedArq, binding: InstanceBinding, now: string)
   };
 }
 
-async function placeOf(
+async function readPlace(
   deps: Deps,
   { instanceUuid }: ImportedServer,
   { providerUuid }: ImportedArq,

@@ -22,14 +22,18 @@ import { RetryLater } from '#core/domain/retry-later.ts';
 import { putDevices, retireDevices } from '#core/operations/devices/put-devices.ts';
 import { askHost } from '#core/operations/host-work/ask-host.ts';
 import { drainLater, lacksDrain } from '#core/operations/hosts/drain-host.ts';
-import { countsAfter, keepSummary, tellsOthers } from '#core/operations/hosts/keep-summary.ts';
+import {
+  changesNotOffered,
+  countsAfter,
+  keepSummary,
+} from '#core/operations/hosts/keep-summary.ts';
 import { beginConflict, noteSighting, takeBack } from '#core/operations/hosts/note-conflict.ts';
 import { retryAfterReport } from '#core/operations/release/quarantine.ts';
 import { reprovisionHost } from '#core/operations/reprovision/reprovision-host.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
 import { cleanCards } from './clean-cards.ts';
-import { copyAttachTypes, hasOtherTypes, typesOf } from './copy-attach-types.ts';
+import { copyAttachTypes, hasOtherTypes, reportedTypes } from './copy-attach-types.ts';
 import { hostAfter } from './host-after.ts';
 import { logOutcome } from './log-outcome.ts';
 import { withholdUnclean } from './withhold-unclean.ts';
@@ -48,7 +52,7 @@ const leaseRetrySeconds = 1;
  * counts as applied only when all are done. So the next delivery completes one that died half-way.
  *
  * @param hostname from the topic, not from the report
- * @param known of the host, as read just before
+ * @param cached of the host, as read just before
  * @throws RetryLater while another consumer works on the same host
  */
 export async function applyReport(
@@ -56,19 +60,19 @@ export async function applyReport(
   hostname: string,
   report: AcceptedReport,
   receivedAtMs: number,
-  known?: StoredHost,
+  cached?: StoredHost,
 ): Promise<void> {
-  if (known && isOvertaken(planOf(known, [], report, receivedAtMs))) return;
+  if (cached && isOvertaken(planFor(cached, [], report, receivedAtMs))) return;
   const holder = deps.uuid();
   const isHeartbeat = report.devices.length === 0;
-  const own = { ...deps, holder };
-  if (isHeartbeat && (await noteHeartbeat(own, hostname, report, receivedAtMs))) return;
+  const leaseDeps = { ...deps, holder };
+  if (isHeartbeat && (await noteHeartbeat(leaseDeps, hostname, report, receivedAtMs))) return;
   const until = new Date(deps.clock() + leaseSeconds * 1000).toISOString();
   if (!(await deps.store.inventory.takeLease(hostname, holder, nowOf(deps), until))) {
     throw leaseTaken(hostname);
   }
   try {
-    await applyUnderLease(own, hostname, report, receivedAtMs);
+    await applyUnderLease(leaseDeps, hostname, report, receivedAtMs);
   } finally {
     await deps.store.inventory.endLease(hostname, holder);
   }
@@ -100,17 +104,17 @@ async function noteHeartbeat(
 ): Promise<boolean> {
   const inventory = await deps.store.inventory.host(hostname);
   const { host, devices, holder, leasedUntil } = inventory;
-  const plan = planOf(host, devices, report, receivedAtMs);
+  const plan = planFor(host, devices, report, receivedAtMs);
   if (isOvertaken(plan)) return true;
   if (host.conflict) {
-    await noteSighting(deps, inventory, bootReportOf(report, receivedAtMs));
+    await noteSighting(deps, inventory, toBootReport(report, receivedAtMs));
     return true;
   }
   checkPace(deps, host);
   const isAtWork = leasedUntil !== undefined && leasedUntil >= nowOf(deps);
   const isOther =
-    tellsOthers(inventory, report) ||
-    hasOtherTypes(devices, typesOf(report)) ||
+    changesNotOffered(inventory, report) ||
+    hasOtherTypes(devices, reportedTypes(report)) ||
     lacksDrain(host, devices, deps.clock());
   if (!changesNothing(host, plan) || isOther || holder === undefined || isAtWork) return false;
   const applied = hostAfter(deps, host, plan, report, receivedAtMs);
@@ -132,16 +136,16 @@ async function applyUnderLease(
   receivedAtMs: number,
 ): Promise<void> {
   const inventory = await deps.store.inventory.host(hostname);
-  const { host: known, devices } = inventory;
-  const whole = planOf(known, devices, report, receivedAtMs);
+  const { host: stored, devices } = inventory;
+  const whole = planFor(stored, devices, report, receivedAtMs);
   const bounded = withinBounds(whole, devices);
   if (bounded.put.length < whole.put.length) {
-    deps.log.error('A host has more attach handles than any may have.', { host: hostname });
+    deps.log.error('Devices not stored: too many attach handles on the host', { host: hostname });
   }
   const settled = withholdRecovered(bounded, devices, receivedAtMs);
   const { plan, toClean } = await withholdUnclean(deps, hostname, settled, devices);
-  const bootReport = bootReportOf(report, receivedAtMs);
-  if (known.conflict) return noteSighting(deps, inventory, bootReport);
+  const bootReport = toBootReport(report, receivedAtMs);
+  if (stored.conflict) return noteSighting(deps, inventory, bootReport);
   if (plan.standing === 'conflict') {
     if (!(await beginConflict(deps, inventory, bootReport))) throw leaseTaken(hostname);
     return;
@@ -155,20 +159,20 @@ async function applyUnderLease(
     const seconds = settlingMs / 1000;
     throw new RetryLater(`Host ${hostname} has booted less than ${seconds} s ago.`, seconds);
   }
-  const types = plan.standing === 'newer' ? typesOf(report) : known.attachTypes;
+  const types = plan.standing === 'newer' ? reportedTypes(report) : stored.attachTypes;
   await putDevices(deps, hostname, devices, plan.put, types);
   await drainLater(deps, host);
   await retireDevices(deps, plan.retire);
   await cleanCards(deps, hostname, toClean);
   await copyAttachTypes(deps, devices, plan, types);
-  if (plan.standing === 'newer' && tellsOthers(inventory, report)) {
+  if (plan.standing === 'newer' && changesNotOffered(inventory, report)) {
     await deps.store.inventory.putNotOffered(hostname, report.not_offered ?? []);
   }
   await takeBack(deps, devices);
   const undescribed = new Set([...Object.keys(plan.wanted), ...plan.unseen]);
   // A hello says nothing of what the devices hold: the next report does.
-  const isTold = host.isReprovisioning && report.is_hello !== true;
-  if (isTold) await reprovisionHost(deps, host, undescribed);
+  const isDescribed = host.isReprovisioning && report.is_hello !== true;
+  if (isDescribed) await reprovisionHost(deps, host, undescribed);
   const applied = hostAfter(deps, host, plan, report, receivedAtMs);
   if (!(await deps.store.inventory.putReport(applied, deps.holder))) throw leaseTaken(hostname);
   await keep(deps, { ...read, host: applied }, plan, report);
@@ -186,11 +190,11 @@ async function keep(
   plan: ReportPlan,
   report: AcceptedReport,
 ): Promise<void> {
-  const told = plan.standing === 'newer' ? report.not_offered : undefined;
-  await keepSummary(deps, inventory, countsAfter(inventory, plan, told));
+  const notOffered = plan.standing === 'newer' ? report.not_offered : undefined;
+  await keepSummary(deps, inventory, countsAfter(inventory, plan, notOffered));
 }
 
-function planOf(
+function planFor(
   host: StoredHost,
   devices: readonly Device[],
   report: AcceptedReport,
@@ -212,7 +216,7 @@ function planOf(
   );
 }
 
-function bootReportOf(report: AcceptedReport, receivedAtMs: number): BootReport {
+function toBootReport(report: AcceptedReport, receivedAtMs: number): BootReport {
   return { bootId: report.boot_id, sequence: report.sequence, receivedAtMs };
 }
 
@@ -226,26 +230,26 @@ async function noteBoot(
   report: AcceptedReport,
   receivedAtMs: number,
 ): Promise<HostInventory> {
-  const { host: known, devices } = inventory;
+  const { host: stored, devices } = inventory;
   const counts = countsAfter(inventory);
   // Each boot is a change of the summary, also one whose consumer has died.
-  const summary = known.bootId ? await keepSummary(deps, inventory, counts) : inventory.summary;
+  const summary = stored.bootId ? await keepSummary(deps, inventory, counts) : inventory.summary;
   const host: StoredHost = {
-    ...known,
+    ...stored,
     bootId: report.boot_id,
-    epoch: known.epoch + 1,
+    epoch: stored.epoch + 1,
     // One less, so that this report is still newer when it is delivered again.
     sequence: report.sequence - 1,
     lastReceivedAtMs: receivedAtMs,
     lastReportAt: new Date(receivedAtMs).toISOString(),
     bootedAt: nowOf(deps),
-    earlierBoots: replacedBoots(known, bootReportOf(report, receivedAtMs)),
+    earlierBoots: replacedBoots(stored, toBootReport(report, receivedAtMs)),
     // A host that is new has made nothing that its boot could have ended.
-    isReprovisioning: known.bootId !== undefined || devices.length > 0,
+    isReprovisioning: stored.bootId !== undefined || devices.length > 0,
     // Devices that a report of an earlier boot named may be gone.
     wanted: {},
   };
-  if (!(await deps.store.inventory.putBoot(host, deps.holder))) throw leaseTaken(known.hostname);
+  if (!(await deps.store.inventory.putBoot(host, deps.holder))) throw leaseTaken(stored.hostname);
   const kept = await keepSummary(deps, present({ host, summary }), counts);
   return { ...inventory, ...present({ host, summary: kept }) };
 }

@@ -2,8 +2,8 @@ import type { Deps } from '#core/deps.ts';
 import type { AttachHandle, Device } from '#core/domain/device/device.ts';
 import { isUnheld, longestCleaning } from '#core/domain/device/handle-state.ts';
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
-import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { newRelease } from '#core/operations/host-work/new-release.ts';
+import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { handlesPerCardCleaningMax } from '#core/store/arqs/releases.ts';
 
 /**
@@ -34,7 +34,7 @@ async function cleanCard(deps: Deps, device: Device): Promise<void> {
     if (!(await askToClean(deps, device, some, isLast))) return;
   }
   const { hostname: host, address } = device;
-  deps.log.info('Card is cleaned before it is offered.', {
+  deps.log.info('Card cleaning started before it is offered', {
     host,
     address,
     handles: handles.length,
@@ -53,5 +53,5 @@ function askToClean(
     handles: handles.map(({ providerUuid, uuid }) => ({ providerUuid, handleUuid: uuid })),
   });
   const last = isLast ? device : undefined;
-  return deps.store.releases.cleanCard(release, changeNoteOf(deps), dueAt, last);
+  return deps.store.releases.cleanCard(release, makeChangeNote(deps), dueAt, last);
 }

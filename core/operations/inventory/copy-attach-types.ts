@@ -10,7 +10,7 @@ import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 const devicesAtOnce = 8;
 
 /** The types that the host's hypervisor takes; undefined: the deployment's setting holds. */
-export function typesOf({ attach_types: named }: AcceptedReport): AttachType[] | undefined {
+export function reportedTypes({ attach_types: named }: AcceptedReport): AttachType[] | undefined {
   return named && knownAttachTypes(named);
 }
 

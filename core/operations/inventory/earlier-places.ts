@@ -14,34 +14,36 @@ export interface CardReads {
   /** Devices of other hosts that are the same card. */
   elsewhere(device: Pick<Device, 'vendor' | 'product' | 'identity'>): Promise<readonly Device[]>;
   /** What is left of the card at each of these places. */
-  placesOf(devices: readonly Device[]): Promise<EarlierPlace[]>;
+  readPlaces(devices: readonly Device[]): Promise<EarlierPlace[]>;
 }
 
 export function createCardReads(deps: Deps, hostname: string): CardReads {
-  const found = new Map<string, Promise<readonly Device[]>>();
+  const devices = new Map<string, Promise<readonly Device[]>>();
   const places = new Map<string, Promise<EarlierPlace>>();
   return {
     async elsewhere(device) {
       const card = cardKey(device);
-      return card === undefined ? [] : onceFor(found, card, () => elsewhere(deps, hostname, card));
+      return card === undefined
+        ? []
+        : onceFor(devices, card, () => elsewhere(deps, hostname, card));
     },
-    placesOf: (devices) =>
+    readPlaces: (devices) =>
       Promise.all(
-        devices.map((device) => onceFor(places, device.uuid, () => placeOf(deps, device))),
+        devices.map((device) => onceFor(places, device.uuid, () => readPlace(deps, device))),
       ),
   };
 }
 
-function onceFor<T>(known: Map<string, Promise<T>>, key: string, read: () => Promise<T>) {
-  const reading = known.get(key) ?? read();
-  known.set(key, reading);
+function onceFor<T>(cache: Map<string, Promise<T>>, key: string, read: () => Promise<T>) {
+  const reading = cache.get(key) ?? read();
+  cache.set(key, reading);
   return reading;
 }
 
 async function elsewhere(deps: Deps, hostname: string, card: string): Promise<readonly Device[]> {
   const devices = await deps.listings.devicesOfCard(card, hostname, hostsOfCardMax);
   if (devices !== 'too-many') return devices;
-  deps.log.warn('Serial number ignored: on too many hosts.', { card });
+  deps.log.warn('Serial number ignored: on too many hosts', { card });
   return [];
 }
 
@@ -71,12 +73,12 @@ function hasShown(host: StoredHost, { driver }: Device, sightedAt: string): bool
   return lastReportAt > sightedAt && !isReprovisioning && !failedDrivers.includes(driver);
 }
 
-async function placeOf(
+async function readPlace(
   deps: Deps,
   { hostname, address, providers }: Device,
 ): Promise<EarlierPlace> {
-  const found = await deps.store.inventory.providers(providers);
-  const handles = found.flatMap((provider) => provider.handles);
+  const stored = await deps.store.inventory.providers(providers);
+  const handles = stored.flatMap((provider) => provider.handles);
   const unclean = handles.filter(
     (handle) => !handle.claim && (!isUnheld(handle) || isWithheld(handle)),
   );

@@ -6,7 +6,7 @@ import type { ReportPlan } from '#core/domain/report/report-plan.ts';
 import { fromWire, omit } from '#core/shapes/derive/case.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { hostFacts } from '#core/shapes/host.ts';
-import { typesOf } from './copy-attach-types.ts';
+import { reportedTypes } from './copy-attach-types.ts';
 
 /** The host's row after the report has been applied. */
 export function hostAfter(
@@ -22,7 +22,7 @@ export function hostAfter(
     ...(isNewer ? omit(hostFacts, host) : host),
     ...(isNewer && {
       ...fromWire(hostFacts, report),
-      attachTypes: typesOf(report),
+      attachTypes: reportedTypes(report),
       clock: clockAfter(report, host),
       // A hello names all drivers, because none has answered yet.
       failedDrivers: report.is_hello ? host.failedDrivers : failed,

@@ -11,7 +11,7 @@ export function logOutcome(
 ): void {
   const fields = { host: hostname, sequence: report.sequence };
   if (put.length > 0 || retire.length > 0) {
-    deps.log.info('Inventory changed.', {
+    deps.log.info('Inventory changed', {
       ...fields,
       put: put.map((device) => device.address),
       retired: retire.map((device) => device.address),
@@ -20,13 +20,13 @@ export function logOutcome(
   const refused = Object.keys(report.refused ?? {});
   if (refused.length > 0) {
     deps.metrics.put([{ name: 'DevicesRefused', value: refused.length }]);
-    deps.log.error('Devices of a report are refused.', { ...fields, refused: report.refused });
+    deps.log.error('Devices refused', { ...fields, refused: report.refused });
   }
   if (report.failed_drivers.length > 0 && !report.is_hello) {
-    deps.log.warn('Drivers failed.', { ...fields, drivers: report.failed_drivers });
+    deps.log.warn('Drivers failed', { ...fields, drivers: report.failed_drivers });
   }
   if (Object.keys(wanted).length > 0) {
-    deps.log.warn('Devices of the manifest are not described yet.', {
+    deps.log.warn('Devices not described yet', {
       ...fields,
       addresses: Object.keys(wanted),
     });

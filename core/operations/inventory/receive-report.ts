@@ -32,8 +32,9 @@ export async function receiveReport(
   report: ReceivedReport,
 ): Promise<void> {
   try {
-    const known = await admit(deps, hostname, report);
-    if (known) await applyReport(deps, hostname, report.read(), report.receivedAtMs, known.host);
+    const admitted = await admit(deps, hostname, report);
+    if (admitted)
+      await applyReport(deps, hostname, report.read(), report.receivedAtMs, admitted.host);
   } catch (error) {
     if (!(error instanceof RetryLater)) throw error;
     const longest = backoffSeconds(report.attempt, retrySecondsMax);

@@ -32,7 +32,7 @@ export async function withholdUnclean(
   const reads = createCardReads(deps, hostname);
   await forEachAtOnce(plan.put, cardsAtOnce, async (device) => {
     const { address } = device;
-    const verdict = await verdictOn(deps, reads, hostname, device, {
+    const verdict = await judge(deps, reads, hostname, device, {
       before: before.get(address),
       moved: moved.filter((each) => each.address === address),
     });
@@ -50,7 +50,7 @@ interface StoredOfCard {
   readonly moved: readonly MovedDevice[];
 }
 
-async function verdictOn(
+async function judge(
   deps: Deps,
   reads: CardReads,
   hostname: string,
@@ -59,16 +59,17 @@ async function verdictOn(
 ): Promise<CardVerdict> {
   const now = new Date(deps.clock()).toISOString();
   const isSame = before !== undefined && isSameCard(before, device);
-  const known = isSame ? before.cardCleaning : undefined;
-  const isTold = device.identity === undefined || device.identity === before?.identity;
-  const isSettled = isSame && isTold && !before.isGone && known?.withheldSince === undefined;
-  if (isSettled && moved.length === 0) return { isToClean: false, ...present({ cleaning: known }) };
+  const stored = isSame ? before.cardCleaning : undefined;
+  const isIdentified = device.identity === undefined || device.identity === before?.identity;
+  const isSettled = isSame && isIdentified && !before.isGone && stored?.withheldSince === undefined;
+  if (isSettled && moved.length === 0)
+    return { isToClean: false, ...present({ cleaning: stored }) };
   const identity = device.identity ?? before?.identity;
   const elsewhere = isSettled ? [] : await reads.elsewhere({ ...device, ...present({ identity }) });
-  const left = await withoutPresent(deps, elsewhere, known?.withheldSince ?? now);
+  const left = await withoutPresent(deps, elsewhere, stored?.withheldSince ?? now);
   // Two cards with one serial number: this one was withheld for what is on the other.
-  const isOther = isAt(elsewhere, known?.heldAt) && !isAt(left, known?.heldAt);
-  const places = await reads.placesOf([...moved.map(({ from }) => from), ...left]);
+  const isOther = isAt(elsewhere, stored?.heldAt) && !isAt(left, stored?.heldAt);
+  const places = await reads.readPlaces([...moved.map(({ from }) => from), ...left]);
   const providers = before ? await deps.store.inventory.providers(before.providers) : [];
   const isNewCard =
     !isSame && moved.length + elsewhere.length === 0 && before?.adopted === undefined;
@@ -77,7 +78,7 @@ async function verdictOn(
       hostname,
       device,
       places,
-      stored: isOther ? undefined : known,
+      stored: isOther ? undefined : stored,
       handles: providers.flatMap(({ handles }) => handles.filter((each) => !each.isGone)),
       isNewCard: isNewCard && isCleanedAtFirstSight(deps, device),
     },
@@ -91,7 +92,9 @@ function isAt(devices: readonly Device[], place: CardPlace | undefined): boolean
   );
 }
 
-/** A card that cannot tell its serial number for a while, or that waits for the slot's earlier. */
+/**
+ * Or a card whose serial number is unreadable for a while, or that waits for the slot's earlier.
+ */
 function isSameCard(before: Device, { identity, address }: DiscoveredDevice): boolean {
   if (identity === undefined || before.identity === undefined) return true;
   const { heldAt } = before.cardCleaning ?? {};
@@ -121,7 +124,7 @@ function judged(
   const identity = waitsHere ? (before?.identity ?? device.identity) : device.identity;
   const isKnown = before?.health?.reason === reason;
   const since = isKnown ? before.health.since : new Date(deps.clock()).toISOString();
-  if (!isKnown) deps.log.warn('Moved card withheld.', { address: device.address, reason });
+  if (!isKnown) deps.log.warn('Moved card withheld', { address: device.address, reason });
   return {
     ...described,
     ...present({ identity }),

@@ -5,7 +5,7 @@ import type { Deps } from '#core/deps.ts';
 import { toDomainEvents } from '#core/domain/outbox/domain-events.ts';
 import type { Change } from '#core/domain/outbox/outbox.ts';
 import type { HistoryWriter } from '#core/store/history/history.ts';
-import { type EventMetadata, eventsOf } from './events-of-change.ts';
+import { type EventMetadata, toEvents } from './events-of-change.ts';
 
 export interface Announcer {
   readonly stage: string;
@@ -17,16 +17,14 @@ export interface Announcer {
   readonly deadLetter: DeadLetter;
 }
 
-/**
- * The events on the bus that tell of a committed change; their ids are the same at each reading.
- */
-export function eventsOfChange(change: Change, metadata: EventMetadata): CyborgEvent[] {
-  return toDomainEvents(change).flatMap((event) => eventsOf(event, metadata));
+/** The bus events of a committed change; their ids are the same at each reading. */
+export function toCyborgEvents(change: Change, metadata: EventMetadata): CyborgEvent[] {
+  return toDomainEvents(change).flatMap((event) => toEvents(event, metadata));
 }
 
 /**
- * Tells EventBridge of committed changes. Events that it does not take now wait in a queue of
- * their own, so that the history goes on; an event that it refuses for good is dead-lettered.
+ * Sends events to EventBridge. Events that it does not take now wait in a queue of their own, so
+ * that the history goes on; an event that it refuses for good is dead-lettered.
  */
 export async function announce(
   { events, queues, log, deadLetter }: Announcer,
@@ -40,7 +38,7 @@ export async function announce(
     const outcome = outcomes[index];
     if (!outcome || outcome.end === 'put') continue;
     if (outcome.end === 'refused') {
-      log.error('EventBridge refuses an event.', { event, cause: outcome.cause });
+      log.error('Event refused by EventBridge', { event, cause: outcome.cause });
       await deadLetter({ cause: outcome.cause, event });
     } else {
       late.push(event);
@@ -48,6 +46,6 @@ export async function announce(
     }
   }
   if (late.length === 0) return;
-  log.warn('Events wait for EventBridge.', { count: late.length, cause });
+  log.warn('Events delayed: EventBridge is away', { count: late.length, cause });
   await queues.send('late-events', late);
 }

@@ -2,7 +2,7 @@ import type { MetricValue } from '#core/contracts/metrics.ts';
 import type { DomainEvent } from '#core/domain/outbox/domain-events.ts';
 
 /** One sum for each name and dimension; each latency by itself. */
-export function sumOf(all: readonly MetricValue[]): MetricValue[] {
+export function sumMetrics(all: readonly MetricValue[]): MetricValue[] {
   const counts = all.filter(({ name }) => name !== 'BindLatency');
   const sums = [...Map.groupBy(counts, ({ name, of }) => `${name} ${of}`).values()].map(
     (alike) => ({
@@ -14,7 +14,7 @@ export function sumOf(all: readonly MetricValue[]): MetricValue[] {
 }
 
 /** What a domain event adds to the metrics. */
-export function valuesOf(event: DomainEvent): MetricValue[] {
+export function toMetrics(event: DomainEvent): MetricValue[] {
   switch (event.kind) {
     case 'bound': {
       const { how, tookMs, binding } = event;

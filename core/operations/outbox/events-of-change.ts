@@ -13,10 +13,8 @@ export interface EventMetadata {
   readonly stage: string;
 }
 
-/**
- * The events on the bus that tell of a domain event: one for each ARQ, since others know no binds.
- */
-export function eventsOf(event: DomainEvent, metadata: EventMetadata): CyborgEvent[] {
+/** The bus events of a domain event: one for each ARQ, since consumers know no binds. */
+export function toEvents(event: DomainEvent, metadata: EventMetadata): CyborgEvent[] {
   switch (event.kind) {
     case 'bound':
     case 'failed':
@@ -24,18 +22,20 @@ export function eventsOf(event: DomainEvent, metadata: EventMetadata): CyborgEve
     case 'released':
       return event.arqUuids.map((arq) => arqEvent(event, arq, metadata));
     case 'device-added':
-      return [{ type: 'Device added', at: metadata.at, detail: ofDevice(event.device, metadata) }];
+      return [
+        { type: 'Device added', at: metadata.at, detail: deviceDetail(event.device, metadata) },
+      ];
     case 'device-removed':
       return [
-        { type: 'Device removed', at: metadata.at, detail: ofDevice(event.device, metadata) },
+        { type: 'Device removed', at: metadata.at, detail: deviceDetail(event.device, metadata) },
       ];
     case 'device-in-conflict': {
-      const detail = { ...ofDevice(event.device, metadata), since: event.since };
+      const detail = { ...deviceDetail(event.device, metadata), since: event.since };
       return [{ type: 'Device in conflict', at: metadata.at, detail }];
     }
     case 'quarantined': {
       const { uuid: handle_uuid, providerUuid: provider_uuid } = event.handle;
-      const common = ofAll(handle_uuid, metadata);
+      const common = commonDetail(handle_uuid, metadata);
       const detail = { ...common, handle_uuid, provider_uuid, reason: event.reason };
       return [{ type: 'Handle quarantined', at: metadata.at, detail }];
     }
@@ -47,7 +47,7 @@ type ArqEvent = Extract<DomainEvent, { kind: 'bound' | 'failed' | 'released' }>;
 function arqEvent(event: ArqEvent, arq: ArqUuid, metadata: EventMetadata): CyborgEvent {
   const { binding } = event;
   const { at } = metadata;
-  const detail = ofArq(arq, binding, metadata);
+  const detail = arqDetail(arq, binding, metadata);
   switch (event.kind) {
     case 'bound':
       return {
@@ -66,13 +66,13 @@ function arqEvent(event: ArqEvent, arq: ArqUuid, metadata: EventMetadata): Cybor
   }
 }
 
-function ofAll(of: string, { id, stage }: EventMetadata) {
-  return { version: 1, id: derivedUuid('event', id, of), stage } as const;
+function commonDetail(subject: string, { id, stage }: EventMetadata) {
+  return { version: 1, id: derivedUuid('event', id, subject), stage } as const;
 }
 
-function ofArq(arq: ArqUuid, binding: InstanceBinding, metadata: EventMetadata) {
+function arqDetail(arq: ArqUuid, binding: InstanceBinding, metadata: EventMetadata) {
   return {
-    ...ofAll(arq, metadata),
+    ...commonDetail(arq, metadata),
     arq_uuid: arq,
     instance_uuid: binding.instanceUuid,
     project_id: binding.projectId,
@@ -82,9 +82,9 @@ function ofArq(arq: ArqUuid, binding: InstanceBinding, metadata: EventMetadata) 
   };
 }
 
-function ofDevice(device: Device, metadata: EventMetadata) {
+function deviceDetail(device: Device, metadata: EventMetadata) {
   return {
-    ...ofAll(device.uuid, metadata),
+    ...commonDetail(device.uuid, metadata),
     device_uuid: device.uuid,
     hostname: device.hostname,
     address: device.address,

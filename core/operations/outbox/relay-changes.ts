@@ -14,7 +14,7 @@ import {
   type StartedWork,
 } from '#core/domain/outbox/outbox.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { sumOf, valuesOf } from './count-changes.ts';
+import { sumMetrics, toMetrics } from './count-changes.ts';
 
 type EventStyle = ConsumerDeps['settings']['eventStyle'];
 
@@ -24,8 +24,8 @@ interface Consequences {
   readonly counts: readonly MetricValue[];
 }
 
-export function consequencesOf(change: Change): Consequences {
-  return { followUps: followUps(change), counts: toDomainEvents(change).flatMap(valuesOf) };
+export function deriveConsequences(change: Change): Consequences {
+  return { followUps: followUps(change), counts: toDomainEvents(change).flatMap(toMetrics) };
 }
 
 /**
@@ -44,11 +44,11 @@ export async function relayChanges(
   );
   await deps.queues.send('host-jobs', all.flatMap(hostJob));
   await deps.queues.send('provider-syncs', distinctProviders(all));
-  deps.metrics.put(sumOf(changes.flatMap(({ counts }) => counts)));
+  deps.metrics.put(sumMetrics(changes.flatMap(({ counts }) => counts)));
 }
 
 function novaEvent(followUp: FollowUp, style: EventStyle): NovaEventMessage[] {
-  if (followUp.kind !== 'tell-nova') return [];
+  if (followUp.kind !== 'notify-nova') return [];
   // The Nova interaction specification has an event for each bind.
   if (!followUp.isAwaited && style === 'nova') return [];
   const { instanceUuid, bindId, requestId } = followUp.binding;
@@ -64,10 +64,10 @@ function novaEvent(followUp: FollowUp, style: EventStyle): NovaEventMessage[] {
 function hostJob(followUp: FollowUp): HostJobMessage[] {
   if (followUp.kind !== 'start-work') return [];
   const { requestId } = followUp.work;
-  return [{ ...keyOf(followUp.work), ...present({ request_id: requestId }) }];
+  return [{ ...toHostJob(followUp.work), ...present({ request_id: requestId }) }];
 }
 
-function keyOf(work: StartedWork): HostJobMessage {
+function toHostJob(work: StartedWork): HostJobMessage {
   switch (work.kind) {
     case 'bind':
       return { kind: work.kind, instance_uuid: work.instanceUuid, bind_id: work.bindId };
@@ -82,15 +82,15 @@ function keyOf(work: StartedWork): HostJobMessage {
 
 /** The consumer reads the stored rows, so one message for a provider is enough. */
 function distinctProviders(all: readonly FollowUp[]): ProviderSyncMessage[] {
-  const wanted = new Map<ProviderUuid, ProviderSyncMessage>();
+  const messages = new Map<ProviderUuid, ProviderSyncMessage>();
   for (const each of all) {
     if (each.kind !== 'sync-providers') continue;
     const { providerUuid: provider_uuid, requestId: request_id } = each;
-    wanted.set(provider_uuid, {
-      ...wanted.get(provider_uuid),
+    messages.set(provider_uuid, {
+      ...messages.get(provider_uuid),
       provider_uuid,
       ...present({ request_id }),
     });
   }
-  return [...wanted.values()];
+  return [...messages.values()];
 }

@@ -7,7 +7,6 @@ import type { HistoryWriter } from '#core/store/history/history.ts';
 
 interface CommittedChange {
   readonly change: Change;
-  /** As in historyOf. */
   readonly records: readonly HistoryRecord[];
 }
 
@@ -23,7 +22,7 @@ export async function writeHistory(
   changes: readonly CommittedChange[],
 ): Promise<void> {
   const places = new Map<string, Promise<HandlePlace | undefined>>();
-  const placeOf = async ({ change }: CommittedChange) => {
+  const readPlace = async ({ change }: CommittedChange) => {
     if (change.kind !== 'handle' || !needsPlace(change)) return undefined;
     const provider = (change.after ?? change.before)?.providerUuid ?? '';
     const place = places.get(provider) ?? history.placeOf(provider);
@@ -31,9 +30,9 @@ export async function writeHistory(
     return place;
   };
   await forEachAtOnce(changes, writesAtOnce, async (each) => {
-    const place = await placeOf(each);
-    for (const known of each.records) {
-      const record = { ...place, ...known };
+    const place = await readPlace(each);
+    for (const draft of each.records) {
+      const record = { ...place, ...draft };
       const partitions = partitionsFor(record);
       await Promise.all(partitions.map((partition) => history.add(record, partition)));
     }

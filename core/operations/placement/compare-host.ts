@@ -11,7 +11,7 @@ import {
   wantedProviders,
 } from '#core/domain/placement/provider-tree.ts';
 import { otherStackMark } from '#core/domain/placement/stack-mark.ts';
-import { blockingConsumersOf } from '#core/operations/restore/reinstate-handles.ts';
+import { findBlockingConsumers } from '#core/operations/restore/reinstate-handles.ts';
 import { ownerTrait } from '#core/shapes/placement-names.ts';
 import { findConflictingProvider, readForeignProviders } from './find-conflicting-provider.ts';
 import { isIncomplete } from './mark-incomplete.ts';
@@ -63,9 +63,9 @@ export async function comparePart(
   const differing: Device[] = [];
   // The rows of a partition are in the order of their keys.
   for (const device of devices.filter(({ uuid }) => after === undefined || uuid > after)) {
-    const own = await compareDevice(deps, host, device, foreign);
-    rows.push(...own);
-    if (own.some(({ agrees }) => !agrees)) differing.push(device);
+    const compared = await compareDevice(deps, host, device, foreign);
+    rows.push(...compared);
+    if (compared.some(({ agrees }) => !agrees)) differing.push(device);
     const isLast = device.uuid === devices.at(-1)?.uuid;
     if (!isLast && deps.clock() > untilMs) return { rows, differing, next: device.uuid };
   }
@@ -89,29 +89,30 @@ async function compareDevice(
   const said = reported(host, device, providers);
   const rows: Comparison[] = [];
   const { attachTypes, stage } = deps.settings;
-  for (const wanted of wantedProviders(device, providers, deps.settings)) {
-    const held = await stateInPlacement(deps, wanted.uuid);
+  for (const planned of wantedProviders(device, providers, deps.settings)) {
+    const held = await stateInPlacement(deps, planned.uuid);
     const other = held && otherStackMark(stage, held.traits);
     // A provider that must go is not removed where it is another stack's.
-    const isSame = wanted.isGone
+    const isSame = planned.isGone
       ? held === undefined || other !== undefined
       : held !== undefined &&
-        !differsFrom(wanted, held.inventories) &&
-        missing(wanted.traits, held.traits).length + missing(held.traits, wanted.traits).length ===
+        !differsFrom(planned, held.inventories) &&
+        missing(planned.traits, held.traits).length +
+          missing(held.traits, planned.traits).length ===
           0;
-    const stored = providers.find(({ deployable }) => deployable.providerUuid === wanted.uuid);
+    const stored = providers.find(({ deployable }) => deployable.providerUuid === planned.uuid);
     const unallocated = held && stored ? await boundWithoutAllocation(deps, stored) : [];
-    const blockers = held && stored ? await blockersOf(deps, stored) : [];
+    const blockers = held && stored ? await describeBlockers(deps, stored) : [];
     const placement = [
-      held ? describe(wanted, held) : 'nothing',
+      held ? describe(planned, held) : 'nothing',
       ...(other ? [`of another stack (${other}): not touched`] : []),
       ...(conflicting ? [`and ${conflicting.name}`] : []),
       ...(unallocated.length > 0 ? [`bound without allocation: ${unallocated.join(', ')}`] : []),
       ...blockers,
     ];
     rows.push({
-      provider: wanted.name,
-      stored: wanted.isGone ? 'gone' : amounts(wanted.inventories),
+      provider: planned.name,
+      stored: planned.isGone ? 'gone' : amounts(planned.inventories),
       placement: placement.join('; '),
       host: [said.words, ...(stored ? refusal(stored, attachTypes) : [])].join('; '),
       agrees: isSame && said.agrees && !conflicting && unallocated.length + blockers.length === 0,
@@ -136,8 +137,8 @@ async function boundWithoutAllocation(
 }
 
 /** Why handles are withheld that were restored from a backup. */
-async function blockersOf(deps: ConsumerDeps, stored: StoredProvider): Promise<string[]> {
-  const { unknown, moved } = await blockingConsumersOf(deps, stored);
+async function describeBlockers(deps: ConsumerDeps, stored: StoredProvider): Promise<string[]> {
+  const { unknown, moved } = await findBlockingConsumers(deps, stored);
   return [
     ...(unknown.length > 0 ? [`allocated without a request: ${unknown.join(', ')}`] : []),
     ...(moved.length > 0 ? [`changed since the backup: ${moved.join(', ')}`] : []),
@@ -176,9 +177,9 @@ async function stateInPlacement(
   return inventories && traits && { inventories: inventories.inventories, traits: traits.traits };
 }
 
-function describe(wanted: WantedProvider, held: ProviderState): string {
-  const lacks = missing(wanted.traits, held.traits).map((trait) => `-${trait}`);
-  const has = missing(held.traits, wanted.traits).map((trait) => `+${trait}`);
+function describe(planned: WantedProvider, held: ProviderState): string {
+  const lacks = missing(planned.traits, held.traits).map((trait) => `-${trait}`);
+  const has = missing(held.traits, planned.traits).map((trait) => `+${trait}`);
   return [amounts(held.inventories), ...lacks, ...has].join(' ');
 }
 
@@ -190,8 +191,8 @@ function amounts(inventories: HeldInventories): string {
   return texts.join(', ') || 'no inventory';
 }
 
-function missing(wanted: readonly string[], held: readonly string[]): string[] {
-  return wanted.filter((trait) => !held.includes(trait));
+function missing(planned: readonly string[], held: readonly string[]): string[] {
+  return planned.filter((trait) => !held.includes(trait));
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Provider } from '#core/clients/openstack/placement.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import { pciFunction } from '#core/domain/device/adopted-providers.ts';
 import type { AttachHandle, Device } from '#core/domain/device/device.ts';
 
 /** A provider of the same device that another service has made. */
@@ -24,8 +25,8 @@ export async function readForeignProviders(
 ): Promise<Provider[]> {
   const node = await placement.findProviderByName(hostname);
   if (!node) return [];
-  const own = new Set<string>([node.uuid, ...devices.flatMap((device) => device.providers)]);
-  return (await placement.providersInTree(node.uuid)).filter(({ uuid }) => !own.has(uuid));
+  const ours = new Set<string>([node.uuid, ...devices.flatMap((device) => device.providers)]);
+  return (await placement.providersInTree(node.uuid)).filter(({ uuid }) => !ours.has(uuid));
 }
 
 /**
@@ -42,11 +43,11 @@ export async function findConflictingProvider(
   providers: readonly StoredProvider[],
 ): Promise<ConflictingProvider | undefined> {
   const names = foreign.length > 0 ? conflictingNames(device, providers) : undefined;
-  const found = foreign.find(({ name }) => names?.has(name.toLowerCase()));
-  if (!found) return undefined;
-  const held = await placement.getTraits(found.uuid);
+  const conflicting = foreign.find(({ name }) => names?.has(name.toLowerCase()));
+  if (!conflicting) return undefined;
+  const held = await placement.getTraits(conflicting.uuid);
   const isNovas = held?.traits.includes(novasTrait) ?? false;
-  return { uuid: found.uuid, name: found.name, isNovas };
+  return { uuid: conflicting.uuid, name: conflicting.name, isNovas };
 }
 
 /**
@@ -61,7 +62,7 @@ function conflictingNames(
   providers: readonly StoredProvider[],
 ): Set<string> {
   const handles = providers.flatMap((each) => each.handles);
-  const addresses = new Set([address, ...handles.flatMap((handle) => addressOf(handle) ?? [])]);
+  const addresses = new Set([address, ...handles.flatMap(hardwareFunction)]);
   const names = [...addresses].flatMap((each) => [
     `${hostname}_${each}`,
     `${hostname}_pci_${each.replaceAll(/[:.]/g, '_')}`,
@@ -69,10 +70,10 @@ function conflictingNames(
   return new Set(names.map((name) => name.toLowerCase()));
 }
 
-/** The function that a handle is, or is made on; undefined where its `info` names none. */
-function addressOf({ type, info }: AttachHandle): string | undefined {
-  const { domain, bus, device, function: fn } = info;
-  // Handles for tests have addresses of no hardware.
-  if (type === 'TEST_PCI' || !domain || !bus || !device || !fn) return undefined;
-  return `${domain}:${bus}:${device.padStart(2, '0')}.${fn}`;
+/**
+ * The function that a handle is, or is made on. Handles for tests have addresses of no hardware.
+ */
+function hardwareFunction(handle: AttachHandle): string[] {
+  const address = handle.type === 'TEST_PCI' ? undefined : pciFunction(handle);
+  return address === undefined ? [] : [address];
 }

@@ -12,7 +12,7 @@ export async function markIncomplete(
   providers: readonly StoredProvider[],
 ): Promise<void> {
   if (device.isGone || device.digest === '' || !isIncomplete(device, providers)) return;
-  deps.log.error('Rows of a device are missing; its host is asked to describe it.', {
+  deps.log.error('Device rows missing: host asked to describe the device', {
     host: device.hostname,
     address: device.address,
   });

@@ -10,10 +10,10 @@ import { otherStackAt, putInventories } from './put-provider.ts';
 export async function withhold(
   deps: ConsumerDeps,
   device: Device,
-  wanted: readonly WantedProvider[],
+  providers: readonly WantedProvider[],
   conflicting: ConflictingProvider,
 ): Promise<void> {
-  for (const provider of wanted) {
+  for (const provider of providers) {
     const isThere = await deps.clients.placement.getProvider(provider.uuid);
     const isOurs = isThere && !(await otherStackAt(deps, provider.uuid));
     if (isOurs) await putInventories(deps, withheld(provider));
@@ -22,8 +22,8 @@ export async function withhold(
     deps,
     device,
     conflicting.isNovas
-      ? "Nova offers this device, too: take it out of its PCI or mdev configuration, or out of the agent's."
-      : 'Another service offers this device, too.',
+      ? "Device offered by Nova, too: take it out of Nova's PCI or mdev configuration, or out of the agent's"
+      : 'Device offered by another service, too',
     { provider: conflicting.uuid, name: conflicting.name },
   );
 }

@@ -10,10 +10,8 @@ import { otherStackMark } from '#core/domain/placement/stack-mark.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 
-/**
- * Rounds of reading and writing; a round is lost when Nova or an operator writes to the provider.
- */
-const conflictRoundsMax = 5;
+/** Nova or an operator keeps writing to the provider. */
+const conflictRetrySeconds = 5;
 
 /** nova-compute creates its provider at its first start, which may be after the agent's. */
 export class ComputeProviderMissing extends Error {
@@ -52,25 +50,25 @@ type PutEnd = 'done' | 'in-use';
 export async function putProvider(
   deps: ConsumerDeps,
   hostname: string,
-  wanted: WantedProvider,
+  planned: WantedProvider,
 ): Promise<PutEnd> {
   const { placement } = deps.clients;
-  for (const resourceClass of Object.keys(wanted.inventories)) {
+  for (const resourceClass of Object.keys(planned.inventories)) {
     await placement.ensureResourceClass(resourceClass);
   }
-  for (const trait of wanted.traits) await placement.ensureTrait(trait);
-  const provider = await ensureProvider(deps, hostname, wanted);
+  for (const trait of planned.traits) await placement.ensureTrait(trait);
+  const provider = await ensureProvider(deps, hostname, planned);
   await untilNoConflict(async () => {
     const current = await placement.getTraits(provider.uuid);
     if (!current) throw new RetryLater(`Provider ${provider.uuid} has just been deleted.`, 1);
     const mark = otherStackMark(deps.settings.stage, current.traits);
     if (mark) throw new ProviderOfOtherStack(provider.uuid, mark);
     const isSame =
-      current.traits.length === wanted.traits.length &&
-      wanted.traits.every((trait) => current.traits.includes(trait));
-    if (!isSame) await placement.putTraits(provider.uuid, current.generation, wanted.traits);
+      current.traits.length === planned.traits.length &&
+      planned.traits.every((trait) => current.traits.includes(trait));
+    if (!isSame) await placement.putTraits(provider.uuid, current.generation, planned.traits);
   });
-  return putInventories(deps, wanted);
+  return putInventories(deps, planned);
 }
 
 /**
@@ -78,22 +76,22 @@ export async function putProvider(
  *
  * @throws RetryLater where the provider is not there, or others keep writing to it
  */
-export async function putInventories(deps: ConsumerDeps, wanted: WantedProvider): Promise<PutEnd> {
+export async function putInventories(deps: ConsumerDeps, planned: WantedProvider): Promise<PutEnd> {
   const { placement } = deps.clients;
   return untilNoConflict(async () => {
-    const current = await placement.getInventories(wanted.uuid);
-    if (!current) throw new RetryLater(`Provider ${wanted.uuid} has just been deleted.`, 1);
+    const current = await placement.getInventories(planned.uuid);
+    if (!current) throw new RetryLater(`Provider ${planned.uuid} has just been deleted.`, 1);
     const { generation, inventories } = current;
-    if (!differsFrom(wanted, inventories)) return 'done';
+    if (!differsFrom(planned, inventories)) return 'done';
     try {
-      await placement.putInventories(wanted.uuid, generation, inventoriesOf(wanted));
+      await placement.putInventories(planned.uuid, generation, toInventories(planned));
       return 'done';
     } catch (error) {
       if (!(error instanceof InventoryInUse)) throw error;
     }
     // While the old class has allocations, the free amount of the new class is not known.
     const isOffered = Object.values(inventories).some(({ total, reserved }) => reserved !== total);
-    if (isOffered) await placement.putInventories(wanted.uuid, generation, keptOnly(inventories));
+    if (isOffered) await placement.putInventories(planned.uuid, generation, keptOnly(inventories));
     return 'in-use';
   });
 }
@@ -108,26 +106,26 @@ function keptOnly(inventories: Inventories): Inventories {
 async function ensureProvider(
   deps: ConsumerDeps,
   hostname: string,
-  wanted: WantedProvider,
+  planned: WantedProvider,
 ): Promise<Provider> {
   const { placement } = deps.clients;
-  const existing = await placement.getProvider(wanted.uuid);
+  const existing = await placement.getProvider(planned.uuid);
   if (existing) return existing;
-  const parent = wanted.parentUuid ?? (await placement.findProviderByName(hostname))?.uuid;
+  const parent = planned.parentUuid ?? (await placement.findProviderByName(hostname))?.uuid;
   if (!parent) {
     throw new ComputeProviderMissing(
       `Placement has no resource provider named ${hostname}: nova-compute has not started there, or reports another name.`,
     );
   }
   return placement.createProvider({
-    uuid: wanted.uuid,
-    name: wanted.name,
+    uuid: planned.uuid,
+    name: planned.name,
     parentUuid: parent,
   });
 }
 
-function inventoriesOf(wanted: WantedProvider): Inventories {
-  const whole = Object.entries(wanted.inventories).map(([resourceClass, { total, reserved }]) => {
+function toInventories(planned: WantedProvider): Inventories {
+  const whole = Object.entries(planned.inventories).map(([resourceClass, { total, reserved }]) => {
     const inventory = { total, reserved, min_unit: 1, max_unit: total, step_size: 1 };
     return [resourceClass, { ...inventory, allocation_ratio: 1 }];
   });
@@ -137,7 +135,7 @@ function inventoriesOf(wanted: WantedProvider): Inventories {
 async function untilNoConflict<T>(attempt: () => Promise<T>): Promise<T> {
   let conflict = '';
   return untilWritten(
-    conflictRoundsMax,
+    'devices',
     async () => {
       try {
         return await attempt();
@@ -147,6 +145,6 @@ async function untilNoConflict<T>(attempt: () => Promise<T>): Promise<T> {
         return contended;
       }
     },
-    () => new RetryLater(conflict, conflictRoundsMax),
+    () => new RetryLater(conflict, conflictRetrySeconds),
   );
 }

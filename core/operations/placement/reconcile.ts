@@ -1,6 +1,6 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 
-/** Each device is compared once in so many minutes: of 6,000 devices a hundred each minute. */
+/** Each device is compared once in this time: of 6,000 devices a hundred each minute. */
 const periodMinutes = 60;
 const pageSize = 500;
 

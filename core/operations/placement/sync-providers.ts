@@ -25,12 +25,6 @@ import {
 const retrySecondsMax = 60;
 
 /**
- * Rounds of reading and writing; a round is lost when the device changes while Placement is
- * written.
- */
-const changeRoundsMax = 5;
-
-/**
  * Makes Placement hold one device as it is stored: its provider, the providers of its regions, and
  * none for what is gone. Repeatable; touches only providers of this stage. After writing, each run
  * reads the device again: of two runs that overlap, the last to write has written the stored
@@ -49,7 +43,7 @@ export async function syncProviders(
 ): Promise<void> {
   const written = new Set<ProviderUuid>();
   await untilWritten(
-    changeRoundsMax,
+    'devices',
     async (round) => {
       const before = await readDevice(deps, providerUuid);
       if (before && countedAt !== undefined && round === 1) countDevice(deps, before, countedAt);
@@ -59,9 +53,9 @@ export async function syncProviders(
       } catch (error) {
         throw retriedIfPassing(deps, error, before?.named.deployable.hostname, attempt);
       }
-      for (const { uuid } of before?.wanted ?? []) written.add(uuid);
+      for (const { uuid } of before?.planned ?? []) written.add(uuid);
       const after = await readDevice(deps, providerUuid);
-      return isDeepStrictEqual(after?.wanted, before?.wanted) ? undefined : contended;
+      return isDeepStrictEqual(after?.planned, before?.planned) ? undefined : contended;
     },
     () => new RetryLater(`The device of provider ${providerUuid} keeps changing.`, 1),
   );
@@ -76,7 +70,7 @@ function retriedIfPassing(
 ): unknown {
   const isPassing = error instanceof ServiceUnavailable || error instanceof ComputeProviderMissing;
   if (!isPassing) return error;
-  deps.log.warn('Placement cannot be synchronised yet.', { host, error: error.message });
+  deps.log.warn('Placement not synchronised yet', { host, error: error.message });
   return new RetryLater(error.message, backoffSeconds(attempt, retrySecondsMax));
 }
 
@@ -87,7 +81,7 @@ interface StoredDevice {
   /** Undefined where the device's row was deleted before the rows of its providers. */
   readonly device: Device | undefined;
   readonly providers: readonly StoredProvider[];
-  readonly wanted: readonly WantedProvider[];
+  readonly planned: readonly WantedProvider[];
 }
 
 async function readDevice(
@@ -99,10 +93,10 @@ async function readDevice(
   const { hostname, deviceUuid } = named.deployable;
   const inventory = await deps.store.inventory.host(hostname);
   const device = inventory.devices.find((each) => each.uuid === deviceUuid);
-  if (!device) return { named, inventory, device, providers: [], wanted: [] };
+  if (!device) return { named, inventory, device, providers: [], planned: [] };
   const providers = await deps.store.inventory.providers(device.providers);
-  const wanted = wantedProviders(device, providers, deps.settings);
-  return { named, inventory, device, providers, wanted };
+  const planned = wantedProviders(device, providers, deps.settings);
+  return { named, inventory, device, providers, planned };
 }
 
 /** Counts what is stored, without regard to Placement. */
@@ -123,7 +117,7 @@ function countDevice(
 
 async function syncDevice(
   deps: ConsumerDeps,
-  { named, inventory, device, providers, wanted }: StoredDevice,
+  { named, inventory, device, providers, planned }: StoredDevice,
 ): Promise<void> {
   if (!device) {
     // Rows are deleted in this order: other providers, the device, and last the named provider.
@@ -136,7 +130,7 @@ async function syncDevice(
     if (deployable.deviceStatus === device.status) continue;
     await deps.store.inventory.copyStatus(device, deployable);
   }
-  const kept = wanted.filter((each) => !each.isGone);
+  const kept = planned.filter((each) => !each.isGone);
   const { devices } = inventory;
   const foreign = kept.length > 0 ? await readForeignProviders(deps, device.hostname, devices) : [];
   const conflicting = await findConflictingProvider(deps, foreign, device, providers);
@@ -149,7 +143,7 @@ async function syncDevice(
     const isOurs = end !== 'other-stack' && !device.conflictSince;
     if (isOurs) await reinstateHandles(deps, device, providers);
   }
-  const gone = wanted.filter((provider) => provider.isGone);
+  const gone = planned.filter((provider) => provider.isGone);
   await removeProviders(deps, gone, providers, { device, named });
   if (mustComeAgain) throw stillAllocated(device);
 }
@@ -161,19 +155,19 @@ async function syncDevice(
 async function putAll(
   deps: ConsumerDeps,
   device: Device,
-  wanted: readonly WantedProvider[],
+  planned: readonly WantedProvider[],
   providers: readonly StoredProvider[],
 ): Promise<'done' | 'in-use' | 'other-stack'> {
   let isInUse = false;
-  for (const each of wanted) {
+  for (const each of planned) {
     try {
       const end = await putProvider(deps, device.hostname, each);
-      const own = providers.find(({ deployable }) => deployable.providerUuid === each.uuid);
+      const stored = providers.find(({ deployable }) => deployable.providerUuid === each.uuid);
       // A server may keep the allocation for months: the next reconcile compares again.
-      if (end === 'in-use' && !isClaimed(own)) isInUse = true;
+      if (end === 'in-use' && !isClaimed(stored)) isInUse = true;
     } catch (error) {
       if (!(error instanceof ProviderOfOtherStack)) throw error;
-      sayOfferedTwice(deps, device, 'Another stack offers this device: forget its host there.', {
+      sayOfferedTwice(deps, device, 'Device offered by another stack, too: forget its host there', {
         provider: each.uuid,
         name: each.name,
         stack: error.mark,
@@ -184,8 +178,8 @@ async function putAll(
   return isInUse ? 'in-use' : 'done';
 }
 
-function isClaimed(own: StoredProvider | undefined): boolean {
-  return own?.handles.some((handle) => !isUnheld(handle)) ?? false;
+function isClaimed(stored: StoredProvider | undefined): boolean {
+  return stored?.handles.some((handle) => !isUnheld(handle)) ?? false;
 }
 
 function stillAllocated({ hostname }: Device): RetryLater {
@@ -217,33 +211,34 @@ async function removeUnstored(
 async function removeProviders(
   deps: ConsumerDeps,
   gone: readonly WantedProvider[],
-  stored: readonly StoredProvider[],
+  providers: readonly StoredProvider[],
   { device, named }: { device: Device; named: StoredProvider },
 ): Promise<void> {
   const ends: RemovalEnd[] = [];
   const removed: StoredProvider[] = [];
   // Children before their parents.
   for (const provider of gone.toReversed()) {
-    const own = stored.find((each) => each.deployable.providerUuid === provider.uuid);
-    if (!own) continue;
-    const end = await removeProvider(deps, provider, own);
+    const stored = providers.find((each) => each.deployable.providerUuid === provider.uuid);
+    if (!stored) continue;
+    const end = await removeProvider(deps, provider, stored);
     ends.push(end);
     // The first provider goes with its device. A report under way marks the device's row last, and
     // without the first provider no sync would delete that row.
     const isKept = !device.isGone && provider.uuid === device.providers[0];
-    if (end === 'removed' && !isKept) removed.push(own);
+    if (end === 'removed' && !isKept) removed.push(stored);
   }
   const isNamed = (each: StoredProvider) =>
     each.deployable.providerUuid === named.deployable.providerUuid;
   // Maintenance outlasts an absence of the device, which may only have lost its link.
   if (!(device.isGone && device.status === 'maintaining')) {
-    for (const own of removed.filter((each) => !isNamed(each))) await deleteGoneRows(deps, own);
+    for (const stored of removed.filter((each) => !isNamed(each)))
+      await deleteGoneRows(deps, stored);
     const mayGo = device.isGone && ends.every((end) => end === 'removed');
     // Maintenance may have just begun. The last row lets the end of the maintenance find the
     // device.
     const isLeft = mayGo && !(await deps.store.inventory.deleteGoneDevice(device));
     const last = isLeft ? [] : removed.filter(isNamed);
-    for (const own of last) await deleteGoneRows(deps, own);
+    for (const stored of last) await deleteGoneRows(deps, stored);
   }
   if (ends.includes('allocated')) throw stillAllocated(device);
 }
@@ -254,20 +249,20 @@ type RemovalEnd = 'removed' | 'claimed' | 'allocated';
 /** Deletes the provider; while a claim or allocation remains, reserves it instead. */
 async function removeProvider(
   deps: ConsumerDeps,
-  wanted: WantedProvider,
-  own: StoredProvider,
+  planned: WantedProvider,
+  stored: StoredProvider,
 ): Promise<RemovalEnd> {
   const { placement } = deps.clients;
-  const isInUse = isClaimed(own);
+  const isInUse = isClaimed(stored);
   // Another stack's provider stays as it is; only the rows end.
-  if (await otherStackAt(deps, wanted.uuid)) return isInUse ? 'claimed' : 'removed';
-  if (!isInUse && (await placement.deleteProvider(wanted.uuid)) !== 'in-use') return 'removed';
-  if (await placement.getProvider(wanted.uuid)) await putInventories(deps, wanted);
+  if (await otherStackAt(deps, planned.uuid)) return isInUse ? 'claimed' : 'removed';
+  if (!isInUse && (await placement.deleteProvider(planned.uuid)) !== 'in-use') return 'removed';
+  if (await placement.getProvider(planned.uuid)) await putInventories(deps, planned);
   return isInUse ? 'claimed' : 'allocated';
 }
 
-async function deleteGoneRows(deps: ConsumerDeps, own: StoredProvider): Promise<void> {
-  if (!own.deployable.isGone) return;
-  await deps.store.inventory.deleteGoneHandles(own.handles);
-  await deps.store.inventory.deleteGoneDeployable(own.deployable);
+async function deleteGoneRows(deps: ConsumerDeps, stored: StoredProvider): Promise<void> {
+  if (!stored.deployable.isGone) return;
+  await deps.store.inventory.deleteGoneHandles(stored.handles);
+  await deps.store.inventory.deleteGoneDeployable(stored.deployable);
 }

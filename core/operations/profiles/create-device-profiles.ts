@@ -7,7 +7,7 @@ import {
   checkProfileUuid,
   type DeviceProfile,
 } from '#core/domain/profile/device-profile.ts';
-import { changeNoteOf } from '#core/operations/change-note-of.ts';
+import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { present } from '#core/shapes/derive/present.ts';
 
 export interface ProfileRequest {
@@ -33,7 +33,7 @@ export async function createDeviceProfiles(
   if (requests.length > profilesMax) {
     throw new InvalidInput(`At most ${profilesMax} device profiles can be created at once.`);
   }
-  const { at: createdAt, by: createdBy, requestId } = changeNoteOf(deps);
+  const { at: createdAt, by: createdBy, requestId } = makeChangeNote(deps);
   const profiles = requests.map((request): DeviceProfile => {
     checkProfileName(request.name);
     if (request.uuid !== undefined) checkProfileUuid(request.uuid);
@@ -61,9 +61,9 @@ export async function createDeviceProfiles(
   throw new DeviceProfileExists(outcome.taken, outcome.profile[outcome.taken]);
 }
 
-function refuseDuplicates(what: 'name' | 'uuid', values: readonly string[]): void {
+function refuseDuplicates(field: 'name' | 'uuid', values: readonly string[]): void {
   const duplicate = values.find((value, index) => values.indexOf(value) !== index);
   if (duplicate !== undefined) {
-    throw new InvalidInput(`Duplicate ${what} ${duplicate} in the request.`);
+    throw new InvalidInput(`Duplicate ${field} ${duplicate} in the request.`);
   }
 }

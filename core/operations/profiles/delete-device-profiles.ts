@@ -1,7 +1,7 @@
 import type { Deps } from '#core/deps.ts';
 import { DeviceProfileInUse, DeviceProfileNotFound, InvalidInput } from '#core/domain/errors.ts';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
-import { changeNoteOf } from '#core/operations/change-note-of.ts';
+import { makeChangeNote } from '#core/operations/make-change-note.ts';
 
 /** Two rows each and one for all, and a transaction takes a hundred. */
 const profilesMax = 49;
@@ -23,7 +23,7 @@ export async function deleteDeviceProfiles(
   for (const { name } of profiles) {
     if (await deps.listings.isProfileInUse(name)) throw new DeviceProfileInUse(name);
   }
-  const change = changeNoteOf(deps);
+  const change = makeChangeNote(deps);
   if (await deps.store.profiles.delete(profiles, change)) return;
   // A profile was deleted or created again after it was read: read again.
   const left = await find();

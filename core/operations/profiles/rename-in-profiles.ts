@@ -6,7 +6,7 @@ import {
   planMigration,
   type Rename,
 } from '#core/domain/profile/profile-renames.ts';
-import { changeNoteOf } from '#core/operations/change-note-of.ts';
+import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { present } from '#core/shapes/derive/present.ts';
 
 /** The most rows that one page of a listing has. */
@@ -46,7 +46,7 @@ async function allProfiles({ listings, store }: Pick<Deps, 'listings' | 'store'>
  * @returns false if the profile was changed or deleted after the plan; then it is not written
  */
 export function renameInProfile(deps: Deps, { profile, groups }: Migration): Promise<boolean> {
-  const { at, by, requestId } = changeNoteOf(deps);
+  const { at, by, requestId } = makeChangeNote(deps);
   const note = { updatedAt: at, updatedBy: by, ...present({ updateRequestId: requestId }) };
   return deps.store.profiles.replaceGroups(profile, groups, note);
 }

@@ -1,6 +1,6 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { HostProgram } from '#core/domain/host-work/host-work.ts';
-import { changeNoteOf } from '#core/operations/change-note-of.ts';
+import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { quarantine } from '#core/operations/release/quarantine.ts';
 import { present } from '#core/shapes/derive/present.ts';
 
@@ -15,9 +15,9 @@ export async function endProgram(
   failure?: string,
 ): Promise<void> {
   await deps.store.regions.endProgram(program, failure ? 'failed' : 'done', failure);
-  await deps.store.releases.confirm(program, changeNoteOf(deps));
-  if (failure) deps.log.error('Program failed.', { ...namesOf(program), reason: failure });
-  else deps.log.info('Program done.', namesOf(program));
+  await deps.store.releases.confirm(program, makeChangeNote(deps));
+  if (failure) deps.log.error('Program failed', { ...logFields(program), reason: failure });
+  else deps.log.info('Program done', logFields(program));
 }
 
 /**
@@ -32,9 +32,9 @@ export async function quarantineProgram(
 ): Promise<void> {
   await deps.store.regions.endProgram(program, 'failed', reason);
   await quarantine(deps, program, reason);
-  deps.log.error('Program ended without an answer.', { ...namesOf(program), reason });
+  deps.log.error('Program ended without an answer', { ...logFields(program), reason });
 }
 
-function namesOf({ hostname, imageId, providerUuid, requestId }: HostProgram) {
+function logFields({ hostname, imageId, providerUuid, requestId }: HostProgram) {
   return { host: hostname, imageId, providerUuid, ...present({ request_id: requestId }) };
 }

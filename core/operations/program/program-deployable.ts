@@ -68,11 +68,11 @@ export async function programDeployable(
   if (!(await deps.store.regions.startProgram(program, note, dueAt))) {
     throw new DeployableInUse(uuid);
   }
-  deps.log.info('Program requested.', { deployable: uuid, ...note });
+  deps.log.info('Program requested', { deployable: uuid, ...note });
   return deployable;
 }
 
-/** startProgram() checks the image again; only here can the caller be told. */
+/** startProgram() checks the image again; only here does the caller get an answer. */
 async function refuseUnusableImage(deps: Deps, imageId: string): Promise<void> {
   try {
     await deps.clients.glance.findImage({ by: 'bitstream_id', value: imageId });

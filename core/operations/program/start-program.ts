@@ -50,8 +50,8 @@ export async function startProgram(deps: ConsumerDeps, programId: string): Promi
     const region = await deps.store.inventory.provider(providerUuid);
     if (!region || !isKept(region, program)) return await giveUp(otherHolder);
     await deps.store.regions.forgetFunction(providerUuid);
-    const asked = { uuid: program.id, hostname, bootId, requestId };
-    await askHost(deps, 'program', asked, { steps: [step] });
+    const request = { uuid: program.id, hostname, bootId, requestId };
+    await askHost(deps, 'program', request, { steps: [step] });
   } catch (error) {
     if (!(error instanceof ImageUnusable)) throw error;
     await giveUp(error.message);

@@ -25,8 +25,8 @@ export async function recount(
   const readAtMs = deps.clock();
   const quota = await deps.store.quotas.of(projectId);
   if (!quota) return false;
-  const arqs = await arqsOf(deps, projectId, Object.keys(quota.recent) as ArqUuid[]);
-  const begun = await begunOf(deps, quota, arqs);
+  const arqs = await readArqs(deps, projectId, Object.keys(quota.recent) as ArqUuid[]);
+  const begun = await findBegun(deps, quota, arqs);
   const nowMs = deps.clock();
   return deps.store.quotas.recounted(quota, countUse(quota, [...arqs.values()], begun, readAtMs), {
     countedAt: new Date(nowMs).toISOString(),
@@ -38,7 +38,7 @@ export async function recount(
  * The stored ARQs of the project, and those of the given uuids: the index may lack recent ones,
  * and show deleted ones.
  */
-export async function arqsOf(
+export async function readArqs(
   deps: Deps,
   projectId: string,
   recent: readonly ArqUuid[] = [],
@@ -55,7 +55,7 @@ export async function arqsOf(
  *
  * @param arqs gets those that were stored meanwhile
  */
-async function begunOf(
+async function findBegun(
   deps: Deps,
   { projectId, recent }: Quota,
   arqs: Map<ArqUuid, Arq>,

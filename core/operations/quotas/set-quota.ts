@@ -2,9 +2,8 @@ import type { Deps } from '#core/deps.ts';
 import { countUse, type Limits, type Quota } from '#core/domain/quota/quota.ts';
 import { QuotaNotFound } from '#core/domain/quota/quota-errors.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
-import { arqsOf, recount } from './recount.ts';
+import { readArqs, recount } from './recount.ts';
 
-const roundsMax = 10;
 /**
  * Creations that began before the quota was stored have not taken from it; each has ended by then.
  */
@@ -16,23 +15,23 @@ const recountAgainMs = 60_000;
  */
 export async function setQuota(deps: Deps, projectId: string, limits: Limits): Promise<Quota> {
   await untilWritten(
-    roundsMax,
+    'quotas',
     async () => ((await setOnce(deps, projectId, limits)) ? undefined : contended),
-    () => new Error(`The quota of project ${projectId} was not set in ${roundsMax} rounds.`),
+    `The quota of project ${projectId} was not set`,
   );
   // ARQs that were created between the count and the write.
   await recount(deps, projectId, recountAgainMs);
   const quota = await deps.store.quotas.of(projectId);
   if (!quota) throw new QuotaNotFound(projectId);
-  deps.log.info('Quota set.', { project: projectId, limits });
+  deps.log.info('Quota set', { project: projectId, limits });
   return quota;
 }
 
 async function setOnce(deps: Deps, projectId: string, limits: Limits): Promise<boolean> {
   const nowMs = deps.clock();
   const now = new Date(nowMs).toISOString();
-  const known = await deps.store.quotas.of(projectId);
-  const arqs = await arqsOf(deps, projectId);
+  const existing = await deps.store.quotas.of(projectId);
+  const arqs = await readArqs(deps, projectId);
   const empty: Quota = {
     projectId,
     limits,
@@ -48,13 +47,13 @@ async function setOnce(deps: Deps, projectId: string, limits: Limits): Promise<b
     Object.entries(limits).map(([name, limit]) => [name, limit - (inUse[name] ?? 0)]),
   );
   const recountAt = new Date(nowMs + recountAgainMs).toISOString();
-  return known
-    ? deps.store.quotas.setLimits(known, limits, unitsLeft, { updatedAt: now, recountAt })
+  return existing
+    ? deps.store.quotas.setLimits(existing, limits, unitsLeft, { updatedAt: now, recountAt })
     : deps.store.quotas.create({ ...empty, unitsLeft }, recountAt);
 }
 
 /** @throws QuotaNotFound */
 export async function deleteQuota(deps: Deps, projectId: string): Promise<void> {
   if (!(await deps.store.quotas.delete(projectId))) throw new QuotaNotFound(projectId);
-  deps.log.info('Quota deleted.', { project: projectId });
+  deps.log.info('Quota deleted', { project: projectId });
 }

@@ -12,8 +12,6 @@ import { QuotaExceeded } from '#core/domain/quota/quota-errors.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { recount } from './recount.ts';
 
-/** Rounds of reading and taking; a round is lost when the quota changes meanwhile. */
-const roundsMax = 10;
 /** A recount that loses to another one is repeated once. */
 const recountsMax = 2;
 
@@ -22,20 +20,20 @@ const recountsMax = 2;
  * that finds too little left recounts once before it is refused. If the process dies before the
  * ARQs are stored, a recount gives their units back.
  *
- * @param known the project's quota, as just read
+ * @param initial the project's quota, as just read
  * @throws QuotaExceeded
  */
-export async function takeUnits(deps: Deps, known: Quota, arqs: readonly Arq[]): Promise<void> {
-  const { projectId } = known;
+export async function takeUnits(deps: Deps, initial: Quota, arqs: readonly Arq[]): Promise<void> {
+  const { projectId } = initial;
   const units: Unit[] = arqs.map(({ uuid, group }) => ({
     uuid,
     resourceClass: countedClass(group),
   }));
   let recounts = 0;
   await untilWritten(
-    roundsMax,
+    'quotas',
     async (round) => {
-      const quota = round === 1 ? known : await deps.store.quotas.of(projectId);
+      const quota = round === 1 ? initial : await deps.store.quotas.of(projectId);
       if (!quota) return undefined;
       const limited = limitedUnits(quota, units);
       // Recent units are our own first attempt, whose answer was lost.
@@ -52,6 +50,6 @@ export async function takeUnits(deps: Deps, known: Quota, arqs: readonly Arq[]):
       await recount(deps, projectId);
       return contended;
     },
-    () => new Error(`The quota of project ${projectId} was not taken in ${roundsMax} rounds.`),
+    `The quota of project ${projectId} was not taken`,
   );
 }

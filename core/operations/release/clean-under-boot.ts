@@ -1,12 +1,9 @@
 import type { Deps } from '#core/deps.ts';
 import { type HostRelease, leftAtOf } from '#core/domain/host-work/host-work.ts';
-import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { newRelease } from '#core/operations/host-work/new-release.ts';
+import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { waitingHandles } from './waiting-handles.ts';
-
-/** Rounds of reading and replacing; a round is lost when a later release takes a handle. */
-const roundsMax = 10;
 
 /**
  * Asks the host in its present boot for cleaning from before it: a boot erases no disk, and the
@@ -15,14 +12,14 @@ const roundsMax = 10;
 export async function cleanUnderBoot(deps: Deps, work: HostRelease): Promise<void> {
   const { id: _id, kind: _kind, quarantine: _quarantine, retryAt: _at, ...plan } = work;
   await untilWritten(
-    roundsMax,
+    'quotas',
     async () => {
       const waiting = await waitingHandles(deps, work);
-      if (waiting.length === 0) return deps.store.releases.confirm(work, changeNoteOf(deps));
+      if (waiting.length === 0) return deps.store.releases.confirm(work, makeChangeNote(deps));
       const handles = waiting.map(({ providerUuid, handleUuid }) => ({ providerUuid, handleUuid }));
       const { release, dueAt } = newRelease(deps, { ...plan, leftAt: leftAtOf(work), handles });
       if (!(await deps.store.releases.replace(work, [release], dueAt))) return contended;
     },
-    () => new Error(`Release ${work.id} was not replaced in ${roundsMax} rounds.`),
+    `Release ${work.id} was not replaced`,
   );
 }

@@ -8,8 +8,6 @@ import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { refuseDeleteWithoutServiceToken } from '#core/operations/service-token.ts';
 import { releaseArqs } from './release-arqs.ts';
 
-/** Rounds of reading and deleting; a round is lost when the ARQ is bound or unbound meanwhile. */
-const roundsMax = 30;
 /** Deletes that run at once in one call; each is one or a few requests to DynamoDB. */
 const atOnceMax = 8;
 
@@ -37,19 +35,21 @@ export async function deleteArqs(
   uuids: readonly ArqUuid[],
 ): Promise<void> {
   const stored = await deps.store.arqs.byUuids(uuids);
-  const found = uuids
+  const visible = uuids
     .flatMap((uuid) => stored.get(uuid) ?? [])
     .filter((arq) => maySee(caller, arq.projectId));
-  for (const instance of new Set(found.flatMap((arq) => arq.binding?.instanceUuid ?? []))) {
+  for (const instance of new Set(visible.flatMap((arq) => arq.binding?.instanceUuid ?? []))) {
     await refuseDeleteOfBound(deps, caller, instance);
   }
-  await forEachAtOnce(groupsOf(found), atOnceMax, (group) => deleteGroup(deps, caller, group));
-  const missing = uuids.filter((uuid) => !found.some((arq) => arq.uuid === uuid));
+  await forEachAtOnce(groupByInstance(visible), atOnceMax, (group) =>
+    deleteGroup(deps, caller, group),
+  );
+  const missing = uuids.filter((uuid) => !visible.some((arq) => arq.uuid === uuid));
   if (missing.length > 0) throw new ArqNotFound(missing);
 }
 
 /** One transaction deletes the ARQs of one instance: several at once would conflict. */
-function groupsOf(arqs: readonly Arq[]): Arq[][] {
+function groupByInstance(arqs: readonly Arq[]): Arq[][] {
   return [...Map.groupBy(arqs, ({ uuid, binding }) => binding?.instanceUuid ?? uuid).values()];
 }
 
@@ -65,10 +65,10 @@ async function deleteGroup(deps: Deps, caller: Caller, group: readonly Arq[]): P
   for (const arq of left) await deleteArq(deps, caller, arq);
 }
 
-async function deleteArq(deps: Deps, caller: Caller, found: Arq): Promise<void> {
-  let arq = found;
+async function deleteArq(deps: Deps, caller: Caller, read: Arq): Promise<void> {
+  let arq = read;
   await untilWritten(
-    roundsMax,
+    'arqs',
     async () => {
       const isDeleted = arq.binding
         ? await releaseArqs(deps, arq.binding.instanceUuid, new Set([arq.uuid]), 'deleted')
@@ -81,7 +81,7 @@ async function deleteArq(deps: Deps, caller: Caller, found: Arq): Promise<void> 
       arq = now;
       return contended;
     },
-    () => new Error(`ARQ ${found.uuid} was not deleted in ${roundsMax} rounds.`),
+    `ARQ ${read.uuid} was not deleted`,
   );
 }
 

@@ -6,8 +6,8 @@ import { CleaningImpossible } from '#core/domain/errors.ts';
 import { isLost } from '#core/domain/host/presence.ts';
 import { type AwaitedWork, type HandleRef, leftAtOf } from '#core/domain/host-work/host-work.ts';
 import type { HandleUuid, ProviderUuid } from '#core/domain/ids.ts';
-import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { newRelease } from '#core/operations/host-work/new-release.ts';
+import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { isDirty, returnToPool } from './return-to-pool.ts';
 import { waitingHandles } from './waiting-handles.ts';
@@ -40,7 +40,7 @@ export async function forceRelease(
   device: Device,
   word: ForceWord,
 ): Promise<Forced> {
-  const held = (await handlesOf(deps, device.providers)).filter(isWithheld);
+  const held = (await readHandles(deps, device.providers)).filter(isWithheld);
   if (!word.isCleaned && held.some(isForHost)) {
     await refuseWithoutHost(deps, device);
   }
@@ -60,7 +60,8 @@ export async function forceRelease(
       restoredAt !== undefined && (word.isCleaned || quarantine === undefined),
   );
   if (word.isCleaned)
-    for (const handle of restored) await deps.store.releases.reinstate(handle, changeNoteOf(deps));
+    for (const handle of restored)
+      await deps.store.releases.reinstate(handle, makeChangeNote(deps));
   else await returnToPool(deps, device.hostname, restored);
   const forced = await outcomeFor(deps, device, held);
   if (held.length > 0) await note(deps, caller, device, word, forced);
@@ -89,7 +90,7 @@ async function cleanAgain(
   // An earlier force-release has asked the host already.
   if (!old.quarantine) return;
   const { bindId, isPart } = old.kind === 'release' ? old : {};
-  const waiting = (await handlesOf(deps, device.providers)).filter(
+  const waiting = (await readHandles(deps, device.providers)).filter(
     ({ release, quarantine }) => release === old.id && quarantine !== undefined,
   );
   const handles = waiting.map(({ providerUuid, uuid }) => ({ providerUuid, handleUuid: uuid }));
@@ -104,14 +105,14 @@ async function cleanAgain(
   });
   await deps.store.releases.cleanAgain(old, next, dueAt);
   if (!(await isAwaitedElsewhere(deps, device, old)))
-    await deps.store.releases.confirm(old, changeNoteOf(deps));
+    await deps.store.releases.confirm(old, makeChangeNote(deps));
 }
 
 /** Confirms the work for this device; its handles on other devices go on waiting. */
 async function confirmHere(deps: Deps, device: Device, work: AwaitedWork): Promise<void> {
   const isElsewhere = await isAwaitedElsewhere(deps, device, work);
   const here = isElsewhere ? handlesHere(device, work) : undefined;
-  await deps.store.releases.confirm(work, changeNoteOf(deps), here);
+  await deps.store.releases.confirm(work, makeChangeNote(deps), here);
 }
 
 function handlesHere({ providers }: Device, { handles }: AwaitedWork): readonly HandleRef[] {
@@ -132,16 +133,20 @@ async function outcomeFor(
   device: Device,
   held: readonly AttachHandle[],
 ): Promise<Forced> {
-  const left = new Map((await handlesOf(deps, device.providers)).map((each) => [each.uuid, each]));
+  const left = new Map(
+    (await readHandles(deps, device.providers)).map((each) => [each.uuid, each]),
+  );
   const now = held.flatMap(({ uuid }) => left.get(uuid) ?? []);
-  const asked = new Set<string>();
+  const requested = new Set<string>();
   for (const id of new Set(now.flatMap(({ release }) => release ?? []))) {
     const work = await deps.store.releases.awaited(id);
-    if (work && !work.quarantine) asked.add(id);
+    if (work && !work.quarantine) requested.add(id);
   }
   return {
     freed: now.filter((each) => !isWithheld(each) && !each.release).map(({ uuid }) => uuid),
-    cleaning: now.filter(({ release }) => release && asked.has(release)).map(({ uuid }) => uuid),
+    cleaning: now
+      .filter(({ release }) => release && requested.has(release))
+      .map(({ uuid }) => uuid),
   };
 }
 
@@ -158,7 +163,7 @@ async function note(
     isCleaned,
     ...(reason && { reason }),
   });
-  deps.log.warn('Handles were released by force.', {
+  deps.log.warn('Handles released by force', {
     device: device.uuid,
     host: device.hostname,
     handles: freed,
@@ -169,10 +174,10 @@ async function note(
   });
 }
 
-async function handlesOf(
+async function readHandles(
   deps: Deps,
   providers: readonly ProviderUuid[],
 ): Promise<readonly AttachHandle[]> {
-  const found = await deps.store.inventory.providers(providers);
-  return found.flatMap(({ handles }) => handles);
+  const stored = await deps.store.inventory.providers(providers);
+  return stored.flatMap(({ handles }) => handles);
 }

@@ -7,7 +7,7 @@ import type { Deps } from '#core/deps.ts';
 import type { Device } from '#core/domain/device/device.ts';
 import { cleaningRetryMs } from '#core/domain/host-work/deadlines.ts';
 import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
-import { changeNoteOf } from '#core/operations/change-note-of.ts';
+import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
 
 /** A report may be older than a failure that is as recent as this. */
@@ -16,7 +16,7 @@ const settledMs = 60_000;
 /** Keeps handles from being claimed, and says when their host is asked again to clean up. */
 export async function quarantine(deps: Deps, work: AwaitedWork, reason: string): Promise<void> {
   const retryAt = timeIn(deps, cleaningRetryMs(work.retries ?? 0));
-  await deps.store.releases.quarantine(work, changeNoteOf(deps), reason, retryAt);
+  await deps.store.releases.quarantine(work, makeChangeNote(deps), reason, retryAt);
 }
 
 /**

@@ -65,7 +65,7 @@ export async function reapWaiting(
     released.push(instanceUuid);
   }
   if (released.length > 0) {
-    deps.log.warn('Unused instances released by an operator.', { released, by: caller.userId });
+    deps.log.warn('Unused instances released by an operator', { released, by: caller.userId });
   }
   return { released, kept, left: waiting.length - released.length - kept.length };
 }

@@ -28,15 +28,15 @@ const failuresMax = 3;
  *
  * An instance is unused if Nova has said twice, ten minutes apart, that the server does not exist
  * or is on no host; if Placement has no allocation for it; and if Nova shows servers of other
- * projects at all. Of too many unused instances at once, a sweep releases few, of which Nova says
- * that they do not exist; the others wait for an operator, see reap-waiting.ts.
+ * projects at all. Of too many unused instances at once, a sweep releases few, which do not exist
+ * at Nova; the others wait for an operator, see reap-waiting.ts.
  */
 export async function reap(deps: ConsumerDeps): Promise<void> {
   try {
     await reapPage(deps);
   } catch (error) {
     if (!(error instanceof ServiceUnavailable)) throw error;
-    deps.log.warn('Reaper cannot ask OpenStack.', { error: error.message });
+    deps.log.warn('Reaper stopped: OpenStack is away', { error: error.message });
   }
 }
 
@@ -45,7 +45,7 @@ async function reapPage(deps: ConsumerDeps): Promise<void> {
   const page = { limit: pageSize, sortKey: 'uuid', sortDir: 'asc' } as const;
   const deployables = await deps.listings.deployablesFrom(page, after);
   try {
-    const unused = await findUnused(deps, await holdersOf(deps, deployables));
+    const unused = await findUnused(deps, await findHolders(deps, deployables));
     const released = await release(deps, unused);
     const left = unused.filter((each) => !released.includes(each));
     await keepWaiting(deps, unused.length > releasesMax ? left : [], after ?? '', waits);
@@ -64,7 +64,7 @@ async function keepWaiting(
   before: ReaperWaits | undefined,
 ): Promise<void> {
   const now = deps.clock();
-  const found = left.map(
+  const waitingHere = left.map(
     ({ binding, since, isAbsent }): WaitingInstance => ({
       instanceUuid: binding.instanceUuid,
       hostname: binding.hostname,
@@ -76,8 +76,8 @@ async function keepWaiting(
     }),
   );
   const were = before?.instances ?? [];
-  const waiting = waitingAfter(were, page, found, now);
-  const isSame = found.length === 0 && waiting.length === were.length;
+  const waiting = waitingAfter(were, page, waitingHere, now);
+  const isSame = waitingHere.length === 0 && waiting.length === were.length;
   if (!isSame) await deps.store.reaper.putWaiting(waiting, before);
 }
 
@@ -89,7 +89,7 @@ interface Unused {
 }
 
 /** Instance → whether Placement has an allocation for it on a provider whose handle it holds. */
-async function holdersOf(
+async function findHolders(
   deps: ConsumerDeps,
   deployables: readonly Deployable[],
 ): Promise<Map<InstanceUuid, boolean>> {
@@ -116,13 +116,13 @@ async function findUnused(
   for (const [uuid, isAllocated] of holders) {
     const binding = await deps.store.arqs.binding(uuid);
     try {
-      const found = binding && (await unusedOf(deps, binding, isAllocated));
-      if (found) unused.push(found);
+      const candidate = binding && (await checkUnused(deps, binding, isAllocated));
+      if (candidate) unused.push(candidate);
       failures = 0;
     } catch (error) {
       failures += 1;
       if (!(error instanceof ServiceUnavailable) || failures === failuresMax) throw error;
-      deps.log.warn('Reaper cannot tell whether an instance is in use.', {
+      deps.log.warn('Instance not checked by the reaper', {
         instance: uuid,
         error: error.message,
       });
@@ -135,7 +135,7 @@ async function findUnused(
 async function release(deps: ConsumerDeps, unused: readonly Unused[]): Promise<readonly Unused[]> {
   if (unused.length > releasesMax) {
     deps.metrics.put([{ name: 'ReaperRefused', of: 'too-many', value: 1 }]);
-    deps.log.error('Too many instances are unused; an operator is asked.', {
+    deps.log.error('Too many unused instances: an operator must decide', {
       count: unused.length,
       released_per_sweep: releasesOfMany,
     });
@@ -149,14 +149,14 @@ async function release(deps: ConsumerDeps, unused: readonly Unused[]): Promise<r
 export async function releaseUnused(deps: ConsumerDeps, binding: InstanceBinding): Promise<void> {
   await releaseArqs(deps, binding.instanceUuid, 'all', 'deleted', binding);
   deps.metrics.put([{ name: 'InstancesReaped', value: 1 }]);
-  deps.log.warn('Released the binding of an unused instance.', {
+  deps.log.warn('Unused instance released', {
     instance: binding.instanceUuid,
     unused_since: binding.unusedSince,
   });
 }
 
 /** Undefined for an instance that is used, or not long enough unused. */
-async function unusedOf(
+async function checkUnused(
   deps: ConsumerDeps,
   binding: InstanceBinding,
   isAllocated: boolean,
@@ -182,7 +182,7 @@ async function seesServersOfOthers(deps: ConsumerDeps): Promise<boolean> {
   const sees = (await checkVisibility(deps.clients)) === 'seen';
   if (!sees) {
     deps.metrics.put([{ name: 'ReaperRefused', of: 'blind', value: 1 }]);
-    deps.log.error('Nova shows no server of another project; nothing is released.');
+    deps.log.error('Nothing reaped: Nova shows no server of another project');
   }
   return sees;
 }

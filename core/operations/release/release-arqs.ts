@@ -2,21 +2,19 @@ import type { Deps } from '#core/deps.ts';
 import { heldHandles, type InstanceBinding } from '#core/domain/arq/arq.ts';
 import { unboundUntil } from '#core/domain/host-work/deadlines.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
-import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { boundArqs } from '#core/operations/host-work/bound-arqs.ts';
 import { newRelease } from '#core/operations/host-work/new-release.ts';
 import { planCleaning } from '#core/operations/host-work/plan-cleaning.ts';
+import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { BoundArq } from '#core/store/arqs/binding-items.ts';
 import type { Release } from '#core/store/arqs/bindings.ts';
 
-const roundsMax = 30;
-
 /**
  * Ends the claims of an instance: of all its ARQs, or of those named. Repeatable.
  *
- * @param known the instance's binding, where the caller has just read it
+ * @param initial the instance's binding, where the caller has just read it
  * @returns false where the instance has none of the ARQs
  */
 export async function releaseArqs(
@@ -24,17 +22,16 @@ export async function releaseArqs(
   instanceUuid: string,
   which: 'all' | ReadonlySet<ArqUuid>,
   fate: Release['fate'],
-  known?: InstanceBinding,
+  initial?: InstanceBinding,
 ): Promise<boolean> {
   return untilWritten(
-    roundsMax,
+    'arqs',
     async (round) => {
-      const isKnown = round === 1 && known !== undefined;
-      const binding = isKnown ? known : await deps.store.arqs.binding(instanceUuid);
+      const isKnown = round === 1 && initial !== undefined;
+      const binding = isKnown ? initial : await deps.store.arqs.binding(instanceUuid);
       return binding ? releaseOnce(deps, binding, which, fate) : false;
     },
-    () =>
-      new Error(`The ARQs of instance ${instanceUuid} were not released in ${roundsMax} rounds.`),
+    `The ARQs of instance ${instanceUuid} were not released`,
   );
 }
 
@@ -60,11 +57,11 @@ async function releaseOnce(
     fate,
     left,
     ...(plan && { cleaning: newRelease(deps, plan) }),
-    change: changeNoteOf(deps),
+    change: makeChangeNote(deps),
     unboundUntil: unboundUntil(deps.settings, deps.clock()),
   });
   if (outcome === 'contended') return contended;
-  deps.log.info('Released.', {
+  deps.log.info('ARQs released', {
     instance: binding.instanceUuid,
     arqs: arqs.map((arq) => arq.uuid),
     bind: binding.bindId,
@@ -87,9 +84,7 @@ async function withCareNow(deps: Deps, arqs: readonly BoundArq[]): Promise<Bound
     if (!handle) return arq;
     const { handleUuid, type, info } = attachment;
     const { prepare, cleanSeconds } = handle;
-    const care = {
-      ...present({ prepare, cleanSeconds }),
-    };
+    const care = present({ prepare, cleanSeconds });
     return { ...arq, binding: { ...arq.binding, attachment: { handleUuid, type, info, ...care } } };
   });
 }

@@ -1,8 +1,8 @@
 import type { Deps } from '#core/deps.ts';
 import type { AttachHandle } from '#core/domain/device/device.ts';
 import { longestCleaning } from '#core/domain/device/handle-state.ts';
-import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { newRelease } from '#core/operations/host-work/new-release.ts';
+import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { handlesPerReleaseMax } from '#core/store/arqs/releases.ts';
 
 /**
@@ -15,7 +15,7 @@ export async function returnToPool(
   restored: readonly AttachHandle[],
 ): Promise<void> {
   for (const handle of restored.filter((each) => !isDirty(each))) {
-    await deps.store.releases.reinstate(handle, changeNoteOf(deps));
+    await deps.store.releases.reinstate(handle, makeChangeNote(deps));
   }
   const dirty = restored.filter(isDirty);
   await cleanUp(deps, hostname, dirty);
@@ -38,6 +38,6 @@ async function cleanUp(
       ...longestCleaning(some),
       handles: some.map(({ providerUuid, uuid }) => ({ providerUuid, handleUuid: uuid })),
     });
-    await deps.store.releases.reinstateWhenClean(release, changeNoteOf(deps), dueAt);
+    await deps.store.releases.reinstateWhenClean(release, makeChangeNote(deps), dueAt);
   }
 }

@@ -5,12 +5,12 @@ import type { Deployable, Device } from '#core/domain/device/device.ts';
 import { takesLong } from '#core/domain/device/handle-state.ts';
 import type { HostRelease } from '#core/domain/host-work/host-work.ts';
 import { wayFor } from '#core/domain/host-work/ways.ts';
-import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { askByMessage } from '#core/operations/host-work/ask-by-message.ts';
 import { askHost } from '#core/operations/host-work/ask-host.ts';
 import { endJob } from '#core/operations/host-work/end-job.ts';
 import { mustWait } from '#core/operations/host-work/must-wait.ts';
-import { placeOf, stepHandleOf } from '#core/operations/host-work/step-place.ts';
+import { stepPlace, toStepHandle } from '#core/operations/host-work/step-place.ts';
+import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { present } from '#core/shapes/derive/present.ts';
 
 /**
@@ -41,20 +41,20 @@ export async function startRelease(
   const steps = await stepsFor(deps, release, devices);
   const { bootId } = host;
   if (steps.length === 0) {
-    await deps.store.releases.confirm(release, changeNoteOf(deps));
+    await deps.store.releases.confirm(release, makeChangeNote(deps));
     return;
   }
   if (bootId === undefined) {
     // The handles were imported. The agent's first report asks the host to clean them.
-    deps.log.info('Cleaning waits for the first report of the host.', { host: hostname });
+    deps.log.info('Cleaning waits for the first report of the host', { host: hostname });
     return;
   }
   const minutes = Math.ceil((release.cleanSeconds ?? 0) / 60);
-  const asked = { uuid: release.id, hostname, bootId, requestId, minutes };
+  const request = { uuid: release.id, hostname, bootId, requestId, minutes };
   const task = { ...present({ bind_id: ended }), steps };
   const way = wayFor({ isShort: !takesLong(release), wasSent }, host);
-  const isSent = way === 'message' && (await askByMessage(deps, 'release', asked, task));
-  if (!isSent) return askHost(deps, 'release', asked, task);
+  const isSent = way === 'message' && (await askByMessage(deps, 'release', request, task));
+  if (!isSent) return askHost(deps, 'release', request, task);
   const again = { kind: 'release', release_id: release.id, request_id: requestId } as const;
   // If this process ends before, the queue delivers its message again, and the host gets another.
   await deps.queues.send('host-jobs', [{ ...again, was_sent: true }], answerWithinSeconds);
@@ -73,11 +73,11 @@ async function stepsFor(
 ): Promise<JobStep[]> {
   const byUuid = new Map(devices.map((device) => [device.uuid, device]));
   const providers = await deps.store.inventory.providersOf(release.handles);
-  const found = providers.flatMap(({ deployable, handles }) =>
+  const released = providers.flatMap(({ deployable, handles }) =>
     handles.map((handle) => ({ deployable, handle })),
   );
   const steps = await Promise.all(
-    found.map(async ({ deployable, handle }): Promise<JobStep[]> => {
+    released.map(async ({ deployable, handle }): Promise<JobStep[]> => {
       const device = byUuid.get(deployable.deviceUuid);
       // The host no longer has the device, or the handle waits for another release.
       if (!device || handle.release !== release.id) return [];
@@ -88,9 +88,9 @@ async function stepsFor(
       return [
         {
           kind: 'clean',
-          ...placeOf(device),
+          ...stepPlace(device),
           ...present({ bind_id: release.bindId }),
-          handle: stepHandleOf(handle),
+          handle: toStepHandle(handle),
           ...present({ region }),
         },
       ];

@@ -17,11 +17,11 @@ export async function checkVisibility(clients: {
   readonly nova: Nova;
 }): Promise<Visibility> {
   const { keystone, nova } = clients;
-  const own = await ownIdentity(keystone);
+  const identity = await ownIdentity(keystone);
   const servers = await nova.someServers();
   if (servers.length === 0) return 'none';
-  if (own?.projectId === undefined) return 'hidden';
-  const others = servers.filter(({ projectId }) => projectId !== own.projectId);
+  if (identity?.projectId === undefined) return 'hidden';
+  const others = servers.filter(({ projectId }) => projectId !== identity.projectId);
   for (const { uuid } of others.slice(0, looksMax)) {
     if ((await nova.server(uuid)) !== 'not-found') return 'seen';
   }

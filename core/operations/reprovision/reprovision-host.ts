@@ -7,8 +7,8 @@ import { derivedUuid, type InstanceUuid } from '#core/domain/ids.ts';
 import { wantedImage } from '#core/domain/profile/device-profile.ts';
 import { isEndedByBoot } from '#core/domain/report/report-plan.ts';
 import { resolve } from '#core/operations/bind/finish-bind.ts';
-import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
+import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { cleanUnderBoot } from '#core/operations/release/clean-under-boot.ts';
 
 /** Devices whose providers are read at once. */
@@ -40,7 +40,7 @@ export async function reprovisionHost(
       await noteLost(deps, isKnown ? provider : await withoutFunction(deps, provider), lost);
     }
   });
-  for (const instances of groupsOf(lost)) await provision(deps, host, instances);
+  for (const instances of groupByJob(lost)) await provision(deps, host, instances);
   for (const instance of lost.kept)
     if (!lost.handles.has(instance)) await keep(deps, host, instance);
 }
@@ -74,7 +74,7 @@ async function endWork(deps: Deps, host: StoredHost, { handles }: StoredProvider
     }
     const isCleaned = work.kind === 'release' && work.cleanSeconds !== undefined;
     if (isCleaned) await cleanUnderBoot(deps, work);
-    else await deps.store.releases.confirm(work, changeNoteOf(deps));
+    else await deps.store.releases.confirm(work, makeChangeNote(deps));
   }
 }
 
@@ -111,7 +111,7 @@ async function noteLost(
  * One job prepares the handles of several instances. An instance with an image gets a job of its
  * own.
  */
-function groupsOf({ handles, programs }: Lost): InstanceUuid[][] {
+function groupByJob({ handles, programs }: Lost): InstanceUuid[][] {
   const groups: InstanceUuid[][] = [...programs].map((instance) => [instance]);
   let steps = stepsPerJob;
   for (const [instance, count] of [...handles].sort(([a], [b]) => (a < b ? -1 : 1))) {

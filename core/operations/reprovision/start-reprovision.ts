@@ -92,11 +92,11 @@ async function createJob(
   for (const provider of work.flatMap(({ programs }) => programs)) {
     await deps.store.regions.forgetFunction(provider);
   }
-  const asked = { uuid: jobUuid, hostname, bootId: bootId as string };
+  const request = { uuid: jobUuid, hostname, bootId: bootId as string };
   const instances = work.map(({ binding }) => binding.instanceUuid);
   try {
     const steps = work.flatMap((each) => each.steps);
-    await askHost(deps, 'reprovision', asked, { steps }, { instances });
+    await askHost(deps, 'reprovision', request, { steps }, { instances });
   } catch (error) {
     if (error instanceof RetryLater) {
       throw new RetryLater(error.message, reprovisionRetrySeconds(attempt, deps.random()));

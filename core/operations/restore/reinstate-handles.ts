@@ -26,10 +26,10 @@ export async function reinstateHandles(
   for (const { deployable, handles } of providers) {
     const restored = handles.filter(({ restoredAt }) => restoredAt !== undefined);
     if (restored.length === 0) continue;
-    const { unknown, moved } = await blockingConsumersOf(deps, { deployable, handles });
+    const { unknown, moved } = await findBlockingConsumers(deps, { deployable, handles });
     const consumers = [...unknown, ...moved];
     if (consumers.length > 0) {
-      deps.log.warn('Handles not reinstated: unknown consumers.', {
+      deps.log.warn('Handles not reinstated: unknown consumers', {
         host: device.hostname,
         provider: deployable.providerUuid,
         consumers,
@@ -48,7 +48,7 @@ interface BlockingConsumers {
 }
 
 /** Instances because of which the restored handles of the provider are withheld. */
-export async function blockingConsumersOf(
+export async function findBlockingConsumers(
   deps: ConsumerDeps,
   { deployable, handles }: StoredProvider,
 ): Promise<BlockingConsumers> {
@@ -71,7 +71,7 @@ async function hasUnknown(
     const { providerUuid: provider, hostname: host } = deployable;
     const consumers = findUnknownConsumers(await placement.allocationsOf(provider), handles);
     if (consumers.length === 0) continue;
-    log.warn('Handles not reinstated: unknown consumers.', { host, provider, consumers });
+    log.warn('Handles not reinstated: unknown consumers', { host, provider, consumers });
     return true;
   }
   return false;

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import type { BackupStore } from '#core/store/backups/backups.ts';
 import { withClaimsOf, withoutHalves } from '#core/store/backups/restored-claims.ts';
 import { isHandle, restoredRow } from '#core/store/backups/restored-rows.ts';
@@ -10,7 +11,7 @@ interface Restoration {
   readonly stage: string;
   /** What the names of the backup's tables end with, behind the stage's own and a hyphen. */
   readonly suffix: string;
-  /** Of the backup; ISO 8601. */
+  /** When the backup was made; ISO 8601. */
   readonly moment: string;
   /** ms since 1970. */
   readonly clock: () => number;
@@ -71,7 +72,10 @@ export async function withholdAll({
   const inventory = tableName(stage, 'inventory');
   if (!isDryRun) await backups.noteMoment(inventory, moment);
   const handles = [...(await backups.rows(inventory)).values()].filter(isHandle);
-  if (!isDryRun) await eachOf(handles, (handle) => backups.withhold(inventory, handle, moment));
+  if (!isDryRun)
+    await forEachAtOnce(handles, parallelMax, (handle) =>
+      backups.withhold(inventory, handle, moment),
+    );
   return handles.length;
 }
 
@@ -92,14 +96,8 @@ async function restoreTable(
     if (row !== undefined && !isDeepStrictEqual(row, current)) put.push(row);
   }
   if (!isDryRun) {
-    await eachOf(put, (row) => backups.put(name, row));
-    await eachOf(deleted, (row) => backups.delete(name, row));
+    await forEachAtOnce(put, parallelMax, (row) => backups.put(name, row));
+    await forEachAtOnce(deleted, parallelMax, (row) => backups.delete(name, row));
   }
   return { table, backup: from.size, put: put.length, deleted: deleted.length };
-}
-
-async function eachOf(rows: readonly Row[], work: (row: Row) => Promise<void>): Promise<void> {
-  for (let from = 0; from < rows.length; from += parallelMax) {
-    await Promise.all(rows.slice(from, from + parallelMax).map(work));
-  }
 }

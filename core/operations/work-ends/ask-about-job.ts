@@ -4,7 +4,7 @@ import { jobId } from '#core/contracts/job-ids.ts';
 import type { JobFinishedKind } from '#core/domain/host-work/host-work.ts';
 import { finishJob } from './finish-job.ts';
 
-/** By the status of an execution that has ended. */
+/** Status of an ended execution → operation of its event. */
 const operations: Readonly<Record<string, JobEvent['operation']>> = {
   SUCCEEDED: 'succeeded',
   FAILED: 'failed',
@@ -33,7 +33,7 @@ export async function askAboutJob(
   const operation = operations[status];
   if (!operation) return 'open';
   await finishJob(deps, { jobId: id, operation });
-  deps.log.warn('Job had ended without an event.', { job: id, operation });
+  deps.log.warn('Job ended without an event', { job: id, operation });
   return 'ended';
 }
 
@@ -47,7 +47,7 @@ export async function jobStatus(
   const id = jobId(deps.settings.stage, kind, uuid);
   return deps.clients.jobs.executionStatus(id, hostname).catch((error: unknown) => {
     // A deadline does not wait for AWS IoT.
-    deps.log.warn('Job status not read.', { job: id, error });
+    deps.log.warn('Job status not read', { job: id, error });
     return 'UNKNOWN';
   });
 }

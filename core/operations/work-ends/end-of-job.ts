@@ -31,13 +31,17 @@ export async function noteFailure(
 ): Promise<void> {
   if (event.operation !== 'failed' || event.statusDetails?.fault === 'request') return;
   const now = new Date(deps.clock()).toISOString();
-  await deps.store.inventory.noteFailure(host, { count, reason: reasonOf(event), lastAt: now });
+  await deps.store.inventory.noteFailure(host, {
+    count,
+    reason: failureReason(event),
+    lastAt: now,
+  });
 }
 
 export function inConflict(hostname: string): string {
   return `Two agents report as host ${hostname}.`;
 }
 
-export function reasonOf({ operation, statusDetails }: EndOfJob): string {
+export function failureReason({ operation, statusDetails }: EndOfJob): string {
   return statusDetails?.reason ?? `The host's job ended ${operation}.`;
 }

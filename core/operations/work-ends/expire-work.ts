@@ -27,11 +27,11 @@ interface Overdue {
   readonly program: HostProgram;
 }
 
-/** @param asked by host, how often it was asked in this run of the sweep to clean up again */
+/** @param retries by host, how often this run of the sweep had it clean up again */
 type Expire<Kind extends ExpiringWorkKind> = (
   deps: ConsumerDeps,
   work: Overdue[Kind],
-  asked: Map<string, number>,
+  retries: Map<string, number>,
 ) => Promise<void>;
 
 /**
@@ -69,15 +69,15 @@ export const expireWork: { readonly [Kind in ExpiringWorkKind]: Expire<Kind> } =
     await deps.store.bindings.postpone(binding, new Date(deps.clock() + dueMs).toISOString());
   },
 
-  async release(deps, release, asked) {
-    if (release.quarantine) return retryCleaning(deps, release, asked);
+  async release(deps, release, retries) {
+    if (release.quarantine) return retryCleaning(deps, release, retries);
     const { id, hostname } = release;
     if ((await askAboutJob(deps, 'release', id, hostname)) === 'ended') return;
     await quarantineOverdue(deps, release);
   },
 
-  async program(deps, program, asked) {
-    if (program.quarantine) return retryCleaning(deps, program, asked);
+  async program(deps, program, retries) {
+    if (program.quarantine) return retryCleaning(deps, program, retries);
     const { id, hostname } = program;
     if ((await askAboutJob(deps, 'program', id, hostname)) === 'ended') return;
     // A program that starts after this would change the region of its next holder.
@@ -107,7 +107,7 @@ function unconfirmed({ kind, hostname }: AwaitedWork): string {
 
 async function quarantineOverdue(deps: ConsumerDeps, work: AwaitedWork): Promise<void> {
   await quarantine(deps, work, unconfirmed(work));
-  deps.log.error('Handles are in quarantine.', {
+  deps.log.error('Handles quarantined', {
     host: work.hostname,
     [work.kind]: work.id,
     handles: work.handles.length,

@@ -14,7 +14,13 @@ import { noteSuccess } from '#core/operations/release/quarantine.ts';
 import { reprovisionInstance } from '#core/operations/reprovision/reprovision-host.ts';
 import { handleInfo } from '#core/shapes/attach-handle.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
-import { type EndOfJob, inConflict, isOfAnotherHost, noteFailure, reasonOf } from './end-of-job.ts';
+import {
+  type EndOfJob,
+  failureReason,
+  inConflict,
+  isOfAnotherHost,
+  noteFailure,
+} from './end-of-job.ts';
 
 interface EndedBinding {
   readonly binding: InstanceBinding;
@@ -69,7 +75,7 @@ const finish: Readonly<Record<BindingEnd, Finish>> = {
     await noteFailure(deps, inventory.host, event, 1);
     // A shared job that has the bind, too, may yet leave something.
     const left = hasWaited(binding, inventory) ? undefined : leftBy(event);
-    await failBind(deps, binding, { cause: 'host', reason: reasonOf(event) }, left);
+    await failBind(deps, binding, { cause: 'host', reason: failureReason(event) }, left);
   },
 
   'job-for-each': (deps, { binding, inventory }) =>
@@ -79,7 +85,7 @@ const finish: Readonly<Record<BindingEnd, Finish>> = {
     const now = new Date(deps.clock()).toISOString();
     const { hostname: host, bindId } = binding;
     await deps.store.waitingBinds.putShared(host, [bindId], now);
-    deps.log.warn('Shared job failed', { host, job: jobUuid, reason: reasonOf(event) });
+    deps.log.warn('Shared job failed', { host, job: jobUuid, reason: failureReason(event) });
   },
 
   'another-boot': (deps, { binding }) => bindAgain(deps, binding),

@@ -11,13 +11,19 @@ import {
 } from '#core/domain/host-work/host-work.ts';
 import { isEndedByBoot } from '#core/domain/report/report-plan.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
-import { changeNoteOf } from '#core/operations/change-note-of.ts';
+import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { endProgram, quarantineProgram } from '#core/operations/program/end-program.ts';
 import { cleanUnderBoot } from '#core/operations/release/clean-under-boot.ts';
 import { noteSuccess, quarantine } from '#core/operations/release/quarantine.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
-import { type EndOfJob, inConflict, isOfAnotherHost, noteFailure, reasonOf } from './end-of-job.ts';
+import {
+  type EndOfJob,
+  failureReason,
+  inConflict,
+  isOfAnotherHost,
+  noteFailure,
+} from './end-of-job.ts';
 import { finishBinds } from './finish-binds.ts';
 
 const rejectedSeconds = 10;
@@ -38,7 +44,7 @@ export async function finishJob(
   if (!job || !isFinishedByJob(job.kind)) return;
   // An agent rejects a job for another boot; the report that names its boot may be on its way.
   if (event.operation === 'rejected' && attempt === 1) {
-    throw new RetryLater('A job was rejected; a report may tell why.', rejectedSeconds);
+    throw new RetryLater('A job was rejected; a report may say why.', rejectedSeconds);
   }
   await finish[job.kind](deps, job.uuid, event);
 }
@@ -61,11 +67,11 @@ const finish: Readonly<Record<JobFinishedKind, Finish>> = {
     if (event.operation === 'succeeded') {
       await deps.store.releases.confirm(
         release,
-        changeNoteOf(deps),
+        makeChangeNote(deps),
         undefined,
-        cleaningsOf(deps, event),
+        readCleanings(deps, event),
       );
-      deps.log.info('Release confirmed.', namesOf(release));
+      deps.log.info('Release confirmed', logFields(release));
       if (inventory) await noteSuccess(deps, inventory);
       return;
     }
@@ -73,11 +79,11 @@ const finish: Readonly<Record<JobFinishedKind, Finish>> = {
       await cleanUnderBoot(deps, release);
       return;
     }
-    await quarantine(deps, release, reasonOf(event));
+    await quarantine(deps, release, failureReason(event));
     // A retry, or the same event again, is no new failure of the host.
     const isNew = release.quarantine === undefined;
     if (inventory) await noteFailure(deps, inventory.host, event, isNew ? 1 : 0);
-    deps.log.error('Release failed.', { ...namesOf(release), reason: reasonOf(event) });
+    deps.log.error('Release failed', { ...logFields(release), reason: failureReason(event) });
   },
 
   async program(deps, programId, event) {
@@ -86,8 +92,8 @@ const finish: Readonly<Record<JobFinishedKind, Finish>> = {
     const { host } = await deps.store.inventory.host(program.hostname);
     if (host.conflict) await quarantineProgram(deps, program, inConflict(program.hostname));
     else if (event.operation === 'succeeded') await endProgram(deps, program);
-    else if (isToldByHost(event)) await endProgram(deps, program, reasonOf(event));
-    else await quarantineProgram(deps, program, reasonOf(event));
+    else if (isEndedByHost(event)) await endProgram(deps, program, failureReason(event));
+    else await quarantineProgram(deps, program, failureReason(event));
   },
 };
 
@@ -96,7 +102,7 @@ function isFinishedByJob(kind: HostWorkKind): kind is JobFinishedKind {
 }
 
 /** Whether the host itself ended the job. Otherwise it may still be working on it. */
-function isToldByHost({ operation }: EndOfJob): boolean {
+function isEndedByHost({ operation }: EndOfJob): boolean {
   return operation === 'failed' || operation === 'rejected';
 }
 
@@ -111,14 +117,14 @@ async function hostOfFailures(
 }
 
 /** What the host has verified, by the handles' uuids. */
-function cleaningsOf(deps: ConsumerDeps, { statusDetails }: EndOfJob): Record<string, Cleaning> {
-  const told = readDetail(z.record(z.string(), evidence), statusDetails?.evidence) ?? {};
+function readCleanings(deps: ConsumerDeps, { statusDetails }: EndOfJob): Record<string, Cleaning> {
+  const reported = readDetail(z.record(z.string(), evidence), statusDetails?.evidence) ?? {};
   const at = new Date(deps.clock()).toISOString();
   return Object.fromEntries(
-    Object.entries(told).map(([handle, facts]) => [handle, { at, evidence: facts }]),
+    Object.entries(reported).map(([handle, facts]) => [handle, { at, evidence: facts }]),
   );
 }
 
-function namesOf({ hostname, id, requestId }: HostRelease) {
+function logFields({ hostname, id, requestId }: HostRelease) {
   return { host: hostname, release: id, ...present({ request_id: requestId }) };
 }

@@ -1,8 +1,8 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { cleaningRetryMs } from '#core/domain/host-work/deadlines.ts';
 import { type AwaitedWork, type HandleRef, leftAtOf } from '#core/domain/host-work/host-work.ts';
-import { changeNoteOf } from '#core/operations/change-note-of.ts';
 import { newRelease, type ReleasePlan } from '#core/operations/host-work/new-release.ts';
+import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { timeIn } from '#core/operations/release/quarantine.ts';
 import { type WaitingHandle, waitingHandles } from '#core/operations/release/waiting-handles.ts';
 import { present } from '#core/shapes/derive/present.ts';
@@ -20,12 +20,12 @@ const conflictRetryMs = 5 * 60_000;
  * work: their jobs have ids of their own, and the earlier job's end changes nothing. Each device
  * gets a release of its own, so that one that cannot be cleaned does not hold up the others.
  *
- * @param asked by host, how many jobs this run of the sweep has made
+ * @param retriesByHost by host, how many jobs this run of the sweep has made
  */
 export async function retryCleaning(
   deps: ConsumerDeps,
   work: AwaitedWork,
-  asked: Map<string, number>,
+  retriesByHost: Map<string, number>,
 ): Promise<void> {
   const { kind, id, hostname, retryAt, quarantine: reason = '' } = work;
   // The index may still show the time before.
@@ -36,12 +36,12 @@ export async function retryCleaning(
     await deps.store.releases.postpone(work, timeIn(deps, conflictRetryMs));
     return;
   }
-  const count = asked.get(hostname) ?? 0;
+  const count = retriesByHost.get(hostname) ?? 0;
   if (count >= retriesPerHost) {
     await deps.store.releases.postpone(work, timeIn(deps, nextSweepMs));
     return;
   }
-  asked.set(hostname, count + 1);
+  retriesByHost.set(hostname, count + 1);
   const retries = (work.retries ?? 0) + 1;
   const status = await jobStatus(deps, kind, id, hostname);
   if (status === 'SUCCEEDED') {
@@ -54,14 +54,14 @@ export async function retryCleaning(
     return;
   }
   const waiting = await waitingHandles(deps, work);
-  if (waiting.length === 0) return deps.store.releases.confirm(work, changeNoteOf(deps));
+  if (waiting.length === 0) return deps.store.releases.confirm(work, makeChangeNote(deps));
   const dueAt = timeIn(deps, cleaningRetryMs(retries));
   const next = byDevice(waiting).map(
     (handles) =>
       newRelease(deps, { ...unfinishedPart(work), handles, retryAt: dueAt, retries }).release,
   );
   if (!(await deps.store.releases.replace(work, next, dueAt))) return;
-  deps.log.info('Cleaning is tried again.', {
+  deps.log.info('Cleaning retried', {
     host: hostname,
     replaces: id,
     retries,

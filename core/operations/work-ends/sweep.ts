@@ -35,48 +35,49 @@ async function sweepKind(
 ): Promise<void> {
   const startedAt = deps.clock();
   const seen = new Set<string>();
-  const asked = new Map<string, number>();
+  const retriesByHost = new Map<string, number>();
   while (deps.clock() - startedAt < beginsWithinMs) {
     const overdue = await deps.listings.overdue(kind, now);
     for (const error of overdue.faults) {
       faults.push(error);
-      deps.log.error('Deadlines not read.', { kind, error });
+      deps.log.error('Deadlines not read', { kind, error });
     }
     const unseen = overdue.uuids.filter((uuid) => !seen.has(uuid));
     if (unseen.length === 0) return;
     for (const uuid of unseen) {
       seen.add(uuid);
       try {
-        await end[kind](deps, uuid, asked);
+        await end[kind](deps, uuid, retriesByHost);
       } catch (error) {
         faults.push(error);
-        deps.log.error('Deadline not enforced.', { kind, uuid, error });
+        deps.log.error('Deadline not enforced', { kind, uuid, error });
       }
     }
   }
 }
 
-/** @param asked by host, how often it was asked in this run to clean up again */
-type End = (deps: ConsumerDeps, uuid: string, asked: Map<string, number>) => Promise<void>;
+/** @param retriesByHost how often this run had a host clean up again */
+type End = (deps: ConsumerDeps, uuid: string, retriesByHost: Map<string, number>) => Promise<void>;
 
 const end: Readonly<Record<DueKind, End>> = {
   async arq(deps, uuid) {
     if (await deps.store.arqs.deleteUnbound(uuid as ArqUuid)) {
-      deps.log.info('Deleted an ARQ that was never bound.', { arq: uuid });
+      deps.log.info('Unbound ARQ deleted', { arq: uuid });
     }
   },
 
-  async binding(deps, instanceUuid, asked) {
+  async binding(deps, instanceUuid, retriesByHost) {
     const binding = await deps.store.arqs.binding(instanceUuid);
-    if (binding?.state === 'BindStarted') await expireWork.bind(deps, binding, asked);
-    if (binding?.state === 'provisioning') await expireWork.reprovision(deps, binding, asked);
+    if (binding?.state === 'BindStarted') await expireWork.bind(deps, binding, retriesByHost);
+    if (binding?.state === 'provisioning')
+      await expireWork.reprovision(deps, binding, retriesByHost);
     if (binding?.state === 'BindFailed') await forgetFailedBind(deps, binding);
   },
 
-  async awaited(deps, id, asked) {
+  async awaited(deps, id, retriesByHost) {
     const work = await deps.store.releases.awaited(id);
-    if (work?.kind === 'release') await expireWork.release(deps, work, asked);
-    if (work?.kind === 'program') await expireWork.program(deps, work, asked);
+    if (work?.kind === 'release') await expireWork.release(deps, work, retriesByHost);
+    if (work?.kind === 'program') await expireWork.program(deps, work, retriesByHost);
   },
 
   async quota(deps, projectId) {
@@ -99,7 +100,7 @@ async function forgetFailedBind(deps: ConsumerDeps, binding: InstanceBinding): P
     return;
   }
   await releaseArqs(deps, binding.instanceUuid, 'all', 'deleted', binding);
-  deps.log.info('Deleted ARQs of a bind that failed.', {
+  deps.log.info('ARQs of a failed bind deleted', {
     instance: binding.instanceUuid,
     arqs: binding.arqUuids,
   });

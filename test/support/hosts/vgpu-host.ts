@@ -8,7 +8,7 @@ import type { AttachHandle } from '#core/domain/device/device.ts';
 import type { Presence } from '#core/domain/host/host.ts';
 import { type BindId, providerUuid } from '#core/domain/ids.ts';
 import { startBind } from '#core/operations/bind/start-bind.ts';
-import { changeNoteOf } from '#core/operations/change-note-of.ts';
+import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { startReprovision } from '#core/operations/reprovision/start-reprovision.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
@@ -119,7 +119,7 @@ export class VgpuHost {
   async confirmReleases(): Promise<void> {
     for (const id of new Set((await this.handles()).flatMap(({ release }) => release ?? []))) {
       const work = await this.deps.store.releases.awaited(id);
-      if (work) await this.deps.store.releases.confirm(work, changeNoteOf(this.deps));
+      if (work) await this.deps.store.releases.confirm(work, makeChangeNote(this.deps));
     }
   }
 

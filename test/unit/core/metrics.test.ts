@@ -5,7 +5,7 @@ import { metrics as table } from '#core/contracts/metrics.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
 import type { DomainEvent } from '#core/domain/outbox/domain-events.ts';
 import { createMetrics } from '#core/metrics.ts';
-import { sumOf, valuesOf } from '#core/operations/outbox/count-changes.ts';
+import { sumMetrics, toMetrics } from '#core/operations/outbox/count-changes.ts';
 import { aBinding, aStoredDevice, aStoredHandle } from '#test/support/builders.ts';
 
 const two = ['arq-1', 'arq-2'] as ArqUuid[];
@@ -71,7 +71,7 @@ it('are summed over a batch, with each latency kept', () => {
     { kind: 'device-added', device },
     { kind: 'device-added', device },
   ];
-  expect(sumOf(facts.flatMap(valuesOf))).toEqual([
+  expect(sumMetrics(facts.flatMap(toMetrics))).toEqual([
     { name: 'ArqsBound', of: 'by-host', value: 2 },
     { name: 'ArqsBound', of: 'at-once', value: 1 },
     { name: 'DevicesAdded', value: 2 },
@@ -80,7 +80,7 @@ it('are summed over a batch, with each latency kept', () => {
   ]);
 });
 
-it.each<[DomainEvent, ReturnType<typeof valuesOf>]>([
+it.each<[DomainEvent, ReturnType<typeof toMetrics>]>([
   [
     { kind: 'failed', binding: aBinding({ arqUuids: two }), cause: 'host' },
     [{ name: 'ArqsFailed', of: 'host', value: 2 }],
@@ -92,7 +92,7 @@ it.each<[DomainEvent, ReturnType<typeof valuesOf>]>([
   ],
   [{ kind: 'device-removed', device: aStoredDevice() }, [{ name: 'DevicesRemoved', value: 1 }]],
 ])('count $kind', (fact, values) => {
-  expect(valuesOf(fact)).toEqual(values);
+  expect(toMetrics(fact)).toEqual(values);
 });
 
 it('make at most sixty-four metrics of a stage', () => {

@@ -10,7 +10,7 @@ import {
 } from '#test/support/builders.ts';
 
 const tellNova = (binding = aBinding(), isAwaited = true) => [
-  { kind: 'tell-nova', binding, isAwaited },
+  { kind: 'notify-nova', binding, isAwaited },
 ];
 const claim = { arqUuid: 'a' as ArqUuid, instanceUuid: anInstanceUuid };
 

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
-import { consequencesOf, relayChanges } from '#core/operations/outbox/relay-changes.ts';
+import { deriveConsequences, relayChanges } from '#core/operations/outbox/relay-changes.ts';
 import { aBinding } from '#test/support/builders.ts';
 import { someDeps, someSettings } from '#test/support/deps.ts';
 
 const bound = aBinding();
-const atOnce = consequencesOf({ kind: 'instance', after: bound });
-const afterWork = consequencesOf({
+const atOnce = deriveConsequences({ kind: 'instance', after: bound });
+const afterWork = deriveConsequences({
   kind: 'instance',
   before: aBinding({ state: 'BindStarted' }),
   after: bound,

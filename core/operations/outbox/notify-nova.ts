@@ -8,58 +8,62 @@ import { backoffSeconds, RetryLater } from '#core/domain/retry-later.ts';
 
 /** Nova's `arq_binding_timeout`: nova-compute waits for the event no longer. */
 const novaWaitsSeconds = 300;
-/** A failure must be told while nova-compute waits, and no call says when it begins to wait. */
+/** A failure must reach nova-compute while it waits, and no call says when it begins to wait. */
 const failedAgainSeconds = 10;
 const failedUntilSeconds = 290;
 const retrySecondsMax = 15;
 
 /**
- * Tells Nova how one binding ended. What Nova answers about single events is normal either way:
+ * Notifies Nova how one binding ended. Any answer of Nova about single events is normal:
  * nova-compute lists the ARQs before it waits, and that list waits for the bind. The event matters
  * for binds that take longer. On unshelve Nova refuses each event (422).
  *
  * @param attempt which delivery of the message this is, from 1
- * @throws RetryLater while it has to be said again
+ * @throws RetryLater while the notification must be repeated
  */
-export async function tellNova(
+export async function notifyNova(
   deps: ConsumerDeps,
   message: NovaEventMessage,
   attempt: number,
 ): Promise<void> {
   const binding = await deps.store.arqs.binding(message.instance_uuid);
-  // The binding is deleted, replaced, or provisioning. Another message tells Nova then.
+  // The binding is deleted, replaced, or provisioning: another message notifies Nova.
   if (binding?.bindId !== message.bind_id || !isResolved(binding.state)) return;
   const log = deps.log.child({ instance: binding.instanceUuid, bind: binding.bindId });
   const waitedSeconds = (deps.clock() - Date.parse(binding.startedAt)) / 1000;
   if (waitedSeconds > novaWaitsSeconds) {
     deps.metrics.put([{ name: 'NovaNotTold', value: 1 }]);
-    log.error('Nova was not told in time.', { state: binding.state, attempt });
+    log.error('Nova not notified in time', { state: binding.state, attempt });
     return;
   }
   try {
-    const outcomes = await deps.clients.nova.postExternalEvents(await eventsOf(deps, binding));
-    countTold(deps, binding);
-    log.info('Nova was told.', { state: binding.state, codes: outcomes.map(({ code }) => code) });
+    const outcomes = await deps.clients.nova.postExternalEvents(
+      await toExternalEvents(deps, binding),
+    );
+    countNotified(deps, binding);
+    log.info('Nova notified', { state: binding.state, codes: outcomes.map(({ code }) => code) });
   } catch (error) {
     if (!(error instanceof ServiceUnavailable)) throw error;
-    log.warn('Nova cannot be told yet.', { error: error.message, attempt });
+    log.warn('Nova not notified yet', { error: error.message, attempt });
     throw new RetryLater(error.message, backoffSeconds(attempt, retrySecondsMax));
   }
   if (binding.state === 'BindFailed' && waitedSeconds < failedUntilSeconds) {
     throw new RetryLater(
-      'The failure is told again until the ARQs are deleted.',
+      'Nova is notified of the failure again until the ARQs are deleted.',
       failedAgainSeconds,
     );
   }
 }
 
-/** Counts bound ARQs only: a failure is told repeatedly, so its latency means nothing. */
-function countTold(deps: ConsumerDeps, { state, startedAt }: InstanceBinding): void {
+/**
+ * Counts bound ARQs only: the notification of a failure is repeated, so its latency means nothing.
+ */
+function countNotified(deps: ConsumerDeps, { state, startedAt }: InstanceBinding): void {
   if (state !== 'Bound') return;
   deps.metrics.put([{ name: 'NovaToldAfter', value: deps.clock() - Date.parse(startedAt) }]);
 }
 
-async function eventsOf(deps: Deps, binding: InstanceBinding): Promise<ExternalEvent[]> {
+async function toExternalEvents(deps: Deps, binding: InstanceBinding): Promise<ExternalEvent[]> {
   const status = binding.state === 'Bound' ? 'completed' : 'failed';
   const server_uuid = binding.instanceUuid;
   if (deps.settings.eventStyle === 'nova') {
@@ -67,7 +71,7 @@ async function eventsOf(deps: Deps, binding: InstanceBinding): Promise<ExternalE
       return { name: 'accelerator-request-bound', tag, server_uuid, status };
     });
   }
-  // As the Nova interaction specification has it; no released Nova accepts this name.
+  // The name in the Nova interaction specification; no released Nova accepts it.
   const arqs = await deps.store.arqs.byUuids(binding.arqUuids);
   const profiles = new Set([...arqs.values()].map((arq) => arq.deviceProfileName));
   return [...profiles].map((tag) => {

@@ -3,7 +3,7 @@ import type { ChangeNote } from '#core/domain/change-note.ts';
 import { present } from '#core/shapes/derive/present.ts';
 
 /** The note of a change that is made now. */
-export function changeNoteOf({ clock, actor, requestId }: Deps): ChangeNote {
+export function makeChangeNote({ clock, actor, requestId }: Deps): ChangeNote {
   return {
     at: new Date(clock()).toISOString(),
     by: actor ?? 'service',

@@ -3,7 +3,7 @@ import { ServiceUnavailable } from '#core/clients/http.ts';
 import type { ExternalEvent } from '#core/clients/openstack/nova.ts';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { ArqUuid, BindId } from '#core/domain/ids.ts';
-import { tellNova } from '#core/operations/outbox/tell-nova.ts';
+import { notifyNova } from '#core/operations/outbox/notify-nova.ts';
 import { aBinding, anArq } from '#test/support/builders.ts';
 import { countingMetrics, someDeps, someSettings } from '#test/support/deps.ts';
 
@@ -37,7 +37,7 @@ async function tell(
       },
     },
   });
-  const again = await tellNova(deps, message, given.attempt ?? 1).then(
+  const again = await notifyNova(deps, message, given.attempt ?? 1).then(
     () => undefined,
     (error: unknown) => error,
   );
