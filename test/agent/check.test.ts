@@ -1,21 +1,20 @@
 // The agent's command check, beside a broker that wants a certificate of each client.
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startBroker } from '#local/aws/broker.ts';
 import { type CertificateFiles, openCertificates } from '#local/aws/certificates.ts';
 import { DomainFolder } from '#test/support/hosts/domain-folder.ts';
-import { type CommandHost, card, createCommandHost } from './command-host.ts';
+import { directoryPerFile, perTest } from '#test/support/vitest/shared.ts';
+import { card, createCommandHost } from './command-host.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'agent-check-'));
+const directory = directoryPerFile();
 const certificates = openCertificates(directory);
 const others = openCertificates(join(directory, 'others'));
 const thing = 'test:cmp1:example';
 let broker: Awaited<ReturnType<typeof startBroker>>;
 let sessions = 0;
-let host: CommandHost;
+const host = perTest(createCommandHost);
 
 beforeAll(async () => {
   broker = await startBroker({
@@ -26,16 +25,9 @@ beforeAll(async () => {
     },
   });
 });
-afterAll(async () => {
-  await broker.stop();
-  rmSync(directory, { recursive: true });
-});
-beforeEach(() => {
-  host = createCommandHost();
-  host.offer({ address: card, clean: 'reset' });
-});
-afterEach(() => host.remove());
 
+afterAll(() => broker.stop());
+beforeEach(() => host.offer({ address: card, clean: 'reset' }));
 async function check(
   files: CertificateFiles,
   given: Partial<Record<'ENDPOINT' | 'KEY', string>> = {},

@@ -3,23 +3,23 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { SysfsTree } from '#test/support/hosts/sysfs.ts';
 import { patience } from '#test/support/vitest/patience.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 import { snapshotOf } from '#test/support/vitest/snapshot.ts';
 import { type CommandHost, card, createCommandHost, qat, services } from './command-host.ts';
 
 const asWanted = 'The host is as the settings say.\n';
 
-let host: CommandHost;
+const host = perTest(createCommandHost);
 let state: string;
 let tree: SysfsTree;
 let agent: CommandHost['agent'];
+
 beforeEach(() => {
-  host = createCommandHost();
   ({ state, tree, agent } = host);
 });
-afterEach(() => host.remove());
 
 function withPci(): void {
   host.offer({ vendor_id: '10de', product_id: '2236', virtual_functions: 2 });

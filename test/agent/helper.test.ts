@@ -2,15 +2,13 @@
 // calls themselves are made by the suite on a real kernel.
 
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { directoryPerFile } from '#test/support/vitest/shared.ts';
 
 const hasCompiler = spawnSync('cc', ['--version']).status === 0;
-const directory = mkdtempSync(join(tmpdir(), 'helper-'));
+const directory = directoryPerFile();
 const helper = join(directory, 'helper');
-afterAll(() => rmSync(directory, { recursive: true }));
 
 describe.skipIf(!hasCompiler)('the helper, where there is a C compiler', () => {
   beforeAll(() => {

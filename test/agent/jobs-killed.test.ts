@@ -1,16 +1,12 @@
 // The agent is killed at each moment of each action; after its restart the job has succeeded, and
 // its result exists once.
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { aFunction } from '#test/support/hosts/gbs.ts';
-import { aJobsHost, eventually, fpga, gpu, imageId, type JobsHost } from './jobs-host.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
+import { aJobsHost, eventually, fpga, gpu, imageId } from './jobs-host.ts';
 
-let host: JobsHost;
-beforeEach(async () => {
-  host = await aJobsHost();
-});
-afterEach(() => host.stop());
-
+const host = perTest(aJobsHost);
 const [uuid, other] = [
   '91ac1606-427e-44bb-8233-f4ff4bf3d241',
   'a1ac1606-427e-44bb-8233-f4ff4bf3d241',

@@ -1,16 +1,12 @@
 // The agent's process takes jobs from a real broker: what it does, refuses and reports.
 
 import { randomUUID } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { aFunction } from '#test/support/hosts/gbs.ts';
-import { aJobsHost, eventually, fpga, gpu, imageId, type JobsHost } from './jobs-host.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
+import { aJobsHost, eventually, fpga, gpu, imageId } from './jobs-host.ts';
 
-let host: JobsHost;
-beforeEach(async () => {
-  host = await aJobsHost();
-});
-afterEach(() => host.stop());
-
+const host = perTest(aJobsHost);
 const uuid = '91ac1606-427e-44bb-8233-f4ff4bf3d241';
 const bind = () => ({ bind_id: randomUUID() });
 interface StepOptions {
@@ -29,6 +25,7 @@ const remove = (given: Partial<StepOptions> = {}) => ({
   ...create({ epoch: 2, ...given }),
   kind: 'clean',
 });
+
 const programStep = (given: object = {}) => ({
   ...{ kind: 'prepare', driver: 'fake_fpga', address: fpga, region: 'region0' },
   content: { image: { ...host.image, ...given } },
@@ -36,6 +33,7 @@ const programStep = (given: object = {}) => ({
 
 const statusOf = (jobId: string) => host.model.job(jobId).status;
 const reasonOf = (jobId: string) => host.model.job(jobId).statusDetails.reason;
+
 /** The last reported description of a region. */
 const regionOf = (address: string, name: string) =>
   host.reports

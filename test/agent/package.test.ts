@@ -5,18 +5,17 @@
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { agentVersion } from '#agent/version.ts';
 import { faultOfSignature, writeMinisignKey } from '#test/support/minisign.ts';
+import { directoryPerFile } from '#test/support/vitest/shared.ts';
 
 const tools = ['dpkg-deb', 'dpkg', 'zstd', 'cc'];
 const hasTools = tools.every((tool) => spawnSync(tool, ['--version']).status === 0);
 const isSupported = process.platform === 'linux' && process.arch === 'x64';
-const directory = mkdtempSync(join(tmpdir(), 'package-'));
-afterAll(() => rmSync(directory, { recursive: true }));
+const directory = directoryPerFile();
 
 function pack(out: string, ...options: string[]) {
   mkdirSync(join(directory, out), { recursive: true });

@@ -1,16 +1,15 @@
 // How the agent's process starts and ends.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { type BrokerOptions, startBroker } from '#local/aws/broker.ts';
 import { openCertificates } from '#local/aws/certificates.ts';
 import { patience } from '#test/support/vitest/patience.ts';
+import { directoryPerFile } from '#test/support/vitest/shared.ts';
 import { run, startAgent } from './agent-process.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'agent-process-'));
-afterAll(() => rmSync(directory, { recursive: true }));
+const directory = directoryPerFile();
 
 /** Settings with an identity for a host. */
 async function aBroker(deliver: BrokerOptions['deliver'] = async () => {}) {

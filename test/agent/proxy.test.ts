@@ -1,12 +1,11 @@
 // Hosts that reach the cloud on port 443 only, or through a proxy only.
 
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer } from 'node:tls';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterEach, beforeAll, expect, it } from 'vitest';
 import { openSession } from '#agent/broker/mqtt.ts';
 import { openTunnel } from '#agent/broker/tunnel.ts';
 import { createDownloads } from '#agent/images/download.ts';
@@ -16,9 +15,10 @@ import { type ConnectProxy, startConnectProxy } from '#test/support/aws/connect-
 import { silentLog } from '#test/support/hosts/agent.ts';
 import { sha256Of } from '#test/support/hosts/gbs.ts';
 import { patience } from '#test/support/vitest/patience.ts';
+import { directoryPerFile } from '#test/support/vitest/shared.ts';
 import { startAgent } from './agent-process.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'agent-proxy-'));
+const directory = directoryPerFile();
 const certificates = openCertificates(directory);
 const thing = 'test:cmp1:example';
 let certificate: CertificateFiles;
@@ -28,10 +28,10 @@ const never = new AbortController().signal;
 beforeAll(() => {
   certificate = certificates.issueHostCertificate(thing);
 });
+
 afterEach(async () => {
   for (const proxy of proxies.splice(0)) await proxy.stop();
 });
-afterAll(() => rmSync(directory, { recursive: true }));
 
 async function proxyTo(port: number, refusal?: number): Promise<ConnectProxy> {
   const proxy = await startConnectProxy(port, refusal);

@@ -1,11 +1,10 @@
 // The agent's process against a real broker: its reports, and that they stay right after any kill.
 
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type InventoryReport, inventoryReport } from '#core/contracts/report/inventory-report.ts';
 import { inventoryTopic } from '#core/contracts/topics.ts';
 import { type LocalBroker, startBroker } from '#local/aws/broker.ts';
@@ -14,18 +13,20 @@ import { aControlPlane, type ControlPlaneModel } from '#test/support/control-pla
 import { DomainFolder } from '#test/support/hosts/domain-folder.ts';
 import { SysfsTree } from '#test/support/hosts/sysfs.ts';
 import { patience } from '#test/support/vitest/patience.ts';
+import { directoryPerFile, directoryPerTest } from '#test/support/vitest/shared.ts';
 import { type AgentProcess, startAgent } from './agent-process.ts';
 
 const thing = 'test:cmp1:example';
 const topic = inventoryTopic('test', thing);
 const card = '0000:3b:00.0';
-const ourAuthority = mkdtempSync(join(tmpdir(), 'agent-certificates-'));
+const ourAuthority = directoryPerFile();
 let certificates: Certificates;
-let directory: string;
+const directory = directoryPerTest();
 let tree: SysfsTree;
 let broker: LocalBroker;
 let controlPlane: ControlPlaneModel;
 let reports: InventoryReport[];
+
 /** The broker awaits this before it acknowledges. */
 let beforeAcknowledging: () => Promise<void>;
 const agents: AgentProcess[] = [];
@@ -33,20 +34,19 @@ const agents: AgentProcess[] = [];
 beforeAll(() => {
   certificates = openCertificates(ourAuthority);
 });
+
 beforeEach(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'agent-'));
   tree = new SysfsTree(join(directory, 'sys'));
   controlPlane = aControlPlane();
   reports = [];
   beforeAcknowledging = async () => {};
   broker = await aBroker();
 });
+
 afterEach(async () => {
   for (const agent of agents.splice(0)) await agent.killHard();
   await broker.stop();
-  rmSync(directory, { recursive: true });
 });
-afterAll(() => rmSync(ourAuthority, { recursive: true }));
 
 function aBroker(port = 0): Promise<LocalBroker> {
   return startBroker({

@@ -2,9 +2,10 @@
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { perTest } from '#test/support/vitest/shared.ts';
 import { snapshotOf } from '#test/support/vitest/snapshot.ts';
-import { type CommandHost, card, createCommandHost } from './command-host.ts';
+import { card, createCommandHost } from './command-host.ts';
 
 /** A driver with one card; its other members, and what its description has beside the usual. */
 function cardDriver({ more = '', members = '' }: { more?: string; members?: string }): string {
@@ -30,11 +31,7 @@ function cardDriver({ more = '', members = '' }: { more?: string; members?: stri
     });`;
 }
 
-let host: CommandHost;
-beforeEach(() => {
-  host = createCommandHost();
-});
-afterEach(() => host.remove());
+const host = perTest(createCommandHost);
 
 function linesOf(output: string): string[] {
   return output.trim().split('\n');

@@ -1,20 +1,20 @@
 // Whose ARQs a request may name beside Nova's service token, which speaks for the instance alone.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { idOf } from '#local/openstack/keystone/catalog.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { everythingStored } from '#test/support/tables.ts';
-import { type Answer, startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { type Answer, startWorld } from '#test/support/world.ts';
 
 const arqs = '/v2/accelerator_requests';
-let world: World;
+const world = perFile(() => startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } }));
 let flavor: string | undefined;
 let instances = 0;
 
 beforeAll(async () => {
-  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } });
   await world.startComputeNode('cmp1');
   await applySettled(world.deps, 'cmp1', aReport([aDevice({ handles: 16 })]), Date.now());
   const plain = { flavor: { name: 'plain', vcpus: 1, ram: 64, disk: 1 } };
@@ -22,7 +22,6 @@ beforeAll(async () => {
   const profile = { name: 'fpga', groups: [{ 'resources:FPGA': '1' }] };
   await world.ask('POST', '/v2/device_profiles', { body: [profile] });
 });
-afterAll(() => world.stop());
 
 /** As Nova sends it for a user. */
 function asNova(token: string, method: string, path: string, body?: unknown): Promise<Answer> {

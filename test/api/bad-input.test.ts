@@ -1,11 +1,12 @@
 // Bad input gets the right status and a message that names the fault, and changes nothing.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { refused, sentenceOf } from '#test/support/refusals.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
-import { type Ask, startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { type Ask, startWorld } from '#test/support/world.ts';
 
 const provider = providerUuid('cmp1_FakeDevice');
 const gpu = providerUuid('cmp1_0000:3b:00.0');
@@ -14,7 +15,8 @@ const other = 'aaaaaaaa-0000-4000-8000-000000000002';
 const missing = '99999999-0000-4000-8000-000000000009';
 const nova: Ask = { token: 'demo-token', serviceToken: 'nova-token' };
 
-let world: World;
+const world = perFile(startWorld);
+
 /** An unbound ARQ, one that is bound to `instance`, and one of another project. */
 let unbound: string;
 let bound: string;
@@ -32,7 +34,6 @@ function patch(given: Partial<Record<'hostname' | 'device_rp_uuid' | 'instance_u
 }
 
 beforeAll(async () => {
-  world = await startWorld();
   const card = aDevice({
     address: '0000:3b:00.0',
     type: 'GPU',
@@ -53,7 +54,6 @@ beforeAll(async () => {
     status: 202,
   });
 });
-afterAll(() => world.stop());
 
 const arqs = '/v2/accelerator_requests';
 

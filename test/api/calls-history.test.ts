@@ -1,7 +1,7 @@
 // Who asked for which change, and what came of it: each call of a user that changes something, and
 // each that is refused, leaves one record; Nova's calls leave none beside those of the streams.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { refusalsMax } from '#functions/http/call-records.ts';
 import { routes } from '#functions/routes.ts';
@@ -9,23 +9,23 @@ import { idOf } from '#local/openstack/keystone/catalog.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
-import { type Ask, startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { type Ask, startWorld } from '#test/support/world.ts';
 
 const none = '99999999-0000-4000-8000-000000000009';
 const arqs = '/v2/accelerator_requests';
-let world: World;
+const world = perFile(() => startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } }));
 let check: OpenApiCheck;
 let since: string;
 
 beforeAll(async () => {
-  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } });
   await applySettled(world.deps, 'cmp1', aReport([aDevice({ handles: 3 })]), Date.now());
   const profile = { name: 'fpga', groups: [{ 'resources:FPGA': '1' }] };
   await world.ask('POST', '/v2/device_profiles', { body: [profile] });
   const { json } = await world.ask('GET', '/openapi.json', { token: null });
   check = new OpenApiCheck(json as never);
 });
-afterAll(() => world.stop());
+
 beforeEach(async () => {
   // Records of one millisecond have no order.
   since = await nextMillisecond();

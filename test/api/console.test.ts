@@ -1,8 +1,7 @@
 // The console's function, with no table and no queue: its files as the bundler writes them, and
 // its sign-in at the fake Keystone.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -14,9 +13,10 @@ import type { Answer } from '#local/openstack/http-service.ts';
 import { applicationCredentials, password } from '#local/openstack/keystone/catalog.ts';
 import { type FakeKeystone, startKeystone } from '#local/openstack/keystone/keystone.ts';
 import { eventOf } from '#test/support/aws/http-event.ts';
+import { directoryPerFile } from '#test/support/vitest/shared.ts';
 import { aService, passOn, type ServiceDouble } from '#test/unit/core/clients/service-double.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'cyborg-console-'));
+const directory = directoryPerFile();
 const page = '<!doctype html><title>Accelerators</title>';
 const script = 'document.title = "Accelerators";'.repeat(50);
 
@@ -68,16 +68,17 @@ beforeAll(async () => {
   };
   handler = newContainer();
 });
+
 afterEach(() => {
   interfere = undefined;
   lines.splice(0);
   wire.asked.splice(0);
 });
+
 afterAll(async () => {
   vi.restoreAllMocks();
   await wire.stop();
   await cloud.stop();
-  rmSync(directory, { recursive: true });
 });
 
 /** As Lambda starts it: with no state of earlier requests. */

@@ -1,19 +1,18 @@
 // The routes of device profiles speak two dialects; the form of a request says which.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { refused, sentenceOf } from '#test/support/refusals.ts';
-import { type Ask, startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { type Ask, startWorld } from '#test/support/world.ts';
 
 const missing = '99999999-0000-4000-8000-000000000009';
-let world: World;
+const world = perFile(startWorld);
 
 beforeAll(async () => {
-  world = await startWorld();
   await world.ask('POST', '/v2/device_profiles', {
     body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }],
   });
 });
-afterAll(() => world.stop());
 
 describe('device profiles answer in the dialect of the request', () => {
   const group = [{ 'resources:FPGA': '1' }];

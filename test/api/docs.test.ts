@@ -2,19 +2,16 @@
 
 import { execFile, execFileSync } from 'node:child_process';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { examplesOf } from '#test/support/doc-examples.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
-let world: World;
-beforeAll(async () => {
-  world = await startWorld();
-  await applyReport(world.deps, 'cmp1', aReport([aDevice()]), Date.now());
-});
-afterAll(() => world.stop());
+const world = perFile(startWorld);
 
+beforeAll(() => applyReport(world.deps, 'cmp1', aReport([aDevice()]), Date.now()));
 function hasCurl(): boolean {
   try {
     execFileSync('curl', ['--version'], { stdio: 'ignore' });

@@ -1,6 +1,6 @@
 // Why a server is in ERROR: a failed bind stays an incident after Nova has deleted its ARQs.
 
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { workDueMs } from '#core/domain/host-work/deadlines.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
@@ -8,14 +8,16 @@ import { readIncidents } from '#functions/operator/incidents/incident-reads.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aGpu, applySettled, aReport } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
-let world: World;
+const world = perFile(() =>
+  startWorld({ settings: { CYBORG_ATTACH_TYPES: 'MDEV' }, consumers: true }),
+);
 const instance = '77aa0000-0000-4000-8000-000000000001';
 const minuteMs = 60_000;
 
 beforeAll(async () => {
-  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'MDEV' }, consumers: true });
   for (const host of ['cmp1', 'cmp2']) {
     await world.startComputeNode(host);
     await applySettled(world.deps, host, aReport([aGpu([{ vgpu_mark: '1' }])]), Date.now());
@@ -23,7 +25,6 @@ beforeAll(async () => {
   const groups = [{ 'resources:VGPU': '1' }];
   await world.ask('POST', '/v2/device_profiles', { body: [{ name: 'vgpu', groups }] });
 });
-afterAll(() => world.stop());
 
 async function bind(hostname: string): Promise<string> {
   const body = { device_profile_name: 'vgpu' };

@@ -1,22 +1,18 @@
 // Any request gets an answer below 500 in the envelope that names the fault, and stores nothing.
 
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { routes } from '#functions/routes.ts';
 import { sentenceOf } from '#test/support/refusals.ts';
 import { everythingStored } from '#test/support/tables.ts';
-import { type Answer, startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { type Answer, startWorld } from '#test/support/world.ts';
 
 /** A valid body for each route that takes one. */
 const runsPerRoute = 150;
 const none = '99999999-0000-4000-8000-000000000009';
-let world: World;
+const world = perFile(startWorld);
 let runs = 0;
-
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world.stop());
 
 const withBody = routes.filter(({ method }) => method === 'POST' || method === 'PATCH');
 const nowBody = /enable|disable|force_release/;

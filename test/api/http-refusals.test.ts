@@ -1,19 +1,15 @@
 // Refusals of a request before its content matters.
 
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { refused, sentenceOf } from '#test/support/refusals.ts';
-import { type Ask, startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { type Ask, startWorld } from '#test/support/world.ts';
 
 const arqs = '/v2/accelerator_requests';
 const missing = '99999999-0000-4000-8000-000000000009';
 const nova: Ask = { token: 'demo-token', serviceToken: 'nova-token' };
 
-let world: World;
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world.stop());
-
+const world = perFile(startWorld);
 type Case = [
   name: string,
   method: string,

@@ -1,14 +1,16 @@
 // Who has which device: an operator sees all, a tenant its own, and nothing tells of the others.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
-let world: World;
+const world = perFile(() => startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } }));
 let check: OpenApiCheck;
+
 /** Instances of the projects demo and alt, one on each host. */
 const instances = ['1', '2', '3'].map((n) => `77aa0000-0000-4000-8000-00000000000${n}`);
 const [first = '', second = '', third = ''] = instances;
@@ -27,7 +29,6 @@ async function bind(token: string, host: string, instance: string): Promise<void
 }
 
 beforeAll(async () => {
-  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } });
   for (const host of ['cmp1', 'cmp2']) {
     await applySettled(world.deps, host, aReport([aDevice({ handles: 3 })]), Date.now());
   }
@@ -45,7 +46,6 @@ beforeAll(async () => {
   const { json } = await world.ask('GET', '/openapi.json', { token: null });
   check = new OpenApiCheck(json as never);
 });
-afterAll(() => world.stop());
 
 async function get(query: string, token = 'admin-token') {
   const url = `/operator/v1/assignments${query}`;

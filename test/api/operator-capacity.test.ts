@@ -1,16 +1,16 @@
 // How many more servers fit: all of it for operators, and one word for tenants.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
-let world: World;
+const world = perFile(() => startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } }));
 let check: OpenApiCheck;
 let uuid: string;
 
 beforeAll(async () => {
-  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } });
   const now = Date.now();
   await applySettled(world.deps, 'cmp1', aReport([aDevice({ handles: 3 })]), now);
   await applySettled(world.deps, 'cmp2', aReport([aDevice({ handles: 4 })]), now);
@@ -26,7 +26,6 @@ beforeAll(async () => {
   const { json } = await world.ask('GET', '/openapi.json', { token: null });
   check = new OpenApiCheck(json as never);
 });
-afterAll(() => world.stop());
 
 const asked = (groups: unknown) => `?groups=${encodeURIComponent(JSON.stringify(groups))}`;
 

@@ -1,6 +1,6 @@
 // History and usage of the operator's API, behind the gateway on one machine.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { derivedUuid, providerUuid } from '#core/domain/ids.ts';
 import { historyWriter } from '#core/store/history/history.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
@@ -9,9 +9,12 @@ import { OpenApiCheck } from '#test/contract/openapi-check.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
-import { type Ask, stage, startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { type Ask, stage, startWorld } from '#test/support/world.ts';
 
-let world: World;
+const world = perFile(() =>
+  startWorld({ consumers: true, settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } }),
+);
 let check: OpenApiCheck;
 const provider = providerUuid('cmp1_FakeDevice');
 const instance = 'aaaaaaaa-0000-4000-8000-000000000001';
@@ -20,7 +23,6 @@ let arq: string;
 let lasting: string;
 
 beforeAll(async () => {
-  world = await startWorld({ consumers: true, settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } });
   await applySettled(world.deps, 'cmp1', aReport([aDevice({ handles: 3 })]), Date.now());
   const body = [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }];
   await world.ask('POST', '/v2/device_profiles', { body });
@@ -30,7 +32,6 @@ beforeAll(async () => {
   await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
   lasting = await boot(other);
 });
-afterAll(() => world.stop());
 
 async function boot(server: string): Promise<string> {
   const body = { device_profile_name: 'fpga' };

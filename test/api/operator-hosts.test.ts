@@ -1,17 +1,17 @@
 // The hosts of the operator's API, behind the gateway on one machine.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { endMaintenance } from '#core/operations/devices/end-maintenance.ts';
 import { recordPresence } from '#core/operations/hosts/record-presence.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
-import { type Ask, startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { type Ask, startWorld } from '#test/support/world.ts';
 
-let world: World;
+const world = perFile(() => startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } }));
 let check: OpenApiCheck;
 
 beforeAll(async () => {
-  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } });
   const now = Date.now();
   for (const name of ['cmp1', 'cmp2', 'cmp3']) {
     const notOffered = [{ address: '0000:0f:00.0', driver: 'pci', reason: 'is in use by nvme' }];
@@ -24,7 +24,6 @@ beforeAll(async () => {
   const { json } = await world.ask('GET', '/openapi.json', { token: null });
   check = new OpenApiCheck(json as never);
 });
-afterAll(() => world.stop());
 
 async function post(path: string, body?: unknown) {
   const answer = await world.ask('POST', `/operator/v1${path}`, body === undefined ? {} : { body });

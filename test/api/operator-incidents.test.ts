@@ -1,6 +1,6 @@
 // What needs an operator, and the comparison of a host with Placement.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { failBind } from '#core/operations/bind/finish-bind.ts';
@@ -10,9 +10,10 @@ import { OpenApiCheck } from '#test/contract/openapi-check.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, aGpu, applySettled, aReport } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
-let world: World;
+const world = perFile(() => startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI,MDEV' } }));
 let check: OpenApiCheck;
 const instance = '77aa0000-0000-4000-8000-000000000001';
 const hourMs = 3_600_000;
@@ -40,7 +41,6 @@ async function bind(profile: string, provider: string): Promise<InstanceBinding>
 }
 
 beforeAll(async () => {
-  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI,MDEV' } });
   await world.startComputeNode('cmp1');
   const { deps } = world;
   const notOffered = [{ address: '0000:0f:00.0', driver: 'pci', reason: 'is in use by nvme' }];
@@ -53,7 +53,6 @@ beforeAll(async () => {
   const { json } = await world.ask('GET', '/openapi.json', { token: null });
   check = new OpenApiCheck(json as never);
 });
-afterAll(() => world.stop());
 
 async function call(method: string, path: string, body?: unknown) {
   const url = `/operator/v1${path}`;
@@ -61,6 +60,7 @@ async function call(method: string, path: string, body?: unknown) {
   check.check({ method, url, ...answer });
   return answer;
 }
+
 /** The stuck jobs, as an operator finds them so much later. */
 async function lookedAt(laterMs: number) {
   const deps = { ...world.deps, clock: () => Date.now() + laterMs };

@@ -1,14 +1,14 @@
 // The operator's API of quotas: who may, what it refuses, and what Nova gets at the limit.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 const path = '/operator/v1/quotas';
-let world: World;
+const world = perFile(startWorld);
 let project: string;
 
 beforeAll(async () => {
-  world = await startWorld();
   const groups = { two: { 'resources:FPGA': '2' }, vgpu: { 'resources:VGPU': '1' } };
   for (const [name, group] of Object.entries(groups)) {
     await world.ask('POST', '/v2/device_profiles', { body: [{ name, groups: [group] }] });
@@ -18,7 +18,6 @@ beforeAll(async () => {
   expect(quota).toBeDefined();
   project = (await world.deps.listings.arqs(page, {}))[0]?.projectId ?? '';
 });
-afterAll(() => world.stop());
 
 interface Listed {
   readonly quotas: readonly { readonly project_id: string }[];

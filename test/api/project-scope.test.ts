@@ -1,14 +1,15 @@
 // What each persona sees and does of its own project and of another one, route by route. The
 // expected answers are written out, not computed from the table under test.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { routes } from '#functions/routes.ts';
 import { idOf } from '#local/openstack/keystone/catalog.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
 /** In the order of the columns below; none has a service token. */
 const personas = {
@@ -88,10 +89,11 @@ const members = {
   service: 'telemetry-token',
 } as const;
 const servers = {} as Record<Project, Server>;
-let world: World;
+const world = perFile(() =>
+  startWorld({ consumers: true, settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } }),
+);
 
 beforeAll(async () => {
-  world = await startWorld({ consumers: true, settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } });
   await applySettled(world.deps, 'cmp1', aReport([aDevice({ handles: 8 })]), Date.now());
   const profile = { name: 'fpga', groups: [{ 'resources:FPGA': '1' }] };
   await world.ask('POST', '/v2/device_profiles', { body: [profile] });
@@ -102,7 +104,6 @@ beforeAll(async () => {
     await world.ask('PUT', path, { body: { limits } });
   }
 });
-afterAll(() => world.stop());
 
 async function createArq(project: Project, serviceToken?: string): Promise<string> {
   const { json } = await world.ask('POST', '/v2/accelerator_requests', {

@@ -1,10 +1,11 @@
 // Rights by route and persona, with and without a service token. The expected answers are written
 // out, not computed from the table under test.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { routes } from '#functions/routes.ts';
 import { everythingStored } from '#test/support/tables.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
 const none = '99999999-0000-4000-8000-000000000009';
 
@@ -75,12 +76,7 @@ const matrix: Readonly<Record<string, string>> = {
   'DELETE /operator/v1/quotas/{id}': '--nnnnnynn',
 };
 
-let world: World;
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world.stop());
-
+const world = perFile(startWorld);
 const closed = routes.filter(({ policy }) => policy !== undefined);
 
 it('has a row for every route that is not open to all, and for no other', () => {

@@ -1,17 +1,13 @@
 // Authentication: tokens as keystonemiddleware treats them.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { refused } from '#test/support/refusals.ts';
-import { type Ask, startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { type Ask, startWorld } from '#test/support/world.ts';
 
 const instance = 'aaaaaaaa-0000-4000-8000-000000000001';
 const arqs = '/v2/accelerator_requests';
-let world: World;
-
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world.stop());
+const world = perFile(startWorld);
 
 describe('tokens', () => {
   it.each<[string, Ask]>([

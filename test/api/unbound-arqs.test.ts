@@ -1,6 +1,6 @@
 // A project may have a limited number of ARQs that are bound to no instance.
 
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { type ArqUuid, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { listings } from '#core/store/listings.ts';
@@ -11,20 +11,19 @@ import { bindPatch } from '#test/support/bind-patch.ts';
 import { anArq } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
-import { stage, startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { stage, startWorld } from '#test/support/world.ts';
 
 const path = '/v2/accelerator_requests';
 const instance = 'aaaaaaaa-0000-4000-8000-000000000001';
-let world: World;
+const world = perFile(() => startWorld({ settings: { CYBORG_UNBOUND_ARQS_MAX: '4' } }));
 
 beforeAll(async () => {
-  world = await startWorld({ settings: { CYBORG_UNBOUND_ARQS_MAX: '4' } });
   await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 2 })]), Date.now());
   await world.ask('POST', '/v2/device_profiles', {
     body: [{ name: 'two', groups: [{ 'resources:FPGA': '2' }] }],
   });
 });
-afterAll(() => world.stop());
 
 const create = (token = 'demo-token') =>
   world.ask('POST', path, { token, body: { device_profile_name: 'two' } });

@@ -1,10 +1,12 @@
 // docs/api-differences.md has the answers that tempest's requests get.
 
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Ask, startWorld, type World } from '#test/support/world.ts';
+import { beforeAll, expect, it } from 'vitest';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { type Ask, startWorld } from '#test/support/world.ts';
 
 const page = readFileSync(new URL('../../docs/api-differences.md', import.meta.url), 'utf8');
+
 /** test → what it expects, and the status here */
 const rows = [...page.matchAll(/^\| `(test_\w+)` \| (5xx|\d{3}).*? \| (\d{3})/gm)].map(
   ([, name = '', expected = '', status = '']) => ({ name, expected, status: Number(status) }),
@@ -27,13 +29,9 @@ const requests: Readonly<Record<string, [string, string, Ask]>> = {
   test_get_non_existent_device_profile: ['GET', `${path}/99999999-0000-4000-8000-000000000009`, {}],
 };
 
-let world: World;
-beforeAll(async () => {
-  world = await startWorld();
-  await world.ask('POST', path, { body: [{ name: 'fpga_uuid_test', uuid, groups }] });
-});
-afterAll(() => world.stop());
+const world = perFile(startWorld);
 
+beforeAll(() => world.ask('POST', path, { body: [{ name: 'fpga_uuid_test', uuid, groups }] }));
 it('names all four tests', () => {
   expect(rows.map(({ name }) => name)).toEqual(Object.keys(requests));
 });

@@ -1,19 +1,17 @@
 // docs/drivers.md: the driver that it prints works as printed.
 
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import * as z from 'zod';
 import { agentSettings, modulesIn } from '#operate/enrol/agent-settings.ts';
 import { namedBlocks } from '#test/support/doc-examples.ts';
 import { SysfsTree } from '#test/support/hosts/sysfs.ts';
+import { directoryPerFile } from '#test/support/vitest/shared.ts';
 
 const root = join(import.meta.dirname, '../..');
-const directory = mkdtempSync(join(tmpdir(), 'docs-drivers-'));
-afterAll(() => rmSync(directory, { recursive: true }));
-
+const directory = directoryPerFile();
 const blocks = namedBlocks('drivers.md');
 const settings = blocks.get('agent.json') ?? '';
 

@@ -1,16 +1,12 @@
 // docs/tasks.md: each command of the page, in its order, does and prints what the page says, on
 // the running control plane.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { perFile } from '#test/support/vitest/shared.ts';
 import { namesIn, readTasks, wordsOf } from './tasks.ts';
-import { type Cloud, startCloud } from './tasks-cloud.ts';
+import { startCloud } from './tasks-cloud.ts';
 
-let cloud: Cloud;
-beforeAll(async () => {
-  cloud = await startCloud();
-});
-afterAll(() => cloud.stop());
-
+const cloud = perFile(startCloud);
 const tasks = readTasks();
 
 it('docs/tasks.md has the tasks, and each has commands', () => {

@@ -4,10 +4,10 @@
 // @module-tag long
 
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
+import { directoryPerFile } from '#test/support/vitest/shared.ts';
 
 const root = join(import.meta.dirname, '../..');
 const parts = ['core', 'edge-agent', 'infra', 'local', 'operate', 'test/drivers', 'test/support'];
@@ -22,9 +22,9 @@ const files = [
   ...documents,
 ];
 
-let copy: string;
+const copy = directoryPerFile();
+
 beforeAll(() => {
-  copy = mkdtempSync(join(tmpdir(), 'new-driver-'));
   for (const path of [...parts, ...files]) {
     cpSync(join(root, path), join(copy, path), { recursive: true });
   }
@@ -35,7 +35,6 @@ beforeAll(() => {
   writeFileSync(join(copy, 'tsconfig.json'), JSON.stringify({ ...config, include }));
   execFileSync('git', ['init', '-q'], { cwd: copy });
 });
-afterAll(() => rmSync(copy, { recursive: true }));
 
 function run(script: string, ...args: string[]) {
   const environment = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` };

@@ -3,19 +3,19 @@
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { nodeOf } from '#infra/agent-package/architectures.ts';
+import { directoryPerTest } from '#test/support/vitest/shared.ts';
 
-let directory: string;
+const directory = directoryPerTest();
+
 /** A project in which npm has installed no Node, as on a machine of another processor. */
 let root: string;
 const program = () => join(directory, 'node');
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'agent-node-'));
   root = join(directory, 'project');
   writeNode(join(directory, 'package'), 'fetched');
   const archive = join(directory, 'fetched.tgz');
@@ -26,10 +26,8 @@ beforeEach(() => {
   vi.stubEnv('PATH', `${directory}/bin:${process.env.PATH}`);
   lock(createHash('sha512').update(readFileSync(archive)).digest('base64'));
 });
-afterEach(() => {
-  vi.unstubAllEnvs();
-  rmSync(directory, { recursive: true });
-});
+
+afterEach(() => vi.unstubAllEnvs());
 
 function writeNode(folder: string, content: string): void {
   mkdirSync(join(folder, 'bin'), { recursive: true });

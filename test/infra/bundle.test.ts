@@ -4,12 +4,12 @@
 // @module-tag long
 
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { App, Stack } from 'aws-cdk-lib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { access, type FunctionName } from '#infra/access.ts';
 import { contextOfProject } from '#infra/privileges/synthesized.ts';
 import { metafileContext, readSettings } from '#infra/settings/settings.ts';
@@ -18,19 +18,15 @@ import { LambdaFunction, type LambdaFunctionProps } from '#infra/stack/lambda-fu
 import { createQueues } from '#infra/storage/queues.ts';
 import { createStagingBucket } from '#infra/storage/staging.ts';
 import { createTables } from '#infra/storage/tables.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { directoryPerFile, perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
-let world: World;
+const world = perFile(startWorld);
 let bundle: string;
-const directory = mkdtempSync(join(tmpdir(), 'cyborg-bundle-'));
+const directory = directoryPerFile();
 
-beforeAll(async () => {
-  world = await startWorld();
+beforeAll(() => {
   bundle = join(makeBundle('device-profiles', 'functions/device-profiles/handler.ts'), 'index.mjs');
-});
-afterAll(async () => {
-  await world.stop();
-  rmSync(directory, { recursive: true });
 });
 
 /** Returns the directory that would be deployed, with esbuild's metafile. */

@@ -4,27 +4,18 @@
 // @module-tag long
 
 import { execFile } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { App } from 'aws-cdk-lib';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { access } from '#infra/access.ts';
 import { CyborgStack } from '#infra/stack/cyborg-stack.ts';
+import { directoryPerFile } from '#test/support/vitest/shared.ts';
 
 const root = join(import.meta.dirname, '../..');
 const example = join(root, 'examples/platform-app');
-const directory = mkdtempSync(join(tmpdir(), 'library-'));
+const directory = directoryPerFile();
 const app = join(directory, 'app');
 let files: readonly string[];
 
@@ -95,7 +86,6 @@ beforeAll(async () => {
   const extended = { extends: './tsconfig.json', files: ['app.ts', 'page.ts', 'refused.ts'] };
   writeFileSync(join(app, 'tsconfig.refused.json'), JSON.stringify(extended));
 });
-afterAll(() => rmSync(directory, { recursive: true }));
 
 /** Output of Node. @throws if it fails */
 async function run(cwd: string, ...words: string[]): Promise<string> {

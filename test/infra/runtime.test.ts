@@ -3,9 +3,6 @@
 //
 // @module-tag long
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { marshall } from '@aws-sdk/util-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -15,11 +12,12 @@ import { routes } from '#functions/routes.ts';
 import { access, type FunctionName } from '#infra/access.ts';
 import * as aws from '#test/support/aws/documented-events.ts';
 import { makeBundle, type Runtime, startRuntime } from '#test/support/aws/lambda-runtime.ts';
+import { directoryPerFile } from '#test/support/vitest/shared.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 const names = Object.keys(access) as FunctionName[];
 const resources = [...new Set(routes.map(({ resource }) => resource))];
-const directory = mkdtempSync(join(tmpdir(), 'cyborg-runtime-'));
+const directory = directoryPerFile();
 const runtimes = new Map<FunctionName, Runtime>();
 let world: World;
 
@@ -38,10 +36,10 @@ beforeAll(async () => {
     runtimes.set(name, await startRuntime(name, bundle, own));
   }
 });
+
 afterAll(async () => {
   await Promise.all([...runtimes.values()].map((runtime) => runtime.stop()));
   await world.stop();
-  rmSync(directory, { recursive: true });
 });
 
 async function invoke(name: FunctionName, event: unknown) {

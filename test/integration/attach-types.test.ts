@@ -1,7 +1,7 @@
 // Which types of attach handles the hypervisor of a host takes: what its agent says replaces the
 // deployment's setting, for its binds and in Placement.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { InventoryReport } from '#core/contracts/report/inventory-report.ts';
 import type { Device } from '#core/domain/device/device.ts';
@@ -15,7 +15,8 @@ import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { deleteArqsOfInstance } from '#core/operations/release/delete-arqs.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
 const host = 'cmp1';
 const offering = (type: 'MDEV' | 'TEST_PCI') => ({
@@ -25,10 +26,12 @@ const offering = (type: 'MDEV' | 'TEST_PCI') => ({
     return { type, info: type === 'MDEV' ? { ...info, asked_type: 'fake-1' } : info };
   }),
 });
+
 const mdevs = aDevice({
   ...{ address: '0000:0d:00.0', provider_suffix: 'Mdevs', offers: offering('MDEV') },
   regions: [{ name: 'r0', kind: 'partition', ...offering('TEST_PCI') }],
 });
+
 const functions = aDevice({ provider_suffix: 'Functions', offers: offering('TEST_PCI') });
 const providers = {
   mdevs: providerUuid(`${host}_Mdevs`),
@@ -37,18 +40,18 @@ const providers = {
 };
 type Name = keyof typeof providers;
 
-let world: World;
+const world = perFile(() => startWorld({ settings: { CYBORG_ATTACH_TYPES: 'PCI,TEST_PCI' } }));
 let deps: ConsumerDeps;
 let sequence = 0;
+
 beforeAll(async () => {
-  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'PCI,TEST_PCI' } });
   deps = world.deps;
   await world.ask('POST', '/v2/device_profiles', {
     body: [{ name: 'one', groups: [{ 'resources:FPGA': '1' }] }],
   });
   await deps.clients.placement.createProvider({ uuid: derivedUuid('node'), name: host });
 });
-afterAll(() => world.stop());
+
 beforeEach(() => says(undefined, [mdevs, functions]));
 
 /** A report of the host; a heartbeat if it describes no device. */

@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
-let world: World;
+const world = perFile(startWorld);
 const provider = providerUuid('cmp1_FakeDevice');
 const instance = 'aaaaaaaa-0000-4000-8000-000000000001';
 
-beforeAll(async () => {
-  world = await startWorld();
-  await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 2 })]), Date.now());
-});
-afterAll(() => world.stop());
-
+beforeAll(() => applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 2 })]), Date.now()));
 const profile = {
   name: 'fpga-2',
   groups: [{ 'resources:FPGA': '2', 'trait:CUSTOM_FAKE_DEVICE': 'required' }],

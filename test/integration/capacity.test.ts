@@ -1,18 +1,15 @@
 // Handles that a passing fault of a host takes away return by themselves, and a host that keeps
 // failing takes no more of them.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
-import { gpu, minutes, startVgpuHost, type VgpuHost } from '#test/support/hosts/vgpu-host.ts';
+import { gpu, minutes, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
 import { aReport } from '#test/support/reports.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 
-let cmp1: VgpuHost;
+const cmp1 = perFile(startVgpuHost);
 
-beforeAll(async () => {
-  cmp1 = await startVgpuHost();
-});
-afterAll(() => cmp1.world.stop());
 beforeEach(() => cmp1.bootAfresh());
 
 const quarantined = async () => (await cmp1.handles()).filter(({ quarantine }) => quarantine);

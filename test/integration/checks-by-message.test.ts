@@ -1,29 +1,29 @@
 // A bind for which the host only checks what its region holds: it is asked by a message, and the
 // sweep has a job created if no answer comes.
 
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeAll, beforeEach, expect, it } from 'vitest';
 import type { HostJobMessage } from '#core/contracts/queue-messages.ts';
 import type { WorkMessage } from '#core/contracts/work-message.ts';
 import type { BindId } from '#core/domain/ids.ts';
 import { startBind } from '#core/operations/bind/start-bind.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
-import { type FpgaHost, loadedId, startFpgaHost } from '#test/support/hosts/fpga-host.ts';
+import { loadedId, startFpgaHost } from '#test/support/hosts/fpga-host.ts';
 import { aGbs } from '#test/support/hosts/gbs.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 
-let cmp1: FpgaHost;
+const cmp1 = perFile(startFpgaHost);
 let sent: WorkMessage[];
 let queued: HostJobMessage[];
 
 beforeAll(async () => {
-  cmp1 = await startFpgaHost();
   const { inventory } = cmp1.world.deps.store;
   await cmp1.bootAfresh();
   const { host } = await inventory.host('cmp1');
   const presence = { isConnected: true, version: 1, at: new Date().toISOString() };
   await inventory.putPresence('cmp1', presence, host.presence);
 });
-afterAll(() => cmp1.world.stop());
+
 beforeEach(async () => {
   await cmp1.bootAfresh();
   await cmp1.boot({ bitstream: loadedId });

@@ -1,7 +1,7 @@
 // An instance with a vGPU on each of two cards leaves both to be cleaned up by one job. If the
 // second card does not come back, the first card's handle must not wait for it.
 
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
@@ -12,19 +12,15 @@ import {
   minutes,
   provider,
   startVgpuHost,
-  type VgpuHost,
 } from '#test/support/hosts/vgpu-host.ts';
 import { applySettled, aReport } from '#test/support/reports.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 
-let cmp1: VgpuHost;
+const cmp1 = perFile(startVgpuHost);
 
 const secondCard = { ...gpu, address: '0000:0f:00.0' };
 const secondProvider = providerUuid('cmp1_0000:0f:00.0_fake-1');
 
-beforeAll(async () => {
-  cmp1 = await startVgpuHost();
-});
-afterAll(() => cmp1.world.stop());
 beforeEach(() => cmp1.bootAfresh());
 
 async function releaseOn(uuid: typeof provider): Promise<string | undefined> {

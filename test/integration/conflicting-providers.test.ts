@@ -2,7 +2,7 @@
 // gives them.
 
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Placement } from '#core/clients/openstack/placement.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
@@ -12,7 +12,8 @@ import { compareHost } from '#core/operations/placement/compare-host.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { countingMetrics } from '#test/support/deps.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
 const host = 'cmp1';
 const node = '00000000-0000-4000-8000-00000000c0de';
@@ -22,9 +23,11 @@ const card = '0000:3b:00.0';
 const offering = (attach_handles: NonNullable<ReportedDevice['offers']>['attach_handles']) => ({
   ...{ resource_class: 'CUSTOM_VF', traits: [], attach_handles },
 });
+
 const onCard = (device: string, fn: string) => ({
   ...{ domain: '0000', bus: '3b', device, function: fn },
 });
+
 /** Two virtual functions of a card, a third one with an mdev, and a fourth one in a region. */
 const withFunctions = aDevice({
   address: card,
@@ -40,17 +43,18 @@ const withFunctions = aDevice({
     { name: 'r0', kind: 'partition', ...offering([{ type: 'PCI', info: onCard('00', '7') }]) },
   ],
 });
+
 /** The same bus numbers, of no hardware. */
 const forTests = aDevice({ handles: 4 });
 const provider = providerUuid(`${host}_${card}`);
 const fake = providerUuid(`${host}_FakeDevice`);
 
-let world: World;
+const world = perFile(startWorld);
 let deps: ConsumerDeps;
 let placement: Placement;
 const made: string[] = [];
+
 beforeAll(async () => {
-  world = await startWorld();
   deps = world.deps;
   placement = deps.clients.placement;
   await placement.createProvider({ uuid: node, name: host });
@@ -58,7 +62,7 @@ beforeAll(async () => {
   await applyReport(deps, host, aReport([withFunctions, forTests]), Date.now());
   for (const each of [provider, fake]) await syncProviders(deps, each, 1);
 });
-afterAll(() => world.stop());
+
 afterEach(async () => {
   for (const uuid of made.splice(0)) await placement.deleteProvider(uuid);
 });

@@ -1,6 +1,6 @@
 // Deletes of ARQs that another request unbinds or binds after the delete has read them.
 
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeAll, beforeEach, expect, it } from 'vitest';
 import type { BindTarget } from '#core/domain/arq/bind-plan.ts';
 import { type ArqUuid, type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
@@ -11,6 +11,7 @@ import { deleteArqs } from '#core/operations/release/delete-arqs.ts';
 import { unbindArqs } from '#core/operations/release/unbind-arqs.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 const provider = providerUuid('cmp1_FakeDevice');
@@ -19,16 +20,14 @@ const [one, other] = ['1', '2'].map(
   (last) => `aaaaaaaa-0000-4000-8000-00000000000${last}` as InstanceUuid,
 ) as [InstanceUuid, InstanceUuid];
 
-let world: World;
+const world = perFile(startWorld);
 let arq: ArqUuid;
 
 beforeAll(async () => {
-  world = await startWorld();
   await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 2 })]), Date.now());
   const groups = [{ 'resources:FPGA': '1' }];
   await createDeviceProfiles(world.deps, [{ name: 'fpga', groups }], '2.0');
 });
-afterAll(() => world.stop());
 
 beforeEach(async () => {
   const [made] = await createArqs(world.deps, nova, 'fpga');

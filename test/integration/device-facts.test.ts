@@ -1,27 +1,27 @@
 // What a host tells of a device: its attributes, its health, and that it was moved.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
 import { patience } from '#test/support/vitest/patience.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
 const [slotA, slotB] = ['0000:3b:00.0', '0000:af:00.0'];
-let world: World;
+const world = perFile(() => startWorld({ consumers: true }));
 let hosts = 0;
 let host: string;
 let sequence = 0;
 let instances = 0;
 
 beforeAll(async () => {
-  world = await startWorld({ consumers: true });
   await world.ask('POST', '/v2/device_profiles', {
     body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }],
   });
 });
-afterAll(() => world.stop());
+
 beforeEach(async () => {
   hosts += 1;
   host = `cmp${hosts}`;

@@ -1,17 +1,18 @@
 // Maintenance: no new bind, all of the device reserved in Placement, and what is bound stays.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { refused, sentenceOf } from '#test/support/refusals.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
 import { patience } from '#test/support/vitest/patience.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
 const provider = providerUuid('cmp1_FakeDevice');
 const region = providerUuid('cmp1_FakeDevice_region0');
 const soon = patience;
-let world: World;
+const world = perFile(() => startWorld({ consumers: true }));
 let path: string;
 
 const board = aDevice({
@@ -27,7 +28,6 @@ const board = aDevice({
 });
 
 beforeAll(async () => {
-  world = await startWorld({ consumers: true });
   await world.startComputeNode('cmp1');
   await applyReport(world.deps, 'cmp1', aReport([board]), Date.now());
   await world.ask('POST', '/v2/device_profiles', {
@@ -36,7 +36,6 @@ beforeAll(async () => {
   const { json } = await world.ask('GET', '/v2/devices');
   path = `/v2/devices/${json.devices[0].uuid}`;
 });
-afterAll(() => world.stop());
 
 async function statusShown(): Promise<string> {
   return (await world.ask('GET', path, { microversion: 'accelerator 2.3' })).json.status;

@@ -1,22 +1,19 @@
 // Drains and resumes of one host that come at once.
 
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { Deps } from '#core/deps.ts';
 import { drainHost, drainLater, resumeHost } from '#core/operations/hosts/drain-host.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
 const operator = { requestId: 'req', userId: 'op', projectId: 'p', roles: ['admin'] };
 const caller = { ...operator, hasServiceToken: false };
-let world: World;
+const world = perFile(startWorld);
 let hostname = '';
 let rounds = 0;
 let nowMs = Date.now();
 
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world.stop());
 beforeEach(async () => {
   rounds += 1;
   hostname = `cmp${rounds}`;

@@ -1,24 +1,25 @@
 // One host sends far more reports than a host has to: they are dropped or wait, at the cost of one
 // read each, and the reports of other hosts are applied. On the real engine.
 
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeAll, beforeEach, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { InventoryReport } from '#core/contracts/report/inventory-report.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { receiveReport } from '#core/operations/inventory/receive-report.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
-let world: World;
+const world = perFile(startWorld);
 let deps: ConsumerDeps;
 let nowMs = Date.now();
+
 /** Calls to the store about the rows of the host. */
 let asked: string[];
 let hosts = 0;
 let flooder: string;
 
-beforeAll(async () => {
-  world = await startWorld();
+beforeAll(() => {
   const { inventory } = world.deps.store;
   const noted = Object.fromEntries(
     Object.entries(inventory).map(([name, call]) => [
@@ -40,7 +41,7 @@ beforeAll(async () => {
     },
   };
 });
-afterAll(() => world.stop());
+
 beforeEach(() => {
   asked = [];
   hosts += 1;

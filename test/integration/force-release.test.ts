@@ -2,7 +2,7 @@
 // are recorded; everything else is real.
 
 import { GetCommand } from '@aws-sdk/lib-dynamodb';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { JobDocument } from '#core/contracts/job-document.ts';
 import { type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
@@ -15,7 +15,8 @@ import { deviceKey } from '#core/store/rows/rows.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
 import { aGpu, aReport } from '#test/support/reports.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
 const minuteMs = 60_000;
 const addresses = ['0000:0e:00.0', '0000:0f:00.0'] as const;
@@ -24,14 +25,13 @@ const instance = 'aaaaaaaa-0000-4000-8000-000000000001';
 const [first, second] = providers as [ProviderUuid, ProviderUuid];
 
 const asked: JobDocument[] = [];
-let world: World;
+const world = perFile(() => startWorld({ settings: { CYBORG_ATTACH_TYPES: 'MDEV' } }));
 let deps: ConsumerDeps;
 
 const gpuAt = (address: string) =>
   aGpu([{ asked_type: 'fake-1', vgpu_mark: address }], { address, provider_suffix: undefined });
 
 beforeAll(async () => {
-  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'MDEV' } });
   const jobs = {
     create: async (_id: string, document: JobDocument) => void asked.push(document),
     cancel: async () => {},
@@ -43,7 +43,6 @@ beforeAll(async () => {
     body: [{ name: 'two', groups: [{ 'resources:VGPU': '1' }, { 'resources:VGPU': '1' }] }],
   });
 });
-afterAll(() => world.stop());
 
 async function bindOneOfEach(): Promise<void> {
   const { json } = await world.asNova('POST', '/v2/accelerator_requests', {

@@ -1,6 +1,6 @@
 // A host that is gone for good: nothing of it stays, wherever the request that forgets it dies.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createStore } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import { providerUuid } from '#core/domain/ids.ts';
@@ -14,6 +14,7 @@ import { refused } from '#test/support/refusals.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { everythingStored } from '#test/support/tables.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 
 const hourMs = 3_600_000;
@@ -25,14 +26,15 @@ const caller: Caller = {
   hasServiceToken: false,
 };
 
-let world: World;
+const world = perFile(() =>
+  startWorld({ consumers: true, settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } }),
+);
+
 beforeAll(async () => {
-  world = await startWorld({ consumers: true, settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } });
   await world.ask('POST', '/v2/device_profiles', {
     body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }],
   });
 });
-afterAll(() => world.stop());
 
 class Died extends Error {}
 
@@ -60,6 +62,7 @@ function tomorrow(): World['deps'] {
   const clock = () => Date.now() + 24 * hourMs;
   return { ...deps, clock, clients: { ...deps.clients, jobs } };
 }
+
 async function unused(): Promise<void> {}
 
 const boards = [

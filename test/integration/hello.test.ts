@@ -1,17 +1,15 @@
 // The first report of an agent tells its boot and nothing of its devices.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { jobId } from '#core/contracts/job-ids.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
-import { gpu, minutes, startVgpuHost, type VgpuHost } from '#test/support/hosts/vgpu-host.ts';
+import { gpu, minutes, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
 import { applySettled, aReport } from '#test/support/reports.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 import { stage } from '#test/support/world.ts';
 
-let cmp1: VgpuHost;
-beforeAll(async () => {
-  cmp1 = await startVgpuHost();
-});
-afterAll(() => cmp1.world.stop());
+const cmp1 = perFile(startVgpuHost);
+
 beforeEach(() => cmp1.bootAfresh());
 
 const ahead = {

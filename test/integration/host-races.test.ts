@@ -1,7 +1,7 @@
 // Reboots, releases and job ends in an unlucky order; host-work.test.ts has the lucky one. Each of
 // these orders has once lost a device, a bind or a release.
 
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
@@ -13,19 +13,16 @@ import {
   minutes,
   provider,
   startVgpuHost,
-  type VgpuHost,
 } from '#test/support/hosts/vgpu-host.ts';
 import { applySettled, aReport } from '#test/support/reports.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 
-let cmp1: VgpuHost;
+const cmp1 = perFile(startVgpuHost);
 
-beforeAll(async () => {
-  cmp1 = await startVgpuHost();
-});
-afterAll(() => cmp1.world.stop());
 beforeEach(() => cmp1.bootAfresh());
 
 const boot_idOf = (n: number) => `bbbbbbbb-0000-4000-8000-${String(n).padStart(12, '0')}`;
+
 /** Delivers a report of a new boot; the consumer dies before putReport. */
 async function bootDying(
   d: ConsumerDeps = cmp1.deps,
@@ -153,6 +150,7 @@ it('a device that is missing from one report stays in quarantine', async () => {
 });
 
 const gpu2 = { ...gpu, address: '0000:0f:00.0' };
+
 it('a card that fails at the reboot affects no other instance', async () => {
   await report([gpu, gpu2]);
   const healthy = await cmp1.bound();

@@ -1,18 +1,15 @@
 // Binds that need the compute node: claimed, prepared, resolved, released. The test records the
 // host's jobs and ends them; everything else is real.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
-import { gpu, minutes, startVgpuHost, type VgpuHost } from '#test/support/hosts/vgpu-host.ts';
+import { gpu, minutes, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
 import { aReport } from '#test/support/reports.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 
-let cmp1: VgpuHost;
+const cmp1 = perFile(startVgpuHost);
 
-beforeAll(async () => {
-  cmp1 = await startVgpuHost();
-});
-afterAll(() => cmp1.world.stop());
 beforeEach(() => cmp1.bootAfresh());
 
 describe('a bind that needs the host', () => {

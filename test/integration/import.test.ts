@@ -1,7 +1,7 @@
 // An import from Cyborg: its servers keep their devices, and no handle is given to a second one.
 // The test says which servers Nova has; DynamoDB, Placement, the API and the operations are real.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { createStore } from '#core/deps.ts';
 import { handleStateOf } from '#core/domain/device/handle-state.ts';
@@ -33,17 +33,19 @@ import {
   xmlOf,
 } from '#test/support/cyborg-tables.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
-import { stage, startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { stage, startWorld } from '#test/support/world.ts';
 
 const provider = cyborgProvider as ProviderUuid;
 const node = '00000000-0000-4000-8000-00000000c0de';
 const project = 'demo';
 const fpga = aDevice({ handles: 4 });
+
 /** Nova's servers, beside one of another project. */
 const foreign = { uuid: 'bbbbbbbb-0000-4000-8000-000000000001', projectId: 'another project' };
 const names = ['arqs', 'inventory', 'device-profiles'] as const satisfies TableName[];
 
-let world: World;
+const world = perFile(startWorld);
 let deps: ConsumerDeps & ImportDeps;
 let servers: Set<string>;
 let told: string[] = [];
@@ -51,7 +53,6 @@ let sequence = 0;
 const backups = () => backupStore(createDocuments().documents);
 
 beforeAll(async () => {
-  world = await startWorld();
   deps = {
     ...world.deps,
     // The lease of a process that died ends while the next one waits.
@@ -73,7 +74,6 @@ beforeAll(async () => {
   };
   await deps.clients.placement.createProvider({ uuid: node, name: cyborgHost });
 });
-afterAll(() => world.stop());
 
 /** Cyborg's provider with its allocations, and nothing of ours. */
 beforeEach(async () => {

@@ -1,7 +1,7 @@
 // From a host's report to Placement, through streams and queues.
 
 import { PutCommand } from '@aws-sdk/lib-dynamodb';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { InventoryReport, ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { stackTrait } from '#core/domain/placement/stack-mark.ts';
@@ -15,15 +15,11 @@ import { aCaller } from '#test/support/builders.ts';
 import { aDevice, aHandle, aReport, discovered } from '#test/support/reports.ts';
 import { everythingStored } from '#test/support/tables.ts';
 import { patience } from '#test/support/vitest/patience.ts';
-import { stage, startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { stage, startWorld } from '#test/support/world.ts';
 
-let world: World;
+const world = perFile(() => startWorld({ consumers: true }));
 let sequence = 0;
-
-beforeAll(async () => {
-  world = await startWorld({ consumers: true });
-});
-afterAll(() => world.stop());
 
 async function report(
   host: string,

@@ -3,9 +3,6 @@
 // lost or claimed twice. Waits end when the system makes no more calls, however slow the machine
 // is; a failed test leaves neither a claim nor a dead process to the next.
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { SetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { queueName, queues } from '#core/contracts/queues.ts';
@@ -20,6 +17,7 @@ import { type System, startSystem } from '#local/process/system.ts';
 import { type Call, type FaultProxy, startFaultProxy } from '#test/support/aws/fault-proxy.ts';
 import { askPatiently } from '#test/support/vitest/patient-requests.ts';
 import { tenthOf } from '#test/support/vitest/sample.ts';
+import { directoryPerFile } from '#test/support/vitest/shared.ts';
 
 const stage = 'kill';
 const hostname = 'cmp1';
@@ -77,7 +75,7 @@ const visibilitySeconds = 1;
 /** Ends a test that would never end; the waits have limits of their own. */
 const neverMs = 600_000;
 
-let directory: string;
+const directory = directoryPerFile();
 let layout: Layout;
 let system: System;
 let proxies: FaultProxy[] = [];
@@ -116,7 +114,6 @@ function killAt(name: string, call: Call): () => boolean {
 }
 
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'cyborg-kill-'));
   layout = await chooseLayout({ stage, directory, anyPorts: true });
   const [dynamoDb, sqs, nova] = await Promise.all([
     startFaultProxy('DynamoDB', urlOf(layout, 'dynamodb'), onCall),
@@ -154,7 +151,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await system?.stop();
   for (const proxy of proxies) await proxy.stop();
-  rmSync(directory, { recursive: true, force: true });
 });
 
 async function handles() {
@@ -179,6 +175,7 @@ async function createArq({ profile }: Kind): Promise<string> {
 
 /** Name of the running test. */
 let instance = '';
+
 /** Whether Nova gets an event of the bind. */
 let isAwaited = false;
 

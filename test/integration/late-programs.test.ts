@@ -1,6 +1,6 @@
 // An operator has a region programmed: no bind gets the region before its host is done with it.
 
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { ImageUnusable } from '#core/clients/openstack/glance.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
@@ -8,19 +8,16 @@ import { createArqs } from '#core/operations/bind/create-arqs.ts';
 import { programDeployable } from '#core/operations/program/program-deployable.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { aCaller, anInstanceUuid } from '#test/support/builders.ts';
-import { type FpgaHost, region, startFpgaHost } from '#test/support/hosts/fpga-host.ts';
+import { region, startFpgaHost } from '#test/support/hosts/fpga-host.ts';
 import { aGbs } from '#test/support/hosts/gbs.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 
-let cmp1: FpgaHost;
+const cmp1 = perFile(startFpgaHost);
 
 const minuteMs = 60_000;
 const instanceUuid = anInstanceUuid;
 const nova = aCaller();
 
-beforeAll(async () => {
-  cmp1 = await startFpgaHost();
-});
-afterAll(() => cmp1.world.stop());
 beforeEach(() => cmp1.bootAfresh());
 
 /** Sends an operator's request to program the region. */

@@ -1,6 +1,6 @@
 // What Nova leaves behind: ARQs of a build or unshelve that failed, which Nova does not delete.
 
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { type ArqUuid, type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
@@ -13,7 +13,8 @@ import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { idOf } from '#local/openstack/keystone/catalog.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
 const provider = providerUuid('cmp1_FakeDevice');
 const instance = 'aaaaaaaa-0000-4000-8000-00000000abcd' as InstanceUuid;
@@ -23,16 +24,15 @@ const demo = idOf('project', 'demo');
 const nova = aCaller({ projectId: demo, hasServiceToken: true });
 const admin = aCaller({ projectId: 'admin', roles: ['admin'], hasServiceToken: false });
 
-let world: World;
+const world = perFile(startWorld);
 
 beforeAll(async () => {
-  world = await startWorld();
   await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 2 })]), Date.now());
   await world.ask('POST', '/v2/device_profiles', {
     body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '2' }] }],
   });
 });
-afterAll(() => world.stop());
+
 afterEach(() => world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`));
 
 /** @param host where Nova has the instance */

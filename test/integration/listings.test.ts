@@ -2,13 +2,14 @@
 // be late.
 
 import { DeleteCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Arq } from '#core/domain/arq/arq.ts';
 import { createArqs } from '#core/operations/bind/create-arqs.ts';
 import { type Listings, listings } from '#core/store/listings.ts';
 import { createDocuments, type Documents } from '#core/store/table/documents.ts';
 import type { Page } from '#core/store/table/index-pages.ts';
-import { stage, startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { stage, startWorld } from '#test/support/world.ts';
 
 const table = `${stage}-arqs`;
 const tables = {
@@ -18,20 +19,18 @@ const tables = {
 };
 const page: Page = { limit: 2, sortKey: 'uuid', sortDir: 'asc' };
 
-let world: World;
+const world = perFile(startWorld);
 let client: Documents;
 let arqs: Arq[];
 let projectId: string;
 let projects = 0;
 
 beforeAll(async () => {
-  world = await startWorld();
   client = createDocuments().documents;
   await world.ask('POST', '/v2/device_profiles', {
     body: [{ name: 'four', groups: [{ 'resources:FPGA': '4' }] }],
   });
 });
-afterAll(() => world.stop());
 
 beforeEach(async () => {
   projects += 1;

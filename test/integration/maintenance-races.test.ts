@@ -1,27 +1,27 @@
 // Maintenance and a concurrent report of the same device: the status that the operator set stays.
 
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
 const host = 'cmp1';
 const provider = providerUuid(`${host}_FakeDevice`);
 const card = aDevice({});
 const path = `/v2/devices/${deviceUuid(host, card.address)}`;
 
-let world: World;
+const world = perFile(startWorld);
 let sequence = 0;
+
 beforeAll(async () => {
-  world = await startWorld();
   const { placement } = world.deps.clients;
   await placement.createProvider({ uuid: '00000000-0000-4000-8000-00000000c0de', name: host });
 });
-afterAll(() => world.stop());
 
 async function report(devices: (typeof card)[], deps: ConsumerDeps = world.deps): Promise<void> {
   sequence += 1;

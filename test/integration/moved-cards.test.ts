@@ -1,6 +1,6 @@
 // A card that moves to another host while something of its last holder may be on it.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { AttachHandle, Device } from '#core/domain/device/device.ts';
 import { providerUuid, type ReleaseId } from '#core/domain/ids.ts';
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
@@ -9,24 +9,25 @@ import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { retryCleaning } from '#core/operations/work-ends/retry-cleaning.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
-import { stage, startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { stage, startWorld } from '#test/support/world.ts';
 
 const slot = '0000:3b:00.0';
 const minuteMs = 60_000;
-let world: World;
+const world = perFile(startWorld);
 let round = 0;
 let sequence = 0;
 let instances = 0;
+
 /** Minutes that have passed for reports and for the control plane. */
 let minutes = 0;
 
 beforeAll(async () => {
-  world = await startWorld();
   await world.ask('POST', '/v2/device_profiles', {
     body: [{ name: 'disk', groups: [{ 'resources:CUSTOM_NVME': '1' }] }],
   });
 });
-afterAll(() => world.stop());
+
 beforeEach(() => {
   round += 1;
   minutes = 0;

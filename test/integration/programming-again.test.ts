@@ -1,19 +1,16 @@
 // An FPGA whose host has rebooted: its region may have lost its image or kept it.
 
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Queues } from '#core/clients/aws/queues.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
-import { type FpgaHost, loadedId, region, startFpgaHost } from '#test/support/hosts/fpga-host.ts';
+import { loadedId, region, startFpgaHost } from '#test/support/hosts/fpga-host.ts';
 import { aGbs } from '#test/support/hosts/gbs.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 
-let cmp1: FpgaHost;
+const cmp1 = perFile(startFpgaHost);
 
-beforeAll(async () => {
-  cmp1 = await startFpgaHost();
-});
-afterAll(() => cmp1.world.stop());
 beforeEach(() => cmp1.bootAfresh());
 
 /** A consumer that dies after it has stored the boot. */

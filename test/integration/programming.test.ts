@@ -2,7 +2,7 @@
 // host's job. The test records the host's jobs and ends them; everything else is real.
 
 import { createHash, randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { JobTooLarge } from '#core/clients/aws/iot-jobs.ts';
 import { createHttp } from '#core/clients/http.ts';
 import { createGlance } from '#core/clients/openstack/glance.ts';
@@ -10,7 +10,6 @@ import { createStaging } from '#core/clients/staging.ts';
 import { freePort } from '#local/ports.ts';
 import { lacks } from '#test/support/aws/engines.ts';
 import {
-  type FpgaHost,
   fetchBytes,
   loadedFunction,
   loadedId,
@@ -18,13 +17,10 @@ import {
   startFpgaHost,
 } from '#test/support/hosts/fpga-host.ts';
 import { aGbs, fakeInterface, sha256Of } from '#test/support/hosts/gbs.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 
-let cmp1: FpgaHost;
+const cmp1 = perFile(startFpgaHost);
 
-beforeAll(async () => {
-  cmp1 = await startFpgaHost();
-});
-afterAll(() => cmp1.world.stop());
 beforeEach(() => cmp1.bootAfresh());
 
 describe('a bind that names an image', () => {

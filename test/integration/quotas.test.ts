@@ -1,7 +1,7 @@
 // Quotas of projects on a real DynamoDB engine: creations at a limit, recounts, and both at once.
 
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createStore, type Deps } from '#core/deps.ts';
 import type { Arq } from '#core/domain/arq/arq.ts';
 import { providerUuid } from '#core/domain/ids.ts';
@@ -18,14 +18,14 @@ import { createDocuments } from '#core/store/table/documents.ts';
 import { countCapacity, counts } from '#test/support/aws/aws-counter.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
-import { stage, startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { stage, startWorld } from '#test/support/world.ts';
 
 const minute = 60_000;
-let world: World;
+const world = perFile(startWorld);
 let project: string;
 
 beforeAll(async () => {
-  world = await startWorld();
   await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 2 })]), Date.now());
   const profiles = {
     fpga: [{ 'resources:FPGA': '1' }],
@@ -36,7 +36,7 @@ beforeAll(async () => {
     await createDeviceProfiles(world.deps, [{ name, groups }], '2.0');
   }
 });
-afterAll(() => world.stop());
+
 beforeEach(() => {
   project = randomUUID().replaceAll('-', '');
 });
@@ -46,6 +46,7 @@ const later = (milliseconds: number) => ({
   ...world.deps,
   clock: () => Date.now() + milliseconds,
 });
+
 const caller = () => aCaller({ projectId: project });
 const create = (profile = 'fpga', deps: Deps = world.deps) => createArqs(deps, caller(), profile);
 const remove = (arqs: readonly Arq[]) =>

@@ -1,7 +1,7 @@
 // Claims of instances that are gone. Each test says what Nova and Placement answer; the rest is
 // real.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceUnavailable } from '#core/clients/http.ts';
 import { ownIdentity } from '#core/clients/openstack/keystone.ts';
 import type { SomeServer } from '#core/clients/openstack/nova.ts';
@@ -16,34 +16,37 @@ import { bindPatch } from '#test/support/bind-patch.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { countingMetrics } from '#test/support/deps.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
 const provider = providerUuid('cmp1_FakeDevice');
 const minutes = 60_000;
 const handles = 12;
 const foreign = { uuid: 'bbbbbbbb-0000-4000-8000-000000000001', projectId: 'another project' };
 
-let world: World;
+const world = perFile(startWorld);
 let instances = 0;
+
 /** Answers of Nova and Placement. */
 let known: Set<string>;
 let allocated: Set<string>;
+
 /** Servers that Nova lists, besides the known ones. */
 let listed: SomeServer[];
+
 /** Servers for which Nova answers 500. */
 let broken: Set<string>;
+
 /** Servers that Nova has on no host. */
 let hostless: Set<string>;
 let counting: ReturnType<typeof countingMetrics>;
 
 beforeAll(async () => {
-  world = await startWorld();
   await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles })]), Date.now());
   await world.ask('POST', '/v2/device_profiles', {
     body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }],
   });
 });
-afterAll(() => world.stop());
 
 beforeEach(async () => {
   for (; instances > 0; instances -= 1) {

@@ -1,7 +1,7 @@
 // Placement and our rows, after an operator has changed them by hand.
 
 import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { GenerationConflict, type Placement } from '#core/clients/openstack/placement.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { providerUuid } from '#core/domain/ids.ts';
@@ -14,24 +14,24 @@ import { createDocuments } from '#core/store/table/documents.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { countingMetrics } from '#test/support/deps.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
-import { stage, startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { stage, startWorld } from '#test/support/world.ts';
 
 const host = 'cmp1';
 const provider = providerUuid(`${host}_FakeDevice`);
 const minuteMs = 60_000;
 
-let world: World;
+const world = perFile(startWorld);
 let deps: ConsumerDeps;
 let placement: Placement;
+
 beforeAll(async () => {
-  world = await startWorld();
   deps = world.deps;
   placement = deps.clients.placement;
   await placement.createProvider({ uuid: '00000000-0000-4000-8000-00000000c0de', name: host });
   await applyReport(deps, host, aReport([aDevice({ handles: 3 })]), Date.now());
   await syncProviders(deps, provider, 1);
 });
-afterAll(() => world.stop());
 
 const differing = async () => (await compareHost(deps, host)).filter((row) => !row.agrees);
 

@@ -2,31 +2,28 @@
 // alone and once, and the host's other devices are stored.
 
 import type { SQSRecord } from 'aws-lambda';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { digestOf } from '#core/contracts/report/device-digest.ts';
 import type { InventoryReport, ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { thingName } from '#core/contracts/topics.ts';
 import type { Log, LogFields } from '#core/log.ts';
 import { makeConsumer } from '#functions/consumers/inventory-reports.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
-import { stage, startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { stage, startWorld } from '#test/support/world.ts';
 
 const [goodAddress, badAddress] = ['0000:0c:00.0', '0000:0d:00.0'];
 const good = aDevice({ address: goodAddress, provider_suffix: undefined });
 const offers = { resource_class: 'FPGA', traits: [], attach_handles: [aHandle(1)] };
 const region = { ...offers, name: 'region0', kind: 'partition' as const };
 
-let world: World;
+const world = perFile(startWorld);
 let host: string;
 let hosts = 0;
 let sequence = 0;
 let lines: { readonly message: string; readonly fields: LogFields }[] = [];
 let jobs: string[] = [];
 
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world.stop());
 beforeEach(() => {
   hosts += 1;
   host = `cmp${hosts}`;

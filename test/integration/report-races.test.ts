@@ -1,24 +1,23 @@
 // Reports of one host that overtake each other, on the real engine.
 
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { InventoryReport } from '#core/contracts/report/inventory-report.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
 const earlier = 'bbbbbbbb-0000-4000-8000-000000000001';
 const later = 'bbbbbbbb-0000-4000-8000-000000000002';
 
-let world: World;
+const world = perFile(() => startWorld({ consumers: false }));
 let deps: ConsumerDeps;
 
-beforeAll(async () => {
-  world = await startWorld({ consumers: false });
+beforeAll(() => {
   deps = world.deps;
 });
-afterAll(() => world.stop());
 
 it('sequence numbers start at zero with each boot', async () => {
   const report = (model: string, given: Partial<InventoryReport>, receivedAt: number) =>

@@ -1,15 +1,12 @@
 // The list of an instance's ARQs that nova-compute asks for just before it waits for events.
 
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { InstanceUuid } from '#core/domain/ids.ts';
-import { startVgpuHost, type VgpuHost } from '#test/support/hosts/vgpu-host.ts';
+import { startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 
-let cmp1: VgpuHost;
+const cmp1 = perFile(() => startVgpuHost({ CYBORG_RESOLVE_WAIT_SECONDS: '25' }));
 
-beforeAll(async () => {
-  cmp1 = await startVgpuHost({ CYBORG_RESOLVE_WAIT_SECONDS: '25' });
-});
-afterAll(() => cmp1.world.stop());
 beforeEach(() => cmp1.bootAfresh());
 
 const listOf = (instance: string, more = '') =>

@@ -1,7 +1,7 @@
 // A restore from a backup while a host has vGPUs: what the host is asked to do, and what not. The
 // test records its jobs; DynamoDB, Placement, the API and the operations are real.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
@@ -9,26 +9,20 @@ import { reinstateHandles } from '#core/operations/restore/reinstate-handles.ts'
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { tableName } from '#core/store/table/tables.ts';
 import { type Backups, createBackups } from '#test/support/aws/backup.ts';
-import {
-  gpu,
-  minutes,
-  provider,
-  startVgpuHost,
-  type VgpuHost,
-} from '#test/support/hosts/vgpu-host.ts';
+import { gpu, minutes, provider, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
 import { aReport } from '#test/support/reports.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 import { stage } from '#test/support/world.ts';
 
-let cmp1: VgpuHost;
+const cmp1 = perFile(startVgpuHost);
 
 let backups: Backups;
 
-beforeAll(async () => {
-  cmp1 = await startVgpuHost();
+beforeAll(() => {
   // Boots of this host are this far ahead, so that its handles get these first epochs.
   backups = createBackups(stage, () => Date.now() + 10 * minutes);
 });
-afterAll(() => cmp1.world.stop());
+
 beforeEach(async () => {
   await cmp1.bootAfresh();
   await reinstate();

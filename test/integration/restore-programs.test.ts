@@ -2,23 +2,23 @@
 // afterwards, and what not. The test records its jobs; DynamoDB, the API and the operations are
 // real.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { type Backups, createBackups } from '#test/support/aws/backup.ts';
-import { type FpgaHost, region, startFpgaHost } from '#test/support/hosts/fpga-host.ts';
+import { region, startFpgaHost } from '#test/support/hosts/fpga-host.ts';
 import { aGbs } from '#test/support/hosts/gbs.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 import { stage } from '#test/support/world.ts';
 
-let cmp1: FpgaHost;
+const cmp1 = perFile(startFpgaHost);
 
 let backups: Backups;
 
-beforeAll(async () => {
-  cmp1 = await startFpgaHost();
+beforeAll(() => {
   backups = createBackups(stage);
 });
-afterAll(() => cmp1.world.stop());
+
 beforeEach(async () => {
   await trust();
   await cmp1.bootAfresh();

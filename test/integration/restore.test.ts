@@ -2,7 +2,7 @@
 // asked. The test says which servers Nova has; DynamoDB, Placement, the API and the operations are
 // real.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { AttachHandle } from '#core/domain/device/device.ts';
 import { providerUuid } from '#core/domain/ids.ts';
@@ -17,7 +17,8 @@ import { type TableName, tableName } from '#core/store/table/tables.ts';
 import { allocate } from '#test/support/allocations.ts';
 import { type Backups, createBackups } from '#test/support/aws/backup.ts';
 import { aDevice, aGpu, aHandle, aReport } from '#test/support/reports.ts';
-import { stage, startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { stage, startWorld } from '#test/support/world.ts';
 
 const host = 'cmp1';
 const minuteMs = 60_000;
@@ -33,6 +34,7 @@ const late = aDevice({
   provider_suffix: 'Late',
   offers: { resource_class: 'FPGA', traits: [], attach_handles: [aHandle(40, 'PCI')] },
 });
+
 const providers = {
   fpga: providerUuid(`${host}_FakeDevice`),
   gpu: providerUuid(`${host}_Gpu`),
@@ -40,18 +42,19 @@ const providers = {
 };
 
 const foreign = { uuid: 'bbbbbbbb-0000-4000-8000-000000000001', projectId: 'another project' };
-let world: World;
+const world = perFile(startWorld);
 let deps: ConsumerDeps;
 let backups: Backups;
 let sequence = 0;
 let instances = 0;
+
 /** Servers that Nova has, with the time of their last change. */
 let servers: Map<string, string>;
+
 /** Instances that still have allocations, to be cleaned up. */
 const given = new Set<string>();
 
 beforeAll(async () => {
-  world = await startWorld();
   backups = createBackups(stage);
   deps = {
     ...world.deps,
@@ -75,7 +78,6 @@ beforeAll(async () => {
     body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }],
   });
 });
-afterAll(() => world.stop());
 
 /** All handles are free, described and known to Placement. */
 beforeEach(async () => {

@@ -1,19 +1,16 @@
 // A region of an FPGA with two attach handles, held by two instances: an image for one of them is
 // an image for both.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
-import { type FpgaHost, startFpgaHost } from '#test/support/hosts/fpga-host.ts';
+import { startFpgaHost } from '#test/support/hosts/fpga-host.ts';
 import { aGbs } from '#test/support/hosts/gbs.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 
-let cmp1: FpgaHost;
+const cmp1 = perFile(startFpgaHost);
 
-beforeAll(async () => {
-  cmp1 = await startFpgaHost();
-});
-afterAll(() => cmp1.world.stop());
 beforeEach(() => cmp1.bootAfresh());
 
 /** Frees the handles, as the host's confirmation does. */

@@ -2,24 +2,21 @@
 // its job. What such a job does not make ready, each bind's own job does.
 
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { BindId, InstanceUuid } from '#core/domain/ids.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { handlesMax, type Share, sharesBeside, toShare } from '#core/operations/bind/share-job.ts';
 import { prepareHostWork } from '#core/operations/host-work/prepare-host-work.ts';
-import { gpu, startVgpuHost, type VgpuHost } from '#test/support/hosts/vgpu-host.ts';
+import { gpu, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 
 /** One more than a shared job takes. */
 const handles = handlesMax + 1;
 
-let cmp1: VgpuHost;
+const cmp1 = perFile(() => startVgpuHost({}, handles));
 let isThrottled: boolean;
 
-beforeAll(async () => {
-  cmp1 = await startVgpuHost({}, handles);
-});
-afterAll(() => cmp1.world.stop());
 beforeEach(async () => {
   await cmp1.bootAfresh();
   throttle();

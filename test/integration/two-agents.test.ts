@@ -2,7 +2,7 @@
 // other's connection. The test records the agents' jobs; everything else is real.
 
 import { DeleteCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { InventoryReport } from '#core/contracts/report/inventory-report.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { wantedProviders } from '#core/domain/placement/provider-tree.ts';
@@ -15,22 +15,13 @@ import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { hostKey } from '#core/store/rows/rows.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
-import {
-  gpu,
-  minutes,
-  provider,
-  startVgpuHost,
-  type VgpuHost,
-} from '#test/support/hosts/vgpu-host.ts';
+import { gpu, minutes, provider, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
 import { aReport } from '#test/support/reports.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 import { stage } from '#test/support/world.ts';
 
-let cmp1: VgpuHost;
+const cmp1 = perFile(startVgpuHost);
 
-beforeAll(async () => {
-  cmp1 = await startVgpuHost();
-});
-afterAll(() => cmp1.world.stop());
 beforeEach(async () => {
   await forgetHost();
   await cmp1.bootAfresh();
@@ -41,6 +32,7 @@ beforeEach(async () => {
 
 const seconds = 1000;
 let clone = 0;
+
 /** Counts all reports here, so that each is received after the one before. */
 let receivedMs = 0;
 

@@ -1,27 +1,24 @@
 // Two stacks that know the same host share one Placement: the uuids of their providers are equal,
 // and each touches its own only.
 
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { compareHost } from '#core/operations/placement/compare-host.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
 const ours = 'CUSTOM_CYBORG_STACK_TEST';
 const theirs = 'CUSTOM_CYBORG_STACK_BLUE_2';
 const traits = ['CUSTOM_FAKE_DEVICE', 'CUSTOM_FPGA_ABCD_ABCD'];
-let world: World;
+const world = perFile(startWorld);
 let host: string;
 let hosts = 0;
 let sequence = 0;
 const logged: string[] = [];
 
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world.stop());
 beforeEach(async () => {
   hosts += 1;
   host = `cmp${hosts}`;
@@ -35,6 +32,7 @@ const asStack = (stage: string) => ({
   settings: { ...world.deps.settings, stage },
   log: { ...world.deps.log, error: (message: string) => void logged.push(message) },
 });
+
 const provider = () => providerUuid(`${host}_FakeDevice`);
 const placement = () => world.deps.clients.placement;
 const sync = (stage = 'test') => syncProviders(asStack(stage), provider(), 1);

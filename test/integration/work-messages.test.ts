@@ -1,6 +1,6 @@
 // Cleaning that is asked for by a message in place of a job.
 
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import {
   answerWithinSeconds,
   type WorkEnd,
@@ -8,18 +8,15 @@ import {
 } from '#core/contracts/work-message.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { makeConsumer } from '#functions/consumers/job-events.ts';
-import { startVgpuHost, type VgpuHost } from '#test/support/hosts/vgpu-host.ts';
+import { startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 import { stage } from '#test/support/world.ts';
 
-let cmp1: VgpuHost;
+const cmp1 = perFile(startVgpuHost);
 let sent: { readonly host: string; readonly message: WorkMessage }[];
 let queued: { readonly message: object; readonly delaySeconds: number | undefined }[];
 let isAway: boolean;
 
-beforeAll(async () => {
-  cmp1 = await startVgpuHost();
-});
-afterAll(() => cmp1.world.stop());
 beforeEach(async () => {
   await cmp1.bootAfresh();
   [sent, queued, isAway] = [[], [], false];

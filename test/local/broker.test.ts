@@ -1,9 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ReceiveMessageCommand } from '@aws-sdk/client-sqs';
 import { connect as connectMqtt, type IClientOptions, type MqttClient } from 'mqtt';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { type PresenceEvent, presenceEvent, ruleEnvelope } from '#core/contracts/queue-messages.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
 import { inventoryTopic } from '#core/contracts/topics.ts';
@@ -16,11 +15,13 @@ import {
 import { createRuleEngine } from '#local/aws/iot-rules.ts';
 import { createQueues, startQueues } from '#local/aws/queues.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
+import { directoryPerFile } from '#test/support/vitest/shared.ts';
 import { sqsAt } from './clients.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'broker-'));
+const directory = directoryPerFile();
 let certificates: Certificates;
 let broker: LocalBroker;
+
 /** The messages that reached the rules. */
 let delivered: { topic: string; payload: string }[];
 let deliver: (topic: string, payload: Buffer) => Promise<void>;
@@ -29,6 +30,7 @@ const clients: MqttClient[] = [];
 beforeAll(() => {
   certificates = openCertificates(directory);
 });
+
 beforeEach(async () => {
   delivered = [];
   deliver = async (topic, payload) => void delivered.push({ topic, payload: payload.toString() });
@@ -38,11 +40,11 @@ beforeEach(async () => {
     deliver: (topic, payload) => deliver(topic, payload),
   });
 });
+
 afterEach(async () => {
   for (const client of clients.splice(0)) client.end(true);
   await broker.stop();
 });
-afterAll(() => rmSync(directory, { recursive: true }));
 
 function connect(
   clientId: string,

@@ -7,18 +7,14 @@ import {
   DescribeJobCommand,
   ListJobExecutionsForThingCommand,
 } from '@aws-sdk/client-iot';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createIotJobs } from '#core/clients/aws/iot-jobs.ts';
 import { startIotJobs } from '#local/aws/iot-jobs/start.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
-import { aDocument, type JobsSystem, startJobsSystem, startMs, thingArn } from './jobs-system.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
+import { aDocument, startJobsSystem, startMs, thingArn } from './jobs-system.ts';
 
-let system: JobsSystem;
-beforeEach(async () => {
-  system = await startJobsSystem();
-});
-afterEach(() => system.stop());
-
+const system = perTest(startJobsSystem);
 const both = { targets: [thingArn('node-1'), thingArn('node-2')] };
 
 it('creates a job once, and refuses the same job again', async () => {

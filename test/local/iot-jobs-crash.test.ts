@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DescribeJobExecutionCommand, type IoTClient } from '@aws-sdk/client-iot';
 import { ReceiveMessageCommand } from '@aws-sdk/client-sqs';
@@ -9,13 +7,14 @@ import { type Certificates, openCertificates } from '#local/aws/certificates.ts'
 import { createQueues, type LocalQueues, startQueues } from '#local/aws/queues.ts';
 import { freePort } from '#local/ports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
+import { directoryPerTest } from '#test/support/vitest/shared.ts';
 import { sqsAt } from './clients.ts';
 import { type EngineProcess, startProcess } from './engine-process.ts';
 import { connectDevice, type Device } from './jobs-device.ts';
 import { iotAt, newJob } from './jobs-system.ts';
 
 const host = '127.0.0.1';
-let directory: string;
+const directory = directoryPerTest();
 let certificates: Certificates;
 let queues: LocalQueues;
 let sqs: ReturnType<typeof sqsAt>;
@@ -29,18 +28,17 @@ beforeEach(async () => {
   queues = await startQueues();
   sqs = sqsAt(queues.url);
   queueUrls = await createQueues(sqs, 'test');
-  directory = mkdtempSync(join(tmpdir(), 'iot-jobs-'));
   certificates = openCertificates(directory);
   ports = { iot: await freePort({ host, port: 0 }), mqtt: await freePort({ host, port: 0 }) };
   iot = iotAt(`http://${host}:${ports.iot}`);
 });
+
 afterEach(async () => {
   device.client.end(true);
   iot.destroy();
   await running.killHard();
   sqs.destroy();
   await queues.stop();
-  rmSync(directory, { recursive: true });
 });
 
 /** Starts the broker's process; `holds` keeps every event from its rule for ever. */

@@ -1,14 +1,11 @@
 // Requests of devices: which are accepted, from whom, and where the answer goes.
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { eventually } from '#test/support/vitest/eventually.ts';
-import { type JobsSystem, startJobsSystem, startSeconds, thingArn } from './jobs-system.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
+import { startJobsSystem, startSeconds, thingArn } from './jobs-system.ts';
 
-let system: JobsSystem;
-beforeEach(async () => {
-  system = await startJobsSystem();
-});
-afterEach(() => system.stop());
+const system = perTest(startJobsSystem);
 
 describe('an invalid request', () => {
   const update = { status: 'IN_PROGRESS' };

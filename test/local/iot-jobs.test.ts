@@ -3,27 +3,17 @@
 
 import { CancelJobCommand, CancelJobExecutionCommand, DeleteJobCommand } from '@aws-sdk/client-iot';
 import { ReceiveMessageCommand } from '@aws-sdk/client-sqs';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { jobEvent } from '#core/contracts/job-document.ts';
 import { ruleEnvelope } from '#core/contracts/queue-messages.ts';
 import { createRuleEngine } from '#local/aws/iot-rules.ts';
 import { createQueues, startQueues } from '#local/aws/queues.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 import { sqsAt } from './clients.ts';
-import {
-  aDocument,
-  type JobsSystem,
-  startJobsSystem,
-  startSeconds,
-  thingArn,
-} from './jobs-system.ts';
+import { aDocument, startJobsSystem, startSeconds, thingArn } from './jobs-system.ts';
 
-let system: JobsSystem;
-beforeEach(async () => {
-  system = await startJobsSystem();
-});
-afterEach(() => system.stop());
-
+const system = perTest(startJobsSystem);
 const summary = {
   jobId: 'job1',
   queuedAt: startSeconds,

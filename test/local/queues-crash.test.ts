@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
   CreateQueueCommand,
@@ -7,15 +5,15 @@ import {
   ReceiveMessageCommand,
   SendMessageCommand,
 } from '@aws-sdk/client-sqs';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { startQueues } from '#local/aws/queues.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
+import { directoryPerFile } from '#test/support/vitest/shared.ts';
 import { sqsAt } from './clients.ts';
 import { startProcess } from './engine-process.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'queues-'));
+const directory = directoryPerFile();
 const file = join(directory, 'sqs.db');
-afterAll(() => rmSync(directory, { recursive: true }));
 
 it('keeps every acknowledged message when its process is killed under load', async () => {
   const engine = await startProcess(`

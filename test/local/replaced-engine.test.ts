@@ -2,11 +2,8 @@
 // with its bucket.
 
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type LocalDynamoDb, startDynamoDb } from '#local/aws/dynamodb.ts';
 import { announceHost } from '#local/demo/announce-host.ts';
@@ -15,8 +12,9 @@ import { inventoryOf } from '#local/demo/demo-inventory.ts';
 import { chooseLayout, type Layout, settingsOf, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
 import { patience } from '#test/support/vitest/patience.ts';
+import { directoryPerFile } from '#test/support/vitest/shared.ts';
 
-let directory: string;
+const directory = directoryPerFile();
 let other: LocalDynamoDb;
 let otherS3: Server;
 const created: string[] = [];
@@ -24,7 +22,6 @@ let layout: Layout;
 let system: System | undefined;
 
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'cyborg-replaced-'));
   other = await startDynamoDb();
   process.env.AWS_ENDPOINT_URL_DYNAMODB = other.url;
   otherS3 = createServer((request, response) => {
@@ -35,11 +32,11 @@ beforeAll(async () => {
   process.env.AWS_ENDPOINT_URL_S3 = `http://127.0.0.1:${(otherS3.address() as AddressInfo).port}`;
   layout = await chooseLayout({ stage: 'replaced', directory, anyPorts: true });
 });
+
 afterAll(async () => {
   await system?.stop();
   await other?.stop();
   otherS3?.close();
-  rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
 });
 
 it('names the other DynamoDB in the settings of the stage, for tables and streams', () => {

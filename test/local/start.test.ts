@@ -2,25 +2,23 @@
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { freePort, listen } from '#local/ports.ts';
 import { portNames } from '#local/process/layout.ts';
 import { patience } from '#test/support/vitest/patience.ts';
+import { directoryPerFile } from '#test/support/vitest/shared.ts';
 
 const host = '127.0.0.1';
-let directory: string;
+const directory = directoryPerFile();
 let portBase: number;
 
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'cyborg-start-'));
   // The other ports of the block that this process holds.
   portBase = (await freePort({ host, port: 0 })) + 1;
 });
-afterAll(() => rmSync(directory, { recursive: true, force: true, maxRetries: 3 }));
 
 interface StartedSystem {
   readonly process: ChildProcess;

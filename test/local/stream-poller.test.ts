@@ -1,36 +1,31 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import type { DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
-import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
-import { createTables, type LocalDynamoDb, startDynamoDb } from '#local/aws/dynamodb.ts';
+import { afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { createTables, startDynamoDb } from '#local/aws/dynamodb.ts';
 import { watchWrites } from '#local/aws/dynamodb-writes.ts';
 import { openCheckpoints } from '#local/lambda/event-sources/checkpoints.ts';
 import { type StreamConsumer, succeededCount } from '#local/lambda/event-sources/shard-reader.ts';
 import { startStreamPoller } from '#local/lambda/event-sources/stream-poller.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
+import { directoryPerFile, perFile } from '#test/support/vitest/shared.ts';
 import { dynamoDbAt, streamsAt } from './clients.ts';
 import { startProcess } from './engine-process.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'streams-'));
-let engine: LocalDynamoDb;
+const directory = directoryPerFile();
+const engine = perFile(() => startDynamoDb({ file: join(directory, 'dynamodb.db') }));
 let client: DynamoDBClient;
 let made = 0;
 const stops: (() => Promise<void>)[] = [];
 
-beforeAll(async () => {
-  engine = await startDynamoDb({ file: join(directory, 'dynamodb.db') });
+beforeAll(() => {
   client = dynamoDbAt(engine.url);
 });
+
 afterEach(async () => {
   vi.useRealTimers();
   for (const stop of stops.splice(0)) await stop();
-});
-afterAll(async () => {
-  await engine.stop();
-  rmSync(directory, { recursive: true });
 });
 
 /** Creates a table for one test, and a function that writes to it. */

@@ -5,8 +5,7 @@
 
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -15,24 +14,22 @@ import { announceHost } from '#local/demo/announce-host.ts';
 import { chooseLayout, type Layout, settingsOf, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
 import { AlarmStage } from '#test/support/aws/alarm-stage.ts';
+import { directoryPerFile } from '#test/support/vitest/shared.ts';
 
 const stage = 'alarms';
-let directory: string;
+const directory = directoryPerFile();
 let layout: Layout;
 let system: System;
 
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'alarms-'));
   layout = await chooseLayout({ stage, directory, anyPorts: true });
   const agents = [{ hostname: 'cmp1', drivers: 'fake' }];
   system = await startSystem({ layout, agents, restart: false });
   await announceHost(layout, 'cmp1');
   writeFileSync(join(directory, `${stage}.json`), JSON.stringify(settingsOf(layout)));
 });
-afterAll(async () => {
-  await system.stop();
-  rmSync(directory, { recursive: true });
-});
+
+afterAll(() => system.stop());
 
 async function statusOf(token: string): Promise<number> {
   const response = await fetch(`${urlOf(layout, 'api')}/accelerator/v2/devices`, {

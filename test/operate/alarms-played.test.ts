@@ -3,7 +3,7 @@
 // The alarms of dead-letter queues are in alarms-played-queues.test.ts.
 
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeAll, beforeEach, expect, it } from 'vitest';
 import type { SomeServer } from '#core/clients/openstack/nova.ts';
 import type { Change } from '#core/domain/outbox/outbox.ts';
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
@@ -20,14 +20,9 @@ import { type AlarmName, alarmEntries, inStage } from '#infra/monitoring/alarm-e
 import { password } from '#local/openstack/keystone/catalog.ts';
 import { run, surroundingsOf } from '#operate/ops/run.ts';
 import { AlarmStage, alarmNames } from '#test/support/aws/alarm-stage.ts';
-import {
-  gpu,
-  minutes,
-  provider,
-  startVgpuHost,
-  type VgpuHost,
-} from '#test/support/hosts/vgpu-host.ts';
+import { gpu, minutes, provider, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
 import { applySettled, aReport, hasSettled } from '#test/support/reports.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 import { stage } from '#test/support/world.ts';
 
 /** Metrics that only AWS makes: their values are given, and the remedy is AWS's. */
@@ -42,12 +37,9 @@ const given: readonly AlarmName[] = [
 const ofApi: readonly AlarmName[] = ['api-errors', 'unauthorized'];
 
 const node = '00000000-0000-4000-8000-00000000c0de';
-let cmp1: VgpuHost;
-beforeAll(async () => {
-  cmp1 = await startVgpuHost();
-  await cmp1.deps.clients.placement.createProvider({ uuid: node, name: 'cmp1' });
-});
-afterAll(() => cmp1.world.stop());
+const cmp1 = perFile(startVgpuHost);
+
+beforeAll(() => cmp1.deps.clients.placement.createProvider({ uuid: node, name: 'cmp1' }));
 beforeEach(() => cmp1.bootAfresh());
 
 const countedBy = (metrics: Metrics) => ({ ...cmp1.deps, metrics });

@@ -2,23 +2,23 @@
 // it is called. test/local/another-region.test.ts runs the page's other blocks.
 
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { tables } from '#core/store/table/tables.ts';
 import { tableInput } from '#local/aws/dynamodb.ts';
 import { namedBlocks } from '#test/support/doc-examples.ts';
+import { directoryPerFile } from '#test/support/vitest/shared.ts';
 
 const blocks = namedBlocks('another-region.md');
 const copied = ['arqs', 'inventory', 'device-profiles'];
 const ran = ['settings', 'restore', 'register', 'enrol', 'look', 'end', 'repair', 'without-copy'];
 const moment = '2026-11-20T13:00:00Z';
 
-let directory: string;
+const directory = directoryPerFile();
+
 beforeAll(() => {
-  directory = mkdtempSync(join(tmpdir(), 'another-region-'));
   // One line for a call, its words separated by tabs.
   const fake = `#!/bin/bash
 (IFS=$'\\t'; echo "$*" >> "$CALLS")
@@ -30,7 +30,6 @@ esac
 `;
   writeFileSync(join(directory, 'aws'), fake, { mode: 0o755 });
 });
-afterAll(() => rmSync(directory, { recursive: true }));
 
 /** The calls of AWS's command line that the block makes. */
 async function callsOf(name: string): Promise<string[][]> {

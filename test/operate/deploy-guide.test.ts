@@ -4,8 +4,7 @@
 // @module-tag long
 
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
@@ -17,6 +16,7 @@ import { type System, startSystem } from '#local/process/system.ts';
 import { type AgentProcess, run } from '#test/agent/agent-process.ts';
 import { namedBlocks } from '#test/support/doc-examples.ts';
 import { patience } from '#test/support/vitest/patience.ts';
+import { directoryPerFile } from '#test/support/vitest/shared.ts';
 
 const root = join(import.meta.dirname, '../..');
 const stage = 'guide';
@@ -40,14 +40,13 @@ const notRun: Readonly<Record<string, string>> = {
   'host:stop': 'ssh; the test stops the agent itself',
 };
 
-let directory: string;
+const directory = directoryPerFile();
 let layout: Layout;
 let system: System;
 let environment: Record<string, string>;
 let agent: AgentProcess | undefined;
 
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'deploy-guide-'));
   layout = await chooseLayout({ stage, directory, anyPorts: true });
   system = await startSystem({ layout, agents: [], restart: false });
   await announceHost(layout, hostname);
@@ -68,10 +67,10 @@ beforeAll(async () => {
     OS_REGION_NAME: region,
   };
 });
+
 afterAll(async () => {
   await agent?.stop();
   await system.stop();
-  rmSync(directory, { recursive: true });
 });
 
 function block(name: string): string {

@@ -1,6 +1,6 @@
 // The doctor finds nothing in a healthy system, and names each fault.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import {
   createServer,
   type IncomingMessage,
@@ -9,7 +9,6 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DeleteTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { IoTClient } from '@aws-sdk/client-iot';
@@ -39,16 +38,16 @@ import { revokeCertificates } from '#operate/enrol/end-certificates.ts';
 import { createRegistry } from '#operate/enrol/registry.ts';
 import { run } from '#test/agent/agent-process.ts';
 import { patience } from '#test/support/vitest/patience.ts';
+import { directoryPerFile } from '#test/support/vitest/shared.ts';
 
 const stage = 'doctor';
 const minuteMs = 60_000;
-let directory: string;
+const directory = directoryPerFile();
 let layout: Layout;
 let system: System;
 const servers: Server[] = [];
 
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'doctor-'));
   layout = await chooseLayout({ stage, directory, anyPorts: true });
   system = await startSystem({
     layout,
@@ -61,10 +60,10 @@ beforeAll(async () => {
     ...patience,
   });
 });
+
 afterAll(async () => {
   for (const server of servers) server.close();
   await system.stop();
-  rmSync(directory, { recursive: true });
 });
 
 interface Given {

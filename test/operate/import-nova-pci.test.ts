@@ -1,31 +1,23 @@
 // The command that moves a compute node's devices from Nova, on the running API: it shows first,
 // creates profiles once, and writes the agent's settings where it is asked to.
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { agentSettings } from '#operate/enrol/agent-settings.ts';
 import { run } from '#test/agent/agent-process.ts';
 import { tenthOf } from '#test/support/vitest/sample.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { directoryPerFile, perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
-let world: World;
-let directory: string;
+const world = perFile(startWorld);
+const directory = directoryPerFile();
+
 /** Each test has an alias of its own. */
 let test = 0;
 let alias: string;
 let conf: string;
 let flavors: string;
-
-beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'nova-import-'));
-  world = await startWorld();
-});
-afterAll(async () => {
-  await world.stop();
-  rmSync(directory, { recursive: true });
-});
 
 beforeEach(() => {
   test += 1;

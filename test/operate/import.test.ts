@@ -1,9 +1,8 @@
 // The command that imports a Cyborg, as docs/import.md has it, and the one that goes back.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { run } from '#test/agent/agent-process.ts';
 import {
   aCyborg,
@@ -14,25 +13,20 @@ import {
   serverOf,
   xmlOf,
 } from '#test/support/cyborg-tables.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { directoryPerFile, perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
 const node = '00000000-0000-4000-8000-00000000c0de';
-let world: World;
-let directory: string;
+const world = perFile(startWorld);
+const directory = directoryPerFile();
 
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'cyborg-import-'));
-  world = await startWorld();
   const { placement } = world.deps.clients;
   await placement.createProvider({ uuid: node, name: cyborgHost });
   await placement.createProvider({
     ...{ uuid: cyborgProvider, name: cyborgProviderName, parentUuid: node },
   });
   await placement.putInventories(cyborgProvider, 0, { FPGA: { total: 4, max_unit: 4 } });
-});
-afterAll(async () => {
-  await world.stop();
-  rmSync(directory, { recursive: true });
 });
 
 function fileOf(dump: Partial<CyborgDump>): string {

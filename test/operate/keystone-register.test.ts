@@ -1,29 +1,22 @@
 // `cyborg-ops keystone register` against a Keystone over HTTP: what is made, what is left alone,
 // and what is refused.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { password as demoPassword } from '#local/openstack/keystone/catalog.ts';
-import { type FakeKeystone, startKeystone } from '#local/openstack/keystone/keystone.ts';
+import { startKeystone } from '#local/openstack/keystone/keystone.ts';
 import { createFetch } from '#operate/any-port-fetch.ts';
 import { run } from '#operate/ops/run.ts';
 import { readFileIfPresent } from '#operate/ops/sign-in/cloud-files.ts';
+import { directoryPerTest, perTest } from '#test/support/vitest/shared.ts';
 
 const api = 'https://accelerator.example.org/accelerator/v2';
 const secret = 'of-the-service-user';
-let cloud: FakeKeystone;
-let folder: string;
-
-beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'keystone-register-'));
-  cloud = await startKeystone({ host: '127.0.0.1', port: 0, stateFile: join(folder, 'state') });
-});
-afterEach(async () => {
-  await cloud.stop();
-  rmSync(folder, { recursive: true });
-});
+const cloud = perTest(() =>
+  startKeystone({ host: '127.0.0.1', port: 0, stateFile: join(folder, 'state') }),
+);
+const folder = directoryPerTest();
 
 interface Given {
   readonly user?: string;

@@ -1,21 +1,11 @@
 // Each verb asks the API as agreed, and shows the answer to people and to scripts.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  type Call,
-  callOps,
-  type FakeCloud,
-  fakeToken,
-  startFakeCloud,
-} from './fake-operator-api.ts';
+import { describe, expect, it } from 'vitest';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { type Call, callOps, fakeToken, startFakeCloud } from './fake-operator-api.ts';
 
 const device = '2f7c4a3e-0d5b-5d5c-9a39-0c1d6a6f3b11';
-let cloud: FakeCloud;
-
-beforeAll(async () => {
-  cloud = await startFakeCloud();
-});
-afterAll(() => cloud.stop());
+const cloud = perFile(startFakeCloud);
 
 const call = (words: readonly string[], given?: Call) => callOps(cloud, words, given);
 

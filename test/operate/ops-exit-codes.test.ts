@@ -1,14 +1,10 @@
 // Each call of cyborg-ops ends with the documented exit code and one sentence.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Call, callOps, type FakeCloud, startFakeCloud } from './fake-operator-api.ts';
+import { describe, expect, it } from 'vitest';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { type Call, callOps, startFakeCloud } from './fake-operator-api.ts';
 
-let cloud: FakeCloud;
-
-beforeAll(async () => {
-  cloud = await startFakeCloud();
-});
-afterAll(() => cloud.stop());
+const cloud = perFile(startFakeCloud);
 
 const call = (words: readonly string[], given?: Call) => callOps(cloud, words, given);
 

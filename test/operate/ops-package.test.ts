@@ -4,8 +4,7 @@
 // @module-tag long
 
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -14,17 +13,17 @@ import { password } from '#local/openstack/keystone/catalog.ts';
 import { chooseLayout, type Layout, settingsOf, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
 import { patience } from '#test/support/vitest/patience.ts';
+import { directoryPerFile } from '#test/support/vitest/shared.ts';
 
 const root = join(import.meta.dirname, '../..');
 const start = promisify(execFile);
-let directory: string;
+const directory = directoryPerFile();
 let layout: Layout;
 let system: System;
 let files: readonly string[];
 let tarball: string;
 
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'ops-package-'));
   const folder = join(directory, 'installed');
   mkdirSync(folder);
   await start(process.execPath, ['infra/bundle/bundle-ops.ts'], { cwd: root });
@@ -46,10 +45,8 @@ beforeAll(async () => {
     ...patience,
   });
 });
-afterAll(async () => {
-  await system.stop();
-  rmSync(directory, { recursive: true });
-});
+
+afterAll(() => system.stop());
 
 /** The variables of an operator, and Node itself. */
 const environment = (user: string) => ({

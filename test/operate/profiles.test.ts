@@ -1,14 +1,16 @@
 // `cyborg-ops profiles migrate` on stored profiles: shows first, writes each profile on its own
 // condition, and leaves ARQs alone.
 
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { ArqUuid } from '#core/domain/ids.ts';
 import { readRename } from '#core/domain/profile/profile-renames.ts';
 import { planRenames, renameInProfile } from '#core/operations/profiles/rename-in-profiles.ts';
 import { run } from '#test/agent/agent-process.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
-let world: World;
+const world = perFile(startWorld);
+
 /** Each test has a trait and two profiles of its own. */
 let test = 0;
 let rename: string;
@@ -16,11 +18,6 @@ let group: Record<string, string>;
 let renamed: Record<string, string>;
 let one: string;
 let two: string;
-
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world.stop());
 
 beforeEach(async () => {
   test += 1;

@@ -1,22 +1,22 @@
 // The command by which an operator compares hosts with Placement and has drift repaired.
 
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { run } from '#test/agent/agent-process.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
-let world: World;
+const world = perFile(startWorld);
+
 beforeAll(async () => {
-  world = await startWorld();
   for (const host of ['cmp1', 'cmp2']) {
     await applyReport(world.deps, host, aReport([aDevice()]), Date.now());
   }
   const { placement } = world.deps.clients;
   await placement.createProvider({ uuid: '00000000-0000-4000-8000-00000000c0d2', name: 'cmp2' });
 });
-afterAll(() => world.stop());
 
 it('repairs what it can, and says why it cannot repair the rest', async () => {
   const words = ['reconcile', 'cmp1', 'cmp2', '--repair'];

@@ -1,7 +1,7 @@
 // A stage whose rows are lost and of which there is no copy, as in docs/another-region.md: servers
 // run with devices that no row names, and no other server gets one of them.
 
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import type { AttachHandle } from '#core/domain/device/device.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
@@ -14,7 +14,8 @@ import { type TableName, tableName } from '#core/store/table/tables.ts';
 import { run } from '#test/agent/agent-process.ts';
 import { allocate } from '#test/support/allocations.ts';
 import { aDevice, aGpu, aHandle, aReport } from '#test/support/reports.ts';
-import { stage, startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { stage, startWorld } from '#test/support/world.ts';
 
 const host = 'cmp1';
 const single = (address: string, suffix: string, handle: number) =>
@@ -45,11 +46,10 @@ const running = {
   held: 'aaaaaaaa-0000-4000-8000-000000000001',
   shared: 'aaaaaaaa-0000-4000-8000-000000000002',
 };
-let world: World;
+const world = perFile(startWorld);
 let instances = 10;
 
 beforeAll(async () => {
-  world = await startWorld();
   const { placement } = world.deps.clients;
   await placement.createProvider({ uuid: '00000000-0000-4000-8000-00000000c0de', name: host });
   await report(1);
@@ -58,7 +58,6 @@ beforeAll(async () => {
     expect(await allocate(world, instance, providers[name as Name])).toBe(204);
   }
 });
-afterAll(() => world.stop());
 
 async function report(sequence: number): Promise<void> {
   await applyReport(world.deps, host, aReport(devices, { sequence }), Date.now());

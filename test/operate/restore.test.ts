@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { backupStore } from '#core/store/backups/backups.ts';
@@ -10,15 +10,12 @@ import { createDocuments } from '#core/store/table/documents.ts';
 import { run } from '#test/agent/agent-process.ts';
 import { backUpTables } from '#test/support/aws/backup.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
-import { stage, startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { stage, startWorld } from '#test/support/world.ts';
 
-let world: World;
-beforeAll(async () => {
-  world = await startWorld();
-  await applyReport(world.deps, 'cmp1', aReport([aDevice()]), Date.now());
-});
-afterAll(() => world.stop());
+const world = perFile(startWorld);
 
+beforeAll(() => applyReport(world.deps, 'cmp1', aReport([aDevice()]), Date.now()));
 async function restore(...options: readonly string[]): Promise<[number | null, string]> {
   const command = run('operate/cyborg-ops.ts', process.env as Record<string, string>, [
     'restore',

@@ -1,24 +1,14 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { effectiveRoles, idOf, password, staticTokens } from '#local/openstack/keystone/catalog.ts';
 import { type FakeKeystone, startKeystone } from '#local/openstack/keystone/keystone.ts';
+import { directoryPerFile, perFile } from '#test/support/vitest/shared.ts';
 
-let directory: string;
-let keystone: FakeKeystone;
+const directory = directoryPerFile();
+const keystone = perFile(start);
 
-beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'keystone-'));
-  keystone = await start();
-  keystone.announce('compute', 'http://nova.test/v2.1');
-});
-afterAll(async () => {
-  await keystone.stop();
-  rmSync(directory, { recursive: true });
-});
-
+beforeAll(() => keystone.announce('compute', 'http://nova.test/v2.1'));
 describe('a login', () => {
   it('returns a token in the header and its scope and roles in the body', async () => {
     const response = await logIn({ name: 'cyborg', project: 'service' });

@@ -1,11 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { aCloud, type Cloud } from './nova-cloud.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { perTest } from '#test/support/vitest/shared.ts';
+import { aCloud } from './nova-cloud.ts';
 
-let cloud: Cloud;
-beforeEach(async () => {
-  cloud = await aCloud();
-});
-afterEach(() => cloud.stop());
+const cloud = perTest(aCloud);
 
 describe('a server with an accelerator', () => {
   it('boots with the requests of a real Nova, in its order', async () => {

@@ -1,11 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { aCloud, anEvent, type Cloud, eventCodes } from './nova-cloud.ts';
+import { describe, expect, it } from 'vitest';
+import { perTest } from '#test/support/vitest/shared.ts';
+import { aCloud, anEvent, eventCodes } from './nova-cloud.ts';
 
-let cloud: Cloud;
-beforeEach(async () => {
-  cloud = await aCloud();
-});
-afterEach(() => cloud.stop());
+const cloud = perTest(aCloud);
 
 it('boots a plain server without a request to the accelerator API', async () => {
   expect(await cloud.settled(await cloud.boot('plain'))).toMatchObject({ status: 'ACTIVE' });

@@ -1,25 +1,23 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import type { Service } from '#local/openstack/http-service.ts';
 import { type FakeKeystone, startKeystone } from '#local/openstack/keystone/keystone.ts';
 import { startPlacement } from '#local/openstack/placement/placement.ts';
+import { directoryPerTest } from '#test/support/vitest/shared.ts';
 
-let directory: string;
+const directory = directoryPerTest();
 let keystone: FakeKeystone;
 let placement: Service;
 
 beforeEach(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'placement-'));
   keystone = await startKeystone({ host: '127.0.0.1', port: 0 });
   placement = await start();
 });
+
 afterEach(async () => {
   await placement.stop();
   await keystone.stop();
-  rmSync(directory, { recursive: true });
 });
 
 describe('a caller', () => {

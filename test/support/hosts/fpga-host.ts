@@ -53,6 +53,10 @@ export class FpgaHost {
     this.deps = world.deps;
   }
 
+  stop(): Promise<void> {
+    return this.world.stop();
+  }
+
   /** Boots the host with an empty region, so that no state of an earlier test is left. */
   async bootAfresh(): Promise<void> {
     this.jobs = new Map();

@@ -79,6 +79,10 @@ export class VgpuHost {
     this.deps = world.deps;
   }
 
+  stop(): Promise<void> {
+    return this.world.stop();
+  }
+
   /** Begins to record the jobs, with none of an earlier test. */
   recordJobs(): void {
     this.jobs = new Map();

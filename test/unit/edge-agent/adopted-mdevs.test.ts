@@ -1,10 +1,9 @@
 // An mdev that exists before a job makes it: it is kept only if it was made for the same claim of
 // its handle. Its uuid is the handle's, so it is the same for one holder after another.
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Job } from '#agent/broker/read-job.ts';
 import { systemClock } from '#agent/clock.ts';
 import type { Driver } from '#agent/drivers/contract/driver.ts';
@@ -12,24 +11,26 @@ import { runSteps } from '#agent/handles/run-steps.ts';
 import { openCheckpoint } from '#agent/state/checkpoint.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
 import { aReportedDevice, silentLog } from '#test/support/hosts/agent.ts';
+import { directoryPerTest } from '#test/support/vitest/shared.ts';
 
 const bootId = '6f4f1d67-52a6-4b63-9d1b-9b44b1a0d9b7';
 const uuid = '91ac1606-427e-44bb-8233-000000000001';
 const address = '0000:0e:00.0';
 
-let directory: string;
+const directory = directoryPerTest();
+
 /** Uuids. */
 let mdevs: Set<string>;
 let calls: string[];
+
 /** Thrown before the named action is done. */
 let fault: string | undefined;
+
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'adopted-mdevs-'));
   mdevs = new Set();
   calls = [];
   fault = undefined;
 });
-afterEach(() => rmSync(directory, { recursive: true }));
 
 function touch(what: string, then: () => void): void {
   if (fault === what) throw new Error(`EBUSY: ${what}`);

@@ -1,20 +1,20 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createDownloads, DownloadFailed, type WantedImage } from '#agent/images/download.ts';
 import { silentLog } from '#test/support/hosts/agent.ts';
 import { sha256Of } from '#test/support/hosts/gbs.ts';
+import { directoryPerTest } from '#test/support/vitest/shared.ts';
 
 const content = Buffer.from('an image '.repeat(10_000));
-let directory: string;
+const directory = directoryPerTest();
 let server: Server;
 let respond: RequestListener;
 let requests: string[];
+
 beforeEach(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'downloads-'));
   requests = [];
   respond = (_request, response) => response.end(content);
   server = createServer((request, response) => {
@@ -23,10 +23,10 @@ beforeEach(async () => {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 });
+
 afterEach(() => {
   server.closeAllConnections();
   server.close();
-  rmSync(directory, { recursive: true });
 });
 
 function wanted(given: Partial<WantedImage> = {}): WantedImage {
@@ -37,6 +37,7 @@ function wanted(given: Partial<WantedImage> = {}): WantedImage {
 
 const origin = ({ url }: WantedImage) => new URL(URL.canParse('/', url) ? '/' : url, url).href;
 const never = new AbortController().signal;
+
 /** The bytes that would be written to a device. */
 function download(image: WantedImage, stop = never): Promise<Buffer> {
   const use = async (path: string) => readFileSync(path);

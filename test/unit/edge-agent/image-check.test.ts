@@ -1,15 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { checkImage, ImageRefused } from '#agent/images/image-check.ts';
 import { aFunction, aGbs, fakeInterface } from '#test/support/hosts/gbs.ts';
+import { directoryPerTest } from '#test/support/vitest/shared.ts';
 
-let directory: string;
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'image-'));
-});
-afterEach(() => rmSync(directory, { recursive: true }));
+const directory = directoryPerTest();
 
 function check(bytes: Buffer, interfaceUuid = fakeInterface) {
   const path = join(directory, 'image');

@@ -1,18 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createDownloads } from '#agent/images/download.ts';
 import { faultOfSource, isFromSource } from '#agent/images/image-source.ts';
 import { silentLog } from '#test/support/hosts/agent.ts';
+import { directoryPerTest } from '#test/support/vitest/shared.ts';
 
 const bucket = 'https://stage-images.s3.eu-central-1.amazonaws.com/';
 
-let directory: string;
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'image-source-'));
-});
-afterEach(() => rmSync(directory, { recursive: true }));
+const directory = directoryPerTest();
 
 describe('an image is fetched', () => {
   it.each([

@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Driver } from '#agent/drivers/contract/driver.ts';
 import { aClock } from '#test/support/hosts/agent.ts';
 import { thing } from '#test/support/hosts/agent-session.ts';
@@ -15,13 +14,9 @@ import {
   secondGpu,
   uuid,
 } from '#test/support/hosts/job-host.ts';
+import { directoryPerTest } from '#test/support/vitest/shared.ts';
 
-let directory: string;
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'run-jobs-'));
-});
-afterEach(() => rmSync(directory, { recursive: true }));
-
+const directory = directoryPerTest();
 const aHost = (given?: Parameters<typeof aJobHost>[1]) => aJobHost(directory, given);
 
 describe('jobs', () => {

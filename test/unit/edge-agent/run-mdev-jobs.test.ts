@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openStateFiles } from '#agent/state/state-files.ts';
 import {
   aGate,
@@ -14,13 +12,9 @@ import {
   secondGpu,
   uuid,
 } from '#test/support/hosts/job-host.ts';
+import { directoryPerTest } from '#test/support/vitest/shared.ts';
 
-let directory: string;
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'run-jobs-'));
-});
-afterEach(() => rmSync(directory, { recursive: true }));
-
+const directory = directoryPerTest();
 const aHost = (given?: Parameters<typeof aJobHost>[1]) => aJobHost(directory, given);
 
 describe('an mdev', () => {

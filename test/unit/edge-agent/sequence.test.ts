@@ -1,16 +1,12 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openSequence } from '#agent/state/sequence.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
 import { silentLog } from '#test/support/hosts/agent.ts';
+import { directoryPerTest } from '#test/support/vitest/shared.ts';
 
-let directory: string;
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'sequence-'));
-});
-afterEach(() => rmSync(directory, { recursive: true }));
+const directory = directoryPerTest();
 
 /** @param seconds time of the host's clock */
 function open(seconds: number, options: { bootId?: string; directory?: string } = {}) {

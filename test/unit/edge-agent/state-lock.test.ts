@@ -1,21 +1,16 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
+import { directoryPerTest } from '#test/support/vitest/shared.ts';
 
 const program = join(import.meta.dirname, 'hold-lock.ts');
-let directory: string;
+const directory = directoryPerTest();
 let running: ChildProcess[] = [];
 
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'state-lock-'));
-});
 afterEach(() => {
   for (const each of running) each.kill('SIGKILL');
   running = [];
-  rmSync(directory, { recursive: true });
 });
 
 async function start(): Promise<unknown> {

@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { systemClock } from '#agent/clock.ts';
 import { workEndTopic, workTopic } from '#core/contracts/topics.ts';
 import { type TestSession, thing } from '#test/support/hosts/agent-session.ts';
@@ -14,13 +11,9 @@ import {
   remove,
   uuid,
 } from '#test/support/hosts/job-host.ts';
+import { directoryPerTest } from '#test/support/vitest/shared.ts';
 
-let directory: string;
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'work-messages-'));
-});
-afterEach(() => rmSync(directory, { recursive: true }));
-
+const directory = directoryPerTest();
 const inMinutes = (count: number) => new Date(Date.now() + count * 60_000).toISOString();
 const message = (job_id: string, work: unknown, valid_until = inMinutes(5)) => ({
   ...{ job_id, valid_until },

@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { interfacesOf } from '#agent/images/device-tree.ts';
 import { ImageRefused } from '#agent/images/image-check.ts';
 import { checkXclbin, readXclbin, shownUuid } from '#agent/images/xclbin.ts';
@@ -12,10 +11,10 @@ import {
   shellInterface,
   shellPlatform,
 } from '#test/drivers/xilinx-fpga/xclbin.ts';
+import { directoryPerFile } from '#test/support/vitest/shared.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'xclbin-'));
+const folder = directoryPerFile();
 const path = join(folder, 'image.xclbin');
-afterAll(() => rmSync(folder, { recursive: true }));
 
 function read(bytes: Buffer) {
   writeFileSync(path, bytes);

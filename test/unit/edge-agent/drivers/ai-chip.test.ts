@@ -1,12 +1,13 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '#agent/clock.ts';
 import { aiChips } from '#agent/drivers/by-model/ai-chips.ts';
 import { createModelDriver } from '#agent/drivers/by-model/driver.ts';
 import { idsOf, modelRow } from '#agent/drivers/by-model/rows.ts';
 import { modelSettings } from '#agent/drivers/by-model/settings.ts';
 import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
 import type { PciFunctionGiven, SysfsTree } from '#test/support/hosts/sysfs.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 
 const address = '0000:3b:00.0';
 const ascend310 = { address, vendor: '19e5', product: 'd100', classCode: '120000' };
@@ -19,13 +20,12 @@ const myRow = {
   resource_class: 'CUSTOM_MY_NPU',
 };
 
-let host: GuardedHost;
+const host = perTest(aGuardedHost);
 let tree: SysfsTree;
+
 beforeEach(() => {
-  host = aGuardedHost();
   tree = host.tree;
 });
-afterEach(() => host.remove());
 
 async function driverOf(devices: object[], rows: object[] = []) {
   const { sysfs, hardware, log } = host;

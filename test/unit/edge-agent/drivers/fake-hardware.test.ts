@@ -1,19 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Driver, HandleWork, RegionImage } from '#agent/drivers/contract/driver.ts';
 import { createFakeFpgaDriver } from '#agent/drivers/fake/fpga.ts';
 import { createFakeGpuDriver } from '#agent/drivers/fake/gpu.ts';
 import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { aFunction, aGbs } from '#test/support/hosts/gbs.ts';
+import { directoryPerTest } from '#test/support/vitest/shared.ts';
 
-let directory: string;
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'hardware-'));
-});
-afterEach(() => rmSync(directory, { recursive: true }));
-
+const directory = directoryPerTest();
 const gpu = '0000:0e:00.0';
 const fpga = '0000:0d:00.0';
 const aGpu = (bootId = 'boot-1') => createFakeGpuDriver({ directory, bootId });
@@ -22,6 +17,7 @@ const mdev = (number: number, type = 'fake-1') => ({
   ...{ address: gpu, uuid: `uuid-${number}`, type: 'MDEV' as const },
   info: { asked_type: type },
 });
+
 /** The parts of a driver that the fake GPU has. */
 const calls = ({ find, prepare, clean }: Driver) => ({
   find: async (handle: HandleWork) => find?.(handle),

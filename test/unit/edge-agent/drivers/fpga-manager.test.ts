@@ -1,32 +1,32 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '#agent/clock.ts';
 import type { Driver } from '#agent/drivers/contract/driver.ts';
 import { createFpgaManagerDriver } from '#agent/drivers/fpga-manager/index.ts';
 import { fpgaManagerSettings } from '#agent/drivers/fpga-manager/settings.ts';
 import { FpgaManagerKernel } from '#test/drivers/fpga-manager/kernel.ts';
 import { aFunction, aGbs, fakeInterface, type GbsGiven } from '#test/support/hosts/gbs.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 
 const attach = '0000:01:00.0';
 const imageId = '0f1a2b3c-0000-4000-8000-00000000000a';
 const other = '11111111-2222-4333-8444-555555555555';
 const board = { manager: 'fpga0', interface: fakeInterface };
 
-let host: GuardedHost;
+const host = perTest(aGuardedHost);
 let kernel: FpgaManagerKernel;
 let driver: Driver;
 let blank: string;
+
 beforeEach(() => {
-  host = aGuardedHost();
   const firmware = join(host.proc.root, 'firmware');
   mkdirSync(firmware);
   kernel = new FpgaManagerKernel(host.tree, firmware);
   blank = join(host.proc.root, 'blank.gbs');
   writeFileSync(blank, aGbs({ bitstream: 'nothing' }));
 });
-afterEach(() => host.remove());
 
 async function start(given: object = {}, bootId = 'first') {
   const settings = fpgaManagerSettings.parse({

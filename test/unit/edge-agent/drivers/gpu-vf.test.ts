@@ -1,21 +1,17 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { acceleratorOf, indexOf, memoryOf } from '#agent/drivers/gpu-vf/gim.ts';
 import { gpuVfSettings } from '#agent/drivers/gpu-vf/settings.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import { aGpuVfHost, gpu } from '#test/drivers/gpu-vf/host.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 
 const gibibyte = 2 ** 30;
 const quantum = 'sriov_admin/vfN/profile/exec_quantum_ms';
 const memory = 'sriov_admin/vfN/profile/vram_quota';
 
-let on: ReturnType<typeof aGpuVfHost>;
-beforeEach(() => {
-  on = aGpuVfHost();
-});
-afterEach(() => on.remove());
-
+const on = perTest(aGpuVfHost);
 const two = { addresses: gpu, virtual_functions: 2 };
 
 describe('virtual functions of xe', () => {

@@ -1,20 +1,17 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { systemClock } from '#agent/clock.ts';
 import { createModelDriver } from '#agent/drivers/by-model/driver.ts';
 import { inspurFpgas } from '#agent/drivers/by-model/inspur-fpgas.ts';
 import { modelSettings } from '#agent/drivers/by-model/settings.ts';
 import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 
 const address = '0000:86:00.0';
 const fpga = { address, vendor: '1bd4', product: 'a115', classCode: '120000' };
 const ssd = { ...fpga, product: '1001', classCode: '010802' };
 
-let host: GuardedHost;
-beforeEach(() => {
-  host = aGuardedHost();
-});
-afterEach(() => host.remove());
+const host = perTest(aGuardedHost);
 
 async function driverOf(settings: object) {
   const { sysfs, hardware, log } = host;

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '#agent/clock.ts';
@@ -16,27 +15,27 @@ import { MdevKernel } from '#test/drivers/mdev/kernel.ts';
 import { silentLog } from '#test/support/hosts/agent.ts';
 import { noGuards } from '#test/support/hosts/guarded-host.ts';
 import { aSysfsTree } from '#test/support/hosts/sysfs.ts';
+import { directoryPerTest } from '#test/support/vitest/shared.ts';
 import { snapshotOf } from '#test/support/vitest/snapshot.ts';
 
 const card = '0000:3b:00.0';
 const uuid = '91ac1606-427e-44bb-8233-f4ff4bf3d241';
 
 let kernel: MdevKernel;
-let directory: string;
+const directory = directoryPerTest();
+
 /** Uuids that the frame has marked. */
 let prepared: Set<string>;
 let guards: Guards;
+
 beforeEach(() => {
   guards = noGuards;
   kernel = new MdevKernel(aSysfsTree().addFunction({ address: card, driver: 'nvidia' }));
   kernel.addParent(card, { capacity: 4, types: { 'nvidia-1': 1, 'nvidia-2': 2 } });
-  directory = mkdtempSync(join(tmpdir(), 'mdev-'));
   prepared = new Set();
 });
-afterEach(() => {
-  kernel.tree.remove();
-  rmSync(directory, { recursive: true });
-});
+
+afterEach(() => kernel.tree.remove());
 
 function aDriver(given: object = {}, thing = 'test:cmp1') {
   const settings = mdevSettings.parse({ pools: [{ parents: card, type: 'nvidia-1' }], ...given });

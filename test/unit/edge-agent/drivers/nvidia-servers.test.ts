@@ -1,15 +1,15 @@
 // Virtual functions with a type of vGPU beside servers that libvirt knows, running or stopped.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { systemClock } from '#agent/clock.ts';
 import { createNvidiaDriver } from '#agent/drivers/nvidia/index.ts';
 import { nvidiaSettings } from '#agent/drivers/nvidia/settings.ts';
 import { setUp } from '#agent/process/set-up.ts';
 import { VendorVgpuKernel } from '#test/drivers/nvidia/kernel.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { directoryPerTest, perTest } from '#test/support/vitest/shared.ts';
 
 const card = '0000:41:00.0';
 const other = '0000:42:00.0';
@@ -17,21 +17,16 @@ const [first, second] = ['0000:41:00.1', '0000:41:00.2'] as const;
 const types = { 1147: ['NVIDIA L40S-2Q', 2] } as const;
 const belongs = 'belongs to a server: the domain instance-0000001f of libvirt has it';
 
-let host: GuardedHost;
+const host = perTest(aGuardedHost);
 let kernel: VendorVgpuKernel;
-let directory: string;
+const directory = directoryPerTest();
 let bootId: string;
+
 beforeEach(() => {
-  host = aGuardedHost();
   kernel = new VendorVgpuKernel(host.tree);
-  directory = mkdtempSync(join(tmpdir(), 'nvidia-'));
   bootId = 'boot-1';
   kernel.addCard(card, { memory: 4, types }, 4);
   kernel.enable(card);
-});
-afterEach(() => {
-  host.remove();
-  rmSync(directory, { recursive: true });
 });
 
 /** Starts the agent: set-up and discovery. */

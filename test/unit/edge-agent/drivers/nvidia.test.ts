@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '#agent/clock.ts';
 import type { HandleWork } from '#agent/drivers/contract/driver.ts';
 import { framebufferOf, typeTraitPart } from '#agent/drivers/nvidia/facts.ts';
@@ -11,26 +8,22 @@ import { typesOf } from '#agent/drivers/nvidia/vfio.ts';
 import { setUp } from '#agent/process/set-up.ts';
 import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { VendorVgpuKernel } from '#test/drivers/nvidia/kernel.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { directoryPerTest, perTest } from '#test/support/vitest/shared.ts';
 
 const card = '0000:41:00.0';
 const functions = [1, 2, 3, 4].map((number) => `0000:41:00.${number}`);
 const types = { 1145: ['NVIDIA L40S-1B', 1], 1147: ['NVIDIA L40S-2Q', 2] } as const;
 const vgpus = { addresses: card, vgpu_type: 'nvidia-1147' };
 
-let host: GuardedHost;
+const host = perTest(aGuardedHost);
 let kernel: VendorVgpuKernel;
-let directory: string;
+const directory = directoryPerTest();
 let bootId = 'boot-1';
+
 beforeEach(() => {
-  host = aGuardedHost();
   kernel = new VendorVgpuKernel(host.tree);
-  directory = mkdtempSync(join(tmpdir(), 'nvidia-'));
   bootId = 'boot-1';
-});
-afterEach(() => {
-  host.remove();
-  rmSync(directory, { recursive: true });
 });
 
 async function aDriver(given: object = {}) {

@@ -1,16 +1,13 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import { address, NvmeHost, second } from '#test/drivers/nvme/host.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 
-let host: NvmeHost;
-beforeEach(() => {
-  host = new NvmeHost();
-  host.kernel.add({ address });
-});
-afterEach(() => host.remove());
+const host = perTest(() => new NvmeHost());
 
+beforeEach(() => host.kernel.add({ address }));
 const bindsBack = () => expect(host.kernel.driverOf(address)).toBe('vfio-pci');
 
 describe('cleaning an NVMe device', () => {

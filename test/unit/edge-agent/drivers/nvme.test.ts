@@ -1,15 +1,12 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { address, NvmeHost, second } from '#test/drivers/nvme/host.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 
-let host: NvmeHost;
-beforeEach(() => {
-  host = new NvmeHost();
-  host.kernel.add({ address });
-});
-afterEach(() => host.remove());
+const host = perTest(() => new NvmeHost());
 
+beforeEach(() => host.kernel.add({ address }));
 describe('discovery of NVMe devices', () => {
   it('describes a device by what the kernel showed before it was bound to VFIO', async () => {
     const { [address]: device } = await host.start({ traits: ['CUSTOM_FAST'] });

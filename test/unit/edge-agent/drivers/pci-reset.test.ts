@@ -1,22 +1,22 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
 import { createPciDriver } from '#agent/drivers/pci/index.ts';
 import { faultAfterReset } from '#agent/drivers/pci/reset.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 
 const address = '0000:3b:00.0';
-let host: GuardedHost;
+const host = perTest(aGuardedHost);
 let path: string;
+
 beforeEach(() => {
-  host = aGuardedHost();
   host.tree.addFunction({ address, iommuGroup: 12, config: config() });
   path = host.tree.pathOf(address);
   host.tree.write(`${path}/current_link_speed`, '16.0 GT/s PCIe\n');
   host.tree.write(`${path}/current_link_width`, '16\n');
 });
-afterEach(() => host.remove());
 
 function config(given: { vendor?: number; command?: number; bar?: number } = {}): Buffer {
   const header = Buffer.alloc(256);

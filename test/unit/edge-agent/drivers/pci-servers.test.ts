@@ -1,13 +1,14 @@
 // Driver pci on a host with libvirt's definitions of servers: what it binds, makes and offers.
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
 import { createPciDriver } from '#agent/drivers/pci/index.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { setUp } from '#agent/process/set-up.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import { PciKernel } from '#test/drivers/pci/kernel.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 
 const card = '0000:3b:00.0';
 const first = '0000:3b:00.1';
@@ -20,13 +21,12 @@ const entry = {
   ...{ bind_to: 'vfio-pci', clean: 'reset' },
 };
 
-let host: GuardedHost;
+const host = perTest(aGuardedHost);
+
 beforeEach(() => {
-  host = aGuardedHost();
   host.tree.write('bus/pci/drivers/vfio-pci/bind', '');
   aCard();
 });
-afterEach(() => host.remove());
 
 const aKernel = () => new PciKernel(host.tree, virtual, {});
 const driverNow = (address: string) => host.sysfs.linkName(`bus/pci/devices/${address}/driver`);

@@ -1,11 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
 import { createPciDriver } from '#agent/drivers/pci/index.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { setUp as setUpDriver } from '#agent/process/set-up.ts';
 import { PciKernel, type PciKernelFaults } from '#test/drivers/pci/kernel.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 import { snapshotOf } from '#test/support/vitest/snapshot.ts';
 
 const card = '0000:3b:00.0';
@@ -13,17 +14,16 @@ const first = '0000:3b:00.1';
 const virtual = { vendor: '8086', product: '154c', classCode: '020000', driver: undefined };
 const entry = { vendor_id: '8086', product_id: '154c', virtual_functions: 2 };
 
-let host: GuardedHost;
+const host = perTest(aGuardedHost);
 let writes: string[];
+
 beforeEach(() => {
-  host = aGuardedHost();
   writes = [];
   aKernel().addCard({
     ...{ address: card, ...virtual, product: '1572' },
     ...{ driver: 'i40e', sriovTotalvfs: 4 },
   });
 });
-afterEach(() => host.remove());
 
 const aKernel = (faults: PciKernelFaults = {}) => new PciKernel(host.tree, virtual, faults);
 const virtualNow = () => aKernel().virtualOf(card);

@@ -1,20 +1,20 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
 import { createPciDriver } from '#agent/drivers/pci/index.ts';
 import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { DriverHost } from '#test/support/hosts/driver-host.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
 import { ownDriver } from '#test/support/hosts/own-driver.ts';
 import type { SysfsTree } from '#test/support/hosts/sysfs.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 
 const address = '0000:3b:00.0';
-let host: GuardedHost;
+const host = perTest(aGuardedHost);
 let tree: SysfsTree;
+
 beforeEach(() => {
-  host = aGuardedHost();
   tree = host.tree;
 });
-afterEach(() => host.remove());
 
 async function driverOf(...allowList: object[]) {
   const { sysfs, hardware, log } = host;

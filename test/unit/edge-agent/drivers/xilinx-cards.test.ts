@@ -1,15 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { type Card, openKnownCards } from '#agent/drivers/xilinx-fpga/cards.ts';
 import { shellInterface, shellPlatform } from '#test/drivers/xilinx-fpga/xclbin.ts';
+import { directoryPerTest } from '#test/support/vitest/shared.ts';
 
-let directory: string;
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'xilinx-cards-'));
-});
-afterEach(() => rmSync(directory, { recursive: true }));
+const directory = directoryPerTest();
 
 function aCard(bus: string): Card {
   const of = (fn: string, productId: string) => ({

@@ -1,21 +1,18 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { xilinxSettings } from '#agent/drivers/xilinx-fpga/settings.ts';
 import { factsOf } from '#agent/drivers/xilinx-fpga/tools.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import { aXilinxHost, blankUuid, card, imageId, slot } from '#test/drivers/xilinx-fpga/host.ts';
 import { imageUuid, shellInterface } from '#test/drivers/xilinx-fpga/xclbin.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 
 const vfio = ['vfio-pci', 'vfio-pci'];
 const interfaceUuid = '862c7020-a250-293e-3203-6f19956669e5';
 
-let on: ReturnType<typeof aXilinxHost>;
-beforeEach(() => {
-  on = aXilinxHost();
-});
-afterEach(() => on.remove());
+const on = perTest(aXilinxHost);
 
 /** A card that is offered. */
 async function anOffered(cards: object = {}) {

@@ -1,17 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, renameSync, rmSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type DefinedDomains, openDomains } from '#agent/guards/libvirt/domains.ts';
 import { DomainFolder, definitionOf } from '#test/support/hosts/domain-folder.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 
 const first = '0000:c1:00.0';
 const second = '0000:c2:00.0';
-let folder: DomainFolder;
-beforeEach(() => {
-  folder = new DomainFolder();
-});
-afterEach(() => folder.remove());
+const folder = perTest(() => new DomainFolder());
 
 function plain({ byFunction, ...rest }: DefinedDomains) {
   return { ...rest, byFunction: Object.fromEntries(byFunction) };

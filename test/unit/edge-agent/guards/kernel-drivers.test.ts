@@ -1,13 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readPciFunctions } from '#agent/sysfs/pci.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 
 const address = '0000:c1:00.0';
-let host: GuardedHost;
-beforeEach(() => {
-  host = aGuardedHost();
-});
-afterEach(() => host.remove());
+const host = perTest(aGuardedHost);
 
 async function check(): Promise<string | undefined> {
   const all = readPciFunctions(host.sysfs, () => {});

@@ -1,17 +1,14 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { readOpenNodes } from '#agent/guards/open-nodes.ts';
 import { openProc } from '#agent/guards/proc.ts';
 import { readPciFunctions } from '#agent/sysfs/pci.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 
 const address = '0000:c1:00.0';
-let host: GuardedHost;
-beforeEach(() => {
-  host = aGuardedHost();
-  host.tree.addFunction({ address, iommuGroup: 12, driver: 'nvidia' });
-});
-afterEach(() => host.remove());
+const host = perTest(aGuardedHost);
 
+beforeEach(() => host.tree.addFunction({ address, iommuGroup: 12, driver: 'nvidia' }));
 const qemu = { comm: 'qemu-system-x86' };
 
 async function check(wanted: readonly string[] = [address]): Promise<string | undefined> {

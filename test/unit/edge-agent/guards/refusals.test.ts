@@ -1,19 +1,16 @@
 import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readPciFunctions } from '#agent/sysfs/pci.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 
 const address = '0000:c1:00.0';
 const mate = '0000:c1:00.1';
 const nvme = { vendor: '144d', product: 'a80a', classCode: '010802', driver: 'nvme' };
 const nic = { vendor: '8086', product: '1572', classCode: '020000', driver: 'i40e' };
 
-let host: GuardedHost;
-beforeEach(() => {
-  host = aGuardedHost();
-});
-afterEach(() => host.remove());
+const host = perTest(aGuardedHost);
 
 /** Why the function is refused, where the operator gave these addresses to the agent. */
 async function refusal(ours: readonly string[] = [address]): Promise<string | undefined> {

@@ -1,23 +1,23 @@
 // Functions that libvirt's definitions of servers name, running or stopped.
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type Guards, openGuards } from '#agent/guards/guards.ts';
 import { readServerUses } from '#agent/guards/server-uses.ts';
 import { type PciFunction, readPciFunctionAt, readPciFunctions } from '#agent/sysfs/pci.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 
 const card = '0000:c1:00.0';
 const mate = '0000:c1:00.1';
 const name = 'instance-0000001f';
 const belongs = `belongs to a server: the domain ${name} of libvirt has it`;
 
-let host: GuardedHost;
+const host = perTest(aGuardedHost);
 let guards: Guards;
+
 beforeEach(async () => {
-  host = aGuardedHost();
   guards = await host.guards();
 });
-afterEach(() => host.remove());
 
 /** Why functions are refused, where the operator gave these to the agent. */
 async function refusals(...wanted: readonly string[]): Promise<Record<string, string>> {

@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import {
   type PciFunction,
   pciSignature,
@@ -8,18 +8,18 @@ import {
   readPciFunctions,
 } from '#agent/sysfs/pci.ts';
 import { openSysfs, type Sysfs } from '#agent/sysfs/root.ts';
-import { aSysfsTree, type SysfsTree } from '#test/support/hosts/sysfs.ts';
+import { aSysfsTree } from '#test/support/hosts/sysfs.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 
 const address = '0000:3b:00.0';
-let tree: SysfsTree;
+const tree = perTest(aSysfsTree);
 let sysfs: Sysfs;
 let skipped: [address: string, reason: string][];
+
 beforeEach(() => {
-  tree = aSysfsTree();
   sysfs = openSysfs(tree.root);
   skipped = [];
 });
-afterEach(() => tree.remove());
 
 function read(from: Sysfs = sysfs): PciFunction[] {
   return readPciFunctions(from, (...skip) => skipped.push(skip));

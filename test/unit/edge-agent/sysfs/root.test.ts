@@ -1,16 +1,16 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { openSysfs, type Sysfs, SysfsPathRefused } from '#agent/sysfs/root.ts';
-import { aSysfsTree, type SysfsTree } from '#test/support/hosts/sysfs.ts';
+import { aSysfsTree } from '#test/support/hosts/sysfs.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 
-let tree: SysfsTree;
+const tree = perTest(aSysfsTree);
 let sysfs: Sysfs;
+
 beforeEach(() => {
-  tree = aSysfsTree();
   sysfs = openSysfs(tree.root);
 });
-afterEach(() => tree.remove());
 
 describe('paths of sysfs', () => {
   it.each(['../etc/passwd', 'bus/../../etc', '/etc/passwd', 'bus/pci/..', 'bus\0/pci'])(

@@ -1,25 +1,25 @@
 // The planned settings in driver pci of the agent, on a host whose servers still have Nova's
 // devices: docs/import.md says what becomes of them.
 
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
 import { createPciDriver } from '#agent/drivers/pci/index.ts';
 import { groupResources, groupTraits } from '#core/domain/profile/device-profile.ts';
 import { readNovaConf } from '#operate/import/nova/conf.ts';
 import { planNova } from '#operate/import/nova/plan.ts';
-import { aGuardedHost, type GuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 
 const running = '0000:3b:00.0';
 const stopped = '0000:5e:00.0';
-let host: GuardedHost;
+const host = perTest(aGuardedHost);
+
 beforeEach(() => {
-  host = aGuardedHost();
   for (const address of [running, stopped]) {
     // As libvirt leaves a function that a server has, or has had until it was stopped.
     host.tree.addFunction({ address, vendor: '10de', product: '2235', driver: 'vfio-pci' });
   }
 });
-afterEach(() => host.remove());
 
 const text = `[pci]
 device_spec = {"vendor_id": "10de", "product_id": "2235"}
