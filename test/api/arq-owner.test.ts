@@ -3,7 +3,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { idOf } from '#local/openstack/keystone/catalog.ts';
-import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { everythingStored } from '#test/support/tables.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
@@ -19,8 +18,7 @@ beforeAll(async () => {
   await applySettled(world.deps, 'cmp1', aReport([aDevice({ handles: 16 })]), Date.now());
   const plain = { flavor: { name: 'plain', vcpus: 1, ram: 64, disk: 1 } };
   flavor = (await askNova('admin-token', '/flavors', plain)).flavor?.id;
-  const profile = { name: 'fpga', groups: [{ 'resources:FPGA': '1' }] };
-  await world.ask('POST', '/v2/device_profiles', { body: [profile] });
+  await world.createProfile('fpga', { 'resources:FPGA': '1' });
 });
 
 /** As Nova sends it for a user. */
@@ -29,8 +27,7 @@ function asNova(token: string, method: string, path: string, body?: unknown): Pr
 }
 
 async function create(token: string): Promise<string> {
-  const { json } = await asNova(token, 'POST', arqs, { device_profile_name: 'fpga' });
-  return json.arqs[0].uuid;
+  return (await world.createArqs('fpga', token))[0];
 }
 
 function newInstance(): string {
@@ -39,12 +36,7 @@ function newInstance(): string {
 }
 
 function bind(token: string, names: readonly string[], instance: string): Promise<Answer> {
-  const patch = bindPatch({
-    hostname: 'cmp1',
-    device_rp_uuid: providerUuid('cmp1_FakeDevice'),
-    instance_uuid: instance,
-  });
-  return asNova(token, 'PATCH', arqs, Object.fromEntries(names.map((name) => [name, patch])));
+  return world.bindArqs(names, { provider: providerUuid('cmp1_FakeDevice'), instance }, token);
 }
 
 type Created = Readonly<Partial<Record<'server' | 'flavor', { readonly id: string }>>>;

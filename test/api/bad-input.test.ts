@@ -22,12 +22,6 @@ let unbound: string;
 let bound: string;
 let foreign: string;
 
-async function createArq(token: string): Promise<string> {
-  const body = { device_profile_name: 'fpga' };
-  const { json } = await world.ask('POST', '/v2/accelerator_requests', { token, body });
-  return json.arqs[0].uuid;
-}
-
 function patch(given: Partial<Record<'hostname' | 'device_rp_uuid' | 'instance_uuid', unknown>>) {
   const values = { hostname: 'cmp1', device_rp_uuid: provider, instance_uuid: other, ...given };
   return Object.entries(values).map(([name, value]) => ({ op: 'add', path: `/${name}`, value }));
@@ -41,18 +35,10 @@ beforeAll(async () => {
     offers: { resource_class: 'PGPU', traits: [], attach_handles: [] },
   });
   await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 1 }), card]), Date.now());
-  await world.ask('POST', '/v2/device_profiles', {
-    body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }],
-  });
-  [unbound, bound, foreign] = [
-    await createArq('demo-token'),
-    await createArq('demo-token'),
-    await createArq('alt-token'),
-  ];
-  const body = { [bound]: patch({ instance_uuid: instance }) };
-  expect(await world.ask('PATCH', '/v2/accelerator_requests', { ...nova, body })).toMatchObject({
-    status: 202,
-  });
+  await world.createProfile('fpga', { 'resources:FPGA': '1' });
+  [unbound] = await world.createArqs('fpga');
+  [bound] = await world.createBound('fpga', { provider, instance });
+  [foreign] = await world.createArqs('fpga', 'alt-token');
 });
 
 const arqs = '/v2/accelerator_requests';

@@ -7,7 +7,6 @@ import { refusalsMax } from '#functions/http/call-records.ts';
 import { routes } from '#functions/routes.ts';
 import { idOf } from '#local/openstack/keystone/catalog.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
-import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { type Ask, startWorld } from '#test/support/world.ts';
@@ -20,8 +19,7 @@ let since: string;
 
 beforeAll(async () => {
   await applySettled(world.deps, 'cmp1', aReport([aDevice({ handles: 3 })]), Date.now());
-  const profile = { name: 'fpga', groups: [{ 'resources:FPGA': '1' }] };
-  await world.ask('POST', '/v2/device_profiles', { body: [profile] });
+  await world.createProfile('fpga', { 'resources:FPGA': '1' });
   const { json } = await world.ask('GET', '/openapi.json', { token: null });
   check = new OpenApiCheck(json as never);
 });
@@ -85,11 +83,7 @@ describe('a call that changes something', () => {
   });
 
   it("leaves who deleted another project's ARQ, by its uuid or by its instance", async () => {
-    const created = await world.ask('POST', arqs, {
-      token: 'alt-token',
-      body: { device_profile_name: 'fpga' },
-    });
-    const [{ uuid }] = created.json.arqs;
+    const [uuid] = await world.createArqs('fpga', 'alt-token');
     await world.ask('DELETE', `${arqs}?arqs=${uuid}`);
     await world.ask('DELETE', `${arqs}?instance=${none}`);
     const call = { ...adminCall, rule: 'cyborg:arq:delete', method: 'DELETE', status: 204 };
@@ -175,14 +169,10 @@ describe('a refused change', () => {
 
 describe('no record is left by', () => {
   it("Nova's create, bind, refused bind and delete", async () => {
-    const created = await world.asNova('POST', arqs, { device_profile_name: 'fpga' });
-    const [{ uuid }] = created.json.arqs;
-    const patch = (device_rp_uuid: string) => ({
-      [uuid]: bindPatch({ hostname: 'cmp1', device_rp_uuid, instance_uuid: none }),
-    });
-    expect((await world.asNova('PATCH', arqs, patch(none))).status).toBe(404);
-    const bound = await world.asNova('PATCH', arqs, patch(providerUuid('cmp1_FakeDevice')));
-    expect(bound.status).toBe(202);
+    const uuids = await world.createArqs('fpga');
+    const bind = (provider: string) => world.bindArqs(uuids, { provider, instance: none });
+    expect((await bind(none)).status).toBe(404);
+    expect((await bind(providerUuid('cmp1_FakeDevice'))).status).toBe(202);
     expect((await world.asNova('DELETE', `${arqs}?instance=${none}`)).status).toBe(204);
     expect(await calls()).toEqual([]);
   });

@@ -14,7 +14,6 @@ import { routes } from '#functions/routes.ts';
 import { GabbiRun, readTests } from '#test/contract/gabbi.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
 import { findVariables, type Tokens } from '#test/contract/variables.ts';
-import { bindPatch } from '#test/support/bind-patch.ts';
 import { refused } from '#test/support/refusals.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
 import { type Answer, type Ask, startWorld, type World } from '#test/support/world.ts';
@@ -142,18 +141,9 @@ describe('the cases that need more than a YAML file', () => {
 
   it('started binds return 423 to a list of resolved ARQs, and failed binds return 409', async () => {
     const group = { 'resources:FPGA': '1', 'accel:function_id': 'any' };
-    await world.ask('POST', '/v2/device_profiles', { body: [{ name: 'slow', groups: [group] }] });
-    const created = await world.asNova('POST', '/v2/accelerator_requests', {
-      device_profile_name: 'slow',
-    });
+    await world.createProfile('slow', group);
     const { deployable } = await regionProvider();
-    const patch = bindPatch({
-      hostname: 'cmp1',
-      device_rp_uuid: deployable,
-      instance_uuid: instance,
-    });
-    const body = { [created.json.arqs[0].uuid]: patch };
-    expect((await world.asNova('PATCH', '/v2/accelerator_requests', body)).status).toBe(202);
+    await world.createBound('slow', { provider: deployable, instance });
     const resolved = `/v2/accelerator_requests?instance=${instance}&bind_state=resolved`;
     const locked = await world.asNova('GET', resolved);
     expect(locked.status).toBe(423);

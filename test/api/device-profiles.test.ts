@@ -9,9 +9,7 @@ const missing = '99999999-0000-4000-8000-000000000009';
 const world = perFile(startWorld);
 
 beforeAll(async () => {
-  await world.ask('POST', '/v2/device_profiles', {
-    body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }],
-  });
+  await world.createProfile('fpga', { 'resources:FPGA': '1' });
 });
 
 describe('device profiles answer in the dialect of the request', () => {
@@ -123,9 +121,7 @@ describe('a device profile', () => {
   });
 
   it('is created by a list, answered bare, and shown by uuid and by name', async () => {
-    const created = await world.ask('POST', '/v2/device_profiles', {
-      body: [{ name: 'by-list', groups }],
-    });
+    const created = await world.createProfile('by-list', ...groups);
     expect(created).toMatchObject({ status: 201, json: { name: 'by-list', description: null } });
     const { uuid } = created.json;
     expect(created.json.links).toEqual([

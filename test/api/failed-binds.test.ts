@@ -5,7 +5,6 @@ import { workDueMs } from '#core/domain/host-work/deadlines.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { readIncidents } from '#functions/operator/incidents/incident-reads.ts';
-import { bindPatch } from '#test/support/bind-patch.ts';
 import { aGpu, applySettled, aReport } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
@@ -22,30 +21,18 @@ beforeAll(async () => {
     await world.startComputeNode(host);
     await applySettled(world.deps, host, aReport([aGpu([{ vgpu_mark: '1' }])]), Date.now());
   }
-  const groups = [{ 'resources:VGPU': '1' }];
-  await world.ask('POST', '/v2/device_profiles', { body: [{ name: 'vgpu', groups }] });
+  await world.createProfile('vgpu', { 'resources:VGPU': '1' });
 });
 
-async function bind(hostname: string): Promise<string> {
-  const body = { device_profile_name: 'vgpu' };
-  const { json } = await world.asNova('POST', '/v2/accelerator_requests', body);
-  const arq = json.arqs[0].uuid;
-  const target = {
-    ...{ hostname, device_rp_uuid: providerUuid(`${hostname}_Gpu`), instance_uuid: instance },
-  };
-  const answer = await world.asNova('PATCH', '/v2/accelerator_requests', {
-    [arq]: bindPatch(target),
-  });
-  expect([answer.status, answer.text]).toEqual([202, '']);
-  return arq;
-}
+const bind = (host: string) =>
+  world.createBound('vgpu', { host, provider: providerUuid(`${host}_Gpu`), instance });
 
 const later = (ms: number) => ({ ...world.deps, clock: () => Date.now() + ms });
 const failed = async () =>
   (await world.ask('GET', '/operator/v1/incidents?kind=failed-bind')).json.incidents;
 
 it('stays listed for half an hour, with its server, profile, host, reason and next step', async () => {
-  const arq = await bind('cmp1');
+  const [arq] = await bind('cmp1');
   await sweep(later(workDueMs('bind', world.deps.settings) + minuteMs));
   const expected = {
     ...{ kind: 'failed-bind', hostname: 'cmp1', instance_uuid: instance, arq_uuid: arq },

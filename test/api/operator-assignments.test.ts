@@ -3,7 +3,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
-import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
@@ -16,33 +15,20 @@ const instances = ['1', '2', '3'].map((n) => `77aa0000-0000-4000-8000-0000000000
 const [first = '', second = '', third = ''] = instances;
 
 async function bind(token: string, host: string, instance: string): Promise<void> {
-  const nova = { token, serviceToken: 'nova-token' };
-  const body = { device_profile_name: 'fpga' };
-  const created = await world.ask('POST', '/v2/accelerator_requests', { ...nova, body });
-  const patch = bindPatch({
-    hostname: host,
-    device_rp_uuid: providerUuid(`${host}_FakeDevice`),
-    instance_uuid: instance,
-  });
-  const bound = { ...nova, body: { [created.json.arqs[0].uuid]: patch } };
-  expect((await world.ask('PATCH', '/v2/accelerator_requests', bound)).status).toBe(202);
+  const target = { host, provider: providerUuid(`${host}_FakeDevice`), instance };
+  await world.createBound('fpga', target, token);
 }
 
 beforeAll(async () => {
   for (const host of ['cmp1', 'cmp2']) {
     await applySettled(world.deps, host, aReport([aDevice({ handles: 3 })]), Date.now());
   }
-  await world.ask('POST', '/v2/device_profiles', {
-    body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }],
-  });
+  await world.createProfile('fpga', { 'resources:FPGA': '1' });
   await bind('demo-token', 'cmp1', first);
   await bind('demo-token', 'cmp2', second);
   await bind('alt-token', 'cmp1', third);
   // An ARQ that is bound to nothing is no assignment.
-  await world.ask('POST', '/v2/accelerator_requests', {
-    token: 'demo-token',
-    body: { device_profile_name: 'fpga' },
-  });
+  await world.createArqs('fpga');
   const { json } = await world.ask('GET', '/openapi.json', { token: null });
   check = new OpenApiCheck(json as never);
 });

@@ -6,7 +6,6 @@ import { historyWriter } from '#core/store/history/history.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
-import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
@@ -24,8 +23,7 @@ let lasting: string;
 
 beforeAll(async () => {
   await applySettled(world.deps, 'cmp1', aReport([aDevice({ handles: 3 })]), Date.now());
-  const body = [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }];
-  await world.ask('POST', '/v2/device_profiles', { body });
+  await world.createProfile('fpga', { 'resources:FPGA': '1' });
   const { json } = await world.ask('GET', '/openapi.json', { token: null });
   check = new OpenApiCheck(json as never);
   arq = await boot(instance);
@@ -33,18 +31,8 @@ beforeAll(async () => {
   lasting = await boot(other);
 });
 
-async function boot(server: string): Promise<string> {
-  const body = { device_profile_name: 'fpga' };
-  const { json } = await world.asNova('POST', '/v2/accelerator_requests', body);
-  const [{ uuid }] = json.arqs;
-  const operations = bindPatch({
-    hostname: 'cmp1',
-    device_rp_uuid: provider,
-    instance_uuid: server,
-  });
-  const bound = await world.asNova('PATCH', '/v2/accelerator_requests', { [uuid]: operations });
-  expect([bound.status, bound.text]).toEqual([202, '']);
-  return uuid;
+async function boot(instance: string): Promise<string> {
+  return (await world.createBound('fpga', { provider, instance }))[0];
 }
 
 /** The answer, which is as the OpenAPI document says. */

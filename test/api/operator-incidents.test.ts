@@ -7,7 +7,6 @@ import { failBind } from '#core/operations/bind/finish-bind.ts';
 import { quarantine } from '#core/operations/release/quarantine.ts';
 import { readIncidents } from '#functions/operator/incidents/incident-reads.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
-import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, aGpu, applySettled, aReport } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
@@ -26,17 +25,7 @@ const hot = aDevice({
 });
 
 async function bind(profile: string, provider: string): Promise<InstanceBinding> {
-  const body = { device_profile_name: profile };
-  const created = await world.asNova('POST', '/v2/accelerator_requests', body);
-  const target = {
-    hostname: 'cmp1',
-    device_rp_uuid: providerUuid(provider),
-    instance_uuid: instance,
-  };
-  const answer = await world.asNova('PATCH', '/v2/accelerator_requests', {
-    [created.json.arqs[0].uuid]: bindPatch(target),
-  });
-  expect([answer.status, answer.text]).toEqual([202, '']);
+  await world.createBound(profile, { provider: providerUuid(provider), instance });
   return (await world.deps.store.arqs.binding(instance)) as InstanceBinding;
 }
 
@@ -48,8 +37,7 @@ beforeAll(async () => {
   await applySettled(deps, 'cmp1', aReport(boards, { not_offered: notOffered }), Date.now());
   await applySettled(deps, 'cmp2', aReport([aDevice()]), Date.now() - hourMs);
   await applySettled(deps, 'cmp3', aReport([aDevice()]), Date.now());
-  const groups = [{ 'resources:VGPU': '1' }];
-  await world.ask('POST', '/v2/device_profiles', { body: [{ name: 'vgpu', groups }] });
+  await world.createProfile('vgpu', { 'resources:VGPU': '1' });
   const { json } = await world.ask('GET', '/openapi.json', { token: null });
   check = new OpenApiCheck(json as never);
 });

@@ -11,7 +11,7 @@ let project: string;
 beforeAll(async () => {
   const groups = { two: { 'resources:FPGA': '2' }, vgpu: { 'resources:VGPU': '1' } };
   for (const [name, group] of Object.entries(groups)) {
-    await world.ask('POST', '/v2/device_profiles', { body: [{ name, groups: [group] }] });
+    await world.createProfile(name, group);
   }
   await create('two');
   const [quota] = (await world.ask('GET', '/v2/accelerator_requests')).json.arqs;

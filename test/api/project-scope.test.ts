@@ -95,8 +95,7 @@ const world = perFile(() =>
 
 beforeAll(async () => {
   await applySettled(world.deps, 'cmp1', aReport([aDevice({ handles: 8 })]), Date.now());
-  const profile = { name: 'fpga', groups: [{ 'resources:FPGA': '1' }] };
-  await world.ask('POST', '/v2/device_profiles', { body: [profile] });
+  await world.createProfile('fpga', { 'resources:FPGA': '1' });
   for (const [index, project] of (['demo', 'alt', 'admin', 'service'] as const).entries()) {
     servers[project] = await boot(project, `77bb0000-0000-4000-8000-00000000000${index}`);
     const limits = { FPGA: 1000 };
@@ -105,28 +104,13 @@ beforeAll(async () => {
   }
 });
 
-async function createArq(project: Project, serviceToken?: string): Promise<string> {
-  const { json } = await world.ask('POST', '/v2/accelerator_requests', {
-    token: members[project],
-    ...(serviceToken && { serviceToken }),
-    body: { device_profile_name: 'fpga' },
-  });
-  return json.arqs[0].uuid;
+async function createArq(project: Project): Promise<string> {
+  return (await world.createArqs('fpga', members[project]))[0];
 }
 
 async function boot(project: Project, instance: string): Promise<Server> {
-  const arq = await createArq(project, 'nova-token');
-  const patch = bindPatch({
-    hostname: 'cmp1',
-    device_rp_uuid: providerUuid('cmp1_FakeDevice'),
-    instance_uuid: instance,
-  });
-  const nova = { token: members[project], serviceToken: 'nova-token' };
-  const bound = await world.ask('PATCH', '/v2/accelerator_requests', {
-    ...nova,
-    body: { [arq]: patch },
-  });
-  expect(bound.status).toBe(202);
+  const target = { provider: providerUuid('cmp1_FakeDevice'), instance };
+  const [arq] = await world.createBound('fpga', target, members[project]);
   return { project: idOf('project', project), instance, arq };
 }
 

@@ -4,7 +4,6 @@
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
-import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
@@ -22,13 +21,8 @@ beforeAll(async () => {
   });
   world = await startWorld({ settings: { POWERTOOLS_LOG_LEVEL: 'INFO' } });
   await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 1 })]), Date.now());
-  await world.ask('POST', '/v2/device_profiles', {
-    body: [{ name: 'two', groups: [{ 'resources:FPGA': '2' }] }],
-  });
-  const created = await world.asNova('POST', '/v2/accelerator_requests', {
-    device_profile_name: 'two',
-  });
-  arq = created.json.arqs[0].uuid;
+  await world.createProfile('two', { 'resources:FPGA': '2' });
+  [arq] = await world.createArqs('two');
 });
 afterEach(() => void lines.splice(0));
 afterAll(async () => {
@@ -41,14 +35,7 @@ function lineOf(requestId: string | null): unknown {
 }
 
 it('names the reason, ARQs, instance, host and providers of a refused bind', async () => {
-  const operations = bindPatch({
-    hostname: 'cmp2',
-    device_rp_uuid: provider,
-    instance_uuid: instance,
-  });
-  const { status, headers } = await world.asNova('PATCH', '/v2/accelerator_requests', {
-    [arq]: operations,
-  });
+  const { status, headers } = await world.bindArqs(arq, { host: 'cmp2', provider, instance });
   expect(status).toBe(400);
   expect(lineOf(headers.get('x-openstack-request-id'))).toMatchObject({
     status: 400,

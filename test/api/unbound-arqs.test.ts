@@ -7,7 +7,6 @@ import { listings } from '#core/store/listings.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
 import { countCapacity, counts, resetCounts } from '#test/support/aws/aws-counter.ts';
-import { bindPatch } from '#test/support/bind-patch.ts';
 import { anArq } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
@@ -20,9 +19,7 @@ const world = perFile(() => startWorld({ settings: { CYBORG_UNBOUND_ARQS_MAX: '4
 
 beforeAll(async () => {
   await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 2 })]), Date.now());
-  await world.ask('POST', '/v2/device_profiles', {
-    body: [{ name: 'two', groups: [{ 'resources:FPGA': '2' }] }],
-  });
+  await world.createProfile('two', { 'resources:FPGA': '2' });
 });
 
 const create = (token = 'demo-token') =>
@@ -38,13 +35,9 @@ it('refuses a create above the limit, names the limit, and does not count bound 
   expect((await world.ask('GET', path, { token: 'demo-token' })).json.arqs).toHaveLength(4);
   // Another project has a limit of its own.
   expect((await create('admin-token')).status).toBe(201);
-  const patch = bindPatch({
-    hostname: 'cmp1',
-    device_rp_uuid: providerUuid('cmp1_FakeDevice'),
-    instance_uuid: instance,
-  });
-  const arqs = first.json.arqs.map(({ uuid }) => [uuid, patch]);
-  expect((await world.asNova('PATCH', path, Object.fromEntries(arqs))).status).toBe(202);
+  const arqs = first.json.arqs.map(({ uuid }) => uuid);
+  const target = { provider: providerUuid('cmp1_FakeDevice'), instance };
+  expect((await world.bindArqs(arqs, target)).status).toBe(202);
   await eventually(async () => (await create()).status).toBe(201);
 });
 

@@ -3,7 +3,7 @@
 
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBStreamsClient } from '@aws-sdk/client-dynamodb-streams';
-import { expect, vi } from 'vitest';
+import { vi } from 'vitest';
 import type { InventoryReport } from '#core/contracts/report/inventory-report.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { healthyMinutes } from '#core/domain/report/withhold-recovered.ts';
@@ -16,7 +16,6 @@ import { startStreamPoller } from '#local/lambda/event-sources/stream-poller.ts'
 import { idOf, password } from '#local/openstack/keystone/catalog.ts';
 import { createFetch } from '#operate/any-port-fetch.ts';
 import { run } from '#operate/ops/run.ts';
-import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, aHandle, applySettled, aReport, bootId } from '#test/support/reports.ts';
 import { patience } from '#test/support/vitest/patience.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
@@ -84,14 +83,8 @@ export async function startCloud(): Promise<Cloud> {
     recordPresence(deps, hostname, { clientId: hostname, eventType, timestamp: now } as never);
 
   async function boot(instance: string, hostname: string, suffix: string, profile = 'vgpu') {
-    const body = { device_profile_name: profile };
-    const { json } = await world.asNova('POST', '/v2/accelerator_requests', body);
-    const [{ uuid }] = json.arqs;
-    const device_rp_uuid = providerUuid(`${hostname}_${suffix}`);
-    const patch = bindPatch({ hostname, device_rp_uuid, instance_uuid: instance });
-    const bound = await world.asNova('PATCH', '/v2/accelerator_requests', { [uuid]: patch });
-    expect([bound.status, bound.text]).toEqual([202, '']);
-    return uuid;
+    const provider = providerUuid(`${hostname}_${suffix}`);
+    return (await world.createBound(profile, { host: hostname, provider, instance }))[0];
   }
   const remove = (instance: string) =>
     world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);

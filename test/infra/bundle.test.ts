@@ -101,8 +101,7 @@ describe('a deployed bundle', () => {
   });
 
   it('answers from DynamoDB, with the credentials of its environment', async () => {
-    const profile = { name: 'fpga', groups: [{ 'resources:FPGA': '1' }] };
-    await world.ask('POST', '/v2/device_profiles', { body: [profile] });
+    await world.createProfile('fpga', { 'resources:FPGA': '1' });
     const { statusCode, body } = await call('/v2/device_profiles?name=fpga');
     expect(statusCode).toBe(200);
     expect(JSON.parse(body).device_profiles).toMatchObject([{ name: 'fpga' }]);

@@ -16,7 +16,6 @@ import {
   providerUuid,
 } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
-import { bindPatch } from '#test/support/bind-patch.ts';
 import { aBinding, anArq, aTarget } from '#test/support/builders.ts';
 import { aDevice, aGpu, aReport, hasSettled } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
@@ -79,20 +78,8 @@ async function browse(collection: string) {
   expect(await world.ask('GET', `/v2/${collection}/${uuid}`)).toMatchObject({ status: 200 });
 }
 
-async function createArqs(profile: string): Promise<ArqUuid[]> {
-  const body = { device_profile_name: profile };
-  const { json } = await world.asNova('POST', '/v2/accelerator_requests', body);
-  return json.arqs.map(({ uuid }) => uuid);
-}
-
 async function bind(uuids: readonly string[], instance: string, provider: string) {
-  const operations = bindPatch({
-    hostname: host,
-    device_rp_uuid: provider,
-    instance_uuid: instance,
-  });
-  const body = Object.fromEntries(uuids.map((uuid) => [uuid, operations]));
-  const bound = await world.asNova('PATCH', '/v2/accelerator_requests', body);
+  const bound = await world.bindArqs(uuids, { host, provider, instance });
   expect([bound.status, bound.text]).toEqual([202, '']);
   await world.asNova('GET', `/v2/accelerator_requests?instance=${instance}`);
 }
@@ -131,7 +118,7 @@ async function inventoryAndProfiles() {
     vgpu: asking('VGPU', '1'),
   };
   for (const [name, groups] of Object.entries({ ...profiles, a: profiles.one, b: profiles.one })) {
-    await world.ask('POST', '/v2/device_profiles', { body: [{ name, groups }] });
+    await world.createProfile(name, ...groups);
   }
   await browse('device_profiles');
   await world.ask('GET', '/v2/device_profiles?name=one,two');
@@ -156,8 +143,8 @@ async function describeDeployable() {
 
 /** An instance without host work: plain PCI. */
 async function novasInstance() {
-  const [unbound] = await createArqs('one');
-  const uuids = await createArqs('two');
+  const [unbound] = await world.createArqs('one');
+  const uuids = await world.createArqs('two');
   await browse('accelerator_requests');
   await world.asNova('GET', '/v2/accelerator_requests');
   await bind(uuids, forNova, providerUuid('cmp1_FakeDevice'));
@@ -174,7 +161,7 @@ async function novasInstance() {
 async function hostsInstances() {
   const provider = providerUuid('cmp1_Gpu');
   for (const operation of ['succeeded', 'failed', undefined] as const) {
-    await bind(await createArqs('vgpu'), forHost, provider);
+    await bind(await world.createArqs('vgpu'), forHost, provider);
     if (operation) await endBind(forHost, operation);
     else await eventually(() => isJobNoted(forHost)).toBe(true);
     await end(forHost);
@@ -203,7 +190,7 @@ async function isJobNoted(instance: InstanceUuid): Promise<boolean> {
 /** Deadlines that passed long ago. */
 async function forget(provider: ProviderUuid) {
   const { arqs, bindings, inventory } = world.deps.store;
-  const [uuid] = await createArqs('vgpu');
+  const [uuid] = await world.createArqs('vgpu');
   const arq = (await arqs.byUuids([uuid as ArqUuid])).get(uuid as ArqUuid);
   const stored = await inventory.provider(provider);
   const [handle] = stored?.handles ?? [];
@@ -239,12 +226,12 @@ async function limit(project: string) {
   }
   expect(await world.ask('DELETE', `${quotas}/none`)).toMatchObject({ status: 204 });
   expect(await world.ask('GET', quotas)).toMatchObject({ status: 200 });
-  expect(await createArqs('vgpu')).toHaveLength(1);
+  expect(await world.createArqs('vgpu')).toHaveLength(1);
 }
 
 /** The host reboots under an instance, loses some of its devices, and then all. */
 async function hostsEnd() {
-  await bind(await createArqs('vgpu'), forHost, providerUuid('cmp1_Gpu'));
+  await bind(await world.createArqs('vgpu'), forHost, providerUuid('cmp1_Gpu'));
   await endBind(forHost, 'succeeded');
   const booted = { boot_id: '22222222-2222-4222-8222-222222222222' };
   const devices = [aDevice({ handles: 1 }), gpu];

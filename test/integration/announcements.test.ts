@@ -12,7 +12,6 @@ import { failBind } from '#core/operations/bind/finish-bind.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { instanceRow } from '#core/store/rows/arq-rows.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
-import { bindPatch } from '#test/support/bind-patch.ts';
 import { aBinding, aTarget } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
@@ -30,8 +29,7 @@ beforeAll(async () => {
   });
   await world.startComputeNode('cmp1');
   await report([aDevice({ handles: 4 })]);
-  const body = [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }];
-  await world.ask('POST', '/v2/device_profiles', { body });
+  await world.createProfile('fpga', { 'resources:FPGA': '1' });
 });
 afterAll(() => world.stop());
 
@@ -42,21 +40,11 @@ async function report(devices: Parameters<typeof aReport>[0]) {
 }
 
 async function createArq(): Promise<ArqUuid> {
-  const body = { device_profile_name: 'fpga' };
-  const { json } = await world.asNova('POST', '/v2/accelerator_requests', body);
-  return json.arqs[0].uuid;
+  return (await world.createArqs('fpga'))[0];
 }
 
 async function bind(instance: string): Promise<ArqUuid> {
-  const arq = await createArq();
-  const operations = bindPatch({
-    hostname: 'cmp1',
-    device_rp_uuid: provider,
-    instance_uuid: instance,
-  });
-  const bound = await world.asNova('PATCH', '/v2/accelerator_requests', { [arq]: operations });
-  expect([bound.status, bound.text]).toEqual([202, '']);
-  return arq;
+  return (await world.createBound('fpga', { provider, instance }))[0];
 }
 
 const release = (instance: string) =>

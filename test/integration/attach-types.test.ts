@@ -46,9 +46,7 @@ let sequence = 0;
 
 beforeAll(async () => {
   deps = world.deps;
-  await world.ask('POST', '/v2/device_profiles', {
-    body: [{ name: 'one', groups: [{ 'resources:FPGA': '1' }] }],
-  });
+  await world.createProfile('one', { 'resources:FPGA': '1' });
   await deps.clients.placement.createProvider({ uuid: derivedUuid('node'), name: host });
 });
 

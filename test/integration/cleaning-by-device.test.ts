@@ -6,6 +6,7 @@ import { providerUuid } from '#core/domain/ids.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import {
   gpu,
   instanceOf,
@@ -30,22 +31,17 @@ async function releaseOn(uuid: typeof provider): Promise<string | undefined> {
 
 async function bindOnBothCards(): Promise<string> {
   const group = { 'resources:VGPU': '1' };
-  await cmp1.world.ask('POST', '/v2/device_profiles', {
-    body: [{ name: 'pair', groups: [group, group] }],
-  });
-  const { json } = await cmp1.world.asNova('POST', '/v2/accelerator_requests', {
-    device_profile_name: 'pair',
-  });
+  await cmp1.world.createProfile('pair', group, group);
+  const arqs = await cmp1.world.createArqs('pair');
   cmp1.counts.instances += 1;
   const instance = instanceOf(cmp1.counts.instances);
-  const target = (rp: string) => [
-    { op: 'add', path: '/hostname', value: 'cmp1' },
-    { op: 'add', path: '/device_rp_uuid', value: rp },
-    { op: 'add', path: '/instance_uuid', value: instance },
-  ];
-  const uuids: string[] = json.arqs.map(({ uuid }: { uuid: string }) => uuid);
-  const cards = [provider, secondProvider];
-  const patch = Object.fromEntries(uuids.map((uuid, index) => [uuid, target(cards[index] ?? '')]));
+  const target = { hostname: 'cmp1', instance_uuid: instance };
+  const patch = Object.fromEntries(
+    [provider, secondProvider].map((card, index) => [
+      arqs[index],
+      bindPatch({ ...target, device_rp_uuid: card }),
+    ]),
+  );
   const { status } = await cmp1.world.asNova('PATCH', '/v2/accelerator_requests', patch);
   expect(status).toBe(202);
   await cmp1.startBindOf(instance);

@@ -251,15 +251,17 @@ async function start(
   await ask('GET', `/v2/device_profiles?name=${profile}`);
   const body = { device_profile_name: profile };
   const { json } = await ask('POST', '/v2/accelerator_requests', body);
-  const operations = bindPatch({
+  const target = {
     hostname: host,
     device_rp_uuid: providerUuid(provider),
     instance_uuid: instance,
-  });
+  };
   const asked = () => (hostsPart?.isCheck ? counts.workMessages : counts.jobs);
   const before = asked();
   const toldBefore = queued.sent['nova-events'];
-  const bound = await ask('PATCH', '/v2/accelerator_requests', { [json.arqs[0].uuid]: operations });
+  const bound = await ask('PATCH', '/v2/accelerator_requests', {
+    [json.arqs[0].uuid]: bindPatch(target),
+  });
   expect([bound.status, bound.text]).toEqual([202, '']);
   if (hostsPart && !hostsPart.isAhead) {
     await eventually(asked).toBe(before + 1);

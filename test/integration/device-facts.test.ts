@@ -17,9 +17,7 @@ let sequence = 0;
 let instances = 0;
 
 beforeAll(async () => {
-  await world.ask('POST', '/v2/device_profiles', {
-    body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }],
-  });
+  await world.createProfile('fpga', { 'resources:FPGA': '1' });
 });
 
 beforeEach(async () => {
@@ -62,19 +60,12 @@ async function reservedOf(address: string): Promise<number | undefined> {
 }
 
 async function bind(address: string) {
-  const { json } = await world.asNova('POST', '/v2/accelerator_requests', {
-    device_profile_name: 'fpga',
-  });
+  const arqs = await world.createArqs('fpga');
   instances += 1;
   const instance = `aaaaaaaa-0000-4000-8000-${String(instances).padStart(12, '0')}`;
-  const answer = await world.asNova('PATCH', '/v2/accelerator_requests', {
-    [json.arqs[0].uuid]: [
-      { op: 'add', path: '/hostname', value: host },
-      { op: 'add', path: '/device_rp_uuid', value: providerAt(address) },
-      { op: 'add', path: '/instance_uuid', value: instance },
-    ],
-  });
-  return { instance, status: answer.status, text: answer.text };
+  const target = { host, provider: providerAt(address), instance };
+  const { status, text } = await world.bindArqs(arqs, target);
+  return { instance, status, text };
 }
 
 it('shows the facts of a device as attributes of its deployables', async () => {

@@ -30,9 +30,7 @@ const board = aDevice({
 beforeAll(async () => {
   await world.startComputeNode('cmp1');
   await applyReport(world.deps, 'cmp1', aReport([board]), Date.now());
-  await world.ask('POST', '/v2/device_profiles', {
-    body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }],
-  });
+  await world.createProfile('fpga', { 'resources:FPGA': '1' });
   const { json } = await world.ask('GET', '/v2/devices');
   path = `/v2/devices/${json.devices[0].uuid}`;
 });
@@ -46,17 +44,8 @@ async function reservedOf(uuid: string): Promise<number | undefined> {
 }
 
 async function bind(instance: string): Promise<number> {
-  const { json } = await world.asNova('POST', '/v2/accelerator_requests', {
-    device_profile_name: 'fpga',
-  });
-  const answer = await world.asNova('PATCH', '/v2/accelerator_requests', {
-    [json.arqs[0].uuid]: [
-      { op: 'add', path: '/hostname', value: 'cmp1' },
-      { op: 'add', path: '/device_rp_uuid', value: provider },
-      { op: 'add', path: '/instance_uuid', value: instance },
-    ],
-  });
-  return answer.status;
+  const arqs = await world.createArqs('fpga');
+  return (await world.bindArqs(arqs, { provider, instance })).status;
 }
 
 const patch = (value: string, more: object = {}) => ({

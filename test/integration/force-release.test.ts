@@ -14,6 +14,7 @@ import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { deviceKey } from '#core/store/rows/rows.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { aGpu, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
@@ -39,22 +40,14 @@ beforeAll(async () => {
   };
   deps = { ...world.deps, clients: { ...world.deps.clients, jobs } };
   await applyReport(deps, 'cmp1', aReport(addresses.map(gpuAt)), Date.now());
-  await world.ask('POST', '/v2/device_profiles', {
-    body: [{ name: 'two', groups: [{ 'resources:VGPU': '1' }, { 'resources:VGPU': '1' }] }],
-  });
+  await world.createProfile('two', { 'resources:VGPU': '1' }, { 'resources:VGPU': '1' });
 });
 
 async function bindOneOfEach(): Promise<void> {
-  const { json } = await world.asNova('POST', '/v2/accelerator_requests', {
-    device_profile_name: 'two',
-  });
-  const patch = json.arqs.map(({ uuid }, index) => [
-    uuid,
-    [
-      { op: 'add', path: '/hostname', value: 'cmp1' },
-      { op: 'add', path: '/device_rp_uuid', value: providers[index] },
-      { op: 'add', path: '/instance_uuid', value: instance },
-    ],
+  const target = { hostname: 'cmp1', instance_uuid: instance };
+  const patch = (await world.createArqs('two')).map((arq, index) => [
+    arq,
+    bindPatch({ ...target, device_rp_uuid: providers[index] ?? '' }),
   ]);
   const bound = await world.asNova('PATCH', '/v2/accelerator_requests', Object.fromEntries(patch));
   expect(bound.status).toBe(202);

@@ -9,7 +9,6 @@ import { forgetHost } from '#core/operations/hosts/forget-host.ts';
 import { recordPresence } from '#core/operations/hosts/record-presence.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
-import { bindPatch } from '#test/support/bind-patch.ts';
 import { refused } from '#test/support/refusals.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { everythingStored } from '#test/support/tables.ts';
@@ -31,9 +30,7 @@ const world = perFile(() =>
 );
 
 beforeAll(async () => {
-  await world.ask('POST', '/v2/device_profiles', {
-    body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }],
-  });
+  await world.createProfile('fpga', { 'resources:FPGA': '1' });
 });
 
 class Died extends Error {}
@@ -140,17 +137,8 @@ describe('DELETE /operator/v1/hosts/{hostname}', () => {
       timestamp: Date.now() - 50_000,
     } as never);
     const instance = '77aa0000-0000-4000-8000-000000000007';
-    const body = { device_profile_name: 'fpga' };
-    const created = await world.asNova('POST', '/v2/accelerator_requests', body);
-    const target = {
-      hostname: 'held1',
-      device_rp_uuid: providerUuid('held1_FakeDevice'),
-      instance_uuid: instance,
-    };
-    const bound = await world.asNova('PATCH', '/v2/accelerator_requests', {
-      [created.json.arqs[0].uuid]: bindPatch(target),
-    });
-    expect(bound.status).toBe(202);
+    const provider = providerUuid('held1_FakeDevice');
+    await world.createBound('fpga', { host: 'held1', provider, instance });
     const later = { ...deps, clock: () => Date.now() + hourMs };
     await expect(forgetHost(later, caller, 'held1')).rejects.toThrow(instance);
     expect(await rowsOf('held1')).toContain('HOST#held1 SUMMARY');

@@ -11,7 +11,6 @@ import { planRenames, renameInProfile } from '#core/operations/profiles/rename-i
 import type { HistoryPage } from '#core/store/history/history.ts';
 import { arqRow } from '#core/store/rows/arq-rows.ts';
 import { handler } from '#functions/consumers/announcements.ts';
-import { bindPatch } from '#test/support/bind-patch.ts';
 import { anArq } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
@@ -28,23 +27,12 @@ beforeAll(async () => {
   });
   await world.startComputeNode('cmp1');
   await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 4 })]), Date.now());
-  const body = [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }];
-  await world.ask('POST', '/v2/device_profiles', { body });
+  await world.createProfile('fpga', { 'resources:FPGA': '1' });
 });
 afterAll(() => world.stop());
 
 async function boot(instance: string): Promise<string> {
-  const body = { device_profile_name: 'fpga' };
-  const { json } = await world.asNova('POST', '/v2/accelerator_requests', body);
-  const arq = json.arqs[0].uuid;
-  const operations = bindPatch({
-    hostname: 'cmp1',
-    device_rp_uuid: provider,
-    instance_uuid: instance,
-  });
-  const bound = await world.asNova('PATCH', '/v2/accelerator_requests', { [arq]: operations });
-  expect([bound.status, bound.text]).toEqual([202, '']);
-  return arq;
+  return (await world.createBound('fpga', { provider, instance }))[0];
 }
 
 const end = (instance: string) =>
@@ -96,8 +84,7 @@ it('has the device from its first report on, and the profile', async () => {
 });
 
 it('has who deleted a device profile', async () => {
-  const body = [{ name: 'brief', groups: [{ 'resources:FPGA': '1' }] }];
-  await world.ask('POST', '/v2/device_profiles', { body });
+  await world.createProfile('brief', { 'resources:FPGA': '1' });
   await world.ask('DELETE', '/v2/device_profiles?value=brief');
   await eventually(() => read({ subject: 'profile', key: 'brief' })).toMatchObject([
     { kind: 'profile.created' },

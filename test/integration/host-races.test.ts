@@ -154,20 +154,10 @@ const gpu2 = { ...gpu, address: '0000:0f:00.0' };
 it('a card that fails at the reboot affects no other instance', async () => {
   await report([gpu, gpu2]);
   const healthy = await cmp1.bound();
-  const created = await cmp1.world.asNova('POST', '/v2/accelerator_requests', {
-    device_profile_name: 'vgpu',
-  });
-  const arq2: string = created.json.arqs[0].uuid;
   cmp1.counts.instances += 1;
   const i2 = instanceOf(cmp1.counts.instances);
-  const r = await cmp1.world.asNova('PATCH', '/v2/accelerator_requests', {
-    [arq2]: [
-      { op: 'add', path: '/hostname', value: 'cmp1' },
-      { op: 'add', path: '/device_rp_uuid', value: providerUuid('cmp1_0000:0f:00.0_fake-1') },
-      { op: 'add', path: '/instance_uuid', value: i2 },
-    ],
-  });
-  expect(r.status).toBe(202);
+  const secondGpu = providerUuid('cmp1_0000:0f:00.0_fake-1');
+  await cmp1.world.createBound('vgpu', { provider: secondGpu, instance: i2 });
   await cmp1.startBindOf(i2);
   await cmp1.end('bind');
   await cmp1.boot(); // without gpu2
@@ -192,24 +182,11 @@ it('a card that fails at the reboot affects no other instance', async () => {
 async function bindTwo() {
   const arqs: string[] = [];
   for (const _ of [1, 2]) {
-    const c = await cmp1.world.asNova('POST', '/v2/accelerator_requests', {
-      device_profile_name: 'vgpu',
-    });
-    arqs.push(c.json.arqs[0].uuid);
+    arqs.push(...(await cmp1.world.createArqs('vgpu')));
   }
   cmp1.counts.instances += 1;
   const instance = instanceOf(cmp1.counts.instances);
-  const patch = [
-    { op: 'add', path: '/hostname', value: 'cmp1' },
-    { op: 'add', path: '/device_rp_uuid', value: provider },
-    { op: 'add', path: '/instance_uuid', value: instance },
-  ];
-  const { status } = await cmp1.world.asNova(
-    'PATCH',
-    '/v2/accelerator_requests',
-    Object.fromEntries(arqs.map((a) => [a, patch])),
-  );
-  expect(status).toBe(202);
+  expect((await cmp1.world.bindArqs(arqs, { provider, instance })).status).toBe(202);
   return { arqs, instance };
 }
 

@@ -146,21 +146,10 @@ describe('a device that disappears', () => {
     await world.startComputeNode('cmp5');
     await report('cmp5', [aDevice()]);
     await expect.poll(() => inventoryOf('cmp5_FakeDevice'), soon).toBeDefined();
-    await world.ask('POST', '/v2/device_profiles', {
-      body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }],
-    });
-    const { json } = await world.asNova('POST', '/v2/accelerator_requests', {
-      device_profile_name: 'fpga',
-    });
+    await world.createProfile('fpga', { 'resources:FPGA': '1' });
     const instance = 'aaaaaaaa-0000-4000-8000-000000000005';
-    const bound = await world.asNova('PATCH', '/v2/accelerator_requests', {
-      [json.arqs[0].uuid]: [
-        { op: 'add', path: '/hostname', value: 'cmp5' },
-        { op: 'add', path: '/device_rp_uuid', value: providerUuid('cmp5_FakeDevice') },
-        { op: 'add', path: '/instance_uuid', value: instance },
-      ],
-    });
-    expect(bound.status).toBe(202);
+    const provider = providerUuid('cmp5_FakeDevice');
+    await world.createBound('fpga', { host: 'cmp5', provider, instance });
     await report('cmp5', []);
     await expect
       .poll(() => inventoryOf('cmp5_FakeDevice'), soon)

@@ -15,6 +15,7 @@ import { environmentFor } from '#local/process/environment.ts';
 import { chooseLayout, type Layout, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
 import { type Call, type FaultProxy, startFaultProxy } from '#test/support/aws/fault-proxy.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { askPatiently } from '#test/support/vitest/patient-requests.ts';
 import { tenthOf } from '#test/support/vitest/sample.ts';
 import { directoryPerFile } from '#test/support/vitest/shared.ts';
@@ -186,11 +187,7 @@ function nextInstance(): string {
 
 async function bind(arq: string, kind: Kind): Promise<void> {
   const { status, json } = await ask('PATCH', '/accelerator_requests', {
-    [arq]: [
-      { op: 'add', path: '/hostname', value: hostname },
-      { op: 'add', path: '/device_rp_uuid', value: kind.provider },
-      { op: 'add', path: '/instance_uuid', value: instance },
-    ],
+    [arq]: bindPatch({ hostname, device_rp_uuid: kind.provider, instance_uuid: instance }),
   });
   expect([status, json]).toEqual([202, undefined]);
   // Not as Nova, for whom the list would wait: so Nova gets an event, unless the bind has ended.

@@ -83,9 +83,7 @@ it('a region is not bound when the message is repeated after its image was delet
 
 it('a bind that read the region as free waits for the program', async () => {
   await cmp1.boot({}, { isShared: false });
-  await cmp1.world.ask('POST', '/v2/device_profiles', {
-    body: [{ name: 'as-it-is', groups: [{ 'resources:FPGA': '1' }] }],
-  });
+  await cmp1.world.createProfile('as-it-is', { 'resources:FPGA': '1' });
   const [arq] = await createArqs(cmp1.deps, nova, 'as-it-is');
   if (!arq) throw new Error('The profile makes one ARQ.');
   const target = { arqUuid: arq.uuid, hostname: 'cmp1', providerUuid: region, instanceUuid };

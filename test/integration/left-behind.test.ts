@@ -28,9 +28,7 @@ const world = perFile(startWorld);
 
 beforeAll(async () => {
   await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 2 })]), Date.now());
-  await world.ask('POST', '/v2/device_profiles', {
-    body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '2' }] }],
-  });
+  await world.createProfile('fpga', { 'resources:FPGA': '2' });
 });
 
 afterEach(() => world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`));
@@ -59,10 +57,7 @@ function withNova(host: string | null | undefined, laterMs = 0, projectId = demo
 }
 
 async function create(): Promise<ArqUuid[]> {
-  const created = await world.asNova('POST', '/v2/accelerator_requests', {
-    device_profile_name: 'fpga',
-  });
-  return created.json.arqs.map(({ uuid }: { uuid: ArqUuid }) => uuid);
+  return (await world.createArqs('fpga')) as ArqUuid[];
 }
 
 function bind(deps: ConsumerDeps, arqs: readonly ArqUuid[]): Promise<void> {

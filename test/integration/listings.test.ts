@@ -27,9 +27,7 @@ let projects = 0;
 
 beforeAll(async () => {
   client = createDocuments().documents;
-  await world.ask('POST', '/v2/device_profiles', {
-    body: [{ name: 'four', groups: [{ 'resources:FPGA': '4' }] }],
-  });
+  await world.createProfile('four', { 'resources:FPGA': '4' });
 });
 
 beforeEach(async () => {

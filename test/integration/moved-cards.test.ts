@@ -7,7 +7,6 @@ import { deviceUuid } from '#core/domain/report/device-plan.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { retryCleaning } from '#core/operations/work-ends/retry-cleaning.ts';
-import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage, startWorld } from '#test/support/world.ts';
@@ -23,9 +22,7 @@ let instances = 0;
 let minutes = 0;
 
 beforeAll(async () => {
-  await world.ask('POST', '/v2/device_profiles', {
-    body: [{ name: 'disk', groups: [{ 'resources:CUSTOM_NVME': '1' }] }],
-  });
+  await world.createProfile('disk', { 'resources:CUSTOM_NVME': '1' });
 });
 
 beforeEach(() => {
@@ -73,19 +70,12 @@ async function handleOn(letter: string): Promise<AttachHandle | undefined> {
 }
 
 async function bind(letter: string) {
-  const { json } = await world.asNova('POST', '/v2/accelerator_requests', {
-    device_profile_name: 'disk',
-  });
+  const arqs = await world.createArqs('disk');
   instances += 1;
   const instance = `aaaaaaaa-0000-4000-8000-${String(instances).padStart(12, '0')}`;
-  const patch = bindPatch({
-    hostname: hostOf(letter),
-    device_rp_uuid: providerUuid(`${hostOf(letter)}_${slot}`),
-    instance_uuid: instance,
-  });
-  const { status, text } = await world.asNova('PATCH', '/v2/accelerator_requests', {
-    [json.arqs[0].uuid]: patch,
-  });
+  const host = hostOf(letter);
+  const target = { host, provider: providerUuid(`${host}_${slot}`), instance };
+  const { status, text } = await world.bindArqs(arqs, target);
   return { instance, status, text };
 }
 

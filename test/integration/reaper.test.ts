@@ -12,7 +12,6 @@ import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { reap } from '#core/operations/release/reap.ts';
 import { reapWaiting } from '#core/operations/release/reap-waiting.ts';
 import { idOf } from '#local/openstack/keystone/catalog.ts';
-import { bindPatch } from '#test/support/bind-patch.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { countingMetrics } from '#test/support/deps.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
@@ -43,9 +42,7 @@ let counting: ReturnType<typeof countingMetrics>;
 
 beforeAll(async () => {
   await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles })]), Date.now());
-  await world.ask('POST', '/v2/device_profiles', {
-    body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }],
-  });
+  await world.createProfile('fpga', { 'resources:FPGA': '1' });
 });
 
 beforeEach(async () => {
@@ -65,18 +62,9 @@ function instanceOf(number: number): string {
 }
 
 async function bound(): Promise<string> {
-  const created = await world.asNova('POST', '/v2/accelerator_requests', {
-    device_profile_name: 'fpga',
-  });
   instances += 1;
   const instance = instanceOf(instances);
-  const operations = bindPatch({
-    hostname: 'cmp1',
-    device_rp_uuid: provider,
-    instance_uuid: instance,
-  });
-  const body = { [created.json.arqs[0].uuid]: operations };
-  expect((await world.asNova('PATCH', '/v2/accelerator_requests', body)).status).toBe(202);
+  await world.createBound('fpga', { provider, instance });
   return instance;
 }
 
@@ -291,16 +279,14 @@ describe('an operator who reaps', () => {
 
 it("an ARQ that an admin has made for a tenant's instance is the tenant's", async () => {
   const { deps } = world;
-  const created = await world.ask('POST', '/v2/accelerator_requests', {
-    body: { device_profile_name: 'fpga' },
-  });
+  const [arqUuid] = await world.createArqs('fpga', 'admin-token');
   const caller = aCaller({ projectId: idOf('project', 'admin'), roles: ['admin'] });
   instances += 1;
   const instance = instanceOf(instances);
   const nova = { ...deps.clients.nova, server: async () => ({ projectId: 'tenant' }) };
   await bindArqs({ ...deps, clients: { ...deps.clients, nova } }, caller, [
     {
-      arqUuid: created.json.arqs[0].uuid,
+      arqUuid,
       hostname: 'cmp1',
       providerUuid: provider,
       instanceUuid: instance as InstanceUuid,

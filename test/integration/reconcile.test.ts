@@ -11,7 +11,6 @@ import { compareHost } from '#core/operations/placement/compare-host.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
-import { bindPatch } from '#test/support/bind-patch.ts';
 import { countingMetrics } from '#test/support/deps.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
@@ -119,17 +118,8 @@ describe('Placement', () => {
 
   it('differs while an instance is bound without an allocation', async () => {
     const instance = 'aaaaaaaa-0000-4000-8000-00000000beef';
-    await world.ask('POST', '/v2/device_profiles', {
-      body: [{ name: 'one', groups: [{ 'resources:FPGA': '1' }] }],
-    });
-    const created = await world.asNova('POST', '/v2/accelerator_requests', {
-      device_profile_name: 'one',
-    });
-    const patch = { hostname: host, device_rp_uuid: provider, instance_uuid: instance };
-    const { status } = await world.asNova('PATCH', '/v2/accelerator_requests', {
-      [created.json.arqs[0].uuid]: bindPatch(patch),
-    });
-    expect(status).toBe(202);
+    await world.createProfile('one', { 'resources:FPGA': '1' });
+    await world.createBound('one', { host, provider, instance });
     const [row] = await differing();
     expect(row?.placement).toContain(`bound without allocation: ${instance}`);
     await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
@@ -225,23 +215,14 @@ describe('an allocation of a class that the device no longer has', () => {
   it('does not block the comparison while a server has it', async () => {
     await report('FPGA', 21);
     await syncProviders(deps, provider, 1);
-    const body = [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }];
-    await world.ask('POST', '/v2/device_profiles', { body });
-    const arqs = '/v2/accelerator_requests';
-    const created = await world.asNova('POST', arqs, { device_profile_name: 'fpga' });
-    const operations = bindPatch({
-      hostname: host,
-      device_rp_uuid: provider,
-      instance_uuid: consumer,
-    });
-    const bound = await world.asNova('PATCH', arqs, { [created.json.arqs[0].uuid]: operations });
-    expect(bound.status).toBe(202);
+    await world.createProfile('fpga', { 'resources:FPGA': '1' });
+    await world.createBound('fpga', { host, provider, instance: consumer });
     await allocate(consumer, { [provider]: { FPGA: 1 } });
     await report('CUSTOM_OTHER', 22);
     await syncProviders(deps, provider, 1);
     const kept = (await placement.getInventories(provider))?.inventories;
     expect(kept).toEqual({ FPGA: expect.objectContaining({ total: 3, reserved: 3 }) });
-    await world.asNova('DELETE', `${arqs}?instance=${consumer}`);
+    await world.asNova('DELETE', `/v2/accelerator_requests?instance=${consumer}`);
     await allocate(consumer, {});
     await applyReport(deps, host, aReport([aDevice({ handles: 3 })], { sequence: 23 }), Date.now());
     await syncProviders(deps, provider, 1);

@@ -94,14 +94,8 @@ describe(`after an upgrade from ${newest.replace('.json', '')}`, () => {
     const { status, json } = await host.world.ask('GET', '/operator/v1/hosts');
     expect([status, json.hosts]).toMatchObject([200, [{ hostname: 'cmp1' }]]);
     const instance = 'aaaaaaaa-0000-4000-8000-000000000004';
-    const patched = await host.world.asNova('PATCH', '/v2/accelerator_requests', {
-      [recorded.unbound]: [
-        { op: 'add', path: '/hostname', value: 'cmp1' },
-        { op: 'add', path: '/device_rp_uuid', value: provider },
-        { op: 'add', path: '/instance_uuid', value: instance },
-      ],
-    });
-    expect(patched.status).toBe(202);
+    const bound = await host.world.bindArqs(recorded.unbound, { provider, instance });
+    expect(bound.status).toBe(202);
     await host.startBindOf(instance);
     await host.end('bind');
     expect(await host.stateOf(instance)).toBe('Bound');

@@ -12,7 +12,6 @@ import { jobId } from '#core/contracts/job-ids.ts';
 import type { HostWorkKind } from '#core/domain/host-work/host-work.ts';
 import { type DeviceUuid, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
-import { bindPatch } from '#test/support/bind-patch.ts';
 import { aGpu, aReport } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
 import { startWorld, type World } from '#test/support/world.ts';
@@ -53,8 +52,7 @@ beforeAll(async () => {
   });
   const gpu = aGpu([{ asked_type: 'nvidia-223', vgpu_mark: '1' }]);
   await applyReport(world.deps, host, aReport([gpu]), Date.now());
-  const body = [{ name: 'vgpu', groups: [{ 'resources:VGPU': '1' }] }];
-  await world.ask('POST', '/v2/device_profiles', { body });
+  await world.createProfile('vgpu', { 'resources:VGPU': '1' });
 });
 afterAll(async () => {
   await world.stop();
@@ -86,16 +84,8 @@ async function endJob(kind: HostWorkKind, uuid: string) {
 }
 
 it('goes from a bind to the host, and on to Nova', async () => {
-  const created = await world.asNova('POST', '/v2/accelerator_requests', {
-    device_profile_name: 'vgpu',
-  });
-  const operations = bindPatch({
-    hostname: host,
-    device_rp_uuid: provider,
-    instance_uuid: instance,
-  });
-  const body = { [created.json.arqs[0].uuid]: operations };
-  const bound = await world.asNova('PATCH', '/v2/accelerator_requests', body);
+  const arqs = await world.createArqs('vgpu');
+  const bound = await world.bindArqs(arqs, { host, provider, instance });
   expect(bound.status).toBe(202);
   const id = idOf(bound);
   expect(said(id, 'Bind started')).toHaveLength(1);

@@ -74,9 +74,7 @@ beforeAll(async () => {
     uuid: '00000000-0000-4000-8000-00000000c0de',
     name: host,
   });
-  await world.ask('POST', '/v2/device_profiles', {
-    body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }],
-  });
+  await world.createProfile('fpga', { 'resources:FPGA': '1' });
 });
 
 /** All handles are free, described and known to Placement. */
@@ -124,17 +122,12 @@ function isFree(handle: AttachHandle): boolean {
 }
 
 async function tryToBind(name: 'fpga' | 'late' = 'fpga') {
-  const created = await world.asNova('POST', '/v2/accelerator_requests', {
-    device_profile_name: 'fpga',
-  });
+  const arqs = await world.createArqs('fpga');
   instances += 1;
   const instance = `aaaaaaaa-0000-4000-8000-${String(instances).padStart(12, '0')}`;
   given.add(instance);
-  const patch = { hostname: host, device_rp_uuid: providers[name], instance_uuid: instance };
-  const added = ([field, value]: string[]) => ({ op: 'add', path: `/${field}`, value });
-  const { status, json } = await world.asNova('PATCH', '/v2/accelerator_requests', {
-    [created.json.arqs[0].uuid]: Object.entries(patch).map(added),
-  });
+  const target = { host, provider: providers[name], instance };
+  const { status, json } = await world.bindArqs(arqs, target);
   return { instance, status, reason: json?.error as string | undefined };
 }
 

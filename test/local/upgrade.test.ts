@@ -17,6 +17,7 @@ import { announceHost } from '#local/demo/announce-host.ts';
 import { eventually, noteProgress } from '#local/demo/demo-client.ts';
 import { chooseLayout, environmentOf, type Layout } from '#local/process/layout.ts';
 import { agentEnvironment, type System, startSystem } from '#local/process/system.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { patience } from '#test/support/vitest/patience.ts';
 import { askPatiently } from '#test/support/vitest/patient-requests.ts';
 
@@ -115,11 +116,8 @@ async function boot(kind: Kind): Promise<string> {
   const instance = `aaaaaaaa-0000-4000-8000-${String(instances).padStart(12, '0')}`;
   const made = await ask('POST', '/accelerator_requests', { device_profile_name: kind });
   const [{ uuid }] = made.json.arqs;
-  const patch = [
-    { op: 'add', path: '/hostname', value: hostname },
-    { op: 'add', path: '/device_rp_uuid', value: kinds[kind].provider },
-    { op: 'add', path: '/instance_uuid', value: instance },
-  ];
+  const device_rp_uuid = kinds[kind].provider;
+  const patch = bindPatch({ hostname, device_rp_uuid, instance_uuid: instance });
   await eventually(
     `${kind} of ${instance} to be accepted`,
     () => ask('PATCH', '/accelerator_requests', { [uuid]: patch }),

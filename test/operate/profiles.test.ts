@@ -88,14 +88,13 @@ it('does not write a profile that was changed or made anew after it was read', a
   const { name } = second.profile;
   await world.ask('DELETE', `/v2/device_profiles?value=${name}`);
   expect(await renameInProfile(world.deps, second)).toBe(false);
-  await world.ask('POST', '/v2/device_profiles', { body: [{ name, groups: [group] }] });
+  await world.createProfile(name, group);
   expect(await renameInProfile(world.deps, second)).toBe(false);
   expect(await groupsOf(name)).toEqual([group]);
 });
 
 it('refuses a collision before it writes any profile', async () => {
-  const body = [{ name: 'both', groups: [{ ...group, ...renamed }] }];
-  await world.ask('POST', '/v2/device_profiles', { body });
+  await world.createProfile('both', { ...group, ...renamed });
   expect(await migrate('--rename', rename, '--apply')).toMatchObject({
     exitCode: 1,
     output: expect.stringContaining(`both: groups[0] would have trait:CUSTOM_B${test} twice`),

@@ -82,20 +82,10 @@ async function withheld(name: Name): Promise<number> {
 }
 
 async function bind(name: Name): Promise<number> {
-  const created = await world.asNova('POST', '/v2/accelerator_requests', {
-    device_profile_name: 'fpga',
-  });
+  const arqs = await world.createArqs('fpga');
   instances += 1;
-  const patch = {
-    hostname: host,
-    device_rp_uuid: providers[name],
-    instance_uuid: `aaaaaaaa-0000-4000-8000-${String(instances).padStart(12, '0')}`,
-  };
-  const added = ([field, value]: string[]) => ({ op: 'add', path: `/${field}`, value });
-  const { status } = await world.asNova('PATCH', '/v2/accelerator_requests', {
-    [created.json.arqs[0].uuid]: Object.entries(patch).map(added),
-  });
-  return status;
+  const instance = `aaaaaaaa-0000-4000-8000-${String(instances).padStart(12, '0')}`;
+  return (await world.bindArqs(arqs, { host, provider: providers[name], instance })).status;
 }
 
 it('gives no device of a running server to another one, and every other device again', async () => {
@@ -114,9 +104,7 @@ it('gives no device of a running server to another one, and every other device a
     0,
     expect.stringContaining('No handle can be claimed'),
   ]);
-  await world.ask('POST', '/v2/device_profiles', {
-    body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }],
-  });
+  await world.createProfile('fpga', { 'resources:FPGA': '1' });
   await report(2);
   expect(await Promise.all((['held', 'free', 'shared', 'gpu'] as const).map(withheld))).toEqual([
     ...[1, 1, 3, 2],

@@ -61,9 +61,7 @@ export async function recordStates(world: World): Promise<Recorded> {
 }
 
 async function play(world: World, sent: Recorded['messages']): Promise<Omit<Recorded, 'messages'>> {
-  await world.ask('POST', '/v2/device_profiles', {
-    body: [{ name: 'vgpu', groups: [{ 'resources:VGPU': '1' }] }],
-  });
+  await world.createProfile('vgpu', { 'resources:VGPU': '1' });
   const host = new VgpuHost(world);
   await host.bootAfresh();
   await host.bound();
@@ -80,9 +78,7 @@ async function play(world: World, sent: Recorded['messages']): Promise<Omit<Reco
   await host.remove(last.instance);
   await host.startReleases();
   const [release = ''] = host.jobs.keys();
-  const { json } = await world.asNova('POST', '/v2/accelerator_requests', {
-    device_profile_name: 'vgpu',
-  });
+  const [unbound] = await world.createArqs('vgpu');
   const { boots, sequence } = host.counts;
   await vi.waitFor(
     () => expect([...kindsOf(sent).keys()]).toEqual(expect.arrayContaining(awaited)),
@@ -91,7 +87,7 @@ async function play(world: World, sent: Recorded['messages']): Promise<Omit<Reco
   return {
     at: new Date().toISOString(),
     jobs: { bind, release },
-    unbound: json.arqs[0].uuid,
+    unbound,
     boot: { boot_id: `bbbbbbbb-0000-4000-8000-${String(boots).padStart(12, '0')}`, sequence },
     rows: await allRows(),
   };

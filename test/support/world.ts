@@ -5,6 +5,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
+import type { ArqUuid } from '#core/domain/ids.ts';
 import { silentLog } from '#core/log.ts';
 import { noMetrics } from '#core/metrics.ts';
 import { queueUrlVariable } from '#core/settings.ts';
@@ -21,6 +22,7 @@ import type { Running } from '#local/ports.ts';
 import { environmentFor } from '#local/process/environment.ts';
 import type { ApiBody } from '#simulation/api-body.ts';
 import { stage, startEngines } from './aws/engines.ts';
+import { bindPatch } from './bind-patch.ts';
 
 export { stage } from './aws/engines.ts';
 
@@ -41,6 +43,18 @@ export interface Ask {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+type Group = Readonly<Record<string, string>>;
+
+/** Of the ARQs of a profile, which has at least one. */
+export type Uuids = [ArqUuid, ...ArqUuid[]];
+
+interface Target {
+  readonly provider: string;
+  readonly instance: string;
+  /** cmp1 by default. */
+  readonly host?: string;
+}
+
 export interface World {
   readonly deps: ConsumerDeps;
   readonly apiUrl: string;
@@ -53,6 +67,14 @@ export interface World {
   ask(method: string, path: string, ask?: Ask): Promise<Answer>;
   /** Sends a user's token and Nova's service token, as Nova does. */
   asNova(method: string, path: string, body?: unknown): Promise<Answer>;
+  /** Creates a device profile with these groups. */
+  createProfile(name: string, ...groups: readonly Group[]): Promise<Answer>;
+  /** Creates the ARQs of a device profile, as Nova does for a user. */
+  createArqs(profile: string, token?: string): Promise<Uuids>;
+  /** Binds ARQs, as Nova does for a user: one, or all of an instance. */
+  bindArqs(arqs: string | readonly string[], target: Target, token?: string): Promise<Answer>;
+  /** Creates the ARQs of a device profile and binds them. @throws if the bind is refused */
+  createBound(profile: string, target: Target, token?: string): Promise<Uuids>;
   /** Creates the compute node's provider, as nova-compute does when it starts. */
   startComputeNode(name: string): Promise<void>;
   readonly consumers: Consumers | undefined;
@@ -70,6 +92,7 @@ export interface WorldOptions {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
+const arqsPath = '/v2/accelerator_requests';
 const loopback = { host: '127.0.0.1', port: 0 };
 
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
@@ -128,6 +151,18 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       json: text === '' ? undefined : JSON.parse(text),
     };
   };
+  const askNova = (method: string, body: unknown, token = 'demo-token') =>
+    ask(method, arqsPath, { token, serviceToken: 'nova-token', body });
+  const createArqs: World['createArqs'] = async (profile, token) => {
+    const { status, text, json } = await askNova('POST', { device_profile_name: profile }, token);
+    if (status !== 201) throw new Error(`The API answered ${status}: ${text}`);
+    return json.arqs.map(({ uuid }) => uuid) as Uuids;
+  };
+  const bindArqs: World['bindArqs'] = (arqs, { provider, instance, host = 'cmp1' }, token) => {
+    const target = { hostname: host, device_rp_uuid: provider, instance_uuid: instance };
+    const patch = bindPatch(target);
+    return askNova('PATCH', Object.fromEntries([arqs].flat().map((arq) => [arq, patch])), token);
+  };
   const all: Running[] = [glance, nova, api, placement, keystone, events, engines];
   return {
     deps: { ...createConsumerDeps('test'), log: silentLog, metrics: noMetrics },
@@ -136,6 +171,16 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     ask,
     asNova: (method, path, body) =>
       ask(method, path, { token: 'demo-token', serviceToken: 'nova-token', body }),
+    createProfile: (name, ...groups) =>
+      ask('POST', '/v2/device_profiles', { body: [{ name, groups }] }),
+    createArqs,
+    bindArqs,
+    createBound: async (profile, target, token) => {
+      const arqs = await createArqs(profile, token);
+      const { status, text } = await bindArqs(arqs, target, token);
+      if (status !== 202 || text !== '') throw new Error(`The API answered ${status}: ${text}`);
+      return arqs;
+    },
     startComputeNode: async (name) => {
       const { ok, status } = await fetch(`${nova.url}/hosts`, {
         method: 'POST',

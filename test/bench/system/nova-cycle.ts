@@ -1,6 +1,7 @@
 // The requests of Nova for a server with accelerators, from create to delete.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { type Api, expectAnswer } from './api.ts';
 
 export const callNames = [
@@ -65,11 +66,9 @@ export function novaCycle(api: Api, place: Place): NovaCycle {
     {
       call: 'PATCH',
       run: async () => {
-        const patch = [
-          { op: 'add', path: '/hostname', value: place.hostname },
-          { op: 'add', path: '/device_rp_uuid', value: place.providerUuid },
-          { op: 'add', path: '/instance_uuid', value: instance },
-        ];
+        const { hostname, providerUuid } = place;
+        const target = { hostname, device_rp_uuid: providerUuid, instance_uuid: instance };
+        const patch = bindPatch(target);
         const body = Object.fromEntries(uuids.map((uuid) => [uuid, patch]));
         return (await expectAnswer(api, 202, 'PATCH', '/accelerator_requests', body)).ms;
       },

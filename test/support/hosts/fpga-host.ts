@@ -131,23 +131,11 @@ export class FpgaHost {
   async bind(accel: Record<string, string>, count = 1) {
     const name = `p-${randomUUID()}`;
     const groups = [{ 'resources:FPGA': String(count), ...accel }];
-    await this.world.ask('POST', '/v2/device_profiles', { body: [{ name, groups }] });
-    const created = await this.world.asNova('POST', '/v2/accelerator_requests', {
-      device_profile_name: name,
-    });
+    await this.world.createProfile(name, ...groups);
+    const arqs = await this.world.createArqs(name);
     const instance = randomUUID();
     this.instances.push(instance);
-    const patch = [
-      { op: 'add', path: '/hostname', value: 'cmp1' },
-      { op: 'add', path: '/device_rp_uuid', value: region },
-      { op: 'add', path: '/instance_uuid', value: instance },
-    ];
-    const { arqs } = created.json;
-    const { status, json } = await this.world.asNova(
-      'PATCH',
-      '/v2/accelerator_requests',
-      Object.fromEntries(arqs.map(({ uuid }) => [uuid, patch])),
-    );
+    const { status, json } = await this.world.bindArqs(arqs, { provider: region, instance });
     return { instance, status, error: json?.error };
   }
 

@@ -57,9 +57,7 @@ export async function startVgpuHost(
   handles = 3,
 ): Promise<VgpuHost> {
   const world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'PCI,MDEV', ...settings } });
-  await world.ask('POST', '/v2/device_profiles', {
-    body: [{ name: 'vgpu', groups: [{ 'resources:VGPU': '1' }] }],
-  });
+  await world.createProfile('vgpu', { 'resources:VGPU': '1' });
   return new VgpuHost(world, gpuWith(handles));
 }
 
@@ -172,19 +170,10 @@ export class VgpuHost {
   }
 
   async bind() {
-    const created = await this.world.asNova('POST', '/v2/accelerator_requests', {
-      device_profile_name: 'vgpu',
-    });
-    const arq: string = created.json.arqs[0].uuid;
+    const [arq] = await this.world.createArqs('vgpu');
     this.counts.instances += 1;
     const instance = instanceOf(this.counts.instances);
-    const { status, json } = await this.world.asNova('PATCH', '/v2/accelerator_requests', {
-      [arq]: [
-        { op: 'add', path: '/hostname', value: 'cmp1' },
-        { op: 'add', path: '/device_rp_uuid', value: provider },
-        { op: 'add', path: '/instance_uuid', value: instance },
-      ],
-    });
+    const { status, json } = await this.world.bindArqs(arq, { provider, instance });
     return { arq, instance, status, error: json?.error };
   }
 
