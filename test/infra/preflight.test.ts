@@ -23,6 +23,7 @@ interface Account {
 const certificateArn = 'arn:aws:acm:eu-west-1:123456789012:certificate/abc';
 const day = 86_400;
 const now = Math.floor(Date.now() / 1000);
+const issued = { Status: 'ISSUED', DomainName: 'api.example.org', NotAfter: now + day };
 let account: Account;
 let aws: Server;
 let keystone: Awaited<ReturnType<typeof startKeystone>>;
@@ -47,7 +48,7 @@ beforeEach(() => {
     tables: [],
     secret: password,
     executions: 1000,
-    certificate: { Status: 'ISSUED', DomainName: 'api.example.org', NotAfter: now + day },
+    certificate: issued,
     refused: [],
   };
 });
@@ -119,7 +120,8 @@ function fault({ output }: Told, check: string): [string, string] {
 type Case = readonly [
   fault: string,
   check: string,
-  change: () => Readonly<Record<string, string>>,
+  account: Partial<Account>,
+  settings: Readonly<Record<string, string>>,
   said: string,
   command: string,
 ];
@@ -137,138 +139,120 @@ describe('it says, with the command that mends it, that', () => {
     [
       'the secret is missing',
       'secret of the password',
-      () => {
-        account.secret = undefined;
-        return {};
-      },
+      { secret: undefined },
+      {},
       'Secret cyborg/keystone-password does not exist in eu-west-1.',
       'aws secretsmanager create-secret --region eu-west-1 --name cyborg/keystone-password',
     ],
     [
       'the secret has no such key',
       'secret of the password',
-      () => ({ passwordField: 'password' }),
+      {},
+      { passwordField: 'password' },
       'has no text in the key password',
       `put-secret-value --secret-id cyborg/keystone-password --secret-string '{"password":"..."}'`,
     ],
     [
       'Keystone refuses the password',
       'Keystone accepts the password',
-      () => {
-        account.secret = 'of last year';
-        return {};
-      },
+      { secret: 'of last year' },
+      {},
       'refuses cyborg with the secret',
       'aws secretsmanager put-secret-value',
     ],
     [
       'a certificate is in another region',
       'region',
-      () => ({ ...domain, certificateArn: certificateArn.replace('eu-west-1', 'us-east-1') }),
+      {},
+      { ...domain, certificateArn: certificateArn.replace('eu-west-1', 'us-east-1') },
       'certificateArn is in us-east-1, and the stack would be in eu-west-1.',
       'export AWS_REGION=us-east-1',
     ],
     [
       'the region has no CDK resources',
       'CDK resources',
-      () => {
-        account.stacks = {};
-        return {};
-      },
+      { stacks: {} },
+      {},
       'Account 123456789012 has no CDK resources in eu-west-1.',
       'npx cdk bootstrap aws://123456789012/eu-west-1',
     ],
     [
       'the first deployment has failed',
       'the stack',
-      () => {
-        account.stacks['cyborg-pre'] = 'ROLLBACK_COMPLETE';
-        return {};
-      },
+      { stacks: { CDKToolkit: 'CREATE_COMPLETE', 'cyborg-pre': 'ROLLBACK_COMPLETE' } },
+      {},
       'cyborg-pre is ROLLBACK_COMPLETE',
       'npx cdk destroy --force -c stage=pre',
     ],
     [
       'names are taken by kept tables',
       'names of tables',
-      () => {
-        account.tables = ['pre-arqs', 'pre-inventory'];
-        return {};
-      },
+      { tables: ['pre-arqs', 'pre-inventory'] },
+      {},
       'exist without a stack: pre-arqs, pre-inventory',
       'npx cdk deploy --import-existing-resources -c stage=pre',
     ],
     [
       'names are taken, and nothing is to be kept',
       'names of tables',
-      () => {
-        account.tables = ['pre-arqs'];
-        return { keepData: 'false' };
-      },
+      { tables: ['pre-arqs'] },
+      { keepData: 'false' },
       'exist without a stack: pre-arqs',
       'aws dynamodb delete-table --table-name',
     ],
     [
       'the quota is that of a new account',
       'concurrent executions of Lambda',
-      () => {
-        account.executions = 10;
-        return {};
-      },
+      { executions: 10 },
+      {},
       'The account has 10 concurrent executions in eu-west-1, and the stack needs 102: 82 for the consumers of its queues, 20 for its other functions.',
       'aws service-quotas request-service-quota-increase --region eu-west-1 --service-code lambda',
     ],
     [
       'the quota is too small for the reservations',
       'concurrent executions of Lambda',
-      () => {
-        account.executions = 300;
-        return { reservedConcurrency: '{"accelerator-requests":300}' };
-      },
+      { executions: 300 },
+      { reservedConcurrency: '{"accelerator-requests":300}' },
       'The account has 300 concurrent executions in eu-west-1, and the stack needs 400: 300 reserved, 100 that Lambda keeps for other functions.',
       '--quota-code L-B99A9384 --desired-value 1000',
     ],
     [
       'the certificate has expired',
       'certificate of the domain name',
-      () => {
-        account.certificate = { ...account.certificate, NotAfter: now - day, Status: 'EXPIRED' };
-        return domain;
-      },
+      { certificate: { ...issued, NotAfter: now - day, Status: 'EXPIRED' } },
+      domain,
       'The certificate has expired on ',
       'aws acm request-certificate --region eu-west-1 --domain-name api.example.org',
     ],
     [
       'the certificate is for another name',
       'certificate of the domain name',
-      () => ({ ...domain, domainName: 'a.b.example.org' }),
+      {},
+      { ...domain, domainName: 'a.b.example.org' },
       'The certificate is for api.example.org, not a.b.example.org.',
       'aws acm request-certificate',
     ],
     [
       'the certificate is not validated yet',
       'certificate of the domain name',
-      () => {
-        account.certificate = { DomainName: '*.example.org', Status: 'PENDING_VALIDATION' };
-        return domain;
-      },
+      { certificate: { DomainName: '*.example.org', Status: 'PENDING_VALIDATION' } },
+      domain,
       'The certificate is PENDING_VALIDATION.',
       'aws acm wait certificate-validated',
     ],
     [
       'a call is not allowed',
       'concurrent executions of Lambda',
-      () => {
-        account.refused = ['lambda'];
-        return {};
-      },
+      { refused: ['lambda'] },
+      {},
       'lambda answers AccessDeniedException: not allowed',
       'Check the permission lambda:GetAccountSettings.',
     ],
   ];
 
-  const names = async (...[, check, change, said, command]: Case) => {
-    const told = await preflight(change());
+  const names = async (...[, check, changes, settings, said, command]: Case) => {
+    Object.assign(account, changes);
+    const told = await preflight(settings);
     const [line, remedy] = fault(told, check);
     expect(line).toContain(said);
     expect(remedy).toContain(command);

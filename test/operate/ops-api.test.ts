@@ -220,52 +220,37 @@ describe('a verb that shows one', () => {
 });
 
 describe('a verb that changes something', () => {
-  it.each([
-    [['hosts', 'rediscover', 'cmp1'], 'POST', `${operator}/hosts/cmp1/rediscover`, undefined],
+  const drain = `POST ${operator}/hosts/cmp1/drain`;
+  const resume = `POST ${operator}/hosts/cmp1/resume`;
+  const patch = `PATCH /accelerator/v2/devices/${device}`;
+  const status = (value: string, more: object = {}) => [
+    { op: 'replace', path: '/status', value, ...more },
+  ];
+  const tonight = { reason: 'fan', until: '2026-11-23T04:00:00Z' };
+  const limits = { VGPU: 40, FPGA: 0 };
+
+  it.each<[words: string, request: string, body?: unknown]>([
+    ['hosts rediscover cmp1', `POST ${operator}/hosts/cmp1/rediscover`],
+    ['hosts drain cmp1 --reason fan --until 4h', drain, tonight],
+    ['maintenance drain cmp1 --reason fan', drain, { reason: 'fan' }],
+    ['hosts resume cmp1', resume],
+    ['maintenance resume cmp1', resume],
     [
-      ['hosts', 'drain', 'cmp1', '--reason', 'fan', '--until', '4h'],
-      'POST',
-      `${operator}/hosts/cmp1/drain`,
-      { reason: 'fan', until: '2026-11-23T04:00:00Z' },
-    ],
-    [
-      ['maintenance', 'drain', 'cmp1', '--reason', 'fan'],
-      'POST',
-      `${operator}/hosts/cmp1/drain`,
-      { reason: 'fan' },
-    ],
-    [['hosts', 'resume', 'cmp1'], 'POST', `${operator}/hosts/cmp1/resume`, undefined],
-    [['maintenance', 'resume', 'cmp1'], 'POST', `${operator}/hosts/cmp1/resume`, undefined],
-    [
-      ['hosts', 'settle', 'cmp1', '--boot', device],
-      'POST',
-      `${operator}/hosts/cmp1/settle`,
+      `hosts settle cmp1 --boot ${device}`,
+      `POST ${operator}/hosts/cmp1/settle`,
       { boot_id: device },
     ],
-    [['hosts', 'forget', 'cmp1'], 'DELETE', `${operator}/hosts/cmp1`, undefined],
-    [
-      ['devices', 'disable', device, '--reason', 'fan'],
-      'PATCH',
-      `/accelerator/v2/devices/${device}`,
-      [{ op: 'replace', path: '/status', value: 'maintaining', reason: 'fan' }],
-    ],
-    [
-      ['devices', 'enable', device],
-      'PATCH',
-      `/accelerator/v2/devices/${device}`,
-      [{ op: 'replace', path: '/status', value: 'enabled' }],
-    ],
-    [
-      ['quota', 'set', 'p1', 'VGPU=40', 'FPGA=0'],
-      'PUT',
-      `${operator}/quotas/p1`,
-      { limits: { VGPU: 40, FPGA: 0 } },
-    ],
-    [['quota', 'unset', 'p1'], 'DELETE', `${operator}/quotas/p1`, undefined],
-  ] as const)('%j sends %s %s', async (words, method, path, body) => {
+    ['hosts forget cmp1', `DELETE ${operator}/hosts/cmp1`],
+    [`devices disable ${device} --reason fan`, patch, status('maintaining', { reason: 'fan' })],
+    [`devices enable ${device}`, patch, status('enabled')],
+    ['quota set p1 VGPU=40 FPGA=0', `PUT ${operator}/quotas/p1`, { limits }],
+    ['quota unset p1', `DELETE ${operator}/quotas/p1`],
+  ])('%s sends %s', async (line, request, body) => {
+    const words = line.split(' ');
+    const [method, path] = request.split(' ');
     cloud.answer({ status: 204 });
     const told = await call(words);
-    expect(told).toEqual({ exitCode: 0, out: expect.stringContaining(words[2]), err: '' });
+    expect(told).toEqual({ exitCode: 0, out: expect.stringContaining(words[2] ?? ''), err: '' });
     expect(cloud.asked).toEqual([{ method, path, token: fakeToken, body }]);
     expect(JSON.parse((await call([...words, '--json'])).out)).toEqual({});
   });
@@ -314,14 +299,7 @@ describe('a verb that changes something', () => {
   it('force-release tells what is free and what its host cleans first', async () => {
     const body = { device_uuid: device, attach_handles: ['h1'], cleaning: ['h2', 'h3'] };
     cloud.answer({ status: 202, body });
-    const { out } = await call([
-      'devices',
-      'force-release',
-      device,
-      '--cleaned',
-      '--reason',
-      'new',
-    ]);
+    const { out } = await call(`devices force-release ${device} --cleaned --reason new`.split(' '));
     expect(out).toBe(`${device}: 1 handle free now, 2 handles free once the host has cleaned.`);
     expect(cloud.asked[0]?.body).toEqual({ reason: 'new', cleaned: true });
   });

@@ -9,6 +9,7 @@ import {
   aCyborg,
   arqOf,
   type CyborgDump,
+  type CyborgRow,
   cyborgHost,
   cyborgProvider,
   cyborgProviderName,
@@ -125,120 +126,48 @@ describe('planning an import', () => {
 });
 
 describe('bad input is refused by name', () => {
-  const arqs = 'extended_accelerator_requests';
-  it.each<[string, (dump: CyborgDump) => void, string, RegExp]>([
-    ['an unknown type', (d) => (first(d.devices).type = 'DPU'), device, /type DPU is none of GPU/],
-    [
-      'no PCI address',
-      (d) => (first(d.controlpath_ids).cpid_info = '{}'),
-      `${cyborgHost}/${'00000002-0000-4000-8000-000000000001'}`,
-      /PCI address/,
-    ],
-    ['no provider', (d) => (first(d.deployables).rp_uuid = null), device, /no resource provider/],
-    ['an unknown class', (d) => (first(d.attributes).value = 'GPU'), device, /resource class GPU/],
-    ['another class', (d) => (first(d.attributes).value = 'PGPU'), device, /Placement has FPGA at/],
-    [
-      'an unknown provider',
-      (d) => (first(d.deployables).rp_uuid = serverOf(9)),
-      device,
-      /Placement has no resource provider/,
-    ],
-    [
-      'an unknown host',
-      (d) => (first(d.devices).hostname = 'other'),
-      'other/0000:0c:00.0',
-      /no compute node named other/,
-    ],
-    [
-      'a second device there',
-      (d) =>
-        d.devices.push({ ...first(d.devices), id: 2 }) &&
-        d.controlpath_ids.push({ ...first(d.controlpath_ids), id: 2, device_id: 2 }),
-      device,
-      /device 1 of Cyborg is there/,
-    ],
-    [
-      'an ARQ that is not bound',
-      (d) => (first(d[arqs]).state = 'BindStarted'),
-      serverOf(1),
-      /is BindStarted, not Bound/,
-    ],
-    [
-      'an ARQ without a handle',
-      (d) => (first(d[arqs]).attach_handle_id = null),
-      serverOf(1),
-      /has no attach handle/,
-    ],
-    [
-      'an ARQ with a lost handle',
-      (d) => (first(d[arqs]).attach_handle_id = 99),
-      serverOf(1),
-      /does not exist/,
-    ],
-    [
-      'a half-deleted ARQ',
-      (d) => (first(d.attach_handles).in_use = 0),
-      serverOf(1),
-      /half deleted/,
-    ],
-    [
-      'a handle with two ARQs',
-      (d) => (first(d[arqs]).attach_handle_id = 2),
-      serverOf(1),
-      /that ARQ .* has, too/,
-    ],
-    [
-      'another provider',
-      (d) => (first(d[arqs]).device_rp_uuid = serverOf(9)),
-      serverOf(1),
-      /another resource provider/,
-    ],
-    ['another host', (d) => (first(d[arqs]).hostname = 'other'), serverOf(1), /is bound to other/],
-    [
-      'an unknown profile',
-      (d) => (first(d[arqs]).device_profile_id = 9),
-      serverOf(1),
-      /profile that does not exist/,
-    ],
-    [
-      'an unknown attach type',
-      (d) => (first(d.attach_handles).attach_type = 'CCW'),
-      serverOf(1),
-      /unknown type CCW/,
-    ],
-    [
-      'an invalid handle',
-      (d) => (first(d.attach_handles).attach_info = '{"bus": 1}'),
-      serverOf(1),
-      /invalid attach_info/,
-    ],
-    [
-      'an mdev of Cyborg',
-      (d) =>
-        Object.assign(first(d.attach_handles), {
-          attach_type: 'MDEV',
-          attach_info: '{"asked_type": "nvidia-223"}',
-        }),
-      serverOf(1),
-      /mdev of type nvidia-223/,
-    ],
-    [
-      'an invalid profile',
-      (d) => (first(d.device_profiles).profile_json = '{"groups": [{"resources:GPU": "1"}]}'),
-      'fpga',
-      /resource class GPU/,
-    ],
-    [
-      'groups that are no JSON',
-      (d) => (first(d.device_profiles).profile_json = '{'),
-      'fpga',
-      /not valid JSON/,
-    ],
-  ])('%s', (_, change, name, note) => {
-    const found = planOf(changed(change)).rows.filter(
-      (row) => row.name === name && row.verdict === 'refuse',
-    );
-    expect(found.map((row) => row.note).join()).toMatch(note);
+  const inFirst = (table: keyof CyborgDump, cells: CyborgRow) => (dump: CyborgDump) =>
+    void Object.assign(first(dump[table]), cells);
+  const inDevice = (cells: CyborgRow) => inFirst('devices', cells);
+  const inArq = (cells: CyborgRow) => inFirst('extended_accelerator_requests', cells);
+  const inHandle = (cells: CyborgRow) => inFirst('attach_handles', cells);
+  const inProfile = (profile_json: string) => inFirst('device_profiles', { profile_json });
+  const ofClass = (value: string) => inFirst('attributes', { value });
+  const providedBy = (rp_uuid: string | null) => inFirst('deployables', { rp_uuid });
+  const withoutAddress = `${cyborgHost}/${'00000002-0000-4000-8000-000000000001'}`;
+  const elsewhere = 'other/0000:0c:00.0';
+  const server = serverOf(1);
+  const anMdev = { attach_type: 'MDEV', attach_info: '{"asked_type": "nvidia-223"}' };
+  const addDevice = (d: CyborgDump) =>
+    d.devices.push({ ...first(d.devices), id: 2 }) &&
+    d.controlpath_ids.push({ ...first(d.controlpath_ids), id: 2, device_id: 2 });
+
+  it.each<[string, string, RegExp, (dump: CyborgDump) => void]>([
+    ['an unknown type', device, /type DPU is none of GPU/, inDevice({ type: 'DPU' })],
+    ['no address', withoutAddress, /PCI address/, inFirst('controlpath_ids', { cpid_info: '{}' })],
+    ['no provider', device, /no resource provider/, providedBy(null)],
+    ['an unknown class', device, /resource class GPU/, ofClass('GPU')],
+    ['another class', device, /Placement has FPGA at/, ofClass('PGPU')],
+    ['an unknown provider', device, /Placement has no resource provider/, providedBy(serverOf(9))],
+    ['an unknown host', elsewhere, /no compute node named other/, inDevice({ hostname: 'other' })],
+    ['a second device there', device, /device 1 of Cyborg is there/, addDevice],
+    ['an unbound ARQ', server, /is BindStarted, not Bound/, inArq({ state: 'BindStarted' })],
+    ['an ARQ without a handle', server, /has no attach handle/, inArq({ attach_handle_id: null })],
+    ['an ARQ with a lost handle', server, /does not exist/, inArq({ attach_handle_id: 99 })],
+    ['a half-deleted ARQ', server, /half deleted/, inHandle({ in_use: 0 })],
+    ['a handle with two ARQs', server, /that ARQ .* has, too/, inArq({ attach_handle_id: 2 })],
+    ['another provider', server, /another resource/, inArq({ device_rp_uuid: serverOf(9) })],
+    ['another host', server, /is bound to other/, inArq({ hostname: 'other' })],
+    ['an unknown profile', server, /profile that does not/, inArq({ device_profile_id: 9 })],
+    ['an unknown attach type', server, /unknown type CCW/, inHandle({ attach_type: 'CCW' })],
+    ['an invalid handle', server, /invalid attach_info/, inHandle({ attach_info: '{"bus": 1}' })],
+    ['an mdev of Cyborg', server, /mdev of type nvidia-223/, inHandle(anMdev)],
+    ['a class', 'fpga', /class GPU/, inProfile('{"groups": [{"resources:GPU": "1"}]}')],
+    ['groups that are not JSON', 'fpga', /not valid JSON/, inProfile('{')],
+  ])('%s', (_, name, note, change) => {
+    const { rows } = planOf(changed(change));
+    const notes = rows.filter((row) => row.name === name && row.verdict === 'refuse');
+    expect(notes.map((row) => row.note).join()).toMatch(note);
   });
 
   it('a server without an allocation', () => {
