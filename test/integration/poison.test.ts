@@ -1,5 +1,6 @@
 // Unreadable messages, and messages whose work always fails: of each queue, by its deployed
-// consumer, on the real SQS endpoint, whose clock the test moves.
+// consumer, on the real SQS endpoint, whose clock the test moves. The alarm of the dead-letter
+// queue is raised by them, and ended as the runbook says.
 
 import {
   DeleteMessageBatchCommand,
@@ -24,6 +25,7 @@ import { makeConsumer as novaEvents } from '#functions/consumers/nova-events.ts'
 import { makeConsumer as providerSyncs } from '#functions/consumers/provider-syncs.ts';
 import type { MakeConsumer } from '#functions/consumers/queue-consumer.ts';
 import { createQueues, type LocalQueues, startQueues } from '#local/aws/queues.ts';
+import { AlarmStage, messagesShownBy } from '#test/support/aws/alarm-stage.ts';
 import { aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
@@ -262,6 +264,9 @@ async function sendBack(name: QueueName): Promise<void> {
 }
 
 describe.each(queues)('$name', ({ name, receiveCountMax }) => {
+  const alarm = `${name}-dead` as const;
+  const played = new AlarmStage(alarm);
+
   it('dead-letters an unreadable message at once, with its cause, and works on the rest', async () => {
     await send(name, 'unreadable', 'good');
     await deliverAll(name, 1);
@@ -293,6 +298,8 @@ describe.each(queues)('$name', ({ name, receiveCountMax }) => {
   });
 
   it('dead-letters a message that always fails after its last attempt, and works on the rest at once', async () => {
+    await played.depth(sqs, deadUrl(name));
+    expect(played.state()).toBe('OK');
     await send(name, 'failing', 'good');
     await deliver(name);
     expect(await countIn(urls[name])).toBe(1);
@@ -306,12 +313,23 @@ describe.each(queues)('$name', ({ name, receiveCountMax }) => {
     expect(told.at(-1)?.fields).toMatchObject({ is_last: true, attempt: receiveCountMax });
   });
 
+  it('raises its alarm, whose first command shows the message', async () => {
+    played.nextPeriod();
+    await played.depth(sqs, deadUrl(name));
+    expect(played.state()).toBe('ALARM');
+    const [shown] = await messagesShownBy(sqs, alarm);
+    expect(JSON.parse(shown?.Body ?? '')).toEqual(messages[name].failing);
+  });
+
   it('works on the message when the cause is repaired and the message is redriven', async () => {
     isMended = true;
     await sendBack(name);
     await deliverAll(name, 3);
     expect([await countIn(urls[name]), await countIn(deadUrl(name))]).toEqual([0, 0]);
     expect(lines.filter(({ level }) => level === 'error')).toEqual([]);
+    played.nextPeriod();
+    await played.depth(sqs, deadUrl(name));
+    expect(played.state()).toBe('OK');
   });
 });
 

@@ -1,9 +1,16 @@
 // One alarm on its way from green to ALARM and back: a clock that the test moves by periods, and
 // the values that the system wrote, by its metric lines (embedded metric format) or its queues.
 
-import { GetQueueAttributesCommand, type SQSClient } from '@aws-sdk/client-sqs';
+import {
+  GetQueueAttributesCommand,
+  GetQueueUrlCommand,
+  type Message,
+  ReceiveMessageCommand,
+  type SQSClient,
+} from '@aws-sdk/client-sqs';
 import { vi } from 'vitest';
 import { createMetrics, type Metrics } from '#core/metrics.ts';
+import { type AlarmName, alarmEntries, inStage } from '#infra/monitoring/alarm-entries.ts';
 import { stage, synthesize, withDomain } from '#infra/privileges/synthesized.ts';
 import {
   type AlarmOfTemplate,
@@ -19,6 +26,21 @@ const alarms = new Map<string, AlarmOfTemplate>(
     .map(({ properties }) => [properties.AlarmName.slice(`${stage}-`.length), properties]),
 );
 export const alarmNames: readonly string[] = [...alarms.keys()];
+
+/** What the first command of a queue's alarm shows: its messages, which stay visible. */
+export async function messagesShownBy(sqs: SQSClient, name: AlarmName): Promise<Message[]> {
+  const command = inStage(stage, alarmEntries[name].firstCommand);
+  const [, QueueName] = /--queue-name (\S+)/.exec(command) ?? [];
+  const { QueueUrl } = await sqs.send(new GetQueueUrlCommand({ QueueName }));
+  const { Messages = [] } = await sqs.send(
+    new ReceiveMessageCommand({
+      QueueUrl,
+      MessageAttributeNames: ['cause'],
+      VisibilityTimeout: Number(/--visibility-timeout (\d+)/.exec(command)?.[1]),
+    }),
+  );
+  return Messages;
+}
 
 export class AlarmStage {
   readonly alarm: AlarmOfTemplate;
