@@ -31,8 +31,8 @@ export function App() {
     return [createApi(options), new Connection()] as const;
   }, []);
 
-  async function enter({ token: given, ...identity }: SignedIn) {
-    token.current = given;
+  async function enter({ token: newToken, ...identity }: SignedIn) {
+    token.current = newToken;
     const isOperator = await mayListHosts(api);
     // The same user goes on where the session had ended; another one begins anew.
     if (!user || idOf(user.identity) !== idOf(identity)) setUser({ identity, isOperator });

@@ -61,7 +61,7 @@ export function addressOf(
   id?: string,
   filters: Readonly<Record<string, string | undefined>> = {},
 ): string {
-  const given = Object.entries(filters).filter((pair): pair is [string, string] => !!pair[1]);
-  const query = given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
+  const parameters = Object.entries(filters).filter((pair): pair is [string, string] => !!pair[1]);
+  const query = parameters.length === 0 ? '' : `?${new URLSearchParams(parameters)}`;
   return `#/${screen}${id === undefined ? '' : `/${encodeURIComponent(id)}`}${query}`;
 }

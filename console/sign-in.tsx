@@ -27,8 +27,8 @@ export function SignInForm({ user = '', project = '', onSignedIn }: SignInFormPr
   async function submit(event: SubmitEvent) {
     event.preventDefault();
     const form = event.currentTarget as HTMLFormElement;
-    const given = new FormData(form);
-    const text = (name: string) => String(given.get(name) ?? '');
+    const fields = new FormData(form);
+    const text = (name: string) => String(fields.get(name) ?? '');
     setBusy(true);
     setFailure(undefined);
     try {

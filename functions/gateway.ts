@@ -3,6 +3,7 @@
 // and 405, not the gateway, so that a trailing slash, a `.json` suffix and an unknown method are
 // answered alike everywhere.
 
+import { present } from '#core/shapes/derive/present.ts';
 import { type Resource, type RouteRow, routes } from './routes.ts';
 
 /** The path at which Cyborg's WSGI application is mounted, and the bare API. */
@@ -81,16 +82,16 @@ export interface RouteMatch {
 
 /** The rows whose path fits, whatever their method. */
 export function matchPath(path: string): RouteMatch[] {
-  const given = path.split('/');
+  const segments = path.split('/');
   return routes.flatMap((row) => {
-    const wanted = row.path.split('/');
+    const rowSegments = row.path.split('/');
     const fits =
-      wanted.length === given.length &&
-      wanted.every((part, index) => part === '{id}' || part === given[index]);
+      rowSegments.length === segments.length &&
+      rowSegments.every((part, index) => part === '{id}' || part === segments[index]);
     if (!fits) return [];
-    const index = wanted.indexOf('{id}');
-    const id = index === -1 ? undefined : decode(given[index] ?? '');
-    return [{ row, ...(id !== undefined && { id }) }];
+    const index = rowSegments.indexOf('{id}');
+    const id = index === -1 ? undefined : decode(segments[index] ?? '');
+    return [{ row, ...present({ id }) }];
   });
 }
 

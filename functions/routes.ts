@@ -6,6 +6,7 @@
 
 import { type ListName, lists } from '#core/contracts/api/lists.ts';
 import type { PolicyRule } from '#core/domain/policy.ts';
+import { present } from '#core/shapes/derive/present.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -121,8 +122,8 @@ type ListRoutes = {
 
 /** The operators' own lists; devices are Cyborg's. */
 function listRoutes(): ListRoutes {
-  const { devices: _, ...own } = lists;
-  const rows = Object.entries(own).map(([name, { path, rule }]) => [
+  const { devices: _, ...operatorLists } = lists;
+  const rows = Object.entries(operatorLists).map(([name, { path, rule }]) => [
     path,
     { GET: [`get-${name}`, rule, 200] },
   ]);
@@ -153,7 +154,7 @@ export const routes: readonly RouteRow[] = Object.entries(table).flatMap(([resou
       path,
       resource: resource as Resource,
       action,
-      ...(policy && { policy }),
+      ...present({ policy }),
       success,
     })),
   ),

@@ -33,14 +33,14 @@ const answerMsMax = 35_000;
 export function createApi({ fetch: send, token, onSignedOut }: ApiOptions): Api {
   return {
     async ask<T>(method: Method, path: string, { query = {}, body, signal }: Sent = {}) {
-      const given = token();
+      const sessionToken = token();
       const limit = AbortSignal.timeout(answerMsMax);
       const answer = await exchange(() =>
         send(`${path}${queryOf(query)}`, {
           method,
           headers: {
             'OpenStack-API-Version': microversion,
-            ...(given !== undefined && { 'X-Auth-Token': given }),
+            ...(sessionToken !== undefined && { 'X-Auth-Token': sessionToken }),
             ...(body !== undefined && { 'Content-Type': 'application/json' }),
           },
           ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -50,7 +50,11 @@ export function createApi({ fetch: send, token, onSignedOut }: ApiOptions): Api 
       if (answer.status >= 400) {
         const failure = failureOf(answer.status, answer.body);
         // A token that was replaced meanwhile says nothing of the new one.
-        if (failure.kind === 'signed-out' && given !== undefined && given === token()) {
+        if (
+          failure.kind === 'signed-out' &&
+          sessionToken !== undefined &&
+          sessionToken === token()
+        ) {
           onSignedOut();
         }
         throw failure;
@@ -81,8 +85,8 @@ async function exchange(send: () => Promise<Response>): Promise<{ status: number
 }
 
 function queryOf(query: Query): string {
-  const given = Object.entries(query).flatMap(([name, value]): [string, string][] =>
+  const parameters = Object.entries(query).flatMap(([name, value]): [string, string][] =>
     value === undefined || value === '' ? [] : [[name, String(value)]],
   );
-  return given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
+  return parameters.length === 0 ? '' : `?${new URLSearchParams(parameters)}`;
 }

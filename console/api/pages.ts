@@ -1,5 +1,7 @@
 // A collection, page by page. A list that breaks off is kept, and read on where it ended.
 
+import { pageMax } from '#core/contracts/api/lists.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import type { Api, Query } from './client.ts';
 import { type ApiFailure, asFailure } from './failure.ts';
 
@@ -24,9 +26,6 @@ export interface ListingOf<Row = unknown, Answered = Row> {
   readonly keep?: (row: Answered) => Row;
 }
 
-/** The most rows that the API answers at once. */
-const pageMax = 1000;
-
 /**
  * Reads what follows `before`, page by page.
  *
@@ -49,15 +48,15 @@ export async function readAll<Row, Answered = Row>(
       const isFirst = rows.length === 0 && marker === undefined;
       const limit = Math.min(isFirst ? firstPage : pageMax, end - rows.length);
       const answer = await api.ask<Readonly<Record<string, unknown>>>('GET', path, {
-        query: { ...query, limit, ...(marker !== undefined && { marker }) },
-        ...(signal && { signal }),
+        query: { ...query, limit, marker },
+        ...present({ signal }),
       });
       const page = answer[collection];
       rows = rows.concat(Array.isArray(page) ? (page as Answered[]).map(keep) : []);
       marker = markerOf(answer[`${collection}_links`]);
     } catch (error) {
       if (rows.length === 0) throw error;
-      return { rows, failure: asFailure(error), ...(marker !== undefined && { next: marker }) };
+      return { rows, failure: asFailure(error), ...present({ next: marker }) };
     }
     if (marker === undefined) return { rows };
     if (rows.length >= end) return { rows, next: marker };

@@ -28,7 +28,7 @@ export function CapacityScreen({ route }: ScreenProps) {
   const profile = route.filters.profile ?? names[0];
   return (
     <Screen title="Capacity">
-      <Freshness live={profiles} what="profiles" />
+      <Freshness live={profiles} subject="profiles" />
       {profiles.data && names.length === 0 && <p class="empty">There are no device profiles.</p>}
       {profile !== undefined && (
         <search class="filters">
@@ -56,7 +56,7 @@ function Where({ profile }: { readonly profile: string }) {
   const most = Math.max(1, ...stoppedBy.map(({ count }) => count));
   return (
     <>
-      <Freshness live={list} what="the capacity" />
+      <Freshness live={list} subject="the capacity" />
       <PartialList {...{ list }} row="host" />
       {list.data && (
         <>
@@ -115,7 +115,7 @@ function Availability({ profile }: { readonly profile: string }) {
   );
   return (
     <>
-      <Freshness {...{ live }} what="the capacity" />
+      <Freshness {...{ live }} subject="the capacity" />
       {live.data && 'availability' in live.data && (
         <Section title="Would fit">
           <p class="figure" role="status">

@@ -27,28 +27,28 @@ const slowMs = 30_000;
 interface Seen {
   readonly device: Device;
   /** As its host has it; undefined if it is not there any more. */
-  readonly own: HostDevice | undefined;
+  readonly onHost: HostDevice | undefined;
 }
 
 export function DeviceScreen({ route: { id: uuid = '' } }: ScreenProps) {
   const live = useLive<Seen>(devicePath(uuid), { everyMs }, async ({ session, signal }) => {
     const device = await session.api.ask<Device>('GET', devicePath(uuid), { signal });
     const host = await session.api.ask<HostDetail>('GET', hostPath(device.hostname), { signal });
-    return { device, own: host.devices.find((each) => each.uuid === uuid) };
+    return { device, onHost: host.devices.find((each) => each.uuid === uuid) };
   });
   const { disable, enable, forceRelease } = deviceActions(uuid);
   const status = live.data?.device.status;
   const offered = [
     ...(status === 'enabled' ? [disable] : []),
     ...(status === 'maintaining' ? [enable] : []),
-    ...(live.data?.own?.handles.quarantined ? [forceRelease] : []),
+    ...(live.data?.onHost?.handles.quarantined ? [forceRelease] : []),
   ];
   const buttons = offered.map((action) => (
     <ActionButton key={action.verb} {...{ action }} onAnswer={live.refresh} />
   ));
   return (
-    <Screen title={`Device ${live.data?.own?.address ?? uuid}`} actions={buttons}>
-      <Freshness {...{ live }} what="the device" />
+    <Screen title={`Device ${live.data?.onHost?.address ?? uuid}`} actions={buttons}>
+      <Freshness {...{ live }} subject="the device" />
       {live.data && <Facts {...live.data} />}
       <Section title="Who has it now">
         <AssignmentTable query={{ device: uuid }} />
@@ -74,7 +74,7 @@ export function DeviceScreen({ route: { id: uuid = '' } }: ScreenProps) {
   );
 }
 
-function Facts({ device, own }: Seen) {
+function Facts({ device, onHost }: Seen) {
   return (
     <Section title="State">
       <Properties
@@ -84,20 +84,20 @@ function Facts({ device, own }: Seen) {
             hostname: <HostLink key="host" hostname={device.hostname} />,
             status: <DeviceStatus key="status" status={device.status} />,
           }),
-          ...(own ? ownItems(own) : []),
+          ...(onHost ? hostItems(onHost) : []),
         ]}
       />
     </Section>
   );
 }
 
-const ownTitles = without(hostDeviceTitles, 'uuid', 'type', 'model', 'status', 'reason');
+const hostTitles = without(hostDeviceTitles, 'uuid', 'type', 'model', 'status', 'reason');
 
 /** What only its host's answer has. */
-function ownItems(own: HostDevice) {
-  return fieldItems(ownTitles, own, {
-    handles: countsText(own.handles),
-    health: <Health key="health" health={own.health} />,
+function hostItems(device: HostDevice) {
+  return fieldItems(hostTitles, device, {
+    handles: countsText(device.handles),
+    health: <Health key="health" health={device.health} />,
   });
 }
 
@@ -114,7 +114,7 @@ function Records({ title, uuid, kind, columns, empty }: RecordsProps) {
   const list = useList('history', { everyMs: slowMs, rowsMax: 20, query });
   return (
     <Section {...{ title }}>
-      <Freshness live={list} what="the history" />
+      <Freshness live={list} subject="the history" />
       {list.data && (
         <Table name={title} rows={list.rows} keyOf={({ id }) => id} {...{ columns, empty }} />
       )}

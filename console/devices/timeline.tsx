@@ -27,7 +27,7 @@ export function Timeline({ query: subject }: { readonly query: Query }) {
         <Field label="From day" name="from" type="date" value={from} onInput={setFrom} />
         <Field label="To day" name="to" type="date" value={to} onInput={setTo} />
       </div>
-      <Freshness live={list} what="the history" />
+      <Freshness live={list} subject="the history" />
       {list.data && <Records records={list.rows} {...{ isOfHost }} />}
       <PartialList {...{ list }} row="record" />
     </>

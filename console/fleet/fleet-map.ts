@@ -41,9 +41,9 @@ export function fleetMap(
 ): FleetMap {
   const byHost = Map.groupBy(dots, ({ hostname }) => hostname);
   const tiles = hosts.map(({ hostname, state, devices }): Tile => {
-    const own = byHost.get(hostname) ?? [];
-    const states = own.map((dot) => stateOf(dot, flawed));
-    const unread = Math.max(0, devices - own.length);
+    const dots = byHost.get(hostname) ?? [];
+    const states = dots.map((dot) => stateOf(dot, flawed));
+    const unread = Math.max(0, devices - dots.length);
     return { hostname, state, dots: [...states, ...Array<DotState>(unread).fill('unread')] };
   });
   const most = tiles.reduce((max, tile) => Math.max(max, tile.dots.length), 1);

@@ -23,12 +23,12 @@ export function FleetScreen() {
   const [text, setText] = useState('');
   const [selected, setSelected] = useState<string>();
   const { palette, legend } = usePalette();
-  const found = useMemo(() => hostsWith(hosts.rows, text), [hosts.rows, text]);
+  const matches = useMemo(() => hostsWith(hosts.rows, text), [hosts.rows, text]);
   const isDimmed = useMemo(() => {
-    if (found.length === hosts.rows.length) return () => false;
-    const names = new Set(found.map(({ hostname }) => hostname));
+    if (matches.length === hosts.rows.length) return () => false;
+    const names = new Set(matches.map(({ hostname }) => hostname));
     return ({ hostname }: Tile) => !names.has(hostname);
-  }, [found, hosts.rows]);
+  }, [matches, hosts.rows]);
   const open = useCallback((hostname: string) => {
     location.hash = addressOf('hosts', hostname);
   }, []);
@@ -40,18 +40,18 @@ export function FleetScreen() {
           class="filters"
           onSubmit={(event) => {
             event.preventDefault();
-            setSelected(found[0]?.hostname);
+            setSelected(matches[0]?.hostname);
           }}
         >
           <Field label="Find a host" name="host" type="search" value={text} onInput={setText} />
           <button type="submit">Find</button>
           <p role="status" class="quiet">
             {text.trim() !== '' &&
-              `${counted(found.length, 'host')} of ${numberText(hosts.rows.length)}`}
+              `${counted(matches.length, 'host')} of ${numberText(hosts.rows.length)}`}
           </p>
         </form>
       </search>
-      <Freshness live={hosts} what="hosts" />
+      <Freshness live={hosts} subject="hosts" />
       <PartialList list={hosts} row="host" />
       <PartialList list={devices} row="device" />
       <div ref={legend}>

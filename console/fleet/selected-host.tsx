@@ -17,7 +17,7 @@ export function SelectedHost({ hostname }: { readonly hostname: string }) {
   );
   return (
     <>
-      <Freshness {...{ live }} what="the host" />
+      <Freshness {...{ live }} subject="the host" />
       {live.data && (
         <Table
           name={`Devices of ${hostname}`}

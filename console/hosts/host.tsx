@@ -35,7 +35,7 @@ export function HostScreen({ route: { id: hostname = '' } }: ScreenProps) {
   ));
   return (
     <Screen title={`Host ${hostname}`} actions={buttons}>
-      <Freshness {...{ live }} what="the host" />
+      <Freshness {...{ live }} subject="the host" />
       {live.data && <Facts host={live.data} onAnswer={live.refresh} />}
       <Section title="Who has its devices">
         <AssignmentTable query={{ host: hostname }} />

@@ -23,7 +23,7 @@ export function HostsScreen({ route }: ScreenProps) {
   const list = useHosts();
   const [text, setText] = useState(route.filters.name ?? '');
   const [state, setState] = useState(route.filters.state ?? '');
-  const found = useMemo(
+  const matches = useMemo(
     () => hostsWith(list.rows, text).filter((host) => state === '' || host.state === state),
     [list.rows, text, state],
   );
@@ -38,11 +38,11 @@ export function HostsScreen({ route }: ScreenProps) {
           onChange={setState}
         />
       </search>
-      {list.data && <p role="status">{counted(found.length, 'host')}</p>}
+      {list.data && <p role="status">{counted(matches.length, 'host')}</p>}
       <LiveTable
         {...{ list, columns }}
         row="host"
-        rows={found}
+        rows={matches}
         keyOf={listKey('hosts')}
         empty={list.rows.length === 0 ? 'No host has reported yet.' : 'No host is so.'}
       />

@@ -5,6 +5,6 @@ interface Named {
 }
 
 export function hostsWith<Host extends Named>(hosts: readonly Host[], text: string): Host[] {
-  const wanted = text.trim().toLowerCase();
-  return hosts.filter(({ hostname }) => hostname.toLowerCase().includes(wanted));
+  const part = text.trim().toLowerCase();
+  return hosts.filter(({ hostname }) => hostname.toLowerCase().includes(part));
 }

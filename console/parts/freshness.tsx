@@ -8,14 +8,19 @@ import type { Live } from './use-live.ts';
 /** Older data than this is marked. */
 const staleMs = 60_000;
 
-export function Freshness({ live, what }: { readonly live: Live<unknown>; readonly what: string }) {
+interface FreshnessProps {
+  readonly live: Live<unknown>;
+  readonly subject: string;
+}
+
+export function Freshness({ live, subject }: FreshnessProps) {
   const now = useNow(5000);
   const { atMs, failure, isFirst, refresh } = live;
   const isOld = atMs !== undefined && (failure !== undefined || now - atMs > staleMs);
   return (
     <>
       <p class={isOld ? 'freshness old' : 'freshness'}>
-        {isFirst && `Reading ${what}...`}
+        {isFirst && `Reading ${subject}...`}
         {atMs !== undefined && `As of ${clockText(atMs)} UTC`}
         {isOld && `, ${ageText(now - atMs)}`}
       </p>

@@ -37,12 +37,12 @@ export function fieldItems<Row, Name extends keyof Row & string>(
   row: Row,
   cells: Cells<Row, NoInfer<Name>>,
 ): PropertiesProps['items'] {
-  const given: Partial<Record<string, ComponentChildren>> = cells;
+  const values: Partial<Record<string, ComponentChildren>> = cells;
   return (Object.keys(titles) as Name[]).map((name) => {
     const title = titleText(name, titles[name]);
     if (isTime(name)) {
       return [title, <Time key={name} at={row[name] as string | null} />];
     }
-    return [title, name in given ? given[name] : (row[name] as ComponentChildren)];
+    return [title, name in values ? values[name] : (row[name] as ComponentChildren)];
   });
 }

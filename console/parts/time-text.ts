@@ -12,10 +12,12 @@ export function clockText(atMs: number): string {
   return new Date(atMs).toISOString().slice(11, 19);
 }
 
+export const dayMs = 24 * 60 * 60 * 1000;
+
 /** The API's ranges end before their end: the last day of a form belongs to it. */
 export function dayAfter(day: string): string {
   const at = Date.parse(`${day}T00:00:00Z`);
-  return Number.isNaN(at) ? day : new Date(at + 24 * 60 * 60 * 1000).toISOString().slice(0, 10);
+  return Number.isNaN(at) ? day : new Date(at + dayMs).toISOString().slice(0, 10);
 }
 
 const units = [

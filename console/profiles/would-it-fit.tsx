@@ -12,7 +12,7 @@ import { useSession } from '#console/session/session.ts';
 
 type Groups = readonly Readonly<Record<string, string | number>>[];
 
-interface Found {
+interface FitAnswer {
   /** What was asked; the answer for other groups is not shown. */
   readonly text: string;
   readonly sentence?: string;
@@ -21,7 +21,7 @@ interface Found {
 
 export function WouldItFit({ groups }: { readonly groups: Groups }) {
   const { api, isOperator } = useSession();
-  const [found, setFound] = useState<Found>();
+  const [answer, setAnswer] = useState<FitAnswer>();
   const [isBusy, setBusy] = useState(false);
   const text = JSON.stringify(groups);
   const query = { groups: text };
@@ -33,14 +33,14 @@ export function WouldItFit({ groups }: { readonly groups: Groups }) {
       const sentence = isOperator
         ? sentenceOf(await readAll<HostCapacity>(api, { path, collection: 'hosts', query }))
         : availabilityOf(await api.ask<Capacity>('GET', path, { query }));
-      setFound({ text, sentence });
+      setAnswer({ text, sentence });
     } catch (error) {
-      setFound({ text, failure: asFailure(error) });
+      setAnswer({ text, failure: asFailure(error) });
     }
     setBusy(false);
   }
 
-  const shown = found?.text === text ? found : undefined;
+  const shown = answer?.text === text ? answer : undefined;
   return (
     <div class="stack">
       <button type="button" disabled={isBusy} onClick={ask}>

@@ -66,9 +66,9 @@ export function requestRows(
       isStuck: incident?.kind === 'stuck-job',
     };
   });
-  const known = new Set(arqs.map(({ uuid }) => uuid));
+  const listedUuids = new Set(arqs.map(({ uuid }) => uuid));
   const others = incidents.flatMap((each) =>
-    each.arq_uuid === null || known.has(each.arq_uuid) ? [] : [rowOf(each, each.arq_uuid)],
+    each.arq_uuid === null || listedUuids.has(each.arq_uuid) ? [] : [rowOf(each, each.arq_uuid)],
   );
   return [...others, ...listed].sort(byNeed);
 }

@@ -75,9 +75,9 @@ function DayBar({ chart: { days, series }, index, x, width, yOf }: DayBarProps) 
   return (
     <>
       {series.map(({ name, hours }, place) => {
-        const own = hours[index] ?? 0;
-        if (own === 0) return null;
-        const [from, to] = [below, below + own];
+        const height = hours[index] ?? 0;
+        if (height === 0) return null;
+        const [from, to] = [below, below + height];
         below = to;
         return (
           <rect
@@ -88,7 +88,7 @@ function DayBar({ chart: { days, series }, index, x, width, yOf }: DayBarProps) 
             y={yOf(to)}
             height={yOf(from) - yOf(to)}
           >
-            <title>{`${days[index]} ${name}: ${numberText(own)} accelerator-hours`}</title>
+            <title>{`${days[index]} ${name}: ${numberText(height)} accelerator-hours`}</title>
           </rect>
         );
       })}

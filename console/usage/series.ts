@@ -1,6 +1,7 @@
 // The usage by day, in series for a chart: one for each project or class, the largest first.
 
 import type { UsageRow } from '#console/api/answers.ts';
+import { dayMs } from '#console/parts/time-text.ts';
 
 export type Grouping = 'project' | 'class';
 
@@ -21,7 +22,6 @@ export const seriesMax = 7;
 export const otherSeries = 'others';
 
 const secondsOfHour = 3600;
-const dayMs = 24 * 60 * 60 * 1000;
 
 /** @param range ISO 8601; the end does not belong to it */
 export function usageChart(
@@ -34,11 +34,11 @@ export function usageChart(
   const hours = new Map<string, number[]>();
   for (const row of rows) {
     const name = by === 'project' ? row.project_id : row.resource_class;
-    const own = hours.get(name) ?? days.map(() => 0);
-    hours.set(name, own);
+    const hoursOfDays = hours.get(name) ?? days.map(() => 0);
+    hours.set(name, hoursOfDays);
     const place = places.get(row.day);
     if (place === undefined) continue;
-    own[place] = (own[place] ?? 0) + row.accelerator_seconds / secondsOfHour;
+    hoursOfDays[place] = (hoursOfDays[place] ?? 0) + row.accelerator_seconds / secondsOfHour;
   }
   const series = [...hours]
     .map(([name, each]) => ({ name, hours: each, total: sumOf(each) }))

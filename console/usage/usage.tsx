@@ -54,7 +54,7 @@ export function UsageScreen({ route: { filters } }: ScreenProps) {
           <button type="submit">Show</button>
         </form>
       </search>
-      <Freshness {...{ live }} what="usage" />
+      <Freshness {...{ live }} subject="usage" />
       {chart && (
         <>
           <Section title="Accelerator-hours by day">

@@ -6,7 +6,7 @@ import { historyKinds } from './history-kinds.ts';
 
 /** Who called, and what was answered. */
 export const historyCall = z.object({
-  rule: z.string().meta({ description: 'of the policy' }),
+  rule: z.string().meta({ description: 'rule of the policy' }),
   method: z.string(),
   path: z.string(),
   status: z.int(),
@@ -25,7 +25,7 @@ export const historyRecord = z.object({
   kind: z.enum(historyKinds),
   from: optionalText,
   to: optionalText,
-  /** ISO 8601: since when it was as in `from`. */
+  /** ISO 8601: start of the state `from`. */
   since: optionalText,
   hostname: optionalText,
   device_uuid: optionalText,

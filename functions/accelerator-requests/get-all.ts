@@ -32,9 +32,9 @@ export const getAll = action(
     const arqs = await deps.listings.arqs(pageOf(page), filter);
     const states = await shownStates(deps, arqs);
     const rows = arqs.map((arq) => viewArq(arq, base, states.get(arq.uuid)));
-    const wanted = bindState === 'resolved' ? rows.filter(({ state }) => isResolved(state)) : rows;
+    const shown = bindState === 'resolved' ? rows.filter(({ state }) => isResolved(state)) : rows;
     return {
-      body: uuidPage('arqs', wanted, {
+      body: uuidPage('arqs', shown, {
         base,
         path: '/accelerator_requests',
         query: { ...page, ...(bindState && { bind_state: bindState }) },
@@ -50,10 +50,10 @@ async function visibleBinding(
   instance: string,
   bindState: 'resolved' | undefined,
 ): Promise<InstanceBinding | undefined> {
-  const found = await deps.store.arqs.binding(instance);
-  if (!found || !mayActOnInstance(caller, found.projectId)) return undefined;
+  const first = await deps.store.arqs.binding(instance);
+  if (!first || !mayActOnInstance(caller, first.projectId)) return undefined;
   const isWaiting = asksForOutcome(deps, caller, bindState);
-  const ended = isWaiting ? await waitUntilResolved(deps, found) : found;
+  const ended = isWaiting ? await waitUntilResolved(deps, first) : first;
   const binding = ended && (await listedBinding(deps, ended));
   return binding && mayActOnInstance(caller, binding.projectId) ? binding : undefined;
 }

@@ -94,7 +94,7 @@ function checkPaths(uuid: ArqUuid, operations: readonly Operation[], microversio
       if (isAtLeast(microversion, '2.1')) continue;
       throw new NotAcceptable('/project_id is known from microversion 2.1 on.');
     }
-    if (!bindPaths.some((known) => known === path)) {
+    if (!bindPaths.some((bindPath) => bindPath === path)) {
       throw new InvalidInput(
         `${uuid}: ${JSON.stringify(path)} is none of ${bindPaths.join(', ')}.`,
       );

@@ -21,25 +21,25 @@ export const update = action(
     refuses: [404, 409],
   },
   async ({ deps, caller, body, microversion, about }) => {
-    const wanted = readUpdate(body, microversion);
-    about(subjectOf(wanted));
+    const update = readUpdate(body, microversion);
+    about(describeUpdate(update));
     if (namesProject(body) && !isAdmin(caller)) {
       throw new Forbidden('/project_id can be set by an admin only.');
     }
-    if (wanted.kind === 'unbind') {
-      await unbindArqs(deps, caller, wanted.arqUuids);
+    if (update.kind === 'unbind') {
+      await unbindArqs(deps, caller, update.arqUuids);
       return {};
     }
-    const [first] = wanted.targets;
+    const [first] = update.targets;
     if (first) await refuseWithoutServiceToken(deps, caller, first.instanceUuid, 'binding');
-    await bindArqs(deps, caller, wanted.targets);
+    await bindArqs(deps, caller, update.targets);
     return {};
   },
 );
 
-function subjectOf(wanted: Update): LogFields {
-  if (wanted.kind === 'unbind') return { arqs: wanted.arqUuids };
-  const { targets } = wanted;
+function describeUpdate(update: Update): LogFields {
+  if (update.kind === 'unbind') return { arqs: update.arqUuids };
+  const { targets } = update;
   return {
     arqs: targets.map(({ arqUuid }) => arqUuid),
     instance: targets[0]?.instanceUuid,

@@ -18,15 +18,15 @@ const stepMsMax = 250;
  */
 export async function waitUntilResolved(
   deps: Deps,
-  given: InstanceBinding,
+  before: InstanceBinding,
 ): Promise<InstanceBinding | undefined> {
   const until = deps.clock() + deps.settings.resolveWaitSeconds * 1000;
-  let binding: InstanceBinding | undefined = given;
+  let binding: InstanceBinding | undefined = before;
   for (let stepMs = firstStepMs; isUnderWay(binding); stepMs = Math.min(2 * stepMs, stepMsMax)) {
     const leftMs = until - deps.clock();
     if (leftMs <= 0) break;
     await deps.sleep(Math.min(stepMs, leftMs));
-    binding = await deps.store.arqs.binding(given.instanceUuid);
+    binding = await deps.store.arqs.binding(before.instanceUuid);
   }
   return binding;
 }
@@ -37,12 +37,12 @@ export async function waitUntilResolved(
  */
 export async function listedBinding(
   deps: Deps,
-  given: InstanceBinding,
+  before: InstanceBinding,
 ): Promise<InstanceBinding | undefined> {
-  let binding: InstanceBinding | undefined = given;
+  let binding: InstanceBinding | undefined = before;
   while (isUnderWay(binding) && binding.isAwaited === false) {
     if (await deps.store.bindings.awaitEvent(binding.instanceUuid)) break;
-    binding = await deps.store.arqs.binding(given.instanceUuid);
+    binding = await deps.store.arqs.binding(before.instanceUuid);
   }
   return binding;
 }

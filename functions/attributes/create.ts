@@ -8,9 +8,10 @@ import { viewAttribute } from './view.ts';
 export const create = action(
   { query: noQuery, body: createBody, answers: { 201: attributeAnswer }, refuses: [404, 409] },
   async ({ deps, caller, body, base, about }) => {
-    const { deployable_id: deployable, ...given } = 'attribute' in body ? body.attribute : body;
-    about({ deployable, ...given });
-    const attribute = await addAttribute(deps, caller, String(deployable), given);
+    const { deployable_id: deployable, ...attributeFields } =
+      'attribute' in body ? body.attribute : body;
+    about({ deployable, ...attributeFields });
+    const attribute = await addAttribute(deps, caller, String(deployable), attributeFields);
     return { body: viewAttribute(attribute, base) };
   },
 );

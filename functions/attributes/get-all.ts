@@ -18,13 +18,13 @@ export const getAll = action(
       (query.key === undefined || key === query.key) &&
       (page.marker === undefined ||
         (page.sortDir === 'asc' ? uuid > page.marker : uuid < page.marker));
-    const found: Attribute[] = [];
+    const attributesOfPage: Attribute[] = [];
     for await (const attributes of attributesByDeployable(deps, page, query.deployable_id)) {
-      const wanted = attributes.filter(isWanted).sort((a, b) => (a.uuid < b.uuid ? -1 : 1));
-      found.push(...(page.sortDir === 'asc' ? wanted : wanted.reverse()));
-      if (found.length >= page.limit) break;
+      const matches = attributes.filter(isWanted).sort((a, b) => (a.uuid < b.uuid ? -1 : 1));
+      attributesOfPage.push(...(page.sortDir === 'asc' ? matches : matches.reverse()));
+      if (attributesOfPage.length >= page.limit) break;
     }
-    const rows = found.slice(0, page.limit).map((each) => viewAttribute(each, base));
+    const rows = attributesOfPage.slice(0, page.limit).map((each) => viewAttribute(each, base));
     return { body: uuidPage('attributes', rows, { base, path: '/attributes', query }) };
   },
 );

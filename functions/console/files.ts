@@ -10,6 +10,7 @@ import {
   consoleFiles,
   consoleListName,
 } from '#core/contracts/console-files.ts';
+import { present } from '#core/shapes/derive/present.ts';
 
 export interface ServedFile {
   readonly content: Uint8Array;
@@ -50,7 +51,7 @@ export function openFiles(directory: URL | string): Files {
         ifAbsent(undefined),
       );
       const etag = `"${file.digest}${suffix}"`;
-      return content && { content, type: file.type, etag, ...(encoding && { encoding }) };
+      return content && { content, type: file.type, etag, ...present({ encoding }) };
     },
   };
 }

@@ -48,9 +48,9 @@ export async function serveFile(
     vary: 'Accept-Encoding',
     'cache-control': name === consolePage ? 'no-cache' : forever,
   };
-  const known = (headers['if-none-match'] ?? '').split(',').map((tag) => tag.trim());
+  const cachedTags = (headers['if-none-match'] ?? '').split(',').map((tag) => tag.trim());
   // Proxies mark tags as weak when they encode a body themselves.
-  if (known.some((tag) => tag === '*' || tag.replace(/^W\//, '') === file.etag)) {
+  if (cachedTags.some((tag) => tag === '*' || tag.replace(/^W\//, '') === file.etag)) {
     return { status: 304, headers: always };
   }
   return {

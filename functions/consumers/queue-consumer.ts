@@ -9,6 +9,7 @@ import type * as z from 'zod';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
 import { type QueueName, type QueueRow, queues } from '#core/contracts/queues.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { holdMessages, type MessageLease } from './message-lease.ts';
 import { readJson, Unreadable } from './payload.ts';
 
@@ -82,7 +83,7 @@ async function consume<Message>(
     const message = readJson(schema, record.body);
     const requestId = originOf(message);
     if (requestId) log = log.child({ request_id: requestId });
-    await work({ ...deps, log, ...(requestId && { requestId }) }, message, { attempt });
+    await work({ ...deps, log, ...present({ requestId }) }, message, { attempt });
     parts.lease?.end(record);
     return true;
   } catch (error) {

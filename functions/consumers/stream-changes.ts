@@ -6,6 +6,7 @@ import type { DeadLetter } from '#core/clients/aws/queues.ts';
 import type { Device } from '#core/domain/device/device.ts';
 import type { Change } from '#core/domain/outbox/outbox.ts';
 import type { Log } from '#core/log.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { summaryOf } from '#core/store/hosts/host-summaries.ts';
 import { arqOf, instanceOf } from '#core/store/rows/arq-rows.ts';
 import { handleOf } from '#core/store/rows/handle-rows.ts';
@@ -76,7 +77,7 @@ function changeOf(record: DynamoDBRecord): Change[] {
   if (sort.startsWith('DEVICE#')) {
     const device = images(before, after, deviceOf);
     const requestId = newRequest(device);
-    return [{ kind: 'device', ...device, ...(requestId && { requestId }) }];
+    return [{ kind: 'device', ...device, ...present({ requestId }) }];
   }
   if (sort === hostSummaryKey('').sk)
     return [{ kind: 'host', ...images(before, after, summaryOf) }];

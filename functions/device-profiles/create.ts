@@ -23,8 +23,8 @@ export const create = action(
   async ({ deps, body, base, microversion }) => {
     const isBySpecification = !Array.isArray(body);
     const work = async () => {
-      const given = validate(createBody, body);
-      const requests = (Array.isArray(given) ? given : [given]).map(requestOf);
+      const parsed = validate(createBody, body);
+      const requests = (Array.isArray(parsed) ? parsed : [parsed]).map(requestOf);
       return createDeviceProfiles(deps, requests, microversion);
     };
     if (isBySpecification) {

@@ -8,9 +8,9 @@ import { findProfiles } from './find.ts';
 export const deleteOne = action(
   { query: noQuery, answers: { 204: null }, refuses: [404, 409] },
   async ({ deps, id }) => {
-    const given = id.split(',').filter((part) => part !== '');
-    if (given.length === 0) throw new InvalidInput('No device profile is named.');
-    await deleteDeviceProfiles(deps, () => findProfiles(deps, given, 'any'));
+    const names = id.split(',').filter((part) => part !== '');
+    if (names.length === 0) throw new InvalidInput('No device profile is named.');
+    await deleteDeviceProfiles(deps, () => findProfiles(deps, names, 'any'));
     return {};
   },
 );

@@ -10,17 +10,17 @@ import { isUuid } from '#core/domain/uuid-form.ts';
  */
 export async function findProfiles(
   deps: Deps,
-  given: readonly string[],
+  ids: readonly string[],
   by: 'name' | 'any',
 ): Promise<DeviceProfile[]> {
-  const { profiles } = deps.store;
-  const found = await Promise.all(
-    [...new Set(given)].map(async (each) => {
+  const { profiles: stored } = deps.store;
+  const profiles = await Promise.all(
+    [...new Set(ids)].map(async (each) => {
       const isByUuid = by === 'any' && isUuid(each);
-      const profile = isByUuid ? await profiles.byUuid(each) : await profiles.byName(each);
+      const profile = isByUuid ? await stored.byUuid(each) : await stored.byName(each);
       if (!profile) throw new DeviceProfileNotFound(each);
       return profile;
     }),
   );
-  return [...new Map(found.map((profile) => [profile.uuid, profile])).values()];
+  return [...new Map(profiles.map((profile) => [profile.uuid, profile])).values()];
 }

@@ -9,7 +9,7 @@ const forceReleaseBody = z
   .strictObject({
     reason: z.string().max(1024).optional(),
     cleaned: z.boolean().optional().meta({
-      description: 'true: the operator has cleaned the device; it is freed without its host',
+      description: 'true: the operator has cleaned the device; the host does not clean it again',
     }),
   })
   .optional();

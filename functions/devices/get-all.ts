@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { devicesAnswer } from '#core/contracts/api/devices.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { action } from '#functions/http/action.ts';
 import { isOperator } from '#functions/http/policy.ts';
 import { pageOf, pageQuery, uuidPage } from '#functions/http/query.ts';
@@ -16,11 +17,8 @@ export const getAll = action(
   { query: listQuery, answers: { 200: devicesAnswer } },
   async ({ deps, caller, query, base }) => {
     const { hostname, type, vendor } = query;
-    const devices = await deps.listings.devices(pageOf(query), {
-      ...(hostname !== undefined && { hostname }),
-      ...(type !== undefined && { type }),
-      ...(vendor !== undefined && { vendor }),
-    });
+    const filter = present({ hostname, type, vendor });
+    const devices = await deps.listings.devices(pageOf(query), filter);
     const seesUsers = isOperator(deps, caller);
     const rows = devices.map((device) => viewDevice(device, base, seesUsers));
     return { body: uuidPage('devices', rows, { base, path: '/devices', query }) };

@@ -24,9 +24,9 @@ export function createCallRecorder(
   /** A user without rights must not fill the table. */
   function isWithinBound({ caller: { userId }, status }: CallFacts): boolean {
     if (status < 400) return true;
-    const known = refusals.get(userId);
-    const isCurrent = known !== undefined && clock() - known.since < minuteMs;
-    const entry = isCurrent ? known : { since: clock(), count: 0 };
+    const counted = refusals.get(userId);
+    const isCurrent = counted !== undefined && clock() - counted.since < minuteMs;
+    const entry = isCurrent ? counted : { since: clock(), count: 0 };
     refusals.delete(userId);
     refusals.set(userId, entry);
     const [oldest] = refusals.keys();

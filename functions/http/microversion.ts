@@ -24,15 +24,15 @@ export function requestedMicroversion(
 ): Microversion {
   const text = headers[header];
   if (text === undefined) return byDefault;
-  const wanted = versionFor(text);
-  if (wanted === undefined) {
+  const requested = versionFor(text);
+  if (requested === undefined) {
     throw new NotAcceptable(`${JSON.stringify(text)} names no version of 'accelerator'.`);
   }
-  if (wanted === 'latest') return maximum;
-  const known = microversions.find((version) => version === wanted);
-  if (known) return known;
+  if (requested === 'latest') return maximum;
+  const supported = microversions.find((version) => version === requested);
+  if (supported) return supported;
   throw new NotAcceptable(
-    `Version ${wanted} was requested but the minimum supported version is ${minimum} and the maximum ${maximum}.`,
+    `Version ${requested} was requested but the minimum supported version is ${minimum} and the maximum ${maximum}.`,
   );
 }
 

@@ -125,15 +125,15 @@ function responses(row: RouteRow, action: Action): Json {
 }
 
 const reasons: Readonly<Record<number, string>> = {
-  400: 'The request can never succeed as it stands.',
-  401: 'No valid token; at 2.0 on device profiles, also what policy does not allow.',
+  400: 'The request is not valid.',
+  401: 'No valid token; for device profiles at 2.0, also a refusal by policy.',
   403: 'Policy does not allow it, or it needs a service token.',
-  404: 'There is no such thing, or not for this caller.',
-  406: 'This microversion does not know the request, or there is no such version.',
-  409: 'The request is right, the state of things is not.',
+  404: 'Not found, or not visible to the caller.',
+  406: 'The microversion does not exist, or lacks the request.',
+  409: 'The current state does not allow the request.',
   413: 'The body is larger than 1 MiB.',
   415: 'The body is not application/json.',
-  422: 'In the dialect of the device profile specification: what cannot be processed.',
+  422: 'The request cannot be processed, by the device profile specification.',
   423: 'Not all accelerator requests of the instance are resolved.',
 };
 

@@ -1,11 +1,10 @@
 // Query parameters that several routes share.
 
 import * as z from 'zod';
+import { pageMax } from '#core/contracts/api/lists.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import type { Page } from '#core/store/table/index-pages.ts';
 import { pageReply } from './links.ts';
-
-/** The most rows of one answer, whatever limit is asked for. */
-const pageMax = 1000;
 
 export const noQuery = z.strictObject({});
 
@@ -22,7 +21,7 @@ export type PageQuery = z.infer<z.ZodObject<typeof pageQuery>>;
 export function pageOf(query: PageQuery): Page {
   return {
     limit: query.limit ?? pageMax,
-    ...(query.marker && { marker: query.marker }),
+    ...present({ marker: query.marker }),
     sortKey: query.sort_key ?? 'created_at',
     sortDir: query.sort_dir ?? 'asc',
   };

@@ -2,9 +2,12 @@
 // after it.
 
 import * as z from 'zod';
+import { pageMax } from '#core/contracts/api/lists.ts';
 
 const pageDefault = 100;
-const pageMax = 1000;
+
+/** Hosts that one request reads at a time. */
+export const hostsAtOnce = 16;
 
 export const limit = z.coerce.number().int().min(1).max(pageMax).default(pageDefault);
 

@@ -14,6 +14,8 @@ function hasYearOfFourDigits(ms: number): boolean {
   return !Number.isNaN(ms) && /^\d{4}-/.test(new Date(ms).toISOString());
 }
 
+export const dayMs = 24 * 60 * 60 * 1000;
+
 export interface Range {
   /** ISO 8601, to the millisecond. */
   readonly from: string;
@@ -26,7 +28,7 @@ export function rangeOf(from: string, to: string, daysMax: number): Range {
   if (fromMs >= toMs) {
     throw new InvalidInput(`from: ${from} must be before to, which is ${to}.`);
   }
-  if (toMs - fromMs > daysMax * 24 * 60 * 60 * 1000) {
+  if (toMs - fromMs > daysMax * dayMs) {
     throw new InvalidInput(`from: at most ${daysMax} days before to, which is ${to}.`);
   }
   return { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() };

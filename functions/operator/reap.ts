@@ -12,7 +12,7 @@ const reapMs = 15_000;
 
 const body = z.strictObject({
   dry_run: z.boolean().default(true).meta({ description: 'false: release what is not in use' }),
-  instance: z.guid().toLowerCase().optional().meta({ description: 'only this one' }),
+  instance: z.guid().toLowerCase().optional().meta({ description: 'only this instance' }),
 });
 
 type OwnRequest = Request<Record<string, never>, z.infer<typeof body>, ConsumerDeps>;

@@ -9,7 +9,7 @@ import { hostname } from './page.ts';
 const body = z.strictObject({
   host: hostname,
   dry_run: z.boolean().default(true).meta({ description: 'false: repair what differs' }),
-  marker: z.guid().toLowerCase().optional().meta({ description: '`next` of the request before' }),
+  marker: z.guid().toLowerCase().optional().meta({ description: '`next` of the previous answer' }),
 });
 
 type OwnRequest = Request<Record<string, never>, z.infer<typeof body>, ConsumerDeps>;
@@ -20,19 +20,19 @@ type OwnRequest = Request<Record<string, never>, z.infer<typeof body>, ConsumerD
  */
 export const reconcileAction = action(
   { query: noQuery, body, answers: { 200: reconcileAnswer, 202: reconcileAnswer }, refuses: [404] },
-  async ({ deps, caller, body: given, about }: OwnRequest) => {
-    about(given);
-    const { rows, differing, next } = await compareInTime(deps, given.host, given.marker);
+  async ({ deps, caller, body: request, about }: OwnRequest) => {
+    about(request);
+    const { rows, differing, next } = await compareInTime(deps, request.host, request.marker);
     const messages = differing.flatMap(({ providers: [provider_uuid] }) =>
       provider_uuid ? [{ provider_uuid, request_id: caller.requestId }] : [],
     );
-    const isRepair = !given.dry_run && messages.length > 0;
+    const isRepair = !request.dry_run && messages.length > 0;
     if (isRepair) await deps.queues.send('provider-syncs', messages);
     return {
       status: isRepair ? 202 : 200,
       body: {
-        hostname: given.host,
-        dry_run: given.dry_run,
+        hostname: request.host,
+        dry_run: request.dry_run,
         compared: rows.length,
         differing: rows
           .filter(({ agrees }) => !agrees)

@@ -24,10 +24,10 @@ type Counts = Pick<HostSummary, 'devices' | 'notOffered'>;
 type Summary = Partial<Pick<HostSummary, 'firstSeen' | 'clockAheadSeconds'>>;
 
 export function viewHost(host: StoredHost, summary: Summary, counts: Counts, nowMs: number) {
-  return toWire(hostAnswer, { ...stateOf(host, summary, nowMs), ...counts });
+  return toWire(hostAnswer, { ...hostFields(host, summary, nowMs), ...counts });
 }
 
-function stateOf(host: StoredHost, summary: Summary, nowMs: number) {
+function hostFields(host: StoredHost, summary: Summary, nowMs: number) {
   const { state, since } = deriveHostState(host, summary, nowMs);
   const drain = activeDrain(host, nowMs);
   return {
@@ -37,11 +37,11 @@ function stateOf(host: StoredHost, summary: Summary, nowMs: number) {
     failedDrivers: host.failedDrivers ?? [],
     clockAheadSeconds: summary.clockAheadSeconds,
     drained: drain && { ...drain, since: drain.at },
-    paused: pauseOf(host, nowMs),
+    paused: viewPause(host, nowMs),
   };
 }
 
-function pauseOf(host: StoredHost, nowMs: number) {
+function viewPause(host: StoredHost, nowMs: number) {
   const { failedJobs } = host;
   const until = pausedUntil(host, nowMs);
   if (!failedJobs || until === undefined) return undefined;
@@ -56,17 +56,17 @@ export function viewHostDetail(
   const { conflict } = host;
   const boots = conflict?.boots.map((boot) => ({ ...boot, lastReportAt: boot.lastAt }));
   return toWire(hostDetailAnswer, {
-    ...stateOf(host, summary ?? {}, nowMs),
-    devices: devices.filter(({ isGone }) => !isGone).map((each) => deviceOfHost(each, providers)),
+    ...hostFields(host, summary ?? {}, nowMs),
+    devices: devices.filter(({ isGone }) => !isGone).map((each) => viewHostDevice(each, providers)),
     notOffered,
     conflict: conflict && { ...conflict, boots: boots ?? [] },
   });
 }
 
-function deviceOfHost(device: Device, providers: readonly StoredProvider[]) {
-  const own = providers.filter(({ deployable }) => deployable.deviceUuid === device.uuid);
+function viewHostDevice(device: Device, providers: readonly StoredProvider[]) {
+  const ownProviders = providers.filter(({ deployable }) => deployable.deviceUuid === device.uuid);
   const handles: Partial<Record<HandleState, number>> = {};
-  for (const handle of own.flatMap((each) => each.handles)) {
+  for (const handle of ownProviders.flatMap((each) => each.handles)) {
     const state = handleStateOf(handle);
     handles[state] = (handles[state] ?? 0) + 1;
   }
@@ -100,18 +100,18 @@ export function viewAssignment(arq: Arq, place: ProviderPlace | undefined) {
 }
 
 /** @param profile of a stored profile the name */
-export function viewCapacity(profile: string | null, found: readonly HostCapacity[]) {
+export function viewCapacity(profile: string | null, hosts: readonly HostCapacity[]) {
   const stopped: Partial<Record<Obstacle, number>> = {};
-  for (const { stoppedBy } of found) {
+  for (const { stoppedBy } of hosts) {
     for (const [obstacle, count] of Object.entries(stoppedBy) as [Obstacle, number][]) {
       stopped[obstacle] = (stopped[obstacle] ?? 0) + count;
     }
   }
   return {
     profile,
-    fits: found.reduce((sum, { fits }) => sum + fits, 0),
+    fits: hosts.reduce((sum, { fits }) => sum + fits, 0),
     stopped_by: viewObstacles(stopped),
-    hosts: found.map(({ hostname, fits, stoppedBy }) => ({
+    hosts: hosts.map(({ hostname, fits, stoppedBy }) => ({
       hostname,
       fits,
       stopped_by: viewObstacles(stoppedBy),

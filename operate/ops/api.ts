@@ -2,6 +2,7 @@
 
 import * as z from 'zod';
 import { type Http, type HttpAnswer, type Method, readBody } from '#core/clients/http.ts';
+import { pageMax } from '#core/contracts/api/lists.ts';
 import { CommandFailed, exitCodes } from './verb.ts';
 
 /** Where the service is, and as whom it is asked. */
@@ -30,8 +31,6 @@ export interface Listing {
 }
 
 const service = 'accelerator';
-/** The most rows that the API answers at once. */
-const pageMax = 1000;
 
 export function createApi(http: Http, { endpoint, token }: Session): Api {
   const root = rootOf(endpoint);

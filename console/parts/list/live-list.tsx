@@ -7,6 +7,7 @@ import { Notice } from '#console/parts/notice.tsx';
 import { counted } from '#console/parts/time-text.ts';
 import { type Live, useLive } from '#console/parts/use-live.ts';
 import { type ListName, type ListRow, lists } from '#core/contracts/api/lists.ts';
+import { present } from '#core/shapes/derive/present.ts';
 
 export interface LiveList<Row> extends Live<Listing<Row>> {
   readonly rows: readonly Row[];
@@ -30,14 +31,14 @@ const firstPage = 100;
 export function useLiveList<Row, Answered = Row>(
   options: ListOptions<Row, Answered>,
 ): LiveList<Row> {
-  const { everyMs, path, query, rowsMax: step, isWaiting = false, ...of } = options;
+  const { everyMs, path, query, rowsMax: step, isWaiting = false, ...rest } = options;
   const key = JSON.stringify([path, query]);
-  const [wanted, setWanted] = useState({ key, rows: step });
-  const rowsMax = wanted.key === key ? wanted.rows : step;
+  const [extent, setExtent] = useState({ key, rows: step });
+  const rowsMax = extent.key === key ? extent.rows : step;
   const timing = { everyMs, isWaiting };
   const live = useLive<Listing<Row>>(key, timing, async ({ session, signal, show, last }) => {
-    const asked = { ...of, path, signal, ...(query && { query }), ...(rowsMax && { rowsMax }) };
-    const listing = { ...asked, ...(!last && { firstPage }) };
+    const first = last ? undefined : firstPage;
+    const listing = { ...rest, path, signal, ...present({ query, rowsMax, firstPage: first }) };
     const read = await readAll<Row, Answered>(session.api, listing, atTimes(show));
     // An older list that is longer says more than half of a new one.
     if (read.failure && last && last.rows.length >= read.rows.length) throw read.failure;
@@ -45,7 +46,7 @@ export function useLiveList<Row, Answered = Row>(
   });
   const more = () => {
     const { data, refresh } = live;
-    if (step && data && !data.failure) setWanted({ key, rows: data.rows.length + step });
+    if (step && data && !data.failure) setExtent({ key, rows: data.rows.length + step });
     // The reading that follows takes the number that is set here.
     setTimeout(refresh);
   };

@@ -18,7 +18,7 @@ export function LiveTable<Row, Shown>({ list, row, ...table }: LiveTableProps<Ro
   const name = plural.charAt(0).toUpperCase() + plural.slice(1);
   return (
     <>
-      <Freshness live={list} what={plural} />
+      <Freshness live={list} subject={plural} />
       <PartialList {...{ list, row }} />
       {list.data && <Table {...{ name }} {...table} />}
     </>

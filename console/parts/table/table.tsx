@@ -27,14 +27,14 @@ const pageSize = 50;
 export function Table<Row>(props: TableProps<Row>) {
   const { name, rows, columns, keyOf, empty } = props;
   const [order, setOrder] = useState<Order | undefined>(props.order);
-  const [wanted, setPage] = useState(0);
+  const [requestedPage, setPage] = useState(0);
   const inOrder = useMemo(() => {
     const by = columns.find(({ title }) => title === order?.column)?.sortBy;
     return order && by ? sorted(rows, by, order.isDescending) : rows;
     // The columns of a table differ in their cells only.
   }, [rows, order]);
   if (rows.length === 0) return <p class="empty">{empty}</p>;
-  const { rows: shown, page, pages } = pageOfRows(inOrder, wanted, pageSize);
+  const { rows: shown, page, pages } = pageOfRows(inOrder, requestedPage, pageSize);
   return (
     <div class="table">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by the keyboard. */}
@@ -86,18 +86,22 @@ interface ColumnHeadProps<Row> {
 
 function ColumnHead<Row>({ column, order, onOrder }: ColumnHeadProps<Row>) {
   const { title, sortBy, isNumber } = column;
-  const own = order?.column === title ? order : undefined;
-  const direction = own && (own.isDescending ? 'descending' : 'ascending');
+  const ownOrder = order?.column === title ? order : undefined;
+  const direction = ownOrder && (ownOrder.isDescending ? 'descending' : 'ascending');
   return (
     <th scope="col" class={isNumber ? 'number' : undefined} aria-sort={direction}>
       {sortBy ? (
         <button
           type="button"
           class="sort"
-          onClick={() => onOrder({ column: title, isDescending: own ? !own.isDescending : false })}
+          onClick={() =>
+            onOrder({ column: title, isDescending: ownOrder ? !ownOrder.isDescending : false })
+          }
         >
           {title}
-          <span aria-hidden="true">{!own ? '' : own.isDescending ? ' \u25be' : ' \u25b4'}</span>
+          <span aria-hidden="true">
+            {!ownOrder ? '' : ownOrder.isDescending ? ' \u25be' : ' \u25b4'}
+          </span>
         </button>
       ) : (
         title

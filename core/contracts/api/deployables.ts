@@ -4,7 +4,7 @@ import { answered } from '#core/shapes/derive/derive.ts';
 import { programStates } from '#core/shapes/words.ts';
 import { collection, common, time, uuid } from './shapes.ts';
 
-const integer = z.int().min(0).meta({ description: 'first 48 bits of the uuid of what it names' });
+const integer = z.int().min(0).meta({ description: 'first 48 bits of the uuid' });
 
 const program = z.strictObject({
   image_uuid: uuid,
@@ -24,7 +24,7 @@ export const deployableAnswer = z.strictObject({
   rp_uuid: uuid,
   driver_name: z.string(),
   ...answered(regionFacts),
-  program: program.nullable().meta({ description: 'the last one that an operator asked for' }),
+  program: program.nullable().meta({ description: 'the last program that an operator requested' }),
   ...common,
 });
 

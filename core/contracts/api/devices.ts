@@ -12,7 +12,7 @@ export const deviceAnswer = z.strictObject({
   reason: z
     .string()
     .nullable()
-    .meta({ description: 'why an operator set the status, if he said so' }),
+    .meta({ description: 'reason that the operator gave for the status' }),
   status_changed_by: z
     .string()
     .nullable()

@@ -14,7 +14,7 @@ export const recordAnswer = z.strictObject({
   kind: z.enum(historyKinds),
   from: z.string().nullable(),
   to: z.string().nullable(),
-  since: exactTime.nullable().meta({ description: 'since when it was as in `from`' }),
+  since: exactTime.nullable().meta({ description: 'start of the state `from`' }),
   hostname: z.string().nullable(),
   device_uuid: uuid.nullable(),
   resource_provider_uuid: uuid.nullable(),
@@ -32,20 +32,20 @@ export const recordAnswer = z.strictObject({
   reason: z.string().nullable(),
   call: z
     .strictObject({
-      rule: z.string().meta({ description: 'of the policy' }),
+      rule: z.string().meta({ description: 'rule of the policy' }),
       method: z.string(),
       path: z.string(),
       status: z.int(),
-      project_id: z.string().meta({ description: "of the caller's token" }),
+      project_id: z.string().meta({ description: "project of the caller's token" }),
       roles: z.array(z.string()),
-      given: z.string().nullable().meta({ description: 'JSON text of what the body asked for' }),
+      given: z.string().nullable().meta({ description: 'JSON text: fields of the request body' }),
     })
     .nullable()
-    .meta({ description: 'of `call.done`, `call.refused` and `call.failed`' }),
+    .meta({ description: 'null unless the kind is `call.done`, `call.refused` or `call.failed`' }),
   evidence: z
     .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
     .nullable()
-    .meta({ description: 'what the host verified after it had cleaned the device' }),
+    .meta({ description: 'facts that the host verified after it cleaned the device' }),
 } satisfies AnswerOf<
   typeof historyRecord,
   'provider_uuid' | 'handle_uuid' | 'arq_uuid' | 'profile_name'
@@ -60,6 +60,6 @@ export const usageRow = z.strictObject({
 
 export const usageAnswer = z.strictObject({
   from: exactTime,
-  to: exactTime.meta({ description: 'not after now: what is in use is counted until now' }),
+  to: exactTime.meta({ description: 'at most the current time, until which use is counted' }),
   usage: z.array(usageRow),
 });

@@ -10,6 +10,9 @@ import { historyKinds } from '#core/shapes/history-kinds.ts';
 import type { rowShapes } from './rows.ts';
 import type { Titles } from './titles.ts';
 
+/** The most rows of one answer of the API. */
+export const pageMax = 1000;
+
 export type ListName = keyof typeof rowShapes;
 export type ListRow<Name extends ListName> = z.output<(typeof rowShapes)[Name]>;
 export type ListField<Name extends ListName> = keyof ListRow<Name> & string;
@@ -45,11 +48,11 @@ const optional = <Title extends string>(title: Title) => ({ title, isOptional: t
 /** Only where one row is shown. */
 const apart = <Title extends string>(title: Title) => ({ title, isApart: true });
 
-const host = { form: 'host', help: 'on this host' } as const;
-const device = { form: 'uuid', help: 'of this device' } as const;
-const project = { form: 'id', help: 'of this project' } as const;
-const instance = { form: 'uuid', help: 'of this server' } as const;
-const arq = { form: 'uuid', help: 'of this accelerator request' } as const;
+const host = { form: 'host', help: 'only on this host' } as const;
+const device = { form: 'uuid', help: 'only of this device' } as const;
+const project = { form: 'id', help: 'only of this project' } as const;
+const instance = { form: 'uuid', help: 'only of this server' } as const;
+const arq = { form: 'uuid', help: 'only of this accelerator request' } as const;
 const from = { form: 'time', help: 'from this time on' } as const;
 const to = { form: 'time', help: 'before this time' } as const;
 
@@ -140,7 +143,7 @@ export const lists = {
       project,
       instance,
       arq,
-      profile: { form: 'name', help: 'of this device profile' },
+      profile: { form: 'name', help: 'only of this device profile' },
       kind: { choices: historyKinds, help: 'only changes of this kind' },
       from,
       to,
@@ -183,7 +186,7 @@ export const lists = {
     key: ['day', 'project_id', 'resource_class'],
     filters: {
       project,
-      resource_class: { form: 'class', help: 'of this resource class' },
+      resource_class: { form: 'class', help: 'only of this resource class' },
       from,
       to,
     },

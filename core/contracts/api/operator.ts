@@ -21,22 +21,24 @@ export const hostAnswer = z.strictObject({
   last_report_at: time.nullable(),
   failed_drivers: z
     .array(z.string())
-    .meta({ description: 'that its last report names; their devices are as before' }),
+    .meta({ description: 'drivers that failed at the last report; their devices are unchanged' }),
   clock_ahead_seconds: z.int().nullable().meta({
-    description: "of its clock to the control plane's; negative if it is behind, null if unknown",
+    description: "by how much the host's clock is ahead of the control plane's; negative if behind",
   }),
   devices: z.int(),
   not_offered: z
     .int()
-    .meta({ description: 'devices that its settings name and it does not offer' }),
+    .meta({ description: 'number of devices that the settings name and the host does not offer' }),
   drained: z
     .strictObject({ by: z.string(), since: time, reason: z.string(), until: time.nullable() })
     .nullable()
-    .meta({ description: 'since when, why and until when it takes no new binds' }),
+    .meta({ description: 'null unless an operator drained the host: it takes no new binds' }),
   paused: z
     .strictObject({ failed_jobs: z.int(), last_at: time, reason: z.string(), until: time })
     .nullable()
-    .meta({ description: 'until when no bind that needs a job is given to the host' }),
+    .meta({
+      description: 'null unless jobs failed in a row: the host gets no bind that needs a job',
+    }),
 });
 
 const { type, model } = deviceFacts.shape;
@@ -47,7 +49,10 @@ export const hostDevice = z.strictObject({
   uuid,
   ...answered(hostDeviceFacts),
   status: z.enum(deviceStatuses),
-  reason: z.string().nullable().meta({ description: 'why an operator set the status' }),
+  reason: z
+    .string()
+    .nullable()
+    .meta({ description: 'reason that the operator gave for the status' }),
   health: z.string().nullable().meta({ description: 'why it is unhealthy; null if it is not' }),
   handles: z
     .partialRecord(z.enum(handleStates), z.int())
@@ -74,20 +79,22 @@ export const hostDetailAnswer = hostAnswer.extend({
 
 export const settledAnswer = z.strictObject({
   hostname,
-  boot_id: z.string().meta({ description: 'whose next report ends the conflict' }),
+  boot_id: z.string().meta({ description: 'the boot whose next report ends the conflict' }),
 });
 
 const devices = z.array(uuid);
 
 export const drainedAnswer = z.strictObject({
   hostname,
-  devices: devices.meta({ description: 'in maintenance until the host resumes, or until its end' }),
-  others: devices.meta({ description: 'in maintenance by changes of their own' }),
+  devices: devices.meta({
+    description: 'devices in maintenance until the host resumes, or until the drain ends',
+  }),
+  others: devices.meta({ description: 'devices that were in maintenance before' }),
 });
 
 export const resumedAnswer = z.strictObject({
   hostname,
-  devices: devices.meta({ description: 'enabled again' }),
+  devices: devices.meta({ description: 'devices that are enabled again' }),
 });
 
 export const rediscoverAnswer = z.strictObject({ hostname, job_id: z.string() });
@@ -108,7 +115,7 @@ export const assignmentAnswer = z.strictObject({
   device_profile_name: z.string(),
   instance_uuid: uuid.nullable(),
   project_id: z.string(),
-  bound_since: time.nullable().meta({ description: 'since when the ARQ has its state' }),
+  bound_since: time.nullable().meta({ description: 'when the ARQ got its state' }),
 });
 
 const stoppedBy = z
@@ -121,11 +128,11 @@ export const hostCapacityAnswer = z.strictObject({
   stopped_by: stoppedBy,
 });
 
-const profileName = z.string().nullable().meta({ description: 'null where groups were asked for' });
+const profileName = z.string().nullable().meta({ description: 'null if the request has groups' });
 
 export const capacityDetailAnswer = z.strictObject({
   profile: profileName,
-  fits: z.int().meta({ description: 'of the hosts of this page' }),
+  fits: z.int().meta({ description: 'sum of the hosts of this page' }),
   stopped_by: stoppedBy,
   hosts: z.array(hostCapacityAnswer),
   hosts_links: z.array(link).optional(),
@@ -150,10 +157,9 @@ export const incidentAnswer = z.strictObject({
   device_profile_name: z.string().nullable(),
   reason: z.string(),
   next_step: z.string(),
-  action: z
-    .enum(incidentActions)
-    .nullable()
-    .meta({ description: 'on its host or device, what ends it, if anything does' }),
+  action: z.enum(incidentActions).nullable().meta({
+    description: 'action on the host or device that ends the incident; null if none does',
+  }),
 });
 
 const resourceClass = z.string().meta({ examples: ['FPGA', 'VGPU', 'CUSTOM_NIC'] });
@@ -181,15 +187,17 @@ export const reapAnswer = z.strictObject({
         since: time,
         nova: z
           .enum(['not-found', 'no-host'])
-          .meta({ description: 'what Nova answers: there is no such server, or it is on no host' }),
+          .meta({ description: "Nova's answer: the server does not exist, or is on no host" }),
       }),
     )
-    .meta({ description: 'before this request, the longest unused first' }),
+    .meta({ description: 'instances that waited before this request, the longest unused first' }),
   released: z.array(uuid),
   kept: z
     .array(z.strictObject({ instance_uuid: uuid, reason: z.string() }))
-    .meta({ description: 'instances that were looked at again and may be in use' }),
-  left: z.int().meta({ description: 'instances for which the time was too short: ask again' }),
+    .meta({ description: 'instances that were checked again and may be in use' }),
+  left: z
+    .int()
+    .meta({ description: 'instances that were not checked in time: repeat the request' }),
 });
 
 export const reconcileAnswer = z.strictObject({
@@ -205,5 +213,5 @@ export const reconcileAnswer = z.strictObject({
     }),
   ),
   repairing: z.array(uuid).meta({ description: 'devices that are written to Placement now' }),
-  next: uuid.nullable().meta({ description: 'the `marker` of a request that compares the rest' }),
+  next: uuid.nullable().meta({ description: '`marker` of the request that compares the rest' }),
 });

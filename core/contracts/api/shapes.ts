@@ -25,7 +25,7 @@ export function collection<T extends z.ZodType>(name: string, row: T) {
 /** 4xx: Cyborg's clients read `error_message`; the device profile specification has `error`. */
 export const fault = z.strictObject({
   error_message: z.string().meta({ description: 'JSON text: faultcode, faultstring, debuginfo' }),
-  error: z.string().meta({ description: 'what was wrong, in a sentence' }),
+  error: z.string().meta({ description: 'the error in a sentence' }),
 });
 
 /** The token is missing or not valid: the body of keystonemiddleware. */

@@ -8,7 +8,7 @@ import type { HistoryPage, HistoryPart } from '#core/store/history/history.ts';
 import { readDays, readTogether } from '#core/store/history/history-pages.ts';
 import { isOperator } from '#functions/http/policy.ts';
 import { listAction, type PageQuery } from '#functions/operator/list.ts';
-import { rangeOf } from '#functions/operator/range.ts';
+import { dayMs, rangeOf } from '#functions/operator/range.ts';
 import { viewRecord } from './view-record.ts';
 
 type Filter = PageQuery<'history'>;
@@ -19,7 +19,6 @@ const marker = z
 
 /** Without a subject each day is a read of its own. */
 const daysAtOnce = 31;
-const dayMs = 24 * 60 * 60 * 1000;
 
 /** What happened; a tenant sees what happened to the accelerators of its project. */
 export const getHistory = listAction('history', { marker }, async ({ deps, caller, query }) => {
@@ -27,19 +26,19 @@ export const getHistory = listAction('history', { marker }, async ({ deps, calle
   return { rows: records.map(viewRecord), next };
 });
 
-async function read(deps: ConsumerDeps, caller: Caller, given: Filter): Promise<HistoryPart> {
-  const own = isOperator(deps, caller) ? undefined : caller.projectId;
-  const { project = own } = given;
-  if (own !== undefined && project !== own) return { records: [] };
-  const page = pageOf(given, project);
+async function read(deps: ConsumerDeps, caller: Caller, query: Filter): Promise<HistoryPart> {
+  const ownProject = isOperator(deps, caller) ? undefined : caller.projectId;
+  const { project = ownProject } = query;
+  if (ownProject !== undefined && project !== ownProject) return { records: [] };
+  const page = pageOf(query, project);
   const partitions =
-    own === undefined
-      ? await partitionsFor(deps, given)
-      : await partitionsOfTenant(deps, own, given);
+    ownProject === undefined
+      ? await partitionsFor(deps, query)
+      : await partitionsOfTenant(deps, ownProject, query);
   if (partitions) return readTogether(deps.history, partitions, page);
   const now = deps.clock();
-  const to = given.to ?? new Date(now).toISOString();
-  const from = given.from ?? new Date(Date.parse(to) - dayMs).toISOString();
+  const to = query.to ?? new Date(now).toISOString();
+  const from = query.from ?? new Date(Date.parse(to) - dayMs).toISOString();
   return readDays(deps.history, rangeOf(from, to, daysAtOnce), page);
 }
 
@@ -97,18 +96,18 @@ async function partitionsOfArq(
   arq: string,
   project: string | undefined,
 ): Promise<HistoryPartition[]> {
-  const own = { subject: 'arq', key: arq } as const;
-  const filter = project === undefined ? {} : { project_id: project };
-  const [{ records }, found] = await Promise.all([
-    deps.history.read(own, { limit: arqsMax, order: 'newest-first', filter }),
+  const partition = { subject: 'arq', key: arq } as const;
+  const filter = present({ project_id: project });
+  const [{ records }, arqs] = await Promise.all([
+    deps.history.read(partition, { limit: arqsMax, order: 'newest-first', filter }),
     deps.store.arqs.byUuids([arq as ArqUuid]),
   ]);
-  const live = found.get(arq as ArqUuid);
+  const live = arqs.get(arq as ArqUuid);
   const isShown = project === undefined || live?.projectId === project;
   const lasting = isShown ? live?.binding?.instanceUuid : undefined;
   const named = records.flatMap(({ instanceUuid }) => instanceUuid ?? []);
   const instances = new Set([...named, ...(lasting ? [lasting] : [])]);
-  return [own, ...[...instances].map((key) => ({ subject: 'instance', key }) as const)];
+  return [partition, ...[...instances].map((key) => ({ subject: 'instance', key }) as const)];
 }
 
 /** Its claims name its ARQs, which have the rest. */
@@ -117,13 +116,15 @@ async function partitionsOfInstance(
   instance: string,
   project: string | undefined,
 ): Promise<HistoryPartition[]> {
-  const own = { subject: 'instance', key: instance } as const;
-  const filter = { kind: 'handle.claimed', ...(project && { project_id: project }) };
-  const { records } = await deps.history.read(own, {
-    ...{ limit: arqsMax, order: 'newest-first', filter },
+  const partition = { subject: 'instance', key: instance } as const;
+  const filter = present({ kind: 'handle.claimed', project_id: project });
+  const { records } = await deps.history.read(partition, {
+    limit: arqsMax,
+    order: 'newest-first',
+    filter,
   });
   const arqs = new Set(records.flatMap(({ arqUuid }) => (arqUuid ? [arqUuid as ArqUuid] : [])));
-  return [own, ...[...arqs].map((key) => ({ subject: 'arq', key }) as const)];
+  return [partition, ...[...arqs].map((key) => ({ subject: 'arq', key }) as const)];
 }
 
 /** By the device's row, or by what the history says of one that is gone. */

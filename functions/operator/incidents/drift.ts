@@ -2,12 +2,7 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import { driftIncident, type Incident } from '#core/domain/history/incidents.ts';
 import { compareInTime } from '#functions/operator/compare-in-time.ts';
-
-export interface DriftPage {
-  readonly rows: readonly Incident[];
-  /** The device after which the next page begins. */
-  readonly next?: string;
-}
+import type { Page } from '#functions/operator/page.ts';
 
 /**
  * Where Placement or the host's last report differ from what is stored. They are compared for the
@@ -19,7 +14,7 @@ export async function readDrift(
   deps: ConsumerDeps,
   hostname: string | undefined,
   after: string | undefined,
-): Promise<DriftPage> {
+): Promise<Page<Incident>> {
   if (hostname === undefined) {
     throw new InvalidInput(
       'host: is needed with kind drift, because the host is compared with Placement for the answer.',
@@ -27,8 +22,5 @@ export async function readDrift(
   }
   const { rows, next } = await compareInTime(deps, hostname, after);
   const differing = rows.filter(({ agrees }) => !agrees);
-  return {
-    rows: differing.map((row) => driftIncident(hostname, row)),
-    ...(next !== undefined && { next }),
-  };
+  return { rows: differing.map((row) => driftIncident(hostname, row)), next };
 }

@@ -28,46 +28,45 @@ import type { InstanceUuid } from '#core/domain/ids.ts';
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { waitingInstances } from '#core/operations/release/reap-waiting.ts';
-import type { Read } from '#functions/operator/page.ts';
+import { hostsAtOnce, type Read } from '#functions/operator/page.ts';
 
 /** After every deadline: the index gives what is due next first. */
 const endOfTime = '9999';
 /** A driver may say that it cleans for longer; a release has its own time then. */
 const secondMs = 1000;
-const hostsAtOnce = 16;
 /** Failed binds of half an hour that are read; a cloud with more has one cause for most. */
 const failuresMax = 1000;
 
-type Found = readonly Read<Incident>[];
+type Entries = readonly Read<Incident>[];
 
 /** Reads incidents of one kind, those after the marker; fewer than `count` at the end. */
 export type ReadIncidents = (
   deps: ConsumerDeps,
   after: string | undefined,
   count: number,
-) => Promise<Found>;
+) => Promise<Entries>;
 
 export const readIncidents: Readonly<Record<StoredKind, ReadIncidents>> = {
-  'failed-bind': ofFailures,
+  'failed-bind': readFailures,
   'stuck-job': async (deps, after, count) => {
     const all = await Promise.all([
-      ofBindings(deps, 'stuck-job', after, count),
-      ofWork(deps, 'stuck-job', after, count),
+      readBindings(deps, 'stuck-job', after, count),
+      readWork(deps, 'stuck-job', after, count),
     ]);
     return sorted(all.flat()).slice(0, count);
   },
-  quarantine: (deps, after, count) => ofWork(deps, 'quarantine', after, count),
+  quarantine: (deps, after, count) => readWork(deps, 'quarantine', after, count),
   conflict: (deps, after, count) =>
-    ofHosts(deps, after, count, async ({ hostname, conflictSince }) =>
+    readHosts(deps, after, count, async ({ hostname, conflictSince }) =>
       conflictSince ? conflictIncident(hostname, conflictSince) : undefined,
     ),
-  'host-away': (deps, after, count) => ofHosts(deps, after, count, (host) => away(deps, host)),
+  'host-away': (deps, after, count) => readHosts(deps, after, count, (host) => away(deps, host)),
   'clock-skew': (deps, after, count) =>
-    ofHosts(deps, after, count, async ({ hostname, clockAheadSeconds }) =>
+    readHosts(deps, after, count, async ({ hostname, clockAheadSeconds }) =>
       skewIncident(hostname, clockAheadSeconds),
     ),
   'not-offered': (deps, after, count) =>
-    ofHosts(deps, after, count, async ({ hostname, notOffered }) => {
+    readHosts(deps, after, count, async ({ hostname, notOffered }) => {
       if (notOffered === 0) return undefined;
       return notOfferedIncident(hostname, (await deps.store.inventory.host(hostname)).notOffered);
     }),
@@ -83,25 +82,25 @@ export const readIncidents: Readonly<Record<StoredKind, ReadIncidents>> = {
       row: movedCardIncident(device, uuidAt),
     }));
   },
-  'reaper-waits': ofReaper,
+  'reaper-waits': readReaper,
 };
 
 /** Those that wait for an operator, by their uuids. */
-async function ofReaper(
+async function readReaper(
   deps: ConsumerDeps,
   after: string | undefined,
   count: number,
-): Promise<Found> {
+): Promise<Entries> {
   const waiting = await waitingInstances(deps);
-  const found = new Map(waiting.map((each) => [each.instanceUuid as string, each]));
-  return pageOf([...found.keys()], after, count).map((marker) => {
-    const each = found.get(marker);
+  const byUuid = new Map(waiting.map((each) => [each.instanceUuid as string, each]));
+  return pageOf([...byUuid.keys()], after, count).map((marker) => {
+    const each = byUuid.get(marker);
     return { marker, row: each && waitingIncident(each) };
   });
 }
 
-function sorted(found: Found): Read<Incident>[] {
-  return [...found].sort((one, other) => (one.marker < other.marker ? -1 : 1));
+function sorted(entries: Entries): Read<Incident>[] {
+  return [...entries].sort((one, other) => (one.marker < other.marker ? -1 : 1));
 }
 
 function pageOf(uuids: readonly string[], after: string | undefined, count: number): string[] {
@@ -109,17 +108,17 @@ function pageOf(uuids: readonly string[], after: string | undefined, count: numb
   return left.sort().slice(0, count);
 }
 
-async function ofBindings(
+async function readBindings(
   deps: Deps,
   kind: IncidentKind,
   after: string | undefined,
   count: number,
-): Promise<Found> {
+): Promise<Entries> {
   const { uuids } = await deps.listings.overdue('binding', endOfTime);
-  const wanted = pageOf(uuids, after, count);
-  const bindings = await deps.store.arqs.bindings(wanted as InstanceUuid[]);
+  const pageUuids = pageOf(uuids, after, count);
+  const bindings = await deps.store.arqs.bindings(pageUuids as InstanceUuid[]);
   const dueMs = workDueMs('bind', deps.settings);
-  return wanted.map((uuid) => {
+  return pageUuids.map((uuid) => {
     const binding = bindings.get(uuid as InstanceUuid);
     const incident = binding && bindingIncident(binding, dueMs, deps.clock());
     return { marker: uuid, row: incident?.kind === kind ? incident : undefined };
@@ -127,14 +126,14 @@ async function ofBindings(
 }
 
 /** Each instance once: by its binding while it has one, else by its last record. */
-async function ofFailures(
+async function readFailures(
   deps: ConsumerDeps,
   after: string | undefined,
   count: number,
-): Promise<Found> {
+): Promise<Entries> {
   const from = new Date(deps.clock() - failedBindKeptMs).toISOString();
-  const [ofBound, { records }] = await Promise.all([
-    ofBindings(deps, 'failed-bind', after, count),
+  const [bound, { records }] = await Promise.all([
+    readBindings(deps, 'failed-bind', after, count),
     deps.history.read(
       { subject: 'kind', key: 'bind.failed' },
       { from, limit: failuresMax, order: 'newest-first', filter: {} },
@@ -148,37 +147,37 @@ async function ofFailures(
   );
   // A server that another host took, or that failed again, has a binding.
   const bindings = await deps.store.arqs.bindings(uuids as InstanceUuid[]);
-  const ofEnded = uuids.map((uuid) => {
+  const ended = uuids.map((uuid) => {
     const record = newest.get(uuid);
     const isEnded = record && !bindings.has(uuid as InstanceUuid);
     return { marker: uuid, row: isEnded ? failedBindIncident(record) : undefined };
   });
-  const byUuid = new Map([...ofEnded, ...ofBound].map((each) => [each.marker, each]));
+  const byUuid = new Map([...ended, ...bound].map((each) => [each.marker, each]));
   return sorted([...byUuid.values()]).slice(0, count);
 }
 
-async function ofWork(
+async function readWork(
   deps: Deps,
   kind: IncidentKind,
   after: string | undefined,
   count: number,
-): Promise<Found> {
+): Promise<Entries> {
   const { uuids } = await deps.listings.overdue('awaited', endOfTime);
-  const wanted = pageOf(uuids, after, count);
-  const work = await deps.store.releases.awaitedOf(wanted);
+  const pageUuids = pageOf(uuids, after, count);
+  const work = await deps.store.releases.awaitedOf(pageUuids);
   const providers = work
     .flatMap(({ handles }) => handles.slice(0, 1))
     .map((each) => each.providerUuid);
   const places = await deps.store.inventory.placesOf(providers);
-  const found = new Map(
+  const incidents = new Map(
     work.map((each) => {
       const [handle] = each.handles;
       const device = handle && places.get(handle.providerUuid)?.device.uuid;
       return [each.id as string, workIncident(each, device, dueMsOf(deps, each), deps.clock())];
     }),
   );
-  return wanted.map((uuid) => {
-    const incident = found.get(uuid);
+  return pageUuids.map((uuid) => {
+    const incident = incidents.get(uuid);
     return { marker: uuid, row: incident?.kind === kind ? incident : undefined };
   });
 }
@@ -188,18 +187,18 @@ function dueMsOf({ settings }: Deps, work: AwaitedWork): number {
   return Math.max(workDueMs(work.kind, settings), cleanSeconds * secondMs);
 }
 
-async function ofHosts(
+async function readHosts(
   deps: Deps,
   after: string | undefined,
   count: number,
   incidentOf: (summary: HostSummary) => Promise<Incident | undefined>,
-): Promise<Found> {
+): Promise<Entries> {
   const summaries = await deps.listings.hostsAfter(after, count);
-  const found = new Map<string, Incident | undefined>();
+  const incidents = new Map<string, Incident | undefined>();
   await forEachAtOnce(summaries, hostsAtOnce, async (summary) => {
-    found.set(summary.hostname, await incidentOf(summary));
+    incidents.set(summary.hostname, await incidentOf(summary));
   });
-  return summaries.map(({ hostname }) => ({ marker: hostname, row: found.get(hostname) }));
+  return summaries.map(({ hostname }) => ({ marker: hostname, row: incidents.get(hostname) }));
 }
 
 async function away(deps: Deps, summary: HostSummary): Promise<Incident | undefined> {

@@ -4,6 +4,7 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { heldHandles } from '#core/domain/arq/arq.ts';
 import type { HistoryRecord } from '#core/domain/history/history.ts';
 import type { Assignment } from '#core/domain/quota/usage.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import type { HistoryPage, HistoryPart } from '#core/store/history/history.ts';
 import { readDays } from '#core/store/history/history-pages.ts';
 
@@ -39,25 +40,28 @@ async function endedAssignments(
   const to = new Date(nowMs + 1).toISOString();
   const filter = { kind: 'handle.released' };
   const pageAfter = (after: string | undefined): HistoryPage => ({
-    ...{ limit: pageMax, order: 'oldest-first', from, filter },
-    ...(after !== undefined && { after }),
+    limit: pageMax,
+    order: 'oldest-first',
+    from,
+    filter,
+    ...present({ after }),
   });
   const read = (after: string | undefined): Promise<HistoryPart> =>
     project === undefined
       ? readDays(history, { from, to }, pageAfter(after))
       : history.read({ subject: 'project', key: project }, pageAfter(after));
-  const found: [string, Assignment][] = [];
+  const assignments: [string, Assignment][] = [];
   let after: string | undefined;
   do {
     const part = await read(after);
-    found.push(...part.records.flatMap(endedOf));
-    if (found.length > releasesMax) return 'too-many';
+    assignments.push(...part.records.flatMap(endedAssignment));
+    if (assignments.length > releasesMax) return 'too-many';
     after = part.next;
   } while (after !== undefined);
-  return found;
+  return assignments;
 }
 
-function endedOf(record: HistoryRecord): [string, Assignment][] {
+function endedAssignment(record: HistoryRecord): [string, Assignment][] {
   const { at, since, projectId, resourceClass, handleUuid } = record;
   if (!since || !projectId || !resourceClass) return [];
   const fromMs = Date.parse(since);
@@ -70,24 +74,21 @@ async function lastingAssignments(
   projectId: string | undefined,
   nowMs: number,
 ): Promise<[key: string, Assignment][]> {
-  const found: [string, Assignment][] = [];
+  const assignments: [string, Assignment][] = [];
   let marker: string | undefined;
   do {
     const page = { limit: pageMax, sortKey: 'uuid', sortDir: 'asc' } as const;
-    const arqs = await listings.arqs(
-      { ...page, ...(marker !== undefined && { marker }) },
-      projectId === undefined ? {} : { projectId },
-    );
+    const arqs = await listings.arqs({ ...page, ...present({ marker }) }, present({ projectId }));
     const providers = await store.inventory.providersOf(heldHandles(arqs));
     for (const { uuid, claim } of providers.flatMap(({ handles }) => handles)) {
       if (!claim?.facts?.resourceClass) continue;
       const { at, resourceClass, projectId: holder } = claim.facts;
       const span = { fromMs: Date.parse(at), toMs: nowMs };
-      found.push([keyOf(uuid, at), { projectId: holder, resourceClass, ...span }]);
+      assignments.push([keyOf(uuid, at), { projectId: holder, resourceClass, ...span }]);
     }
     marker = arqs.length < pageMax ? undefined : arqs.at(-1)?.uuid;
   } while (marker !== undefined);
-  return found;
+  return assignments;
 }
 
 /** Of an assignment: a handle is claimed once at a time. */

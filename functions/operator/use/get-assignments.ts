@@ -35,10 +35,10 @@ export const getAssignments = listAction('assignments', paging, async ({ deps, c
 function projectOf(
   deps: Deps,
   caller: Caller,
-  wanted: string | undefined,
+  requested: string | undefined,
 ): string | 'none' | undefined {
-  if (isOperator(deps, caller)) return wanted;
-  return wanted === undefined || wanted === caller.projectId ? caller.projectId : 'none';
+  if (isOperator(deps, caller)) return requested;
+  return requested === undefined || requested === caller.projectId ? caller.projectId : 'none';
 }
 
 /**
@@ -60,8 +60,8 @@ async function arqsNamed(
   if (isTenant) return undefined;
   const { inventory } = deps.store;
   if (device) {
-    const found = await deps.listings.deviceByUuid(device);
-    return found ? claimants(deps, found.providers) : [];
+    const stored = await deps.listings.deviceByUuid(device);
+    return stored ? claimants(deps, stored.providers) : [];
   }
   if (!host) return undefined;
   const { devices } = await inventory.host(host);
@@ -84,8 +84,8 @@ interface Entry {
 }
 
 async function byUuids(deps: Deps, uuids: readonly string[]): Promise<Entry[]> {
-  const found = await deps.store.arqs.byUuids(uuids as ArqUuid[]);
-  return uuids.map((uuid) => ({ uuid, arq: found.get(uuid as ArqUuid) }));
+  const arqs = await deps.store.arqs.byUuids(uuids as ArqUuid[]);
+  return uuids.map((uuid) => ({ uuid, arq: arqs.get(uuid as ArqUuid) }));
 }
 
 async function listed(

@@ -18,13 +18,14 @@ import {
 import { isUuid } from '#core/domain/uuid-form.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { findHost } from '#core/operations/hosts/find-host.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { MarkerNotFound } from '#core/store/table/marker-not-found.ts';
 import { action, type Reply } from '#functions/http/action.ts';
 import { validate } from '#functions/http/body.ts';
 import { HttpFault } from '#functions/http/faults.ts';
 import { pageReply } from '#functions/http/links.ts';
 import { isOperator } from '#functions/http/policy.ts';
-import { hostname, limit } from '#functions/operator/page.ts';
+import { hostname, hostsAtOnce, limit } from '#functions/operator/page.ts';
 import { viewCapacity } from '#functions/operator/view.ts';
 
 /** The address of a request is at most 8 KB long. */
@@ -44,17 +45,15 @@ const query = z
     ({ profile, groups }) => (profile === undefined) !== (groups === undefined),
     'either profile or groups must be given',
   );
-type Given = z.infer<typeof query>;
+type CapacityQuery = z.infer<typeof query>;
 
-/** What a server would ask for. */
-interface Wanted {
+interface RequestedProfile {
   readonly groups: readonly Group[];
   /** Null for groups of no stored profile. */
   readonly name: string | null;
 }
 
-const hostsAtOnce = 16;
-/** From so many servers on, a tenant is told `many`. */
+/** At this many servers, the availability for a tenant is `many`. */
 const manyServers = 10;
 const tenantPage = 200;
 /** The gateway waits for 30 s. */
@@ -63,34 +62,35 @@ const tenantMs = 20_000;
 /** How many more servers with a profile fit, where, and what stops the others. */
 export const getCapacity = action(
   { query, answers: { 200: capacityAnswer }, refuses: [404] },
-  async ({ deps, caller, query: given, base }): Promise<Reply> => {
-    const profile = await wantedBy(deps, given);
+  async ({ deps, caller, query, base }): Promise<Reply> => {
+    const profile = await readProfile(deps, query);
     if (!isOperator(deps, caller)) {
       return { body: { profile: profile.name, availability: await availability(deps, profile) } };
     }
-    if (given.host !== undefined) {
-      const found = await capacities(deps, profile, [
-        (await findHost(deps, given.host)).host.hostname,
-      ]);
-      return { body: viewCapacity(profile.name, found) };
+    if (query.host !== undefined) {
+      const { host } = await findHost(deps, query.host);
+      return { body: viewCapacity(profile.name, await capacities(deps, profile, [host.hostname])) };
     }
-    const { marker } = given;
+    const { marker } = query;
     if (marker !== undefined && !(await deps.store.inventory.hostSummary(marker))) {
       throw new MarkerNotFound(marker);
     }
-    const summaries = await deps.listings.hostsAfter(marker, given.limit);
+    const summaries = await deps.listings.hostsAfter(marker, query.limit);
     const names = summaries.map((summary) => summary.hostname);
-    const found = await capacities(deps, profile, names);
-    const next = names.length === given.limit ? names.at(-1) : undefined;
-    const { hosts, ...sums } = viewCapacity(profile.name, found);
-    const at = { base, path: '/operator/v1/capacity', query: given };
+    const capacity = await capacities(deps, profile, names);
+    const next = names.length === query.limit ? names.at(-1) : undefined;
+    const { hosts, ...sums } = viewCapacity(profile.name, capacity);
+    const at = { base, path: '/operator/v1/capacity', query };
     const page = pageReply('hosts', hosts, at, next);
     return { body: { ...sums, ...page } };
   },
 );
 
 /** @throws DeviceProfileNotFound, InvalidInput */
-async function wantedBy(deps: Deps, { profile = '', groups: text }: Given): Promise<Wanted> {
+async function readProfile(
+  deps: Deps,
+  { profile = '', groups: text }: CapacityQuery,
+): Promise<RequestedProfile> {
   if (text === undefined) return findProfile(deps, profile);
   let parsed: unknown;
   try {
@@ -111,37 +111,43 @@ async function findProfile({ store }: Deps, nameOrUuid: string): Promise<DeviceP
   return profile;
 }
 
-/** In the order of the names, without hosts that have nothing of the asked classes. */
+/** In the order of the names, without hosts that lack the requested classes. */
 async function capacities(
   deps: Deps,
-  { groups }: Wanted,
+  { groups }: RequestedProfile,
   hostnames: readonly string[],
 ): Promise<HostCapacity[]> {
-  const found = new Map<string, HostCapacity | undefined>();
+  const byHost = new Map<string, HostCapacity | undefined>();
   await forEachAtOnce(hostnames, hostsAtOnce, async (name) => {
-    found.set(name, measureCapacity(groups, await readHost(deps, name), deps.settings.attachTypes));
+    byHost.set(
+      name,
+      measureCapacity(groups, await readHost(deps, name), deps.settings.attachTypes),
+    );
   });
-  return hostnames.flatMap((name) => found.get(name) ?? []);
+  return hostnames.flatMap((name) => byHost.get(name) ?? []);
 }
 
 async function readHost(deps: Deps, name: string): Promise<CapacityHost> {
   const { inventory } = deps.store;
   const { host, devices, summary } = await inventory.host(name);
-  const present = devices.filter(({ isGone }) => !isGone);
+  const reported = devices.filter(({ isGone }) => !isGone);
   const nowMs = deps.clock();
   const { state } = deriveHostState(host, summary ?? {}, nowMs);
   const stopped = { conflict: 'host-conflict', away: 'host-away' } as const;
   const stoppedBy = state === 'conflict' || state === 'away' ? stopped[state] : undefined;
   return {
     hostname: name,
-    providers: await inventory.providers(present.flatMap(({ providers }) => providers)),
+    providers: await inventory.providers(reported.flatMap(({ providers }) => providers)),
     isPaused: pausedUntil(host, nowMs) !== undefined,
-    ...(stoppedBy && { stoppedBy }),
+    ...present({ stoppedBy }),
   };
 }
 
-/** What a tenant is told: not where, and not how many. */
-async function availability(deps: Deps, profile: Wanted): Promise<'none' | 'few' | 'many'> {
+/** The answer for a tenant names no host and no number. */
+async function availability(
+  deps: Deps,
+  profile: RequestedProfile,
+): Promise<'none' | 'few' | 'many'> {
   const startedMs = deps.clock();
   let fits = 0;
   let after: string | undefined;

@@ -5,36 +5,39 @@ import { type Span, sumUsage, type Usage } from '#core/domain/quota/usage.ts';
 import { action } from '#functions/http/action.ts';
 import { isOperator } from '#functions/http/policy.ts';
 import { type ListQuery, listQuery } from '#functions/operator/list.ts';
-import { type Range, rangeOf } from '#functions/operator/range.ts';
+import { dayMs, type Range, rangeOf } from '#functions/operator/range.ts';
 import { readAssignments } from './assignments.ts';
 
 type Filter = ListQuery<'usage'>;
 
 /** All since `from` is read, a day after the other. */
 const daysMax = 400;
-const dayMs = 24 * 60 * 60 * 1000;
 
 /** Accelerator-seconds of each project, class and day; a tenant sees its project's. */
 export const getUsage = action<Filter, undefined, ConsumerDeps>(
   { query: listQuery('usage', {}), answers: { 200: usageAnswer } },
-  async ({ deps, caller, query: given }) => {
+  async ({ deps, caller, query }) => {
     const nowMs = deps.clock();
-    const range = rangeSince(given, nowMs, Math.min(daysMax, deps.settings.historyDays));
+    const range = rangeSince(query, nowMs, Math.min(daysMax, deps.settings.historyDays));
     // What is in use now is counted until now.
     const span = { fromMs: Date.parse(range.from), toMs: Math.min(Date.parse(range.to), nowMs) };
-    const own = isOperator(deps, caller) ? undefined : caller.projectId;
-    const { project = own } = given;
-    const isHidden = own !== undefined && project !== own;
+    const ownProject = isOperator(deps, caller) ? undefined : caller.projectId;
+    const { project = ownProject } = query;
+    const isHidden = ownProject !== undefined && project !== ownProject;
     const usage = isHidden ? [] : await read(deps, project, span, nowMs);
-    const { resource_class: wanted } = given;
+    const { resource_class: requestedClass } = query;
     return {
       body: {
         from: range.from,
         to: new Date(span.toMs).toISOString(),
         usage: usage
-          .filter(({ resourceClass }) => wanted === undefined || resourceClass === wanted)
+          .filter(
+            ({ resourceClass }) => requestedClass === undefined || resourceClass === requestedClass,
+          )
           .map(({ projectId, resourceClass, day, acceleratorMs }) => ({
-            ...{ project_id: projectId, resource_class: resourceClass, day },
+            project_id: projectId,
+            resource_class: resourceClass,
+            day,
             accelerator_seconds: acceleratorMs / 1000,
           })),
       },
@@ -43,11 +46,11 @@ export const getUsage = action<Filter, undefined, ConsumerDeps>(
 );
 
 /** @throws InvalidInput if it begins before what the history has */
-function rangeSince(given: Filter, nowMs: number, days: number): Range {
+function rangeSince(query: Filter, nowMs: number, days: number): Range {
   const now = new Date(nowMs).toISOString();
   const earliest = new Date(nowMs - days * dayMs).toISOString();
   const month = `${now.slice(0, 7)}-01`;
-  const range = rangeOf(given.from ?? (month > earliest ? month : earliest), given.to ?? now, days);
+  const range = rangeOf(query.from ?? (month > earliest ? month : earliest), query.to ?? now, days);
   if (range.from < earliest) {
     throw new InvalidInput(`from: at most ${days} days ago, which is ${earliest}.`);
   }
