@@ -63,7 +63,7 @@ export function createConsumerStore(
   };
 }
 
-/** For one Lambda container, or one local process. */
+/** One per Lambda container, or local process. */
 export function createConsumerDeps(
   service: string,
   env: Readonly<Record<string, string | undefined>> = process.env,

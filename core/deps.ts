@@ -95,7 +95,7 @@ export function createStore(
   };
 }
 
-/** For one Lambda container, or one local process. */
+/** One per Lambda container, or local process. */
 export function createDeps(
   service: string,
   env: Readonly<Record<string, string | undefined>> = process.env,

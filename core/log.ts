@@ -19,13 +19,13 @@ export function createLog(service: string): Log {
 }
 
 // Fields are merged here: a child of the underlying logger costs as much as six lines.
-function logWith(logger: Logger, own: LogFields): Log {
+function logWith(logger: Logger, fixed: LogFields): Log {
   return {
-    debug: (message, fields) => logger.debug(message, { ...own, ...fields }),
-    info: (message, fields) => logger.info(message, { ...own, ...fields }),
-    warn: (message, fields) => logger.warn(message, { ...own, ...fields }),
-    error: (message, fields) => logger.error(message, { ...own, ...fields }),
-    child: (fields) => logWith(logger, { ...own, ...fields }),
+    debug: (message, fields) => logger.debug(message, { ...fixed, ...fields }),
+    info: (message, fields) => logger.info(message, { ...fixed, ...fields }),
+    warn: (message, fields) => logger.warn(message, { ...fixed, ...fields }),
+    error: (message, fields) => logger.error(message, { ...fixed, ...fields }),
+    child: (fields) => logWith(logger, { ...fixed, ...fields }),
   };
 }
 

@@ -25,10 +25,10 @@ export function createMetrics(stage: string): Metrics {
   return {
     put(values, at) {
       // A line has one set of dimensions.
-      for (const together of Map.groupBy(values, dimensionsOf).values()) {
+      for (const together of Map.groupBy(values, dimensionKey).values()) {
         const [first] = together;
         const dimension = first && rows.get(first.name)?.dimension?.name;
-        if (dimension && first.of) lines.addDimension(dimension, first.of);
+        if (dimension && first.dimension) lines.addDimension(dimension, first.dimension);
         for (const { name, value } of together) {
           lines.addMetric(name, rows.get(name)?.unit ?? 'Count', value);
         }
@@ -41,8 +41,8 @@ export function createMetrics(stage: string): Metrics {
 
 const rows = new Map<MetricName, MetricRow>(metrics.map((row) => [row.name, row]));
 
-function dimensionsOf({ name, of }: MetricValue): string {
-  return `${rows.get(name)?.dimension?.name} ${of}`;
+function dimensionKey({ name, dimension }: MetricValue): string {
+  return `${rows.get(name)?.dimension?.name} ${dimension}`;
 }
 
 /** Counts nothing; for tests and tools. */

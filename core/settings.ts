@@ -85,7 +85,7 @@ const environment = z.object({
   CYBORG_STAGING_BUCKET: z.string().min(3).max(63).optional(),
   /** ARN of the role whose session signs the URLs of images; the default is the function's own. */
   CYBORG_IMAGE_READER_ROLE: z.string().startsWith('arn:').optional(),
-  /** For S3 endpoints without virtual-hosted-style addresses. */
+  /** Set for S3 endpoints without virtual-hosted-style addresses. */
   CYBORG_S3_PATH_STYLE: flag(false),
   /**
    * Nova can lose the answer to a POST; ARQs that were never bound are deleted after this time.
@@ -193,70 +193,70 @@ export function deadQueueUrlVariable(name: QueueName | StreamConsumerName): stri
 }
 
 /** @throws SettingsInvalid naming each missing or invalid variable. */
-export function loadSettings(env: Readonly<Record<string, string | undefined>>): Settings {
-  const parsed = environment.safeParse(env);
+export function loadSettings(variables: Readonly<Record<string, string | undefined>>): Settings {
+  const parsed = environment.safeParse(variables);
   if (!parsed.success) {
     const faults = parsed.error.issues.map(({ path, message }) => {
-      const isMissing = env[String(path[0])] === undefined;
+      const isMissing = variables[String(path[0])] === undefined;
       return `${path.join('.')}: ${isMissing ? 'missing' : message}`;
     });
     throw new SettingsInvalid(`Settings are wrong. ${faults.join('; ')}`);
   }
-  const given = parsed.data;
+  const env = parsed.data;
   return {
-    stage: given.CYBORG_STAGE,
-    defaultMicroversion: given.CYBORG_DEFAULT_MICROVERSION,
-    ...(given.CYBORG_PUBLIC_ENDPOINT && { publicEndpoint: given.CYBORG_PUBLIC_ENDPOINT }),
-    requireServiceToken: given.CYBORG_REQUIRE_SERVICE_TOKEN,
-    serviceTokenRoles: given.CYBORG_SERVICE_TOKEN_ROLES,
-    policy: given.CYBORG_POLICY as PolicyOverrides,
-    eventStyle: given.CYBORG_EVENT_STYLE,
-    attachTypes: given.CYBORG_ATTACH_TYPES,
-    thingArnPrefix: given.CYBORG_THING_ARN_PREFIX,
-    bindDeadlineSeconds: given.CYBORG_BIND_DEADLINE_SECONDS,
-    resolveWaitSeconds: given.CYBORG_RESOLVE_WAIT_SECONDS,
-    unboundArqMinutes: given.CYBORG_UNBOUND_ARQ_MINUTES,
-    unboundArqsMax: given.CYBORG_UNBOUND_ARQS_MAX,
-    cleanAtFirstSight: given.CYBORG_CLEAN_AT_FIRST_SIGHT,
-    historyDays: given.CYBORG_HISTORY_DAYS,
-    ...(given.CYBORG_CONSOLE_DIRECTORY && { consoleDirectory: given.CYBORG_CONSOLE_DIRECTORY }),
+    stage: env.CYBORG_STAGE,
+    defaultMicroversion: env.CYBORG_DEFAULT_MICROVERSION,
+    ...(env.CYBORG_PUBLIC_ENDPOINT && { publicEndpoint: env.CYBORG_PUBLIC_ENDPOINT }),
+    requireServiceToken: env.CYBORG_REQUIRE_SERVICE_TOKEN,
+    serviceTokenRoles: env.CYBORG_SERVICE_TOKEN_ROLES,
+    policy: env.CYBORG_POLICY as PolicyOverrides,
+    eventStyle: env.CYBORG_EVENT_STYLE,
+    attachTypes: env.CYBORG_ATTACH_TYPES,
+    thingArnPrefix: env.CYBORG_THING_ARN_PREFIX,
+    bindDeadlineSeconds: env.CYBORG_BIND_DEADLINE_SECONDS,
+    resolveWaitSeconds: env.CYBORG_RESOLVE_WAIT_SECONDS,
+    unboundArqMinutes: env.CYBORG_UNBOUND_ARQ_MINUTES,
+    unboundArqsMax: env.CYBORG_UNBOUND_ARQS_MAX,
+    cleanAtFirstSight: env.CYBORG_CLEAN_AT_FIRST_SIGHT,
+    historyDays: env.CYBORG_HISTORY_DAYS,
+    ...(env.CYBORG_CONSOLE_DIRECTORY && { consoleDirectory: env.CYBORG_CONSOLE_DIRECTORY }),
     staging: {
-      bucket: given.CYBORG_STAGING_BUCKET ?? `${given.CYBORG_STAGE}-cyborg-staging`,
-      usesPathStyle: given.CYBORG_S3_PATH_STYLE,
-      ...(given.CYBORG_IMAGE_READER_ROLE && { readerRole: given.CYBORG_IMAGE_READER_ROLE }),
+      bucket: env.CYBORG_STAGING_BUCKET ?? `${env.CYBORG_STAGE}-cyborg-staging`,
+      usesPathStyle: env.CYBORG_S3_PATH_STYLE,
+      ...(env.CYBORG_IMAGE_READER_ROLE && { readerRole: env.CYBORG_IMAGE_READER_ROLE }),
     },
     keystone: {
-      url: given.KEYSTONE_URL,
-      publicUrl: given.KEYSTONE_PUBLIC_URL ?? given.KEYSTONE_URL,
-      username: given.CYBORG_OS_USERNAME,
-      password: given.CYBORG_OS_PASSWORD,
-      ...(given.CYBORG_OS_PASSWORD_SECRET && {
+      url: env.KEYSTONE_URL,
+      publicUrl: env.KEYSTONE_PUBLIC_URL ?? env.KEYSTONE_URL,
+      username: env.CYBORG_OS_USERNAME,
+      password: env.CYBORG_OS_PASSWORD,
+      ...(env.CYBORG_OS_PASSWORD_SECRET && {
         passwordSecret: {
-          id: given.CYBORG_OS_PASSWORD_SECRET,
-          ...(given.CYBORG_OS_PASSWORD_FIELD && { field: given.CYBORG_OS_PASSWORD_FIELD }),
+          id: env.CYBORG_OS_PASSWORD_SECRET,
+          ...(env.CYBORG_OS_PASSWORD_FIELD && { field: env.CYBORG_OS_PASSWORD_FIELD }),
         },
       }),
-      ...(given.CYBORG_OS_APPLICATION_CREDENTIAL_ID && {
-        applicationCredentialId: given.CYBORG_OS_APPLICATION_CREDENTIAL_ID,
+      ...(env.CYBORG_OS_APPLICATION_CREDENTIAL_ID && {
+        applicationCredentialId: env.CYBORG_OS_APPLICATION_CREDENTIAL_ID,
       }),
-      projectName: given.CYBORG_OS_PROJECT_NAME,
-      userDomainName: given.CYBORG_OS_USER_DOMAIN_NAME,
-      projectDomainName: given.CYBORG_OS_PROJECT_DOMAIN_NAME,
-      ...(given.CYBORG_OS_REGION_NAME && { regionName: given.CYBORG_OS_REGION_NAME }),
-      interface: given.CYBORG_OS_INTERFACE,
-      tokenCacheSeconds: { admin: 60, ...given.CYBORG_TOKEN_CACHE_SECONDS },
+      projectName: env.CYBORG_OS_PROJECT_NAME,
+      userDomainName: env.CYBORG_OS_USER_DOMAIN_NAME,
+      projectDomainName: env.CYBORG_OS_PROJECT_DOMAIN_NAME,
+      ...(env.CYBORG_OS_REGION_NAME && { regionName: env.CYBORG_OS_REGION_NAME }),
+      interface: env.CYBORG_OS_INTERFACE,
+      tokenCacheSeconds: { admin: 60, ...env.CYBORG_TOKEN_CACHE_SECONDS },
     },
     endpoints: {
-      ...(given.PLACEMENT_URL && { placement: given.PLACEMENT_URL }),
-      ...(given.NOVA_URL && { compute: given.NOVA_URL }),
-      ...(given.GLANCE_URL && { image: given.GLANCE_URL }),
+      ...(env.PLACEMENT_URL && { placement: env.PLACEMENT_URL }),
+      ...(env.NOVA_URL && { compute: env.NOVA_URL }),
+      ...(env.GLANCE_URL && { image: env.GLANCE_URL }),
     },
     queueUrls: Object.fromEntries(
       // A function gets only the URLs of the queues that it may use.
-      queues.map(({ name }) => [name, env[queueUrlVariable(name)] ?? '']),
+      queues.map(({ name }) => [name, variables[queueUrlVariable(name)] ?? '']),
     ) as Record<QueueName, string>,
     deadQueueUrls: Object.fromEntries(
-      consumerNames.map((name) => [name, env[deadQueueUrlVariable(name)] ?? '']),
+      consumerNames.map((name) => [name, variables[deadQueueUrlVariable(name)] ?? '']),
     ) as Record<QueueName | StreamConsumerName, string>,
   };
 }

@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import { IoTClient } from '@aws-sdk/client-iot';
 import { WrongArguments } from '#core/command-line/arguments.ts';
 import { print } from '#core/command-line/print.ts';
-import { hostnameOf, isHostname, isStage, thingName } from '#core/contracts/topics.ts';
+import { isHostname, isStage, readHostname, thingName } from '#core/contracts/topics.ts';
 import { createStore } from '#core/deps.ts';
 import type { Presence } from '#core/domain/host/host.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
@@ -166,7 +166,7 @@ async function writeFolder(
 
 async function list(registry: Registry, stage: string): Promise<void> {
   for (const thing of await registry.things()) {
-    const hostname = hostnameOf(thing);
+    const hostname = readHostname(thing);
     printHost(hostname, await registry.certificatesOf(thing), await presenceOf(stage, hostname));
   }
 }

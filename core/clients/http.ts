@@ -87,8 +87,8 @@ interface HttpOptions {
 export function createHttp(options: HttpOptions = {}): Http {
   const timeoutMs = options.timeoutMs ?? timeoutMsByDefault;
   const send: Fetch = options.fetch ?? ((url, init) => fetch(url, init));
-  return async (given) => {
-    const request = { ...given, timeoutMs: given.timeoutMs ?? timeoutMs };
+  return async (call) => {
+    const request = { ...call, timeoutMs: call.timeoutMs ?? timeoutMs };
     const limit = AbortSignal.timeout(request.timeoutMs);
     let outcome = await attempt(send, request, limit);
     // One retry, only for requests that change nothing; the caller may retry longer.
@@ -164,8 +164,12 @@ export function readBody<T>(schema: z.ZodType<T>, request: HttpRequest, answer: 
 }
 
 /** @throws RequestRefused where the status is none of the wanted ones */
-export function expectStatus(request: HttpRequest, answer: HttpAnswer, ...wanted: number[]): void {
-  if (!wanted.includes(answer.status)) throw new RequestRefused(request, answer);
+export function expectStatus(
+  request: HttpRequest,
+  answer: HttpAnswer,
+  ...statuses: number[]
+): void {
+  if (!statuses.includes(answer.status)) throw new RequestRefused(request, answer);
 }
 
 /**

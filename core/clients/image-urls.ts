@@ -56,8 +56,8 @@ export function createImageUrls(options: {
 
   /** A session that lasts longer than a URL. */
   async function current(): Promise<S3Client> {
-    const known = await session?.catch(() => undefined);
-    if (known && known.untilMs - clock() > urlSeconds * 1000) return known.client;
+    const cached = await session?.catch(() => undefined);
+    if (cached && cached.untilMs - clock() > urlSeconds * 1000) return cached.client;
     session = begin();
     return (await session).client;
   }

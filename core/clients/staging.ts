@@ -121,7 +121,7 @@ async function receive(
   path: string,
   bytesMax: number,
 ): Promise<Content> {
-  const own = createHash('sha256');
+  const sha256 = createHash('sha256');
   const theirs = createHash(image.hash?.algorithm ?? 'sha256');
   let bytes = 0;
   await pipeline(
@@ -130,7 +130,7 @@ async function receive(
       for await (const chunk of chunks) {
         bytes += chunk.length;
         if (bytes > bytesMax) throw tooLarge(image, bytesMax);
-        own.update(chunk);
+        sha256.update(chunk);
         theirs.update(chunk);
         yield chunk;
       }
@@ -143,7 +143,7 @@ async function receive(
       `The data of image ${image.id} is not what Glance took: its ${image.hash.algorithm} differs.`,
     );
   }
-  return { sha256: own.digest('hex'), bytes };
+  return { sha256: sha256.digest('hex'), bytes };
 }
 
 function tooLarge({ id }: GlanceImage, bytesMax: number): ImageUnusable {

@@ -48,7 +48,7 @@ export function showHelp(usage: string): void {
   process.exit(0);
 }
 
-/** For commands without arguments. Ends the process if there are any. */
+/** Ends the process if a command without arguments has any. */
 export function takeNoArguments(usage: string): void {
   showHelp(usage);
   try {

@@ -18,7 +18,7 @@ const pciInfo = z.object({
   function: z.string().regex(/^[0-7]$/),
   /** The function stays on the driver that it has, because what is given exists only there. */
   managed: z.literal('no').optional(),
-  /** Of a network card: Nova plugs a port of Neutron with it. */
+  /** The network of a network card: Nova plugs a port of Neutron with it. */
   physical_network: z
     .string()
     .regex(/^[\x21-\x7e]{1,64}$/)
@@ -62,7 +62,9 @@ export function validInfo({ type, info }: Attached): Record<string, string> | un
 export const attachHandle = z
   .object({
     ...handleFacts.shape,
-    /** Of an object that exists already, for example an mdev; otherwise the cloud gives it one. */
+    /**
+     * The uuid of an object that exists, for example an mdev; otherwise the cloud gives it one.
+     */
     uuid: z.guid().optional(),
   })
   .superRefine(checkInfo);
@@ -70,8 +72,8 @@ export type ReportedHandle = z.infer<typeof attachHandle>;
 
 /** `info` without the keys that its type does not have: a newer agent may send more. */
 function knownInfo({ type, info }: Attached): Record<string, string> {
-  const known = Object.keys(infoByType[type].shape);
-  return Object.fromEntries(Object.entries(info).filter(([name]) => known.includes(name)));
+  const names = Object.keys(infoByType[type].shape);
+  return Object.fromEntries(Object.entries(info).filter(([name]) => names.includes(name)));
 }
 
 export function discoveredHandle(reported: ReportedHandle): DiscoveredHandle {

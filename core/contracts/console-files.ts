@@ -16,7 +16,7 @@ export const consoleFiles = z.record(
   z.string(),
   z.strictObject({
     type: z.string(),
-    /** Of the content as it is; an encoded copy has a tag of its own. */
+    /** The tag of the content as it is; an encoded copy has its own. */
     digest: z.string(),
     /** Encodings of which the folder has a copy. */
     encodings: z.array(z.enum(['br', 'gzip'])),

@@ -146,6 +146,6 @@ export type MetricName = (typeof metrics)[number]['name'];
 export interface MetricValue {
   readonly name: MetricName;
   /** Value of the metric's dimension, if it has one. */
-  readonly of?: string;
+  readonly dimension?: string;
   readonly value: number;
 }

@@ -89,7 +89,7 @@ export const queues = [
     // Events that EventBridge did not take, so that the history does not wait for it.
     name: 'late-events',
     timeoutSeconds: 60,
-    // As long as the longest pause between attempts.
+    // The longest pause between attempts.
     visibilitySeconds: 900,
     // With pauses of 15 minutes: three days, within the four for which a queue keeps a message.
     receiveCountMax: 300,

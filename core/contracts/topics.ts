@@ -10,12 +10,12 @@ export function thingName(stage: string, hostname: string): string {
   return `${stage}:${hostname.replaceAll('.', ':')}`;
 }
 
-/** The host name of a thing of any stage; see {@link isThingOf}. */
-export function hostnameOf(thing: string): string {
+/** The host name of a thing of any stage; see {@link isOfStage}. */
+export function readHostname(thing: string): string {
   return thing.slice(thing.indexOf(':') + 1).replaceAll(':', '.');
 }
 
-export function isThingOf(stage: string, thing: string): boolean {
+export function isOfStage(stage: string, thing: string): boolean {
   return thing.startsWith(`${stage}:`);
 }
 

@@ -14,7 +14,7 @@ export type SentKind = 'bind' | 'release';
 export const answerWithinSeconds = 30;
 
 /**
- * A host that has not begun the work within so many seconds leaves it to the job. A bind's check
+ * A host that has not begun the work within these seconds leaves it to the job. A bind's check
  * changes nothing, so a busy host may come to it late.
  */
 export const validFor: Readonly<Record<SentKind, number>> = { bind: 60, release: 15 };

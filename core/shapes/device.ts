@@ -20,7 +20,7 @@ const numaNodesMax = 1024;
 /** Reported; the API shows it with the device. */
 export const deviceFacts = z.object({
   type: z.enum(deviceTypes),
-  /** As the driver reads it, e.g. `0x8086`. */
+  /** The driver's spelling, e.g. `0x8086`. */
   vendor: z
     .string()
     .min(1)
@@ -110,7 +110,7 @@ export const reportedDevice = z.object({
   attributes: shown(
     z
       .record(attributeKey, z.string().max(255))
-      .refine((given) => Object.keys(given).length <= reportedAttributesMax),
+      .refine((attributes) => Object.keys(attributes).length <= reportedAttributesMax),
   ),
 });
 

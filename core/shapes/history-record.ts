@@ -38,7 +38,7 @@ export const historyRecord = z.object({
   instance_uuid: optionalText,
   project_id: optionalText,
   profile_name: optionalText,
-  /** As in a change note. */
+  /** The actor of a change note. */
   by: optionalText,
   request_id: optionalText,
   reason: optionalText,

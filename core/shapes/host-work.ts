@@ -15,8 +15,8 @@ export const jobNote = z.object({
   /** The binds that share the job, in the order of the instances; absent for other jobs. */
   bind_ids: z.array(id<BindId>()).exactOptional(),
   /**
-   * For DynamoDB: a shared job may never be created, and its end may not be reported. Seconds
-   * since 1970.
+   * DynamoDB deletes it: a shared job may never be created, and its end may not be reported.
+   * Seconds since 1970.
    */
   expires_at: z.number().exactOptional(),
 });

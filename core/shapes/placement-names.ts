@@ -2,7 +2,7 @@
 // belong to other services: if a host offered MEMORY_MB or MISC_SHARES_VIA_AGGREGATE, Nova would
 // schedule by it.
 
-/** Standard trait by which Nova and Cyborg tell their inventory apart. */
+/** Standard trait that marks Cyborg's inventory beside Nova's. */
 export const ownerTrait = 'OWNER_CYBORG';
 
 /** Standard classes of Placement for accelerators; GPU is not one of them. */

@@ -6,7 +6,7 @@ import { texts } from './derive/fields.ts';
 const units = z.record(z.string(), z.number());
 
 export const quota = z.object({
-  /** By resource class. A class without a limit is not counted. */
+  /** Resource class → limit. A class without a limit is not counted. */
   limits: units,
   /** Limit less use, by resource class; below 0 where the limit was set below the use. */
   units_left: units,

@@ -12,9 +12,9 @@ import {
   groupsText,
   profileDeletionRow,
   profileNameKey,
-  profileOf,
   profileRow,
   profileUuidKey,
+  toProfile,
 } from '#core/store/rows/profile-rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
 import { getRow, getRows } from '#core/store/table/reads.ts';
@@ -46,7 +46,7 @@ export function deviceProfileStore(client: Documents, table: string): DeviceProf
     // An invalid name may be longer than a key of DynamoDB can be.
     if (!isProfileName(name)) return undefined;
     const row = await getRow(client, table, profileNameKey(name));
-    return row && profileOf(row);
+    return row && toProfile(row);
   };
   return {
     byName,
@@ -57,8 +57,8 @@ export function deviceProfileStore(client: Documents, table: string): DeviceProf
         table,
         [...new Set(names)].filter(isProfileName).map(profileNameKey),
       );
-      const found = new Map(rows.map(profileOf).map((profile) => [profile.name, profile]));
-      return [...new Set(names)].flatMap((name) => found.get(name) ?? []);
+      const profiles = new Map(rows.map(toProfile).map((profile) => [profile.name, profile]));
+      return [...new Set(names)].flatMap((name) => profiles.get(name) ?? []);
     },
 
     async byUuid(uuid) {
@@ -90,7 +90,7 @@ export function deviceProfileStore(client: Documents, table: string): DeviceProf
             Delete: {
               TableName: table,
               Key: profileNameKey(name),
-              // A new profile may have the name; the uuid tells the two apart.
+              // A new profile may have the name, but not the uuid.
               ConditionExpression: '#uuid = :uuid',
               ExpressionAttributeNames: { '#uuid': 'uuid' },
               ExpressionAttributeValues: { ':uuid': uuid },

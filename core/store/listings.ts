@@ -7,12 +7,12 @@ import { type Deployable, type Device, vendorId } from '#core/domain/device/devi
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { type HostListings, hostListings } from './hosts/host-listings.ts';
-import { type DevicePlace, devicePlaceOf, maintenanceDue } from './inventory/maintenance.ts';
-import { arqOf } from './rows/arq-rows.ts';
-import { deployableOf, deviceOf } from './rows/inventory-rows.ts';
-import { profileOf } from './rows/profile-rows.ts';
+import { type DevicePlace, maintenanceDue, toDevicePlace } from './inventory/maintenance.ts';
+import { toArq } from './rows/arq-rows.ts';
+import { toDeployable, toDevice } from './rows/inventory-rows.ts';
+import { toProfile } from './rows/profile-rows.ts';
 import type { Row } from './rows/rows.ts';
-import { type DueKind, shardsOf } from './rows/shards.ts';
+import { type DueKind, shardsFor } from './rows/shards.ts';
 import type { Documents } from './table/documents.ts';
 import { type IndexPage, type Page, pageOfIndex, pageOfKind } from './table/index-pages.ts';
 import { getRows, queryAll } from './table/reads.ts';
@@ -27,10 +27,10 @@ export interface Listings extends HostListings {
   arqs(page: Page, filter: { projectId?: string }): Promise<Arq[]>;
   devices(page: Page, filter: DeviceFilter): Promise<Device[]>;
   deployables(page: Page): Promise<Deployable[]>;
-  /** By uuid, from beyond the given one, or beginning of one, on. */
+  /** In the order of uuids, from beyond the given one, or the beginning of one. */
   deployablesFrom(page: Omit<Page, 'marker'>, beyond?: string): Promise<Deployable[]>;
   profiles(page: Page): Promise<DeviceProfile[]>;
-  /** By uuid, those after the text. */
+  /** In the order of uuids, those after the text. */
   devicesAfter(text: string, limit: number): Promise<Device[]>;
   deviceByUuid(uuid: string): Promise<Device | undefined>;
   deployableByUuid(uuid: string): Promise<Deployable | undefined>;
@@ -51,7 +51,7 @@ export interface Listings extends HostListings {
 
 interface Overdue {
   readonly uuids: readonly string[];
-  /** Of shards that did not answer: a throttled one holds up no deadline of the others. */
+  /** Errors of shards that did not answer: a throttled one holds up no deadline of the others. */
   readonly faults: readonly unknown[];
 }
 
@@ -83,17 +83,17 @@ export function listings(client: Documents, tables: ListingTables): Listings {
       ExpressionAttributeNames: { '#uuid': 'uuid' },
       ExpressionAttributeValues: { ':kind': kind, ':prefix': prefix },
     });
-  const pageOf = (table: string, kind: string, page: Page, filter: Record<string, string> = {}) =>
+  const readPage = (table: string, kind: string, page: Page, filter: Record<string, string> = {}) =>
     pageOfKind(client, table, kind, page, filter, (uuid) => byUuid(table, kind, uuid));
 
-  /** Of one project, or of all: then each shard gives as much as the page may need of it. */
+  /** One project's, or all: then each shard gives as much as the page may need of it. */
   const arqKeys = async (page: Page, projectId: string | undefined): Promise<Row[]> => {
     const partitions: readonly IndexPage['partition'][] =
       projectId === undefined
-        ? shardsOf('arq').map((shard) => ['kind', shard])
+        ? shardsFor('arq').map((shard) => ['kind', shard])
         : [['project_id', projectId]];
     const index = projectId === undefined ? 'by-kind' : 'by-project';
-    const found = await Promise.all(
+    const shards = await Promise.all(
       partitions.map((partition) => {
         // ARQ uuids are ordered by creation: one order serves both sort keys.
         const sort = ['uuid', page.marker] as const;
@@ -106,16 +106,16 @@ export function listings(client: Documents, tables: ListingTables): Listings {
         });
       }),
     );
-    const ascending = found.flat().sort((a, b) => (String(a.uuid) < String(b.uuid) ? -1 : 1));
+    const ascending = shards.flat().sort((a, b) => (String(a.uuid) < String(b.uuid) ? -1 : 1));
     return (page.sortDir === 'asc' ? ascending : ascending.reverse()).slice(0, page.limit);
   };
   /** In the order of the keys, without ARQs that belong to another project since. */
-  const arqsOf = async (keys: readonly Row[], projectId: string | undefined): Promise<Arq[]> => {
-    const wanted = keys.map((row) => ({ pk: String(row.pk) }));
-    const rows = await getRows(client, tables.arqs, wanted);
-    const found = new Map(rows.map((row) => [row.pk, arqOf(row)]));
+  const readArqs = async (keys: readonly Row[], projectId: string | undefined): Promise<Arq[]> => {
+    const tableKeys = keys.map((row) => ({ pk: String(row.pk) }));
+    const rows = await getRows(client, tables.arqs, tableKeys);
+    const byKey = new Map(rows.map((row) => [row.pk, toArq(row)]));
     return keys
-      .flatMap((row) => found.get(row.pk) ?? [])
+      .flatMap((row) => byKey.get(row.pk) ?? [])
       .filter((arq) => projectId === undefined || arq.projectId === projectId);
   };
 
@@ -123,15 +123,15 @@ export function listings(client: Documents, tables: ListingTables): Listings {
     ...hostListings(client, tables.inventory),
 
     async arqs(page, { projectId }) {
-      const found: Arq[] = [];
+      const arqs: Arq[] = [];
       let marker = page.marker;
       // The index may name deleted ARQs; a page that lacks them is not the end of the list.
       for (;;) {
-        const wanted = page.limit - found.length;
-        const keys = await arqKeys({ ...page, limit: wanted, ...present({ marker }) }, projectId);
-        found.push(...(await arqsOf(keys, projectId)));
+        const missing = page.limit - arqs.length;
+        const keys = await arqKeys({ ...page, limit: missing, ...present({ marker }) }, projectId);
+        arqs.push(...(await readArqs(keys, projectId)));
         marker = keys.at(-1)?.uuid as string | undefined;
-        if (keys.length < wanted || found.length === page.limit) return found;
+        if (keys.length < missing || arqs.length === page.limit) return arqs;
       }
     },
 
@@ -140,11 +140,11 @@ export function listings(client: Documents, tables: ListingTables): Listings {
         ...present({ 'device.hostname': hostname, 'device.type': type }),
         ...(vendor !== undefined && { vendor_id: vendorId(vendor) }),
       };
-      return (await pageOf(tables.inventory, 'device', page, filter)).map(deviceOf);
+      return (await readPage(tables.inventory, 'device', page, filter)).map(toDevice);
     },
 
     async deployables(page) {
-      return (await pageOf(tables.inventory, 'deployable', page)).map(deployableOf);
+      return (await readPage(tables.inventory, 'deployable', page)).map(toDeployable);
     },
 
     async deployablesFrom(page, beyond) {
@@ -155,11 +155,11 @@ export function listings(client: Documents, tables: ListingTables): Listings {
         sort: ['uuid', beyond],
         filter: {},
       });
-      return rows.map(deployableOf);
+      return rows.map(toDeployable);
     },
 
     async profiles(page) {
-      return (await pageOf(tables.profiles, 'device-profile', page)).map(profileOf);
+      return (await readPage(tables.profiles, 'device-profile', page)).map(toProfile);
     },
 
     async devicesAfter(text, limit) {
@@ -171,30 +171,30 @@ export function listings(client: Documents, tables: ListingTables): Listings {
         sort: ['uuid', text],
         filter: {},
       });
-      return rows.map(deviceOf);
+      return rows.map(toDevice);
     },
 
     async deviceByUuid(uuid) {
       const row = await byUuid(tables.inventory, 'device', uuid);
-      return row && deviceOf(row);
+      return row && toDevice(row);
     },
 
     async deployableByUuid(uuid) {
       const row = await byUuid(tables.inventory, 'deployable', uuid);
-      return row && deployableOf(row);
+      return row && toDeployable(row);
     },
 
     async devicesByPrefix(prefix) {
-      return (await byPrefix('device', prefix)).map(deviceOf);
+      return (await byPrefix('device', prefix)).map(toDevice);
     },
 
     async deployablesByPrefix(prefix) {
-      return (await byPrefix('deployable', prefix)).map(deployableOf);
+      return (await byPrefix('deployable', prefix)).map(toDeployable);
     },
 
     async isProfileInUse(name) {
       const counts = await Promise.all(
-        shardsOf(name).map(async (shard) => {
+        shardsFor(name).map(async (shard) => {
           const { Items = [] } = await client.send(
             new QueryCommand({
               TableName: tables.arqs,
@@ -212,7 +212,7 @@ export function listings(client: Documents, tables: ListingTables): Listings {
 
     async arqsOfProfile(name) {
       const keys = await Promise.all(
-        shardsOf(name).map((shard) =>
+        shardsFor(name).map((shard) =>
           queryAll(client, {
             TableName: tables.arqs,
             IndexName: 'by-profile',
@@ -227,7 +227,7 @@ export function listings(client: Documents, tables: ListingTables): Listings {
 
     async overdue(kind, now) {
       const answers = await Promise.allSettled(
-        shardsOf(kind).map(async (shard) => {
+        shardsFor(kind).map(async (shard) => {
           const { Items = [] } = await client.send(
             new QueryCommand({
               TableName: tables.arqs,
@@ -261,7 +261,7 @@ export function listings(client: Documents, tables: ListingTables): Listings {
           Limit: overdueMax,
         }),
       );
-      return Items.map(devicePlaceOf);
+      return Items.map(toDevicePlace);
     },
 
     async countUnbound(projectId, enough) {

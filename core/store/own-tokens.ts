@@ -26,16 +26,16 @@ export function ownTokenStore(
   { owner, passwords }: { readonly owner: string; readonly passwords: PasswordSource },
 ): OwnTokens {
   const pk = `OWN#${createHash('sha256').update(owner).digest('hex')}`;
-  const keyOf = (password: string) =>
+  const deriveKey = (password: string) =>
     Buffer.from(hkdfSync('sha256', password, owner, 'own token', 32));
 
   /** Another container may know the next password already. */
   async function openWithAny(sealed: string): Promise<string | undefined> {
-    const known = await passwords.current();
-    const text = open(keyOf(known), sealed);
+    const current = await passwords.current();
+    const text = open(deriveKey(current), sealed);
     if (text !== undefined) return text;
-    for await (const password of passwords.others(known)) {
-      const opened = open(keyOf(password), sealed);
+    for await (const password of passwords.others(current)) {
+      const opened = open(deriveKey(password), sealed);
       if (opened === undefined) continue;
       passwords.keep(password);
       return opened;
@@ -53,7 +53,7 @@ export function ownTokenStore(
     async write(token) {
       const Item = {
         pk,
-        sealed: seal(keyOf(await passwords.current()), JSON.stringify(token)),
+        sealed: seal(deriveKey(await passwords.current()), JSON.stringify(token)),
         expires_at: Math.ceil(token.expiresAt / 1000),
       };
       await client.send(new PutCommand({ TableName: table, Item }));

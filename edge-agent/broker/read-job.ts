@@ -2,7 +2,7 @@
 // of a document is used as a path, an argument or a request before it was validated here.
 
 import { type JobDocument, type JobStep, jobDocument } from '#core/contracts/job-document.ts';
-import { hostnameOf } from '#core/contracts/topics.ts';
+import { readHostname } from '#core/contracts/topics.ts';
 
 const formVersion = 1;
 
@@ -41,8 +41,8 @@ export function readJob(document: unknown, { thing, bootId }: Recipient): ReadJo
   const parsed = jobDocument.safeParse(document);
   if (!parsed.success) return { refused: faultsOf(parsed.error.issues) };
   const { host, boot_id, action, request_id: requestId } = parsed.data;
-  if (host !== hostnameOf(thing)) {
-    return { refused: `The document is for ${host}; this is ${hostnameOf(thing)}.` };
+  if (host !== readHostname(thing)) {
+    return { refused: `The document is for ${host}; this is ${readHostname(thing)}.` };
   }
   if (boot_id.toLowerCase() !== bootId) {
     return { refused: 'The document is for another boot of this host.' };

@@ -8,7 +8,7 @@ import type { Health } from '#agent/hardware/device-queue.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { type Log, type LogFields, reasonOf } from '#agent/log.ts';
 import { type SetUpEnd, setUp } from '#agent/process/set-up.ts';
-import { digestOf } from '#core/contracts/report/device-digest.ts';
+import { computeDigest } from '#core/contracts/report/device-digest.ts';
 import {
   type NotOffered,
   notOfferedMax,
@@ -104,7 +104,7 @@ export function createDiscovery({
       }
       for (const [address, described] of Object.entries(answer.value.devices)) {
         const device = healthOf ? withHealth(described, healthOf(address)) : described;
-        const digest = digestOf(device);
+        const digest = computeDigest(device);
         // A description is checked once per digest: most devices never change.
         const fault = digestsSeen.has(digest) ? undefined : faultOf(device, address, driver);
         if (fault) fail(driver, 'Device description invalid', { address, fault });
@@ -149,7 +149,7 @@ export function faultOf(
       .join('; ');
   }
   // The control plane would not see them.
-  if (digestOf(parsed.data) !== digestOf(device)) return 'it has unknown fields';
+  if (computeDigest(parsed.data) !== computeDigest(device)) return 'it has unknown fields';
   if (device.address !== address) return `its key is ${address}, its address ${device.address}`;
   return device.driver === driver.name ? undefined : `it names driver ${device.driver}`;
 }

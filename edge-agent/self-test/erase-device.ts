@@ -8,7 +8,7 @@ import { reasonOf } from '#agent/log.ts';
 import { askDriver } from '#agent/report/ask-driver.ts';
 import { printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
-import { digestOf } from '#core/contracts/report/device-digest.ts';
+import { computeDigest } from '#core/contracts/report/device-digest.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import type { Tell } from './examine-driver.ts';
 
@@ -48,7 +48,7 @@ export async function eraseDevice(deps: EraseDeps, address: string): Promise<voi
     say('failed', `The test of the handle ended: ${reason}.`);
   }
   const after = await deviceAt(deps, address).catch(() => undefined);
-  const isSame = after && digestOf(after.device) === digestOf(device);
+  const isSame = after && computeDigest(after.device) === computeDigest(device);
   say(isSame ? 'seen' : 'failed', `Is described ${isSame ? 'as' : 'in another way than'} before.`);
 }
 

@@ -6,7 +6,7 @@ import { reasonOf } from '#agent/log.ts';
 import { planOf } from '#agent/process/set-up.ts';
 import { askDriver } from '#agent/report/ask-driver.ts';
 import { faultOf } from '#agent/report/discover.ts';
-import { digestOf } from '#core/contracts/report/device-digest.ts';
+import { computeDigest } from '#core/contracts/report/device-digest.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { present } from '#core/shapes/derive/present.ts';
 
@@ -80,7 +80,7 @@ async function discovered(driver: Driver, clock: Clock, say: Say): Promise<Disco
 
 function changedBetween(one: Discovery['devices'], other: Discovery['devices']): string[] {
   const addresses = new Set([...Object.keys(one), ...Object.keys(other)]);
-  const digest = (device: ReportedDevice | undefined) => device && digestOf(device);
+  const digest = (device: ReportedDevice | undefined) => device && computeDigest(device);
   return [...addresses].filter((address) => digest(one[address]) !== digest(other[address]));
 }
 

@@ -1,6 +1,6 @@
 import { jobEvent } from '#core/contracts/job-document.ts';
 import { type RuleEnvelope, ruleEnvelope } from '#core/contracts/queue-messages.ts';
-import { hostnameOf } from '#core/contracts/topics.ts';
+import { readHostname } from '#core/contracts/topics.ts';
 import { type WorkEnd, workEnd } from '#core/contracts/work-message.ts';
 import type { EndOfJob } from '#core/operations/work-ends/end-of-job.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
@@ -27,7 +27,7 @@ function eventOf({ job_id, status, details }: WorkEnd, envelope: RuleEnvelope): 
     operation: operationOf[status],
     jobId: job_id,
     statusDetails: details,
-    answeredBy: hostnameOf(envelope.thing),
+    answeredBy: readHostname(envelope.thing),
   };
 }
 

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { RuleEnvelope } from '#core/contracts/queue-messages.ts';
-import { hostnameOf, isHostname, isThingOf } from '#core/contracts/topics.ts';
+import { isHostname, isOfStage, readHostname } from '#core/contracts/topics.ts';
 import type { Deps } from '#core/deps.ts';
 
 /** A message that no delivery makes readable; the text says why. */
@@ -41,7 +41,7 @@ export function readPayload<T>(schema: z.ZodType<T>, { payload }: RuleEnvelope):
 
 /** The host of the topic. @throws Unreadable if the thing is not a valid host of this stage */
 export function hostOf({ settings }: Deps, { thing }: RuleEnvelope): string {
-  const hostname = hostnameOf(thing);
-  if (isThingOf(settings.stage, thing) && isHostname(hostname)) return hostname;
+  const hostname = readHostname(thing);
+  if (isOfStage(settings.stage, thing) && isHostname(hostname)) return hostname;
   throw new Unreadable(`Thing ${JSON.stringify(thing)} is not a valid host of this stage.`);
 }

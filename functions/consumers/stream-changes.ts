@@ -7,12 +7,12 @@ import type { Device } from '#core/domain/device/device.ts';
 import type { Change } from '#core/domain/outbox/outbox.ts';
 import type { Log } from '#core/log.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { summaryOf } from '#core/store/hosts/host-summaries.ts';
-import { arqOf, instanceOf } from '#core/store/rows/arq-rows.ts';
-import { handleOf } from '#core/store/rows/handle-rows.ts';
-import { jobOf, jobUuidOf, programOf, releaseOf } from '#core/store/rows/host-work-rows.ts';
-import { deployableOf, deviceOf } from '#core/store/rows/inventory-rows.ts';
-import { profileDeletionOf, profileOf } from '#core/store/rows/profile-rows.ts';
+import { toSummary } from '#core/store/hosts/host-summaries.ts';
+import { toArq, toInstance } from '#core/store/rows/arq-rows.ts';
+import { toHandle } from '#core/store/rows/handle-rows.ts';
+import { toJob, toJobUuid, toProgram, toRelease } from '#core/store/rows/host-work-rows.ts';
+import { toDeployable, toDevice } from '#core/store/rows/inventory-rows.ts';
+import { toProfile, toProfileDeletion } from '#core/store/rows/profile-rows.ts';
 import { hostSummaryKey, type Row } from '#core/store/rows/rows.ts';
 
 /** The id and the commit time of a change; the id is the same for each delivery. */
@@ -62,28 +62,28 @@ function changeOf(record: DynamoDBRecord): Change[] {
   const sort = String((after ?? before)?.sk ?? '');
   // A row that bars an ARQ's uuid is no ARQ.
   if (key.startsWith('ARQ#'))
-    return (after ?? before)?.is_barred ? [] : [{ kind: 'arq', ...images(before, after, arqOf) }];
-  if (key.startsWith('NAME#')) return [{ kind: 'profile', ...images(before, after, profileOf) }];
+    return (after ?? before)?.is_barred ? [] : [{ kind: 'arq', ...images(before, after, toArq) }];
+  if (key.startsWith('NAME#')) return [{ kind: 'profile', ...images(before, after, toProfile) }];
   if (key.startsWith('DELETED#'))
-    return [{ kind: 'profile-deletion', ...images(before, after, profileDeletionOf) }];
+    return [{ kind: 'profile-deletion', ...images(before, after, toProfileDeletion) }];
   if (key.startsWith('INSTANCE#'))
-    return [{ kind: 'instance', ...images(before, after, instanceOf) }];
+    return [{ kind: 'instance', ...images(before, after, toInstance) }];
   if (key.startsWith('JOB#')) {
-    const uuid = jobUuidOf(after ?? before ?? {});
-    return [{ kind: 'job', uuid, ...images(before, after, jobOf) }];
+    const uuid = toJobUuid(after ?? before ?? {});
+    return [{ kind: 'job', uuid, ...images(before, after, toJob) }];
   }
-  if (key.startsWith('RELEASE#')) return [{ kind: 'release', ...images(before, after, releaseOf) }];
-  if (key.startsWith('PROGRAM#')) return [{ kind: 'program', ...images(before, after, programOf) }];
+  if (key.startsWith('RELEASE#')) return [{ kind: 'release', ...images(before, after, toRelease) }];
+  if (key.startsWith('PROGRAM#')) return [{ kind: 'program', ...images(before, after, toProgram) }];
   if (sort.startsWith('DEVICE#')) {
-    const device = images(before, after, deviceOf);
+    const device = images(before, after, toDevice);
     const requestId = newRequest(device);
     return [{ kind: 'device', ...device, ...present({ requestId }) }];
   }
   if (sort === hostSummaryKey('').sk)
-    return [{ kind: 'host', ...images(before, after, summaryOf) }];
+    return [{ kind: 'host', ...images(before, after, toSummary) }];
   if (sort === 'DEPLOYABLE')
-    return [{ kind: 'deployable', ...images(before, after, deployableOf) }];
-  if (sort.startsWith('HANDLE#')) return [{ kind: 'handle', ...images(before, after, handleOf) }];
+    return [{ kind: 'deployable', ...images(before, after, toDeployable) }];
+  if (sort.startsWith('HANDLE#')) return [{ kind: 'handle', ...images(before, after, toHandle) }];
   return [];
 }
 

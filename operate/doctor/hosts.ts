@@ -2,7 +2,7 @@
 // operator.
 
 import { CheckFailed, type Finding, perform } from '#core/command-line/checks.ts';
-import { hostnameOf, thingName } from '#core/contracts/topics.ts';
+import { readHostname, thingName } from '#core/contracts/topics.ts';
 import { typesRefused } from '#core/domain/arq/attach-types.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import { handleStateOf } from '#core/domain/device/handle-state.ts';
@@ -30,7 +30,7 @@ export async function examineHosts(patient: CheckContext): Promise<Finding[]> {
       name: 'hosts',
       remedy: 'Check the permissions to list things and to read the inventory.',
       look: async () => {
-        enrolled = (await registry.things()).map(hostnameOf);
+        enrolled = (await registry.things()).map(readHostname);
         seen = await hostsWithDevices(patient);
         return `${enrolled.length} enrolled, ${seen.length} with devices`;
       },

@@ -1,7 +1,7 @@
 // Removes certificates of a host: the old ones after a rotation, or all of them if the host is
 // lost.
 
-import { hostnameOf } from '#core/contracts/topics.ts';
+import { readHostname } from '#core/contracts/topics.ts';
 import { EnrolmentRefused } from './enrol-host.ts';
 import type { HostCertificate, Registry } from './registry.ts';
 
@@ -19,11 +19,13 @@ export async function retireCertificates(
   const certificates = await registry.certificatesOf(thing);
   const newest = certificates.find(({ status }) => status === 'ACTIVE');
   if (newest === undefined) {
-    throw new EnrolmentRefused(`${hostnameOf(thing)} has no active certificate: nothing to keep.`);
+    throw new EnrolmentRefused(
+      `${readHostname(thing)} has no active certificate: nothing to keep.`,
+    );
   }
   if (newest.id !== inUse) {
     throw new EnrolmentRefused(
-      `${hostnameOf(thing)} has not connected with its newest certificate, ${newest.id}; it uses ` +
+      `${readHostname(thing)} has not connected with its newest certificate, ${newest.id}; it uses ` +
         `${inUse ?? 'an unknown one'}. Install the newest one first, or name the one to keep: --keep <id>.`,
     );
   }
@@ -38,7 +40,7 @@ export async function keepCertificate(
 ): Promise<HostCertificate[]> {
   const certificates = await registry.certificatesOf(thing);
   if (!certificates.some((each) => each.id === id && each.status === 'ACTIVE')) {
-    throw new EnrolmentRefused(`${hostnameOf(thing)} has no active certificate ${id}.`);
+    throw new EnrolmentRefused(`${readHostname(thing)} has no active certificate ${id}.`);
   }
   return removeAllBut(registry, thing, certificates, id);
 }
@@ -71,6 +73,6 @@ export async function revokeCertificates(
 export async function refuseUnknown(registry: Registry, thing: string): Promise<void> {
   if ((await registry.things()).includes(thing)) return;
   throw new EnrolmentRefused(
-    `No host ${hostnameOf(thing)} is enrolled: there is no thing ${thing}.`,
+    `No host ${readHostname(thing)} is enrolled: there is no thing ${thing}.`,
   );
 }

@@ -1,7 +1,7 @@
 // Removes hosts from AWS IoT for good, so that the stack can be removed: an attached policy and a
 // used thing type cannot be deleted.
 
-import { hostnameOf } from '#core/contracts/topics.ts';
+import { readHostname } from '#core/contracts/topics.ts';
 import { EnrolmentRefused } from './enrol-host.ts';
 import type { HostCertificate, Registry } from './registry.ts';
 
@@ -24,7 +24,7 @@ export async function removeHosts(
   for (const thing of things) {
     const certificates = await registry.certificatesOf(thing);
     const mayConnect = certificates.some(({ status }) => status === 'ACTIVE');
-    if (mayConnect && (await isConnected(hostnameOf(thing)))) inUse.push(hostnameOf(thing));
+    if (mayConnect && (await isConnected(readHostname(thing)))) inUse.push(readHostname(thing));
   }
   if (inUse.length > 0) {
     throw new EnrolmentRefused(
@@ -36,6 +36,6 @@ export async function removeHosts(
     const certificates = await registry.certificatesOf(thing);
     for (const certificate of certificates) await registry.remove(certificate, thing);
     await registry.removeThing(thing);
-    onRemoved(hostnameOf(thing), certificates);
+    onRemoved(readHostname(thing), certificates);
   }
 }

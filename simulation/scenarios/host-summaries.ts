@@ -3,8 +3,8 @@
 
 import { staleParts } from '#core/domain/host/host-summary.ts';
 import { summaryIn } from '#core/store/hosts/host-summaries.ts';
-import { hostOf, notOfferedOf } from '#core/store/rows/host-rows.ts';
-import { deviceOf } from '#core/store/rows/inventory-rows.ts';
+import { toHost, toNotOffered } from '#core/store/rows/host-rows.ts';
+import { toDevice } from '#core/store/rows/inventory-rows.ts';
 import { Violation } from '#simulation/violation.ts';
 import type { World } from '#simulation/world/world.ts';
 
@@ -13,13 +13,13 @@ export function checkSummaries({ database, hosts }: World): void {
   const rows = database.rows('inventory');
   for (const { name } of hosts.filter(({ isUp }) => isUp)) {
     const hostRows = rows.filter(({ pk }) => pk === `HOST#${name}`);
-    const host = hostOf(
+    const host = toHost(
       name,
       hostRows.find(({ sk }) => sk === 'HOST'),
     );
     if (host.lastReportAt === undefined) continue;
-    const devices = hostRows.filter(({ sk }) => String(sk).startsWith('DEVICE#')).map(deviceOf);
-    const notOffered = notOfferedOf(hostRows.find(({ sk }) => sk === 'NOT_OFFERED'));
+    const devices = hostRows.filter(({ sk }) => String(sk).startsWith('DEVICE#')).map(toDevice);
+    const notOffered = toNotOffered(hostRows.find(({ sk }) => sk === 'NOT_OFFERED'));
     const counts = {
       devices: devices.filter(({ isGone }) => !isGone).length,
       notOffered: notOffered.length,

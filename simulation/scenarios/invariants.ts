@@ -6,10 +6,10 @@ import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
 import { wantedProviders } from '#core/domain/placement/provider-tree.ts';
 import { otherStackMark } from '#core/domain/placement/stack-mark.ts';
 import { wantedImage } from '#core/domain/profile/device-profile.ts';
-import { instanceOf } from '#core/store/rows/arq-rows.ts';
-import { handleOf } from '#core/store/rows/handle-rows.ts';
-import { programOf, releaseOf } from '#core/store/rows/host-work-rows.ts';
-import { deployableOf, deviceOf } from '#core/store/rows/inventory-rows.ts';
+import { toInstance } from '#core/store/rows/arq-rows.ts';
+import { toHandle } from '#core/store/rows/handle-rows.ts';
+import { toProgram, toRelease } from '#core/store/rows/host-work-rows.ts';
+import { toDeployable, toDevice } from '#core/store/rows/inventory-rows.ts';
 import { Violation } from '#simulation/violation.ts';
 import { checkQuotas, checkRecounted, storedArqs } from '#simulation/world/rules/quotas.ts';
 import type { World } from '#simulation/world/world.ts';
@@ -32,11 +32,11 @@ function read({ database }: World): Stored {
   const handles = database
     .rows('inventory')
     .filter(({ sk }) => String(sk).startsWith('HANDLE#'))
-    .map(handleOf);
+    .map(toHandle);
   return {
     arqs: new Map(storedArqs(database).map((arq) => [arq.uuid, arq])),
-    bindings: of('INSTANCE#', instanceOf),
-    releases: [...of('RELEASE#', releaseOf), ...of('PROGRAM#', programOf)],
+    bindings: of('INSTANCE#', toInstance),
+    releases: [...of('RELEASE#', toRelease), ...of('PROGRAM#', toProgram)],
     handles: new Map(handles.map((handle) => [`${handle.providerUuid} ${handle.uuid}`, handle])),
   };
 }
@@ -291,13 +291,13 @@ function checkRegions({ nova, hosts }: World, { arqs }: Stored): void {
 function addressOn({ database }: World, provider: string, hostname: string): string {
   const rows = database.rows('inventory');
   const row = rows.find(({ pk, sk }) => pk === `RP#${provider}` && sk === 'DEPLOYABLE');
-  const device = row && rows.find(({ sk }) => sk === `DEVICE#${deployableOf(row).deviceUuid}`);
-  return device && deviceOf(device).hostname === hostname ? deviceOf(device).address : '';
+  const device = row && rows.find(({ sk }) => sk === `DEVICE#${toDeployable(row).deviceUuid}`);
+  return device && toDevice(device).hostname === hostname ? toDevice(device).address : '';
 }
 
 function checkPlacement({ database, settings, openstack, hosts, disabled }: World): void {
   const rows = database.rows('inventory');
-  const devices = rows.filter(({ sk }) => String(sk).startsWith('DEVICE#')).map(deviceOf);
+  const devices = rows.filter(({ sk }) => String(sk).startsWith('DEVICE#')).map(toDevice);
   const expected = devices.flatMap((device) =>
     wantedProviders(
       device,
@@ -306,8 +306,8 @@ function checkPlacement({ database, settings, openstack, hosts, disabled }: Worl
         const deployable = providerRows.find(({ sk }) => sk === 'DEPLOYABLE');
         const handles = providerRows
           .filter(({ sk }) => String(sk).startsWith('HANDLE#'))
-          .map(handleOf);
-        return deployable ? [{ deployable: deployableOf(deployable), handles }] : [];
+          .map(toHandle);
+        return deployable ? [{ deployable: toDeployable(deployable), handles }] : [];
       }),
       settings,
     ),
@@ -325,7 +325,7 @@ function checkPlacement({ database, settings, openstack, hosts, disabled }: Worl
   }
   for (const { uuid, deviceUuid, deviceStatus } of rows
     .filter(({ sk }) => sk === 'DEPLOYABLE')
-    .map(deployableOf)) {
+    .map(toDeployable)) {
     const device = devices.find((each) => each.uuid === deviceUuid);
     if (!device) throw new Violation('L3', `deployable ${uuid} has no device`);
     if (deviceStatus !== device.status) {
@@ -359,7 +359,7 @@ function checkPlacement({ database, settings, openstack, hosts, disabled }: Worl
 /** A card that moved is clean in the end, and offered again. */
 function checkCards({ database }: World): void {
   const rows = database.rows('inventory').filter(({ sk }) => String(sk).startsWith('DEVICE#'));
-  for (const { hostname, address, isGone, cardCleaning } of rows.map(deviceOf)) {
+  for (const { hostname, address, isGone, cardCleaning } of rows.map(toDevice)) {
     if (isGone || cardCleaning?.withheldSince === undefined) continue;
     throw new Violation('L3', `the card at ${address} of ${hostname} stays withheld`);
   }

@@ -2,7 +2,7 @@
 
 import { endConflict } from '#core/operations/hosts/end-conflict.ts';
 import { backupStore } from '#core/store/backups/backups.ts';
-import { deployableOf, deviceOf } from '#core/store/rows/inventory-rows.ts';
+import { toDeployable, toDevice } from '#core/store/rows/inventory-rows.ts';
 import { tableName } from '#core/store/table/tables.ts';
 import { foreignMdev } from './host.ts';
 import type { Server } from './openstack/nova.ts';
@@ -123,7 +123,7 @@ export function operator(
 ) {
   return (world: World, body?: unknown) => {
     const rows = world.database.rows('inventory').filter(({ sk }) => sk === 'DEPLOYABLE');
-    const fpga = rows.map(deployableOf).find(({ region }) => region !== undefined);
+    const fpga = rows.map(toDeployable).find(({ region }) => region !== undefined);
     const ids = { region: fpga?.uuid ?? '', device: fpga?.deviceUuid ?? '' };
     return asAdmin(world, method, path(ids), body);
   };
@@ -146,7 +146,7 @@ export const forceRelease: Act = operator(
 export const disableDevices: Act = (world) => {
   const rows = world.database.rows('inventory');
   for (const row of rows.filter(({ sk }) => String(sk).startsWith('DEVICE#'))) {
-    const { uuid } = deviceOf(row);
+    const { uuid } = toDevice(row);
     void asAdmin(world, 'POST', `/devices/${uuid}/disable`).then(
       ({ status }) => status === 204 && world.disabled.add(uuid),
     );

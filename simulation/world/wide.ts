@@ -13,8 +13,8 @@ import { silentLog } from '#core/log.ts';
 import { drainHost, resumeHost } from '#core/operations/hosts/drain-host.ts';
 import type { Announcer } from '#core/operations/outbox/announce.ts';
 import { historyWriter } from '#core/store/history/history.ts';
-import { instanceOf } from '#core/store/rows/arq-rows.ts';
-import { handleOf } from '#core/store/rows/handle-rows.ts';
+import { toInstance } from '#core/store/rows/arq-rows.ts';
+import { toHandle } from '#core/store/rows/handle-rows.ts';
 import type { DocumentClients, Documents } from '#core/store/table/documents.ts';
 import { tableName, tables } from '#core/store/table/tables.ts';
 import { announcementsConsumer } from '#functions/consumers/announcements.ts';
@@ -87,8 +87,8 @@ function changeOf({ before, after }: RowChange): Change | undefined {
     ...(before && { before: read(before) }),
     ...(after && { after: read(after) }),
   });
-  if (String(row?.sk).startsWith('HANDLE#')) return { kind: 'handle', ...images(handleOf) };
-  if (String(row?.pk).startsWith('INSTANCE#')) return { kind: 'instance', ...images(instanceOf) };
+  if (String(row?.sk).startsWith('HANDLE#')) return { kind: 'handle', ...images(toHandle) };
+  if (String(row?.pk).startsWith('INSTANCE#')) return { kind: 'instance', ...images(toInstance) };
   return undefined;
 }
 

@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { composeReport, nothingAcknowledged } from '#agent/report/compose-report.ts';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
-import { digestOf } from '#core/contracts/report/device-digest.ts';
+import { computeDigest } from '#core/contracts/report/device-digest.ts';
 import { silentLog } from '#core/log.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { announceHost } from '#local/demo/announce-host.ts';
@@ -104,7 +104,7 @@ async function firstReport(deps: ConsumerDeps, hostname: string): Promise<number
   const found = Array.from({ length: deviceCount }, (_, at) => {
     const address = `0000:${(at >> 3).toString(16).padStart(2, '0')}:00.${at & 7}`;
     const device = aDevice({ address, provider_suffix: `Large${at}`, handles: 1 });
-    return { device, digest: digestOf(device) };
+    return { device, digest: computeDigest(device) };
   });
   const plan = composeReport(
     { devices: found, failedDrivers: [], notOffered: [] },

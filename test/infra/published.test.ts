@@ -42,7 +42,7 @@ beforeAll(() => {
   vi.spyOn(process.stdout, 'write').mockImplementation((text) => written.push(String(text)) > 0);
   for (const { name, dimension } of metrics as readonly (MetricRow & (typeof metrics)[number])[]) {
     for (const of of dimension?.values ?? [undefined]) {
-      createMetrics(stage).put([{ name, value: 1, ...(of && { of }) }]);
+      createMetrics(stage).put([{ name, value: 1, ...(of && { dimension: of }) }]);
     }
   }
   vi.restoreAllMocks();

@@ -125,7 +125,7 @@ async function eventsAfter({ before, after }: Change): Promise<number> {
       add: async () => {
         put += 1;
       },
-      placeOf: async () => undefined,
+      handlePlace: async () => undefined,
     },
     queues: { send: async () => {} },
     deadLetter: async () => {},

@@ -55,7 +55,7 @@ const remove = (arqs: readonly Arq[]) =>
     caller(),
     arqs.map(({ uuid }) => uuid),
   );
-const left = async () => (await world.deps.store.quotas.of(project))?.unitsLeft;
+const left = async () => (await world.deps.store.quotas.byProject(project))?.unitsLeft;
 const stored = async () => (await world.deps.listings.arqUuidsOf(project)).length;
 
 /** The dependencies with one method of the quota store replaced. */
@@ -177,7 +177,7 @@ describe('a recount', () => {
     await create();
     expect(await left()).toEqual({ FPGA: 0 });
     await sweep(later(2 * minute));
-    expect((await world.deps.store.quotas.of(project))?.recent).toEqual({});
+    expect((await world.deps.store.quotas.byProject(project))?.recent).toEqual({});
     expect(await left()).toEqual({ FPGA: 4 });
   });
 
@@ -226,7 +226,7 @@ describe('a recount', () => {
     await bindArqs(deps, admin, [{ ...target, arqUuid: arq?.uuid, instanceUuid } as never]);
     await sweep(later(1100));
     expect(await left()).toEqual({ FPGA: 1 });
-    expect((await world.deps.store.quotas.of(owner))?.unitsLeft).toEqual({ FPGA: 0 });
+    expect((await world.deps.store.quotas.byProject(owner))?.unitsLeft).toEqual({ FPGA: 0 });
   });
 });
 
@@ -278,7 +278,7 @@ describe('a quota', () => {
       setQuota(world.deps, project, { FPGA: 10 }),
       setQuota(world.deps, project, { FPGA: 20 }),
     ]);
-    const quota = await world.deps.store.quotas.of(project);
+    const quota = await world.deps.store.quotas.byProject(project);
     expect((quota?.limits.FPGA ?? 0) - (quota?.unitsLeft.FPGA ?? 0)).toBe(3);
   });
 

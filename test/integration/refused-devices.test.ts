@@ -3,7 +3,7 @@
 
 import type { SQSRecord } from 'aws-lambda';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { digestOf } from '#core/contracts/report/device-digest.ts';
+import { computeDigest } from '#core/contracts/report/device-digest.ts';
 import type { InventoryReport, ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { thingName } from '#core/contracts/topics.ts';
 import type { Log, LogFields } from '#core/log.ts';
@@ -66,7 +66,7 @@ async function deliver(
 }
 
 const manifestOf = (devices: readonly ReportedDevice[]) =>
-  Object.fromEntries(devices.map((device) => [device.address, digestOf(device)]));
+  Object.fromEntries(devices.map((device) => [device.address, computeDigest(device)]));
 
 async function stored() {
   const { devices } = await world.deps.store.inventory.host(host);
@@ -107,7 +107,7 @@ describe('a device is refused, and the others of its host are stored', () => {
     expect(await stored()).toEqual([goodAddress]);
     const { host: row } = await world.deps.store.inventory.host(host);
     expect(row.refused).toEqual({
-      [badAddress]: { digest: digestOf(bad(given)), reason: expect.stringMatching(reason) },
+      [badAddress]: { digest: computeDigest(bad(given)), reason: expect.stringMatching(reason) },
     });
     expect(lines.map(({ message }) => message)).toContain('Devices refused');
   });

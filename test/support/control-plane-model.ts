@@ -1,7 +1,7 @@
 // A minimal model of how the control plane applies a host's reports: the newest manifest lists the
 // devices, and any report may describe one of them, identified by its digest.
 
-import { digestOf } from '#core/contracts/report/device-digest.ts';
+import { computeDigest } from '#core/contracts/report/device-digest.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 
 export interface ModelReport {
@@ -26,7 +26,7 @@ export function aControlPlane(): ControlPlaneModel {
   return {
     apply: (report) => {
       for (const device of report.devices) {
-        described.set(keyOf(device.address, digestOf(device)), device);
+        described.set(keyOf(device.address, computeDigest(device)), device);
       }
       if (report.sequence > newest.sequence) newest = report;
     },

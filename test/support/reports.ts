@@ -2,7 +2,7 @@
 
 import { UpdateCommand } from '@aws-sdk/lib-dynamodb';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { digestOf } from '#core/contracts/report/device-digest.ts';
+import { computeDigest } from '#core/contracts/report/device-digest.ts';
 import {
   discoveredDevice,
   type InventoryReport,
@@ -116,7 +116,7 @@ export function aReport(
     agent_version: 'test',
     boot_id: bootId,
     sequence: 1,
-    manifest: Object.fromEntries(devices.map((device) => [device.address, digestOf(device)])),
+    manifest: Object.fromEntries(devices.map((device) => [device.address, computeDigest(device)])),
     failed_drivers: [],
     devices: [...devices],
     ...given,

@@ -46,7 +46,7 @@ export function createEvents(
   async function putOnce(entries: readonly PutEventsRequestEntry[]): Promise<PutOutcome[]> {
     try {
       const { Entries = [] } = await client.send(new PutEventsCommand({ Entries: [...entries] }));
-      return entries.map((_, index) => outcomeOf(Entries[index]));
+      return entries.map((_, index) => toOutcome(Entries[index]));
     } catch (error) {
       const cause = `${(error as Error).name}: ${(error as Error).message}`;
       return entries.map(() => ({ end: 'away', cause }));
@@ -55,13 +55,13 @@ export function createEvents(
 
   return {
     async put(events) {
-      const entries = events.map((event) => entryOf(event, stage));
+      const entries = events.map((event) => toEntry(event, stage));
       const outcomes = events.map((event, index) => check(event, entries[index] ?? {}));
       for (const pauseMs of [0, ...pausesMs]) {
         const open = outcomes.flatMap(({ end }, index) => (end === 'failed' ? [index] : []));
         if (open.length === 0) break;
         if (pauseMs > 0) await pause(pauseMs);
-        for (const indexes of batchesOf(open, entries)) {
+        for (const indexes of splitIntoBatches(open, entries)) {
           const batch = indexes.map((index) => entries[index] as PutEventsRequestEntry);
           const answers = await putOnce(batch);
           for (const [at, index] of indexes.entries()) outcomes[index] = answers[at] as PutOutcome;
@@ -74,7 +74,7 @@ export function createEvents(
   };
 }
 
-function entryOf({ type, at, detail }: CyborgEvent, stage: string): PutEventsRequestEntry {
+function toEntry({ type, at, detail }: CyborgEvent, stage: string): PutEventsRequestEntry {
   const short =
     'reason' in detail ? { ...detail, reason: detail.reason.slice(0, reasonMax) } : detail;
   return {
@@ -90,30 +90,30 @@ function entryOf({ type, at, detail }: CyborgEvent, stage: string): PutEventsReq
 function check({ type }: CyborgEvent, entry: PutEventsRequestEntry): PutOutcome {
   const { error } = eventDetails[type].safeParse(JSON.parse(entry.Detail ?? ''));
   if (error) return { end: 'refused', cause: error.message };
-  const bytes = bytesOf(entry);
+  const bytes = countBytes(entry);
   return bytes > requestBytesMax
     ? { end: 'refused', cause: `It takes ${bytes} bytes.` }
     : { end: 'failed', cause: 'It was not tried.' };
 }
 
-function outcomeOf(answer: PutEventsResultEntry | undefined): PutOutcome {
+function toOutcome(answer: PutEventsResultEntry | undefined): PutOutcome {
   if (answer?.EventId) return { end: 'put' };
   const cause = `${answer?.ErrorCode ?? 'no answer'}: ${answer?.ErrorMessage ?? ''}`;
   const isPassing = !answer?.ErrorCode || passing.includes(answer.ErrorCode);
   return { end: isPassing ? 'failed' : 'refused', cause };
 }
 
-/** As EventBridge counts: 14 bytes for the time. */
-function bytesOf({ Source = '', DetailType = '', Detail = '' }: PutEventsRequestEntry): number {
+/** EventBridge counts 14 bytes for the time. */
+function countBytes({ Source = '', DetailType = '', Detail = '' }: PutEventsRequestEntry): number {
   return 14 + Buffer.byteLength(Source + DetailType + Detail);
 }
 
 /** Indexes of entries, in order, as many at once as a request may hold. */
-function batchesOf(indexes: readonly number[], entries: readonly PutEventsRequestEntry[]) {
+function splitIntoBatches(indexes: readonly number[], entries: readonly PutEventsRequestEntry[]) {
   const batches: number[][] = [];
   let bytes = requestBytesMax;
   for (const index of indexes) {
-    const size = bytesOf(entries[index] as PutEventsRequestEntry);
+    const size = countBytes(entries[index] as PutEventsRequestEntry);
     bytes += size;
     if (bytes <= requestBytesMax && (batches.at(-1)?.length ?? 0) < entriesMax) {
       batches.at(-1)?.push(index);

@@ -14,17 +14,17 @@ export function createHostMessages(options: {
   readonly client?: Pick<IoTDataPlaneClient, 'send'>;
 }): HostMessages {
   const { stage } = options;
-  let own = options.client;
+  let iot = options.client;
   return {
     async send(hostname, message) {
-      own ??= new IoTDataPlaneClient();
+      iot ??= new IoTDataPlaneClient();
       const command = new PublishCommand({
         topic: workTopic(stage, thingName(stage, hostname)),
         // With QoS 1 AWS would keep it for an absent host, and deliver it when it is late.
         qos: 0,
         payload: Buffer.from(JSON.stringify(message)),
       });
-      await own.send(command);
+      await iot.send(command);
     },
   };
 }

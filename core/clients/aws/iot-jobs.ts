@@ -16,7 +16,7 @@ import { thingName } from '#core/contracts/topics.ts';
 import { hostWork, kindOfAction } from '#core/domain/host-work/host-work.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 
-interface JobGiven {
+interface JobLimits {
   /** How long it may be in progress, if longer than others of its kind. */
   readonly minutes?: number | undefined;
 }
@@ -29,7 +29,7 @@ export interface IotJobs {
    * @throws JobTooLarge
    * @throws RetryLater while the service throttles
    */
-  create(jobId: string, document: JobDocument, given?: JobGiven): Promise<void>;
+  create(jobId: string, document: JobDocument, limits?: JobLimits): Promise<void>;
   /** Does nothing if the job does not exist or has ended. @throws RetryLater */
   cancel(jobId: string, reason: string): Promise<void>;
   /** E.g. `QUEUED`, `SUCCEEDED`; undefined if the host has no such job. */
@@ -49,10 +49,10 @@ export function createIotJobs(options: {
   readonly thingArnPrefix: string;
   readonly client?: IoTClient;
 }): IotJobs {
-  let own = options.client;
+  let iot = options.client;
   const client = () => {
-    own ??= new IoTClient();
-    return own;
+    iot ??= new IoTClient();
+    return iot;
   };
   return {
     async create(jobId, document, { minutes = 0 } = {}) {

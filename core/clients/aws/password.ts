@@ -24,7 +24,7 @@ export function rotatedPassword(
   read: (stage: SecretStage) => Promise<string | undefined>,
   log: Log,
 ): PasswordSource {
-  let known: Promise<string> | undefined;
+  let cached: Promise<string> | undefined;
 
   async function first(): Promise<string> {
     const password = await read('AWSCURRENT');
@@ -35,12 +35,12 @@ export function rotatedPassword(
 
   return {
     current() {
-      known ??= first().catch((error) => {
+      cached ??= first().catch((error) => {
         // The next call reads again.
-        known = undefined;
+        cached = undefined;
         throw error;
       });
-      return known;
+      return cached;
     },
     async *others(refused) {
       const tried = new Set([refused]);
@@ -52,7 +52,7 @@ export function rotatedPassword(
       }
     },
     keep(accepted) {
-      known = Promise.resolve(accepted);
+      cached = Promise.resolve(accepted);
       log.info('Password read again after its rotation');
     },
   };

@@ -38,7 +38,7 @@ export function createQueues(client: SQSClient, urls: Readonly<Record<QueueName,
 }
 
 /** Dead-letters a stream record that can never be processed, with its cause, for an operator. */
-export type DeadLetter = (what: {
+export type DeadLetter = (letter: {
   readonly cause: string;
   readonly [more: string]: unknown;
 }) => Promise<void>;
@@ -47,9 +47,9 @@ export type DeadLetter = (what: {
 const deadLetterBytesMax = 200_000;
 
 export function createDeadLetter(client: Pick<SQSClient, 'send'>, url: string): DeadLetter {
-  return async (what) => {
-    const text = asciiJson(what);
-    const cause = what.cause.slice(0, 1000);
+  return async (letter) => {
+    const text = asciiJson(letter);
+    const cause = letter.cause.slice(0, 1000);
     const body = text.length > deadLetterBytesMax ? asciiJson({ cause }) : text;
     await client.send(new SendMessageCommand({ QueueUrl: url, MessageBody: body }));
   };

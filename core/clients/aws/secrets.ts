@@ -34,7 +34,7 @@ export async function readSecret(
   signer: Signer,
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Promise<string | undefined> {
-  const url = new URL(endpointOf(env, await signer.region()));
+  const url = new URL(chooseEndpoint(env, await signer.region()));
   const body = JSON.stringify({ SecretId: id, VersionStage: stage });
   const unavailable = (reason: string, isWorthRetrying: boolean) =>
     new ServiceUnavailable('secretsmanager', url.href, reason, isWorthRetrying);
@@ -54,7 +54,7 @@ export async function readSecret(
     const isTheirs = response.status >= 500 || type.startsWith('Throttling');
     throw unavailable(`secret ${id}: ${response.status} ${type}`, isTheirs);
   }
-  return fieldOf(answer.SecretString, field) ?? fail(unavailable, id, field);
+  return readField(answer.SecretString, field) ?? fail(unavailable, id, field);
 }
 
 function fail(
@@ -62,11 +62,11 @@ function fail(
   id: string,
   field: string | undefined,
 ): never {
-  const what = field === undefined ? 'text' : `text in the key ${field}`;
-  throw unavailable(`secret ${id} has no ${what}`, false);
+  const part = field === undefined ? 'text' : `text in the key ${field}`;
+  throw unavailable(`secret ${id} has no ${part}`, false);
 }
 
-function fieldOf(secret: unknown, field: string | undefined): string | undefined {
+function readField(secret: unknown, field: string | undefined): string | undefined {
   if (typeof secret !== 'string') return undefined;
   if (field === undefined) return secret;
   try {
@@ -77,9 +77,9 @@ function fieldOf(secret: unknown, field: string | undefined): string | undefined
   }
 }
 
-function endpointOf(env: Readonly<Record<string, string | undefined>>, region: string): string {
-  const given = env.AWS_ENDPOINT_URL_SECRETS_MANAGER ?? env.AWS_ENDPOINT_URL;
-  if (given) return given;
+function chooseEndpoint(env: Readonly<Record<string, string | undefined>>, region: string): string {
+  const configured = env.AWS_ENDPOINT_URL_SECRETS_MANAGER ?? env.AWS_ENDPOINT_URL;
+  if (configured) return configured;
   const suffix = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com';
   return `https://${service}.${region}.${suffix}/`;
 }
@@ -87,7 +87,7 @@ function endpointOf(env: Readonly<Record<string, string | undefined>>, region: s
 export interface Call {
   readonly service: string;
   readonly method: 'GET' | 'POST';
-  /** By their names in lower case. */
+  /** Names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -109,8 +109,8 @@ export async function signedHeaders(
 ): Promise<Record<string, string>> {
   const signature = new SignatureV4({ credentials, sha256, service, region });
   const { protocol, hostname, pathname: path } = url;
-  const given = { ...headers, host: url.host };
-  const request = { method, protocol, hostname, path, query: {}, headers: given, body };
+  const unsigned = { ...headers, host: url.host };
+  const request = { method, protocol, hostname, path, query: {}, headers: unsigned, body };
   const { host: _host, ...signed } = (await signature.sign(request)).headers;
   return signed;
 }

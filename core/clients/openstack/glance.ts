@@ -28,7 +28,7 @@ export interface GlanceImage {
   readonly id: string;
   /** Undefined if Glance does not give it. */
   readonly bytes?: number;
-  /** By a supported algorithm; old images have no hash. */
+  /** Its algorithm is supported; old images have no hash. */
   readonly hash?: { readonly algorithm: 'sha256' | 'sha512'; readonly value: string };
 }
 
@@ -48,7 +48,7 @@ const downloadMsMax = 90_000;
 export function createGlance(options: {
   readonly identity: ServiceIdentity;
   readonly http: Http;
-  /** Undefined where it cannot be told. */
+  /** Undefined where it is not known. */
   readonly ownProject: () => Promise<string | undefined>;
   readonly fetch?: Fetch;
 }): Glance {
@@ -69,8 +69,8 @@ export function createGlance(options: {
     return image;
   }
 
-  async function list(wanted: Readonly<Record<string, string>>): Promise<ListedImage[]> {
-    const all = { ...wanted, status: 'active' };
+  async function list(filter: Readonly<Record<string, string>>): Promise<ListedImage[]> {
+    const all = { ...filter, status: 'active' };
     const { request, answer } = await call('GET', `/v2/images?${new URLSearchParams(all)}`);
     expectStatus(request, answer, 200);
     const { images } = readBody(listBody, request, answer);
@@ -84,11 +84,11 @@ export function createGlance(options: {
    */
   async function byProperty(property: string, value: string): Promise<ListedImage> {
     const owner = await options.ownProject();
-    const found = [
+    const images = [
       ...(await list({ [property]: value, visibility: 'public' })),
       ...(owner === undefined ? [] : await list({ [property]: value, owner })),
     ];
-    const [image, ...others] = new Map(found.map((each) => [each.id, each])).values();
+    const [image, ...others] = new Map(images.map((each) => [each.id, each])).values();
     if (!image) {
       throw new ImageUnusable(
         `Glance has no active image, public or of our own project, whose ${property} is ${value}.`,

@@ -21,12 +21,16 @@ export type Credentials = PasswordCredentials | ApplicationCredentials;
  * `auth` of POST /v3/auth/tokens. An application credential has its own project; Keystone refuses
  * a scope beside it.
  */
-export function authOf(given: Credentials): unknown {
-  if (given.method === 'application_credential') {
-    const { id, secret } = given;
-    return { identity: { methods: [given.method], application_credential: { id, secret } } };
+export function toAuth(credentials: Credentials): unknown {
+  if (credentials.method === 'application_credential') {
+    const { id, secret } = credentials;
+    return { identity: { methods: [credentials.method], application_credential: { id, secret } } };
   }
-  const user = { name: given.user, domain: { name: given.domain }, password: given.password };
-  const project = { name: given.project, domain: { name: given.projectDomain } };
-  return { identity: { methods: [given.method], password: { user } }, scope: { project } };
+  const user = {
+    name: credentials.user,
+    domain: { name: credentials.domain },
+    password: credentials.password,
+  };
+  const project = { name: credentials.project, domain: { name: credentials.projectDomain } };
+  return { identity: { methods: [credentials.method], password: { user } }, scope: { project } };
 }

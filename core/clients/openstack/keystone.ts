@@ -19,7 +19,7 @@ import type { Settings } from '#core/settings.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { createCircuitBreaker } from './circuit-breaker.ts';
 import type { Credentials } from './keystone-credentials.ts';
-import { createOwnToken, identityUrl, nameOf, type OwnTokenStore } from './own-token.ts';
+import { createOwnToken, describeUser, identityUrl, type OwnTokenStore } from './own-token.ts';
 import { renewalsMax, type ServiceIdentity } from './service-calls.ts';
 import { type SignedIn, signIn } from './sign-in.ts';
 import { createTokenCache, tokenKey } from './token-cache.ts';
@@ -89,7 +89,7 @@ const tokenForm = /^[\w.~+/=-]{1,4096}$/;
 export function createKeystone(options: KeystoneOptions): KeystoneClient {
   const { settings, clock, log } = options;
   const http = options.http ?? createHttp();
-  const own = createOwnToken({ ...options, http, store: options.ownTokenStore });
+  const ownTokens = createOwnToken({ ...options, http, store: options.ownTokenStore });
   const cache = createTokenCache(clock, settings.tokenCacheSeconds);
   const underWay = new Map<string, Promise<TokenIdentity | undefined>>();
   // The breaker protects validations and sign-ins only: consumers retry through their queues.
@@ -113,9 +113,9 @@ export function createKeystone(options: KeystoneOptions): KeystoneClient {
     const key = tokenKey(token, allowExpired);
     const verdict = cache.find(key);
     if (verdict) return verdict.identity;
-    const asked = underWay.get(key) ?? ask(key, token, allowExpired);
-    underWay.set(key, asked);
-    return asked;
+    const validation = underWay.get(key) ?? ask(key, token, allowExpired);
+    underWay.set(key, validation);
+    return validation;
   }
 
   async function ask(key: string, token: string, allowExpired: boolean) {
@@ -131,18 +131,18 @@ export function createKeystone(options: KeystoneOptions): KeystoneClient {
   async function askKeystone(token: string, allowExpired: boolean) {
     const endsAt = clock() + validationMs;
     const leftMs = () => Math.max(endsAt - clock(), 1);
-    let ownToken = await own.ownToken(leftMs());
+    let ownToken = await ownTokens.ownToken(leftMs());
     let [request, answer] = await call(ownToken, token, allowExpired, leftMs());
     // 401 refuses our token, 404 the caller's token.
     for (let renewals = 0; answer.status === 401 && renewals < renewalsMax; renewals += 1) {
-      own.dropOwnToken(ownToken);
-      ownToken = await own.ownToken(leftMs());
+      ownTokens.dropOwnToken(ownToken);
+      ownToken = await ownTokens.ownToken(leftMs());
       [request, answer] = await call(ownToken, token, allowExpired, leftMs());
     }
     if (saysAbsent(answer, 'error')) return undefined;
     if (answer.status !== 200) {
       const { message } = new RequestRefused(request, answer);
-      const reason = `${nameOf(settings)} cannot validate tokens: ${message}`;
+      const reason = `${describeUser(settings)} cannot validate tokens: ${message}`;
       throw new ServiceUnavailable('identity', request.url, reason, false);
     }
     const identity = readIdentity(request, answer);
@@ -164,7 +164,7 @@ export function createKeystone(options: KeystoneOptions): KeystoneClient {
   }
 
   return {
-    ...own,
+    ...ownTokens,
     validateToken,
     signIn: (credentials) => throughBreaker(() => signIn(settings, http, credentials)),
   };

@@ -8,7 +8,7 @@ import { createServiceCalls, type ServiceIdentity } from './service-calls.ts';
 // https://docs.openstack.org/nova/latest/reference/api-microversion-history.html
 const microversion = '2.82';
 
-/** As Nova's API spells it. */
+/** The spelling is Nova's. */
 export interface ExternalEvent {
   readonly name: string;
   readonly tag: string;

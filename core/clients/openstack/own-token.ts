@@ -16,7 +16,7 @@ import type { PasswordSource } from '#core/domain/password-source.ts';
 import type { Log } from '#core/log.ts';
 import type { Settings } from '#core/settings.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { authOf, type Credentials } from './keystone-credentials.ts';
+import { type Credentials, toAuth } from './keystone-credentials.ts';
 import type { ServiceIdentity } from './service-calls.ts';
 
 /** Shares the token between containers. The token is a secret: store it encrypted. */
@@ -27,7 +27,7 @@ export interface OwnTokenStore {
 
 interface OwnTokenOptions {
   readonly settings: Settings['keystone'];
-  /** Of the settings, if it is not given. */
+  /** The settings' password, if absent. */
   readonly passwords?: PasswordSource | undefined;
   /** Replaces the catalog's endpoint, by service type. */
   readonly endpoints?: Readonly<Record<string, string | undefined>>;
@@ -169,12 +169,12 @@ async function authenticateWithAny(
   timeoutMs: number | undefined,
 ): Promise<OwnToken> {
   const passwords = options.passwords ?? givenPassword(options.settings.password);
-  const known = await passwords.current();
+  const current = await passwords.current();
   try {
-    return await authenticate(options, known, timeoutMs);
+    return await authenticate(options, current, timeoutMs);
   } catch (error) {
     if (!(error instanceof LoginRefused)) throw error;
-    for await (const password of passwords.others(known)) {
+    for await (const password of passwords.others(current)) {
       try {
         const token = await authenticate(options, password, timeoutMs);
         passwords.keep(password);
@@ -196,13 +196,13 @@ async function authenticate(
     service: 'identity',
     method: 'POST',
     url: `${identityUrl(settings)}/auth/tokens`,
-    body: { auth: authOf(credentialsOf(settings, password)) },
+    body: { auth: toAuth(toCredentials(settings, password)) },
     ...present({ timeoutMs }),
   };
   const answer = await http(request);
   const token = answer.headers.get('X-Subject-Token');
   if (answer.status !== 201 || token === null) {
-    const who = nameOf(settings);
+    const who = describeUser(settings);
     const { message } = new RequestRefused(request, answer);
     const Refusal = answer.status === 401 ? LoginRefused : ServiceUnavailable;
     throw new Refusal('identity', request.url, `no token for ${who}: ${message}`, false);
@@ -219,7 +219,7 @@ async function authenticate(
   };
 }
 
-function credentialsOf(settings: Settings['keystone'], password: string): Credentials {
+function toCredentials(settings: Settings['keystone'], password: string): Credentials {
   const { applicationCredentialId: id } = settings;
   if (id) return { method: 'application_credential', id, secret: password };
   return {
@@ -233,7 +233,7 @@ function credentialsOf(settings: Settings['keystone'], password: string): Creden
 }
 
 /** The user that errors name. */
-export function nameOf(settings: Settings['keystone']): string {
+export function describeUser(settings: Settings['keystone']): string {
   const { username, projectName, applicationCredentialId } = settings;
   return applicationCredentialId
     ? `application credential '${applicationCredentialId}'`
@@ -246,13 +246,13 @@ function findEndpoint(
   settings: Settings['keystone'],
 ): string | undefined {
   const { interface: wantedFace, regionName } = settings;
-  const found = endpoints.find(
+  const endpoint = endpoints.find(
     ({ type, interface: face, region }) =>
       type === serviceType &&
       face === wantedFace &&
       (regionName === undefined || region === regionName),
   );
-  return found?.url;
+  return endpoint?.url;
 }
 
 function endpointMissing(serviceType: string, settings: Settings['keystone']) {

@@ -36,7 +36,7 @@ interface Inventory {
   readonly allocation_ratio?: number | undefined;
 }
 
-/** By resource class. */
+/** Resource class → amount. */
 export type Inventories = Readonly<Record<string, Inventory>>;
 
 /** Amount by resource class. */

@@ -10,7 +10,7 @@ import {
   saysAbsent,
 } from '#core/clients/http.ts';
 import type { Settings } from '#core/settings.ts';
-import { authOf, type Credentials } from './keystone-credentials.ts';
+import { type Credentials, toAuth } from './keystone-credentials.ts';
 import { identityUrl } from './own-token.ts';
 
 interface Named {
@@ -51,7 +51,7 @@ export async function signIn(
     service: 'identity',
     method: 'POST',
     url: `${identityUrl(settings)}/auth/tokens?nocatalog`,
-    body: { auth: authOf(credentials) },
+    body: { auth: toAuth(credentials) },
   };
   const answer = await http(request).catch((error: unknown) => {
     throw failsFor(request, error) ?? error;

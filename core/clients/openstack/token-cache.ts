@@ -36,7 +36,7 @@ export function createTokenCache(
   clock: () => number,
   secondsByRole: Readonly<Record<string, number>>,
 ): TokenCache {
-  const known = new Map<string, Entry>();
+  const entries = new Map<string, Entry>();
   const unknown = new Map<string, Entry>();
 
   function staleAt(identity: TokenIdentity | undefined, allowExpired: boolean): number {
@@ -55,19 +55,19 @@ export function createTokenCache(
   }
 
   function putByKind(key: string, entry: Entry): void {
-    if (entry.identity) put(known, knownMax, key, entry);
+    if (entry.identity) put(entries, knownMax, key, entry);
     else put(unknown, unknownMax, key, entry);
   }
 
   return {
     find: (key) => {
-      const entry = known.get(key) ?? unknown.get(key);
+      const entry = entries.get(key) ?? unknown.get(key);
       if (!entry) return undefined;
       if (entry.staleAt > clock()) {
         putByKind(key, entry);
         return entry;
       }
-      known.delete(key);
+      entries.delete(key);
       unknown.delete(key);
       return undefined;
     },

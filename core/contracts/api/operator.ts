@@ -138,7 +138,7 @@ export const capacityDetailAnswer = z.strictObject({
   hosts_links: z.array(link).optional(),
 });
 
-/** For a tenant. */
+/** A tenant's answer. */
 export const availabilityAnswer = z.strictObject({
   profile: profileName,
   availability: z.enum(['none', 'few', 'many']),

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import type { ReportedDevice } from './inventory-report.ts';
 
 /** SHA-256 of the canonical JSON (keys sorted, `undefined` left out), first 16 hex digits. */
-export function digestOf(device: ReportedDevice): string {
+export function computeDigest(device: ReportedDevice): string {
   return createHash('sha256').update(canonicalJson(device)).digest('hex').slice(0, 16);
 }
 

@@ -29,7 +29,7 @@ import { canonicalJson } from './device-digest.ts';
 export const reportBytesMax = 128 * 1024;
 
 /**
- * Interval of heartbeats of an unchanged host. Presence events tell sooner that an agent is gone;
+ * Interval of heartbeats of an unchanged host. Presence events show sooner that an agent is gone;
  * heartbeats make up for lost ones (core/domain/host/presence.ts).
  */
 export const heartbeatSeconds = 900;
@@ -44,7 +44,7 @@ const regionFields = z.object({
   ...regionIdentity.shape,
   ...hyphened(reportedRegionFacts),
   'function-uuid': z.guid().nullish(),
-  /** Of an image with several functions, beside the first. */
+  /** Functions of the image beside the first. */
   'function-uuids': z.array(z.guid()).max(16).optional(),
 });
 const region = z.object({ ...regionFields.shape, ...offering.shape });
@@ -69,7 +69,7 @@ export const reportedDevice = deviceFields.superRefine((device, context) => {
     const message = `num_accelerators is ${count}, and there are ${handles.length} attach handles`;
     if (count > handles.length) context.addIssue({ code: 'custom', message });
   }
-  const twice = duplicateOf(offerings.flatMap((each) => each.attach_handles.map(handleIdentity)));
+  const twice = findDuplicate(offerings.flatMap((each) => each.attach_handles.map(handleIdentity)));
   if (twice) context.addIssue({ code: 'custom', message: `duplicate attach handle: ${twice}` });
 });
 export type ReportedDevice = z.infer<typeof reportedDevice>;
@@ -78,12 +78,12 @@ function handleIdentity({ type, info }: ReportedHandle): string {
   return `${type} ${canonicalJson(identifyingInfo(info))}`;
 }
 
-function duplicateOf(names: readonly string[]): string | undefined {
+function findDuplicate(names: readonly string[]): string | undefined {
   const seen = new Set<string>();
   return names.find((name) => seen.size === seen.add(name).size);
 }
 
-/** As many as a report names. */
+/** The most that a report names. */
 export const notOfferedMax = 128;
 
 export type NotOffered = z.infer<typeof notOffered>;
@@ -106,7 +106,7 @@ const reportFields = {
   /** Drivers that failed; the devices that they reported before are kept. */
   failed_drivers: z.array(z.string().max(64)).max(64),
   /**
-   * The first report of an agent, before its drivers were asked: it tells the boot, and names all
+   * The first report of an agent, before its drivers were asked: it names the boot, and lists all
    * drivers as failed.
    */
   is_hello: z.boolean().optional(),
@@ -146,10 +146,10 @@ export interface AcceptedReport extends InventoryReport {
 /** The first reports of an agent come before it has measured its clock. */
 export function clockAfter(
   { clock, agent_version: version }: AcceptedReport,
-  known: { readonly agentVersion?: string; readonly clock?: ClockSkew },
+  stored: { readonly agentVersion?: string; readonly clock?: ClockSkew },
 ): ClockSkew | undefined {
   if (clock) return fromWire(clockSkew, clock);
-  return version === known.agentVersion ? known.clock : undefined;
+  return version === stored.agentVersion ? stored.clock : undefined;
 }
 
 /** @param hostname whose report it is: the names of its providers begin with it */
@@ -163,8 +163,8 @@ export function acceptReport(
   for (const each of received.devices) {
     const parsed = reportedDevice.safeParse(each);
     const reason = parsed.success
-      ? nameFaultOf(hostname, parsed.data, providers)
-      : parsed.error.issues.map(faultOf).join('; ').slice(0, 500);
+      ? findNameFault(hostname, parsed.data, providers)
+      : parsed.error.issues.map(describeFault).join('; ').slice(0, 500);
     const address = deviceAddress.safeParse((each as { address?: unknown } | null)?.address);
     if (parsed.success && reason === undefined) devices.push(parsed.data);
     else refused[address.data ?? 'without an address'] = reason ?? '';
@@ -173,21 +173,21 @@ export function acceptReport(
 }
 
 /** Provider names must be unique in Placement, and not too long. */
-function nameFaultOf(
+function findNameFault(
   hostname: string,
   { address, provider_suffix: suffix, regions }: ReportedDevice,
-  known: Set<string>,
+  providers: Set<string>,
 ): string | undefined {
-  const own = `${hostname}_${suffix ?? address}`;
-  const names = [own, ...regions.map(({ name }) => `${own}_${name}`)];
+  const base = `${hostname}_${suffix ?? address}`;
+  const names = [base, ...regions.map(({ name }) => `${base}_${name}`)];
   const long = names.find((name) => name.length > providerNameLengthMax);
   if (long) return `the provider's name has ${long.length} characters: ${long}`;
-  const taken = names.find((name) => known.has(name));
-  for (const name of names) known.add(name);
+  const taken = names.find((name) => providers.has(name));
+  for (const name of names) providers.add(name);
   return taken && `another device has a provider named ${taken}`;
 }
 
-function faultOf({ path, message }: { path: PropertyKey[]; message: string }): string {
+function describeFault({ path, message }: { path: PropertyKey[]; message: string }): string {
   return path.length > 0 ? `${path.map(String).join('.')}: ${message}` : message;
 }
 

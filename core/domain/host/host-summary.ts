@@ -21,7 +21,7 @@ type SummaryFields = {
 
 /** The fields of one writer. A later order replaces an earlier one. */
 export interface SummaryPart {
-  readonly of: 'report' | 'presence';
+  readonly source: 'report' | 'presence';
   readonly order: string;
   readonly fields: SummaryFields;
 }
@@ -38,7 +38,7 @@ export function staleParts(
 ): SummaryPart[] {
   const { presence } = host;
   const isReported = counts !== undefined || host.conflict !== undefined;
-  const report = { of: 'report', order: reportOrder(host) } as const;
+  const report = { source: 'report', order: reportOrder(host) } as const;
   const parts: SummaryPart[] = [
     ...(isReported ? [{ ...report, fields: { ...reportFields(host, summary), ...counts } }] : []),
     ...(presence ? [presencePart(presence)] : []),
@@ -47,7 +47,7 @@ export function staleParts(
 }
 
 function presencePart({ isConnected, at: since, order = 0 }: Presence): SummaryPart {
-  return { of: 'presence', order: padded(order), fields: { presence: { isConnected, since } } };
+  return { source: 'presence', order: padded(order), fields: { presence: { isConnected, since } } };
 }
 
 /**

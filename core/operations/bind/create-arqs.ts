@@ -31,7 +31,7 @@ async function refuseTooMany(deps: Deps, projectId: string, requested: number): 
 export async function createArqs(deps: Deps, caller: Caller, profileName: string): Promise<Arq[]> {
   const [profile, quota] = await Promise.all([
     deps.store.profiles.byName(profileName),
-    deps.store.quotas.of(caller.projectId),
+    deps.store.quotas.byProject(caller.projectId),
   ]);
   if (!profile) throw new DeviceProfileNotFound(profileName);
   const requested = profile.groups.reduce((sum, group) => sum + arqCount(group), 0);
@@ -40,7 +40,7 @@ export async function createArqs(deps: Deps, caller: Caller, profileName: string
     'quotas',
     async (round) => {
       const arqs = buildArqs(deps, caller, profile);
-      const current = round === 1 ? quota : await deps.store.quotas.of(caller.projectId);
+      const current = round === 1 ? quota : await deps.store.quotas.byProject(caller.projectId);
       if (current) await takeUnits(deps, current, arqs);
       const dueAt = unboundUntil(deps.settings, deps.clock());
       return (await deps.store.arqs.create(arqs, dueAt)) ? arqs : contended;

@@ -107,8 +107,8 @@ function placedArq(arq: BoundArq, places: ReadonlyMap<ProviderUuid, Place>): Pla
   const place = places.get(providerUuid);
   const handle = place?.provider.handles.find(({ uuid }) => uuid === attachment?.handleUuid);
   if (!place || !handle || handle.isGone) {
-    const what = `the device of ${providerUuid}`;
-    throw new WorkImpossible('device', `Host ${hostname} no longer has ${what}.`);
+    const place = `the device of ${providerUuid}`;
+    throw new WorkImpossible('device', `Host ${hostname} no longer has ${place}.`);
   }
   return { arq, handle, place };
 }

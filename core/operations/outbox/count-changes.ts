@@ -4,12 +4,12 @@ import type { DomainEvent } from '#core/domain/outbox/domain-events.ts';
 /** One sum for each name and dimension; each latency by itself. */
 export function sumMetrics(all: readonly MetricValue[]): MetricValue[] {
   const counts = all.filter(({ name }) => name !== 'BindLatency');
-  const sums = [...Map.groupBy(counts, ({ name, of }) => `${name} ${of}`).values()].map(
-    (alike) => ({
-      ...(alike[0] as MetricValue),
-      value: alike.reduce((sum, { value }) => sum + value, 0),
-    }),
-  );
+  const sums = [
+    ...Map.groupBy(counts, ({ name, dimension }) => `${name} ${dimension}`).values(),
+  ].map((alike) => ({
+    ...(alike[0] as MetricValue),
+    value: alike.reduce((sum, { value }) => sum + value, 0),
+  }));
   return [...sums, ...all.filter(({ name }) => name === 'BindLatency')];
 }
 
@@ -18,12 +18,14 @@ export function toMetrics(event: DomainEvent): MetricValue[] {
   switch (event.kind) {
     case 'bound': {
       const { how, tookMs, binding } = event;
-      const bound = { name: 'ArqsBound', of: how, value: binding.arqUuids.length } as const;
+      const bound = { name: 'ArqsBound', dimension: how, value: binding.arqUuids.length } as const;
       // A bind without work for the host is Bound in the claim, and has no latency.
-      return how === 'at-once' ? [bound] : [bound, { name: 'BindLatency', of: how, value: tookMs }];
+      return how === 'at-once'
+        ? [bound]
+        : [bound, { name: 'BindLatency', dimension: how, value: tookMs }];
     }
     case 'failed':
-      return [{ name: 'ArqsFailed', of: event.cause, value: event.binding.arqUuids.length }];
+      return [{ name: 'ArqsFailed', dimension: event.cause, value: event.binding.arqUuids.length }];
     case 'released':
       return [{ name: 'ArqsReleased', value: event.arqUuids.length }];
     case 'quarantined':

@@ -25,7 +25,7 @@ export async function writeHistory(
   const readPlace = async ({ change }: CommittedChange) => {
     if (change.kind !== 'handle' || !needsPlace(change)) return undefined;
     const provider = (change.after ?? change.before)?.providerUuid ?? '';
-    const place = places.get(provider) ?? history.placeOf(provider);
+    const place = places.get(provider) ?? history.handlePlace(provider);
     places.set(provider, place);
     return place;
   };

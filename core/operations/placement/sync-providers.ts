@@ -109,10 +109,10 @@ function countDevice(
   const { attachTypes } = deps.settings;
   const { handles, host } = measureUsage(device, providers, inventory, attachTypes, deps.clock());
   const counts = handleUses.map(
-    (use) => ({ name: 'Handles', of: use, value: handles[use] }) as const,
+    (use) => ({ name: 'Handles', dimension: use, value: handles[use] }) as const,
   );
   deps.metrics.put(counts, at);
-  if (host) deps.metrics.put([{ name: 'Hosts', of: host, value: 1 }], at);
+  if (host) deps.metrics.put([{ name: 'Hosts', dimension: host, value: 1 }], at);
 }
 
 async function syncDevice(

@@ -23,7 +23,7 @@ export async function recount(
   againMs = recountEveryMs,
 ): Promise<boolean> {
   const readAtMs = deps.clock();
-  const quota = await deps.store.quotas.of(projectId);
+  const quota = await deps.store.quotas.byProject(projectId);
   if (!quota) return false;
   const arqs = await readArqs(deps, projectId, Object.keys(quota.recent) as ArqUuid[]);
   const begun = await findBegun(deps, quota, arqs);

@@ -21,7 +21,7 @@ export async function setQuota(deps: Deps, projectId: string, limits: Limits): P
   );
   // ARQs that were created between the count and the write.
   await recount(deps, projectId, recountAgainMs);
-  const quota = await deps.store.quotas.of(projectId);
+  const quota = await deps.store.quotas.byProject(projectId);
   if (!quota) throw new QuotaNotFound(projectId);
   deps.log.info('Quota set', { project: projectId, limits });
   return quota;
@@ -30,7 +30,7 @@ export async function setQuota(deps: Deps, projectId: string, limits: Limits): P
 async function setOnce(deps: Deps, projectId: string, limits: Limits): Promise<boolean> {
   const nowMs = deps.clock();
   const now = new Date(nowMs).toISOString();
-  const existing = await deps.store.quotas.of(projectId);
+  const existing = await deps.store.quotas.byProject(projectId);
   const arqs = await readArqs(deps, projectId);
   const empty: Quota = {
     projectId,

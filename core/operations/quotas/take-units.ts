@@ -33,7 +33,7 @@ export async function takeUnits(deps: Deps, initial: Quota, arqs: readonly Arq[]
   await untilWritten(
     'quotas',
     async (round) => {
-      const quota = round === 1 ? initial : await deps.store.quotas.of(projectId);
+      const quota = round === 1 ? initial : await deps.store.quotas.byProject(projectId);
       if (!quota) return undefined;
       const limited = limitedUnits(quota, units);
       // Recent units are our own first attempt, whose answer was lost.

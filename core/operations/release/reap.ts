@@ -134,7 +134,7 @@ async function findUnused(
 /** Returns those that were released. */
 async function release(deps: ConsumerDeps, unused: readonly Unused[]): Promise<readonly Unused[]> {
   if (unused.length > releasesMax) {
-    deps.metrics.put([{ name: 'ReaperRefused', of: 'too-many', value: 1 }]);
+    deps.metrics.put([{ name: 'ReaperRefused', dimension: 'too-many', value: 1 }]);
     deps.log.error('Too many unused instances: an operator must decide', {
       count: unused.length,
       released_per_sweep: releasesOfMany,
@@ -181,7 +181,7 @@ async function checkUnused(
 async function seesServersOfOthers(deps: ConsumerDeps): Promise<boolean> {
   const sees = (await checkVisibility(deps.clients)) === 'seen';
   if (!sees) {
-    deps.metrics.put([{ name: 'ReaperRefused', of: 'blind', value: 1 }]);
+    deps.metrics.put([{ name: 'ReaperRefused', dimension: 'blind', value: 1 }]);
     deps.log.error('Nothing reaped: Nova shows no server of another project');
   }
   return sees;

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import type { BackupStore } from '#core/store/backups/backups.ts';
-import { withClaimsOf, withoutHalves } from '#core/store/backups/restored-claims.ts';
+import { restoreClaims, withoutHalves } from '#core/store/backups/restored-claims.ts';
 import { isHandle, restoredRow } from '#core/store/backups/restored-rows.ts';
 import { type Row, restoredKey } from '#core/store/rows/rows.ts';
 import { type TableName, tableName } from '#core/store/table/tables.ts';
@@ -48,7 +48,7 @@ export async function restoreBackup(restoration: Restoration): Promise<RestoredT
   const [inventory, arqs] = [read.get('inventory'), read.get('arqs')];
   if (inventory && arqs) {
     const whole = withoutHalves(arqs);
-    read.set('arqs', whole).set('inventory', withClaimsOf(whole, inventory));
+    read.set('arqs', whole).set('inventory', restoreClaims(whole, inventory));
   }
   await withholdAll(restoration);
   const done: RestoredTable[] = [];

@@ -58,7 +58,7 @@ export function toWire<Schema extends z.ZodObject, Value extends Given<z.output<
   schema: Schema,
   value: Value & Record<Unnamed<Schema, Value> & string, unknown>,
 ): z.output<Schema> {
-  return written(formOf(schema), value) as z.output<Schema>;
+  return written(toForm(schema), value) as z.output<Schema>;
 }
 
 /** The same with undefined for what is absent: an update removes these attributes. */
@@ -76,7 +76,7 @@ export function fromWire<Schema extends z.ZodObject>(
   value: z.output<Schema>,
   isAbsent: (value: unknown) => boolean = isNullish,
 ): Shaped<Schema> {
-  return read(formOf(schema), value, isAbsent) as Shaped<Schema>;
+  return read(toForm(schema), value, isAbsent) as Shaped<Schema>;
 }
 
 /** The fields that the schema has of a larger object of the domain. */
@@ -85,7 +85,7 @@ export function pick<Schema extends z.ZodObject, Value extends Shaped<Schema>>(
   value: Value,
 ): Pick<Value, keyof Shaped<Schema> & keyof Value> {
   const picked: Fields = {};
-  for (const { name } of fieldsOf(schema)) {
+  for (const { name } of listFields(schema)) {
     const field = (value as Fields)[name];
     if (field !== undefined) picked[name] = field;
   }
@@ -97,7 +97,7 @@ export function omit<Schema extends z.ZodObject, Value extends object>(
   schema: Schema,
   value: Value,
 ): Omit<Value, keyof Shaped<Schema>> {
-  const names = new Set(fieldsOf(schema).map(({ name }) => name));
+  const names = new Set(listFields(schema).map(({ name }) => name));
   const others = Object.entries(value).filter(([name]) => !names.has(name));
   return Object.fromEntries(others) as Omit<Value, keyof Shaped<Schema>>;
 }
@@ -188,9 +188,9 @@ export function unwrapped(schema: z.ZodType): {
 
 const forms = new WeakMap<z.ZodType, { readonly form: Form }>();
 
-function formOf(schema: z.ZodType): Form {
-  const known = forms.get(schema);
-  if (known) return known.form;
+function toForm(schema: z.ZodType): Form {
+  const cached = forms.get(schema);
+  if (cached) return cached.form;
   const form = createForm(schema);
   forms.set(schema, { form });
   return form;
@@ -205,26 +205,26 @@ function createForm(schema: z.ZodType): Form {
       return {
         fields: Object.entries(def.shape).map(([wire, field]) => {
           const { inner, ...absence } = unwrapped(field as z.ZodType);
-          return { wire, name: camelCase(wire), form: formOf(inner), ...absence };
+          return { wire, name: camelCase(wire), form: toForm(inner), ...absence };
         }),
       };
     case 'array': {
-      const list = formOf(def.element as z.ZodType);
+      const list = toForm(def.element as z.ZodType);
       return list && { list };
     }
     case 'record': {
-      const record = formOf(def.valueType as z.ZodType);
+      const record = toForm(def.valueType as z.ZodType);
       return record && { record };
     }
     case 'default':
-      return formOf(def.innerType as z.ZodType);
+      return toForm(def.innerType as z.ZodType);
     default:
       return undefined;
   }
 }
 
-function fieldsOf(schema: z.ZodObject): readonly Field[] {
-  return (formOf(schema) as { readonly fields: readonly Field[] }).fields;
+function listFields(schema: z.ZodObject): readonly Field[] {
+  return (toForm(schema) as { readonly fields: readonly Field[] }).fields;
 }
 
 function mapValues(values: Fields, change: (value: unknown) => unknown): Fields {

@@ -4,8 +4,8 @@ import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
 import type { Arq, InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { JobNote } from '#core/domain/host-work/host-work.ts';
 import type { ArqUuid, InstanceUuid } from '#core/domain/ids.ts';
-import { arqOf, arqRow, instanceOf } from '#core/store/rows/arq-rows.ts';
-import { jobOf, jobRow } from '#core/store/rows/host-work-rows.ts';
+import { arqRow, toArq, toInstance } from '#core/store/rows/arq-rows.ts';
+import { jobRow, toJob } from '#core/store/rows/host-work-rows.ts';
 import { arqKey, instanceKey, jobKey, type Row } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
 import { getRow, getRows } from '#core/store/table/reads.ts';
@@ -85,19 +85,19 @@ export function arqStore(client: Documents, table: string): ArqStore {
       return new Map(
         rows
           .filter((row) => !isBarred(row))
-          .map(arqOf)
+          .map(toArq)
           .map((arq) => [arq.uuid, arq]),
       );
     },
 
     async binding(instanceUuid) {
       const row = await getRow(client, table, instanceKey(instanceUuid));
-      return row && instanceOf(row);
+      return row && toInstance(row);
     },
 
     async bindings(instances) {
       const rows = await getRows(client, table, [...new Set(instances)].map(instanceKey));
-      return new Map(rows.map(instanceOf).map((binding) => [binding.instanceUuid, binding]));
+      return new Map(rows.map(toInstance).map((binding) => [binding.instanceUuid, binding]));
     },
 
     noteJob(jobUuid, note) {
@@ -115,7 +115,7 @@ export function arqStore(client: Documents, table: string): ArqStore {
 
     async jobNote(jobUuid) {
       const row = await getRow(client, table, jobKey(jobUuid));
-      return row && jobOf(row);
+      return row && toJob(row);
     },
 
     async forgetJob(jobUuid) {

@@ -105,7 +105,7 @@ export interface Release {
 
 export interface Cleaning {
   readonly release: HostRelease;
-  /** By when the host must have confirmed. */
+  /** When the host must have confirmed. */
   readonly dueAt: string;
 }
 
@@ -196,7 +196,7 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
         TableName: tables.arqs,
         Key: instanceKey(instanceUuid),
         UpdateExpression: 'SET due_at = :due',
-        // For a binding that was resolved meanwhile the time has no effect.
+        // The time has no effect on a binding that was resolved meanwhile.
         ConditionExpression: 'bind_id = :bind',
         ExpressionAttributeValues: { ':bind': bindId, ':due': dueAt },
       });
@@ -205,7 +205,7 @@ export function bindingStore(client: Documents, tables: BindingTables): BindingS
     async succeed(binding, arqs, now, bootId) {
       const outcome = await transact(client, [
         ...arqs.map((arq) => resolveArq(tables, arq, 'Bound', now)),
-        // A binding that was provisioning is told to Nova again, so its start is now.
+        // Nova is notified again of a binding that was provisioning, so its start is now.
         resolveInstance(tables, binding, {
           state: 'Bound',
           resolved_at: now,

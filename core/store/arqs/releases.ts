@@ -14,7 +14,7 @@ import { toWire } from '#core/shapes/derive/case.ts';
 import { changeNote } from '#core/shapes/derive/fields.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { forceNote } from '#core/shapes/device.ts';
-import { programOf, releaseOf, workKey, workRow } from '#core/store/rows/host-work-rows.ts';
+import { toProgram, toRelease, workKey, workRow } from '#core/store/rows/host-work-rows.ts';
 import { deviceKey, handleKey, programKey, releaseKey } from '#core/store/rows/rows.ts';
 import { duePartition } from '#core/store/rows/shards.ts';
 import type { Documents } from '#core/store/table/documents.ts';
@@ -137,24 +137,24 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
   return {
     async release(id) {
       const row = await getRow(client, tables.arqs, releaseKey(id));
-      return row && releaseOf(row);
+      return row && toRelease(row);
     },
 
     async program(id) {
       const row = await getRow(client, tables.arqs, programKey(id));
-      return row && programOf(row);
+      return row && toProgram(row);
     },
 
     async awaited(id) {
       const [row] = await getRows(client, tables.arqs, [releaseKey(id), programKey(id)]);
       if (!row) return undefined;
-      return row.pk === releaseKey(id).pk ? releaseOf(row) : programOf(row);
+      return row.pk === releaseKey(id).pk ? toRelease(row) : toProgram(row);
     },
 
     async awaitedOf(ids) {
       const keys = ids.flatMap((id) => [releaseKey(id), programKey(id)]);
       const rows = await getRows(client, tables.arqs, keys);
-      return rows.map((row) => (row.release === undefined ? programOf(row) : releaseOf(row)));
+      return rows.map((row) => (row.release === undefined ? toProgram(row) : toRelease(row)));
     },
 
     async confirm(work, change, some, cleanings = {}) {
@@ -259,7 +259,7 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
     },
 
     cleanCard(release, change, dueAt, device) {
-      const asked = device && {
+      const cleaningRequest = device && {
         Update: {
           TableName: tables.inventory,
           Key: deviceKey(device.hostname, device.uuid),
@@ -277,7 +277,7 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
             'attribute_exists(pk) AND attribute_not_exists(arq_uuid) AND attribute_not_exists(release_id)',
           ExpressionAttributeValues: { ':release': id, ':change': toWire(changeNote, change) },
         }),
-        asked ? [asked] : [],
+        cleaningRequest ? [cleaningRequest] : [],
       );
     },
   };

@@ -33,7 +33,7 @@ export function backupStore(client: Documents): BackupStore {
             ...present({ ExclusiveStartKey: from }),
           }),
         );
-        for (const row of page.Items ?? []) rows.set(textOf(row), row);
+        for (const row of page.Items ?? []) rows.set(toKeyText(row), row);
         from = page.LastEvaluatedKey;
       } while (from);
       return rows;
@@ -44,7 +44,7 @@ export function backupStore(client: Documents): BackupStore {
     },
 
     async delete(table, row) {
-      await client.send(new DeleteCommand({ TableName: table, Key: keyOf(row) }));
+      await client.send(new DeleteCommand({ TableName: table, Key: toKey(row) }));
     },
 
     async withhold(table, handle, moment) {
@@ -52,7 +52,7 @@ export function backupStore(client: Documents): BackupStore {
         .send(
           new UpdateCommand({
             TableName: table,
-            Key: keyOf(handle),
+            Key: toKey(handle),
             UpdateExpression: 'SET restored_at = if_not_exists(restored_at, :moment)',
             ConditionExpression: 'attribute_exists(pk)',
             ExpressionAttributeValues: { ':moment': moment },
@@ -71,11 +71,11 @@ export function backupStore(client: Documents): BackupStore {
   };
 }
 
-function keyOf({ pk, sk }: Row): Key {
+function toKey({ pk, sk }: Row): Key {
   return { pk: String(pk), ...(sk !== undefined && { sk: String(sk) }) };
 }
 
 /** Unique within a table. */
-function textOf({ pk, sk }: Row): string {
+function toKeyText({ pk, sk }: Row): string {
   return JSON.stringify([pk, sk]);
 }

@@ -40,12 +40,12 @@ export function withoutHalves(arqs: Rows): Map<string, Row> {
  * and no release that does not exist: such a claim or release would never end. A wrong claim does
  * no harm, because all restored handles are withheld.
  */
-export function withClaimsOf(arqs: Rows, inventory: Rows): Map<string, Row> {
+export function restoreClaims(arqs: Rows, inventory: Rows): Map<string, Row> {
   const bound = new Set([...arqs.values()].map(({ pk }) => pk));
   const holders = Map.groupBy(
     [...arqs.values()].filter((row) => isArq(row) && row.handle_uuid !== undefined),
     ({ provider_uuid, handle_uuid }) =>
-      nameOf(handleKey(String(provider_uuid), String(handle_uuid))),
+      toName(handleKey(String(provider_uuid), String(handle_uuid))),
   );
   const instances = new Map([...arqs.values()].map((row) => [row.pk, row]));
   const deployables = new Map(
@@ -55,11 +55,11 @@ export function withClaimsOf(arqs: Rows, inventory: Rows): Map<string, Row> {
     [...inventory].map(([key, row]) => {
       if (!isHandle(row)) return [key, row];
       const { arq_uuid, instance_uuid, claim_facts, release_id, quarantine, ...handle } = row;
-      const held = holders.get(nameOf(row)) ?? [];
+      const held = holders.get(toName(row)) ?? [];
       const holder = held.find(({ uuid }) => uuid === arq_uuid) ?? held[0];
       const awaited = [releaseKey(String(release_id)), programKey(String(release_id))];
       // Those of another holder would name another project in the history.
-      const factsOf = (arq: Row) =>
+      const factsFor = (arq: Row) =>
         arq.uuid === arq_uuid && claim_facts !== undefined
           ? claim_facts
           : claimFacts(
@@ -71,7 +71,7 @@ export function withClaimsOf(arqs: Rows, inventory: Rows): Map<string, Row> {
       const claimed = {
         ...handle,
         ...(holder && { arq_uuid: holder.uuid, instance_uuid: holder.instance_uuid }),
-        ...(holder && { claim_facts: factsOf(holder) }),
+        ...(holder && { claim_facts: factsFor(holder) }),
         ...(isAwaited && { release_id, ...present({ quarantine }) }),
       };
       return [key, claimed];
@@ -97,6 +97,6 @@ function isArq({ pk }: Row): boolean {
   return String(pk).startsWith(arqKey('').pk);
 }
 
-function nameOf({ pk, sk }: Row): string {
+function toName({ pk, sk }: Row): string {
   return `${pk} ${sk}`;
 }

@@ -38,8 +38,11 @@ export function restoredRow(
 
 /** The handle as restored: no bind claims it until its holder since that moment is known. */
 function withheldHandle(handle: Row, moment: string): Row {
-  const known = handle.restored_at as string | undefined;
-  return { ...handle, restored_at: known !== undefined && known < moment ? known : moment };
+  const restoredAt = handle.restored_at as string | undefined;
+  return {
+    ...handle,
+    restored_at: restoredAt !== undefined && restoredAt < moment ? restoredAt : moment,
+  };
 }
 
 export function isHandle({ sk }: Row): boolean {
@@ -70,8 +73,8 @@ function restoredHost(backup: Row | undefined, current: Row | undefined): Row {
 function foreignHost(backup: Row | undefined): Row {
   const { presence, ...host } = backup ?? {};
   if (presence === undefined) return host;
-  const { version, ...known } = presence as Row;
-  return { ...host, presence: known };
+  const { version, ...lasting } = presence as Row;
+  return { ...host, presence: lasting };
 }
 
 /** Writes that were decided before the restore carry a lower epoch and fail. */

@@ -2,7 +2,7 @@
 
 import { type HistoryPartition, partsOfDay } from '#core/domain/history/history.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { sortKeyOf } from '#core/store/rows/history-rows.ts';
+import { sortKey } from '#core/store/rows/history-rows.ts';
 import type { HistoryPage, HistoryPart, HistoryReader } from './history.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -21,16 +21,16 @@ export async function readTogether(
     .flatMap(({ next }) => next ?? [])
     .sort((one, other) => (isBefore(one, other) ? -1 : 1));
   const byKey = new Map(
-    parts.flatMap(({ records }) => records.map((each) => [sortKeyOf(each), each] as const)),
+    parts.flatMap(({ records }) => records.map((each) => [sortKey(each), each] as const)),
   );
   const keys = [...byKey.keys()]
     .filter((key) => bound === undefined || !isBefore(bound, key))
     .sort((one, other) => (isBefore(one, other) ? -1 : 1));
-  const given = keys.slice(0, page.limit);
-  const isCut = given.length < keys.length;
-  const next = isCut ? given.at(-1) : bound;
+  const shown = keys.slice(0, page.limit);
+  const isCut = shown.length < keys.length;
+  const next = isCut ? shown.at(-1) : bound;
   return {
-    records: given.flatMap((key) => byKey.get(key) ?? []),
+    records: shown.flatMap((key) => byKey.get(key) ?? []),
     ...present({ next }),
   };
 }
@@ -55,7 +55,7 @@ export async function readDays(
     records.push(...part.records);
     if (part.next !== undefined) return { records, next: part.next };
     const last = records.at(-1);
-    if (last && records.length === page.limit) return { records, next: sortKeyOf(last) };
+    if (last && records.length === page.limit) return { records, next: sortKey(last) };
   }
   return { records };
 }

@@ -5,8 +5,8 @@ import { PutCommand, QueryCommand } from '@aws-sdk/lib-dynamodb';
 import { type HandlePlace, toHandlePlace } from '#core/domain/device/handle-claim.ts';
 import type { HistoryPartition, HistoryRecord } from '#core/domain/history/history.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { historyRow, ownAttribute, partitionKey, recordOf } from '#core/store/rows/history-rows.ts';
-import { deployableOf } from '#core/store/rows/inventory-rows.ts';
+import { historyRow, ownAttribute, partitionKey, toRecord } from '#core/store/rows/history-rows.ts';
+import { toDeployable } from '#core/store/rows/inventory-rows.ts';
 import { deployableKey, type Row } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
 import { getRow } from '#core/store/table/reads.ts';
@@ -15,8 +15,8 @@ import { held } from '#core/store/table/writes.ts';
 export interface HistoryWriter {
   /** Adds the record to the partition; a record that is there already stays as it is. */
   add(record: HistoryRecord, partition: HistoryPartition): Promise<void>;
-  /** Of the handles of a provider; undefined if its row is deleted. */
-  placeOf(providerUuid: string): Promise<HandlePlace | undefined>;
+  /** The place of a provider's handles; undefined if its row is deleted. */
+  handlePlace(providerUuid: string): Promise<HandlePlace | undefined>;
 }
 
 export interface HistoryReader {
@@ -45,7 +45,7 @@ export interface HistoryPart {
   readonly next?: string;
 }
 
-/** Of a megabyte each, so that an answer takes a second or two at most. */
+/** Pages of a megabyte each: an answer takes a second or two at most. */
 const pagesMax = 10;
 
 export function historyWriter(
@@ -54,9 +54,9 @@ export function historyWriter(
   days: number,
 ): HistoryWriter {
   return {
-    async placeOf(providerUuid) {
+    async handlePlace(providerUuid) {
       const row = await getRow(client, inventory, deployableKey(providerUuid));
-      return row && toHandlePlace(deployableOf(row));
+      return row && toHandlePlace(toDeployable(row));
     },
 
     async add(record, partition) {
@@ -73,7 +73,7 @@ export function historyWriter(
 export function historyReader(client: Documents, table: string): HistoryReader {
   return {
     async read(partition, page) {
-      const { low, high } = boundsOf(page);
+      const { low, high } = keyRange(page);
       // DynamoDB refuses an empty range.
       if (low > high) return { records: [] };
       const records: HistoryRecord[] = [];
@@ -82,11 +82,11 @@ export function historyReader(client: Documents, table: string): HistoryReader {
         const answer = await client.send(
           new QueryCommand({
             TableName: table,
-            ...queryOf(partition, page),
+            ...toQuery(partition, page),
             ...present({ ExclusiveStartKey: from }),
           }),
         );
-        records.push(...(answer.Items ?? []).map((row) => recordOf(row, partition)));
+        records.push(...(answer.Items ?? []).map((row) => toRecord(row, partition)));
         from = answer.LastEvaluatedKey;
         const { limit } = page;
         if (records.length >= limit && (from || records.length > limit)) {
@@ -100,9 +100,9 @@ export function historyReader(client: Documents, table: string): HistoryReader {
   };
 }
 
-function queryOf(partition: HistoryPartition, page: HistoryPage) {
+function toQuery(partition: HistoryPartition, page: HistoryPage) {
   const { limit, order } = page;
-  const { low, high } = boundsOf(page);
+  const { low, high } = keyRange(page);
   const filter = filterWithin(partition, page);
   const names = Object.fromEntries(Object.keys(filter).map((name) => [`#${name}`, name]));
   const values = Object.fromEntries(
@@ -130,14 +130,14 @@ function queryOf(partition: HistoryPartition, page: HistoryPage) {
 
 /** Without the attribute that all records of the partition share, and none of them stores. */
 function filterWithin(partition: HistoryPartition, { filter }: HistoryPage) {
-  const own = ownAttribute(partition);
+  const shared = ownAttribute(partition);
   return Object.fromEntries(
-    Object.entries(filter).filter(([name, value]) => name !== own || value !== partition.key),
+    Object.entries(filter).filter(([name, value]) => name !== shared || value !== partition.key),
   );
 }
 
 /** The range of time, without what a marker says was read; it may be outside of the range. */
-function boundsOf({ order, from = '0', to = last, after }: HistoryPage) {
+function keyRange({ order, from = '0', to = last, after }: HistoryPage) {
   if (after === undefined) return { low: from, high: to };
   const [low, high] = order === 'oldest-first' ? [`${after}${last}`, to] : [from, keyBefore(after)];
   return { low: low > from ? low : from, high: high < to ? high : to };

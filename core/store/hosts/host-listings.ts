@@ -3,15 +3,15 @@
 
 import type { Device } from '#core/domain/device/device.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
-import { deviceOf } from '#core/store/rows/inventory-rows.ts';
+import { toDevice } from '#core/store/rows/inventory-rows.ts';
 import { hostKey } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
 import { pageOfIndex } from '#core/store/table/index-pages.ts';
 import { getRows, queryAll } from '#core/store/table/reads.ts';
-import { summaryOf } from './host-summaries.ts';
+import { toSummary } from './host-summaries.ts';
 
 export interface HostListings {
-  /** By name, those after the given name. */
+  /** The hosts after the given name, in the order of names. */
   hostsAfter(hostname: string | undefined, limit: number): Promise<HostSummary[]>;
   /**
    * Devices with that serial number on other hosts, if they are not too many; see
@@ -33,7 +33,7 @@ export function hostListings(client: Documents, table: string): HostListings {
         sort: ['uuid', hostname],
         filter: {},
       });
-      return rows.map(summaryOf);
+      return rows.map(toSummary);
     },
 
     async devicesOfCard(card, except, hostsMax) {
@@ -44,12 +44,12 @@ export function hostListings(client: Documents, table: string): HostListings {
         ExpressionAttributeValues: { ':card': card },
         ProjectionExpression: 'pk, sk',
       });
-      const own = hostKey(except).pk;
-      const wanted = keys
+      const exceptKey = hostKey(except).pk;
+      const elsewhere = keys
         .map(({ pk, sk }) => ({ pk: String(pk), sk: String(sk) }))
-        .filter(({ pk }) => pk !== own);
-      if (new Set(wanted.map(({ pk }) => pk)).size > hostsMax) return 'too-many';
-      return (await getRows(client, table, wanted)).map(deviceOf);
+        .filter(({ pk }) => pk !== exceptKey);
+      if (new Set(elsewhere.map(({ pk }) => pk)).size > hostsMax) return 'too-many';
+      return (await getRows(client, table, elsewhere)).map(toDevice);
     },
   };
 }

@@ -4,7 +4,7 @@ import type { StoredHost } from '#core/domain/host/host.ts';
 import type { HostSummary, SummaryPart } from '#core/domain/host/host-summary.ts';
 import { snakeCase, toWire } from '#core/shapes/derive/case.ts';
 import { hostSummary } from '#core/shapes/host.ts';
-import { hostOf } from '#core/store/rows/host-rows.ts';
+import { toHost } from '#core/store/rows/host-rows.ts';
 import { fromRow } from '#core/store/rows/row-fields.ts';
 import { hostKey, hostSummaryKey, notOfferedKey, type Row } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
@@ -33,11 +33,11 @@ export function hostSummaryStore(client: Documents, table: string): HostSummaryS
   return {
     async hostSummary(hostname) {
       const row = await getRow(client, table, hostSummaryKey(hostname));
-      return row && summaryOf(row);
+      return row && toSummary(row);
     },
 
-    putSummaryPart(hostname, { of, order, fields }, now) {
-      const by = `${of}_order`;
+    putSummaryPart(hostname, { source, order, fields }, now) {
+      const by = `${source}_order`;
       const removed = Object.keys(fields).map((name) => [snakeCase(name), undefined]);
       const set = replacing(
         {
@@ -78,21 +78,21 @@ export function hostSummaryStore(client: Documents, table: string): HostSummaryS
 
     async hostsAlone(hostnames) {
       const rows = await getRows(client, table, hostnames.map(hostKey));
-      return new Map(rows.map((row) => [hostnameOf(row), hostOf(hostnameOf(row), row)]));
+      return new Map(rows.map((row) => [readHostname(row), toHost(readHostname(row), row)]));
     },
   };
 }
 
-export function summaryOf(row: Row): HostSummary {
+export function toSummary(row: Row): HostSummary {
   return fromRow(hostSummary, row);
 }
 
 /** The summary in a host's partition. */
 export function summaryIn(rows: readonly Row[]): { readonly summary?: HostSummary } {
   const row = rows.find(({ sk }) => sk === hostSummaryKey('').sk);
-  return row ? { summary: summaryOf(row) } : {};
+  return row ? { summary: toSummary(row) } : {};
 }
 
-function hostnameOf({ pk }: Row): string {
+function readHostname({ pk }: Row): string {
   return String(pk).slice('HOST#'.length);
 }

@@ -16,8 +16,8 @@ import {
   seenBoot,
   storedHost,
 } from '#core/shapes/host.ts';
-import { hostOf, leaseOf, notOfferedOf } from '#core/store/rows/host-rows.ts';
-import { deviceOf } from '#core/store/rows/inventory-rows.ts';
+import { toHost, toLease, toNotOffered } from '#core/store/rows/host-rows.ts';
+import { toDevice } from '#core/store/rows/inventory-rows.ts';
 import { deployableKey, deviceKey, hostKey, notOfferedKey } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
 import { getRow, queryPartition } from '#core/store/table/reads.ts';
@@ -97,7 +97,7 @@ export interface HostStore extends HostSummaryStore {
     types: readonly AttachType[] | undefined,
   ): Promise<boolean>;
   /** False if the stored presence is not `known`. */
-  putPresence(hostname: string, presence: Presence, known: Presence | undefined): Promise<boolean>;
+  putPresence(hostname: string, presence: Presence, stored: Presence | undefined): Promise<boolean>;
 }
 
 /** What the first report of a boot sets, and what settles a conflict. */
@@ -140,19 +140,19 @@ export function hostStore(client: Documents, table: string): HostStore {
       const rows = await queryPartition(client, table, `HOST#${hostname}`);
       const hostRow = rows.find((row) => row.sk === 'HOST');
       return {
-        host: hostOf(hostname, hostRow),
-        devices: rows.filter((row) => String(row.sk).startsWith('DEVICE#')).map(deviceOf),
-        notOffered: notOfferedOf(rows.find((row) => row.sk === notOfferedKey(hostname).sk)),
+        host: toHost(hostname, hostRow),
+        devices: rows.filter((row) => String(row.sk).startsWith('DEVICE#')).map(toDevice),
+        notOffered: toNotOffered(rows.find((row) => row.sk === notOfferedKey(hostname).sk)),
         waiting: waitingIn(rows),
         ...summaryIn(rows),
-        ...leaseOf(hostRow),
+        ...toLease(hostRow),
       };
     },
 
     async hostAlone(hostname) {
       const row = await getRow(client, table, hostKey(hostname));
-      const { leasedUntil } = leaseOf(row);
-      return { ...hostOf(hostname, row), ...present({ leasedUntil }) };
+      const { leasedUntil } = toLease(row);
+      return { ...toHost(hostname, row), ...present({ leasedUntil }) };
     },
 
     async putNotOffered(hostname, notOffered) {
@@ -203,9 +203,9 @@ export function hostStore(client: Documents, table: string): HostStore {
       });
     },
 
-    async noteFailure({ hostname, failedJobs: known }, { count, lastAt, reason }) {
+    async noteFailure({ hostname, failedJobs: earlier }, { count, lastAt, reason }) {
       const failedJobs: FailedJobs = {
-        count: (known?.count ?? 0) + count,
+        count: (earlier?.count ?? 0) + count,
         lastAt,
         reason: reason.slice(0, 255),
       };
@@ -277,17 +277,17 @@ export function hostStore(client: Documents, table: string): HostStore {
       return outcome === 'done';
     },
 
-    putPresence(hostname, presence, known) {
+    putPresence(hostname, presence, stored) {
       const set = setting({ hostname, presence: toWire(presenceShape, presence) });
       return updateIf(client, {
         TableName: table,
         Key: hostKey(hostname),
         UpdateExpression: set.expression,
-        ConditionExpression: known ? 'presence = :known' : 'attribute_not_exists(presence)',
+        ConditionExpression: stored ? 'presence = :known' : 'attribute_not_exists(presence)',
         ExpressionAttributeNames: set.names,
         ExpressionAttributeValues: {
           ...set.values,
-          ...(known && { ':known': toWire(presenceShape, known) }),
+          ...(stored && { ':known': toWire(presenceShape, stored) }),
         },
       });
     },

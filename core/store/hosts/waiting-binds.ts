@@ -11,7 +11,7 @@ import { type Row, waitingBindKey } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
 import { setting, updateIf } from '#core/store/table/writes.ts';
 
-/** By then the bind has ended. DynamoDB deletes a row that no job of the host has removed. */
+/** The bind has ended then. DynamoDB deletes a row that no job of the host has removed. */
 const keptSeconds = 3600;
 
 export interface WaitingBindStore {
@@ -22,7 +22,7 @@ export interface WaitingBindStore {
   forget(hostname: string, binds: readonly BindId[]): Promise<void>;
 }
 
-/** Of the rows beside a host's, the longest waiting first. */
+/** The waiting binds among the rows beside a host's, the longest waiting first. */
 export function waitingIn(rows: readonly Row[]): WaitingBind[] {
   const prefix = waitingBindKey('', '').sk;
   return rows

@@ -67,10 +67,10 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
   const putDevice = async (plan: DevicePlan) => {
     const { hostname, uuid } = plan.device;
     if (!plan.isNew) await forgetDigest(client, table, hostname, uuid);
-    await eachOf(plan.addHandles, (handle) => addHandle(client, table, handle));
-    await eachOf(plan.reviveHandles, (handle) => reviveHandle(client, table, handle));
-    await eachOf(plan.changeHandles, (handle) => changeHandle(client, table, handle));
-    await eachOf(plan.dropHandles, (handle) => dropHandle(client, table, handle));
+    await forEachAtOnce(plan.addHandles, (handle) => addHandle(client, table, handle));
+    await forEachAtOnce(plan.reviveHandles, (handle) => reviveHandle(client, table, handle));
+    await forEachAtOnce(plan.changeHandles, (handle) => changeHandle(client, table, handle));
+    await forEachAtOnce(plan.dropHandles, (handle) => dropHandle(client, table, handle));
     // One transaction, with a token by which DynamoDB ignores a repetition: a late retry of a
     // plain write would bring back a deleted device, or a deployable without its device.
     await transact(client, deviceRows(table, plan));
@@ -161,7 +161,7 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
     },
 
     deleteGoneHandles: (handles) =>
-      eachOf(handles, (handle) => deleteGoneHandle(client, table, handle)),
+      forEachAtOnce(handles, (handle) => deleteGoneHandle(client, table, handle)),
 
     async deleteGoneDeployable({ providerUuid }) {
       await deleteIf(client, {
@@ -230,7 +230,10 @@ function putKept(TableName: string, row: Row): TransactItem {
 /** Concurrent writes; the first report of a large host is some thousand rows. */
 const parallelMax = 16;
 
-async function eachOf<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+async function forEachAtOnce<T>(
+  items: readonly T[],
+  work: (item: T) => Promise<void>,
+): Promise<void> {
   for (let from = 0; from < items.length; from += parallelMax) {
     await Promise.all(items.slice(from, from + parallelMax).map(work));
   }

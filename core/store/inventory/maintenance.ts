@@ -101,7 +101,7 @@ export function maintenanceStore(client: Documents, table: string): MaintenanceS
 }
 
 /** @param row of the index by deadline, which holds keys */
-export function devicePlaceOf({ pk, sk }: Row): DevicePlace {
+export function toDevicePlace({ pk, sk }: Row): DevicePlace {
   return {
     hostname: String(pk).slice('HOST#'.length),
     uuid: String(sk).slice('DEVICE#'.length),

@@ -2,7 +2,7 @@
 
 import type { Deployable, Device } from '#core/domain/device/device.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
-import { deployableOf, deviceOf } from '#core/store/rows/inventory-rows.ts';
+import { toDeployable, toDevice } from '#core/store/rows/inventory-rows.ts';
 import { deployableKey, deviceKey } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
 import { getRows } from '#core/store/table/reads.ts';
@@ -21,14 +21,14 @@ export function providerPlaces(client: Documents, table: string): ProviderPlaces
   return {
     async placesOf(providers) {
       const keys = [...new Set(providers)].map((uuid) => deployableKey(uuid));
-      const deployables = (await getRows(client, table, keys)).map(deployableOf);
+      const deployables = (await getRows(client, table, keys)).map(toDeployable);
       const places = new Map(
         deployables.map(({ hostname, deviceUuid }) => [
           deviceUuid,
           deviceKey(hostname, deviceUuid),
         ]),
       );
-      const rows = (await getRows(client, table, [...places.values()])).map(deviceOf);
+      const rows = (await getRows(client, table, [...places.values()])).map(toDevice);
       const devices = new Map(rows.map((device) => [device.uuid, device]));
       return new Map(
         deployables.flatMap((deployable) => {

@@ -7,8 +7,8 @@ import type { AttachHandle } from '#core/domain/device/device.ts';
 import type { HandleRef } from '#core/domain/host-work/host-work.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { handleOf } from '#core/store/rows/handle-rows.ts';
-import { deployableOf } from '#core/store/rows/inventory-rows.ts';
+import { toHandle } from '#core/store/rows/handle-rows.ts';
+import { toDeployable } from '#core/store/rows/inventory-rows.ts';
 import { handleKey, type Row } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
 import { getRows, queryPartition } from '#core/store/table/reads.ts';
@@ -35,21 +35,21 @@ interface HandleSearch {
   readonly isEnough: (handles: readonly AttachHandle[]) => boolean;
 }
 
-/** A provider with so many handles is read in one request. */
+/** One request reads a provider with at most this many handles. */
 const firstPageHandles = 16;
 /** Each page of a search is larger than the last, so that a nearly full provider takes few. */
 const pageGrowth = 8;
 
 export function providerReads(client: Documents, table: string): ProviderReads {
   const provider = async (uuid: ProviderUuid) =>
-    storedProvider(await queryPartition(client, table, partitionOf(uuid)));
+    storedProvider(await queryPartition(client, table, partitionKey(uuid)));
 
   async function firstPage(uuid: ProviderUuid) {
     const page = await client.send(
       new QueryCommand({
         TableName: table,
         KeyConditionExpression: 'pk = :pk',
-        ExpressionAttributeValues: { ':pk': partitionOf(uuid) },
+        ExpressionAttributeValues: { ':pk': partitionKey(uuid) },
         ConsistentRead: true,
         // The deployable's row sorts before those of its handles. A page that is as long as its
         // limit does not say whether it is the last.
@@ -64,7 +64,7 @@ export function providerReads(client: Documents, table: string): ProviderReads {
     // Uuids of handles are hashes, so each place is equally likely. No handle has this key.
     const place = Math.floor(random * 2 ** 32).toString(16);
     const start = `HANDLE#${place.padStart(8, '0')}`;
-    const found: AttachHandle[] = [];
+    const handles: AttachHandle[] = [];
     let limit = firstPageHandles;
     for (const side of ['>', '<']) {
       let from: Row | undefined;
@@ -74,19 +74,19 @@ export function providerReads(client: Documents, table: string): ProviderReads {
             TableName: table,
             KeyConditionExpression: `pk = :pk AND sk ${side} :start`,
             FilterExpression: 'attribute_not_exists(arq_uuid)',
-            ExpressionAttributeValues: { ':pk': partitionOf(uuid), ':start': start },
+            ExpressionAttributeValues: { ':pk': partitionKey(uuid), ':start': start },
             ConsistentRead: true,
             Limit: limit,
             ...present({ ExclusiveStartKey: from }),
           }),
         );
-        found.push(...handlesIn(page.Items ?? []));
-        if (isEnough(found)) return found;
+        handles.push(...handlesIn(page.Items ?? []));
+        if (isEnough(handles)) return handles;
         limit *= pageGrowth;
         from = page.LastEvaluatedKey;
       } while (from);
     }
-    return found;
+    return handles;
   }
 
   return {
@@ -94,50 +94,50 @@ export function providerReads(client: Documents, table: string): ProviderReads {
     provider,
 
     async providers(uuids) {
-      const found = await Promise.all(uuids.map(provider));
-      return found.filter((each) => each !== undefined);
+      const providers = await Promise.all(uuids.map(provider));
+      return providers.filter((each) => each !== undefined);
     },
 
     async providersOf(handles) {
       const byProvider = Map.groupBy(handles, ({ providerUuid }) => providerUuid);
-      const found = await Promise.all(
+      const reads = await Promise.all(
         [...byProvider].map(async ([uuid, refs]) => {
-          const wanted = new Set(refs.map(({ handleUuid }) => handleUuid));
+          const uuids = new Set(refs.map(({ handleUuid }) => handleUuid));
           const first = await firstPage(uuid);
           if (!first) return undefined;
-          const keys = [...wanted].map((each) => handleKey(uuid, each));
-          const known = first.isWhole
+          const keys = [...uuids].map((each) => handleKey(uuid, each));
+          const provider = first.isWhole
             ? first.stored.handles
             : handlesIn(await getRows(client, table, keys));
-          const byUuid = new Map(known.map((handle) => [handle.uuid, handle]));
+          const byUuid = new Map(provider.map((handle) => [handle.uuid, handle]));
           // In the given order: a job that is made twice has the same steps.
           return {
             ...first.stored,
-            handles: [...wanted].flatMap((each) => byUuid.get(each) ?? []),
+            handles: [...uuids].flatMap((each) => byUuid.get(each) ?? []),
           };
         }),
       );
-      return found.filter((each) => each !== undefined);
+      return reads.filter((each) => each !== undefined);
     },
 
-    async providerWith(uuid, wanted) {
+    async providerWith(uuid, handleSearch) {
       const first = await firstPage(uuid);
       if (!first || first.isWhole) return first?.stored;
       if (needsAllHandles(first.stored)) return provider(uuid);
       // The handles of this page are the same for each bind: parallel binds would contend.
-      return { ...first.stored, handles: await search(uuid, wanted) };
+      return { ...first.stored, handles: await search(uuid, handleSearch) };
     },
   };
 }
 
-const partitionOf = (uuid: ProviderUuid) => `RP#${uuid}`;
+const partitionKey = (uuid: ProviderUuid) => `RP#${uuid}`;
 
 /** The rows of a provider's partition. Handles without a deployable are about to be deleted. */
 function storedProvider(rows: readonly Row[]): StoredProvider | undefined {
   const deployable = rows.find((row) => row.sk === 'DEPLOYABLE');
-  return deployable && { deployable: deployableOf(deployable), handles: handlesIn(rows) };
+  return deployable && { deployable: toDeployable(deployable), handles: handlesIn(rows) };
 }
 
 function handlesIn(rows: readonly Row[]): AttachHandle[] {
-  return rows.filter((row) => String(row.sk).startsWith('HANDLE#')).map(handleOf);
+  return rows.filter((row) => String(row.sk).startsWith('HANDLE#')).map(toHandle);
 }

@@ -5,7 +5,7 @@ import type { HandleRef, HostProgram } from '#core/domain/host-work/host-work.ts
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import type { BindingTables } from '#core/store/arqs/binding-items.ts';
 import { workRow } from '#core/store/rows/host-work-rows.ts';
-import { deployableOf } from '#core/store/rows/inventory-rows.ts';
+import { toDeployable } from '#core/store/rows/inventory-rows.ts';
 import { deployableKey, handleKey } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
 import {
@@ -43,7 +43,7 @@ export function regionStore(client: Documents, tables: BindingTables): RegionSto
       });
       if (!row) return;
       // Otherwise a report of the same function would count as known, and change nothing.
-      const { hostname, deviceUuid } = deployableOf(row);
+      const { hostname, deviceUuid } = toDeployable(row);
       await forgetDigest(client, TableName, hostname, deviceUuid);
     },
 

@@ -3,14 +3,14 @@
 
 import type { ArqUuid } from '#core/domain/ids.ts';
 import type { Quota } from '#core/domain/quota/quota.ts';
-import { quotaKind, quotaOf } from '#core/store/rows/quota-rows.ts';
+import { quotaKind, toQuota } from '#core/store/rows/quota-rows.ts';
 import { quotaKey } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
 import { type Page, pageOfIndex } from '#core/store/table/index-pages.ts';
 import { getRows, queryAll } from '#core/store/table/reads.ts';
 
 export interface QuotaListings {
-  /** By project id. */
+  /** In the order of project ids. */
   quotas(page: Pick<Page, 'limit' | 'marker'>): Promise<Quota[]>;
   /** All ARQs of the project, as far as the index shows them. */
   arqUuidsOf(projectId: string): Promise<ArqUuid[]>;
@@ -32,7 +32,7 @@ export function quotaListings(client: Documents, table: string): QuotaListings {
         table,
         keys.map(({ uuid }) => quotaKey(String(uuid))),
       );
-      const quotas = new Map(rows.map(quotaOf).map((quota) => [quota.projectId, quota]));
+      const quotas = new Map(rows.map(toQuota).map((quota) => [quota.projectId, quota]));
       return keys.flatMap(({ uuid }) => quotas.get(String(uuid)) ?? []);
     },
 

@@ -11,14 +11,14 @@ import {
   type Unit,
   unitsByClass,
 } from '#core/domain/quota/quota.ts';
-import { quotaOf, quotaRow } from '#core/store/rows/quota-rows.ts';
+import { quotaRow, toQuota } from '#core/store/rows/quota-rows.ts';
 import { quotaKey } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
 import { getRow } from '#core/store/table/reads.ts';
 import { deleteIf, held, updateIf } from '#core/store/table/writes.ts';
 
 export interface QuotaStore {
-  of(projectId: string): Promise<Quota | undefined>;
+  byProject(projectId: string): Promise<Quota | undefined>;
   /**
    * Takes the units, all or none. False if too little is left, or if the quota no longer limits
    * one of their classes.
@@ -48,17 +48,17 @@ interface LimitTimes {
 
 export function quotaStore(client: Documents, table: string): QuotaStore {
   return {
-    async of(projectId) {
+    async byProject(projectId) {
       const row = await getRow(client, table, quotaKey(projectId));
-      return row && quotaOf(row);
+      return row && toQuota(row);
     },
 
     take(quota, units, nowMs) {
       const update = new QuotaUpdate();
-      const conditions = [...unitsByClass(units)].map(([resourceClass, wanted], index) => {
-        update.add(resourceClass, -wanted);
-        update.values[`:wanted${index}`] = wanted;
-        return `units_left.${update.nameOf(resourceClass)} >= :wanted${index}`;
+      const conditions = [...unitsByClass(units)].map(([resourceClass, count], index) => {
+        update.add(resourceClass, -count);
+        update.values[`:wanted${index}`] = count;
+        return `units_left.${update.placeholderFor(resourceClass)} >= :wanted${index}`;
       });
       for (const { uuid, resourceClass } of units) update.setRecent(uuid, resourceClass);
       // A recount finds these ARQs by the index.
@@ -135,9 +135,9 @@ class QuotaUpdate {
   readonly #removals: string[] = [];
 
   /** Classes and uuids are names in an expression. */
-  nameOf(text: string): string {
-    const known = this.#placeholders.get(text);
-    if (known) return known;
+  placeholderFor(text: string): string {
+    const existing = this.#placeholders.get(text);
+    if (existing) return existing;
     const placeholder = `#entry${this.#placeholders.size}`;
     this.#placeholders.set(text, placeholder);
     this.#names[placeholder] = text;
@@ -145,24 +145,24 @@ class QuotaUpdate {
   }
 
   add(resourceClass: string, amount: number): void {
-    const path = `units_left.${this.nameOf(resourceClass)}`;
+    const path = `units_left.${this.placeholderFor(resourceClass)}`;
     this.#sets.push(`${path} = ${path} + ${this.#valueOf(amount)}`);
   }
 
   setFree(resourceClass: string, amount: number): void {
-    this.#sets.push(`units_left.${this.nameOf(resourceClass)} = ${this.#valueOf(amount)}`);
+    this.#sets.push(`units_left.${this.placeholderFor(resourceClass)} = ${this.#valueOf(amount)}`);
   }
 
   removeFree(resourceClass: string): void {
-    this.#removals.push(`units_left.${this.nameOf(resourceClass)}`);
+    this.#removals.push(`units_left.${this.placeholderFor(resourceClass)}`);
   }
 
   setRecent(uuid: string, resourceClass: string): void {
-    this.#sets.push(`recent.${this.nameOf(uuid)} = ${this.#valueOf(resourceClass)}`);
+    this.#sets.push(`recent.${this.placeholderFor(uuid)} = ${this.#valueOf(resourceClass)}`);
   }
 
   removeRecent(uuid: string): void {
-    this.#removals.push(`recent.${this.nameOf(uuid)}`);
+    this.#removals.push(`recent.${this.placeholderFor(uuid)}`);
   }
 
   set(attributes: Readonly<Record<string, unknown>>): void {

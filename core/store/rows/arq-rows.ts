@@ -8,7 +8,7 @@ import { texts } from '#core/shapes/derive/fields.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { fromRow, parseText } from './row-fields.ts';
 import { arqKey, instanceKey, type Row } from './rows.ts';
-import { duePartition, shardOf } from './shards.ts';
+import { duePartition, shardFor } from './shards.ts';
 
 const storedArq = arqFields.extend({ profile_name: z.string(), group: z.string() });
 
@@ -17,9 +17,9 @@ export function arqRow(arq: Arq, dueAt?: string): Row {
   return {
     ...arqKey(arq.uuid),
     ...toWire(arqFields, arq),
-    kind: shardOf('arq', arq.uuid),
+    kind: shardFor('arq', arq.uuid),
     profile_name: deviceProfileName,
-    profile_shard: shardOf(deviceProfileName, arq.uuid),
+    profile_shard: shardFor(deviceProfileName, arq.uuid),
     // Text keeps the order of keys, which a DynamoDB map does not, and is shorter.
     group: JSON.stringify(group),
     ...(dueAt && unboundAttributes(arq, dueAt)),
@@ -45,17 +45,17 @@ export function bindingAttributes({ attachment: held, ...binding }: ArqBinding):
   };
 }
 
-export function arqOf(row: Row): Arq {
+export function toArq(row: Row): Arq {
   const { profileName: deviceProfileName, group, ...fields } = fromRow(storedArq, row);
   return {
     ...fields,
     deviceProfileName,
     group: parseText(texts, row, group),
-    ...present({ binding: row.bind_id === undefined ? undefined : bindingOf(row) }),
+    ...present({ binding: row.bind_id === undefined ? undefined : toBinding(row) }),
   };
 }
 
-function bindingOf(row: Row): ArqBinding {
+function toBinding(row: Row): ArqBinding {
   const binding = fromRow(arqBinding, row);
   if (row.handle_uuid === undefined) return binding;
   const handle = [...attributeOf].map(([name, attribute]) => [name, row[attribute]]);
@@ -75,6 +75,6 @@ export function instanceRow(binding: InstanceBinding, dueAt?: string): Row {
   };
 }
 
-export function instanceOf(row: Row): InstanceBinding {
+export function toInstance(row: Row): InstanceBinding {
   return fromRow(instanceBinding, row);
 }

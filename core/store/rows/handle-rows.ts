@@ -25,23 +25,23 @@ export function handleRow(handle: AttachHandle): Row {
 export function factsInRow(handle: AttachHandle): Row {
   return {
     ...toWholeWire(handleFacts, handle),
-    // Lets a stream's filter tell handles whose releases change what Placement reserves.
+    // Lets a stream's filter find handles whose releases change what Placement reserves.
     takes_long: takesLong(handle) || undefined,
   };
 }
 
-export function handleOf(row: Row): AttachHandle {
+export function toHandle(row: Row): AttachHandle {
   const { pk, sk, isGone, releaseId: release, ...stored } = fromRow(storedHandle, row);
   return {
     uuid: sk.slice('HANDLE#'.length) as HandleUuid,
     providerUuid: pk.slice('RP#'.length) as ProviderUuid,
     ...stored,
     isGone: isGone === true,
-    ...present({ release, claim: row.arq_uuid === undefined ? undefined : claimOf(row) }),
+    ...present({ release, claim: row.arq_uuid === undefined ? undefined : toClaim(row) }),
   };
 }
 
-function claimOf(row: Row): HandleClaim {
+function toClaim(row: Row): HandleClaim {
   const { claimFacts: facts, ...claim } = fromRow(storedClaim, row);
   return { ...claim, ...present({ facts }) };
 }

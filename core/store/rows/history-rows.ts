@@ -18,7 +18,7 @@ export function partitionKey({ subject, key }: HistoryPartition): string {
 }
 
 /** Records of one partition are in the order of time. */
-export function sortKeyOf({ at, id }: Pick<HistoryRecord, 'at' | 'id'>): string {
+export function sortKey({ at, id }: Pick<HistoryRecord, 'at' | 'id'>): string {
   return `${at}#${id}`;
 }
 
@@ -45,22 +45,22 @@ export function ownAttribute({ subject }: HistoryPartition): string | undefined 
  */
 export function historyRow(record: HistoryRecord, partition: HistoryPartition, days: number): Row {
   const { id: _id, at: _at, ...attributes }: Row = toWire(historyRecord, record);
-  const own = ownAttribute(partition);
-  if (own !== undefined && attributes[own] === partition.key) delete attributes[own];
+  const shared = ownAttribute(partition);
+  if (shared !== undefined && attributes[shared] === partition.key) delete attributes[shared];
   return {
     pk: partitionKey(partition),
-    sk: sortKeyOf(record),
+    sk: sortKey(record),
     ...attributes,
     expires_at:
       Math.floor(Date.parse(record.at) / 1000) + daysKept(record, partition, days) * secondsPerDay,
   };
 }
 
-export function recordOf(row: Row, partition: HistoryPartition): HistoryRecord {
+export function toRecord(row: Row, partition: HistoryPartition): HistoryRecord {
   const [at, id] = String(row.sk).split('#');
-  const own = ownAttribute(partition);
+  const shared = ownAttribute(partition);
   // A bind names all of its ARQs.
-  const isNamed = own === undefined || (own === 'arq_uuid' && row.arq_uuids !== undefined);
-  const key = isNamed ? {} : { [own]: partition.key };
+  const isNamed = shared === undefined || (shared === 'arq_uuid' && row.arq_uuids !== undefined);
+  const key = isNamed ? {} : { [shared]: partition.key };
   return fromRow(historyRecord, { ...key, id, at, ...row });
 }

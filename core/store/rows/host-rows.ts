@@ -6,7 +6,7 @@ import { storedHost, storedLease, storedNotOffered } from '#core/shapes/host.ts'
 import { fromRow } from './row-fields.ts';
 import type { Row } from './rows.ts';
 
-export function hostOf(hostname: string, row: Row = {}): StoredHost {
+export function toHost(hostname: string, row: Row = {}): StoredHost {
   const {
     lastReceivedMs: lastReceivedAtMs,
     reprovisioning,
@@ -24,7 +24,7 @@ export function hostOf(hostname: string, row: Row = {}): StoredHost {
 }
 
 /** Who had the lease last, and when it ends if it was not given back; ISO 8601. */
-export function leaseOf(row: Row = {}): {
+export function toLease(row: Row = {}): {
   readonly holder?: string;
   readonly leasedUntil?: string;
 } {
@@ -33,6 +33,6 @@ export function leaseOf(row: Row = {}): {
 }
 
 /** @param row undefined while the host offers all that its settings name */
-export function notOfferedOf(row: Row | undefined): readonly NotOffered[] {
+export function toNotOffered(row: Row | undefined): readonly NotOffered[] {
   return row ? fromRow(storedNotOffered, row).notOffered : [];
 }

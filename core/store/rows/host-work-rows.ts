@@ -17,12 +17,12 @@ export function jobRow(uuid: string, note: JobNote): Row {
   return { ...jobKey(uuid), ...toWire(jobNote, note) };
 }
 
-export function jobOf(row: Row): JobNote {
+export function toJob(row: Row): JobNote {
   return fromRow(jobNote, row);
 }
 
 /** The uuid of a job's row. */
-export function jobUuidOf(row: Row): string {
+export function toJobUuid(row: Row): string {
   return String(row.pk).slice(jobKey('').pk.length);
 }
 
@@ -47,10 +47,10 @@ export function workRow(work: AwaitedWork, dueAt: string): Row {
 const storedRelease = z.object({ release: awaitedWork.release });
 const storedProgram = z.object({ program: awaitedWork.program });
 
-export function releaseOf(row: Row): HostRelease {
+export function toRelease(row: Row): HostRelease {
   return { kind: 'release', ...fromRow(storedRelease, row).release };
 }
 
-export function programOf(row: Row): HostProgram {
+export function toProgram(row: Row): HostProgram {
   return { kind: 'program', ...fromRow(storedProgram, row).program };
 }

@@ -28,7 +28,7 @@ export function deviceRow(device: Device): Row {
   };
 }
 
-export function deviceOf(row: Row): Device {
+export function toDevice(row: Row): Device {
   const { device, ...state } = fromRow(storedDevice, row);
   return { ...device, ...state };
 }
@@ -44,7 +44,7 @@ export function deployableRow(deployable: Deployable): Row {
   };
 }
 
-export function deployableOf(row: Row): Deployable {
+export function toDeployable(row: Row): Deployable {
   const { deployable, status, programNote, ...state } = fromRow(storedDeployable, row);
   const added = Object.keys(row)
     .filter((name) => name.startsWith(attributeField('')))

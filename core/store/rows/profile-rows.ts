@@ -30,7 +30,7 @@ export function groupsText(groups: DeviceProfile['groups']): string {
   return JSON.stringify(groups);
 }
 
-export function profileOf(row: Row): DeviceProfile {
+export function toProfile(row: Row): DeviceProfile {
   const { groups, ...profile } = fromRow(storedProfile, row);
   return { ...profile, groups: parseText(storedGroups, row, groups) };
 }
@@ -47,6 +47,6 @@ export function profileDeletionRow(uuid: string, deletion: ProfileDeletion): Row
   };
 }
 
-export function profileDeletionOf(row: Row): ProfileDeletion {
+export function toProfileDeletion(row: Row): ProfileDeletion {
   return fromRow(profileDeletion, row);
 }

@@ -23,6 +23,6 @@ export function quotaRow(quota: Quota, recountAt: string): Row {
   };
 }
 
-export function quotaOf(row: Row): Quota {
+export function toQuota(row: Row): Quota {
   return { projectId: String(row.uuid), ...fromRow(shape, row) };
 }

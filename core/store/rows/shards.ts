@@ -5,13 +5,13 @@
 const digits = '0123456789abcdef';
 
 /** All shards of a partition, e.g. `arq#0` to `arq#f`. */
-export function shardsOf(partition: string): string[] {
+export function shardsFor(partition: string): string[] {
   return [...digits].map((digit) => `${partition}#${digit}`);
 }
 
 /** The shard of one row; its uuid's last digit is random. */
-export function shardOf(partition: string, uuid: string): string {
-  return `${partition}#${digitOf(uuid)}`;
+export function shardFor(partition: string, uuid: string): string {
+  return `${partition}#${lastDigit(uuid)}`;
 }
 
 /**
@@ -27,11 +27,11 @@ export type DueKind = 'arq' | 'binding' | 'awaited' | 'quota';
  * @param key the row's uuid, or its project's id; its last digit spreads the rows
  */
 export function duePartition(kind: DueKind, key: string): string {
-  return shardOf(kind, key);
+  return shardFor(kind, key);
 }
 
 /** Keystone's ids end in a hexadecimal digit; others are spread as well. */
-function digitOf(key: string): string {
+function lastDigit(key: string): string {
   const last = key.at(-1)?.toLowerCase() ?? '0';
   return digits.includes(last) ? last : (digits[last.charCodeAt(0) % digits.length] as string);
 }

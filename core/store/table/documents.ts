@@ -55,7 +55,7 @@ async function pause(attempt: number): Promise<void> {
  * or not its condition holds; DynamoDB expects a retry.
  * https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
  *
- * @param wait before the next attempt; told how many there were
+ * @param wait pause before the next attempt, from the number of attempts
  */
 export async function untilNoConflict<T>(
   write: () => Promise<T>,

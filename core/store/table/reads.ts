@@ -29,14 +29,14 @@ export async function getRows(
   keys: readonly Key[],
 ): Promise<Row[]> {
   const rows: Row[] = [];
-  let wanted: Record<string, unknown>[] = [...keys];
-  while (wanted.length > 0) {
-    const batch = wanted.slice(0, batchGetMax);
+  let remaining: Record<string, unknown>[] = [...keys];
+  while (remaining.length > 0) {
+    const batch = remaining.slice(0, batchGetMax);
     const answer: BatchGetCommandOutput = await client.send(
       new BatchGetCommand({ RequestItems: { [table]: { Keys: batch, ConsistentRead: true } } }),
     );
     rows.push(...(answer.Responses?.[table] ?? []));
-    wanted = [...(answer.UnprocessedKeys?.[table]?.Keys ?? []), ...wanted.slice(batchGetMax)];
+    remaining = [...(answer.UnprocessedKeys?.[table]?.Keys ?? []), ...remaining.slice(batchGetMax)];
   }
   return rows;
 }

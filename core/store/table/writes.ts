@@ -64,11 +64,11 @@ export async function held(write: Promise<unknown>): Promise<boolean> {
 
 /** `SET` of these attributes: expression, names and values for an update. */
 export function setting(attributes: Readonly<Record<string, unknown>>) {
-  const given = Object.entries(attributes).filter(([, value]) => value !== undefined);
+  const defined = Object.entries(attributes).filter(([, value]) => value !== undefined);
   return {
-    expression: `SET ${given.map(([name]) => `#${name} = :${name}`).join(', ')}`,
-    names: Object.fromEntries(given.map(([name]) => [`#${name}`, name])),
-    values: Object.fromEntries(given.map(([name, value]) => [`:${name}`, value])),
+    expression: `SET ${defined.map(([name]) => `#${name} = :${name}`).join(', ')}`,
+    names: Object.fromEntries(defined.map(([name]) => [`#${name}`, name])),
+    values: Object.fromEntries(defined.map(([name, value]) => [`:${name}`, value])),
   };
 }
 

@@ -10,7 +10,10 @@ export const getQuota = action(
   async ({ deps, caller, id }) => {
     refuseOtherProject(deps, caller, id);
     checkProjectId(id);
-    const [quota, inUse] = await Promise.all([deps.store.quotas.of(id), countProjectUse(deps, id)]);
+    const [quota, inUse] = await Promise.all([
+      deps.store.quotas.byProject(id),
+      countProjectUse(deps, id),
+    ]);
     return { body: viewUse(id, quota, inUse) };
   },
 );

@@ -8,7 +8,7 @@ const marker = z.string().min(1).max(64);
 
 export const getQuotas = listAction('quotas', { marker }, async ({ deps, query }) => {
   const { limit, marker } = query;
-  if (marker !== undefined && !(await deps.store.quotas.of(marker))) {
+  if (marker !== undefined && !(await deps.store.quotas.byProject(marker))) {
     throw new MarkerNotFound(marker);
   }
   const quotas = await deps.listings.quotas({ limit, ...present({ marker }) });

@@ -3,7 +3,7 @@
 
 import type { HistoryRecord } from '#core/domain/history/history.ts';
 import { deriveHistory } from '#core/domain/history/history-of-change.ts';
-import { handleOf } from '#core/store/rows/handle-rows.ts';
+import { toHandle } from '#core/store/rows/handle-rows.ts';
 import type { RowChange } from '#simulation/database/memory-database.ts';
 import type { Violate } from '#simulation/violation.ts';
 
@@ -17,8 +17,8 @@ export function createHistoryCheck(violate: Violate): (change: RowChange) => voi
     if (!String(row?.sk).startsWith('HANDLE#')) return;
     changes += 1;
     const images = {
-      ...(before && { before: handleOf(before) }),
-      ...(after && { after: handleOf(after) }),
+      ...(before && { before: toHandle(before) }),
+      ...(after && { after: toHandle(after) }),
     };
     const metadata = { id: String(changes), at: 0 };
     for (const record of deriveHistory({ kind: 'handle', ...images }, metadata)) {

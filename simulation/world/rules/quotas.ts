@@ -4,8 +4,8 @@ import type { Arq } from '#core/domain/arq/arq.ts';
 import { countedClass, type Limits, type Quota } from '#core/domain/quota/quota.ts';
 import { recount } from '#core/operations/quotas/recount.ts';
 import { setQuota } from '#core/operations/quotas/set-quota.ts';
-import { arqOf } from '#core/store/rows/arq-rows.ts';
-import { quotaOf, quotaRow } from '#core/store/rows/quota-rows.ts';
+import { toArq } from '#core/store/rows/arq-rows.ts';
+import { quotaRow, toQuota } from '#core/store/rows/quota-rows.ts';
 import { tableName } from '#core/store/table/tables.ts';
 import type { Item } from '#simulation/database/expressions.ts';
 import { type Violate, Violation } from '#simulation/violation.ts';
@@ -66,7 +66,7 @@ export async function recountAll({ database, depsFor, spawn }: World): Promise<v
 export function storedArqs(database: World['database']): Arq[] {
   const isArq = ({ pk, is_barred }: Record<string, unknown>) =>
     String(pk).startsWith('ARQ#') && !is_barred;
-  return database.rows('arqs').filter(isArq).map(arqOf);
+  return database.rows('arqs').filter(isArq).map(toArq);
 }
 
 /** No creation takes more than is left. */
@@ -114,5 +114,5 @@ function quotasOf(database: World['database']): Quota[] {
   return database
     .rows('arqs')
     .filter(({ pk }) => String(pk).startsWith('QUOTA#'))
-    .map(quotaOf);
+    .map(toQuota);
 }

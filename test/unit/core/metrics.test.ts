@@ -24,8 +24,8 @@ const lines = () => written.map((line) => JSON.parse(line));
 
 it('are lines with the stage and at most one dimension more', () => {
   createMetrics('test').put([
-    { name: 'ArqsFailed', of: 'image', value: 2 },
-    { name: 'ArqsFailed', of: 'deadline', value: 1 },
+    { name: 'ArqsFailed', dimension: 'image', value: 2 },
+    { name: 'ArqsFailed', dimension: 'deadline', value: 1 },
     { name: 'DevicesAdded', value: 3 },
   ]);
   const of = (name: string, dimensions: string[]) => ({
@@ -49,7 +49,7 @@ it('are lines with the stage and at most one dimension more', () => {
 it('have the time that they are given', () => {
   const at = Date.now() - 60_000;
   const metrics = createMetrics('test');
-  metrics.put([{ name: 'Hosts', of: 'present', value: 1 }], at);
+  metrics.put([{ name: 'Hosts', dimension: 'present', value: 1 }], at);
   metrics.put([{ name: 'DevicesAdded', value: 1 }]);
   const [first, second] = lines();
   expect(first._aws.Timestamp).toBe(at);
@@ -72,18 +72,18 @@ it('are summed over a batch, with each latency kept', () => {
     { kind: 'device-added', device },
   ];
   expect(sumMetrics(facts.flatMap(toMetrics))).toEqual([
-    { name: 'ArqsBound', of: 'by-host', value: 2 },
-    { name: 'ArqsBound', of: 'at-once', value: 1 },
+    { name: 'ArqsBound', dimension: 'by-host', value: 2 },
+    { name: 'ArqsBound', dimension: 'at-once', value: 1 },
     { name: 'DevicesAdded', value: 2 },
-    { name: 'BindLatency', of: 'by-host', value: 100 },
-    { name: 'BindLatency', of: 'by-host', value: 300 },
+    { name: 'BindLatency', dimension: 'by-host', value: 100 },
+    { name: 'BindLatency', dimension: 'by-host', value: 300 },
   ]);
 });
 
 it.each<[DomainEvent, ReturnType<typeof toMetrics>]>([
   [
     { kind: 'failed', binding: aBinding({ arqUuids: two }), cause: 'host' },
-    [{ name: 'ArqsFailed', of: 'host', value: 2 }],
+    [{ name: 'ArqsFailed', dimension: 'host', value: 2 }],
   ],
   [{ kind: 'released', binding: aBinding(), arqUuids: two }, [{ name: 'ArqsReleased', value: 2 }]],
   [

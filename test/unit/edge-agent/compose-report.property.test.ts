@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { acknowledge, composeReport, nothingAcknowledged } from '#agent/report/compose-report.ts';
 import type { Found } from '#agent/report/discover.ts';
-import { digestOf } from '#core/contracts/report/device-digest.ts';
+import { computeDigest } from '#core/contracts/report/device-digest.ts';
 import { aControlPlane, type ModelReport } from '#test/support/control-plane-model.ts';
 import { aReportedDevice } from '#test/support/hosts/agent.ts';
 
@@ -22,7 +22,7 @@ const host: fc.Arbitrary<Found> = fc
         const attach_handles = Array.from({ length: handles }, () => handle);
         const offers = { resource_class: 'PGPU', traits: [], attach_handles };
         const device = aReportedDevice({ address, model, offers });
-        return { device, digest: digestOf(device) };
+        return { device, digest: computeDigest(device) };
       }),
   }));
 

@@ -6,7 +6,7 @@ import {
   nothingAcknowledged,
 } from '#agent/report/compose-report.ts';
 import type { Found } from '#agent/report/discover.ts';
-import { digestOf } from '#core/contracts/report/device-digest.ts';
+import { computeDigest } from '#core/contracts/report/device-digest.ts';
 import {
   type InventoryReport,
   type ReportedDevice,
@@ -21,7 +21,7 @@ const gpuChanged = { ...gpu, model: 'other' };
 
 function found(devices: readonly ReportedDevice[], failedDrivers: string[] = []): Found {
   return {
-    devices: devices.map((device) => ({ device, digest: digestOf(device) })),
+    devices: devices.map((device) => ({ device, digest: computeDigest(device) })),
     failedDrivers,
     notOffered: [],
   };
@@ -55,7 +55,7 @@ describe('a report', () => {
   it('is only the manifest as a heartbeat', () => {
     const plan = composeReport(found([gpu]), reported(found([gpu])), 900 * seconds);
     expect(plan).toMatchObject({ reason: 'heartbeat', parts: [[]] });
-    expect(plan.manifest).toEqual({ [gpu.address]: digestOf(gpu) });
+    expect(plan.manifest).toEqual({ [gpu.address]: computeDigest(gpu) });
   });
 
   it('has everything again after an hour', () => {

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { hostnameOf, isHostname, thingName } from '#core/contracts/topics.ts';
+import { isHostname, readHostname, thingName } from '#core/contracts/topics.ts';
 
 describe('names of hosts', () => {
   it.each(['cmp1', 'cmp1.example.org', 'a', 'A-1.b'])('may be %s', (name) => {
     expect(isHostname(name)).toBe(true);
-    expect(hostnameOf(thingName('dev', name))).toBe(name);
+    expect(readHostname(thingName('dev', name))).toBe(name);
   });
 
   // An underscore ends the host's part of a provider's name, so that no host can name another's.

@@ -3,7 +3,7 @@ import { measureUsage } from '#core/domain/capacity/usage-metrics.ts';
 import type { AttachHandle, Device } from '#core/domain/device/device.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
 import type { DeviceUuid } from '#core/domain/ids.ts';
-import { hostOf } from '#core/store/rows/host-rows.ts';
+import { toHost } from '#core/store/rows/host-rows.ts';
 import {
   aDeployable,
   anArq,
@@ -15,7 +15,7 @@ import {
 const now = Date.parse('2026-07-01T12:00:00Z');
 const device = aStoredDevice();
 const host = {
-  ...hostOf('cmp1'),
+  ...toHost('cmp1'),
   epoch: 1,
   sequence: 1,
   presence: { isConnected: true, at: '2026-07-01T01:00:00Z' },

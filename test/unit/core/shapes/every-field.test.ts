@@ -32,21 +32,21 @@ import { historyRecord } from '#core/shapes/history-record.ts';
 import { hostFacts, hostSummary, reportedHost } from '#core/shapes/host.ts';
 import { awaitedWork, jobNote } from '#core/shapes/host-work.ts';
 import { quota } from '#core/shapes/quota.ts';
-import { summaryOf } from '#core/store/hosts/host-summaries.ts';
+import { toSummary } from '#core/store/hosts/host-summaries.ts';
 import { hostStore } from '#core/store/hosts/hosts.ts';
-import { arqOf, arqRow, instanceOf, instanceRow } from '#core/store/rows/arq-rows.ts';
-import { handleOf, handleRow } from '#core/store/rows/handle-rows.ts';
-import { historyRow, recordOf } from '#core/store/rows/history-rows.ts';
-import { hostOf } from '#core/store/rows/host-rows.ts';
-import { jobOf, jobRow, programOf, releaseOf, workRow } from '#core/store/rows/host-work-rows.ts';
+import { arqRow, instanceRow, toArq, toInstance } from '#core/store/rows/arq-rows.ts';
+import { handleRow, toHandle } from '#core/store/rows/handle-rows.ts';
+import { historyRow, toRecord } from '#core/store/rows/history-rows.ts';
+import { toHost } from '#core/store/rows/host-rows.ts';
+import { jobRow, toJob, toProgram, toRelease, workRow } from '#core/store/rows/host-work-rows.ts';
 import {
-  deployableOf,
   deployableRow,
-  deviceOf,
   deviceRow,
+  toDeployable,
+  toDevice,
 } from '#core/store/rows/inventory-rows.ts';
-import { profileOf, profileRow } from '#core/store/rows/profile-rows.ts';
-import { quotaOf, quotaRow } from '#core/store/rows/quota-rows.ts';
+import { profileRow, toProfile } from '#core/store/rows/profile-rows.ts';
+import { quotaRow, toQuota } from '#core/store/rows/quota-rows.ts';
 import type { Row } from '#core/store/rows/rows.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { viewDeployable } from '#functions/deployables/view.ts';
@@ -88,11 +88,11 @@ const nothing = { put: [], retire: [], wanted: {}, unseen: [], refused: {} };
 
 describe('every declared field', () => {
   it('of a device is in the row and in the answers', () => {
-    const device = deviceOf(stored(deviceRow(plan.device)));
+    const device = toDevice(stored(deviceRow(plan.device)));
     expect(device).toEqual(plan.device);
     withEvery(device, reportedFacts, camelCase);
     withEvery(viewDevice(device, '', true), deviceFacts);
-    const inventory = { host: hostOf('cmp1'), devices: [device], notOffered: [], waiting: [] };
+    const inventory = { host: toHost('cmp1'), devices: [device], notOffered: [], waiting: [] };
     const [shown] = viewHostDetail(inventory, [], now).devices;
     withEvery(shown ?? {}, operatorFacts);
     const [deployable] = plan.deployables;
@@ -106,29 +106,29 @@ describe('every declared field', () => {
     const again = planDevice('cmp1', { device: before, providers }, discovered(report), at);
     withEvery(again.device, reportedFacts, camelCase);
     const written = { ...deviceRow(before), ...toWire(deviceState, before) };
-    expect(deviceOf(stored(written))).toEqual(before);
+    expect(toDevice(stored(written))).toEqual(before);
   });
 
   it('of a region is in the row and in the answer of its deployable', () => {
     const [, deployable = aDeployable()] = plan.deployables;
-    const read = deployableOf(stored(deployableRow(deployable)));
+    const read = toDeployable(stored(deployableRow(deployable)));
     expect(read).toEqual(deployable);
     withEvery(read, reportedRegionFacts, camelCase);
     withEvery(viewDeployable(read, ''), regionFacts);
     const whole = shaped(describedDeployable);
     const row = deployableRow({ ...whole, deviceStatus: 'enabled' });
-    expect(deployableOf(stored(row))).toEqual({ ...whole, deviceStatus: 'enabled' });
+    expect(toDeployable(stored(row))).toEqual({ ...whole, deviceStatus: 'enabled' });
   });
 
   it('of an attach handle is in its row, and in that of the ARQ that has it', () => {
     const handles = plan.addHandles.map((handle) => ({ ...handle, ...shaped(handleState) }));
-    expect(handles.map((handle) => handleOf(stored(handleRow(handle))))).toEqual(handles);
+    expect(handles.map((handle) => toHandle(stored(handleRow(handle))))).toEqual(handles);
     for (const handle of handles) {
       withEvery(handle, handleFacts, camelCase);
       const attachment = { handleUuid: handle.uuid, ...pick(handleFacts, handle) };
       const binding = { ...shaped(arqBinding), attachment };
       const arq = { ...shaped(arqFields), deviceProfileName: 'p', group: {}, binding };
-      expect(arqOf(stored(arqRow(arq)))).toEqual(arq);
+      expect(toArq(stored(arqRow(arq)))).toEqual(arq);
     }
   });
 
@@ -145,10 +145,10 @@ describe('every declared field', () => {
   it('of a host is in the row that a report writes, and in the answer', async () => {
     const clients = createDocuments({ region: 'us-east-1' });
     const dynamoDb = mockClient(clients.strong);
-    const host = { ...hostOf('cmp1'), ...shaped(reportedHost) };
+    const host = { ...toHost('cmp1'), ...shaped(reportedHost) };
     const applied = hostAfter(
       { clock: () => now },
-      hostOf('cmp1'),
+      toHost('cmp1'),
       { ...nothing, standing: 'newer', isNewBoot: false },
       aReport([], sampleOf(hostFacts)),
       now,
@@ -157,11 +157,11 @@ describe('every declared field', () => {
       await hostStore(clients.strong, 'inventory').putReport(each, 'holder');
     }
     const rows = dynamoDb.commandCalls(UpdateCommand).map(({ args: [{ input }] }) => rowOf(input));
-    const [written = {}, afterReport = {}] = rows.map((row) => hostOf('cmp1', stored(row)));
+    const [written = {}, afterReport = {}] = rows.map((row) => toHost('cmp1', stored(row)));
     withEvery(written, reportedHost, camelCase);
     withEvery(afterReport, hostFacts, camelCase);
     withEvery(
-      viewHost(hostOf('cmp1', stored(rows[1] ?? {})), {}, { devices: 0, notOffered: 0 }, now),
+      viewHost(toHost('cmp1', stored(rows[1] ?? {})), {}, { devices: 0, notOffered: 0 }, now),
       hostFacts,
     );
     dynamoDb.restore();
@@ -180,14 +180,14 @@ const day = { subject: 'day', key: '2026-07-01#1' } as const;
 const summary = shaped(hostSummary);
 
 it.each<[string, object, Row, (row: Row) => object]>([
-  ['a device profile', profile, profileRow(profile), profileOf],
-  ['a quota', limits, quotaRow(limits, at), quotaOf],
-  ['a record', record, historyRow(record, day, 30), (row) => recordOf(row, day)],
-  ['a binding', binding, instanceRow(binding), instanceOf],
-  ['a job', note, jobRow('j', note), jobOf],
-  ['a release', release, workRow(release, at), releaseOf],
-  ['a program', program, workRow(program, at), programOf],
-  ['the summary of a host', summary, toWire(hostSummary, summary), summaryOf],
+  ['a device profile', profile, profileRow(profile), toProfile],
+  ['a quota', limits, quotaRow(limits, at), toQuota],
+  ['a record', record, historyRow(record, day, 30), (row) => toRecord(row, day)],
+  ['a binding', binding, instanceRow(binding), toInstance],
+  ['a job', note, jobRow('j', note), toJob],
+  ['a release', release, workRow(release, at), toRelease],
+  ['a program', program, workRow(program, at), toProgram],
+  ['the summary of a host', summary, toWire(hostSummary, summary), toSummary],
 ])('each declared field of %s is in its row', (_noun, value, row, read) => {
   expect(read(stored(row))).toEqual(value);
 });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { withClaimsOf } from '#core/store/backups/restored-claims.ts';
+import { restoreClaims } from '#core/store/backups/restored-claims.ts';
 import type { Row } from '#core/store/rows/rows.ts';
 
 const place = { hostname: 'cmp1', device_uuid: 'device', resource_class: 'FPGA' };
@@ -29,7 +29,7 @@ function restored(handle: Row, arqs: readonly Row[]): Row | undefined {
   const deployable = { pk: 'RP#p', sk: 'DEPLOYABLE', deployable: place };
   const byKey = (rows: readonly Row[]) =>
     new Map(rows.map((row) => [`${row.pk} ${row.sk ?? ''}`, row]));
-  return withClaimsOf(byKey(arqs), byKey([deployable, handle])).get('RP#p HANDLE#h');
+  return restoreClaims(byKey(arqs), byKey([deployable, handle])).get('RP#p HANDLE#h');
 }
 
 const factsOfOther = {

@@ -5,19 +5,19 @@ import type { HostProgram, HostRelease } from '#core/domain/host-work/host-work.
 import type { BindId, ReleaseId } from '#core/domain/ids.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { statusChange } from '#core/shapes/device.ts';
-import { arqOf, arqRow, instanceOf, instanceRow } from '#core/store/rows/arq-rows.ts';
-import { handleOf, handleRow } from '#core/store/rows/handle-rows.ts';
-import { hostOf } from '#core/store/rows/host-rows.ts';
-import { jobOf, jobRow, programOf, releaseOf, workRow } from '#core/store/rows/host-work-rows.ts';
+import { arqRow, instanceRow, toArq, toInstance } from '#core/store/rows/arq-rows.ts';
+import { handleRow, toHandle } from '#core/store/rows/handle-rows.ts';
+import { toHost } from '#core/store/rows/host-rows.ts';
+import { jobRow, toJob, toProgram, toRelease, workRow } from '#core/store/rows/host-work-rows.ts';
 import {
   attributeField,
   attributeValue,
-  deployableOf,
   deployableRow,
-  deviceOf,
   deviceRow,
+  toDeployable,
+  toDevice,
 } from '#core/store/rows/inventory-rows.ts';
-import { profileOf, profileRow } from '#core/store/rows/profile-rows.ts';
+import { profileRow, toProfile } from '#core/store/rows/profile-rows.ts';
 import type { Row } from '#core/store/rows/rows.ts';
 import {
   aBinding,
@@ -108,16 +108,16 @@ const profile = {
 };
 
 const cases: [kind: string, value: unknown, row: Row, read: (row: Row) => unknown][] = [
-  ['a bound ARQ', arq, arqRow(arq, at), arqOf],
-  ['an unbound ARQ', unboundArq, arqRow(unboundArq), arqOf],
-  ['an instance', binding, instanceRow(binding, at), instanceOf],
-  ['a job', job, jobRow('j', job), jobOf],
-  ['a release', release, workRow(release, at), releaseOf],
-  ['a program', program, workRow(program, at), programOf],
-  ['a device', device, deviceRow(device), deviceOf],
-  ['a deployable', deployable, deployableRow(deployable), deployableOf],
-  ['an attach handle', handle, handleRow(handle), handleOf],
-  ['a profile', profile, profileRow(profile), profileOf],
+  ['a bound ARQ', arq, arqRow(arq, at), toArq],
+  ['an unbound ARQ', unboundArq, arqRow(unboundArq), toArq],
+  ['an instance', binding, instanceRow(binding, at), toInstance],
+  ['a job', job, jobRow('j', job), toJob],
+  ['a release', release, workRow(release, at), toRelease],
+  ['a program', program, workRow(program, at), toProgram],
+  ['a device', device, deviceRow(device), toDevice],
+  ['a deployable', deployable, deployableRow(deployable), toDeployable],
+  ['an attach handle', handle, handleRow(handle), toHandle],
+  ['a profile', profile, profileRow(profile), toProfile],
 ];
 
 function stored(row: Row): Row {
@@ -153,7 +153,7 @@ describe('the row', () => {
       conflict_since: at,
     };
     const added = { status: 'maintaining', statusChange: change, conflictSince: at };
-    expect(deviceOf(stored(row))).toEqual({ ...device, ...added });
+    expect(toDevice(stored(row))).toEqual({ ...device, ...added });
   });
 
   it('of a deployable has its added attributes and the last program', () => {
@@ -172,28 +172,28 @@ describe('the row', () => {
       [attributeField('a')]: attributeValue(attribute),
     };
     const added = { program: note, addedAttributes: [attribute] };
-    expect(deployableOf(stored(row))).toEqual({ ...deployable, ...added });
+    expect(toDeployable(stored(row))).toEqual({ ...deployable, ...added });
   });
 
   it('of a claimed handle names its ARQ and its instance', () => {
     const row = { ...handleRow(handle), arq_uuid: 'a', instance_uuid: 'i' };
-    expect(handleOf(stored(row)).claim).toEqual({ arqUuid: 'a', instanceUuid: 'i' });
+    expect(toHandle(stored(row)).claim).toEqual({ arqUuid: 'a', instanceUuid: 'i' });
   });
 
   it('of a host may be absent, or only a lease', () => {
     const empty = { hostname: 'cmp1', epoch: 0, sequence: -1, wanted: {}, refused: {} };
-    expect(hostOf('cmp1')).toMatchObject(empty);
-    expect(hostOf('cmp1', { lease_holder: 'one' })).toEqual(hostOf('cmp1'));
+    expect(toHost('cmp1')).toMatchObject(empty);
+    expect(toHost('cmp1', { lease_holder: 'one' })).toEqual(toHost('cmp1'));
   });
 });
 
 describe('an invalid row', () => {
   it('is refused with its key, the attribute and what is allowed', () => {
     const { arq_uuids, ...row } = instanceRow(binding);
-    expect(() => instanceOf(row)).toThrow(
+    expect(() => toInstance(row)).toThrow(
       `Row INSTANCE#${binding.instanceUuid} is invalid: arq_uuids: Invalid input: expected array`,
     );
-    expect(() => handleOf({ ...handleRow(handle), arq_uuid: 'a' })).toThrow('instance_uuid: ');
-    expect(() => arqOf({ ...arqRow(arq), state: 'Lost' })).toThrow('state: Invalid option');
+    expect(() => toHandle({ ...handleRow(handle), arq_uuid: 'a' })).toThrow('instance_uuid: ');
+    expect(() => toArq({ ...arqRow(arq), state: 'Lost' })).toThrow('state: Invalid option');
   });
 });
