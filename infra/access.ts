@@ -14,7 +14,7 @@ import type { Resource } from '#functions/routes.ts';
  */
 export type FunctionName = Resource | QueueName | StreamConsumerName | 'sweep';
 
-export type TableAction =
+type TableAction =
   | 'GetItem'
   | 'BatchGetItem'
   | 'Query'

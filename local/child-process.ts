@@ -16,7 +16,7 @@ const guard = `
   wait $engine
 `;
 
-export interface GuardedProcess {
+interface GuardedProcess {
   /** The last 2,000 characters of the engine's standard error. */
   complaint(): string;
   hasEnded(): boolean;

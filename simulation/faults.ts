@@ -3,7 +3,7 @@
 import type { Random } from './random.ts';
 
 /** Probability at each opportunity. */
-export const faultRates = {
+const faultRates = {
   /** A process dies before or after one of its effects. */
   crash: 0.004,
   /** Lambda has no execution left: API Gateway answers 503, and no function runs. */

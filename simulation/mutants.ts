@@ -51,7 +51,7 @@ export type Task =
     };
 
 /** A message of a worker that searches. */
-export type SeekMessage =
+type SeekMessage =
   | { readonly kind: 'found'; readonly result: GuardResult }
   | { readonly kind: 'violation'; readonly scenario: string; readonly text: string }
   | { readonly kind: 'progress'; readonly done: number };

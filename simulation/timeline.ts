@@ -27,7 +27,7 @@ export interface Timeline {
   runUntil(timeMs: number): Promise<void>;
 }
 
-export interface TimelineOptions {
+interface TimelineOptions {
   readonly random: Random;
   readonly startMs: number;
   /** Milliseconds that an effect takes. */

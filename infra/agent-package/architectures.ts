@@ -22,7 +22,7 @@ const integrities: Readonly<Record<string, string>> = {
     'sha512-FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g==',
 };
 
-export interface NodeFiles {
+interface NodeFiles {
   readonly version: string;
   /** Copies the program and its licence. */
   copyTo(program: string, licence: string): void;

@@ -1,7 +1,7 @@
 // What dpkg needs beside the files. The scripts take DPKG_ROOT, so that a package can be installed
 // into the tree of another system, as image builders do.
 
-export interface DebianFacts {
+interface DebianFacts {
   /** The agent's version, then its packaging's: `0.2.0-1`. */
   readonly version: string;
   /** Debian's name of the processor. */

@@ -13,7 +13,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { PackagingFailed } from './run-tool.ts';
 
-export interface SigningKey {
+interface SigningKey {
   readonly id: Buffer;
   readonly key: KeyObject;
 }

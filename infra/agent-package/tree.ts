@@ -40,7 +40,7 @@ const executables: ReadonlySet<string> = new Set([
   'DEBIAN/postrm',
 ]);
 
-export interface PackageFacts {
+interface PackageFacts {
   /** The agent's version, then its packaging's: `0.2.0-1`. */
   readonly version: string;
   readonly architecture: Architecture;

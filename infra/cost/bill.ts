@@ -121,7 +121,7 @@ export interface FixedCosts {
  * CloudWatch has one metric per value of a dimension, and charges only those written in an hour:
  * eight in an idle cloud.
  */
-export const ownMetricsMax = metrics.reduce((count, row: MetricRow) => {
+const ownMetricsMax = metrics.reduce((count, row: MetricRow) => {
   return count + (row.dimension?.values.length ?? 1);
 }, 0);
 

@@ -1,7 +1,7 @@
 // AWS prices in US dollars without free tiers, taxes and discounts. Prices change, so each names
 // its source and date. us-east-1 and us-west-2 have the same prices for all of these.
 
-export interface Price {
+interface Price {
   readonly dollars: number;
   /** Number of units that the dollars pay for. */
   readonly per: number;

@@ -41,7 +41,7 @@ export function rowsOf(bills: readonly Bill[]): string[][] {
   );
 }
 
-export function inDollars(dollars: number): string {
+function inDollars(dollars: number): string {
   if (dollars === 0) return '';
   return dollars < 100
     ? dollars.toFixed(2)

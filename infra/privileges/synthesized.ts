@@ -33,7 +33,7 @@ export interface Statement {
   readonly resources: readonly string[];
 }
 
-export interface Synthesized {
+interface Synthesized {
   readonly resources: readonly Resource[];
   readonly description: string;
   readonly tags: Readonly<Record<string, string>>;

@@ -2,7 +2,7 @@
 // another one, and unknown names. Each fault is a sentence that begins with the setting.
 
 /** The given settings, as text; missing ones are undefined. */
-export type SettingTexts = Readonly<Record<string, string | undefined>>;
+type SettingTexts = Readonly<Record<string, string | undefined>>;
 
 interface Rule {
   readonly isBroken: (settings: SettingTexts) => boolean;

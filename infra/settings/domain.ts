@@ -20,7 +20,7 @@ export interface Domain {
 }
 
 /** A PEM file of certificates in S3. */
-export interface Truststore {
+interface Truststore {
   /** `s3://bucket/key` */
   readonly uri: string;
   /** Without it API Gateway reads a changed file only when the domain name changes. */

@@ -16,7 +16,7 @@ type StreamedTable = Extract<(typeof tables)[number], { hasStream: true }>['name
  */
 export const announcedWithinSeconds = 10;
 
-export interface ChangePattern {
+interface ChangePattern {
   readonly dynamodb: {
     readonly NewImage?: ImagePattern;
     readonly OldImage?: ImagePattern;

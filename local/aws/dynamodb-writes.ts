@@ -22,7 +22,7 @@ const unheardMs = 500;
 /** Read the stream this often even without a change, so that a missed one costs no record. */
 const lookAnywayMs = 10_000;
 
-export interface WatchedWrites extends EngineWrites {
+interface WatchedWrites extends EngineWrites {
   close(): void;
 }
 

@@ -12,14 +12,14 @@ import { type Log, silentLog } from '#core/log.ts';
 /** Waits between attempts; after the last, the sender keeps the message and sends it again. */
 const retryDelaysMs = [50, 200, 800];
 
-export interface RuleEngineOptions {
+interface RuleEngineOptions {
   readonly stage: string;
   readonly sqs: SQSClient;
   readonly queueUrls: Readonly<Record<QueueName, string>>;
   readonly log?: Log;
 }
 
-export interface RuleEngine {
+interface RuleEngine {
   /**
    * Resolves when every rule that matches the topic has put the message in its queue. When it
    * rejects, some queues may have the message: queues deliver at least once.
@@ -28,7 +28,7 @@ export interface RuleEngine {
   deliver(topic: string, payload: Buffer): Promise<void>;
 }
 
-export class RuleActionFailed extends Error {
+class RuleActionFailed extends Error {
   override readonly name = 'RuleActionFailed';
 }
 

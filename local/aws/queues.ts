@@ -32,7 +32,7 @@ const actions: Readonly<Record<string, Action>> = { ...queueActions, ...messageA
 /** Two weeks, the longest that SQS allows: time to find a failure and to redrive. */
 const deadLettersKeptSeconds = 14 * 24 * 60 * 60;
 
-export interface QueuesOptions extends Partial<ListenOptions> {
+interface QueuesOptions extends Partial<ListenOptions> {
   /** SQLite file; acknowledged changes survive kill -9. Without it all is in memory. */
   readonly file?: string;
   readonly now?: () => number;

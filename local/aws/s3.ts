@@ -19,13 +19,13 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { type ListenOptions, listen, type Running } from '#local/ports.ts';
 
-export interface S3Options extends ListenOptions {
+interface S3Options extends ListenOptions {
   readonly directory: string;
   /** Milliseconds since 1970. */
   readonly clock?: () => number;
 }
 
-export interface LocalS3 extends Running {
+interface LocalS3 extends Running {
   readonly url: string;
 }
 

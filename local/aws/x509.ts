@@ -16,7 +16,7 @@ import {
   tagged,
 } from '#operate/enrol/der.ts';
 
-export interface CertificateRequest {
+interface CertificateRequest {
   readonly commonName: string;
   readonly kind: 'authority' | 'server' | 'client';
   /** DNS names and IPv4 addresses for which the certificate is valid. */

@@ -12,7 +12,7 @@ import { demoHostname } from './demo-host.ts';
 import { inventoryOf } from './demo-inventory.ts';
 import { aFunction, aGbs, fakeInterface } from './gbs.ts';
 
-export interface Demo {
+interface Demo {
   readonly stage: string;
   readonly api: Client;
   readonly nova: Client;

@@ -46,7 +46,7 @@ const streamReaders: Readonly<Record<StreamConsumerName, StreamHandler>> = {
 
 export const streamTimeoutSeconds = 30;
 
-export interface ConsumersOptions {
+interface ConsumersOptions {
   readonly log: Log;
   /** Stores the positions in the streams; without it positions last as long as the process. */
   readonly checkpointDirectory?: string;

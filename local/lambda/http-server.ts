@@ -13,7 +13,7 @@ const bodyBytesMax = 10 * 1024 * 1024;
 /** A refused client that sends nothing for this long is disconnected. */
 const unreadMsMax = 5000;
 
-export interface HttpServerOptions extends ListenOptions {
+interface HttpServerOptions extends ListenOptions {
   /** Returns the function for a path; without one the answer is API Gateway's own 404. */
   readonly resolve: (path: string) => LambdaHandler | undefined;
   /** The time after which API Gateway answers 503 for the function. */

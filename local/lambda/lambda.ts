@@ -14,7 +14,7 @@ export interface LambdaFunction<Event, Result> {
 }
 
 /** Lambda would stop the process of the function; the local runtime only stops waiting. */
-export class TaskTimedOut extends Error {
+class TaskTimedOut extends Error {
   override readonly name = 'TaskTimedOut';
 }
 

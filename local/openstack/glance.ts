@@ -18,7 +18,7 @@ import {
 import { createCallers } from './keystone/callers.ts';
 import { openState, type State } from './state-file.ts';
 
-export interface FakeGlanceOptions extends ListenOptions {
+interface FakeGlanceOptions extends ListenOptions {
   readonly keystoneUrl: string;
   readonly stateFile?: string | undefined;
 }

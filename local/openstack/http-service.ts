@@ -45,7 +45,7 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-export interface ServiceOptions extends ListenOptions {
+interface ServiceOptions extends ListenOptions {
   readonly answer: (ask: Ask) => Promise<Answer>;
 }
 
@@ -130,7 +130,7 @@ export function header(ask: Ask, name: string): string | undefined {
   return Array.isArray(value) ? value.at(-1) : value;
 }
 
-export type Handler<Context> = (ask: Ask, context: Context) => Answer | Promise<Answer>;
+type Handler<Context> = (ask: Ask, context: Context) => Answer | Promise<Answer>;
 
 /** The handler of `GET /resource_providers/{uuid}`, and so on. */
 export type Routes<Context> = Readonly<Record<string, Handler<Context>>>;

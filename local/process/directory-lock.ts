@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /** Another system uses the directory. The message is one line for the user. */
-export class DirectoryInUse extends Error {
+class DirectoryInUse extends Error {
   override readonly name = 'DirectoryInUse';
 }
 

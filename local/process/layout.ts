@@ -64,7 +64,7 @@ export function portVariable(name: PortName): string {
 }
 
 /** The message is one line for the user. */
-export class PortsTaken extends Error {
+class PortsTaken extends Error {
   override readonly name = 'PortsTaken';
 
   constructor(taken: readonly (readonly [variable: string, port: number])[]) {

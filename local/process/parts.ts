@@ -176,7 +176,7 @@ export function certificateDirectory(layout: Layout): string {
 }
 
 /** The announced events, one a line. */
-export function eventsFile(layout: Layout): string {
+function eventsFile(layout: Layout): string {
   return join(layout.directory, 'events.jsonl');
 }
 

@@ -18,7 +18,7 @@ export interface Supervised {
   kill(signal?: NodeJS.Signals): Promise<void>;
 }
 
-export interface SupervisorOptions {
+interface SupervisorOptions {
   /** Called when the process has ended unexpectedly. */
   readonly mayRestart: () => boolean;
   readonly onRestart?: () => void;

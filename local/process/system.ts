@@ -24,9 +24,9 @@ export interface AgentOptions {
 }
 
 /** Called with each JSON line that a part writes. */
-export type LineListener = (part: string, line: Readonly<Record<string, unknown>>) => void;
+type LineListener = (part: string, line: Readonly<Record<string, unknown>>) => void;
 
-export interface SystemOptions {
+interface SystemOptions {
   readonly layout: Layout;
   readonly agents: readonly AgentOptions[];
   /** Whether a part that dies is restarted, as by AWS. */
@@ -41,7 +41,7 @@ export interface SystemOptions {
 }
 
 /** `dynamodb`, the name of a part, or `agent-<hostname>`. */
-export type ProcessName = string;
+type ProcessName = string;
 
 export interface System {
   readonly layout: Layout;

@@ -10,7 +10,7 @@ import type { Process, Timeline } from '#simulation/timeline.ts';
 import type { Violate } from '#simulation/violation.ts';
 import { type MemoryDatabase, named } from './memory-database.ts';
 
-export interface DocumentParts {
+interface DocumentParts {
   readonly timeline: Timeline;
   readonly process: Process;
   readonly database: MemoryDatabase;

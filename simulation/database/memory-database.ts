@@ -13,7 +13,7 @@ export interface RowChange {
   readonly after?: Item;
 }
 
-export interface MemoryDatabaseOptions {
+interface MemoryDatabaseOptions {
   readonly stage: string;
   readonly now: () => number;
   /** How long a change takes to show in indexes; 0 for at once. */
@@ -31,7 +31,7 @@ interface Table {
 }
 
 /** The input of a command of the document client. */
-export type CommandInput = Readonly<Record<string, unknown>>;
+type CommandInput = Readonly<Record<string, unknown>>;
 
 /** The fields that this file reads; each command has some of them. */
 interface Input {

@@ -1,6 +1,6 @@
 // Moments of virtual time in their order: those of the same time as they were planned.
 
-export interface Moment<Act> {
+interface Moment<Act> {
   readonly at: number;
   readonly act: Act;
 }
@@ -9,7 +9,7 @@ interface Planned<Act> extends Moment<Act> {
   readonly order: number;
 }
 
-export interface Moments<Act> {
+interface Moments<Act> {
   add(at: number, act: Act): void;
   /** Removes the earliest moment; undefined if none is due until then. */
   takeUntil(until: number): Moment<Act> | undefined;

@@ -11,7 +11,7 @@ const seed = 19;
 /** Long enough for deadlines, quarantine, and the reaper. */
 const usualQuiescenceMs = 25 * minuteMs;
 
-export interface OperationOutcome {
+interface OperationOutcome {
   /** The names of the steps of the operation without an interrupt. */
   readonly steps: readonly string[];
   readonly servers: readonly string[];

@@ -40,7 +40,7 @@ const coldMsMax = 10_000;
 
 const unavailable: Answer = { status: 503, json: nothing };
 
-export interface ApiParts {
+interface ApiParts {
   readonly timeline: Timeline;
   readonly random: Random;
   readonly faults: Faults;

@@ -84,7 +84,7 @@ export interface Host {
   clone(forMs: number): void;
 }
 
-export interface HostParts {
+interface HostParts {
   readonly name: string;
   readonly stage: string;
   readonly timeline: Timeline;

@@ -26,7 +26,7 @@ export interface Interrupt {
   readonly lateMs?: number;
 }
 
-export interface Interrupts {
+interface Interrupts {
   /** Starts to count the steps of the control plane and of agents. */
   arm(): void;
   /** The names of the steps so far. */
@@ -40,7 +40,7 @@ export interface Interrupts {
   trouble(process: Process): WriteTrouble | undefined;
 }
 
-export interface InterruptParts {
+interface InterruptParts {
   readonly interrupt: Interrupt | undefined;
   readonly kill: (process: Process) => void;
   readonly meanwhile: () => void;

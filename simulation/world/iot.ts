@@ -37,7 +37,7 @@ export interface SimulatedIot {
   close(): void;
 }
 
-export interface IotParts {
+interface IotParts {
   readonly timeline: Timeline;
   readonly random: Random;
   readonly faults: Faults;

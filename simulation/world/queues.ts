@@ -26,7 +26,7 @@ export interface SimulatedQueues {
   readonly dead: readonly { readonly queue: QueueName; readonly body: string }[];
 }
 
-export interface QueueParts {
+interface QueueParts {
   /** A message whose consumer died is lost, as without the visibility timeout. */
   readonly isLossy: boolean;
   readonly timeline: Timeline;

@@ -128,7 +128,7 @@ function checkWritten(database: MemoryDatabase, expected: ReadonlyMap<HistoryKin
 }
 
 /** DynamoDB deletes what has expired at once, or within days. */
-export function startTimeToLive({ timeline, random, database }: World): void {
+function startTimeToLive({ timeline, random, database }: World): void {
   const look = () => {
     for (const { name, hasSortKey } of tables) {
       for (const { pk, sk, expires_at } of database.rows(name)) {

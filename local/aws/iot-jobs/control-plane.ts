@@ -43,8 +43,7 @@ const exceptions: Readonly<Record<JobsErrorCode, readonly [name: string, status:
   DeleteConflict: ['DeleteConflictException', 409],
 };
 
-export interface ControlPlaneOptions
-  extends Pick<ActionContext, 'jobs' | 'countByStatus' | 'throttle'> {
+interface ControlPlaneOptions extends Pick<ActionContext, 'jobs' | 'countByStatus' | 'throttle'> {
   readonly now: () => number;
   readonly registry?: ThingRegistry | undefined;
   /** Sends a message of the data endpoint to its subscribers. */

@@ -12,7 +12,7 @@ import {
 } from './lifecycle.ts';
 import type { Job, JobStorage } from './storage.ts';
 
-export type NewJob = Pick<
+type NewJob = Pick<
   Job,
   | 'id'
   | 'document'
@@ -23,7 +23,7 @@ export type NewJob = Pick<
   | 'timeoutConfig'
 >;
 
-export interface CancelOptions {
+interface CancelOptions {
   /** Whether to end executions in progress as well. */
   readonly force: boolean;
   readonly comment?: string | undefined;

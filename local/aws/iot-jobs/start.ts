@@ -40,7 +40,7 @@ export interface DeviceJobs {
   receive(thing: string, topic: string, payload: Buffer, answer: (reply: Reply) => void): void;
 }
 
-export interface LocalIotJobs extends Running {
+interface LocalIotJobs extends Running {
   readonly url: string;
   readonly port: number;
   readonly devices: DeviceJobs;

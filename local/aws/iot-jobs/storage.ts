@@ -49,7 +49,7 @@ export interface Job {
   readonly completedAtMs?: number;
 }
 
-export interface StoredEvent {
+interface StoredEvent {
   readonly number: number;
   readonly topic: string;
   readonly payload: string;

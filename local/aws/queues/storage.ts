@@ -58,7 +58,7 @@ export interface ReceivedMessage {
   readonly systemAttributes: Readonly<Record<string, string>>;
 }
 
-export interface SentMessage {
+interface SentMessage {
   readonly id: string;
   readonly bodyMd5: string;
   readonly attributesMd5: string | undefined;

@@ -20,7 +20,7 @@ import { retryDelayMs } from './retry-delay.ts';
 /** The result is interpreted as by Lambda; no result is a result, too. */
 export type QueueConsumer = LambdaFunction<SQSEvent, unknown>;
 
-export interface QueuePollerOptions {
+interface QueuePollerOptions {
   readonly sqs: SQSClient;
   readonly queueUrl: string;
   readonly consumer: QueueConsumer;

@@ -6,7 +6,7 @@ import { type Log, silentLog } from '#core/log.ts';
 import { invoke, type LambdaFunction } from '#local/lambda/lambda.ts';
 import type { Running } from '#local/ports.ts';
 
-export interface ScheduleOptions {
+interface ScheduleOptions {
   readonly everySeconds: number;
   readonly target: LambdaFunction<ScheduledEvent, unknown>;
   readonly log?: Log;

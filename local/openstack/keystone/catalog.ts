@@ -40,7 +40,7 @@ export const users: readonly User[] = [
   { name: 'telemetry', roles: { service: ['service'] }, defaultProject: 'service' },
 ];
 
-export interface ApplicationCredential {
+interface ApplicationCredential {
   readonly id: string;
   readonly secret: string;
   readonly user: string;
@@ -61,7 +61,7 @@ export type Scope =
   | { readonly system: true }
   | Readonly<Record<string, never>>;
 
-export interface StaticToken {
+interface StaticToken {
   readonly user: string;
   readonly scope: Scope;
   /** Keystone accepts the token only with `allow_expired`. */

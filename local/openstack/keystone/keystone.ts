@@ -29,7 +29,7 @@ export interface FakeKeystone extends Service {
   announce(serviceType: string, url: string): void;
 }
 
-export interface FakeKeystoneOptions extends ListenOptions {
+interface FakeKeystoneOptions extends ListenOptions {
   readonly stateFile?: string | undefined;
   /** The catalog, by service type; {@link FakeKeystone.announce} adds to it. */
   readonly endpoints?: Readonly<Record<string, string>>;

@@ -8,7 +8,7 @@ import { type HttpAnswer, send } from '#local/http-call.ts';
 import { type Arq, arq } from './state.ts';
 
 /** The Nova service that calls; the User-Agent starts with it. */
-export type NovaService = 'nova-api' | 'nova-conductor' | 'nova-compute';
+type NovaService = 'nova-api' | 'nova-conductor' | 'nova-compute';
 
 export interface Binding {
   readonly hostname: string;

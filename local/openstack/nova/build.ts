@@ -16,7 +16,7 @@ import type { Waiter, Waiters } from './events.ts';
 import type { Destination, Scheduler } from './scheduler.ts';
 import { type Arq, type NovaState, profileName, type Server } from './state.ts';
 
-export interface BuildOptions {
+interface BuildOptions {
   readonly state: State<NovaState>;
   readonly keystone: Keystone;
   readonly scheduler: Scheduler;

@@ -10,7 +10,7 @@ import {
   usedOf,
 } from './state.ts';
 
-export interface WantedAllocations extends Omit<Consumer, 'generation'> {
+interface WantedAllocations extends Omit<Consumer, 'generation'> {
   readonly uuid: string;
   /** The generation that the writer knows; null for a new consumer. */
   readonly generation: number | null;

@@ -51,7 +51,7 @@ import {
   usedOf,
 } from './state.ts';
 
-export interface FakePlacementOptions extends ListenOptions {
+interface FakePlacementOptions extends ListenOptions {
   readonly keystoneUrl: string;
   readonly stateFile?: string | undefined;
 }

@@ -13,7 +13,7 @@ const inventory = z.object({
   step_size: z.number(),
   allocation_ratio: z.number(),
 });
-export type FullInventory = z.infer<typeof inventory>;
+type FullInventory = z.infer<typeof inventory>;
 
 const provider = z.object({
   uuid: z.string(),

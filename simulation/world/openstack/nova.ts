@@ -21,7 +21,7 @@ export interface Profile {
   readonly groups: readonly Readonly<Record<string, string>>[];
 }
 
-export type ServerStatus = 'BUILD' | 'ACTIVE' | 'ERROR' | 'DELETED';
+type ServerStatus = 'BUILD' | 'ACTIVE' | 'ERROR' | 'DELETED';
 
 export interface Server {
   readonly uuid: string;

@@ -23,7 +23,7 @@ export interface ServerEvent {
 }
 
 /** A server as Nova's API knows it. */
-export interface KnownServer {
+interface KnownServer {
   readonly projectId: string;
   /** Set by nova-compute; before that Nova refuses events for the server. */
   readonly host?: string;

@@ -8,7 +8,7 @@ type Group = Readonly<Record<string, string>>;
 /** Amounts by provider and resource class. */
 type Taken = Record<string, Record<string, number>>;
 
-export interface Candidate {
+interface Candidate {
   readonly host: string;
   /** The provider of each group of the profile. */
   readonly providers: readonly string[];

@@ -9,7 +9,7 @@ import { JobsError } from '#local/aws/iot-jobs/errors.ts';
 import { thingPattern } from '#local/aws/iot-jobs/input.ts';
 import type { RegisteredCertificate, ThingRegistry } from './registry.ts';
 
-export interface RegistryRequest {
+interface RegistryRequest {
   readonly method: string;
   readonly pathname: string;
   readonly query: URLSearchParams;

@@ -4,7 +4,7 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { JobsError } from '#local/aws/iot-jobs/errors.ts';
 
-export interface ReadRequest {
+interface ReadRequest {
   readonly commonName: string;
   readonly publicKey: KeyObject;
 }

@@ -23,7 +23,7 @@ const schema = `
 `;
 
 /** A deleted certificate is kept, or its next use would register it again. */
-export type CertificateStatus = 'ACTIVE' | 'INACTIVE' | 'REVOKED' | 'DELETED';
+type CertificateStatus = 'ACTIVE' | 'INACTIVE' | 'REVOKED' | 'DELETED';
 
 export interface RegisteredCertificate {
   readonly id: string;
@@ -34,7 +34,7 @@ export interface RegisteredCertificate {
   readonly createdAtMs: number;
 }
 
-export interface RegistryOptions {
+interface RegistryOptions {
   readonly stage: string;
   /** SQLite file; without it all is in memory. */
   readonly file?: string;
