@@ -1,5 +1,5 @@
-// Signed out, or a session with its screens. A session whose token has ended keeps its screens and
-// what was typed in them, and asks for the sign-in again.
+// The sign-in, or a session with its screens. A session whose token has ended keeps its screens
+// and their input, and shows the sign-in again.
 
 import { useMemo, useRef, useState } from 'preact/hooks';
 import type { SignedIn } from '#core/contracts/api/sign-in.ts';

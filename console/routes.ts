@@ -2,6 +2,7 @@
 // the server has one page only: `#/hosts/cmp1?tab=devices`.
 
 import { type ListName, lists } from '#core/contracts/api/lists.ts';
+import { present } from '#core/shapes/derive/present.ts';
 
 /** The lists that have a screen. */
 export type ListScreenName = {
@@ -27,7 +28,7 @@ export type ScreenName = (typeof screens)[number]['name'];
 
 export interface Route {
   readonly screen: ScreenName | 'devices';
-  /** Of one host or device. */
+  /** The host or device of the screen. */
   readonly id?: string;
   readonly filters: Readonly<Record<string, string>>;
 }
@@ -45,7 +46,7 @@ export function routeOf(fragment: string): Route | undefined {
   const isScreen = screen === 'devices' || screens.some(({ name }) => name === screen);
   if (!isScreen || more.length > 0 || (screen === 'devices' && !id)) return undefined;
   const named = decoded(id);
-  return { screen: screen as Route['screen'], ...(named && { id: named }), filters };
+  return { screen: screen as Route['screen'], ...present({ id: named || undefined }), filters };
 }
 
 function decoded(segment: string | undefined): string | undefined {

@@ -1,4 +1,4 @@
-// The frame of all screens: who is signed in, the way to each screen, and what concerns all.
+// The frame of all screens: the user, the links to the screens, and notices for all of them.
 
 import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
@@ -42,7 +42,7 @@ const components: Readonly<Record<OwnScreenName, ComponentType<ScreenProps>>> & 
 type OwnScreenName = Exclude<ScreenName, ListScreenName>;
 
 interface ShellProps {
-  /** What the last action has done. */
+  /** The result of the last action. */
   readonly said: string | undefined;
   readonly onRead: () => void;
   readonly onSignOut: () => void;

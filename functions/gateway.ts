@@ -10,15 +10,12 @@ import { type Resource, type RouteRow, routes } from './routes.ts';
 const mounts = ['/accelerator', ''];
 
 export interface GatewayRoute {
-  /**
-   * As API Gateway spells it, without the method (which is `ANY`); `$default` is for all other
-   * paths.
-   */
+  /** In API Gateway's form without the method, which is `ANY`; `$default` takes other paths. */
   readonly path: string;
   readonly resource: Resource;
 }
 
-/** Sign-ins have a route and so a limit of their own: see infra/settings/throttling.ts. */
+/** A route for sign-ins gives them a limit of their own: see infra/settings/throttling.ts. */
 export const signInPath = '/console/sign-in';
 
 /** A page has one address: the console is served below no other mount, and without suffixes. */
@@ -44,7 +41,7 @@ export const gatewayRoutes: readonly GatewayRoute[] = [
   { path: '$default', resource: 'versions' },
 ];
 
-/** What may follow a collection's path; each route takes its share of the account's quota. */
+/** Endings of a collection's path; each route counts towards the account's quota. */
 function restsOf(collection: string): string[] {
   const isServed = routes.some(({ path }) => path === collection);
   return [...(isServed ? ['', '/', '.json'] : []), '/{proxy+}'];

@@ -1,6 +1,7 @@
 import { Agent as HttpAgent, request as overHttp } from 'node:http';
 import { Agent as HttpsAgent, request as overHttps } from 'node:https';
 import type { Fetch } from '#core/clients/http.ts';
+import { present } from '#core/shapes/derive/present.ts';
 
 export interface Trust {
   /** PEM of the authorities, instead of Node's own. */
@@ -9,7 +10,7 @@ export interface Trust {
 }
 
 /**
- * As `fetch`, but also to ports that `fetch` refuses, such as 6666, Cyborg's own; with the
+ * Like `fetch`, but also to ports that `fetch` refuses, such as 6666, Cyborg's own; with the
  * authorities of a private cloud; and through the proxy that the environment names (Node 24.5).
  * https://fetch.spec.whatwg.org/#port-blocking
  */
@@ -18,7 +19,7 @@ export function createFetch({ ca, isInsecure = false }: Trust = {}): Fetch {
   const http = new HttpAgent(proxy);
   const https = new HttpsAgent({
     ...proxy,
-    ...(ca !== undefined && { ca }),
+    ...present({ ca }),
     rejectUnauthorized: !isInsecure,
   });
   return (url, { method = 'GET', headers, body, signal }) =>
@@ -29,23 +30,25 @@ export function createFetch({ ca, isInsecure = false }: Trust = {}): Fetch {
         method,
         agent: isSecure ? https : http,
         headers: Object.fromEntries(new Headers(headers)),
-        ...(signal && { signal }),
+        ...present({ signal: signal ?? undefined }),
       };
-      const asked = send(url, options, (answer) => {
+      const request = send(url, options, (answer) => {
         const chunks: Buffer[] = [];
         answer.on('data', (chunk: Buffer) => chunks.push(chunk));
         answer.on('error', reject);
         answer.on('end', () => {
           const { statusCode: status = 0, headersDistinct } = answer;
-          const given = Object.entries(headersDistinct).flatMap(([name, values = []]) =>
+          const received = Object.entries(headersDistinct).flatMap(([name, values = []]) =>
             values.map((value): [string, string] => [name, value]),
           );
           const isEmpty = chunks.length === 0;
-          resolve(new Response(isEmpty ? null : Buffer.concat(chunks), { status, headers: given }));
+          resolve(
+            new Response(isEmpty ? null : Buffer.concat(chunks), { status, headers: received }),
+          );
         });
       });
-      asked.on('error', (error) => reject(explained(error)));
-      asked.end(typeof body === 'string' ? body : undefined);
+      request.on('error', (error) => reject(explained(error)));
+      request.end(typeof body === 'string' ? body : undefined);
     });
 }
 

@@ -16,14 +16,14 @@ import { loadEnvironment } from './environment.ts';
 import type { StackCommand } from './ops/verb.ts';
 
 async function main(words: string[]): Promise<void> {
-  const { values: given } = parseArgs({
+  const { values } = parseArgs({
     args: words,
     options: { environment: { type: 'string' }, url: { type: 'string' } },
   });
-  if (given.environment !== undefined) loadEnvironment(given.environment);
+  if (values.environment !== undefined) loadEnvironment(values.environment);
   // The findings report errors.
   process.env.POWERTOOLS_LOG_LEVEL = 'SILENT';
-  await printFindings(examine(contextFor(given.url)));
+  await printFindings(examine(contextFor(values.url)));
 }
 
 function contextFor(url: string | undefined): CheckContext {

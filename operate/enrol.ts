@@ -11,6 +11,7 @@ import { print } from '#core/command-line/print.ts';
 import { isHostname, isStage, readHostname, thingName } from '#core/contracts/topics.ts';
 import { createStore } from '#core/deps.ts';
 import type { Presence } from '#core/domain/host/host.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { agentSettings, modulesIn } from './enrol/agent-settings.ts';
 import {
@@ -52,7 +53,7 @@ const taken: Readonly<Record<Verb, readonly Option[]>> = {
   list: [],
 };
 
-type Given = Partial<Record<Exclude<Option, 'all'>, string>> & { readonly all?: boolean };
+type GivenOptions = Partial<Record<Exclude<Option, 'all'>, string>> & { readonly all?: boolean };
 
 interface Target {
   readonly registry: Registry;
@@ -62,8 +63,9 @@ interface Target {
 }
 
 async function main(words: string[]): Promise<void> {
-  const { values, positionals } = parseArgs({ args: words, allowPositionals: true, options });
-  const given: Given = values;
+  const parsed = parseArgs({ args: words, allowPositionals: true, options });
+  const { positionals } = parsed;
+  const values: GivenOptions = parsed.values;
   const [name, hostname, ...others] = positionals;
   const verb = verbs.find((each) => each === name);
   if (verb === undefined) {
@@ -73,62 +75,63 @@ async function main(words: string[]): Promise<void> {
         : `Unknown verb ${name}: it must be one of ${verbs.join(', ')}.`,
     );
   }
-  const { stage } = given;
+  const { stage } = values;
   if (stage === undefined) throw new WrongArguments('--stage is missing.');
   if (!isStage(stage)) {
     throw new WrongArguments(
       `--stage ${stage} must be at most 15 lower case letters, digits and hyphens.`,
     );
   }
-  refuseWrongOptions(verb, given, hostname);
+  refuseWrongOptions(verb, values, hostname);
   if (others.length > 0) {
     throw new WrongArguments(`Only one host is allowed, not ${positionals.slice(1).join(', ')}.`);
   }
   const registry = createRegistry(new IoTClient(), stage);
   if (verb === 'list') return list(registry, stage);
-  if (given.all) return remove(registry, stage, await registry.things());
+  if (values.all) return remove(registry, stage, await registry.things());
   if (hostname === undefined) throw new WrongArguments('The host is missing.');
   if (!isHostname(hostname)) {
     throw new WrongArguments(`${JSON.stringify(hostname)} is not a valid name of a compute node.`);
   }
   const target = { registry, stage, hostname, thing: thingName(stage, hostname) };
-  await actions[verb](target, given);
+  await actions[verb](target, values);
 }
 
-function refuseWrongOptions(verb: Verb, given: Given, hostname: string | undefined): void {
-  for (const option of Object.keys(given) as Option[]) {
+function refuseWrongOptions(verb: Verb, options: GivenOptions, hostname: string | undefined): void {
+  for (const option of Object.keys(options) as Option[]) {
     if (option === 'stage' || taken[verb].includes(option)) continue;
     const of = verbs.filter((each) => taken[each].includes(option));
     throw new WrongArguments(`--${option} goes with ${of.join(' and ')}, not with ${verb}.`);
   }
-  const isOfAll = verb === 'list' || given.all === true;
+  const isOfAll = verb === 'list' || options.all === true;
   if (isOfAll && hostname !== undefined) {
-    const what = given.all ? '--all' : verb;
-    throw new WrongArguments(`${what} takes no host, but ${hostname} was given.`);
+    const subject = options.all ? '--all' : verb;
+    throw new WrongArguments(`${subject} takes no host, but ${hostname} was given.`);
   }
-  const { port } = given;
+  const { port } = options;
   if (port !== undefined && !(Number(port) >= 1 && Number(port) <= 65_535)) {
     throw new WrongArguments(`--port ${port} must be a number from 1 to 65535.`);
   }
 }
 
 const actions: Readonly<
-  Record<Exclude<Verb, 'list'>, (target: Target, given: Given) => Promise<void>>
+  Record<Exclude<Verb, 'list'>, (target: Target, options: GivenOptions) => Promise<void>>
 > = {
-  add: (target, given) => {
-    if (given.settings === undefined) {
+  add: (target, options) => {
+    if (options.settings === undefined) {
       throw new WrongArguments('--settings is missing: it says what the host may offer.');
     }
-    return writeFolder(target, given, false);
+    return writeFolder(target, options, false);
   },
-  rotate: (target, given) => writeFolder(target, given, true),
+  rotate: (target, options) => writeFolder(target, options, true),
   async retire({ registry, stage, thing, hostname }, { keep }) {
-    if (keep !== undefined) return tell('removed', await keepCertificate(registry, thing, keep));
+    if (keep !== undefined)
+      return printChange('removed', await keepCertificate(registry, thing, keep));
     const inUse = (await presenceOf(stage, hostname))?.certificate;
-    tell('removed', await retireCertificates(registry, thing, inUse));
+    printChange('removed', await retireCertificates(registry, thing, inUse));
   },
   async revoke({ registry, thing }) {
-    tell('revoked', await revokeCertificates(registry, thing));
+    printChange('revoked', await revokeCertificates(registry, thing));
   },
   async remove({ registry, stage, thing }) {
     await refuseUnknown(registry, thing);
@@ -138,7 +141,7 @@ const actions: Readonly<
 
 async function writeFolder(
   { registry, stage, hostname, thing }: Target,
-  { out, settings, ca, images, at = installedAt, port = '8883', ...given }: Given,
+  { out, settings, ca, images, at = installedAt, port = '8883', ...given }: GivenOptions,
   isRotation: boolean,
 ): Promise<void> {
   if (out === undefined) throw new WrongArguments('--out is missing.');
@@ -157,7 +160,7 @@ async function writeFolder(
     hostname,
     folder: openHostFolder(out),
     authorities: ca === undefined ? amazonAuthorities() : readFileSync(ca, 'utf8'),
-    ...(text !== undefined && { settings: write }),
+    ...present({ settings: text === undefined ? undefined : write }),
     isRotation,
   });
   print(`${thing} may connect with certificate ${certificate.id}.`);
@@ -178,7 +181,7 @@ async function remove(registry: Registry, stage: string, things: readonly string
     return presence?.isConnected ?? false;
   };
   await removeHosts(registry, things, isConnected, (hostname, certificates) => {
-    tell('removed', certificates);
+    printChange('removed', certificates);
     print(`removed ${hostname}`);
   });
 }
@@ -210,9 +213,9 @@ function printHost(hostname: string, certificates: readonly Named[], presence?: 
   }
 }
 
-function tell(what: string, certificates: readonly Named[]): void {
-  if (certificates.length === 0) print(`No certificate was ${what}.`);
-  for (const { id } of certificates) print(`${what} ${id}`);
+function printChange(change: string, certificates: readonly Named[]): void {
+  if (certificates.length === 0) print(`No certificate was ${change}.`);
+  for (const { id } of certificates) print(`${change} ${id}`);
 }
 
 export const enrol: StackCommand = {

@@ -9,6 +9,7 @@ import { printDocument, printError } from '#core/command-line/print.ts';
 import { createDeps, type Deps } from '#core/deps.ts';
 import type { Arq } from '#core/domain/arq/arq.ts';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { loadEnvironment } from './environment.ts';
 import { type CyborgTables, readTables, TablesRefused } from './import/cyborg-tables.ts';
 import { planReturn } from './import/plan-return.ts';
@@ -17,7 +18,7 @@ import type { StackCommand } from './ops/verb.ts';
 const pageSize = 1000;
 
 async function main(words: string[]): Promise<void> {
-  const { values: given, positionals } = parseArgs({
+  const { values, positionals } = parseArgs({
     args: words,
     allowPositionals: true,
     options: { tables: { type: 'string' }, environment: { type: 'string' } },
@@ -25,9 +26,9 @@ async function main(words: string[]): Promise<void> {
   if (positionals.length !== 1 || positionals[0] !== 'cyborg') {
     throw new WrongArguments('Where to export to must be cyborg.');
   }
-  if (given.tables === undefined) throw new WrongArguments('--tables is missing.');
-  const tables = readTables(readFileSync(given.tables, 'utf8'));
-  if (given.environment !== undefined) loadEnvironment(given.environment);
+  if (values.tables === undefined) throw new WrongArguments('--tables is missing.');
+  const tables = readTables(readFileSync(values.tables, 'utf8'));
+  if (values.environment !== undefined) loadEnvironment(values.environment);
   const deps = createDeps('export');
   const state = { profiles: await profilesOf(deps), arqs: await boundArqs(deps, tables) };
   const { statements, refused, counts } = planReturn(tables, state);
@@ -43,22 +44,24 @@ async function main(words: string[]): Promise<void> {
 }
 
 async function profilesOf({ listings }: Deps): Promise<DeviceProfile[]> {
-  const found: DeviceProfile[] = [];
+  const profiles: DeviceProfile[] = [];
   let marker: string | undefined;
   do {
     const page = await listings.profiles({
-      ...{ limit: pageSize, sortKey: 'uuid', sortDir: 'asc' },
-      ...(marker !== undefined && { marker }),
+      limit: pageSize,
+      sortKey: 'uuid',
+      sortDir: 'asc',
+      ...present({ marker }),
     });
-    found.push(...page);
+    profiles.push(...page);
     marker = page.length === pageSize ? page.at(-1)?.uuid : undefined;
   } while (marker !== undefined);
-  return found;
+  return profiles;
 }
 
 /** The ARQs that hold handles of devices on Cyborg's hosts. */
 async function boundArqs({ store }: Deps, { devices }: CyborgTables): Promise<Arq[]> {
-  const found: Arq[] = [];
+  const bound: Arq[] = [];
   for (const hostname of new Set(devices.map((each) => each.hostname))) {
     const host = await store.inventory.host(hostname);
     const providers = await store.inventory.providers(
@@ -66,9 +69,9 @@ async function boundArqs({ store }: Deps, { devices }: CyborgTables): Promise<Ar
     );
     const claims = providers.flatMap(({ handles }) => handles.flatMap(({ claim }) => claim ?? []));
     const arqs = await store.arqs.byUuids(claims.map(({ arqUuid }) => arqUuid));
-    found.push(...[...arqs.values()].filter(({ state }) => state === 'Bound'));
+    for (const arq of arqs.values()) if (arq.state === 'Bound') bound.push(arq);
   }
-  return found;
+  return bound;
 }
 
 export const exportCyborg: StackCommand = {

@@ -12,18 +12,23 @@ import { createDeviceProfiles } from '#core/operations/profiles/create-device-pr
 import { loadEnvironment } from './environment.ts';
 import { NovaConfRefused, readNovaConf } from './import/nova/conf.ts';
 import { FlavorsRefused, readFlavors } from './import/nova/flavors.ts';
-import { type HostSettings, type NovaGiven, type NovaPlan, planNova } from './import/nova/plan.ts';
+import {
+  type HostSettings,
+  type NovaPlan,
+  type NovaRequest,
+  planNova,
+} from './import/nova/plan.ts';
 import type { NewProfile } from './import/nova/plan-flavors.ts';
 import { commandsOf, novaLines } from './import/nova/print-plan.ts';
 import type { StackCommand } from './ops/verb.ts';
 
-/** Of the form of groups; the first that Cyborg has. */
+/** The microversion of the form of groups; the first that Cyborg has. */
 const microversion = '2.0';
 /** One request creates no more. */
 const profilesAtOnce = 50;
 
 async function main(words: string[]): Promise<void> {
-  const { values: given } = parseArgs({
+  const { values } = parseArgs({
     args: words,
     options: {
       conf: { type: 'string', multiple: true, default: [] },
@@ -38,41 +43,41 @@ async function main(words: string[]): Promise<void> {
       environment: { type: 'string' },
     },
   });
-  if (given.conf.length === 0) throw new WrongArguments('--conf is missing.');
-  const out = given['settings-out'];
-  if (out !== undefined && !given.apply) throw new WrongArguments('--settings-out needs --apply.');
-  const options = readNovaConf(given.conf.map((path) => ({ path, text: textOf(path) })));
+  if (values.conf.length === 0) throw new WrongArguments('--conf is missing.');
+  const out = values['settings-out'];
+  if (out !== undefined && !values.apply) throw new WrongArguments('--settings-out needs --apply.');
+  const options = readNovaConf(values.conf.map((path) => ({ path, text: textOf(path) })));
   const types = options.mdevTypes.map(({ type }) => type);
-  const asked: Omit<NovaGiven, 'stored'> = {
+  const request: Omit<NovaRequest, 'stored'> = {
     options,
-    flavors: given.flavors === undefined ? undefined : flavorsIn(given.flavors),
-    mdevTraits: new Map(given['mdev-trait'].map((each) => readTrait(each, types))),
-    isMdevAttached: given['attach-mdev'],
-    skipped: new Set(given.skip),
+    flavors: values.flavors === undefined ? undefined : flavorsIn(values.flavors),
+    mdevTraits: new Map(values['mdev-trait'].map((each) => readTrait(each, types))),
+    isMdevAttached: values['attach-mdev'],
+    skipped: new Set(values.skip),
   };
-  let plan = planNova({ ...asked, stored: undefined });
-  const isCompared = given.apply || given.environment !== undefined;
-  if (given.environment !== undefined) loadEnvironment(given.environment);
+  let plan = planNova({ ...request, stored: undefined });
+  const isCompared = values.apply || values.environment !== undefined;
+  if (values.environment !== undefined) loadEnvironment(values.environment);
   const deps = isCompared ? { ...createDeps('import'), actor: 'operator' } : undefined;
   if (deps) {
     const names = plan.profiles.map(({ name }) => name);
-    plan = planNova({ ...asked, stored: await deps.store.profiles.byNames(names) });
+    plan = planNova({ ...request, stored: await deps.store.profiles.byNames(names) });
   }
-  const unknown = given.skip.find((name) => !plan.rows.some((row) => row.name === name));
+  const unknown = values.skip.find((name) => !plan.rows.some((row) => row.name === name));
   if (unknown !== undefined) throw new WrongArguments(`--skip ${unknown} names no row.`);
-  if (given.json) {
+  if (values.json) {
     const { rows, settings, profiles } = plan;
-    const commands = commandsOf(plan, given.suffix);
+    const commands = commandsOf(plan, values.suffix);
     print(jsonText({ rows, settings, profiles, commands }));
-  } else for (const line of novaLines(plan, given.suffix)) print(line);
+  } else for (const line of novaLines(plan, values.suffix)) print(line);
   if (isRefused(plan)) return;
-  if (given.apply && deps) {
+  if (values.apply && deps) {
     if (out !== undefined) checkFree(out, plan.settings);
     await createProfiles(deps, plan.profiles);
     if (out !== undefined) writeFileSync(out, settingsText(plan.settings));
     printError(`Device profiles created: ${plan.profiles.length}.`);
-  } else if (!given.json) {
-    const compared = isCompared ? '' : ' Stored profiles were not asked for: see --environment.';
+  } else if (!values.json) {
+    const compared = isCompared ? '' : ' Stored profiles were not read: see --environment.';
     print(`Nothing was written. Repeat with --apply to create the profiles.${compared}`);
   }
 }
@@ -103,14 +108,14 @@ function flavorsIn(path: string) {
   }
 }
 
-function readTrait(given: string, types: readonly string[]): readonly [string, string] {
-  const [, trait, type] = /^(CUSTOM_[A-Z0-9_]{1,248})=(.+)$/.exec(given) ?? [];
+function readTrait(mapping: string, types: readonly string[]): readonly [string, string] {
+  const [, trait, type] = /^(CUSTOM_[A-Z0-9_]{1,248})=(.+)$/.exec(mapping) ?? [];
   if (trait === undefined || type === undefined) {
-    throw new WrongArguments(`--mdev-trait ${given} must be CUSTOM_<NAME>=<type>.`);
+    throw new WrongArguments(`--mdev-trait ${mapping} must be CUSTOM_<NAME>=<type>.`);
   }
   if (types.includes(type)) return [trait, type];
   throw new WrongArguments(
-    `--mdev-trait ${given}: enabled_mdev_types has no ${type}; it has ${types.join(', ') || 'none'}.`,
+    `--mdev-trait ${mapping}: enabled_mdev_types has no ${type}; it has ${types.join(', ') || 'none'}.`,
   );
 }
 

@@ -26,7 +26,7 @@ async function main(words: string[]): Promise<void> {
     await importNovaPci.main(words.slice(1));
     return;
   }
-  const { values: given, positionals } = parseArgs({
+  const { values, positionals } = parseArgs({
     args: words,
     allowPositionals: true,
     options: {
@@ -37,29 +37,29 @@ async function main(words: string[]): Promise<void> {
       environment: { type: 'string' },
     },
   });
-  const [what, ...others] = positionals;
-  if (others.length > 0 || (what !== 'cyborg' && what !== 'queries')) {
+  const [source, ...others] = positionals;
+  if (others.length > 0 || (source !== 'cyborg' && source !== 'queries')) {
     throw new WrongArguments(
       'What to import must be cyborg, nova-pci, or queries for the statements.',
     );
   }
-  if (what === 'queries') {
+  if (source === 'queries') {
     print(queries());
     return;
   }
-  if (given.tables === undefined) throw new WrongArguments('--tables is missing.');
-  const tables = tablesIn(given.tables);
-  if (given.environment !== undefined) loadEnvironment(given.environment);
+  if (values.tables === undefined) throw new WrongArguments('--tables is missing.');
+  const tables = tablesIn(values.tables);
+  if (values.environment !== undefined) loadEnvironment(values.environment);
   const deps = createConsumerDeps('import');
   const facts = await readCloudFacts(deps, tables);
-  const skipped = new Set(given.skip);
+  const skipped = new Set(values.skip);
   const plan = planImport(tables, facts, skipped, new Date(deps.clock()).toISOString());
   const [unknown] = unknownSkips(plan, skipped);
   if (unknown !== undefined) throw new WrongArguments(`--skip ${unknown} names nothing in Cyborg.`);
-  if (given.json) print(jsonText(plan.rows));
+  if (values.json) print(jsonText(plan.rows));
   else for (const line of linesOf(plan)) print(line);
   const refused = refusedRows(plan);
-  if (!given.json) print(countLine(plan));
+  if (!values.json) print(countLine(plan));
   if (refused.length > 0) {
     process.exitCode = 1;
     printError(
@@ -67,8 +67,8 @@ async function main(words: string[]): Promise<void> {
     );
     return;
   }
-  if (given.apply) await apply(deps, plan);
-  else if (!given.json) print('Nothing was written. Repeat with --apply to write.');
+  if (values.apply) await apply(deps, plan);
+  else if (!values.json) print('Nothing was written. Repeat with --apply to write.');
 }
 
 function tablesIn(file: string) {

@@ -18,7 +18,7 @@ import { type Column, tableLines } from './ops/columns.ts';
 import type { StackCommand } from './ops/verb.ts';
 
 async function main(words: string[]): Promise<void> {
-  const { values: given, positionals } = parseArgs({
+  const { values, positionals } = parseArgs({
     args: words,
     allowPositionals: true,
     options: {
@@ -30,11 +30,11 @@ async function main(words: string[]): Promise<void> {
   if (positionals.join(' ') !== 'migrate') {
     throw new WrongArguments('The verb of profiles must be migrate, without arguments.');
   }
-  const renames = [...renamesOfReleases, ...given.rename.map(readOrExplain)];
+  const renames = [...renamesOfReleases, ...values.rename.map(readOrExplain)];
   if (renames.length === 0) {
     throw new WrongArguments('--rename is missing: this release has renamed nothing itself.');
   }
-  if (given.environment !== undefined) loadEnvironment(given.environment);
+  if (values.environment !== undefined) loadEnvironment(values.environment);
   const deps = { ...createDeps('profiles'), actor: 'operator' };
   const plan = await planRenames(deps, renames);
   const use = new Map<string, number>();
@@ -44,7 +44,7 @@ async function main(words: string[]): Promise<void> {
   for (const line of tableLines(columns, rowsOf(plan, use), widthOf(process.stdout))) {
     print(line);
   }
-  if (!given.apply) {
+  if (!values.apply) {
     print(`\nProfiles that would change: ${plan.length}. Nothing was written; --apply writes.`);
     return;
   }

@@ -14,13 +14,13 @@ import { loadEnvironment } from './environment.ts';
 import type { StackCommand } from './ops/verb.ts';
 
 async function main(words: string[]): Promise<void> {
-  const { values: given, positionals: hostnames } = parseArgs({
+  const { values, positionals: hostnames } = parseArgs({
     args: words,
     allowPositionals: true,
     options: { repair: { type: 'boolean', default: false }, environment: { type: 'string' } },
   });
   if (hostnames.length === 0) throw new WrongArguments('The hosts are missing.');
-  if (given.environment !== undefined) loadEnvironment(given.environment);
+  if (values.environment !== undefined) loadEnvironment(values.environment);
   const deps = createConsumerDeps('reconcile');
   let differences = 0;
   for (const hostname of hostnames) {
@@ -34,10 +34,10 @@ async function main(words: string[]): Promise<void> {
     print(`${hostname}: ${rows.length} providers, ${differing} differ`);
     for (const row of rows) printComparison(row);
     differences += differing;
-    if (!given.repair) continue;
+    if (!values.repair) continue;
     const { devices } = await deps.store.inventory.host(hostname);
     for (const { providers } of devices) {
-      if (providers[0]) await syncProviders(deps, providers[0], 1).catch(tell);
+      if (providers[0]) await syncProviders(deps, providers[0], 1).catch(printError);
     }
     const left = (await compareHost(deps, hostname)).filter((row) => !row.agrees).length;
     print(`${hostname}: repaired; ${left} still differ`);
@@ -47,7 +47,7 @@ async function main(words: string[]): Promise<void> {
 }
 
 /** A device that waits for another process does not block other devices. */
-function tell(error: Error): void {
+function printError(error: Error): void {
   if (!(error instanceof RetryLater)) throw error;
   print(`      pending     ${error.message}`);
 }

@@ -13,7 +13,7 @@ import { createDocuments } from '#core/store/table/documents.ts';
 import type { StackCommand } from './ops/verb.ts';
 
 async function main(words: string[]): Promise<void> {
-  const { values: given } = parseArgs({
+  const { values } = parseArgs({
     args: words,
     options: {
       stage: { type: 'string' },
@@ -23,17 +23,17 @@ async function main(words: string[]): Promise<void> {
       apply: { type: 'boolean', default: false },
     },
   });
-  const { stage, suffix, apply } = given;
+  const { stage, suffix, apply } = values;
   if (!stage) throw new WrongArguments('--stage is missing.');
   const backups = backupStore(createDocuments().documents);
-  if (given['without-backup']) {
-    if (suffix !== undefined || given.moment !== undefined) {
+  if (values['without-backup']) {
+    if (suffix !== undefined || values.moment !== undefined) {
       throw new WrongArguments('--without-backup takes neither --suffix nor --moment.');
     }
     return withhold(backups, stage, apply);
   }
   if (!suffix) throw new WrongArguments('--suffix is missing.');
-  const moment = momentOf(given.moment);
+  const moment = momentOf(values.moment);
   const done = await restoreBackup({
     backups,
     stage,
@@ -53,7 +53,7 @@ async function main(words: string[]): Promise<void> {
   );
 }
 
-/** For a stage whose rows are lost: servers may have devices that no row names. */
+/** The rows of the stage are lost: servers may have devices that no row names. */
 async function withhold(backups: BackupStore, stage: string, apply: boolean): Promise<void> {
   const moment = new Date().toISOString();
   const stored = await withholdAll({ backups, stage, moment, isDryRun: !apply });
@@ -68,17 +68,16 @@ async function withhold(backups: BackupStore, stage: string, apply: boolean): Pr
 }
 
 /** A time without a zone would depend on the zone of this machine. */
-function momentOf(given: string | undefined): string {
-  if (given === undefined) throw new WrongArguments('--moment is missing.');
-  const read = z.iso.datetime({ offset: true }).safeParse(given);
+function momentOf(text: string | undefined): string {
+  if (text === undefined) throw new WrongArguments('--moment is missing.');
+  const read = z.iso.datetime({ offset: true }).safeParse(text);
   const moment = new Date(read.data ?? Number.NaN);
   if (!read.success || Number.isNaN(moment.getTime())) {
     throw new WrongArguments(
-      `--moment ${given} must be a time with its zone, such as 2026-11-20T13:00:00Z.`,
+      `--moment ${text} must be a time with its zone, such as 2026-11-20T13:00:00Z.`,
     );
   }
-  if (moment.getTime() > Date.now())
-    throw new WrongArguments(`--moment ${given} is in the future.`);
+  if (moment.getTime() > Date.now()) throw new WrongArguments(`--moment ${text} is in the future.`);
   return moment.toISOString();
 }
 

@@ -13,7 +13,7 @@ import { loadEnvironment } from './environment.ts';
 import type { StackCommand } from './ops/verb.ts';
 
 async function main(words: string[]): Promise<void> {
-  const { values: given, positionals } = parseArgs({
+  const { values, positionals } = parseArgs({
     args: words,
     allowPositionals: true,
     options: { boot: { type: 'string' }, environment: { type: 'string' } },
@@ -22,11 +22,11 @@ async function main(words: string[]): Promise<void> {
   if (hostname === undefined || others.length > 0) {
     throw new WrongArguments('Exactly one host must be given.');
   }
-  if (given.environment !== undefined) loadEnvironment(given.environment);
+  if (values.environment !== undefined) loadEnvironment(values.environment);
   const deps = createDeps('settle');
-  if (given.boot !== undefined) {
-    await endConflict(deps, hostname, given.boot);
-    print(`${hostname}: boot ${given.boot} is the host's; its next report ends the conflict.`);
+  if (values.boot !== undefined) {
+    await endConflict(deps, hostname, values.boot);
+    print(`${hostname}: boot ${values.boot} is the host's; its next report ends the conflict.`);
     return;
   }
   const { conflict } = await deps.store.inventory.hostAlone(hostname);

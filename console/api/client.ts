@@ -1,5 +1,6 @@
 // The API as the screens ask it: at the page's own origin, with the token of the session.
 
+import { present } from '#core/shapes/derive/present.ts';
 import { ApiFailure, failureOf } from './failure.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -40,10 +41,10 @@ export function createApi({ fetch: send, token, onSignedOut }: ApiOptions): Api 
           method,
           headers: {
             'OpenStack-API-Version': microversion,
-            ...(sessionToken !== undefined && { 'X-Auth-Token': sessionToken }),
+            ...present({ 'X-Auth-Token': sessionToken }),
             ...(body !== undefined && { 'Content-Type': 'application/json' }),
           },
-          ...(body !== undefined && { body: JSON.stringify(body) }),
+          ...present({ body: JSON.stringify(body) as string | undefined }),
           signal: signal ? AbortSignal.any([signal, limit]) : limit,
         }),
       );

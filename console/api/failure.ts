@@ -1,4 +1,4 @@
-// What went wrong with a request, in the API's own sentence where it gave one.
+// A failed request, with the API's own sentence where the answer has one.
 
 export type FailureKind =
   /** There was no answer. */
@@ -23,7 +23,7 @@ export class ApiFailure extends Error {
     this.status = status;
   }
 
-  /** Whether the same request may succeed a little later. */
+  /** The same request may succeed a little later. */
   get isPassing(): boolean {
     return this.kind === 'unreachable' || this.kind === 'unavailable';
   }
@@ -34,7 +34,6 @@ export function failureOf(status: number, body: unknown): ApiFailure {
   return new ApiFailure(kindOf(status), sentence, status);
 }
 
-/** What was thrown by a request, whatever it was. */
 export function asFailure(error: unknown): ApiFailure {
   if (error instanceof ApiFailure) return error;
   return new ApiFailure('refused', error instanceof Error ? error.message : String(error));

@@ -7,7 +7,7 @@ import { type ApiFailure, asFailure } from './failure.ts';
 
 export interface Listing<Row> {
   readonly rows: readonly Row[];
-  /** Where the rest begins; undefined once all is read. */
+  /** Marker of the next page; undefined once all is read. */
   readonly next?: string;
   /** Why the rest is missing. */
   readonly failure?: ApiFailure;
@@ -22,7 +22,7 @@ export interface ListingOf<Row = unknown, Answered = Row> {
   readonly rowsMax?: number;
   /** Rows of the first page, for a reader who waits; without it as many as one answer has. */
   readonly firstPage?: number;
-  /** What is kept of a row, where a whole list of whole rows would fill the memory. */
+  /** Reduces a row, where a whole list of whole rows would fill the memory. */
   readonly keep?: (row: Answered) => Row;
 }
 

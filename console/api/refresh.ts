@@ -10,7 +10,7 @@ export interface Timers {
 export interface RefreshOptions {
   /** The pause between the end of a reading and the next. */
   readonly everyMs: number;
-  /** Whether the reading succeeded. It does not throw. */
+  /** True if the reading succeeded. It does not throw. */
   readonly read: () => Promise<boolean>;
   readonly timers: Timers;
   /** When the next reading is due after one that failed. */
@@ -31,7 +31,7 @@ export class RefreshLoop {
   #isVisible = true;
   #failures = 0;
   #endWait: (() => void) | undefined;
-  /** A reading was asked for while one was on its way, or while the page was hidden. */
+  /** A reading is due: it was requested during another one, or while the page was hidden. */
   #isWanted = false;
 
   constructor(options: RefreshOptions) {

@@ -18,7 +18,9 @@ import { obstacleText } from './obstacle-text.ts';
 /** Each reading looks at all hosts. */
 const everyMs = 30_000;
 export const profileList = {
-  ...{ path: '/v2/device_profiles', collection: 'device_profiles', everyMs },
+  path: '/v2/device_profiles',
+  collection: 'device_profiles',
+  everyMs,
 } as const;
 
 export function CapacityScreen({ route }: ScreenProps) {
@@ -50,7 +52,10 @@ export function CapacityScreen({ route }: ScreenProps) {
 
 function Where({ profile }: { readonly profile: string }) {
   const list = useLiveList<HostCapacity>({
-    ...{ path: '/operator/v1/capacity', collection: 'hosts', everyMs, query: { profile } },
+    path: '/operator/v1/capacity',
+    collection: 'hosts',
+    everyMs,
+    query: { profile },
   });
   const { fits, stoppedBy } = capacitySum(list.rows);
   const most = Math.max(1, ...stoppedBy.map(({ count }) => count));
@@ -108,7 +113,6 @@ function Where({ profile }: { readonly profile: string }) {
   );
 }
 
-/** What a tenant is told. */
 function Availability({ profile }: { readonly profile: string }) {
   const live = useLive<Capacity>(`availability ${profile}`, { everyMs }, ({ session, signal }) =>
     session.api.ask('GET', '/operator/v1/capacity', { query: { profile }, signal }),

@@ -1,7 +1,8 @@
-// What can be done with a device, as with `cyborg-ops devices`.
+// The actions on a device, as with `cyborg-ops devices`.
 
 import type { Action } from '#console/parts/dialog/action.ts';
 import { counted } from '#console/parts/time-text.ts';
+import { present } from '#core/shapes/derive/present.ts';
 
 type Freed = Partial<Readonly<Record<'attach_handles' | 'cleaning', readonly string[]>>>;
 
@@ -16,7 +17,7 @@ export function deviceActions(uuid: string) {
   const setStatus = (value: 'enabled' | 'disabled', reason?: string) => ({
     method: 'PATCH' as const,
     path,
-    body: [{ op: 'replace', path: '/status', value, ...(reason && { reason }) }],
+    body: [{ op: 'replace', path: '/status', value, ...present({ reason }) }],
   });
   return {
     disable: {
@@ -45,7 +46,7 @@ export function deviceActions(uuid: string) {
       request: ({ reason, isCleaned }) => ({
         method: 'POST',
         path: `${path}/force_release`,
-        body: { ...(reason && { reason }), ...(isCleaned && { cleaned: true }) },
+        body: present({ reason, cleaned: isCleaned || undefined }),
       }),
       done: (answer) => {
         const { attach_handles: free = [], cleaning = [] } = (answer ?? {}) as Freed;

@@ -26,7 +26,7 @@ const slowMs = 30_000;
 
 interface Seen {
   readonly device: Device;
-  /** As its host has it; undefined if it is not there any more. */
+  /** The device in its host's answer; undefined if it is no longer there. */
   readonly onHost: HostDevice | undefined;
 }
 
@@ -93,7 +93,7 @@ function Facts({ device, onHost }: Seen) {
 
 const hostTitles = without(hostDeviceTitles, 'uuid', 'type', 'model', 'status', 'reason');
 
-/** What only its host's answer has. */
+/** The fields that only the host's answer has. */
 function hostItems(device: HostDevice) {
   return fieldItems(hostTitles, device, {
     handles: countsText(device.handles),

@@ -53,6 +53,6 @@ export function recordGroups(records: readonly HistoryRecord[]): RecordGroup[] {
 }
 
 function likeness({ id, attach_handle_uuid: _handle, at, ...rest }: HistoryRecord): string {
-  // What concerns a server is a line of its own.
+  // A record of a server is a line of its own.
   return JSON.stringify([at.slice(0, 19), rest, rest.instance_uuid && id]);
 }

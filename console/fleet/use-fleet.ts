@@ -1,4 +1,4 @@
-// What the map shows: all hosts, all devices, and which devices are unhealthy or in quarantine.
+// Data of the map: all hosts, all devices, and which devices are unhealthy or in quarantine.
 // The hosts come first, so that the map is there while the devices are still being read.
 
 import { useMemo } from 'preact/hooks';

@@ -29,7 +29,7 @@ export function fitted({ columns, rows, step }: Grid, size: Size): View {
   return { scale, x: (width - size.width / scale) / 2, y: (height - size.height / scale) / 2 };
 }
 
-/** What is at the point stays there. */
+/** Zooms around the point. */
 export function zoomed(view: View, factor: number, at: { x: number; y: number }): View {
   const scale = Math.min(scaleMax, Math.max(scaleMin, view.scale * factor));
   return {
@@ -52,7 +52,7 @@ export function tileAt(grid: Grid, view: View, at: { x: number; y: number }): nu
   return index < grid.tiles.length ? index : undefined;
 }
 
-/** Where the middle of a tile is in the view. */
+/** The middle of a tile, in the view. */
 export function middleOf({ columns, step }: Grid, view: View, index: number) {
   return {
     x: ((index % columns) * step + step / 2 - view.x) * view.scale,

@@ -1,8 +1,9 @@
-// What can be done with a host, as with `cyborg-ops hosts`.
+// The actions on a host, as with `cyborg-ops hosts`.
 
 import type { Action } from '#console/parts/dialog/action.ts';
 import { hostPath } from '#console/parts/host-path.ts';
 import { counted } from '#console/parts/time-text.ts';
+import { present } from '#core/shapes/derive/present.ts';
 
 type DeviceList = Partial<Readonly<Record<'devices' | 'others', readonly string[]>>>;
 
@@ -24,7 +25,7 @@ export function hostActions(hostname: string) {
       request: ({ reason, until }) => ({
         method: 'POST',
         path: `${path}/drain`,
-        body: { reason, ...(until && { until }) },
+        body: { reason, ...present({ until }) },
       }),
       done: (answer) => {
         const others = devicesIn(answer, 'others');
@@ -74,7 +75,7 @@ export function hostActions(hostname: string) {
   } as const satisfies Readonly<Record<string, Action>>;
 }
 
-/** Of two agents that report as the host, the one of the boot is its own. */
+/** Two agents report as the host; the agent of this boot is the host's own. */
 export function settleAction(hostname: string, bootId: string): Action {
   return {
     verb: 'Settle',

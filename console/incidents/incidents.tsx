@@ -1,4 +1,4 @@
-// What needs attention, with the next step and the action that ends it.
+// Incidents, each with its next step and the action that ends it.
 
 import type { Incident } from '#console/api/answers.ts';
 import { ActionButton } from '#console/parts/dialog/action-button.tsx';

@@ -1,4 +1,4 @@
-// From when the data of a screen is, and why it is not newer.
+// The time of a screen's data, and why it is not newer.
 
 import { useEffect, useState } from 'preact/hooks';
 import { Notice } from './notice.tsx';

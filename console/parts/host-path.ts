@@ -1,4 +1,4 @@
-// Where the API has one host.
+// The path of one host in the API.
 
 import { lists } from '#core/contracts/api/lists.ts';
 

@@ -1,4 +1,4 @@
-// A state, told by a mark of its own form and by its word: never by the colour alone.
+// A state, shown by a mark of its own form and by its word: never by the colour alone.
 
 export type Tone = 'good' | 'bad' | 'warning' | 'pending' | 'neutral';
 
@@ -41,7 +41,7 @@ const tones: Readonly<Record<string, Tone>> = {
   drift: 'warning',
 };
 
-/** Of a word of the API. */
+/** The state that a word of the API names. */
 export function StateOf({
   word,
   title = word,

@@ -6,7 +6,6 @@ export function shortId(id: string): string {
   return id.length > 12 ? id.slice(0, 8) : id;
 }
 
-/** Of a field of an answer. */
 export function isTime(name: string): boolean {
   return /^(.*_)?(at|since)$/.test(name);
 }

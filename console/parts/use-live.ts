@@ -1,17 +1,18 @@
-// What a screen shows of the API, read again every few seconds while the page is visible. What was
-// read last stays when a reading fails, with the time from which it is.
+// Data of the API for a screen, read again every few seconds while the page is visible. When a
+// reading fails, the last data stays, with its time.
 
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type ApiFailure, asFailure } from '#console/api/failure.ts';
 import { RefreshLoop } from '#console/api/refresh.ts';
 import type { Session } from '#console/session/session.ts';
 import { useSession } from '#console/session/session.ts';
+import { present } from '#core/shapes/derive/present.ts';
 
 export interface Live<T> {
   readonly data?: T;
   /** When `data` was read. */
   readonly atMs?: number;
-  /** Of the last reading. */
+  /** Failure of the last reading. */
   readonly failure?: ApiFailure;
   /** The first reading is on its way; `data` has what is there so far. */
   readonly isFirst: boolean;
@@ -54,7 +55,7 @@ interface Timing {
   readonly isWaiting?: boolean;
 }
 
-/** @param key what is asked for: another key is another reading */
+/** @param key names the data: another key is another reading */
 export function useLive<T>(
   key: string,
   { everyMs, isWaiting = false }: Timing,
@@ -70,7 +71,7 @@ export function useLive<T>(
     const { cache, connection } = session;
     const ending = new AbortController();
     let kept = cache.get(key) as Kept<T> | undefined;
-    setState({ key, ...(kept && { kept }) });
+    setState({ key, ...present({ kept }) });
     if (isWaiting) return undefined;
 
     async function readOnce(): Promise<boolean> {
@@ -78,7 +79,7 @@ export function useLive<T>(
         const data = await latest.current({
           session,
           signal: ending.signal,
-          show: (soFar) => setState({ key, soFar, ...(kept && { kept }) }),
+          show: (soFar) => setState({ key, soFar, ...present({ kept }) }),
           last: kept?.data,
         });
         if (ending.signal.aborted) return true;
@@ -120,9 +121,7 @@ export function useLive<T>(
   const { kept, soFar, failure } = state.key === key ? state : ({} as Partial<State<T>>);
   const data = kept?.data ?? soFar;
   return {
-    ...(data !== undefined && { data }),
-    ...(kept && { atMs: kept.atMs }),
-    ...(failure && { failure }),
+    ...present({ data, failure, atMs: kept?.atMs }),
     isFirst: !kept && !failure,
     refresh,
   };

@@ -26,7 +26,7 @@ export const emptyDraft: Draft = {
   groups: [[{ kind: 'resources', name: '', value: '1' }]],
 };
 
-/** What the value of a new entry may begin as. */
+/** The first value of a new entry. */
 export const firstValues: Readonly<Record<EntryKind, string>> = {
   resources: '1',
   trait: 'required',

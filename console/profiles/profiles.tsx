@@ -1,4 +1,4 @@
-// Device profiles: what there is, and a form for a new one.
+// Device profiles, and a form for a new one.
 
 import { useState } from 'preact/hooks';
 import type { Profile } from '#console/api/answers.ts';
@@ -35,7 +35,7 @@ export function ProfilesScreen() {
         )
       }
     >
-      {/* Hidden, not removed: what was typed is there when the form is opened again. */}
+      {/* Hidden, not removed: the form keeps its input while it is closed. */}
       <div hidden={!isOpen}>
         <Section title="New device profile">
           <ProfileForm

@@ -13,7 +13,7 @@ import { useSession } from '#console/session/session.ts';
 type Groups = readonly Readonly<Record<string, string | number>>[];
 
 interface FitAnswer {
-  /** What was asked; the answer for other groups is not shown. */
+  /** Groups of the request; the answer for other groups is not shown. */
   readonly text: string;
   readonly sentence?: string;
   readonly failure?: ApiFailure;

@@ -17,7 +17,7 @@ export interface RequestRow {
   readonly isStuck: boolean;
 }
 
-/** What needs attention comes first. */
+/** Requests that need attention come first. */
 const ranks: Readonly<Record<Arq['state'], number>> = {
   BindFailed: 1,
   unknown: 2,
@@ -73,7 +73,7 @@ export function requestRows(
   return [...others, ...listed].sort(byNeed);
 }
 
-/** Of a request that is older than the listed ones. */
+/** The row of a request that is older than the listed ones. */
 function rowOf(incident: Incident, arqUuid: string): RequestRow {
   const isStuck = incident.kind === 'stuck-job';
   return {
@@ -94,7 +94,7 @@ function byNeed(one: RequestRow, other: RequestRow): number {
   const byRank = rankOf(one) - rankOf(other);
   if (byRank !== 0) return byRank;
   const byTime = (one.since ?? '').localeCompare(other.since ?? '');
-  // The longest wait first; of what is settled, the newest.
+  // The longest wait first; among settled requests, the newest.
   return rankOf(one) < ranks.Unbound ? byTime : -byTime;
 }
 

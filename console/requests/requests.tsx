@@ -23,7 +23,10 @@ const rowsMax = 500;
 export function RequestsScreen({ route }: ScreenProps) {
   const { identity } = useSession();
   const list = useLiveList<Arq>({
-    ...{ path: '/v2/accelerator_requests', collection: 'arqs', everyMs, rowsMax },
+    path: '/v2/accelerator_requests',
+    collection: 'arqs',
+    everyMs,
+    rowsMax,
     query: { sort_key: 'created_at', sort_dir: 'desc' },
   });
   const needs = useNeeds();

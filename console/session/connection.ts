@@ -1,4 +1,4 @@
-// Whether the API answers. All readings of the screens report here, and the banner shows it.
+// The connection to the API. All readings of the screens report here, and the banner shows it.
 
 import type { ApiFailure } from '#console/api/failure.ts';
 

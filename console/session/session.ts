@@ -1,4 +1,4 @@
-// What all screens share while a user is signed in. The token is in memory only, and in no screen.
+// Data of a signed-in user for all screens. The token is in memory only, and in no screen.
 
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
@@ -13,12 +13,12 @@ export type Identity = Pick<SignedIn, 'user' | 'project' | 'roles'>;
 export interface Session {
   readonly identity: Identity;
   readonly api: Api;
-  /** Whether the API shows the user the whole cloud. */
+  /** The API shows the user the whole cloud. */
   readonly isOperator: boolean;
   readonly connection: Connection;
-  /** What was read last, by what was asked. */
+  /** The last data, by its key. */
   readonly cache: Map<string, unknown>;
-  /** Tells what an action has done. */
+  /** Shows the result of an action. */
   readonly say: (sentence: string) => void;
 }
 
@@ -41,7 +41,7 @@ export function signIn(credentials: SignInBody): Promise<SignedIn> {
   return anonymous.ask<SignedIn>('POST', '/console/sign-in', { body: credentials });
 }
 
-/** Who may list the hosts sees the whole cloud; the API alone knows the policy. */
+/** A user who may list hosts sees the whole cloud; only the API knows the policy. */
 export async function mayListHosts(api: Api): Promise<boolean> {
   try {
     await api.ask('GET', lists.hosts.path, { query: { limit: 1 } });

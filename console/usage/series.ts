@@ -17,7 +17,7 @@ export interface UsageChart {
   readonly series: readonly Series[];
 }
 
-/** Colours that can be told apart. What is beyond is one series. */
+/** Distinguishable colours. The rest is one series. */
 export const seriesMax = 7;
 export const otherSeries = 'others';
 

@@ -3,7 +3,7 @@ import { deleteArqs, deleteArqsOfInstance } from '#core/operations/release/delet
 import { action } from '#functions/http/action.ts';
 import { arqUuid, deleteQuery } from './schema.ts';
 
-/** By `?instance=`, by `?arqs=`, or the one that the path names. */
+/** Deletes the ARQs of `?instance=` or `?arqs=`, or the one that the path names. */
 export const deleteAction = action(
   { query: deleteQuery, answers: { 204: null }, refuses: [404] },
   async ({ deps, caller, id, query, about }) => {

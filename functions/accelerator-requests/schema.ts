@@ -9,7 +9,7 @@ import { commaList, pageQuery } from '#functions/http/query.ts';
 
 export const listQuery = z.strictObject({
   instance: z.guid().optional(),
-  bind_state: z.literal('resolved', "only 'resolved' can be asked for").optional(),
+  bind_state: z.literal('resolved', "must be 'resolved'").optional(),
   ...pageQuery,
 });
 
@@ -57,14 +57,9 @@ export function arqUuid(text: string): ArqUuid {
   return text.toLowerCase() as ArqUuid;
 }
 
-/**
- * What the patches ask for.
- *
- * @throws InvalidInput, NotAcceptable
- */
+/** @throws InvalidInput, NotAcceptable */
 export function readUpdate(body: UpdateBody, microversion: Microversion): Update {
-  // Checked first: a body of 1 MiB holds so many that comparing them with each other takes a
-  // second.
+  // Checked first: comparing all patches of a body of 1 MiB takes a second.
   if (Object.keys(body).length > arqsMax) {
     throw new InvalidInput(`One request changes at most ${arqsMax} accelerator requests.`);
   }

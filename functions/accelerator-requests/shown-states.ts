@@ -10,7 +10,7 @@ import { wantedImage } from '#core/domain/profile/device-profile.ts';
  * `provisioning` even before the row says so, until the host has it again. This costs one read for
  * each host with such ARQs, and nothing for other ARQs.
  *
- * @param binding of all of them, if the caller has read it already
+ * @param binding the binding of all ARQs, if the caller has read it already
  */
 export async function shownStates(
   deps: Deps,
@@ -38,7 +38,7 @@ function isMade({ state, binding, group }: Arq): boolean {
   return binding.attachment.prepare !== undefined || !!wantedImage(group);
 }
 
-/** What the agent makes ahead is missing after a boot until the boot's report describes it. */
+/** An mdev that is made ahead is missing after a boot until the boot's report describes it. */
 function isNotYetMade({ isReprovisioning }: StoredHost, { binding }: Arq): boolean {
   return isReprovisioning && binding?.attachment?.prepare === 'ahead';
 }

@@ -32,8 +32,8 @@ export async function waitUntilResolved(
 }
 
 /**
- * The binding as a list of its ARQs is answered. A caller that finds the bind under way may
- * wait for its event; of a bind that no list has found under way Nova is not told.
+ * The binding for a list of its ARQs. A caller that sees the bind under way may wait for its
+ * event; Nova is not notified of a bind that no list has shown under way.
  */
 export async function listedBinding(
   deps: Deps,
@@ -53,7 +53,7 @@ function isUnderWay(binding: InstanceBinding | undefined): binding is InstanceBi
 }
 
 /**
- * Whether the caller needs the outcome. Nova's own parameter would be `bind_state=resolved`, but
+ * True if the caller needs the outcome. Nova's own parameter would be `bind_state=resolved`, but
  * no released Nova sends it: nova-compute lists all ARQs and filters. Its service token identifies
  * it. If the deployment requires no service token, every list by instance waits.
  */

@@ -1,4 +1,4 @@
-// What the console's function needs: no table, no queue, and of Keystone only sign-ins.
+// Dependencies of the console's function: no table, no queue, and only sign-ins at Keystone.
 
 import { randomUUID } from 'node:crypto';
 import { createKeystone, type KeystoneClient } from '#core/clients/openstack/keystone.ts';
@@ -14,7 +14,7 @@ export interface ConsoleDeps extends RequestDeps {
   readonly brake: SignInBrake;
 }
 
-/** For one Lambda container, or one local process. */
+/** One for each Lambda container or local process. */
 export function createConsoleDeps(
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): ConsoleDeps {

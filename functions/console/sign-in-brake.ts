@@ -1,4 +1,4 @@
-// Slows down who guesses passwords, and no other: failures count by source address and by user
+// Slows down password guessing, and no other sign-in: failures count by source address and by user
 // name, and each failure more doubles the wait. The counts are in the memory of one container, so
 // that the function needs no right in AWS; Keystone counts for all of them and locks accounts.
 //
@@ -56,7 +56,7 @@ export function createSignInBrake(clock: () => number): SignInBrake {
     const { count = 0, lastAt = 0 } = entries.get(key) ?? {};
     const kept = clock() - lastAt > forgottenMs ? 0 : count;
     entries.delete(key);
-    // What is taken back leaves the time of the last failure as it is.
+    // Taking a failure back does not change the time of the last failure.
     const at = change > 0 ? clock() : lastAt;
     if (kept + change > 0) entries.set(key, { count: kept + change, lastAt: at });
     const [oldest] = entries.keys();

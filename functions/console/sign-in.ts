@@ -28,11 +28,10 @@ export const signInAction = action<unknown, SignInBody, ConsoleDeps>(
       );
     }
     const signedIn = await deps.clients.keystone.signIn(credentialsOf(body)).catch((error) => {
-      // An answer to this sign-in alone is a failure like all others.
       if (!(error instanceof ServiceUnavailable) || error.isWorthRetrying) attempt.undone();
       throw error;
     });
-    // Keystone does not tell which part was wrong, and neither do we.
+    // Keystone does not reveal which part was wrong, and neither does this answer.
     if (!signedIn) {
       throw new HttpFault(
         401,
@@ -53,7 +52,7 @@ export const signInAction = action<unknown, SignInBody, ConsoleDeps>(
   },
 );
 
-/** As Keystone compares names: without case. */
+/** Keystone compares names without case. */
 function nameOf(body: SignInBody): string {
   if (body.method === 'application_credential') return `credential ${body.id}`;
   return `user ${body.domain} ${body.user}`.toLowerCase();

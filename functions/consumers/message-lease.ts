@@ -37,7 +37,7 @@ export function holdMessages(
         new ChangeMessageVisibilityBatchCommand({ QueueUrl: queueUrl, Entries: entries }),
       );
     } catch (error) {
-      log.warn('Message lease not renewed.', { error });
+      log.warn('Message lease not renewed', { error });
     }
   };
   let renewing = renew();

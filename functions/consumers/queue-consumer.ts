@@ -68,7 +68,7 @@ function partsOf(queue: QueueName): ConsumerParts {
   };
 }
 
-/** Whether the message is done. */
+/** True if the message is done. */
 async function consume<Message>(
   queue: QueueName,
   schema: z.ZodType<Message>,

@@ -7,7 +7,7 @@ import { action } from '#functions/http/action.ts';
 import { noQuery } from '#functions/http/query.ts';
 import { viewDeployable } from './view.ts';
 
-/** By uuid, or by the integer id that attributes use. */
+/** Finds it by uuid, or by the integer id that attributes use. */
 export const getOne = action(
   { query: noQuery, answers: { 200: deployableAnswer }, refuses: [404] },
   async ({ deps, id, base }) => {

@@ -18,7 +18,7 @@ export function viewDeployable(deployable: Deployable, base: string) {
     attributesList: attributesList(deployable),
     rpUuid: deployable.providerUuid,
     driverName: deployable.driver,
-    // Not in Cyborg: the outcome of the last program that an operator asked for.
+    // Not in Cyborg: the outcome of the last program that an operator requested.
     program: program && { ...program, imageUuid: program.image, requestedAt: program.at },
     links: [selfLink(base, path), bookmark],
   });

@@ -4,7 +4,7 @@ import { action } from '#functions/http/action.ts';
 import { noQuery } from '#functions/http/query.ts';
 import { findProfiles } from './find.ts';
 
-/** By uuid or name; several are separated by commas. */
+/** Takes uuids or names, separated by commas. */
 export const deleteOne = action(
   { query: noQuery, answers: { 204: null }, refuses: [404, 409] },
   async ({ deps, id }) => {

@@ -1,6 +1,6 @@
 // These routes have two dialects. The device profile specification sends one object, deletes by
 // `?name=`, and expects 204 and 422. Deployed Cyborg sends a list, deletes by path or `?value=`,
-// and expects 201, 400, 404 and 409. The form of a request tells its dialect.
+// and expects 201, 400, 404 and 409. The form of a request shows its dialect.
 
 import { DomainError } from '#core/domain/errors.ts';
 import { HttpFault } from '#functions/http/faults.ts';

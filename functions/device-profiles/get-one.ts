@@ -7,8 +7,8 @@ import { noneExist } from './dialect.ts';
 import { viewDeviceProfile } from './view.ts';
 
 /**
- * By uuid or name, at every microversion: the specification accepts both from the start, and
- * current clients send no microversion. A value in the form of a uuid is a uuid.
+ * Finds it by uuid or name at every microversion: the specification accepts both from the start,
+ * and current clients send no microversion. A value in the form of a uuid is a uuid.
  */
 export const getOne = action(
   { query: noQuery, answers: { 200: shownProfile }, refuses: [404, 422] },

@@ -5,7 +5,7 @@ import { isOperator } from '#functions/http/policy.ts';
 import { noQuery } from '#functions/http/query.ts';
 import { viewDevice } from './view.ts';
 
-/** By uuid, or by the integer id that deployables use. */
+/** Finds it by uuid, or by the integer id that deployables use. */
 export const getOne = action(
   { query: noQuery, answers: { 200: deviceAnswer }, refuses: [404] },
   async ({ deps, caller, id, base }) => {

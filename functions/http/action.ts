@@ -13,7 +13,7 @@ export interface Request<Query, Body, Own extends RequestDeps = Deps> {
   readonly microversion: Microversion;
   /** `{id}` of the path. */
   readonly id: string;
-  /** By their names in lower case. */
+  /** Names are in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** The address that the gateway saw. */
   readonly sourceAddress: string;

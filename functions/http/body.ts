@@ -108,7 +108,7 @@ function sentenceOf(issue: z.core.$ZodIssue | undefined): string {
   return issue.message.startsWith('must ') ? `The body ${issue.message}.` : `${issue.message}.`;
 }
 
-/** What is wrong with the form that is most like the value, if one is. */
+/** The issue of the form that is most like the value, if there is one. */
 function nearestOf(forms: readonly z.core.$ZodIssue[][]): z.core.$ZodIssue | undefined {
   const isOfForm = ([first]: z.core.$ZodIssue[]) => first && first.path.length > 0;
   const near = forms.filter(isOfForm).sort((one, other) => one.length - other.length);

@@ -1,5 +1,5 @@
-// Stores who asked for a change, and what came of it, after the answer is made. A record that
-// cannot be stored changes no answer: it is logged instead.
+// Stores the caller and the outcome of a change after the answer is made. A record that cannot be
+// stored does not change the answer: it is logged instead.
 
 import { type CallFacts, leavesRecord, toCallRecord } from '#core/domain/history/calls.ts';
 import { partitionsFor } from '#core/domain/history/history.ts';
@@ -43,7 +43,7 @@ export function createCallRecorder(
         const partitions = partitionsFor(record);
         await Promise.all(partitions.map((partition) => history.add(record, partition)));
       } catch (error) {
-        log.error('Record of a call not stored.', { record, error });
+        log.error('Call record not stored', { record, error });
       }
     },
   };

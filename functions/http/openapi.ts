@@ -120,7 +120,7 @@ function responses(row: RouteRow, action: Action): Json {
       ...content(status === 401 ? ['TokenFault', 'Fault'] : ['Fault']),
     },
   ]);
-  const failed = { description: 'Unhandled exception.', ...content(['ServerFault']) };
+  const failed = { description: 'Unhandled exception', ...content(['ServerFault']) };
   return { ...Object.fromEntries([...answered, ...refused]), '5XX': failed };
 }
 

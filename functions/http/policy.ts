@@ -13,7 +13,7 @@ export function enforce(rule: PolicyRule, caller: Caller, overrides: PolicyOverr
   throw new Forbidden(`Policy does not allow ${rule} to be performed: it needs ${needed}.`);
 }
 
-/** Whether the caller may list the hosts, and so sees all projects where tenants see their own. */
+/** A caller who may list hosts sees all projects; a tenant sees its own. */
 export function isOperator(
   { settings }: { readonly settings: { readonly policy: PolicyOverrides } },
   { roles }: Caller,

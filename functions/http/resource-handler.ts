@@ -21,6 +21,7 @@ import type { RequestDeps } from '#core/deps.ts';
 import { type Caller, userActor } from '#core/domain/caller.ts';
 import { type CallFacts, leavesRecord } from '#core/domain/history/calls.ts';
 import type { Log, LogFields } from '#core/log.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { apiPath, matchPath, type RouteMatch } from '#functions/gateway.ts';
 import type { ActionName, Resource } from '#functions/routes.ts';
 import type { Action } from './action.ts';
@@ -42,14 +43,14 @@ export type HttpEvent = APIGatewayProxyEventV2;
 export type HttpResult = APIGatewayProxyStructuredResultV2;
 export type HttpHandler = (event: HttpEvent, context: Context) => Promise<HttpResult>;
 
-/** What the layers find out, for the layers inside of them. */
+/** Results of the layers, for the layers inside of them. */
 interface Exchange {
   readonly requestId: string;
   readonly log: Log;
   readonly startedAt: number;
-  /** What the request is about, for its log line. */
+  /** Fields that describe the request, for its log line. */
   about: LogFields;
-  /** Why it was refused. */
+  /** Reason of a refusal. */
   refusal?: string;
   route?: RouteMatch;
   caller?: Caller;
@@ -98,9 +99,7 @@ function requestLog(deps: () => RequestDeps): Layer {
       const fields = {
         request_id: requestId,
         // Nova passes the id of its user's request.
-        ...(event.headers['x-openstack-request-id'] && {
-          global_request_id: event.headers['x-openstack-request-id'],
-        }),
+        ...present({ global_request_id: event.headers['x-openstack-request-id'] || undefined }),
       };
       const log = deps().log.child(fields);
       event.exchange = { requestId, log, startedAt: deps().clock(), about: {} };
@@ -125,14 +124,14 @@ async function answer(
     'x-openstack-request-id': exchange.requestId,
   };
   const facts = factsOf(event, response.statusCode ?? 200);
-  exchange.log.info('Answered.', {
+  exchange.log.info('Request answered', {
     method: event.requestContext.http.method,
     path: event.rawPath,
     status: response.statusCode,
     ms: deps.clock() - exchange.startedAt,
     project: exchange.caller?.projectId,
     // Nova logs the status alone, so this line is the only place that names the reason.
-    ...(exchange.refusal !== undefined && { refusal: exchange.refusal }),
+    ...present({ refusal: exchange.refusal }),
     ...exchange.about,
     // Nova's calls, which are most, have the user in the history.
     ...(facts && leavesRecord(facts) && { user: facts.caller.userId, roles: facts.caller.roles }),
@@ -149,12 +148,9 @@ function factsOf(
   const { resource, policy: rule, method } = route?.row ?? {};
   if (!caller || !resource || !rule || !method) return undefined;
   const query = event.rawQueryString === '' ? '' : `?${event.rawQueryString}`;
-  return {
-    ...{ caller, resource, rule, method, status },
-    path: `${event.rawPath}${query}`,
-    ...(refusal !== undefined && { refusal }),
-    ...(Object.keys(about).length > 0 && { given: about }),
-  };
+  const path = `${event.rawPath}${query}`;
+  const given = Object.keys(about).length > 0 ? about : undefined;
+  return { caller, resource, rule, method, status, path, ...present({ refusal, given }) };
 }
 
 function faults(): Layer {
@@ -162,7 +158,7 @@ function faults(): Layer {
     onError: (request) => {
       const { exchange } = request.event;
       const fault = faultOf(request.error);
-      if (!fault) exchange.log.error('Unhandled exception.', { error: request.error });
+      if (!fault) exchange.log.error('Unhandled exception', { error: request.error });
       const status = fault?.status ?? 500;
       const sentence =
         fault?.sentence ?? 'Unexpected error; the log of the service has it under the request id.';

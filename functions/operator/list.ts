@@ -61,7 +61,6 @@ function toSchema(filter: Filter): z.ZodType {
 }
 
 interface Paging {
-  /** Where a page begins. */
   readonly marker: z.ZodType<string>;
   /** Error statuses beside those of all lists. */
   readonly refuses?: readonly number[];

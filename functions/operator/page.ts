@@ -16,7 +16,7 @@ export const hostname = z.string().min(1).max(253);
 
 export interface Page<Row> {
   readonly rows: readonly Row[];
-  /** Where the next page begins; undefined on the last page. */
+  /** Marker of the next page; undefined on the last page. */
   readonly next?: string | undefined;
 }
 

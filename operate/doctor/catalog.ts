@@ -11,9 +11,9 @@ import type { CheckContext } from './check.ts';
 const read = new WeakMap<CheckContext, Promise<string>>();
 
 export function listedEndpoint(context: CheckContext): Promise<string> {
-  const known = read.get(context) ?? readEndpoint(context);
-  read.set(context, known);
-  return known;
+  const endpoint = read.get(context) ?? readEndpoint(context);
+  read.set(context, endpoint);
+  return endpoint;
 }
 
 function readEndpoint({ deps, aws }: CheckContext): Promise<string> {

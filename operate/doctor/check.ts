@@ -1,4 +1,4 @@
-// What the doctor's checks look at.
+// The context of the doctor's checks.
 
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { IoTClient } from '@aws-sdk/client-iot';

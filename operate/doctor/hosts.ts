@@ -139,8 +139,8 @@ async function examineHost(
     }
     const conflicting = await findConflictingProvider(deps, foreign, device, providers);
     if (conflicting) offeredTwice.push(`${device.address} by ${conflicting.name}`);
-    const [own] = device.providers;
-    const mark = own && (await otherStackAt(deps, own));
+    const [provider] = device.providers;
+    const mark = provider && (await otherStackAt(deps, provider));
     if (mark) ofOtherStacks.push(`${device.address} by ${mark}`);
   }
   if (offeredTwice.length > 0) {

@@ -25,8 +25,8 @@ export const iotChecks: readonly Check[] = [
     remedy: deployAgain,
     look: async ({ deps, aws }) => {
       const thingTypeName = computeNodeName(deps.settings.stage);
-      const told = await aws.iot.send(new DescribeThingTypeCommand({ thingTypeName }));
-      if (told.thingTypeMetadata?.deprecated) {
+      const answer = await aws.iot.send(new DescribeThingTypeCommand({ thingTypeName }));
+      if (answer.thingTypeMetadata?.deprecated) {
         throw new CheckFailed(`${thingTypeName} is deprecated.`, 'Undo its deprecation.');
       }
       return thingTypeName;
@@ -60,8 +60,8 @@ export const iotChecks: readonly Check[] = [
     name: 'AWS IoT publishes job execution events',
     remedy: deployAgain,
     look: async ({ aws }) => {
-      const told = await aws.iot.send(new DescribeEventConfigurationsCommand({}));
-      if (told.eventConfigurations?.JOB_EXECUTION?.Enabled) return 'JOB_EXECUTION';
+      const answer = await aws.iot.send(new DescribeEventConfigurationsCommand({}));
+      if (answer.eventConfigurations?.JOB_EXECUTION?.Enabled) return 'JOB_EXECUTION';
       throw new CheckFailed(
         'JOB_EXECUTION events are off for the account, so binds that wait for a host time out.',
         'aws iot update-event-configurations --event-configurations \'{"JOB_EXECUTION":{"Enabled":true}}\'',

@@ -126,7 +126,7 @@ export function plain(url: string): string {
   return url.replace(/\/+$/, '');
 }
 
-/** Whether Keystone accepts the password of that version of the secret. */
+/** True if Keystone accepts the password of that version of the secret. */
 async function isAccepted({ deps, aws }: CheckContext, stage: SecretStage): Promise<boolean> {
   const { keystone } = deps.settings;
   const { passwordSecret: name } = keystone;

@@ -25,10 +25,10 @@ const tableChecks = tables.flatMap((row): Check[] => [
         faults.push(`has ${stream ?? 'no stream'}, but needs a stream of both images`);
       }
       for (const { name: index } of row.indexes) {
-        const found = Table?.GlobalSecondaryIndexes?.find((each) => each.IndexName === index);
-        if (found === undefined) faults.push(`lacks index ${index}`);
-        else if (found.IndexStatus && found.IndexStatus !== 'ACTIVE') {
-          faults.push(`has index ${index} ${found.IndexStatus}`);
+        const stored = Table?.GlobalSecondaryIndexes?.find((each) => each.IndexName === index);
+        if (stored === undefined) faults.push(`lacks index ${index}`);
+        else if (stored.IndexStatus && stored.IndexStatus !== 'ACTIVE') {
+          faults.push(`has index ${index} ${stored.IndexStatus}`);
         }
       }
       if (faults.length > 0) throw new CheckFailed(`${name} ${faults.join(', ')}.`, deployAgain);
@@ -40,10 +40,10 @@ const tableChecks = tables.flatMap((row): Check[] => [
     remedy: deployAgain,
     look: async ({ deps, aws }) => {
       const TableName = tableName(deps.settings.stage, row.name);
-      const { ContinuousBackupsDescription: told } = await aws.dynamoDb.send(
+      const { ContinuousBackupsDescription: backups } = await aws.dynamoDb.send(
         new DescribeContinuousBackupsCommand({ TableName }),
       );
-      const status = told?.PointInTimeRecoveryDescription?.PointInTimeRecoveryStatus;
+      const status = backups?.PointInTimeRecoveryDescription?.PointInTimeRecoveryStatus;
       if (status !== 'ENABLED') {
         throw new CheckFailed(`Point-in-time recovery is ${status ?? 'off'}.`, deployAgain);
       }
@@ -59,8 +59,8 @@ const queueChecks = queues.map(
     look: async (patient) => {
       const { stage } = patient.deps.settings;
       const dead = deadLetterQueueName(stage, row.name);
-      const own = await attributesOf(patient, queueName(stage, row.name));
-      const { deadLetterTargetArn = '' } = JSON.parse(own.RedrivePolicy ?? '{}');
+      const attributes = await attributesOf(patient, queueName(stage, row.name));
+      const { deadLetterTargetArn = '' } = JSON.parse(attributes.RedrivePolicy ?? '{}');
       if (!String(deadLetterTargetArn).endsWith(`:${dead}`)) {
         throw new CheckFailed(`The queue has no redrive policy to ${dead}.`, 'Deploy again.');
       }
@@ -69,7 +69,7 @@ const queueChecks = queues.map(
         const remedy = `See ${row.name}-dead in docs/operations.md.`;
         throw new CheckFailed(`${dead} holds ${count} messages.`, remedy);
       }
-      return `${own.ApproximateNumberOfMessages} waiting, no dead letters`;
+      return `${attributes.ApproximateNumberOfMessages} waiting, no dead letters`;
     },
   }),
 );

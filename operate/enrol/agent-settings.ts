@@ -5,6 +5,7 @@ import * as z from 'zod';
 import { ConfigInvalid, loadConfig } from '#agent/config/config.ts';
 import { loadOperatorModules } from '#agent/config/operator-modules.ts';
 import type { DriverModule } from '#agent/drivers/contract/define-driver.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { EnrolmentRefused } from './enrol-host.ts';
 
 export interface HostSettings {
@@ -21,10 +22,10 @@ export interface HostSettings {
 }
 
 /**
- * @param given JSON object with what the host may offer
+ * @param text JSON object with what the host may offer
  * @throws EnrolmentRefused
  */
-export function agentSettings(host: HostSettings, given: string): string {
+export function agentSettings(host: HostSettings, text: string): string {
   const settings = {
     stage: host.stage,
     hostname: host.hostname,
@@ -32,13 +33,16 @@ export function agentSettings(host: HostSettings, given: string): string {
     certificate: `${host.at}/certificate.pem`,
     key: `${host.at}/key.pem`,
     ca: `${host.at}/authorities.pem`,
-    ...(host.images !== undefined && { image_source: host.images }),
-    ...objectOf(given),
+    ...present({ image_source: host.images }),
+    ...objectOf(text),
   };
   const file = JSON.stringify(settings, null, 2);
   try {
     loadConfig({
-      ...{ environment: {}, file, hostname: host.hostname, isReadable: () => true },
+      environment: {},
+      file,
+      hostname: host.hostname,
+      isReadable: () => true,
       modules: host.modules ?? [],
       modulesFrom: 'the folder that --drivers-dir names',
     });

@@ -33,21 +33,23 @@ export class EnrolmentRefused extends Error {
 export async function enrolHost(enrolment: Enrolment): Promise<HostCertificate> {
   const { registry, folder, hostname } = enrolment;
   const thing = thingName(enrolment.stage, hostname);
-  const known = await registry.certificatesOf(thing);
+  const registered = await registry.certificatesOf(thing);
   const stored = folder.certificate();
-  if (stored !== undefined && !known.some(({ pem }) => isSame(pem, stored))) {
+  if (stored !== undefined && !registered.some(({ pem }) => isSame(pem, stored))) {
     throw new EnrolmentRefused(
       `The folder holds a certificate that ${hostname} does not have: name an empty folder.`,
     );
   }
   const key = folder.key();
-  const own = known.find(({ pem }) => new X509Certificate(pem).checkPrivateKey(key));
-  const fault = faultOf(enrolment, own, known);
+  const hostCertificate = registered.find(({ pem }) =>
+    new X509Certificate(pem).checkPrivateKey(key),
+  );
+  const fault = faultOf(enrolment, hostCertificate, registered);
   if (fault !== undefined) throw new EnrolmentRefused(fault);
 
   await registry.ensureThing(thing);
-  const certificate = own ?? (await registry.issue(certificateRequest(thing, key)));
-  if (!own) await registry.attach(certificate, thing);
+  const certificate = hostCertificate ?? (await registry.issue(certificateRequest(thing, key)));
+  if (!hostCertificate) await registry.attach(certificate, thing);
   await registry.allow(certificate);
   folder.write('authorities.pem', enrolment.authorities);
   if (enrolment.settings) {
@@ -60,11 +62,11 @@ export async function enrolHost(enrolment: Enrolment): Promise<HostCertificate> 
 
 function faultOf(
   { isRotation, hostname }: Enrolment,
-  own: HostCertificate | undefined,
-  known: readonly HostCertificate[],
+  hostCertificate: HostCertificate | undefined,
+  registered: readonly HostCertificate[],
 ): string | undefined {
-  const others = known.filter((each) => each !== own && each.status === 'ACTIVE');
-  if (own?.status === 'REVOKED') {
+  const others = registered.filter((each) => each !== hostCertificate && each.status === 'ACTIVE');
+  if (hostCertificate?.status === 'REVOKED') {
     return `The folder's certificate is revoked: name an empty folder.`;
   }
   if (!isRotation && others[0]) {
@@ -74,7 +76,7 @@ function faultOf(
     );
   }
   if (isRotation && others.length === 0) {
-    return own
+    return hostCertificate
       ? 'The folder holds the certificate in use: name an empty folder for the next one.'
       : `${hostname} has no certificate yet: add it first.`;
   }

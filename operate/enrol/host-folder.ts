@@ -50,10 +50,10 @@ export function openHostFolder(path: string): HostFolder {
  * https://docs.aws.amazon.com/iot/latest/developerguide/server-authentication.html
  */
 export function amazonAuthorities(): string {
-  const own = rootCertificates.filter((pem) =>
+  const roots = rootCertificates.filter((pem) =>
     /^CN=(Amazon Root CA [1-4]|Starfield Services Root Certificate Authority - G2)$/m.test(
       new X509Certificate(pem).subject,
     ),
   );
-  return `${own.join('\n')}\n`;
+  return `${roots.join('\n')}\n`;
 }

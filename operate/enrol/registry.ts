@@ -97,11 +97,13 @@ export function createRegistry(
 
   return {
     async ensureThing(thing) {
-      const found = await unlessAbsent(client.send(new DescribeThingCommand({ thingName: thing })));
-      if (found === undefined) {
+      const stored = await unlessAbsent(
+        client.send(new DescribeThingCommand({ thingName: thing })),
+      );
+      if (stored === undefined) {
         await client.send(new CreateThingCommand({ thingName: thing, thingTypeName: ours }));
-      } else if (found.thingTypeName !== ours) {
-        const type = found.thingTypeName ?? 'no type';
+      } else if (stored.thingTypeName !== ours) {
+        const type = stored.thingTypeName ?? 'no type';
         throw new RegistryMismatch(`Thing ${thing} exists with type ${type} instead of ${ours}.`);
       }
     },
@@ -116,8 +118,8 @@ export function createRegistry(
 
     async certificatesOf(thing) {
       const arns = await unlessAbsent(principalsOf(client, thing));
-      const found = await Promise.all((arns ?? []).map(describe));
-      return found.sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime());
+      const certificates = await Promise.all((arns ?? []).map(describe));
+      return certificates.sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime());
     },
 
     async issue(request) {

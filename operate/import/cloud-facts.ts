@@ -58,7 +58,7 @@ async function providersOf(
   nodes: ReadonlyMap<string, string>,
   uuids: readonly string[],
 ): Promise<Map<string, ProviderFacts>> {
-  const found = new Map<string, ProviderFacts>();
+  const byProvider = new Map<string, ProviderFacts>();
   const facts = async ({ uuid, name, rootUuid }: Provider): Promise<ProviderFacts> => ({
     name,
     node: nodes.get(rootUuid) ?? rootUuid,
@@ -68,9 +68,9 @@ async function providersOf(
   });
   await forEachAtOnce(uuids, atOnce, async (uuid) => {
     const provider = await placement.getProvider(uuid);
-    if (provider) found.set(uuid, await facts(provider));
+    if (provider) byProvider.set(uuid, await facts(provider));
   });
-  return found;
+  return byProvider;
 }
 
 /** @throws NotVisible where Nova would answer for each server that it does not exist */
@@ -78,14 +78,14 @@ async function serversOf(
   deps: ConsumerDeps,
   instances: readonly string[],
 ): Promise<Map<string, ServerFacts>> {
-  const found = new Map<string, ServerFacts>();
+  const byServer = new Map<string, ServerFacts>();
   await forEachAtOnce(instances, atOnce, async (instance) => {
     const server = await deps.clients.nova.server(instance);
-    if (server !== 'not-found') found.set(instance, server);
+    if (server !== 'not-found') byServer.set(instance, server);
   });
   const isVisible =
-    found.size === instances.length || (await checkVisibility(deps.clients)) !== 'hidden';
-  if (isVisible) return found;
+    byServer.size === instances.length || (await checkVisibility(deps.clients)) !== 'hidden';
+  if (isVisible) return byServer;
   throw new NotVisible(
     'Nova shows our user no server of another project: the user needs the role admin in its project.',
   );

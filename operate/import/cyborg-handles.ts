@@ -14,7 +14,7 @@ const slot = z.object({
   function: z.string(),
 });
 
-/** Of a device, by its control path; undefined if the text has no PCI address. */
+/** The PCI address in a device's control path; undefined without one. */
 export function addressOf(cpidInfo: string): string | undefined {
   const read = slot.safeParse(jsonOf(cpidInfo));
   if (!read.success) return undefined;

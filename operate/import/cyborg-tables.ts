@@ -32,37 +32,64 @@ const flag = z
   .nullable()
   .transform((text) => text === '1');
 const times = { created_at: time, updated_at: time };
+const entity = { id, uuid: z.string() };
 
 const schemas = {
   alembic_version: z.object({ version_num: z.string() }),
   device_profiles: z.object({
-    ...{ id, uuid: z.string(), name: z.string(), profile_json: z.string(), description: maybe },
+    ...entity,
     ...times,
+    name: z.string(),
+    profile_json: z.string(),
+    description: maybe,
   }),
   devices: z.object({
-    ...{ id, uuid: z.string(), type: z.string(), vendor: z.string(), model: z.string() },
-    ...{ std_board_info: maybe, vendor_board_info: maybe, hostname: z.string(), status: maybe },
+    ...entity,
     ...times,
+    type: z.string(),
+    vendor: z.string(),
+    model: z.string(),
+    std_board_info: maybe,
+    vendor_board_info: maybe,
+    hostname: z.string(),
+    status: maybe,
   }),
   controlpath_ids: z.object({ id, device_id: id, cpid_type: z.string(), cpid_info: z.string() }),
   deployables: z.object({
-    ...{ id, uuid: z.string(), name: z.string(), num_accelerators: id, device_id: id },
-    ...{ rp_uuid: maybe, driver_name: maybe, bitstream_id: maybe },
+    ...entity,
     ...times,
+    name: z.string(),
+    num_accelerators: id,
+    device_id: id,
+    rp_uuid: maybe,
+    driver_name: maybe,
+    bitstream_id: maybe,
   }),
   attributes: z.object({
-    ...{ id, uuid: z.string(), deployable_id: id, key: z.string(), value: z.string() },
+    ...entity,
     ...times,
+    deployable_id: id,
+    key: z.string(),
+    value: z.string(),
   }),
   attach_handles: z.object({
-    ...{ id, uuid: z.string(), deployable_id: id, in_use: flag },
-    ...{ attach_type: z.string(), attach_info: z.string() },
+    ...entity,
+    deployable_id: id,
+    in_use: flag,
+    attach_type: z.string(),
+    attach_info: z.string(),
   }),
   extended_accelerator_requests: z.object({
-    ...{ id, uuid: z.string(), project_id: maybe, state: z.string(), device_profile_id: id },
-    ...{ device_profile_group_id: id, hostname: maybe, device_rp_uuid: maybe },
-    ...{ instance_uuid: maybe, attach_handle_id: maybeId },
+    ...entity,
     ...times,
+    project_id: maybe,
+    state: z.string(),
+    device_profile_id: id,
+    device_profile_group_id: id,
+    hostname: maybe,
+    device_rp_uuid: maybe,
+    instance_uuid: maybe,
+    attach_handle_id: maybeId,
   }),
 };
 type TableName = keyof typeof schemas;
@@ -101,22 +128,22 @@ export class TablesRefused extends Error {
 
 /** @throws TablesRefused */
 export function readTables(text: string): CyborgTables {
-  const found = parsed(text);
-  const missing = tableNames.filter((name) => !found.has(name));
+  const tables = parsed(text);
+  const missing = tableNames.filter((name) => !tables.has(name));
   if (missing.length > 0) {
     throw new TablesRefused(
       `lacks the tables ${missing.join(', ')}: it must be what "mysql --xml" prints for the statements of "cyborg-ops import queries"`,
     );
   }
-  checkRevision(rows(found, 'alembic_version'));
+  checkRevision(rows(tables, 'alembic_version'));
   return {
-    profiles: rows(found, 'device_profiles'),
-    devices: rows(found, 'devices'),
-    controlPaths: rows(found, 'controlpath_ids'),
-    deployables: rows(found, 'deployables'),
-    attributes: rows(found, 'attributes'),
-    handles: rows(found, 'attach_handles'),
-    arqs: rows(found, 'extended_accelerator_requests'),
+    profiles: rows(tables, 'device_profiles'),
+    devices: rows(tables, 'devices'),
+    controlPaths: rows(tables, 'controlpath_ids'),
+    deployables: rows(tables, 'deployables'),
+    attributes: rows(tables, 'attributes'),
+    handles: rows(tables, 'attach_handles'),
+    arqs: rows(tables, 'extended_accelerator_requests'),
   };
 }
 
@@ -129,21 +156,22 @@ function parsed(text: string): Map<string, XmlRow[]> {
   }
 }
 
-function checkRevision(found: readonly RowOf<'alembic_version'>[]): void {
-  const [revision] = found;
-  const known = Object.entries(revisions).map(([each, releases]) => `${each} (${releases})`);
-  if (found.length === 1 && revision && Object.hasOwn(revisions, revision.version_num)) return;
-  const named = found.map(({ version_num }) => version_num).join(', ') || 'none';
+function checkRevision(revisionRows: readonly RowOf<'alembic_version'>[]): void {
+  const [revision] = revisionRows;
+  const supported = Object.entries(revisions).map(([each, releases]) => `${each} (${releases})`);
+  if (revisionRows.length === 1 && revision && Object.hasOwn(revisions, revision.version_num))
+    return;
+  const named = revisionRows.map(({ version_num }) => version_num).join(', ') || 'none';
   throw new TablesRefused(
-    `is of a database with the migration ${named}; it must be ${known.join(' or ')}`,
+    `is of a database with the migration ${named}; it must be ${supported.join(' or ')}`,
   );
 }
 
 function rows<Name extends TableName>(
-  found: ReadonlyMap<string, readonly XmlRow[]>,
+  tables: ReadonlyMap<string, readonly XmlRow[]>,
   name: Name,
 ): RowOf<Name>[] {
-  return (found.get(name) ?? []).map((row, index) => {
+  return (tables.get(name) ?? []).map((row, index) => {
     const read = schemas[name].safeParse(row);
     if (read.success) return read.data as RowOf<Name>;
     const faults = read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);

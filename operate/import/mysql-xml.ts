@@ -1,5 +1,5 @@
 // Reads what the client `mysql --xml` prints: one document for each statement. It has the columns'
-// names, tells NULL from a text, and needs nothing that a database's machine lacks.
+// names, distinguishes NULL from a text, and needs nothing that a database's machine lacks.
 
 import { xmlEntities } from '#core/contracts/xml-entities.ts';
 

@@ -5,6 +5,7 @@ import type { ImportedDevice } from '#core/domain/arq/imports.ts';
 import { attributeUuid, keyLengthMax, valueLengthMax } from '#core/domain/device/attribute.ts';
 import type { Deployable, Device, DeviceStatus } from '#core/domain/device/device.ts';
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { deviceTypes } from '#core/shapes/words.ts';
 import { addressOf, jsonOf } from './cyborg-handles.ts';
 import type { CyborgDeployable, CyborgDevice, CyborgTables } from './cyborg-tables.ts';
@@ -14,9 +15,9 @@ import { NotImportable, type PlannedHandle, planProvider, withheld } from './pla
 export interface PlannedDevices {
   readonly rows: readonly PlanRow[];
   readonly devices: readonly ImportedDevice[];
-  /** By the id of Cyborg's attach handle. */
+  /** Id of Cyborg's attach handle → the handle. */
   readonly handles: ReadonlyMap<number, PlannedHandle>;
-  /** By the id of Cyborg's attach handle: why its device is not imported, or not as a handle. */
+  /** Id of Cyborg's attach handle → why it or its device is not imported. */
   readonly refusals: ReadonlyMap<number, string>;
 }
 
@@ -27,26 +28,26 @@ export function planDevices(tables: CyborgTables, facts: CloudFacts, now: string
   const refusals = new Map<number, string>();
   const places = new Map<string, number>();
   for (const each of tables.devices) {
-    const own = partsOf(tables, each);
-    const name = `${each.hostname}/${own.address ?? each.uuid}`;
+    const parts = partsOf(tables, each);
+    const name = `${each.hostname}/${parts.address ?? each.uuid}`;
     try {
       const other = places.get(name);
       if (other !== undefined) throw new NotImportable(`device ${other} of Cyborg is there, too`);
       places.set(name, each.id);
-      const planned = planDevice(each, own, facts, now);
+      const planned = planDevice(each, parts, facts, now);
       const isPresent = facts.stored.devices.some(
         ({ uuid }) => uuid === planned.imported.device.uuid,
       );
-      rows.push(rowOf(name, planned, isPresent), ...attributeRows(name, own));
+      rows.push(rowOf(name, planned, isPresent), ...attributeRows(name, parts));
       devices.push(planned.imported);
       for (const [id, handle] of planned.handles) handles.set(id, handle);
       for (const [id, reason] of planned.refusals) refusals.set(id, reason);
     } catch (error) {
       if (!(error instanceof NotImportable)) throw error;
       // Left out, our agent would offer it while servers use it.
-      const isNeeded = own.handles.some(({ in_use }) => in_use);
+      const isNeeded = parts.handles.some(({ in_use }) => in_use);
       rows.push({ what: 'device', name, verdict: 'refuse', note: error.message, isNeeded });
-      for (const { id } of own.handles) refusals.set(id, `its device ${name} cannot be imported`);
+      for (const { id } of parts.handles) refusals.set(id, `its device ${name} cannot be imported`);
     }
   }
   return { rows, devices, handles, refusals };
@@ -74,7 +75,12 @@ interface PlannedDevice {
 }
 
 /** @throws NotImportable */
-function planDevice(row: CyborgDevice, own: Parts, facts: CloudFacts, now: string): PlannedDevice {
+function planDevice(
+  row: CyborgDevice,
+  cyborgParts: Parts,
+  facts: CloudFacts,
+  now: string,
+): PlannedDevice {
   const { hostname, created_at: createdAt = now } = row;
   const type = deviceTypes.find((each) => each === row.type);
   if (!type) throw new NotImportable(`type ${row.type} is none of ${deviceTypes.join(', ')}`);
@@ -82,9 +88,9 @@ function planDevice(row: CyborgDevice, own: Parts, facts: CloudFacts, now: strin
   if (!facts.nodes.has(hostname)) {
     throw new NotImportable(`Placement has no compute node named ${hostname}`);
   }
-  const { address } = own;
+  const { address } = cyborgParts;
   if (!address) throw new NotImportable('it does not have exactly one PCI address');
-  const deployables = own.deployables.filter(({ rp_uuid }) => rp_uuid !== undefined);
+  const deployables = cyborgParts.deployables.filter(({ rp_uuid }) => rp_uuid !== undefined);
   if (deployables.length === 0) throw new NotImportable('it has no resource provider');
   const uuid = deviceUuid(hostname, address);
   const reported = facts.stored.devices.find((each) => each.uuid === uuid);
@@ -95,12 +101,19 @@ function planDevice(row: CyborgDevice, own: Parts, facts: CloudFacts, now: strin
   }
   const status: DeviceStatus = row.status === 'maintaining' ? 'maintaining' : 'enabled';
   const isDivided = deployables.length > 1;
-  const parts = deployables.map((each) => planProvider(each, own, facts, { isDivided, hostname }));
+  const parts = deployables.map((each) =>
+    planProvider(each, cyborgParts, facts, { isDivided, hostname }),
+  );
   const device: Device = {
-    ...{ uuid, hostname, address, driver: driverOf(deployables[0]), type },
-    ...{ vendor: row.vendor, product: productOf(row), model: row.model },
-    ...(row.std_board_info !== undefined && { stdBoardInfo: row.std_board_info }),
-    ...(row.vendor_board_info !== undefined && { vendorBoardInfo: row.vendor_board_info }),
+    uuid,
+    hostname,
+    address,
+    driver: driverOf(deployables[0]),
+    type,
+    vendor: row.vendor,
+    product: productOf(row),
+    model: row.model,
+    ...present({ stdBoardInfo: row.std_board_info, vendorBoardInfo: row.vendor_board_info }),
     status,
     digest: '',
     handleCount: parts.reduce((sum, { handles }) => sum + handles.size, 0),
@@ -121,10 +134,12 @@ function planDevice(row: CyborgDevice, own: Parts, facts: CloudFacts, now: strin
         [...handles.values()].map((each) => withheld(each, now)),
       ),
       attributes: parts.flatMap(({ deployable, cyborgId }) =>
-        addedOf(own, cyborgId).map((each) => ({
+        addedOf(cyborgParts, cyborgId).map((each) => ({
           uuid: attributeUuid(deployable.uuid, Buffer.from(each.uuid.replaceAll('-', ''), 'hex')),
           deployableUuid: deployable.uuid,
-          ...{ key: each.key, value: each.value, isReported: false },
+          key: each.key,
+          value: each.value,
+          isReported: false,
           createdAt: each.created_at ?? createdAt,
         })),
       ),

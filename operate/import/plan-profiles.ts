@@ -11,6 +11,7 @@ import {
   checkProfileUuid,
   type DeviceProfile,
 } from '#core/domain/profile/device-profile.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import type { CyborgTables } from './cyborg-tables.ts';
 import type { CloudFacts, PlanRow } from './plan.ts';
 
@@ -66,12 +67,11 @@ function profileOf(profile: CyborgProfile): DeviceProfile | string {
     return {
       uuid: uuid.toLowerCase() as DeviceProfileUuid,
       name,
-      ...(description !== undefined && { description }),
       groups: canonicalGroups(groups),
       microversion,
       createdBy: importer,
       createdAt: createdAt ?? new Date(0).toISOString(),
-      ...(updatedAt && { updatedAt }),
+      ...present({ description, updatedAt }),
     };
   } catch (error) {
     if (!(error instanceof InvalidInput)) throw error;

@@ -6,6 +6,7 @@ import type { AttachHandle } from '#core/domain/device/device.ts';
 import type { HandleUuid, ProviderUuid } from '#core/domain/ids.ts';
 import { isStackTrait } from '#core/domain/placement/stack-mark.ts';
 import { deployableUuid, handleUuid } from '#core/domain/report/device-plan.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { isOfferedClass, isOfferedTrait, ownerTrait } from '#core/shapes/placement-names.ts';
 import { handleOf, type ReadHandle } from './cyborg-handles.ts';
 import type { CyborgDeployable, CyborgTables } from './cyborg-tables.ts';
@@ -23,10 +24,10 @@ export interface PlannedHandle extends ReadHandle {
 }
 
 /** Rows of the device's providers. */
-type OwnRows = Pick<CyborgTables, 'handles' | 'attributes'>;
+type DeviceRows = Pick<CyborgTables, 'handles' | 'attributes'>;
 
 interface Divided {
-  /** Whether the device has more than one provider. */
+  /** The device has more than one provider. */
   readonly isDivided: boolean;
   readonly hostname: string;
 }
@@ -34,7 +35,7 @@ interface Divided {
 /** @throws NotImportable */
 export function planProvider(
   row: CyborgDeployable,
-  own: OwnRows,
+  rows: DeviceRows,
   facts: CloudFacts,
   { isDivided, hostname }: Divided,
 ) {
@@ -46,7 +47,7 @@ export function planProvider(
       `its resource provider ${held.name} is below ${held.node}, not ${hostname}`,
     );
   }
-  const resourceClass = own.attributes.find(
+  const resourceClass = rows.attributes.find(
     (each) => each.deployable_id === row.id && each.key === 'rc',
   )?.value;
   if (!resourceClass || !isOfferedClass(resourceClass)) {
@@ -59,19 +60,22 @@ export function planProvider(
       `Placement has ${held.classes.join(', ')} at ${held.name}, and Cyborg ${resourceClass}`,
     );
   }
-  const { handles, refusals, hasMdevs } = planHandles(row, own, uuid, hostname);
+  const { handles, refusals, hasMdevs } = planHandles(row, rows, uuid, hostname);
   const address = isDivided ? onlyFunction(row, [...handles.values()]) : undefined;
   const kept = held.traits.filter((trait) => isOfferedTrait(trait) && !isStackTrait(trait));
   const adopted: AdoptedProvider = {
-    ...{ uuid, name: held.name },
-    // What is programmed changes, and our agent's settings say which mdevs there are.
+    uuid,
+    name: held.name,
+    // A program changes, and the settings of our agent name the mdevs.
     traits: hasMdevs ? [] : kept.filter((trait) => !/_FUNCTION_/.test(trait)),
-    ...(address !== undefined && { address }),
+    ...present({ address }),
   };
   const types = [...new Set([...handles.values()].map(({ type }) => type))];
   const deployable = {
     uuid: deployableUuid(held.name),
-    ...{ providerUuid: uuid, name: held.name, resourceClass },
+    providerUuid: uuid,
+    name: held.name,
+    resourceClass,
     numAccelerators: row.num_accelerators,
     ...(types.length > 0 && { attachTypes: types }),
     traits: [...new Set([ownerTrait, ...kept])].sort(),
@@ -82,14 +86,14 @@ export function planProvider(
 
 function planHandles(
   { id }: CyborgDeployable,
-  own: OwnRows,
+  rows: DeviceRows,
   providerUuid: ProviderUuid,
   hostname: string,
 ) {
   const handles = new Map<number, PlannedHandle>();
   const refusals = new Map<number, string>();
   let hasMdevs = false;
-  for (const row of own.handles.filter((each) => each.deployable_id === id)) {
+  for (const row of rows.handles.filter((each) => each.deployable_id === id)) {
     const read = handleOf(row);
     if (typeof read === 'string') refusals.set(row.id, read);
     else if (read.type === 'MDEV') {
@@ -123,7 +127,10 @@ export function withheld(
   now: string,
 ): AttachHandle {
   return {
-    ...{ uuid, providerUuid, type, info },
+    uuid,
+    providerUuid,
+    type,
+    info,
     cleanSeconds: importedCleanSeconds,
     epoch: Date.parse(now),
     restoredAt: now,

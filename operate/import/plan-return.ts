@@ -23,10 +23,10 @@ export interface ReturnPlan {
 }
 
 export function planReturn(tables: CyborgTables, { profiles, arqs }: ReturnedState): ReturnPlan {
-  const known = new Map(tables.arqs.map((each) => [each.uuid.toLowerCase(), each]));
+  const imported = new Map(tables.arqs.map((each) => [each.uuid.toLowerCase(), each]));
   const held = new Set(arqs.map(({ uuid }) => uuid as string));
   const ended = tables.arqs.filter(({ uuid }) => !held.has(uuid.toLowerCase()));
-  const added = arqs.filter(({ uuid }) => !known.has(uuid));
+  const added = arqs.filter(({ uuid }) => !imported.has(uuid));
   const newProfiles = profiles.filter(
     ({ uuid }) => !tables.profiles.some((each) => same(each.uuid, uuid)),
   );
@@ -79,20 +79,23 @@ interface KnownHandle {
 
 /** Our uuid of each attach handle of Cyborg. */
 function handlesOf({ handles, deployables }: CyborgTables): Map<string, KnownHandle> {
-  const known = new Map<string, KnownHandle>();
+  const byPlace = new Map<string, KnownHandle>();
   for (const row of handles) {
     const provider = deployables.find(({ id }) => id === row.deployable_id)?.rp_uuid;
     const read = handleOf(row);
     if (provider === undefined || typeof read === 'string') continue;
     const uuid = handleUuid(provider.toLowerCase() as ProviderUuid, read);
-    known.set(uuid, { id: row.id, deployableId: row.deployable_id });
+    byPlace.set(uuid, { id: row.id, deployableId: row.deployable_id });
   }
-  return known;
+  return byPlace;
 }
 
 function insertProfile({ uuid, name, description, groups, createdAt }: DeviceProfile): string {
   const values = [
-    ...[text(time(createdAt)), text(uuid), text(name), text(JSON.stringify({ groups }))],
+    text(time(createdAt)),
+    text(uuid),
+    text(name),
+    text(JSON.stringify({ groups })),
     description === undefined ? 'NULL' : text(description),
   ];
   return `INSERT INTO device_profiles (created_at, uuid, name, profile_json, description) VALUES (${values.join(', ')});`;
@@ -129,7 +132,7 @@ function time(iso: string): string {
   return iso.slice(0, 19).replace('T', ' ');
 }
 
-/** As hexadecimal digits, whatever the text has and however the server reads backslashes. */
+/** Hexadecimal digits: safe for any text, however the server reads backslashes. */
 function text(value: string): string {
   const plain = /^[A-Za-z0-9 :._-]*$/.test(value);
   return plain ? `'${value}'` : `CONVERT(X'${Buffer.from(value).toString('hex')}' USING utf8mb4)`;

@@ -18,7 +18,7 @@ export type Verdict = 'import' | 'present' | 'skip' | 'refuse';
 
 export interface PlanRow {
   readonly what: 'profile' | 'device' | 'attribute' | 'server' | 'request';
-  /** By which `--skip` takes it. */
+  /** The name for `--skip`. */
   readonly name: string;
   readonly verdict: Verdict;
   readonly note: string;
@@ -29,7 +29,7 @@ export interface PlanRow {
 /** A provider in Placement. */
 export interface ProviderFacts {
   readonly name: string;
-  /** Of the compute node at the root of its tree. */
+  /** The compute node at the root of its tree. */
   readonly node: string;
   readonly traits: readonly string[];
   readonly classes: readonly string[];
@@ -37,7 +37,7 @@ export interface ProviderFacts {
   readonly consumers: readonly string[];
 }
 
-/** What Placement, Nova and our own tables say of what Cyborg has. */
+/** The rows of Placement, Nova and our own tables for the devices and servers of Cyborg. */
 export interface CloudFacts {
   /** Compute nodes that Placement has, by name. */
   readonly nodes: ReadonlySet<string>;

@@ -1,11 +1,12 @@
-// Cyborg's API and the operator API beside it, as the verbs ask them.
+// Cyborg's API and the operator API beside it, for the verbs.
 
 import * as z from 'zod';
 import { type Http, type HttpAnswer, type Method, readBody } from '#core/clients/http.ts';
 import { pageMax } from '#core/contracts/api/lists.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { CommandFailed, exitCodes } from './verb.ts';
 
-/** Where the service is, and as whom it is asked. */
+/** The service's endpoint, and the token of the user. */
 export interface Session {
   readonly endpoint: string;
   readonly token: string;
@@ -17,7 +18,12 @@ export interface Api {
   /** @throws CommandFailed, ServiceUnavailable */
   ask<T>(method: Method, path: string, schema: z.ZodType<T>, sent?: Sent): Promise<T>;
   /** All pages as one document. @param limit the most rows; all without it */
-  list<Row>(path: string, collection: string, row: z.ZodType<Row>, given: Listing): Promise<Row[]>;
+  list<Row>(
+    path: string,
+    collection: string,
+    row: z.ZodType<Row>,
+    listing: Listing,
+  ): Promise<Row[]>;
 }
 
 export interface Sent {
@@ -42,7 +48,7 @@ export function createApi(http: Http, { endpoint, token }: Session): Api {
       method,
       url,
       headers: { 'X-Auth-Token': token },
-      ...(sent.body !== undefined && { body: sent.body }),
+      ...present({ body: sent.body }),
     };
     const answer = await http(request);
     if (answer.status >= 300) throw refusal(method, url, answer);
@@ -63,9 +69,9 @@ export function createApi(http: Http, { endpoint, token }: Session): Api {
       let marker: string | undefined;
       do {
         const size = String(Math.min(most - rows.length, pageMax));
-        const asked = await ask('GET', path, page, { query: { ...query, limit: size, marker } });
-        rows.push(...(asked[collection] as typeof rows));
-        const next = markerOf(asked[`${collection}_links`]);
+        const answer = await ask('GET', path, page, { query: { ...query, limit: size, marker } });
+        rows.push(...(answer[collection] as typeof rows));
+        const next = markerOf(answer[`${collection}_links`]);
         if (next !== undefined && next === marker) {
           throw new CommandFailed(exitCodes.failed, `${root}${path} links a page to itself.`);
         }
@@ -82,8 +88,8 @@ function rootOf(endpoint: string): string {
 }
 
 function queryOf(query: Query): string {
-  const given = Object.entries(query).filter((pair): pair is [string, string] => !!pair[1]);
-  return given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
+  const parameters = Object.entries(query).filter((pair): pair is [string, string] => !!pair[1]);
+  return parameters.length === 0 ? '' : `?${new URLSearchParams(parameters)}`;
 }
 
 /** Only the marker: our token goes to no other address than the endpoint's. */
@@ -99,14 +105,14 @@ const faultBody = z.looseObject({ error_message: z.string() });
 function refusal(method: Method, url: string, { status, body }: HttpAnswer): CommandFailed {
   const sentence = sentenceOf(body);
   if (status === 401) {
-    const what = `The accelerator service at ${url} does not accept the token`;
-    return new CommandFailed(exitCodes.notAllowed, `${what}${sentence ? `: ${sentence}` : '.'}`);
+    const fault = `The accelerator service at ${url} does not accept the token`;
+    return new CommandFailed(exitCodes.notAllowed, `${fault}${sentence ? `: ${sentence}` : '.'}`);
   }
   if (sentence === undefined) {
-    const what = `The accelerator service answered ${status} to ${method} ${url}`;
+    const fault = `The accelerator service answered ${status} to ${method} ${url}`;
     const why = status === 404 ? ': it may be older than this command' : '';
     const code = status === 403 ? exitCodes.notAllowed : exitCodes.failed;
-    return new CommandFailed(code, `${what}${why}.`);
+    return new CommandFailed(code, `${fault}${why}.`);
   }
   return new CommandFailed(status === 403 ? exitCodes.notAllowed : exitCodes.failed, sentence);
 }

@@ -2,6 +2,7 @@
 // middleware, with its names of resources and its attributes of HTTP calls.
 
 import type { recordAnswer } from '#core/contracts/api/history.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import type { Answer } from './answers.ts';
 
 type HistoryRecord = Answer<typeof recordAnswer, 'id' | 'at' | 'kind'>;
@@ -50,15 +51,15 @@ export function cadfEvent(record: HistoryRecord): Readonly<Record<string, unknow
         ...(reason && { reasonDescription: reason }),
       },
     }),
-    // What CADF has no attribute for.
+    // CADF has no attributes for the other fields.
     attachments: [{ name: 'record', typeURI: 'application/json', content: record }],
   };
 }
 
 function actionOf({ kind, call }: HistoryRecord): string {
   if (call) return `${actionsOfMethods[call.method ?? ''] ?? 'unknown'}/${call.rule}`;
-  const [, what = ''] = kind.split('.');
-  return `${actions[what] ?? 'update'}/${kind}`;
+  const [, event = ''] = kind.split('.');
+  return `${actions[event] ?? 'update'}/${kind}`;
 }
 
 /** The audit middleware names the project and the request of a user, too. */
@@ -68,7 +69,7 @@ function initiatorOf({ by, call, request_id: request }: HistoryRecord) {
     typeURI: user === undefined ? 'service/accelerator' : account,
     id: user ?? by ?? 'unknown',
     ...(call && { project_id: call.project_id, roles: call.roles }),
-    ...(request && { request_id: request }),
+    ...present({ request_id: request ?? undefined }),
   };
 }
 

@@ -127,7 +127,7 @@ export function cellOf(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (Array.isArray(value)) return value.length === 0 ? none : value.map(cellOf).join(', ');
   if (typeof value === 'object') {
-    // What was stored as a map comes in any order.
+    // A stored map has any order.
     const pairs = Object.keys(value)
       .toSorted()
       .map((name) => `${name}=${cellOf((value as Readonly<Record<string, unknown>>)[name])}`);

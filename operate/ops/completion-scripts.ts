@@ -1,4 +1,4 @@
-// What the shells load. They ask the command itself, which knows its table.
+// The scripts that shells load. They call the command itself, which has the table.
 
 /** The word that the scripts call the command with, before the words of the line. */
 export const completeWord = '__complete';

@@ -1,4 +1,4 @@
-// What may come next on the command line, from the table of verbs.
+// The candidates for the next word of the command line, from the table of verbs.
 
 import { optionsOf, resourcesOf } from './parse.ts';
 import { verbsOf } from './table.ts';
@@ -26,8 +26,8 @@ function candidates(before: readonly string[], typed: string, table: readonly Ve
   const verb = verbs.find(({ path }) => path[1] === undefined || path[1] === second);
   if (takesValue(before.at(-1))) {
     const name = before.at(-1)?.slice(2) ?? '';
-    const known = verb ? optionsOf(verb)[name] : all[name];
-    return [...(known?.choices ?? [])];
+    const option = verb ? optionsOf(verb)[name] : all[name];
+    return [...(option?.choices ?? [])];
   }
   if (typed.startsWith('-')) return optionNames(before, verb ? [verb] : verbs);
   if (resource === undefined) return resourcesOf(table);

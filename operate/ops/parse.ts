@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { connectionOptions, outputOptions, verbsOf } from './table.ts';
 import {
   type ApiVerb,
-  type Given,
+  type Input,
   type KeystoneVerb,
   type LocalVerb,
   type Option,
@@ -19,8 +19,8 @@ import {
 export type Parsed =
   | { readonly kind: 'help'; readonly path: readonly string[] }
   | { readonly kind: 'version' }
-  | { readonly kind: 'api'; readonly verb: ApiVerb | KeystoneVerb; readonly given: Given }
-  | { readonly kind: 'local'; readonly verb: LocalVerb; readonly given: Given }
+  | { readonly kind: 'api'; readonly verb: ApiVerb | KeystoneVerb; readonly input: Input }
+  | { readonly kind: 'local'; readonly verb: LocalVerb; readonly input: Input }
   | { readonly kind: 'stack'; readonly verb: StackVerb; readonly words: string[] };
 
 /** The options that a verb takes, those of every verb included. */
@@ -62,9 +62,9 @@ export function parse(words: readonly string[], table: readonly Verb[], now: num
     return { kind: 'stack', verb: one, words: rest };
   }
   const verb = choose(resource.value, second?.value, verbs);
-  const given = readGiven(verb, tokens, names.slice(namedBy(verb, second?.value)), now);
-  if (signsIn(verb)) return { kind: 'api', verb, given };
-  if ('print' in verb) return { kind: 'local', verb, given };
+  const input = readInput(verb, tokens, names.slice(namedBy(verb, second?.value)), now);
+  if (signsIn(verb)) return { kind: 'api', verb, input };
+  if ('print' in verb) return { kind: 'local', verb, input };
   throw new Error(`${verb.path.join(' ')} has no way to run.`);
 }
 
@@ -93,8 +93,8 @@ function tokensOf(words: readonly string[], table: readonly Verb[]) {
 }
 
 function choose(resource: string, name: string | undefined, verbs: readonly Verb[]): Verb {
-  const found = verbs.find(({ path }) => path[1] === undefined || path[1] === name);
-  if (found) return found;
+  const named = verbs.find(({ path }) => path[1] === undefined || path[1] === name);
+  if (named) return named;
   const list = verbs.find(({ path }) => path[1] === 'list');
   if (name === undefined && list) return list;
   const allowed = verbs.map(({ path }) => path[1]).join(', ');
@@ -110,12 +110,12 @@ function namedBy({ path }: Verb, second: string | undefined): number {
   return path[1] !== undefined && second !== undefined ? 2 : 1;
 }
 
-function readGiven(
+function readInput(
   verb: Verb,
   tokens: readonly Token[],
   rest: readonly { readonly value: string }[],
   now: number,
-): Given {
+): Input {
   const name = verb.path.join(' ');
   const options = readOptions(verb, tokens, name, now);
   const byName = readArguments(
@@ -155,16 +155,16 @@ function readArguments(verb: Verb, values: readonly string[], name: string) {
 }
 
 function readOptions(verb: Verb, tokens: readonly Token[], name: string, now: number) {
-  const known = optionsOf(verb);
-  refuseOptions(tokens, known, name);
+  const allowed = optionsOf(verb);
+  refuseOptions(tokens, allowed, name);
   const read = new Map<string, string | true>();
   for (const token of tokens) {
-    const option = token.kind === 'option' ? known[token.name] : undefined;
+    const option = token.kind === 'option' ? allowed[token.name] : undefined;
     if (token.kind !== 'option' || option === undefined) continue;
     if (read.has(token.name)) throw wrongUsage(`Duplicate option --${token.name}.`);
     read.set(token.name, option.type === 'boolean' ? yes(token) : readValue(token, option, now));
   }
-  for (const [each, { isRequired, help }] of Object.entries(known)) {
+  for (const [each, { isRequired, help }] of Object.entries(allowed)) {
     if (isRequired && !read.has(each)) throw wrongUsage(`${name} needs --${each}: ${help}.`);
   }
   return read;
@@ -174,16 +174,16 @@ function readOptions(verb: Verb, tokens: readonly Token[], name: string, now: nu
 const secrets = ['os-password', 'os-token', 'os-application-credential-secret'];
 
 /** Names no value: it may be a secret. */
-function refuseOptions(tokens: readonly Token[], known: Options, name: string): void {
+function refuseOptions(tokens: readonly Token[], options: Options, name: string): void {
   for (const token of tokens) {
-    if (token.kind !== 'option' || token.name in known) continue;
+    if (token.kind !== 'option' || token.name in options) continue;
     if (secrets.includes(token.name)) {
       const variable = token.name.toUpperCase().replaceAll('-', '_');
       throw wrongUsage(
         `--${token.name} is not taken, since all users see arguments: set ${variable}.`,
       );
     }
-    const allowed = Object.keys(known).map((each) => `--${each}`);
+    const allowed = Object.keys(options).map((each) => `--${each}`);
     const which = allowed.length === 0 ? 'it has none' : `it must be one of ${allowed.join(', ')}`;
     throw wrongUsage(`Unknown option ${token.rawName} of ${name}: ${which}.`);
   }
@@ -211,9 +211,13 @@ function readValue({ name, value, inlineValue }: OptionToken, option: Option, no
     : timeOf(name, value, now, option.reads === 'time-after' ? 1 : -1);
 }
 
-function refuseUnlisted(what: string, value: string, choices: readonly string[] | undefined): void {
+function refuseUnlisted(
+  place: string,
+  value: string,
+  choices: readonly string[] | undefined,
+): void {
   if (choices === undefined || choices.includes(value)) return;
-  throw wrongUsage(`${what} ${value} must be one of ${choices.join(', ')}.`);
+  throw wrongUsage(`${place} ${value} must be one of ${choices.join(', ')}.`);
 }
 
 function countOf(name: string, value: string): string {

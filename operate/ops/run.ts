@@ -15,12 +15,12 @@ import { readCredentials } from './sign-in/credentials.ts';
 import { createKeystone } from './sign-in/keystone.ts';
 import { logIn, signIn } from './sign-in/sign-in.ts';
 import { connectionOptions, table } from './table.ts';
-import { CommandFailed, exitCodes, type Given, wrongUsage } from './verb.ts';
+import { CommandFailed, exitCodes, type Input, wrongUsage } from './verb.ts';
 
 /** A list of 1,000 rows takes longer than what a Lambda function waits for. */
 const timeoutMs = 60_000;
 
-/** What a call has of its process. */
+/** The process around a call. */
 export interface Surroundings {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly readFile: ReadFile;
@@ -70,17 +70,17 @@ async function perform(parsed: Parsed, around: Surroundings): Promise<number | u
     return undefined;
   }
   if (parsed.kind === 'api') return await show(parsed, around);
-  if (parsed.kind === 'local') around.out(parsed.verb.print(parsed.given));
+  if (parsed.kind === 'local') around.out(parsed.verb.print(parsed.input));
   if (parsed.kind === 'help') around.out(helpOf(parsed.path, table));
   if (parsed.kind === 'version') around.out(agentVersion);
   return exitCodes.done;
 }
 
 async function show(
-  { verb, given }: Extract<Parsed, { readonly kind: 'api' }>,
+  { verb, input }: Extract<Parsed, { readonly kind: 'api' }>,
   around: Surroundings,
 ): Promise<number> {
-  const credentials = credentialsOf(given, around);
+  const credentials = credentialsOf(input, around);
   const { caFile, isInsecure } = credentials;
   const ca = caFile === undefined ? undefined : around.readFile(caFile);
   if (caFile !== undefined && ca === undefined) {
@@ -89,24 +89,24 @@ async function show(
   const http = createHttp({ fetch: around.createFetch({ ca, isInsecure }), timeoutMs });
   const shown =
     'ask' in verb
-      ? await verb.ask(createApi(http, await signIn(http, credentials)), given)
+      ? await verb.ask(createApi(http, await signIn(http, credentials)), input)
       : await verb.askKeystone({
           keystone: createKeystone(http, credentials.authUrl, await logIn(http, credentials)),
-          given,
+          input,
           region: credentials.region,
           environment: around.environment,
           readFile: around.readFile,
         });
-  if (given.has('json')) around.out(jsonText(shown.json));
+  if (input.has('json')) around.out(jsonText(shown.json));
   else for (const line of shown.lines(around.width)) around.out(line);
   return shown.exitCode ?? exitCodes.done;
 }
 
-function credentialsOf(given: Given, { environment, readFile }: Surroundings) {
+function credentialsOf(input: Input, { environment, readFile }: Surroundings) {
   const options = Object.fromEntries(
     Object.keys(connectionOptions).map((name) => [
       name.replace(/^os-/, '').replaceAll('-', '_'),
-      given.text(name),
+      input.text(name),
     ]),
   );
   const hasOwn = options.auth_url !== undefined;

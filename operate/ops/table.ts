@@ -17,7 +17,7 @@ const completion: LocalVerb = {
   arguments: [{ name: 'shell', help: 'bash or zsh', choices: Object.keys(completionScripts) }],
   options: {},
   example: 'cyborg-ops completion bash',
-  print: (given) => completionScripts[given.argument('shell') as Shell],
+  print: (input) => completionScripts[input.argument('shell') as Shell],
 };
 
 export const table: readonly Verb[] = [
@@ -41,7 +41,7 @@ export const outputOptions: Options = {
   json: { type: 'boolean', help: "the API's answer as one JSON document" },
 };
 
-/** Of each verb that signs in. Secrets come by variables and files only. */
+/** Options of each verb that signs in. Secrets come by variables and files only. */
 export const connectionOptions: Options = {
   'os-cloud': { type: 'string', value: 'name', help: 'the cloud in clouds.yaml; OS_CLOUD' },
   'os-auth-url': { type: 'string', value: 'url', help: "Keystone's URL; OS_AUTH_URL" },

@@ -26,7 +26,7 @@ export interface Argument {
 }
 
 /** The arguments and options of one call, after {@link Option.reads}. */
-export interface Given {
+export interface Input {
   /** @throws Error if the table has no such argument */
   argument(name: string): string;
   repeated(name: string): readonly string[];
@@ -34,7 +34,7 @@ export interface Given {
   has(option: string): boolean;
 }
 
-/** What a verb shows: one JSON document for scripts, lines for people. */
+/** The output of a verb: one JSON document for scripts, lines for people. */
 export interface Shown {
   readonly json: unknown;
   readonly lines: (width: number) => readonly string[];
@@ -42,7 +42,7 @@ export interface Shown {
   readonly exitCode?: number;
 }
 
-/** Whether the verb signs in at Keystone, and has the options for that. */
+/** True if the verb signs in at Keystone, and has the options for that. */
 export function signsIn(verb: Verb): verb is ApiVerb | KeystoneVerb {
   return 'ask' in verb || 'askKeystone' in verb;
 }
@@ -50,7 +50,7 @@ export function signsIn(verb: Verb): verb is ApiVerb | KeystoneVerb {
 /** A command that works on the stack itself, with its settings and AWS credentials. */
 export interface StackCommand {
   readonly main: (words: string[]) => Promise<void>;
-  /** Whether an error means that the command ran and was refused, exit code 1. */
+  /** True for an error of a command that ran and was refused, exit code 1. */
   readonly isRefusal?: (error: Error) => boolean;
 }
 
@@ -65,7 +65,7 @@ interface Row {
 }
 
 export interface ApiVerb extends Row {
-  readonly ask: (api: Api, given: Given) => Promise<Shown>;
+  readonly ask: (api: Api, input: Input) => Promise<Shown>;
 }
 
 /** Asks Keystone itself, as the operator. The service need not be in the catalog yet. */
@@ -75,8 +75,8 @@ export interface KeystoneVerb extends Row {
 
 export interface KeystoneAsking {
   readonly keystone: Keystone;
-  readonly given: Given;
-  /** Of OS_REGION_NAME and its like. */
+  readonly input: Input;
+  /** From OS_REGION_NAME, its option or clouds.yaml. */
   readonly region: string | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly readFile: (path: string) => string | undefined;
@@ -90,7 +90,7 @@ export interface StackVerb extends Row {
 }
 
 export interface LocalVerb extends Row {
-  readonly print: (given: Given) => string;
+  readonly print: (input: Input) => string;
 }
 
 export type Verb = ApiVerb | KeystoneVerb | StackVerb | LocalVerb;

@@ -198,5 +198,5 @@ it('the answer is the same while the record cannot be stored, and the log has th
   const event = eventOf('DELETE', quotaPath, { 'x-auth-token': 'admin-token' });
   expect((await handler(event, {} as never)).statusCode).toBe(204);
   const record = expect.objectContaining({ kind: 'call.done', ...admin });
-  expect(errors).toEqual([['Record of a call not stored.', { record, error: expect.any(Error) }]]);
+  expect(errors).toEqual([['Call record not stored', { record, error: expect.any(Error) }]]);
 });

@@ -31,7 +31,7 @@ afterAll(async () => {
 });
 
 function lineOf(requestId: string | null): unknown {
-  return lines.find((line) => line.request_id === requestId && line.message === 'Answered.');
+  return lines.find((line) => line.request_id === requestId && line.message === 'Request answered');
 }
 
 it('names the reason, ARQs, instance, host and providers of a refused bind', async () => {

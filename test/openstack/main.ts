@@ -110,7 +110,7 @@ async function startBeside(cloud: Cloud): Promise<Beside> {
     }),
     restart: false,
     onLine: (part, line) => {
-      if (part === 'api' && line.message === 'Answered.') answers.push(line as never);
+      if (part === 'api' && line.message === 'Request answered') answers.push(line as never);
     },
   });
   suite.closeAtEnd(system.stop);

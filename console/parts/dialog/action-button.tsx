@@ -7,7 +7,7 @@ import { ActionDialog } from './action-dialog.tsx';
 interface ActionButtonProps {
   readonly action: Action;
   readonly onAnswer: () => void;
-  /** Where a list has the same button in each row, the button's name has the object, too. */
+  /** The same button is in each row: its accessible name has the object, too. */
   readonly isInRow?: boolean;
 }
 

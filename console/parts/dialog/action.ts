@@ -1,5 +1,4 @@
-// What a user can have the API do: one request, what it does in a sentence, and what it needs to
-// know.
+// An action: one request to the API, a sentence that explains it, and the input that it needs.
 
 import type { Method } from '#console/api/client.ts';
 
@@ -19,9 +18,8 @@ export interface ActionValues {
 }
 
 export interface Action {
-  /** Of the button that asks for it. */
+  /** Label of its button. */
   readonly verb: string;
-  /** What it is done to. */
   readonly object: string;
   readonly explains: string;
   readonly fields: readonly ActionField[];

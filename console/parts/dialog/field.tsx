@@ -1,4 +1,4 @@
-// A labelled input. What is wrong with its value is said below it, and announced with it.
+// A labelled input. A problem with its value is shown below it, and announced with it.
 
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
@@ -28,7 +28,7 @@ export function Field(props: FieldProps) {
       </label>
       <input
         {...{ id, name }}
-        // The types of Preact tell the kinds of inputs apart, of which none has a role here.
+        // Preact has a type for each kind of input, and none matters here.
         type={type as 'text'}
         defaultValue={props.onInput ? undefined : value}
         {...(props.onInput && { value })}

@@ -49,7 +49,7 @@ export function listColumns<Name extends ListName>(
   return columnsOf<ListRow<Name>, ListField<Name>>(titles, names, cells);
 }
 
-/** What tells a row from the others. */
+/** The key of a row. */
 export function listKey<Name extends ListName>(list: Name) {
   const key: readonly string[] = lists[list].key;
   return (row: ListRow<Name>) => key.map((name) => row[name as keyof typeof row]).join(' ');

@@ -1,5 +1,5 @@
-// A list that is read again every few seconds, in full or up to a number of rows; and what says
-// that it ends too early.
+// A list that is read again every few seconds, in full or up to a number of rows, and the notice
+// of a list that ends too early.
 
 import { useState } from 'preact/hooks';
 import { type Listing, type ListingOf, readAll } from '#console/api/pages.ts';
@@ -25,7 +25,7 @@ interface ListOptions<Row, Answered>
 
 const noRows: readonly never[] = [];
 
-/** The first view is there as soon as so many rows are. */
+/** Rows of the first page, after which the first view is shown. */
 const firstPage = 100;
 
 export function useLiveList<Row, Answered = Row>(

@@ -1,4 +1,4 @@
-// A list as a table, with the time from which it is and what of it is missing.
+// A list as a table, with the time of its data and a notice of missing rows.
 
 import { Freshness } from '#console/parts/freshness.tsx';
 import { Table, type TableProps } from '#console/parts/table/table.tsx';
@@ -6,7 +6,7 @@ import { type LiveList, PartialList } from './live-list.tsx';
 
 interface LiveTableProps<Row, Shown> extends Omit<TableProps<Shown>, 'rows' | 'name'> {
   readonly list: LiveList<Row>;
-  /** What a row is: `host`. */
+  /** `host`, for a list of hosts. */
   readonly row: string;
   /** Title of the table; the plural of `row` without it. */
   readonly name?: string;

@@ -7,7 +7,7 @@ export interface Order {
   readonly isDescending: boolean;
 }
 
-/** What has no value comes last, in both directions. */
+/** Rows without a value come last, in both directions. */
 export function sorted<Row>(
   rows: readonly Row[],
   sortBy: (row: Row) => Sortable,
@@ -35,7 +35,7 @@ function compare(one: string | number, other: string | number): number {
 
 export interface PageOfRows<Row> {
   readonly rows: readonly Row[];
-  /** Counted from 0; the last page if there are fewer than asked for. */
+  /** Counted from 0; at most the last page. */
   readonly page: number;
   readonly pages: number;
 }

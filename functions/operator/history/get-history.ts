@@ -20,7 +20,7 @@ const marker = z
 /** Without a subject each day is a read of its own. */
 const daysAtOnce = 31;
 
-/** What happened; a tenant sees what happened to the accelerators of its project. */
+/** The records of the history; a tenant sees those of its project. */
 export const getHistory = listAction('history', { marker }, async ({ deps, caller, query }) => {
   const { records, next } = await read(deps, caller, query);
   return { rows: records.map(viewRecord), next };
@@ -76,7 +76,7 @@ async function partitionsFor(
   return undefined;
 }
 
-/** What a host has of other projects would lengthen an answer, or cut it into pages. */
+/** Not the host's partition: records of other projects would lengthen an answer or cut it. */
 async function partitionsOfTenant(
   deps: ConsumerDeps,
   project: string,
@@ -127,7 +127,7 @@ async function partitionsOfInstance(
   return [partition, ...[...arqs].map((key) => ({ subject: 'arq', key }) as const)];
 }
 
-/** By the device's row, or by what the history says of one that is gone. */
+/** The host in the device's row, or in the last record of a device that is gone. */
 async function hostOfDevice(deps: ConsumerDeps, uuid: string): Promise<string | undefined> {
   const device = await deps.listings.deviceByUuid(uuid);
   if (device) return device.hostname;

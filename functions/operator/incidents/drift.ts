@@ -5,7 +5,7 @@ import { compareInTime } from '#functions/operator/compare-in-time.ts';
 import type { Page } from '#functions/operator/page.ts';
 
 /**
- * Where Placement or the host's last report differ from what is stored. They are compared for the
+ * Differences of Placement and the host's last report from the stored rows, compared for the
  * answer, a few requests to Placement for each device, so a page is what there is time for.
  *
  * @throws InvalidInput without a host, HostNotFound

@@ -91,7 +91,7 @@ async function lastingAssignments(
   return assignments;
 }
 
-/** Of an assignment: a handle is claimed once at a time. */
+/** The key of an assignment: a handle is claimed once at a time. */
 function keyOf(handleUuid: string | undefined, since: string): string {
   return `${handleUuid} ${since}`;
 }

@@ -19,7 +19,7 @@ export const getUsage = action<Filter, undefined, ConsumerDeps>(
   async ({ deps, caller, query }) => {
     const nowMs = deps.clock();
     const range = rangeSince(query, nowMs, Math.min(daysMax, deps.settings.historyDays));
-    // What is in use now is counted until now.
+    // Current use is counted until now.
     const span = { fromMs: Date.parse(range.from), toMs: Math.min(Date.parse(range.to), nowMs) };
     const ownProject = isOperator(deps, caller) ? undefined : caller.projectId;
     const { project = ownProject } = query;

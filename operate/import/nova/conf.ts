@@ -1,4 +1,4 @@
-// What nova.conf says of PCI passthrough and mediated devices, read as oslo.config reads it:
+// Settings of nova.conf for PCI passthrough and mediated devices, read as oslo.config reads it:
 // several files are one, and names that Nova has deprecated count. Pure.
 
 /** nova.conf is not readable as settings; the message names the place. */
@@ -75,7 +75,7 @@ function listOf(text: string | undefined): string[] {
     .filter((each) => each !== '');
 }
 
-/** As oslo's `bool_from_string`. */
+/** Like oslo's `bool_from_string`. */
 export function isTrue(text: string | undefined): boolean {
   return ['1', 't', 'true', 'on', 'y', 'yes'].includes((text ?? '').trim().toLowerCase());
 }

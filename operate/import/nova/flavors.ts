@@ -26,7 +26,7 @@ const properties = z
       ),
   ])
   .nullish()
-  .transform((given) => given ?? {});
+  .transform((parsed) => parsed ?? {});
 
 const flavor = z
   .looseObject({
@@ -41,17 +41,17 @@ const flavor = z
     'RXTX Factor': z.coerce.number().default(1),
     Properties: properties,
   })
-  .transform((given) => ({
-    id: given.ID,
-    name: given.Name,
-    ram: given.RAM,
-    disk: given.Disk,
-    vcpus: given.VCPUs,
-    ephemeral: given.Ephemeral,
-    swap: given.Swap,
-    isPublic: given['Is Public'],
-    rxtxFactor: given['RXTX Factor'],
-    properties: given.Properties as Readonly<Record<string, string>>,
+  .transform((flavor) => ({
+    id: flavor.ID,
+    name: flavor.Name,
+    ram: flavor.RAM,
+    disk: flavor.Disk,
+    vcpus: flavor.VCPUs,
+    ephemeral: flavor.Ephemeral,
+    swap: flavor.Swap,
+    isPublic: flavor['Is Public'],
+    rxtxFactor: flavor['RXTX Factor'],
+    properties: flavor.Properties as Readonly<Record<string, string>>,
   }));
 
 export type Flavor = z.infer<typeof flavor>;
@@ -73,14 +73,16 @@ export function readFlavors(text: string): readonly Flavor[] {
 }
 
 /** Commands that make a copy of the flavor with other properties. Its users are as before. */
-export function commandOf(given: Flavor, name: string, changed: Readonly<Record<string, string>>) {
+export function commandOf(flavor: Flavor, name: string, changed: Readonly<Record<string, string>>) {
   const words = [
     'openstack flavor create',
-    ...[`--vcpus ${given.vcpus}`, `--ram ${given.ram}`, `--disk ${given.disk}`],
-    ...(given.ephemeral > 0 ? [`--ephemeral ${given.ephemeral}`] : []),
-    ...(given.swap > 0 ? [`--swap ${given.swap}`] : []),
-    ...(given.rxtxFactor === 1 ? [] : [`--rxtx-factor ${given.rxtxFactor}`]),
-    ...(given.isPublic ? [] : ['--private']),
+    `--vcpus ${flavor.vcpus}`,
+    `--ram ${flavor.ram}`,
+    `--disk ${flavor.disk}`,
+    ...(flavor.ephemeral > 0 ? [`--ephemeral ${flavor.ephemeral}`] : []),
+    ...(flavor.swap > 0 ? [`--swap ${flavor.swap}`] : []),
+    ...(flavor.rxtxFactor === 1 ? [] : [`--rxtx-factor ${flavor.rxtxFactor}`]),
+    ...(flavor.isPublic ? [] : ['--private']),
     ...Object.entries(changed).map(([key, value]) => `--property ${quoted(`${key}=${value}`)}`),
     quoted(name),
   ];

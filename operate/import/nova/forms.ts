@@ -21,7 +21,7 @@ export interface DeviceSpec {
 
 export type Address = readonly [domain: string, bus: string, slot: string, fn: string];
 
-/** What one value of `alias` asks for; values of one name are alternatives. */
+/** One value of `alias`; values of one name are alternatives. */
 export interface AliasSpec {
   readonly name: string;
   readonly vendor: string | undefined;
@@ -94,38 +94,38 @@ export function readDeviceSpecs(values: readonly string[]): (DeviceSpec | Fault)
 function readDeviceSpec(name: string, json: unknown): DeviceSpec | Fault {
   const read = deviceSpec.safeParse(json);
   if (!read.success) return { name, fault: faultOf(read.error, Object.keys(deviceSpec.shape)) };
-  const given = read.data;
-  if (given.address !== undefined && given.devname !== undefined) {
+  const spec = read.data;
+  if (spec.address !== undefined && spec.devname !== undefined) {
     return { name, fault: 'address and devname exclude each other' };
   }
-  const address = typeof given.address === 'string' ? addressOf(given.address) : undefined;
+  const address = typeof spec.address === 'string' ? addressOf(spec.address) : undefined;
   if (address === 'invalid') {
-    return { name, fault: `invalid address ${shortened(String(given.address))}` };
+    return { name, fault: `invalid address ${shortened(String(spec.address))}` };
   }
   return {
     name,
-    vendor: specific(given.vendor_id),
-    product: specific(given.product_id),
+    vendor: specific(spec.vendor_id),
+    product: specific(spec.product_id),
     address: address?.some((part) => part !== '*') ? address : undefined,
-    resourceClass: given.resource_class && normalClass(given.resource_class),
-    traits: traitsOf(given.traits),
-    isMigratable: isTrue(given.live_migratable),
-    stays: reasonToStay(given),
+    resourceClass: spec.resource_class && normalClass(spec.resource_class),
+    traits: traitsOf(spec.traits),
+    isMigratable: isTrue(spec.live_migratable),
+    stays: reasonToStay(spec),
   };
 }
 
-function reasonToStay(given: z.infer<typeof deviceSpec>): string | undefined {
-  if (given.physical_network !== undefined) return 'Neutron has its ports: physical_network';
-  if (isTrue(given.remote_managed)) return 'Neutron has its ports: remote_managed';
-  if (given.trusted !== undefined) return 'Neutron has its ports: trusted';
-  if (given.managed !== undefined && !isTrue(given.managed)) {
+function reasonToStay(spec: z.infer<typeof deviceSpec>): string | undefined {
+  if (spec.physical_network !== undefined) return 'Neutron has its ports: physical_network';
+  if (isTrue(spec.remote_managed)) return 'Neutron has its ports: remote_managed';
+  if (spec.trusted !== undefined) return 'Neutron has its ports: trusted';
+  if (spec.managed !== undefined && !isTrue(spec.managed)) {
     return 'managed=no: Nova has libvirt manage the PCI devices of accelerator requests';
   }
-  if (isTrue(given.one_time_use)) {
+  if (isTrue(spec.one_time_use)) {
     return 'one_time_use: the agent offers a device again after its release';
   }
-  if (given.devname !== undefined) return 'devname: the agent needs the address instead';
-  if (typeof given.address === 'object') {
+  if (spec.devname !== undefined) return 'devname: the agent needs the address instead';
+  if (typeof spec.address === 'object') {
     return 'the address is a regular expression: the agent needs addresses, with "*" for parts';
   }
   return undefined;
@@ -139,30 +139,30 @@ export function readAliases(values: readonly string[]): (AliasSpec | Fault)[] {
     if (json === undefined) return { name, fault: `not valid JSON: ${shortened(value)}` };
     const read = alias.safeParse(json);
     if (!read.success) return { name, fault: faultOf(read.error, Object.keys(alias.shape)) };
-    const given = read.data;
-    if (!(given.vendor_id && given.product_id) && !given.resource_class) {
+    const spec = read.data;
+    if (!(spec.vendor_id && spec.product_id) && !spec.resource_class) {
       return { name, fault: 'must have vendor_id and product_id, or resource_class' };
     }
     return {
       name,
-      vendor: given.vendor_id?.padStart(4, '0'),
-      product: given.product_id?.padStart(4, '0'),
-      deviceType: given.device_type,
-      numaPolicy: given.numa_policy,
-      resourceClass: given.resource_class && normalClass(given.resource_class),
-      traits: traitsOf(given.traits),
-      isMigratable: isTrue(given.live_migratable),
+      vendor: spec.vendor_id?.padStart(4, '0'),
+      product: spec.product_id?.padStart(4, '0'),
+      deviceType: spec.device_type,
+      numaPolicy: spec.numa_policy,
+      resourceClass: spec.resource_class && normalClass(spec.resource_class),
+      traits: traitsOf(spec.traits),
+      isMigratable: isTrue(spec.live_migratable),
     };
   });
 }
 
-function specific(given: string | undefined): string | undefined {
-  return given === undefined || given === '*' ? undefined : given.padStart(4, '0');
+function specific(text: string | undefined): string | undefined {
+  return text === undefined || text === '*' ? undefined : text.padStart(4, '0');
 }
 
-/** As Nova reads `[[[[<domain>]:]<bus>]:][<slot>][.[<function>]]`: a missing part is any. */
-function addressOf(given: string): Address | 'invalid' {
-  const [left = '', fn = '', ...more] = given.split('.');
+/** Nova's form `[[[[<domain>]:]<bus>]:][<slot>][.[<function>]]`: a missing part is any. */
+function addressOf(text: string): Address | 'invalid' {
+  const [left = '', fn = '', ...more] = text.split('.');
   const parts = left.split(':');
   if (parts.length > 3 || more.length > 0) return 'invalid';
   const [slot = '', bus = '', domain = ''] = parts.toReversed();
@@ -179,13 +179,13 @@ function addressOf(given: string): Address | 'invalid' {
 const standardClasses = ['FPGA', 'PGPU', 'VGPU', 'PCI_DEVICE', 'SRIOV_NET_VF'];
 
 /** Upper case, `_` for other letters, and `CUSTOM_` unless it is one of Placement's own. */
-function normalClass(given: string): string {
-  const name = given.toUpperCase();
+function normalClass(text: string): string {
+  const name = text.toUpperCase();
   return standardClasses.includes(name) ? name : customName(name);
 }
 
-function traitsOf(given: string | undefined): string[] {
-  return (given ?? '')
+function traitsOf(text: string | undefined): string[] {
+  return (text ?? '')
     .split(',')
     .map((each) => each.trim().toUpperCase())
     .filter((each) => each !== '')
@@ -207,9 +207,9 @@ function jsonOf(value: string): unknown {
   }
 }
 
-function faultOf({ issues: [first] }: z.ZodError, known: readonly string[]): string {
+function faultOf({ issues: [first] }: z.ZodError, allowed: readonly string[]): string {
   if (first?.code === 'unrecognized_keys') {
-    return `unknown key ${first.keys.join(', ')}: allowed are ${known.join(', ')}`;
+    return `unknown key ${first.keys.join(', ')}: allowed are ${allowed.join(', ')}`;
   }
   const place = first?.path.join('.');
   return place ? `${place} ${first?.message}` : 'must be a JSON object';

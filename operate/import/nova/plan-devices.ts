@@ -3,6 +3,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import type { Group } from '#core/domain/profile/device-profile.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { ownerTrait } from '#core/shapes/placement-names.ts';
 import type { Address, AliasSpec, DeviceSpec } from './forms.ts';
 
@@ -40,23 +41,23 @@ interface Offer {
   readonly resourceClass: string;
 }
 
-interface Given {
+interface NovaDevices {
   readonly specs: readonly DeviceSpec[];
   readonly aliases: readonly AliasSpec[];
   readonly isInPlacement: boolean;
 }
 
 /** In the order of the entries: of Nova's as of ours, the first that matches a device counts. */
-export function planNovaDevices(given: Given): DevicePlan {
-  const { specs, aliases } = given;
-  const matched = specs.flatMap((spec) => offersOf(spec, given));
+export function planNovaDevices(nova: NovaDevices): DevicePlan {
+  const { specs, aliases } = nova;
+  const matched = specs.flatMap((spec) => offersOf(spec, nova));
   const staying = new Map<string, string>();
   let plans: readonly AliasPlan[] = [];
   let count: number;
-  // What stays may keep an alias, and an alias that stays may keep entries.
+  // An entry that stays may keep an alias, and an alias that stays may keep entries.
   do {
     count = staying.size;
-    keepEntries(given, staying);
+    keepEntries(nova, staying);
     plans = planAliases(aliases, matched, staying, plans);
     keepUnasked(specs, matched, plans, staying);
   } while (staying.size > count);
@@ -84,12 +85,12 @@ function planAliases(
       plans.push(kept);
       continue;
     }
-    const own = aliases.filter((each) => each.name === name);
+    const specsOfName = aliases.filter((each) => each.name === name);
     const offers = matched.filter(({ alias }) => alias.name === name);
     const before = plans.flatMap((plan) =>
       'group' in plan ? [{ plan, types: typesOf(aliases, plan.name) }] : [],
     );
-    plans.push(planAlias({ name, own, offers, staying, before }));
+    plans.push(planAlias({ name, alternatives: specsOfName, offers, staying, before }));
   }
   return plans;
 }
@@ -122,10 +123,10 @@ function withLoss(
   return names ? { ...plan, reason: `${plan.reason}; Nova loses its devices of ${names}` } : plan;
 }
 
-function keepEntries(given: Given, staying: Map<string, string>): void {
-  const { specs } = given;
+function keepEntries(nova: NovaDevices, staying: Map<string, string>): void {
+  const { specs } = nova;
   for (const spec of specs.filter(({ name }) => !staying.has(name))) {
-    const isAsked = offersOf(spec, given).length > 0;
+    const isAsked = offersOf(spec, nova).length > 0;
     const reason =
       spec.stays ?? faultOfNames(spec) ?? (isAsked ? undefined : 'no alias asks for it');
     if (reason) staying.set(spec.name, reason);
@@ -136,7 +137,7 @@ function keepEntries(given: Given, staying: Map<string, string>): void {
     for (const spec of specs.filter(({ name }) => !staying.has(name))) {
       const other = specs.find((each) => staying.has(each.name) && mayOverlap(each, spec));
       if (!other) continue;
-      const narrow = 'tell them apart by vendor_id and product_id, or by address';
+      const narrow = 'distinguish them by vendor_id and product_id, or by address';
       staying.set(spec.name, `${other.name}, which stays, may match the same devices: ${narrow}`);
     }
   }
@@ -154,14 +155,14 @@ function isOfferedByPci(name: string): boolean {
   return name === 'FPGA' || name === 'PGPU' || name.startsWith('CUSTOM_');
 }
 
-function offersOf(spec: DeviceSpec, { aliases, isInPlacement }: Given): readonly Offer[] {
+function offersOf(spec: DeviceSpec, { aliases, isInPlacement }: NovaDevices): readonly Offer[] {
   return aliases.flatMap((alias): Offer[] => {
     if (!mayBeSame(spec.vendor, alias.vendor) || !mayBeSame(spec.product, alias.product)) return [];
     const byIds = generatedClass(alias.vendor ?? spec.vendor, alias.product ?? spec.product);
     const resourceClass = spec.resourceClass ?? byIds;
-    const asked = alias.resourceClass ?? (isInPlacement ? byIds : undefined);
+    const requested = alias.resourceClass ?? (isInPlacement ? byIds : undefined);
     if (resourceClass === undefined) return [];
-    if (asked !== undefined && asked !== resourceClass) return [];
+    if (requested !== undefined && requested !== resourceClass) return [];
     return alias.traits.every((trait) => spec.traits.includes(trait))
       ? [{ spec, alias, resourceClass }]
       : [];
@@ -177,9 +178,9 @@ function generatedClass(vendor: string | undefined, product: string | undefined)
   return vendor && product ? `CUSTOM_PCI_${vendor}_${product}`.toUpperCase() : undefined;
 }
 
-interface AliasGiven {
+interface NamedAlias {
   readonly name: string;
-  readonly own: readonly AliasSpec[];
+  readonly alternatives: readonly AliasSpec[];
   readonly offers: readonly Offer[];
   readonly staying: ReadonlyMap<string, string>;
   readonly before: readonly {
@@ -188,14 +189,14 @@ interface AliasGiven {
   }[];
 }
 
-function planAlias({ name, own, offers, staying, before }: AliasGiven): AliasPlan {
+function planAlias({ name, alternatives, offers, staying, before }: NamedAlias): AliasPlan {
   const stay = (reason: string): AliasPlan => ({ name, reason });
-  const [first] = own;
+  const [first] = alternatives;
   if (!first) throw new Error(`The alias ${name} has no values.`);
-  if (own.some(({ numaPolicy }) => ['required', 'socket'].includes(numaPolicy))) {
+  if (alternatives.some(({ numaPolicy }) => ['required', 'socket'].includes(numaPolicy))) {
     return stay(`numa_policy ${first.numaPolicy}: an accelerator request has no NUMA affinity`);
   }
-  if (own.some(({ isMigratable }) => isMigratable)) {
+  if (alternatives.some(({ isMigratable }) => isMigratable)) {
     return stay('live_migratable: Nova migrates no server with accelerator requests');
   }
   if (offers.length === 0) return stay('no device_spec of this host matches');
@@ -211,19 +212,23 @@ function planAlias({ name, own, offers, staying, before }: AliasGiven): AliasPla
       `its devices have the classes ${classes.join(', ')}, and a profile asks for one: give them one resource_class`,
     );
   }
-  const group = groupOf(resourceClass, own, moved);
-  const types = typesOf(own, name);
+  const group = groupOf(resourceClass, alternatives, moved);
+  const types = typesOf(alternatives, name);
   const same = before.find(({ plan }) => isDeepStrictEqual(plan.group, group));
   if (same && same.types !== types) {
     return stay(
-      `only device_type tells its devices from those of ${same.plan.name}: give them a resource_class of their own`,
+      `only device_type distinguishes its devices from those of ${same.plan.name}: give them a resource_class of their own`,
     );
   }
-  return { name, group, as: same?.plan.as ?? name, notes: notesOf(own, offers, staying) };
+  return { name, group, as: same?.plan.as ?? name, notes: notesOf(alternatives, offers, staying) };
 }
 
-function groupOf(resourceClass: string, own: readonly AliasSpec[], moved: readonly Offer[]): Group {
-  const products = new Set(own.map(({ product }) => product));
+function groupOf(
+  resourceClass: string,
+  alternatives: readonly AliasSpec[],
+  moved: readonly Offer[],
+): Group {
+  const products = new Set(alternatives.map(({ product }) => product));
   const [product] = products;
   // A class of the operator's may have devices of other products, too.
   const isShared = moved.some(({ spec }) => spec.resourceClass !== undefined);
@@ -231,8 +236,12 @@ function groupOf(resourceClass: string, own: readonly AliasSpec[], moved: readon
     isShared && products.size === 1 && product
       ? [`CUSTOM_PCI_PRODUCT_ID_${product.toUpperCase()}`]
       : [];
-  const [first] = own;
-  const traits = [ownerTrait, ...byProduct, ...(own.length === 1 ? (first?.traits ?? []) : [])];
+  const [first] = alternatives;
+  const traits = [
+    ownerTrait,
+    ...byProduct,
+    ...(alternatives.length === 1 ? (first?.traits ?? []) : []),
+  ];
   return {
     [`resources:${resourceClass}`]: '1',
     ...Object.fromEntries(traits.map((trait) => [`trait:${trait}`, 'required'])),
@@ -240,19 +249,19 @@ function groupOf(resourceClass: string, own: readonly AliasSpec[], moved: readon
 }
 
 function typesOf(aliases: readonly AliasSpec[], name: string): string {
-  const own = aliases.filter((each) => each.name === name);
-  return [...new Set(own.map(({ deviceType }) => deviceType ?? 'any'))].join();
+  const alternatives = aliases.filter((each) => each.name === name);
+  return [...new Set(alternatives.map(({ deviceType }) => deviceType ?? 'any'))].join();
 }
 
 function notesOf(
-  own: readonly AliasSpec[],
+  alternatives: readonly AliasSpec[],
   offers: readonly Offer[],
   staying: ReadonlyMap<string, string>,
 ): string[] {
   const left = new Set(offers.flatMap(({ spec: { name } }) => (staying.has(name) ? [name] : [])));
   return [
     ...(left.size > 0 ? [`without the devices of ${[...left].join(', ')}`] : []),
-    ...(own.some(({ deviceType }) => deviceType === undefined)
+    ...(alternatives.some(({ deviceType }) => deviceType === undefined)
       ? ['no device_type: virtual functions where a card has them, else the card']
       : []),
   ];
@@ -262,8 +271,7 @@ function itemsOf({ spec, alias, resourceClass }: Offer): AllowListItem[] {
   const vendor = alias.vendor ?? spec.vendor;
   const product = alias.product ?? spec.product;
   const item: AllowListItem = {
-    ...(vendor && { vendor_id: vendor }),
-    ...(product && { product_id: product }),
+    ...present({ vendor_id: vendor, product_id: product }),
     ...(spec.address && { address: printed(spec.address) }),
     resource_class: resourceClass,
     ...(spec.traits.length > 0 && { traits: spec.traits }),
@@ -277,7 +285,7 @@ function printed([domain, bus, slot, fn]: Address): string {
   return `${domain}:${bus}:${slot}.${fn}`;
 }
 
-/** Whether some device may match both. The address of a card stands for its virtual functions. */
+/** True if a device may match both. The address of a card stands for its virtual functions. */
 function mayOverlap(one: DeviceSpec, other: DeviceSpec): boolean {
   if (!mayBeSame(one.vendor, other.vendor) || !mayBeSame(one.product, other.product)) return false;
   const [a, b] = [one.address, other.address];

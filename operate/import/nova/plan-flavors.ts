@@ -40,20 +40,20 @@ const profileKey = 'accel:device_profile';
 /** Undefined if the flavor asks for no PCI device by an alias, and for no vGPU. */
 export function planFlavor(flavor: Flavor, deps: FlavorDeps): FlavorPlan | undefined {
   const { properties } = flavor;
-  const asked = properties[aliasKey];
+  const aliases = properties[aliasKey];
   const mdevKeys = Object.keys(properties).filter((key) => isMdevKey(key, deps));
-  if (asked === undefined && mdevKeys.length === 0) return undefined;
-  const end = (verdict: 'stay' | 'refuse', note: string): FlavorPlan => ({
-    ...{ flavor, verdict, notes: [note] },
-  });
+  if (aliases === undefined && mdevKeys.length === 0) return undefined;
+  const end = (verdict: 'stay' | 'refuse', note: string): FlavorPlan => {
+    return { flavor, verdict, notes: [note] };
+  };
   if (properties[profileKey] !== undefined) {
     return end('refuse', `it has ${profileKey} already: ${properties[profileKey]}`);
   }
-  const byAlias = asked === undefined ? noParts : aliasParts(asked, deps);
+  const byAlias = aliases === undefined ? noParts : aliasParts(aliases, deps);
   if ('fault' in byAlias) return end('refuse', byAlias.fault);
   if ('reason' in byAlias) return end('stay', byAlias.reason);
   // Without an alias it is for Neutron's ports.
-  const numa = asked === undefined ? undefined : properties[numaKey];
+  const numa = aliases === undefined ? undefined : properties[numaKey];
   if (numa === 'required' || numa === 'socket') {
     return end('stay', `${numaKey}=${numa}: an accelerator request has no NUMA affinity`);
   }
@@ -63,7 +63,7 @@ export function planFlavor(flavor: Flavor, deps: FlavorDeps): FlavorPlan | undef
   const profile = profileOf(parts);
   if (typeof profile === 'string') return end('refuse', profile);
   const gone = [
-    ...(asked === undefined ? [] : [aliasKey]),
+    ...(aliases === undefined ? [] : [aliasKey]),
     ...(numa === undefined ? [] : [numaKey]),
     ...byMdev.gone,
   ];
@@ -105,7 +105,7 @@ function aliasParts(
   return reason === undefined ? { parts } : { reason };
 }
 
-/** The name of a profile for so many devices of an alias. */
+/** The name of a profile for a number of devices of an alias. */
 export function nameOf(alias: string, count: number): string {
   const letters = alias.replaceAll(/[^a-zA-Z0-9_-]+/g, '-');
   return count === 1 ? letters : `${letters}-x${count}`;
@@ -132,23 +132,29 @@ function mdevParts(
     const [, , suffix = '', resourceClass = ''] = groupKey.exec(key) ?? [];
     const pools = mdevs.pools.filter((pool) => pool.resource_class === resourceClass);
     if (pools.length === 0) return { reason: `${key}: no mdev type of that class moves` };
-    const own = Object.entries(properties).filter(([each]) => {
+    const traitProperties = Object.entries(properties).filter(([each]) => {
       const [, prefix, of] = groupKey.exec(each) ?? [];
       return prefix === 'trait' && of === suffix;
     });
     const traits: string[] = [];
     gone.push(key);
-    for (const [name, wanted] of own) {
+    for (const [name, requirement] of traitProperties) {
       const trait = name.slice(name.indexOf(':') + 1);
       const type = mdevTraits.get(trait);
-      if (type !== undefined && pools.some((pool) => pool.type === type) && wanted === 'required') {
+      if (
+        type !== undefined &&
+        pools.some((pool) => pool.type === type) &&
+        requirement === 'required'
+      ) {
         traits.push(trait);
         gone.push(name);
       } else if (trait === ownerTrait) {
         // It kept the flavor from our vGPUs.
         gone.push(name);
       } else if (suffix !== '' || type !== undefined) {
-        return { reason: `${name}=${wanted}: name the type that has the trait by --mdev-trait` };
+        return {
+          reason: `${name}=${requirement}: name the type that has the trait by --mdev-trait`,
+        };
       } else notes.push(`${name} stays`);
     }
     const amount = properties[key] ?? '';

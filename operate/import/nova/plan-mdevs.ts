@@ -32,16 +32,18 @@ export function planNovaMdevs(
 ): MdevPlan {
   const pools: MdevPool[] = [];
   const all = types.flatMap(({ addresses }) => addresses);
-  const rows = types.map((given): MdevPlan['rows'][number] => {
-    const { type: name, addresses, resourceClass, maxInstances } = given;
-    const fault = faultOf(given, all);
+  const rows = types.map((mdevType): MdevPlan['rows'][number] => {
+    const { type: name, addresses, resourceClass, maxInstances } = mdevType;
+    const fault = faultOf(mdevType, all);
     if (fault) return { name, verdict: 'refuse', note: fault };
-    const reason = reasonToStay(given, types, isAttached);
+    const reason = reasonToStay(mdevType, types, isAttached);
     if (reason) return { name, verdict: 'stay', note: reason };
-    const own = [...traits].filter(([, type]) => type === name).map(([trait]) => trait);
+    const ownTraits = [...traits].filter(([, type]) => type === name).map(([trait]) => trait);
     pools.push({
-      ...{ parents: addresses, type: name, resource_class: resourceClass },
-      ...(own.length > 0 && { traits: own }),
+      parents: addresses,
+      type: name,
+      resource_class: resourceClass,
+      ...(ownTraits.length > 0 && { traits: ownTraits }),
     });
     const more = [
       ...(maxInstances ? [`max_instances ${maxInstances} is lost: as many as fit`] : []),
@@ -80,7 +82,7 @@ function reasonToStay(
 
 const pciAddress = /^[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]$/i;
 
-/** The group that asks for so many, all of one card, as Nova does. */
+/** The group for a number of mdevs, all of one card, like Nova. */
 export function mdevGroup(resourceClass: string, amount: string, traits: readonly string[]) {
   return {
     [`resources:${resourceClass}`]: amount,

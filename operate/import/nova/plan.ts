@@ -55,7 +55,7 @@ export interface NovaPlan {
   readonly flavors: readonly FlavorPlan[];
 }
 
-export interface NovaGiven {
+export interface NovaRequest {
   readonly options: NovaOptions;
   /** Undefined: the operator gave none. */
   readonly flavors: readonly Flavor[] | undefined;
@@ -67,8 +67,8 @@ export interface NovaGiven {
   readonly skipped: ReadonlySet<string>;
 }
 
-export function planNova(given: NovaGiven): NovaPlan {
-  const { options, skipped } = given;
+export function planNova(request: NovaRequest): NovaPlan {
+  const { options, skipped } = request;
   const specs = readDeviceSpecs(options.deviceSpecs);
   const aliases = consistent(readAliases(options.aliases));
   const faulty = new Set(aliases.filter(isFault).map(({ name }) => name));
@@ -78,16 +78,16 @@ export function planNova(given: NovaGiven): NovaPlan {
     aliases: aliases.flatMap((each) => (isFault(each) || faulty.has(each.name) ? [] : [each])),
     isInPlacement,
   });
-  const mdevs = planNovaMdevs(options.mdevTypes, given.mdevTraits, given.isMdevAttached);
-  const deps = { aliases: devices.aliases, faulty, mdevs, mdevTraits: given.mdevTraits };
-  const asked = (given.flavors ?? []).flatMap((flavor) => planFlavor(flavor, deps) ?? []);
-  const profiles = planProfiles(devices.aliases, asked, given.stored);
-  const flavors = asked.map((plan) => withoutRefused(plan, profiles.rows));
+  const mdevs = planNovaMdevs(options.mdevTypes, request.mdevTraits, request.isMdevAttached);
+  const deps = { aliases: devices.aliases, faulty, mdevs, mdevTraits: request.mdevTraits };
+  const flavorPlans = (request.flavors ?? []).flatMap((flavor) => planFlavor(flavor, deps) ?? []);
+  const profiles = planProfiles(devices.aliases, flavorPlans, request.stored);
+  const flavors = flavorPlans.map((plan) => withoutRefused(plan, profiles.rows));
   const settings = settingsOf(devices.allowList, mdevs.pools);
   const rows: NovaRow[] = [
     ...specs.map((spec) => specRow(spec, devices.staying)),
     ...faultRows('alias', aliases.filter(isFault)),
-    ...devices.aliases.map((alias) => aliasRow(alias, given.flavors)),
+    ...devices.aliases.map((alias) => aliasRow(alias, request.flavors)),
     ...mdevs.rows.map((row) => ({ what: 'mdev' as const, ...row })),
     ...faultsOfSettings(settings),
     ...profiles.rows,
@@ -103,8 +103,8 @@ export function planNova(given: NovaGiven): NovaPlan {
   };
 }
 
-function isFault(given: DeviceSpec | AliasSpec | Fault): given is Fault {
-  return 'fault' in given;
+function isFault(entry: DeviceSpec | AliasSpec | Fault): entry is Fault {
+  return 'fault' in entry;
 }
 
 /** Nova takes values of one name as alternatives, of one type and one policy. */
@@ -214,13 +214,15 @@ function settingsOf(
   };
 }
 
-/** By the agent's own rules; what enrolment adds is not in question. */
+/** Checked by the agent's own rules, with values for the settings that enrolment adds. */
 function faultsOfSettings(settings: HostSettings | undefined): NovaRow[] {
   if (settings === undefined) return [];
   const added = { stage: 'any', endpoint: 'any', certificate: '/any', key: '/any' };
   try {
     loadConfig({
-      ...{ environment: {}, hostname: 'any', isReadable: () => true },
+      environment: {},
+      hostname: 'any',
+      isReadable: () => true,
       file: JSON.stringify({ ...added, ...settings }),
     });
     return [];

@@ -11,13 +11,12 @@ export interface Making {
   readonly names: Names;
   /** Undefined where the user exists already. */
   readonly password: string | undefined;
-  /** Whether a differing endpoint is moved. */
+  /** An endpoint that differs is moved. */
   readonly isUpdate: boolean;
 }
 
 export type Outcome = Entry['state'] | 'made' | 'updated';
 
-/** What becomes of the entry. */
 export function outcomeOf(entry: Entry, { isUpdate }: Pick<Making, 'isUpdate'>): Outcome {
   if (entry.state === 'missing') return 'made';
   return entry.state === 'differs' && isUpdate ? 'updated' : entry.state;
@@ -38,9 +37,10 @@ type Ids = Map<string, string>;
 
 async function make(entry: Entry, { keystone, names, password }: Making, ids: Ids) {
   const { kind, name, face, url } = entry;
-  const idOf = (of: Kind, what: string) => {
-    const id = ids.get(`${of} ${what}`);
-    if (id === undefined) throw new Error(`The plan has no ${of} ${what} before ${kind} ${name}.`);
+  const idOf = (kind: Kind, name: string) => {
+    const id = ids.get(`${kind} ${name}`);
+    if (id === undefined)
+      throw new Error(`The plan has no ${kind} ${name} before ${kind} ${name}.`);
     return id;
   };
   if (kind === 'grant') {

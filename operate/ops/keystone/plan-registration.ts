@@ -1,4 +1,4 @@
-// What Keystone must have for the deployment, compared with what it has. Pure.
+// The entries that Keystone needs for the deployment, compared with those it has. Pure.
 
 import { CommandFailed, exitCodes } from '#operate/ops/verb.ts';
 
@@ -8,31 +8,34 @@ export type Face = (typeof faces)[number];
 export const serviceType = 'accelerator';
 
 /**
- * `admin`: validates tokens, writes to Placement, tells Nova. `service`: other services accept
+ * `admin`: validates tokens, writes to Placement, notifies Nova. `service`: other services accept
  * our token beside a user's.
  */
 export const roleNames = ['admin', 'service'] as const;
 
-export interface Wanted {
+export interface RegistrationRequest {
   readonly username: string;
   readonly projectName: string;
   readonly region: string;
   readonly urls: Readonly<Record<Face, string>>;
 }
 
-export interface Found {
-  readonly services: readonly Known[];
-  /** Of the service, in the region. */
-  readonly endpoints: readonly (Known & { readonly interface: string; readonly url: string })[];
-  readonly project: Known | undefined;
-  readonly user: Known | undefined;
+export interface Registered {
+  readonly services: readonly RegisteredEntry[];
+  /** Endpoints of the service in the region. */
+  readonly endpoints: readonly (RegisteredEntry & {
+    readonly interface: string;
+    readonly url: string;
+  })[];
+  readonly project: RegisteredEntry | undefined;
+  readonly user: RegisteredEntry | undefined;
   /** Ids of roles by their names. */
   readonly roles: ReadonlyMap<string, string>;
   /** Names of the roles that the user has in the project. */
   readonly held: ReadonlySet<string>;
 }
 
-interface Known {
+interface RegisteredEntry {
   readonly id: string;
   readonly enabled?: boolean | undefined;
 }
@@ -52,8 +55,11 @@ export interface Entry {
 }
 
 /** In the order in which they are made: Nova finds the API last. @throws CommandFailed */
-export function planRegistration(wanted: Wanted, found: Found): readonly Entry[] {
-  const { roles, held, services } = found;
+export function planRegistration(
+  request: RegistrationRequest,
+  registered: Registered,
+): readonly Entry[] {
+  const { roles, held, services } = registered;
   if (!roles.has('admin')) {
     throw new CommandFailed(
       exitCodes.failed,
@@ -63,12 +69,12 @@ export function planRegistration(wanted: Wanted, found: Found): readonly Entry[]
   const [service] = services;
   if (services.length > 1) throw several(`services of type ${serviceType}`, 'service', services);
   return [
-    entryOf('project', wanted.projectName, found.project),
+    entryOf('project', request.projectName, registered.project),
     ...roleNames.map((name) => {
       const id = roles.get(name);
       return entryOf('role', name, id === undefined ? undefined : { id });
     }),
-    entryOf('user', wanted.username, found.user),
+    entryOf('user', request.username, registered.user),
     ...roleNames.map(
       (name): Entry => ({
         kind: 'grant',
@@ -77,23 +83,32 @@ export function planRegistration(wanted: Wanted, found: Found): readonly Entry[]
       }),
     ),
     entryOf('service', serviceType, service),
-    ...faces.map((face) => endpointEntry(face, wanted, found)),
+    ...faces.map((face) => endpointEntry(face, request, registered)),
   ];
 }
 
-function entryOf(kind: Kind, name: string, known: Known | undefined): Entry {
-  if (known === undefined) return { kind, name, state: 'missing' };
-  return { kind, name, id: known.id, state: known.enabled === false ? 'disabled' : 'present' };
+function entryOf(kind: Kind, name: string, existing: RegisteredEntry | undefined): Entry {
+  if (existing === undefined) return { kind, name, state: 'missing' };
+  return {
+    kind,
+    name,
+    id: existing.id,
+    state: existing.enabled === false ? 'disabled' : 'present',
+  };
 }
 
-function endpointEntry(face: Face, { region, urls }: Wanted, { endpoints }: Found): Entry {
+function endpointEntry(
+  face: Face,
+  { region, urls }: RegistrationRequest,
+  { endpoints }: Registered,
+): Entry {
   const url = urls[face];
   const all = endpoints.filter((each) => each.interface === face);
-  const [known] = all;
+  const [existing] = all;
   if (all.length > 1) throw several(`${face} endpoints in ${region}`, 'endpoint', all);
-  const entry = { ...entryOf('endpoint', `${face} in ${region}`, known), face, url };
-  if (known === undefined || plain(known.url) === plain(url)) return entry;
-  return { ...entry, state: 'differs', urlNow: known.url };
+  const entry = { ...entryOf('endpoint', `${face} in ${region}`, existing), face, url };
+  if (existing === undefined || plain(existing.url) === plain(url)) return entry;
+  return { ...entry, state: 'differs', urlNow: existing.url };
 }
 
 /** Clients ignore a slash at the end. */
@@ -101,10 +116,10 @@ function plain(url: string): string {
   return url.replace(/\/+$/, '');
 }
 
-function several(what: string, kind: Kind, all: readonly Known[]): CommandFailed {
+function several(subject: string, kind: Kind, all: readonly RegisteredEntry[]): CommandFailed {
   const ids = all.map(({ id }) => id).join(', ');
   return new CommandFailed(
     exitCodes.failed,
-    `Keystone has ${all.length} ${what}, and at most one is allowed: ${ids}. Nothing was changed; remove the others with \`openstack ${kind} delete <id>\`.`,
+    `Keystone has ${all.length} ${subject}, and at most one is allowed: ${ids}. Nothing was changed; remove the others with \`openstack ${kind} delete <id>\`.`,
   );
 }

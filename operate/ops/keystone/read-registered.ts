@@ -1,13 +1,13 @@
-// What Keystone has of the deployment: its service, endpoints and service user.
+// Keystone's entries of the deployment: its service, endpoints and service user.
 
 import * as z from 'zod';
 import type { Keystone } from '#operate/ops/sign-in/keystone.ts';
 import { CommandFailed, exitCodes, wrongUsage } from '#operate/ops/verb.ts';
-import { type Found, roleNames, serviceType } from './plan-registration.ts';
+import { type Registered, roleNames, serviceType } from './plan-registration.ts';
 
-const known = z.looseObject({ id: z.string(), enabled: z.boolean().optional() });
-const named = known.extend({ name: z.string() });
-const endpoint = known.extend({
+const registeredEntry = z.looseObject({ id: z.string(), enabled: z.boolean().optional() });
+const named = registeredEntry.extend({ name: z.string() });
+const endpoint = registeredEntry.extend({
   interface: z.string(),
   url: z.string(),
   service_id: z.string(),
@@ -23,33 +23,33 @@ export interface Place {
 /** @throws CommandFailed where Keystone has no such region or domain */
 export async function findPlace(
   keystone: Keystone,
-  given: {
+  request: {
     readonly region: string | undefined;
     readonly userDomain: string;
     readonly projectDomain: string;
   },
 ): Promise<Place> {
-  const regions = await list(keystone, 'regions', {}, known);
+  const regions = await list(keystone, 'regions', {}, registeredEntry);
   const ids = regions.map(({ id }) => id);
   const [only] = ids;
-  const region = given.region ?? (ids.length === 1 ? only : undefined);
+  const region = request.region ?? (ids.length === 1 ? only : undefined);
   if (region === undefined || !ids.includes(region)) {
     const has = ids.length === 0 ? 'has none yet' : `has ${ids.join(', ')}`;
-    const what =
+    const fault =
       region === undefined ? 'OS_REGION_NAME is missing' : `There is no region ${region}`;
-    throw wrongUsage(`${what}: Keystone ${has}, and OS_REGION_NAME must be one of its regions.`);
+    throw wrongUsage(`${fault}: Keystone ${has}, and OS_REGION_NAME must be one of its regions.`);
   }
   return {
     region,
-    userDomainId: await domainId(keystone, given.userDomain),
-    projectDomainId: await domainId(keystone, given.projectDomain),
+    userDomainId: await domainId(keystone, request.userDomain),
+    projectDomainId: await domainId(keystone, request.projectDomain),
   };
 }
 
 async function domainId(keystone: Keystone, name: string): Promise<string> {
   const all = await list(keystone, 'domains', {}, named);
-  const found = all.find((each) => each.name === name);
-  if (found) return found.id;
+  const registered = all.find((each) => each.name === name);
+  if (registered) return registered.id;
   const names = all.map((each) => each.name).join(', ');
   throw wrongUsage(`Keystone has no domain ${name}: it must be one of ${names}.`);
 }
@@ -59,9 +59,9 @@ export interface Names extends Place {
   readonly projectName: string;
 }
 
-export async function readRegistered(keystone: Keystone, names: Names): Promise<Found> {
+export async function readRegistered(keystone: Keystone, names: Names): Promise<Registered> {
   const { username, projectName, userDomainId, projectDomainId, region } = names;
-  const services = await list(keystone, 'services', { type: serviceType }, known);
+  const services = await list(keystone, 'services', { type: serviceType }, registeredEntry);
   const [service] = services;
   const endpoints = service
     ? await list(keystone, 'endpoints', { service_id: service.id, region_id: region }, endpoint)
@@ -98,16 +98,16 @@ async function list<Row>(
   query: Readonly<Record<string, string>>,
   row: z.ZodType<Row>,
 ): Promise<readonly Row[]> {
-  const asked = Object.keys(query).length === 0 ? '' : `?${new URLSearchParams(query)}`;
+  const parameters = Object.keys(query).length === 0 ? '' : `?${new URLSearchParams(query)}`;
   const body = await keystone.ask({
     method: 'GET',
-    path: `/${kind}${asked}`,
+    path: `/${kind}${parameters}`,
     doing: `list ${kind}`,
     schema: z.looseObject({ [kind]: z.array(row), truncated: z.boolean().optional() }),
   });
   if (body.truncated === true) {
-    const what = `Keystone lists a part of its ${kind} only`;
-    throw new CommandFailed(exitCodes.failed, `${what}: its list_limit is too small for them.`);
+    const fault = `Keystone lists a part of its ${kind} only`;
+    throw new CommandFailed(exitCodes.failed, `${fault}: its list_limit is too small for them.`);
   }
   return body[kind] as readonly Row[];
 }

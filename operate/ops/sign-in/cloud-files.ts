@@ -41,27 +41,27 @@ export function readCloud(
   environment: Environment,
   readFile: ReadFile,
 ): Cloud | undefined {
-  const found = readFirst('clouds', environment, readFile);
-  const names = Object.keys(found?.clouds ?? {});
+  const file = readFirst('clouds', environment, readFile);
+  const names = Object.keys(file?.clouds ?? {});
   if (name === undefined) {
     if (names.length === 0 || environment.OS_AUTH_URL) return undefined;
     if (names.length > 1) {
       throw wrongUsage(
-        `${found?.path} has several clouds: set OS_CLOUD or --os-cloud to ${listOf(names)}.`,
+        `${file?.path} has several clouds: set OS_CLOUD or --os-cloud to ${listOf(names)}.`,
       );
     }
   }
-  const wanted = name ?? names[0] ?? '';
-  const open = found?.clouds[wanted];
+  const cloudName = name ?? names[0] ?? '';
+  const open = file?.clouds[cloudName];
   if (open === undefined) {
     const has = names.length === 0 ? 'no cloud' : listOf(names);
     throw wrongUsage(
-      found
-        ? `${found.path} has no cloud ${wanted}: it has ${has}.`
-        : `There is no clouds.yaml with the cloud ${wanted}: looked for ${pathsOf('clouds', environment).join(', ')}.`,
+      file
+        ? `${file.path} has no cloud ${cloudName}: it has ${has}.`
+        : `There is no clouds.yaml with the cloud ${cloudName}: looked for ${pathsOf('clouds', environment).join(', ')}.`,
     );
   }
-  const secret = readFirst('secure', environment, readFile)?.clouds[wanted];
+  const secret = readFirst('secure', environment, readFile)?.clouds[cloudName];
   return { ...open, ...secret, auth: { ...open.auth, ...secret?.auth } };
 }
 

@@ -37,8 +37,8 @@ const authTypes = [
 ] as const;
 
 /** @throws CommandFailed that names what is missing */
-export function readCredentials(given: Sources): Credentials {
-  const sources = sourcesOf(given);
+export function readCredentials(settings: Sources): Credentials {
+  const sources = sourcesOf(settings);
   const first = (name: string) => firstOf(sources, (source) => source(name));
   const authUrl = first('auth_url');
   if (authUrl === undefined) {
@@ -56,7 +56,7 @@ export function readCredentials(given: Sources): Credentials {
     identity: identities[method](sources),
     scope: method === 'v3applicationcredential' ? undefined : scopeOf(sources),
     endpoint:
-      given.options.endpoint ??
+      settings.options.endpoint ??
       first('accelerator_endpoint_override') ??
       first('endpoint_override'),
     region: first('region_name'),
@@ -88,17 +88,17 @@ function firstOf<T>(sources: readonly Source[], read: (source: Source) => T | un
 
 type Kind = 'v3password' | 'v3token' | 'v3applicationcredential';
 
-/** As named, or by the first source that has credentials. */
+/** The kind that is named, or that of the first source with credentials. */
 function methodOf(sources: readonly Source[]): Kind {
   const named = firstOf(sources, (source) => source('auth_type'));
   if (named !== undefined) {
-    const known = authTypes.find((each) => each === named);
-    if (known === undefined) {
+    const authType = authTypes.find((each) => each === named);
+    if (authType === undefined) {
       throw wrongUsage(`OS_AUTH_TYPE ${named} must be one of ${authTypes.join(', ')}.`);
     }
-    return known === 'password' ? 'v3password' : known === 'token' ? 'v3token' : known;
+    return authType === 'password' ? 'v3password' : authType === 'token' ? 'v3token' : authType;
   }
-  const found = firstOf(sources, (source): Kind | undefined => {
+  const kind = firstOf(sources, (source): Kind | undefined => {
     const has = (...names: string[]) => names.some((name) => source(name) !== undefined);
     if (has('application_credential_id', 'application_credential_name')) {
       return 'v3applicationcredential';
@@ -106,7 +106,7 @@ function methodOf(sources: readonly Source[]): Kind {
     if (has('password', 'username', 'user_id')) return 'v3password';
     return has('token') ? 'v3token' : undefined;
   });
-  return found ?? 'v3password';
+  return kind ?? 'v3password';
 }
 
 const identities: Readonly<Record<Kind, (sources: readonly Source[]) => Identity>> = {
@@ -118,11 +118,11 @@ const identities: Readonly<Record<Kind, (sources: readonly Source[]) => Identity
   v3applicationcredential(sources) {
     const id = firstOf(sources, (source) => source('application_credential_id'));
     const secret = need(sources, 'application_credential_secret');
-    const known =
+    const named =
       id === undefined
         ? { name: need(sources, 'application_credential_name'), user: userOf(sources) }
         : { id };
-    return { methods: ['application_credential'], application_credential: { ...known, secret } };
+    return { methods: ['application_credential'], application_credential: { ...named, secret } };
   },
 };
 
@@ -142,9 +142,9 @@ function domainOf(sources: readonly Source[], of: 'user' | 'project') {
 }
 
 /** `<what>_id` or `<what>_name`, both from the first source that has one of them. */
-function named(sources: readonly Source[], what: string) {
+function named(sources: readonly Source[], subject: string) {
   return firstOf(sources, (source) => {
-    const [id, name] = [source(`${what}_id`), source(`${what}_name`)];
+    const [id, name] = [source(`${subject}_id`), source(`${subject}_name`)];
     if (id !== undefined) return { id };
     return name === undefined ? undefined : { name };
   });
@@ -170,11 +170,13 @@ function need(sources: readonly Source[], name: string): string {
   );
 }
 
-function interfaceOf(given: string): Credentials['interface'] {
-  const plain = given.replace(/URL$/, '');
-  const known = (['public', 'internal', 'admin'] as const).find((each) => each === plain);
-  if (known) return known;
-  throw wrongUsage(`OS_INTERFACE ${given} must be one of public, internal, admin.`);
+function interfaceOf(text: string): Credentials['interface'] {
+  const plain = text.replace(/URL$/, '');
+  const catalogInterface = (['public', 'internal', 'admin'] as const).find(
+    (each) => each === plain,
+  );
+  if (catalogInterface) return catalogInterface;
+  throw wrongUsage(`OS_INTERFACE ${text} must be one of public, internal, admin.`);
 }
 
 function isSet(value: string | undefined): boolean {

@@ -2,6 +2,7 @@
 
 import type * as z from 'zod';
 import { type Http, type HttpAnswer, type Method, readBody } from '#core/clients/http.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { CommandFailed, exitCodes } from '#operate/ops/verb.ts';
 import { identityUrlOf } from './sign-in.ts';
 
@@ -10,10 +11,10 @@ export interface Keystone {
    * @param doing what the request is for, after "may not" and "refuses to": `list services`
    * @throws CommandFailed, ServiceUnavailable
    */
-  ask<T>(asked: Asked<T>): Promise<T>;
+  ask<T>(request: KeystoneRequest<T>): Promise<T>;
 }
 
-export interface Asked<T> {
+export interface KeystoneRequest<T> {
   readonly method: Method;
   readonly path: string;
   readonly doing: string;
@@ -36,7 +37,7 @@ export function createKeystone(
         method,
         url: `${root}${path}`,
         headers: { 'X-Auth-Token': token },
-        ...(body !== undefined && { body }),
+        ...present({ body }),
       };
       const answer = await http(request);
       if (answer.status >= 300) throw refusal(authUrl, doing, answer, secret);
@@ -48,20 +49,20 @@ export function createKeystone(
 function refusal(authUrl: string, doing: string, { status, body }: HttpAnswer, secret?: string) {
   const at = `Keystone at ${authUrl}`;
   if (status === 401 || status === 403) {
-    const what = `${at} does not allow this user to ${doing} (${status})`;
+    const fault = `${at} does not allow this user to ${doing} (${status})`;
     const how =
       'sign in with the role admin in a project such as admin, or with OS_SYSTEM_SCOPE=all';
-    return new CommandFailed(exitCodes.notAllowed, `${what}: ${how}.`);
+    return new CommandFailed(exitCodes.notAllowed, `${fault}: ${how}.`);
   }
   if (status === 409) {
-    const what = `${at} refuses to ${doing} (409): it exists already`;
-    return new CommandFailed(exitCodes.failed, `${what}, made meanwhile; run the command again.`);
+    const fault = `${at} refuses to ${doing} (409): it exists already`;
+    return new CommandFailed(exitCodes.failed, `${fault}, made meanwhile; run the command again.`);
   }
   const why = sentenceOf(body);
-  const told = secret ? why?.replaceAll(secret, '…') : why;
+  const sentence = secret ? why?.replaceAll(secret, '…') : why;
   return new CommandFailed(
     exitCodes.failed,
-    `${at} refuses to ${doing} (${status})${told ? `: ${told}` : '.'}`,
+    `${at} refuses to ${doing} (${status})${sentence ? `: ${sentence}` : '.'}`,
   );
 }
 

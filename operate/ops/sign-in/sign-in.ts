@@ -2,6 +2,7 @@
 
 import * as z from 'zod';
 import { type Http, type HttpAnswer, type HttpRequest, readBody } from '#core/clients/http.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import type { Session } from '#operate/ops/api.ts';
 import { CommandFailed, exitCodes } from '#operate/ops/verb.ts';
 import type { Credentials } from './credentials.ts';
@@ -35,7 +36,7 @@ export async function signIn(http: Http, credentials: Credentials): Promise<Sess
   return { token, endpoint: credentials.endpoint ?? findEndpoint(catalog, credentials) };
 }
 
-/** Where Keystone's API of version 3 is. */
+/** The URL of Keystone's API of version 3. */
 export function identityUrlOf(authUrl: string): string {
   return `${authUrl.replace(/\/+$/, '').replace(/\/v(2\.0|3)$/, '')}/v3`;
 }
@@ -50,14 +51,14 @@ export async function logIn(
     service: 'identity',
     method: 'POST',
     url: `${identityUrlOf(credentials.authUrl)}/auth/tokens`,
-    body: { auth: { identity, ...(scope && { scope }) } },
+    body: { auth: { identity, ...present({ scope }) } },
   };
   const answer = await http(request);
   if (answer.status !== 200 && answer.status !== 201) throw refusal(credentials, answer);
   const token = answer.headers.get('x-subject-token');
   if (token === null) {
-    const what = `${credentials.authUrl} answers without a token: is it Keystone?`;
-    throw new CommandFailed(exitCodes.unreachable, what);
+    const fault = `${credentials.authUrl} answers without a token: is it Keystone?`;
+    throw new CommandFailed(exitCodes.unreachable, fault);
   }
   const { catalog } = readBody(tokenBody, request, answer).token;
   return { token, catalog };
@@ -67,18 +68,18 @@ export async function logIn(
 function refusal(credentials: Credentials, { status }: HttpAnswer): CommandFailed {
   const { authUrl, identity } = credentials;
   if (status === 404) {
-    const what = `${authUrl} has no /v3/auth/tokens: OS_AUTH_URL must be Keystone's URL.`;
-    return new CommandFailed(exitCodes.unreachable, what);
+    const fault = `${authUrl} has no /v3/auth/tokens: OS_AUTH_URL must be Keystone's URL.`;
+    return new CommandFailed(exitCodes.unreachable, fault);
   }
   const [method = ''] = identity.methods;
-  const what: Readonly<Record<string, string>> = {
+  const faults: Readonly<Record<string, string>> = {
     password: 'user, password and project',
     token: 'token and project',
     application_credential: 'application credential',
   };
   return new CommandFailed(
     exitCodes.notAllowed,
-    `Keystone at ${authUrl} refuses the sign-in (${status}): check ${what[method]}.`,
+    `Keystone at ${authUrl} refuses the sign-in (${status}): check ${faults[method]}.`,
   );
 }
 
@@ -87,12 +88,12 @@ function findEndpoint(catalog: Catalog, credentials: Credentials): string {
   const endpoints = catalog
     .filter(({ type }) => type === serviceType)
     .flatMap((each) => each.endpoints);
-  const found = endpoints.find(
+  const endpoint = endpoints.find(
     (each) =>
       each.interface === face &&
       (region === undefined || [each.region, each.region_id].includes(region)),
   );
-  if (found) return found.url;
+  if (endpoint) return endpoint.url;
   const where = region === undefined ? '' : ` in region ${region}`;
   const other = [...new Set(endpoints.map((each) => `${each.interface} in ${each.region}`))];
   const has = other.length === 0 ? 'none' : other.join(', ');

@@ -4,7 +4,7 @@ import type * as z from 'zod';
 import { availabilityAnswer, capacityDetailAnswer } from '#core/contracts/api/operator.ts';
 import { answer } from '#operate/ops/answers.ts';
 import { type Column, tableLines } from '#operate/ops/columns.ts';
-import type { ApiVerb, Given } from '#operate/ops/verb.ts';
+import type { ApiVerb, Input } from '#operate/ops/verb.ts';
 import { optionOf } from './shown.ts';
 
 /** A tenant gets the availability alone. */
@@ -17,20 +17,20 @@ export const capacityVerb: ApiVerb = {
   arguments: [{ name: 'profile', help: "the device profile's name or uuid" }],
   options: { host: optionOf('host', 'on this host') },
   example: 'cyborg-ops capacity gpu-large',
-  async ask(api, given) {
-    const query = { profile: given.argument('profile'), host: given.text('host') };
+  async ask(api, input) {
+    const query = { profile: input.argument('profile'), host: input.text('host') };
     const json = await api.ask('GET', '/operator/v1/capacity', capacity, { query });
-    return { json, lines: (width) => capacityLines(given, json, width) };
+    return { json, lines: (width) => capacityLines(input, json, width) };
   },
 };
 
 const reasonsOf = (stops: Capacity['stopped_by'] = []) =>
   stops.map(({ reason, count }) => `${reason} (${count})`).join(', ');
 
-function capacityLines(given: Given, answer: Capacity, width: number): readonly string[] {
+function capacityLines(input: Input, answer: Capacity, width: number): readonly string[] {
   const { availability, fits, hosts = [], stopped_by = [] } = answer;
   // A tenant learns no more than this.
-  if (fits === undefined) return [`${given.argument('profile')}: ${availability ?? 'unknown'}`];
+  if (fits === undefined) return [`${input.argument('profile')}: ${availability ?? 'unknown'}`];
   const columns: readonly Column<(typeof hosts)[number]>[] = [
     { title: 'host', of: (row) => row.hostname, isWhole: true },
     { title: 'fits', of: (row) => row.fits },
@@ -38,5 +38,5 @@ function capacityLines(given: Given, answer: Capacity, width: number): readonly 
   ];
   const stops = stopped_by.length > 0 ? [`stopped by: ${reasonsOf(stopped_by)}`] : [];
   const table = hosts.length > 0 ? ['', ...tableLines(columns, hosts, width)] : [];
-  return [`${given.argument('profile')}: ${fits} more`, ...stops, ...table];
+  return [`${input.argument('profile')}: ${fits} more`, ...stops, ...table];
 }

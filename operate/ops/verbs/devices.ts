@@ -2,21 +2,22 @@
 
 import * as z from 'zod';
 import { freedAnswer } from '#core/contracts/api/devices.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { answer } from '#operate/ops/answers.ts';
-import type { ApiVerb, Argument, Given } from '#operate/ops/verb.ts';
+import type { ApiVerb, Argument, Input } from '#operate/ops/verb.ts';
 import { listColumns, rowAnswer } from './list-columns.ts';
 import { counted, optionOf, shownDone, shownOne } from './shown.ts';
 
 const freed = answer(freedAnswer, 'attach_handles', 'cleaning');
 const oneDevice: Argument = { name: 'device', help: "the device's uuid" };
-const pathOf = (given: Given) => `/v2/devices/${encodeURIComponent(given.argument('device'))}`;
+const pathOf = (input: Input) => `/v2/devices/${encodeURIComponent(input.argument('device'))}`;
 
 function setStatus(value: 'enabled' | 'maintaining', sentence: string): ApiVerb['ask'] {
-  return async (api, given) => {
-    const reason = given.text('reason');
-    const change = { op: 'replace', path: '/status', value, ...(reason && { reason }) };
-    const answer = await api.ask('PATCH', pathOf(given), z.unknown(), { body: [change] });
-    return shownDone(`${given.argument('device')} ${sentence}`, answer);
+  return async (api, input) => {
+    const reason = input.text('reason');
+    const change = { op: 'replace', path: '/status', value, ...present({ reason }) };
+    const answer = await api.ask('PATCH', pathOf(input), z.unknown(), { body: [change] });
+    return shownDone(`${input.argument('device')} ${sentence}`, answer);
   };
 }
 
@@ -27,8 +28,8 @@ export const deviceVerbs: readonly ApiVerb[] = [
     arguments: [oneDevice],
     options: {},
     example: 'cyborg-ops devices show 2f7c4a3e-0d5b-5d5c-9a39-0c1d6a6f3b11',
-    ask: async (api, given) =>
-      shownOne(listColumns('devices'), await api.ask('GET', pathOf(given), rowAnswer('devices'))),
+    ask: async (api, input) =>
+      shownOne(listColumns('devices'), await api.ask('GET', pathOf(input), rowAnswer('devices'))),
   },
   {
     path: ['devices', 'disable'],
@@ -60,10 +61,10 @@ export const deviceVerbs: readonly ApiVerb[] = [
     },
     example:
       "cyborg-ops devices force-release 2f7c4a3e-0d5b-5d5c-9a39-0c1d6a6f3b11 --reason 'card was replaced' --cleaned",
-    async ask(api, given) {
-      const reason = given.text('reason');
-      const body = { ...(reason && { reason }), ...(given.has('cleaned') && { cleaned: true }) };
-      const answer = await api.ask('POST', `${pathOf(given)}/force_release`, freed, { body });
+    async ask(api, input) {
+      const reason = input.text('reason');
+      const body = present({ reason, cleaned: input.has('cleaned') || undefined });
+      const answer = await api.ask('POST', `${pathOf(input)}/force_release`, freed, { body });
       const { attach_handles: free, cleaning } = answer;
       const later = `${counted(cleaning.length, 'handle')} free once the host has cleaned`;
       const parts = [
@@ -71,7 +72,7 @@ export const deviceVerbs: readonly ApiVerb[] = [
         ...(cleaning.length > 0 ? [later] : []),
       ];
       const sentence = parts.join(', ') || 'no handle was in quarantine';
-      return shownDone(`${given.argument('device')}: ${sentence}.`, answer);
+      return shownDone(`${input.argument('device')}: ${sentence}.`, answer);
     },
   },
 ];

@@ -6,7 +6,7 @@ import { hostDeviceTitles, notOfferedTitles } from '#core/contracts/api/titles.t
 import { answer } from '#operate/ops/answers.ts';
 import type { Api } from '#operate/ops/api.ts';
 import { columnsOf, tableLines } from '#operate/ops/columns.ts';
-import type { ApiVerb, Argument, Given, Options, Shown } from '#operate/ops/verb.ts';
+import type { ApiVerb, Argument, Input, Options, Shown } from '#operate/ops/verb.ts';
 import { listColumns } from './list-columns.ts';
 import { counted, shownDone, shownOne, shownStatus } from './shown.ts';
 
@@ -14,7 +14,7 @@ const wholeHost = answer(hostDetailAnswer, 'hostname', 'devices', 'not_offered')
 type WholeHost = z.infer<typeof wholeHost>;
 
 const oneHost: Argument = { name: 'host', help: "the compute node's name in Nova" };
-const pathOf = (given: Given) => `/operator/v1/hosts/${encodeURIComponent(given.argument('host'))}`;
+const pathOf = (input: Input) => `/operator/v1/hosts/${encodeURIComponent(input.argument('host'))}`;
 
 /** The other actions answer with fewer of its fields, or with others that are not shown. */
 const changed = answer(drainedAnswer).optional();
@@ -23,15 +23,15 @@ type Changed = NonNullable<z.infer<typeof changed>>;
 /** @param sentence what was done, after the host's name */
 function act(
   verb: string,
-  body: (given: Given) => unknown,
-  sentence: (given: Given, answer: Changed) => string,
+  body: (input: Input) => unknown,
+  sentence: (input: Input, answer: Changed) => string,
 ) {
-  return async (api: Api, given: Given): Promise<Shown> => {
-    const sent = body(given);
-    const path = `${pathOf(given)}/${verb}`;
-    const asked = sent === undefined ? {} : { body: sent };
-    const answer = await api.ask('POST', path, changed, asked);
-    return shownDone(`${given.argument('host')}: ${sentence(given, answer ?? {})}`, answer);
+  return async (api: Api, input: Input): Promise<Shown> => {
+    const sent = body(input);
+    const path = `${pathOf(input)}/${verb}`;
+    const request = sent === undefined ? {} : { body: sent };
+    const answer = await api.ask('POST', path, changed, request);
+    return shownDone(`${input.argument('host')}: ${sentence(input, answer ?? {})}`, answer);
   };
 }
 
@@ -55,9 +55,9 @@ const drain: Pick<ApiVerb, 'arguments' | 'options' | 'ask'> = {
   options: drainOptions,
   ask: act(
     'drain',
-    (given) => ({ reason: given.text('reason'), until: given.text('until') }),
-    (given, { devices, others = [] }) => {
-      const until = given.text('until');
+    (input) => ({ reason: input.text('reason'), until: input.text('until') }),
+    (input, { devices, others = [] }) => {
+      const until = input.text('until');
       const of = devices ? ` on ${counted(devices.length, 'device')}` : '';
       const more = others.length > 0 ? `; in maintenance already: ${others.length}` : '';
       return `no new binds${of}${until === undefined ? '' : ` until ${until}`}${more}; what is bound stays.`;
@@ -83,8 +83,8 @@ export const hostVerbs: readonly ApiVerb[] = [
     arguments: [oneHost],
     options: {},
     example: 'cyborg-ops hosts show cmp1.example',
-    async ask(api, given) {
-      const row = await api.ask('GET', pathOf(given), wholeHost);
+    async ask(api, input) {
+      const row = await api.ask('GET', pathOf(input), wholeHost);
       return { json: row, lines: (width) => linesOf(row, width) };
     },
   },
@@ -126,8 +126,8 @@ export const hostVerbs: readonly ApiVerb[] = [
     },
     ask: act(
       'settle',
-      (given) => ({ boot_id: given.text('boot') }),
-      (given) => `boot ${given.text('boot')} is the host's; its next report ends the conflict.`,
+      (input) => ({ boot_id: input.text('boot') }),
+      (input) => `boot ${input.text('boot')} is the host's; its next report ends the conflict.`,
     ),
     example: 'cyborg-ops hosts settle cmp1.example --boot 6f1c2b1e-6a0e-4f5e-9b0a-3d2f1c4b5a69',
   },
@@ -137,9 +137,9 @@ export const hostVerbs: readonly ApiVerb[] = [
     arguments: [oneHost],
     options: {},
     example: 'cyborg-ops hosts forget cmp9.example',
-    async ask(api, given) {
-      const answer = await api.ask('DELETE', pathOf(given), z.unknown());
-      return shownDone(`${given.argument('host')} is forgotten.`, answer);
+    async ask(api, input) {
+      const answer = await api.ask('DELETE', pathOf(input), z.unknown());
+      return shownDone(`${input.argument('host')} is forgotten.`, answer);
     },
   },
 ];

@@ -14,7 +14,7 @@ import {
 } from '#operate/ops/keystone/plan-registration.ts';
 import { findPlace, readRegistered } from '#operate/ops/keystone/read-registered.ts';
 import {
-  type Given,
+  type Input,
   type KeystoneAsking,
   type KeystoneVerb,
   wrongUsage,
@@ -22,23 +22,23 @@ import {
 import { optionOf } from './shown.ts';
 
 async function register(asking: KeystoneAsking) {
-  const { keystone, given } = asking;
-  const urls = urlsOf(given);
-  const isDryRun = given.has('dry-run');
+  const { keystone, input } = asking;
+  const urls = urlsOf(input);
+  const isDryRun = input.has('dry-run');
   const place = await findPlace(keystone, {
     region: asking.region,
-    userDomain: given.text('user-domain') ?? 'Default',
-    projectDomain: given.text('project-domain') ?? 'Default',
+    userDomain: input.text('user-domain') ?? 'Default',
+    projectDomain: input.text('project-domain') ?? 'Default',
   });
   const names = {
     ...place,
-    username: given.text('user') ?? 'cyborg',
-    projectName: given.text('user-project') ?? 'service',
+    username: input.text('user') ?? 'cyborg',
+    projectName: input.text('user-project') ?? 'service',
   };
-  const found = await readRegistered(keystone, names);
-  const entries = planRegistration({ ...names, urls }, found);
-  const password = found.user || isDryRun ? undefined : passwordOf(asking);
-  const making: Making = { keystone, names, password, isUpdate: given.has('update') };
+  const registered = await readRegistered(keystone, names);
+  const entries = planRegistration({ ...names, urls }, registered);
+  const password = registered.user || isDryRun ? undefined : passwordOf(asking);
+  const making: Making = { keystone, names, password, isUpdate: input.has('update') };
   if (!isDryRun) await makeEntries(entries, making);
   return shownEntries(
     entries.map((entry) => rowOf(entry, making)),
@@ -46,9 +46,9 @@ async function register(asking: KeystoneAsking) {
   );
 }
 
-function urlsOf(given: Given): Readonly<Record<Face, string>> {
+function urlsOf(input: Input): Readonly<Record<Face, string>> {
   const read = (option: string) => {
-    const url = given.text(option);
+    const url = input.text(option);
     if (url === undefined || /^https?:\/\/[^/\s?#]+[^\s?#]*$/.test(url)) return url;
     throw wrongUsage(
       `--${option} ${url} must be a URL such as https://accelerator.example.org/accelerator/v2.`,
@@ -59,8 +59,8 @@ function urlsOf(given: Given): Readonly<Record<Face, string>> {
 }
 
 /** @throws CommandFailed if there is none; only a new user needs it */
-function passwordOf({ given, environment, readFile }: KeystoneAsking): string {
-  const file = given.text('password-file');
+function passwordOf({ input, environment, readFile }: KeystoneAsking): string {
+  const file = input.text('password-file');
   const text = file === undefined ? environment.CYBORG_PASSWORD : readFile(file);
   if (file !== undefined && text === undefined) {
     throw wrongUsage(`--password-file names ${file}, which does not exist.`);

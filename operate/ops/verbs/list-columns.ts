@@ -15,7 +15,7 @@ export type Row<Name extends ListName> = Answer<
 
 type Cells<Name extends ListName> = { readonly [Each in ListField<Name>]?: Cell<Row<Name>> };
 
-/** What is not shown as the API answers it. */
+/** Cells that differ from the field of the answer. */
 const cells: { readonly [Name in ListName]?: Cells<Name> } = {
   hosts: {
     devices: (row) => countOf(row.devices),

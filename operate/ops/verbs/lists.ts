@@ -6,7 +6,7 @@ import { rowShapes } from '#core/contracts/api/rows.ts';
 import { answer } from '#operate/ops/answers.ts';
 import { cadfEvent } from '#operate/ops/cadf.ts';
 import { cellOf, tableLines } from '#operate/ops/columns.ts';
-import type { ApiVerb, Given, Option, Options } from '#operate/ops/verb.ts';
+import type { ApiVerb, Input, Option, Options } from '#operate/ops/verb.ts';
 import { listColumns, rowAnswer } from './list-columns.ts';
 import { limitOption, shownRows } from './shown.ts';
 
@@ -23,15 +23,15 @@ function toOption(name: string, filter: Filter): Option {
   return { type: 'string', value: 'time', reads: 'time-before', help: `${help}: ${forms}` };
 }
 
-function queryFrom(name: ListName, given: Given) {
+function queryFrom(name: ListName, input: Input) {
   return Object.fromEntries(
-    filtersOf(name).map(([filter]) => [filter, given.text(optionName(filter))]),
+    filtersOf(name).map(([filter]) => [filter, input.text(optionName(filter))]),
   );
 }
 
-const listingFrom = (name: ListName, given: Given) => ({
-  query: queryFrom(name, given),
-  limit: given.text('limit'),
+const listingFrom = (name: ListName, input: Input) => ({
+  query: queryFrom(name, input),
+  limit: input.text('limit'),
 });
 
 function listVerb(name: ListName): ApiVerb {
@@ -46,8 +46,8 @@ function listVerb(name: ListName): ApiVerb {
     arguments: [],
     options: { ...options, ...limitOption },
     example: `cyborg-ops ${verb} ${example}`.trim(),
-    async ask(api, given) {
-      const rows = await api.list(path, name, rowAnswer(name), listingFrom(name, given));
+    async ask(api, input) {
+      const rows = await api.list(path, name, rowAnswer(name), listingFrom(name, input));
       return shownRows(name, listColumns(name), rows);
     },
   };
@@ -64,10 +64,10 @@ function historyVerb(verb: ApiVerb): ApiVerb {
   return {
     ...verb,
     options: { ...verb.options, format },
-    async ask(api, given) {
-      if (given.text('format') !== 'cadf') return verb.ask(api, given);
+    async ask(api, input) {
+      if (input.text('format') !== 'cadf') return verb.ask(api, input);
       const { path } = lists.history;
-      const listing = listingFrom('history', given);
+      const listing = listingFrom('history', input);
       const records = await api.list(
         path,
         'history',
@@ -91,8 +91,8 @@ function usageVerb({ options: { limit: _, ...options }, ...verb }: ApiVerb): Api
   return {
     ...verb,
     options,
-    async ask(api, given) {
-      const query = queryFrom('usage', given);
+    async ask(api, input) {
+      const query = queryFrom('usage', input);
       const json = await api.ask('GET', lists.usage.path, usageAnswer, { query });
       const { from, to, usage } = json;
       const span = `from ${cellOf(from)} to ${cellOf(to)}`;

@@ -2,15 +2,15 @@
 
 import * as z from 'zod';
 import { cellOf } from '#operate/ops/columns.ts';
-import { type ApiVerb, type Argument, type Given, wrongUsage } from '#operate/ops/verb.ts';
+import { type ApiVerb, type Argument, type Input, wrongUsage } from '#operate/ops/verb.ts';
 import { listColumns, rowAnswer } from './list-columns.ts';
 import { shownDone, shownOne } from './shown.ts';
 
 const quota = rowAnswer('quotas');
 
 const project: Argument = { name: 'project', help: "the project's id" };
-const pathOf = (given: Given) =>
-  `/operator/v1/quotas/${encodeURIComponent(given.argument('project'))}`;
+const pathOf = (input: Input) =>
+  `/operator/v1/quotas/${encodeURIComponent(input.argument('project'))}`;
 
 export const quotaVerbs: readonly ApiVerb[] = [
   {
@@ -19,8 +19,8 @@ export const quotaVerbs: readonly ApiVerb[] = [
     arguments: [project],
     options: {},
     example: 'cyborg-ops quota show 7a1f0c9e6f5b4d0f8a52',
-    ask: async (api, given) =>
-      shownOne(listColumns('quotas'), await api.ask('GET', pathOf(given), quota)),
+    ask: async (api, input) =>
+      shownOne(listColumns('quotas'), await api.ask('GET', pathOf(input), quota)),
   },
   {
     path: ['quota', 'set'],
@@ -35,17 +35,17 @@ export const quotaVerbs: readonly ApiVerb[] = [
     ],
     options: {},
     example: 'cyborg-ops quota set 7a1f0c9e6f5b4d0f8a52 VGPU=40 FPGA=2',
-    async ask(api, given) {
-      const limits = limitsOf(given.repeated('class=limit'));
+    async ask(api, input) {
+      const limits = limitsOf(input.repeated('class=limit'));
       const body = { limits };
-      const answer = await api.ask('PUT', pathOf(given), quota.optional(), { body });
+      const answer = await api.ask('PUT', pathOf(input), quota.optional(), { body });
       // The API's limits: its names of classes are in upper case.
       const limited = Object.entries(answer?.limits ?? limits).filter(
         ([, limit]) => limit !== null,
       );
       const set = limited.map(([name, limit]) => `${name}=${limit}`).join(', ');
       const use = answer?.in_use ? `; in use: ${cellOf(answer.in_use)}` : '';
-      return shownDone(`${given.argument('project')}: ${set}${use}`, answer);
+      return shownDone(`${input.argument('project')}: ${set}${use}`, answer);
     },
   },
   {
@@ -54,9 +54,9 @@ export const quotaVerbs: readonly ApiVerb[] = [
     arguments: [project],
     options: {},
     example: 'cyborg-ops quota unset 7a1f0c9e6f5b4d0f8a52',
-    async ask(api, given) {
-      const answer = await api.ask('DELETE', pathOf(given), z.unknown());
-      return shownDone(`${given.argument('project')} has no quota.`, answer);
+    async ask(api, input) {
+      const answer = await api.ask('DELETE', pathOf(input), z.unknown());
+      return shownDone(`${input.argument('project')} has no quota.`, answer);
     },
   },
 ];

@@ -2,6 +2,7 @@
 
 import type * as z from 'zod';
 import { reapAnswer } from '#core/contracts/api/operator.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { answer } from '#operate/ops/answers.ts';
 import { type Column, tableLines } from '#operate/ops/columns.ts';
 import { type ApiVerb, type Shown, wrongUsage } from '#operate/ops/verb.ts';
@@ -29,13 +30,13 @@ export const reapVerb: ApiVerb = {
     instance: optionOf('uuid', 'only this server'),
   },
   example: 'cyborg-ops reap --dry-run',
-  async ask(api, given) {
-    const isApply = given.has('apply');
-    if (isApply && given.has('dry-run')) {
+  async ask(api, input) {
+    const isApply = input.has('apply');
+    if (isApply && input.has('dry-run')) {
       throw wrongUsage('Give --dry-run or --apply, not both.');
     }
-    const instance = given.text('instance');
-    const body = { dry_run: !isApply, ...(instance !== undefined && { instance }) };
+    const instance = input.text('instance');
+    const body = { dry_run: !isApply, ...present({ instance }) };
     const parts: Reaped[] = [];
     let last: Reaped;
     // A request has some seconds only; one that releases nothing more is the last.

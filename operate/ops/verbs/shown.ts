@@ -1,4 +1,4 @@
-// The forms in which a verb shows what the API answered.
+// The forms in which a verb shows the API's answer.
 
 import { type Column, propertyLines, tableLines } from '#operate/ops/columns.ts';
 import type { Options, Shown } from '#operate/ops/verb.ts';
@@ -32,7 +32,7 @@ export function shownOne<Row>(columns: readonly Column<Row>[], row: Row): Shown 
   return { json: row, lines: (width) => propertyLines(columns, row, width) };
 }
 
-/** What was done, in a sentence; the API's answer for scripts. */
+/** The result in a sentence; the API's answer for scripts. */
 export function shownDone(sentence: string, answer: unknown): Shown {
   return { json: answer ?? {}, lines: () => [sentence] };
 }

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { readNovaConf } from '#operate/import/nova/conf.ts';
 import { readFlavors } from '#operate/import/nova/flavors.ts';
-import { type NovaGiven, planNova } from '#operate/import/nova/plan.ts';
+import { type NovaRequest, planNova } from '#operate/import/nova/plan.ts';
 import { commandsOf, novaLines } from '#operate/import/nova/print-plan.ts';
 
 const a40 = '{"vendor_id": "10de", "product_id": "2235", "address": "0000:3b:00.0"}';
@@ -23,7 +23,7 @@ interface Pci {
 
 function plan(
   { specs = [], aliases = [], flavors, more = '' }: Pci,
-  given: Partial<NovaGiven> = {},
+  given: Partial<NovaRequest> = {},
 ) {
   const lines = [
     '[pci]',
@@ -132,7 +132,9 @@ describe('PCI passthrough', () => {
   it('keeps aliases with Nova that only their device_type tells apart', () => {
     const second = a40Alias.replace('a40', 'vf').replace('type-PF', 'type-VF');
     const result = plan({ specs: [a40], aliases: [a40Alias, second] });
-    expect(told(result, 'alias', 'vf')).toContain('stay only device_type tells its devices');
+    expect(told(result, 'alias', 'vf')).toContain(
+      'stay only device_type distinguishes its devices',
+    );
     expect(result.settings?.pci?.allow_list).toHaveLength(1);
   });
 
@@ -207,7 +209,7 @@ describe('PCI passthrough', () => {
 });
 
 describe('a flavor', () => {
-  const of = (properties: Readonly<Record<string, string>>, given?: Partial<NovaGiven>) =>
+  const of = (properties: Readonly<Record<string, string>>, given?: Partial<NovaRequest>) =>
     told(
       plan({ specs: [a40], aliases: [a40Alias], flavors: { f: properties } }, given),
       'flavor',

@@ -10,10 +10,10 @@ import { wordsOf } from './command-lines.ts';
 const now = Date.parse('2026-11-23T00:00:00Z');
 const read = (line: string) => parse(wordsOf(line), table, now);
 
-function given(line: string) {
+function inputOf(line: string) {
   const parsed = read(line);
-  if (!('given' in parsed)) throw new Error(`${line} is ${parsed.kind}`);
-  return parsed.given;
+  if (!('input' in parsed)) throw new Error(`${line} is ${parsed.kind}`);
+  return parsed.input;
 }
 
 describe('a command line', () => {
@@ -28,22 +28,22 @@ describe('a command line', () => {
       'hosts --os-cloud=prod --json show cmp1',
       'hosts show --json cmp1 --os-cloud prod',
     ]) {
-      expect(given(line).argument('host')).toBe('cmp1');
-      expect(given(line).text('os-cloud')).toBe('prod');
-      expect(given(line).has('json')).toBe(true);
+      expect(inputOf(line).argument('host')).toBe('cmp1');
+      expect(inputOf(line).text('os-cloud')).toBe('prod');
+      expect(inputOf(line).has('json')).toBe(true);
     }
   });
 
   it('takes a value that begins with a hyphen after =', () => {
-    expect(given('hosts drain cmp1 --reason=-5V').text('reason')).toBe('-5V');
+    expect(inputOf('hosts drain cmp1 --reason=-5V').text('reason')).toBe('-5V');
   });
 
   it('takes words after -- for arguments', () => {
-    expect(given('hosts show -- --cmp1').argument('host')).toBe('--cmp1');
+    expect(inputOf('hosts show -- --cmp1').argument('host')).toBe('--cmp1');
   });
 
   it('takes several arguments where the table says so', () => {
-    expect(given('quota set p1 VGPU=40 FPGA=2').repeated('class=limit')).toEqual([
+    expect(inputOf('quota set p1 VGPU=40 FPGA=2').repeated('class=limit')).toEqual([
       'VGPU=40',
       'FPGA=2',
     ]);
@@ -56,7 +56,7 @@ describe('a command line', () => {
     ['history --from 2026-03-01', 'from', '2026-03-01T00:00:00Z'],
     ['usage --to 90m', 'to', '2026-11-22T22:30:00Z'],
   ])('%s has the time %s %s', (line, option, time) => {
-    expect(given(line).text(option)).toBe(time);
+    expect(inputOf(line).text(option)).toBe(time);
   });
 
   it.each<[string, Parsed]>([
