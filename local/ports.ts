@@ -1,5 +1,6 @@
 // Sockets of the local engines: all on loopback, none shared with another program.
 
+import type { Server as HttpServer } from 'node:http';
 import { createServer, type Server } from 'node:net';
 
 /** The result of every start function, together with the engine's address. */
@@ -40,6 +41,25 @@ export function listen(server: Server, options: ListenOptions): Promise<number> 
       resolve(address !== null && typeof address === 'object' ? address.port : options.port);
     });
   });
+}
+
+/** Serves HTTP until `stop`, which ends open connections. @throws PortTaken */
+export async function serve(
+  server: HttpServer,
+  options: ListenOptions,
+): Promise<Running & { readonly url: string; readonly port: number }> {
+  // Longer than a client keeps an idle connection, so that a reused connection is open.
+  server.keepAliveTimeout = 65_000;
+  const port = await listen(server, options);
+  return {
+    url: `http://${options.host}:${port}`,
+    port,
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
 }
 
 // Below the ports that a system uses for outgoing connections (32768 on Linux, 49152 on macOS).

@@ -9,7 +9,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { dirname } from 'node:path';
 import { json } from 'node:stream/consumers';
 import * as z from 'zod';
-import { type ListenOptions, listen, type Running } from '#local/ports.ts';
+import { type ListenOptions, type Running, serve } from '#local/ports.ts';
 
 /** An event as the target of a rule gets it. */
 export interface DeliveredEvent {
@@ -49,7 +49,7 @@ const request = z.object({ Entries: z.array(entry).min(1).max(entriesMax) });
 
 /** @throws PortTaken */
 export async function startEvents(options: EventsOptions): Promise<Running & { url: string }> {
-  const { host, file, onEvent, fails } = options;
+  const { file, onEvent, fails } = options;
   if (file !== undefined) mkdirSync(dirname(file), { recursive: true });
 
   function put(input: unknown): object {
@@ -86,16 +86,7 @@ export async function startEvents(options: EventsOptions): Promise<Running & { u
         answer(response, 400, { __type: 'ValidationException', message: error.message }),
       );
   });
-  server.keepAliveTimeout = 65_000;
-  const port = await listen(server, options);
-  return {
-    url: `http://${host}:${port}`,
-    stop: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  return await serve(server, options);
 }
 
 function faultOf({ Source, DetailType, Detail }: Entry): string | undefined {

@@ -19,7 +19,7 @@ import {
   type StreamConsumerName,
   streamConsumers,
 } from '#core/contracts/queues.ts';
-import { type ListenOptions, listen, type Running } from '#local/ports.ts';
+import { type ListenOptions, type Running, serve } from '#local/ports.ts';
 import type { Action } from './queues/action.ts';
 import { Arrivals } from './queues/arrivals.ts';
 import { SqsError } from './queues/errors.ts';
@@ -71,18 +71,13 @@ export async function startQueues(options: QueuesOptions = {}): Promise<LocalQue
       })
       .catch((error: unknown) => answerError(request, response, error));
   });
-  // A client that reuses a connection must not meet a closed one.
-  server.keepAliveTimeout = 65_000;
-  const port = await listen(server, { ...options, port: options.port ?? 0, host });
+  const { url, port, stop } = await serve(server, { ...options, port: options.port ?? 0, host });
   return {
-    url: `http://${host}:${port}`,
+    url,
     port,
     stop: async () => {
       stopping.abort();
-      await new Promise((resolve) => {
-        server.close(resolve);
-        server.closeAllConnections();
-      });
+      await stop();
       storage.close();
     },
   };

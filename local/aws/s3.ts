@@ -17,7 +17,7 @@ import {
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { type ListenOptions, listen, type Running } from '#local/ports.ts';
+import { type ListenOptions, type Running, serve } from '#local/ports.ts';
 
 interface S3Options extends ListenOptions {
   readonly directory: string;
@@ -71,15 +71,7 @@ export async function startS3(options: S3Options): Promise<LocalS3> {
     }
   }
 
-  const port = await listen(server, options);
-  return {
-    url: `http://${options.host}:${port}`,
-    stop: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  return await serve(server, options);
 }
 
 /** Accepts every signed request, and verifies the signature of a presigned URL. */

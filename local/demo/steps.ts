@@ -55,42 +55,18 @@ export async function playDemo(demo: Demo): Promise<void> {
   done(`Placement offers ${inventory?.total} FPGA below ${demoHostname}`);
 
   const groups = [{ 'resources:FPGA': '2', 'trait:CUSTOM_FAKE_DEVICE': 'required' }];
-  await api.post('/device_profiles', 'admin-token', [{ name: 'fpga-2', groups }]);
-  const flavor = { id: 'f1', name: 'accelerated', vcpus: 1, ram: 64, disk: 1 };
-  await nova.post('/flavors', 'admin-token', { flavor });
-  await nova.post('/flavors/f1/os-extra_specs', 'admin-token', {
-    extra_specs: { 'accel:device_profile': 'fpga-2' },
-  });
-  done('the operator has made a device profile and put it into a flavor');
+  const vm = await bootServer(api, nova, { flavor: 'f1', profile: 'fpga-2', groups });
+  done('the operator has put a device profile into a flavor, and Nova has booted a server with it');
 
-  const { server } = await nova.post<{ server: { id: string } }>('/servers', 'demo-token', {
-    server: { name: 'vm1', flavorRef: 'f1' },
-  });
-  const built = await eventually(
-    'Nova to build the server',
-    () => nova.get<{ server: { status: string } }>(`/servers/${server.id}`, 'demo-token'),
-    (each) => each.server.status !== 'BUILD',
-  );
-  assert.equal(built.server.status, 'ACTIVE');
-  done('Nova has booted the server: create, bind, read back');
-
-  const listed = await api.get<{ arqs: Arq[] }>(
-    `/accelerator_requests?instance=${server.id}&bind_state=resolved`,
-    'demo-token',
-  );
+  const arqs = await resolvedArqs(api, vm);
   assert.deepEqual(
-    listed.arqs.map(({ state }) => state),
+    arqs.map(({ state }) => state),
     ['Bound', 'Bound'],
   );
-  assert.equal(new Set(listed.arqs.map((arq) => arq.attach_handle_uuid)).size, 2);
-  done(`both ARQs are resolved, with handles ${listed.arqs.map(addressOf).join(' and ')}`);
+  assert.equal(new Set(arqs.map((arq) => arq.attach_handle_uuid)).size, 2);
+  done(`both ARQs are resolved, with handles ${arqs.map(addressOf).join(' and ')}`);
 
-  await nova.delete(`/servers/${server.id}`, 'demo-token');
-  await eventually(
-    'the ARQs of the deleted server to be gone',
-    () => api.get<{ arqs: Arq[] }>('/accelerator_requests', 'demo-token'),
-    ({ arqs }) => arqs.length === 0,
-  );
+  await deleteServer(api, nova, vm);
   await eventually(
     'the allocation of the deleted server to be gone',
     () => inventoryOf(placement, 'FakeDevice', 'FPGA'),
@@ -98,7 +74,7 @@ export async function playDemo(demo: Demo): Promise<void> {
   );
   done('the server is deleted: no ARQ is left, and no allocation');
 
-  await exhaust(demo, listed.arqs.length);
+  await exhaust(demo, arqs.length);
   await bootWithVgpu(demo);
   await bootWithFpga(demo);
 }
@@ -154,14 +130,26 @@ async function bootServer(
   return server.id;
 }
 
+async function resolvedArqs(api: Client, server: string): Promise<Arq[]> {
+  const path = `/accelerator_requests?instance=${server}&bind_state=resolved`;
+  return (await api.get<{ arqs: Arq[] }>(path, 'demo-token')).arqs;
+}
+
+/** Deletes the server and waits until its ARQs are gone. */
+async function deleteServer(api: Client, nova: Client, server: string): Promise<void> {
+  await nova.delete(`/servers/${server}`, 'demo-token');
+  await eventually(
+    'the ARQs of the deleted server to be gone',
+    () => api.get<{ arqs: Arq[] }>('/accelerator_requests', 'demo-token'),
+    ({ arqs }) => arqs.length === 0,
+  );
+}
+
 /** Boots a server for which the host creates an mdev, and deletes it, which removes the mdev. */
 async function bootWithVgpu({ api, nova, stage, done }: Demo): Promise<void> {
   const groups = [{ 'resources:VGPU': '1', 'trait:CUSTOM_ABCD_9B01_FAKE_1': 'required' }];
   const vm = await bootServer(api, nova, { flavor: 'f2', profile: 'vgpu', groups });
-  const { arqs } = await api.get<{ arqs: Arq[] }>(
-    `/accelerator_requests?instance=${vm}&bind_state=resolved`,
-    'demo-token',
-  );
+  const arqs = await resolvedArqs(api, vm);
   assert.equal(arqs[0]?.state, 'Bound');
   const mdev = arqs[0]?.attach_handle_uuid ?? '';
   done(`a server with a vGPU is up: the host made mdev ${mdev}`);
@@ -195,10 +183,7 @@ async function bootWithFpga(demo: Demo): Promise<void> {
   const group = { 'resources:FPGA': '1', [`trait:${region}`]: 'required' };
   const groups = [{ ...group, 'accel:function_id': aFunction }];
   const vm = await bootServer(api, nova, { flavor: 'f3', profile: 'hello', groups });
-  const { arqs } = await api.get<{ arqs: Arq[] }>(
-    `/accelerator_requests?instance=${vm}&bind_state=resolved`,
-    'demo-token',
-  );
+  const arqs = await resolvedArqs(api, vm);
   assert.equal(arqs[0]?.state, 'Bound');
   done(`a server with a programmed FPGA is up: the host fetched image ${id} from S3`);
 
@@ -211,12 +196,7 @@ async function bootWithFpga(demo: Demo): Promise<void> {
     ({ traits }) => traits.includes(functionTrait),
   );
   done('and Placement knows the function that the region has now');
-  await nova.delete(`/servers/${vm}`, 'demo-token');
-  await eventually(
-    'the ARQs of the deleted server to be gone',
-    () => api.get<{ arqs: Arq[] }>('/accelerator_requests', 'demo-token'),
-    ({ arqs }) => arqs.length === 0,
-  );
+  await deleteServer(api, nova, vm);
   await programByOperator(demo);
 }
 

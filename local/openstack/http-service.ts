@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
-import { type ListenOptions, listen } from '#local/ports.ts';
+import { type ListenOptions, serve } from '#local/ports.ts';
 
 export interface Ask {
   readonly method: string;
@@ -63,17 +63,7 @@ export async function startService({ answer, ...options }: ServiceOptions): Prom
       response.end(request.method === 'HEAD' ? undefined : content);
     })();
   });
-  // Longer than a client keeps an idle connection, so that a reused connection is open.
-  server.keepAliveTimeout = 65_000;
-  const port = await listen(server, options);
-  return {
-    url: `http://${options.host}:${port}`,
-    stop: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  return await serve(server, options);
 }
 
 function contentOf(body: unknown): [type: string, content: string | Buffer] {

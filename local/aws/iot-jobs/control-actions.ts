@@ -14,6 +14,7 @@ import {
 } from './input.ts';
 import type { Jobs } from './jobs.ts';
 import { type ExecutionStatus, executionStatuses } from './lifecycle.ts';
+import { parse } from './parse.ts';
 import { jobArn, viewExecution, viewJob, viewSummary } from './views.ts';
 
 export interface ActionContext {
@@ -143,13 +144,4 @@ function isJson(document: string): boolean {
 function validJobId(jobId: string): string {
   if (jobIdPattern.test(jobId)) return jobId;
   throw new JobsError('InvalidRequest', `invalid job id: ${jobId}`);
-}
-
-function parse<T extends z.ZodType>(schema: T, input: unknown): z.output<T> {
-  const parsed = schema.safeParse(input);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const unknown = issue?.code === 'unrecognized_keys' ? ' (not supported by the fake)' : '';
-  const message = `${issue?.path.join('.')}: ${issue?.message}${unknown}`;
-  throw new JobsError('InvalidRequest', message);
 }

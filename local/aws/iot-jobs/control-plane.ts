@@ -55,7 +55,7 @@ interface ControlPlaneOptions extends Pick<ActionContext, 'jobs' | 'countByStatu
 
 /** Creates the server; the caller lets it listen. */
 export function createControlPlane(options: ControlPlaneOptions): Server {
-  const server = createServer((request, response) => {
+  return createServer((request, response) => {
     perform(options, request)
       .then(
         (body) => answer(response, 200, body),
@@ -63,9 +63,6 @@ export function createControlPlane(options: ControlPlaneOptions): Server {
       )
       .finally(options.onDone);
   });
-  // A client that reuses a connection must not meet a closed one.
-  server.keepAliveTimeout = 65_000;
-  return server;
 }
 
 async function perform(options: ControlPlaneOptions, incoming: IncomingMessage): Promise<object> {

@@ -8,6 +8,7 @@ import { jobIdPattern, statusDetails, stepTimeoutMinutes } from './input.ts';
 import type { Jobs } from './jobs.ts';
 import { deviceStatuses, type Execution, isTerminal } from './lifecycle.ts';
 import { listedMax } from './notifications.ts';
+import { parse } from './parse.ts';
 import { seconds, viewForDevice, viewPending, viewState } from './views.ts';
 
 export interface Reply {
@@ -155,11 +156,4 @@ function parseJson(payload: Buffer): { readonly clientToken?: unknown } {
     throw new JobsError('InvalidJson', 'The payload is not a JSON object.');
   }
   return parsed;
-}
-
-function parse<T extends z.ZodType>(schema: T, input: unknown): z.output<T> {
-  const parsed = schema.safeParse(input);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw new JobsError('InvalidRequest', `${issue?.path.join('.')}: ${issue?.message}`);
 }

@@ -2,7 +2,7 @@
 // through the broker, which is in the same process. Development only.
 
 import { type Log, silentLog } from '#core/log.ts';
-import { type ListenOptions, listen, type Running } from '#local/ports.ts';
+import { type ListenOptions, type Running, serve } from '#local/ports.ts';
 import { createControlPlane } from './control-plane.ts';
 import { answerDevice, type Reply } from './device-requests.ts';
 import { Jobs } from './jobs.ts';
@@ -61,7 +61,7 @@ export async function startIotJobs(options: IotJobsOptions): Promise<LocalIotJob
   let notify = (_notification: Notification): void => {};
 
   /** Sends the notifications and events that a change caused. */
-  function tell(): void {
+  function send(): void {
     for (const notification of notifier.take()) notify(notification);
     outbox.wake();
   }
@@ -73,34 +73,30 @@ export async function startIotJobs(options: IotJobsOptions): Promise<LocalIotJob
     now,
     registry: options.registry,
     publish: (topic, payload) => notify({ thing: thingOf(topic), topic, payload, qos: 0 }),
-    onDone: tell,
+    onDone: send,
     log,
   });
-  const port = await listen(server, { ...options, port: options.port ?? 0, host });
+  const served = await serve(server, { ...options, port: options.port ?? 0, host });
   const timer = setInterval(() => {
     jobs.expire();
-    tell();
+    send();
   }, timerMs);
   outbox.wake();
 
   return {
-    url: `http://${host}:${port}`,
-    port,
+    ...served,
     devices: {
       connect: (listener) => {
         notify = listener;
       },
       receive: (thing, topic, payload, answer) => {
         answer(answerDevice(jobs, thing, topic, payload, now()));
-        tell();
+        send();
       },
     },
     stop: async () => {
       clearInterval(timer);
-      await new Promise((resolve) => {
-        server.close(resolve);
-        server.closeAllConnections();
-      });
+      await served.stop();
       await outbox.stop();
       storage.close();
     },

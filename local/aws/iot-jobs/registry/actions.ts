@@ -7,6 +7,7 @@ import { ruleStatement, rules } from '#core/contracts/rules.ts';
 import { computeNodeName } from '#core/contracts/topics.ts';
 import { JobsError } from '#local/aws/iot-jobs/errors.ts';
 import { thingPattern } from '#local/aws/iot-jobs/input.ts';
+import { parse } from '#local/aws/iot-jobs/parse.ts';
 import type { RegisteredCertificate, ThingRegistry } from './registry.ts';
 
 interface RegistryRequest {
@@ -178,11 +179,4 @@ function idOf(arn: string): string {
 
 function done(_result: unknown): object {
   return {};
-}
-
-function parse<T extends z.ZodType>(schema: T, input: unknown): z.output<T> {
-  const parsed = schema.safeParse(input);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw new JobsError('InvalidRequest', `${issue?.path.join('.')}: ${issue?.message}`);
 }
