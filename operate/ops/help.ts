@@ -17,7 +17,6 @@ export function helpOf(path: readonly string[], table: readonly Verb[]): string 
   if (resource === undefined) return wholeHelp(table);
   const verbs = verbsOf(resource, table);
   const verb = verbs.find((each) => each.path[1] === name) ?? verbs[0];
-  if (verb && 'load' in verb) return `${verb.usage}\n\n${examplesOf(name ? [verb] : verbs)}`;
   if (verbs.length > 1 && name === undefined) return resourceHelp(resource, verbs);
   return verb ? verbHelp(verb) : wholeHelp(table);
 }

@@ -66,7 +66,8 @@ export async function run(
 async function perform(parsed: Parsed, around: Surroundings): Promise<number | undefined> {
   if (parsed.kind === 'stack') {
     const { main, isRefusal } = await parsed.verb.load();
-    await runCommand(parsed.verb.usage, () => main(parsed.words), isRefusal);
+    const usage = helpOf([parsed.verb.path[0]], table);
+    await runCommand(usage, () => main(parsed.words), isRefusal);
     return undefined;
   }
   if (parsed.kind === 'api') return await show(parsed, around);

@@ -84,8 +84,6 @@ export interface KeystoneAsking {
 
 /** Parses its own words. */
 export interface StackVerb extends Row {
-  /** The help of all verbs of the resource. */
-  readonly usage: string;
   readonly load: () => Promise<StackCommand>;
 }
 

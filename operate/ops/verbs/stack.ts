@@ -1,99 +1,54 @@
 // The commands that work on the stack itself, not on its API. Each parses its own words; its
-// options are here for completion. They are loaded when called, since they bring AWS's clients.
+// options are here for help and completion. They are loaded when called, since they bring AWS's
+// clients.
 
 import { installedAt } from '#operate/enrol/host-folder.ts';
 import type { Argument, Options, StackVerb } from '#operate/ops/verb.ts';
+import { optionOf } from './shown.ts';
 
 const host: Argument = { name: 'host', help: "the compute node's name in Nova" };
-const value = (name: string, help: string): Options[string] => ({
-  type: 'string',
-  value: name,
-  help,
+const flag = (help: string): Options[string] => ({ type: 'boolean', help });
+const required = (value: string, help: string): Options[string] => ({
+  ...optionOf(value, help),
+  isRequired: true,
 });
 const environment: Options = {
-  environment: value(
+  environment: optionOf(
     'file',
     'the settings of a function, as JSON; without it they come from the environment',
   ),
 };
+const apply = flag('write; without it, what would be written is shown');
+const json = flag('the plan as JSON');
 
-const enrolUsage = `cyborg-ops enrol <verb> --stage <stage> ...
-
-add <host> --out <folder> --settings <file>  a new host: writes its folder for ${installedAt}
-rotate <host> --out <folder>                 another certificate, beside the old one
-retire <host> [--keep <certificate>]         removes the old certificates
-revoke <host>                                the host or its key is lost
-remove <host>                                the host is gone for good
-remove --all                                 all hosts, before the stack is removed
-list                                         hosts and their certificates
-
-<host>      the compute node's name in Nova
---settings  JSON with what the host may offer, at least "drivers"; see docs/agent.md
---drivers-dir  folder with the operator's drivers (*.mjs), if the settings name one of them
---port      8883, or 443 where nothing else gets out
---ca        PEM file of the broker's authorities, if it is not AWS's
---at        where the folder will be on the host; ${installedAt}
---images    URL below which the stage's images are: the stack's output ImageSource
---keep      the certificate to keep, where it is not the one the host connects with`;
-
-const stage: Options = { stage: value('stage', 'the stage of the stack') };
+const stage: Options = { stage: required('stage', 'the stage of the stack') };
+const settings = 'JSON with what the host may offer, at least "drivers"; see docs/agent.md';
 const folderOptions: Options = {
   ...stage,
-  out: value('folder', 'the folder to write'),
-  settings: value('file', 'JSON with what the host may offer'),
-  'drivers-dir': value('folder', "the operator's drivers"),
-  port: value('port', '8883, or 443'),
-  ca: value('file', "the broker's authorities"),
-  at: value('folder', 'where the folder will be on the host'),
-  images: value('url', "where the stage's images are"),
+  out: required('folder', 'the folder to write'),
+  'drivers-dir': optionOf('folder', "the operator's drivers (*.mjs), if the settings name one"),
+  port: optionOf('port', '8883, or 443 where nothing else gets out'),
+  ca: optionOf('file', "PEM file of the broker's authorities, if it is not AWS's"),
+  at: optionOf('folder', `where the folder will be on the host; ${installedAt}`),
+  images: optionOf('url', "where the stage's images are: the stack's output ImageSource"),
 };
-const enrol = { usage: enrolUsage, load: async () => (await import('#operate/enrol.ts')).enrol };
-
-const importing = {
-  usage: `cyborg-ops import cyborg --tables <file> [--skip <name>] [--apply] [--json] [--environment <file>]
-cyborg-ops import queries
-cyborg-ops import nova-pci --conf <file> ... [--flavors <file>] [--attach-mdev]
-    [--mdev-trait <trait>=<type> ...] [--suffix <text>] [--skip <name>] [--apply]
-    [--settings-out <file>] [--json] [--environment <file>]
-
-Shows what of a Cyborg, or of Nova's PCI passthrough and vGPUs of a compute node, this stack would
-take over, and exits with 1 if something is refused.
-
-queries        prints the SQL statements; their answers are the file
---tables       what "mysql --xml" prints for these statements
---conf         nova.conf of the compute node; repeatable, as nova-compute's --config-file
---flavors      what "openstack flavor list --long --all -f json" prints
---attach-mdev  Nova on this host attaches mdevs of accelerator requests
---mdev-trait   a trait of Nova's providers of vGPUs, and the mdev type that has it; repeatable
---suffix       of the names of changed copies of flavors; -accel
---settings-out writes the agent's settings, with --apply; a file that exists is not replaced
---skip         leaves out what is refused, by its name; repeatable
---apply        write; without it, the plan is shown
---json         the plan as JSON
---environment  the settings of a function, as JSON; without it they come from the environment`,
-  load: async () => (await import('#operate/import.ts')).importCyborg,
-};
+const enrol = { load: async () => (await import('#operate/enrol.ts')).enrol };
+const importing = { load: async () => (await import('#operate/import.ts')).importCyborg };
 
 export const stackVerbs: readonly StackVerb[] = [
   {
     path: ['doctor'],
-    summary: 'checks a deployed stack: what is wrong, and what to do',
+    summary: 'checks a deployed stack, changes nothing, and exits with 1 if something is wrong',
     arguments: [],
-    options: { ...environment, url: value('url', "the API, if it differs from the catalog's") },
+    options: { ...environment, url: optionOf('url', "the API, if it differs from the catalog's") },
     example: 'cyborg-ops doctor --environment prod.json',
-    usage: `cyborg-ops doctor [--environment <file>] [--url <API>]
-
-Looks at a deployed stack, changes nothing, and exits with 1 if something is wrong.
-
---environment  the settings of a function, as JSON; without it they come from the environment
---url          the API, if it differs from the one in Keystone's catalog`,
     load: async () => (await import('#operate/doctor.ts')).doctor,
   },
   {
     path: ['enrol', 'add'],
-    summary: 'identity and settings of a new host at AWS IoT',
+    summary: `a new host: writes its folder for ${installedAt}`,
     arguments: [host],
-    options: folderOptions,
+    options: { ...folderOptions, settings: required('file', settings) },
     example:
       'cyborg-ops enrol add cmp1.example --stage prod --settings settings.json --out cmp1.example',
     ...enrol,
@@ -102,7 +57,7 @@ Looks at a deployed stack, changes nothing, and exits with 1 if something is wro
     path: ['enrol', 'rotate'],
     summary: 'another certificate, beside the old one',
     arguments: [host],
-    options: folderOptions,
+    options: { ...folderOptions, settings: optionOf('file', settings) },
     example: 'cyborg-ops enrol rotate cmp1.example --stage prod --out cmp1.example',
     ...enrol,
   },
@@ -110,7 +65,13 @@ Looks at a deployed stack, changes nothing, and exits with 1 if something is wro
     path: ['enrol', 'retire'],
     summary: 'removes the old certificates',
     arguments: [host],
-    options: { ...stage, keep: value('certificate', 'the certificate to keep') },
+    options: {
+      ...stage,
+      keep: optionOf(
+        'certificate',
+        'the certificate to keep, if it is not the one the host connects with',
+      ),
+    },
     example: 'cyborg-ops enrol retire cmp1.example --stage prod',
     ...enrol,
   },
@@ -126,7 +87,7 @@ Looks at a deployed stack, changes nothing, and exits with 1 if something is wro
     path: ['enrol', 'remove'],
     summary: 'removes the identity of a host that is gone for good',
     arguments: [host],
-    options: { ...stage, all: { type: 'boolean', help: 'all hosts' } },
+    options: { ...stage, all: flag('all hosts, before the stack is removed') },
     example: 'cyborg-ops enrol remove cmp1.example --stage prod',
     ...enrol,
   },
@@ -140,33 +101,21 @@ Looks at a deployed stack, changes nothing, and exits with 1 if something is wro
   },
   {
     path: ['reconcile'],
-    summary: 'compares DynamoDB, Placement and hosts, and repairs Placement',
+    summary: "compares DynamoDB, Placement and hosts' last reports; exits with 1 if they differ",
     arguments: [{ ...host, isRepeated: true }],
-    options: {
-      repair: { type: 'boolean', help: 'makes Placement hold what is stored' },
-      ...environment,
-    },
+    options: { repair: flag('makes Placement hold what is stored'), ...environment },
     example: 'cyborg-ops reconcile cmp1.example --environment prod.json',
-    usage: `cyborg-ops reconcile <host> ... [--repair] [--environment <file>]
-
-Compares DynamoDB, Placement and the hosts' last reports, and exits with 1 if they differ.
-
---repair       makes Placement hold what is stored
---environment  the settings of a function, as JSON; without it they come from the environment`,
     load: async () => (await import('#operate/reconcile.ts')).reconcile,
   },
   {
     path: ['settle'],
-    summary: 'ends a conflict of two agents with one identity',
+    summary: 'ends a conflict of identity: two agents have reported as this host',
     arguments: [host],
-    options: { boot: value('boot id', "the host's own boot"), ...environment },
+    options: {
+      boot: optionOf('boot id', "the host's own boot; without it, the reported boots are listed"),
+      ...environment,
+    },
     example: 'cyborg-ops settle cmp1.example --environment prod.json',
-    usage: `cyborg-ops settle <host> [--boot <boot id>] [--environment <file>]
-
-Ends a conflict of identity: two agents have reported as this host.
-
---boot         the host's own boot; without it, the boots that have reported are listed
---environment  the settings of a function, as JSON; without it they come from the environment`,
     load: async () => (await import('#operate/settle.ts')).settle,
   },
   {
@@ -175,20 +124,14 @@ Ends a conflict of identity: two agents have reported as this host.
     arguments: [],
     options: {
       ...stage,
-      suffix: value('suffix', "suffix of the restored tables' names"),
-      moment: value('time', 'to which they were restored'),
-      'without-backup': { type: 'boolean', help: 'the rows are lost: withhold every handle' },
-      apply: { type: 'boolean', help: 'write; without it, what would be written is counted' },
+      suffix: optionOf('suffix', "of the restored tables' names: restored, for prod-arqs-restored"),
+      moment: optionOf('time', 'to which they were restored, such as 2026-11-20T13:00:00Z'),
+      'without-backup': flag(
+        'the rows are lost: withholds every handle that hosts report, until Placement has no allocation of an unknown instance',
+      ),
+      apply,
     },
     example: 'cyborg-ops restore --stage prod --suffix restored --moment 2026-11-20T13:00:00Z',
-    usage: `cyborg-ops restore --stage <stage> --suffix <suffix> --moment <ISO time> [--apply]
-cyborg-ops restore --stage <stage> --without-backup [--apply]
-
-<suffix>    suffix of the restored tables' names: restored, for prod-arqs-restored
-<ISO time>  to which they were restored, such as 2026-11-20T13:00:00Z
---without-backup  the rows are lost: withholds every handle that hosts report,
-            until Placement has no allocation of an instance that is not known
---apply     write; without it, what would be written is counted`,
     load: async () => (await import('#operate/restore.ts')).restore,
   },
   {
@@ -196,19 +139,12 @@ cyborg-ops restore --stage <stage> --without-backup [--apply]
     summary: 'gives traits and resource classes in device profiles their new names',
     arguments: [],
     options: {
-      rename: value('key=new', 'trait:OLD=NEW or resources:OLD=NEW; may be given several times'),
-      apply: { type: 'boolean', help: 'write; without it, what would change is shown' },
+      rename: optionOf('key=new', 'trait:OLD=NEW or resources:OLD=NEW; repeatable'),
+      apply,
       ...environment,
     },
     example:
       'cyborg-ops profiles migrate --rename trait:CUSTOM_OLD=CUSTOM_NEW --environment prod.json',
-    usage: `cyborg-ops profiles migrate --rename <key>=<new> ... [--apply] [--environment <file>]
-
-Renames traits and resource classes in stored device profiles.
-
---rename       trait:OLD=NEW or resources:OLD=NEW; may be given several times
---apply        write; without it, what would change is shown
---environment  the settings of a function, as JSON; without it they come from the environment`,
     load: async () => (await import('#operate/profiles.ts')).profiles,
   },
   {
@@ -216,10 +152,10 @@ Renames traits and resource classes in stored device profiles.
     summary: 'takes over the profiles, devices and running servers of a Cyborg',
     arguments: [],
     options: {
-      tables: value('file', "Cyborg's tables, as mysql --xml prints them"),
-      skip: value('name', 'what to leave out of the import; repeatable'),
-      apply: { type: 'boolean', help: 'write; without it, the plan is shown' },
-      json: { type: 'boolean', help: 'the plan as JSON' },
+      tables: required('file', "Cyborg's tables: mysql --xml prints them for `import queries`"),
+      skip: optionOf('name', 'leaves out a refused row, by its name; repeatable'),
+      apply,
+      json,
       ...environment,
     },
     example: 'cyborg-ops import cyborg --tables cyborg.xml --environment prod.json',
@@ -230,15 +166,18 @@ Renames traits and resource classes in stored device profiles.
     summary: "moves a compute node's PCI passthrough and vGPUs from Nova",
     arguments: [],
     options: {
-      conf: value('file', 'nova.conf of the compute node; repeatable'),
-      flavors: value('file', 'what openstack flavor list --long --all -f json prints'),
-      'attach-mdev': { type: 'boolean', help: 'Nova attaches mdevs of accelerator requests' },
-      'mdev-trait': value('trait=type', 'the mdev type that has a trait; repeatable'),
-      suffix: value('text', 'of the names of changed copies of flavors; -accel'),
-      skip: value('name', 'what to leave out; repeatable'),
-      'settings-out': value('file', "writes the agent's settings, with --apply"),
-      apply: { type: 'boolean', help: 'create the profiles; without it, the plan is shown' },
-      json: { type: 'boolean', help: 'the plan as JSON' },
+      conf: required('file', "nova.conf of the compute node; repeatable, as nova-compute's"),
+      flavors: optionOf('file', 'output of openstack flavor list --long --all -f json'),
+      'attach-mdev': flag('Nova on this host attaches mdevs of accelerator requests'),
+      'mdev-trait': optionOf(
+        'trait=type',
+        "a trait of Nova's vGPUs, and its mdev type; repeatable",
+      ),
+      suffix: optionOf('text', 'of the names of changed copies of flavors; -accel'),
+      skip: optionOf('name', 'leaves out a refused row, by its name; repeatable'),
+      'settings-out': optionOf('file', "writes the agent's settings to a new file, with --apply"),
+      apply,
+      json,
       ...environment,
     },
     example: 'cyborg-ops import nova-pci --conf nova.conf --flavors flavors.json',
@@ -256,15 +195,8 @@ Renames traits and resource classes in stored device profiles.
     path: ['export'],
     summary: "SQL that brings Cyborg's tables to what servers have now",
     arguments: [{ name: 'cyborg', help: 'the service to go back to', choices: ['cyborg'] }],
-    options: { tables: value('file', "Cyborg's tables of the import"), ...environment },
+    options: { tables: required('file', 'the file that was imported'), ...environment },
     example: 'cyborg-ops export cyborg --tables cyborg.xml --environment prod.json',
-    usage: `cyborg-ops export cyborg --tables <file> [--environment <file>]
-
-Prints the SQL statements that bring Cyborg's tables, from the time of the import, to what servers have now.
-It changes nothing.
-
---tables       the file that was imported
---environment  the settings of a function, as JSON; without it they come from the environment`,
     load: async () => (await import('#operate/export.ts')).exportCyborg,
   },
   {
@@ -273,7 +205,6 @@ It changes nothing.
     arguments: [],
     options: {},
     example: 'cyborg-ops cost',
-    usage: `cyborg-ops cost    the price of servers and of idle hosts, in US dollars`,
     load: async () => (await import('#infra/cost/main.ts')).cost,
   },
   {
@@ -282,7 +213,6 @@ It changes nothing.
     arguments: [],
     options: {},
     example: 'cyborg-ops scale',
-    usage: `cyborg-ops scale    10,000 hosts and 50 binds a second against the limits of AWS`,
     load: async () => (await import('#simulation/scale/main.ts')).scale,
   },
 ];
