@@ -60,21 +60,21 @@ export async function runAgent(deps: AgentDeps, stop: AbortSignal): Promise<void
 
 /** Starts with a full report, because the control plane may have lost earlier reports. */
 async function serve(deps: AgentDeps, session: Session, stop: AbortSignal, reported: () => void) {
-  let known = nothingAcknowledged;
+  let last = nothingAcknowledged;
   const interrupted = AbortSignal.any([stop, session.lost]);
   while (!stop.aborted) {
     // Read before discovery, so that a change during discovery triggers another one.
-    const signature = signatureOf(deps.drivers);
-    const asked = deps.looks.take();
-    const before = asked.scope === 'everything' ? withEverythingDue(known) : known;
+    const signature = readSignature(deps.drivers);
+    const request = deps.looks.take();
+    const before = request.scope === 'everything' ? withEverythingDue(last) : last;
     const { acknowledged, problem } = await reportInventory(deps, session.publish, before);
-    known = acknowledged;
-    asked.done(problem);
+    last = acknowledged;
+    request.done(problem);
     if (problem === undefined) reported();
     const nowMs = deps.clock.monotonicMs();
     const tickMs = nowMs + deps.intervalSeconds * 1000;
     // In the past if a report is due that could not be sent.
-    const nextMs = nextReportMs(known);
+    const nextMs = nextReportMs(acknowledged);
     const dueMs = nextMs > nowMs ? Math.min(tickMs, nextMs) : tickMs;
     await untilOccasion(deps, interrupted, dueMs, signature);
     session.lost.throwIfAborted();
@@ -87,10 +87,10 @@ async function untilOccasion(
   dueMs: number,
   signature: string,
 ): Promise<void> {
-  const woken = AbortSignal.any([interrupted, looks.asked()]);
+  const woken = AbortSignal.any([interrupted, looks.request()]);
   while (!woken.aborted) {
     const leftMs = dueMs - clock.monotonicMs();
-    if (leftMs <= 0 || signatureOf(drivers) !== signature) return;
+    if (leftMs <= 0 || readSignature(drivers) !== signature) return;
     await clock.sleep(Math.min(watchMs, leftMs), woken);
   }
 }
@@ -99,7 +99,7 @@ function driverNames({ drivers }: AgentDeps): string[] {
   return drivers.map(({ name }) => name);
 }
 
-function signatureOf(drivers: readonly Driver[]): string {
+function readSignature(drivers: readonly Driver[]): string {
   return drivers.map(signatureOrNone).join('\n');
 }
 

@@ -34,11 +34,11 @@ interface Bounds {
 }
 
 export function createCloudClock(clock: Pick<Clock, 'monotonicMs' | 'wallMs'>): CloudClock {
-  let known: Bounds | undefined;
+  let bounds: Bounds | undefined;
   const boundsAt = (nowMs: number): Bounds | undefined => {
-    if (!known) return undefined;
-    const drift = (nowMs - known.atMs) * driftPerMs;
-    return { low: known.low - drift, high: known.high + drift, atMs: nowMs };
+    if (!bounds) return undefined;
+    const drift = (nowMs - bounds.atMs) * driftPerMs;
+    return { low: bounds.low - drift, high: bounds.high + drift, atMs: nowMs };
   };
   const skew = () => {
     const bounds = boundsAt(clock.monotonicMs());
@@ -57,7 +57,7 @@ export function createCloudClock(clock: Pick<Clock, 'monotonicMs' | 'wallMs'>): 
       const high = seconds * 1000 + 1000 - askedMs;
       const before = boundsAt(atMs);
       const both = before && { low: Math.max(low, before.low), high: Math.min(high, before.high) };
-      known = { ...(both && both.low <= both.high ? both : { low, high }), atMs };
+      bounds = { ...(both && both.low <= both.high ? both : { low, high }), atMs };
     },
     nowMs: () => {
       const now = skew();

@@ -6,7 +6,7 @@ import type { Config } from './config/config.ts';
 import type { Driver } from './drivers/contract/driver.ts';
 import { createLog, type Log } from './log.ts';
 import { openHost } from './process/open-host.ts';
-import { planOf, sentenceOf, setUp } from './process/set-up.ts';
+import { describeChange, readPlan, setUp } from './process/set-up.ts';
 import { runSelfTest } from './self-test/run-self-test.ts';
 import { onlyReading, openStateFiles } from './state/state-files.ts';
 import { lockState, StateInUse } from './state/state-lock.ts';
@@ -64,7 +64,7 @@ async function compareAll(
 ): Promise<0 | 1> {
   let [differences, faults] = [0, 0];
   for (const driver of drivers) {
-    const planned = await planOf(driver);
+    const planned = await readPlan(driver);
     if ('fault' in planned) {
       faults += 1;
       say(planned.fault);
@@ -72,7 +72,7 @@ async function compareAll(
     }
     for (const change of planned.changes) {
       differences += 1;
-      say(sentenceOf(change));
+      say(describeChange(change));
     }
   }
   if (differences + faults === 0) say(asWanted);

@@ -155,12 +155,12 @@ function printable(text: string): string {
   return text.replaceAll(/[^\x20-\x7e\n]/g, '?');
 }
 
-function exitCodeOf(error: unknown): number {
+function toExitCode(error: unknown): number {
   if (error instanceof ArgumentsInvalid) return exitWrongArguments;
   return error instanceof ConfigInvalid ? exitWrongSettings : 1;
 }
 
 main().catch((error: unknown) => {
   complain(`cyborg-agent: ${reasonOf(error)}`);
-  process.exitCode = exitCodeOf(error);
+  process.exitCode = toExitCode(error);
 });

@@ -47,7 +47,7 @@ export function holdExecution(
   }
 
   async function answer(outcome: JobOutcome): Promise<boolean> {
-    const details = detailsOf(outcome);
+    const details = toStatusDetails(outcome);
     for (;;) {
       const channel = channelNow();
       try {
@@ -63,7 +63,7 @@ export function holdExecution(
 }
 
 /** The outcome as status details. */
-export function detailsOf(outcome: JobOutcome): JobStatusDetails {
+export function toStatusDetails(outcome: JobOutcome): JobStatusDetails {
   const { reason, fault, left, prepared, evidence } = outcome;
   return {
     ...(reason !== undefined && { reason: printable(reason) }),

@@ -37,7 +37,7 @@ export type JobExecution = z.infer<typeof jobExecution>;
 const timed = z.object({ timestamp: seconds });
 
 /** When AWS wrote the answer, in seconds; undefined if it does not say. */
-export function timeOf(answer: unknown): number | undefined {
+export function parseTime(answer: unknown): number | undefined {
   return timed.safeParse(answer).data?.timestamp;
 }
 
@@ -65,7 +65,7 @@ const listed = z.object({ inProgressJobs: jobList, queuedJobs: jobList });
 const notified = z.object({ jobs: z.object({ IN_PROGRESS: jobList, QUEUED: jobList }) });
 
 /** From a requested list or from a notification; undefined if the message is neither. */
-export function pendingOf(message: unknown): PendingJob[] | undefined {
+export function parsePending(message: unknown): PendingJob[] | undefined {
   const answer = listed.safeParse(message);
   const notification = notified.safeParse(message);
   if (notification.success) {

@@ -13,10 +13,10 @@ import {
   type JobExecution,
   type JobStatus,
   type PendingJob,
-  pendingOf,
+  parsePending,
+  parseTime,
   type Rejected,
   rejected,
-  timeOf,
 } from './jobs-messages.ts';
 import type { Session } from './mqtt.ts';
 
@@ -77,8 +77,8 @@ export async function openJobs(
     if (!topic.startsWith(`${root}/`)) return;
     const name = topic.slice(root.length + 1);
     const message = parsed(payload);
-    if (name === 'notify') return onPending(pendingOf(message) ?? []);
-    const token = tokenOf(message);
+    if (name === 'notify') return onPending(parsePending(message) ?? []);
+    const token = readToken(message);
     const answer = name.endsWith('/accepted')
       ? { accepted: message }
       : { rejected: rejected.parse(message) };
@@ -129,7 +129,7 @@ export async function openJobs(
         answered,
         clock.sleep(answerMsMax, patience).then(() => undefined),
       ]);
-      const time = answer && 'accepted' in answer ? timeOf(answer.accepted) : undefined;
+      const time = answer && 'accepted' in answer ? parseTime(answer.accepted) : undefined;
       if (time !== undefined) onTime(time, askedMs);
       return answer;
     } finally {
@@ -167,7 +167,7 @@ export async function openJobs(
     pending: async () => {
       const answer = await ask('get', {});
       if ('rejected' in answer) throw refusal(answer.rejected);
-      return pendingOf(answer.accepted) ?? [];
+      return parsePending(answer.accepted) ?? [];
     },
     describe,
     update: async (jobId, update) => {
@@ -210,8 +210,8 @@ function isTransient(answer: Answer): boolean {
 }
 
 function refusal({ code, message }: Rejected): Error {
-  const what = lastingCodes.has(code) ? 'an invalid request' : 'a request';
-  return new Error(`AWS IoT Jobs refused ${what}: ${code} ${message}`);
+  const kind = lastingCodes.has(code) ? 'an invalid request' : 'a request';
+  return new Error(`AWS IoT Jobs refused ${kind}: ${code} ${message}`);
 }
 
 function parsed(payload: Buffer): unknown {
@@ -222,7 +222,7 @@ function parsed(payload: Buffer): unknown {
   }
 }
 
-function tokenOf(message: unknown): string | undefined {
+function readToken(message: unknown): string | undefined {
   const token = (message as { clientToken?: unknown } | null | undefined)?.clientToken;
   return typeof token === 'string' ? token : undefined;
 }

@@ -39,7 +39,7 @@ export function readJob(document: unknown, { thing, bootId }: Recipient): ReadJo
     };
   }
   const parsed = jobDocument.safeParse(document);
-  if (!parsed.success) return { refused: faultsOf(parsed.error.issues) };
+  if (!parsed.success) return { refused: describeFaults(parsed.error.issues) };
   const { host, boot_id, action, request_id: requestId } = parsed.data;
   if (host !== readHostname(thing)) {
     return { refused: `The document is for ${host}; this is ${readHostname(thing)}.` };
@@ -62,7 +62,7 @@ function normal(step: JobStep): JobStep {
   return { ...step, ...bind, handle };
 }
 
-function faultsOf(issues: readonly { path: PropertyKey[]; message: string }[]): string {
+function describeFaults(issues: readonly { path: PropertyKey[]; message: string }[]): string {
   const faults = issues.map(({ path, message }) => `${path.map(String).join('.')}: ${message}`);
   return `The document is malformed: ${faults.join('; ')}`;
 }

@@ -13,7 +13,7 @@ export function openTunnel(
   const { hostname, port, username, password } = new URL(proxy);
   const host = target.host.includes(':') ? `[${target.host}]` : target.host;
   const authority = `${host}:${target.port}`;
-  const known = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
   return new Promise((resolve, reject) => {
     const asking = request({
       method: 'CONNECT',
@@ -25,7 +25,7 @@ export function openTunnel(
       headers: {
         host: authority,
         ...(username && {
-          'proxy-authorization': `Basic ${Buffer.from(known).toString('base64')}`,
+          'proxy-authorization': `Basic ${Buffer.from(credentials).toString('base64')}`,
         }),
       },
     });

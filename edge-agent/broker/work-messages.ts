@@ -7,7 +7,7 @@ import { type Log, reasonOf } from '#agent/log.ts';
 import { sentExecution } from '#agent/state/checkpoint.ts';
 import { workEndTopic, workTopic } from '#core/contracts/topics.ts';
 import { type WorkMessage, workMessage } from '#core/contracts/work-message.ts';
-import { detailsOf, type Execution } from './job-execution.ts';
+import { type Execution, toStatusDetails } from './job-execution.ts';
 import type { Session } from './mqtt.ts';
 
 interface WorkMessagesDeps {
@@ -79,7 +79,7 @@ export function holdMessage(
     answer: async (outcome) => {
       const session = sessionNow();
       if (!session) throw new Error('not connected');
-      const answer = { job_id: jobId, status: outcome.status, details: detailsOf(outcome) };
+      const answer = { job_id: jobId, status: outcome.status, details: toStatusDetails(outcome) };
       await session.publish(workEndTopic(stage, thing), JSON.stringify(answer));
       return true;
     },

@@ -97,8 +97,8 @@ interface ConfigSources {
 
 /** The folder of the operator's drivers, which are loaded before all settings are checked. */
 export function modulesFolder(sources: Pick<ConfigSources, 'environment' | 'file'>) {
-  const given = { ...fromFile(sources), ...fromEnvironment(sources) }.DRIVERS_DIR;
-  const named = settings.shape.DRIVERS_DIR.safeParse(given);
+  const folder = { ...fromFile(sources), ...fromEnvironment(sources) }.DRIVERS_DIR;
+  const named = settings.shape.DRIVERS_DIR.safeParse(folder);
   if (!named.success) throw new ConfigInvalid(`${prefix}DRIVERS_DIR: must be an absolute path.`);
   const path = named.data ?? '/etc/cyborg-agent/drivers.d';
   return { path, isNamed: named.data !== undefined };
@@ -123,7 +123,7 @@ export function loadConfig(sources: ConfigSources): Config {
   const [ofDrivers, ofAgent] = parted(
     given,
     (key) =>
-      modules.some((each) => keyOf(each) === key) ||
+      modules.some((each) => settingKey(each) === key) ||
       names.some((name) => name.toUpperCase() === key && !isSettingName(name)),
   );
   const parsed = settings.safeParse(ofAgent);
@@ -153,14 +153,14 @@ export function loadConfig(sources: ConfigSources): Config {
     procRoot: parsed.data.PROC_ROOT,
     stateDirectory: parsed.data.STATE_DIR,
     bootIdFile: parsed.data.BOOT_ID_FILE,
-    ...domainsOf(parsed.data),
+    ...readDomains(parsed.data),
     unguardedDrivers: parsed.data.UNGUARDED_KERNEL_DRIVERS,
     logLevel: parsed.data.LOG_LEVEL,
   };
 }
 
 /** Servers of this host say nothing of the devices of a trial. */
-function domainsOf({ DOMAINS_DIR: path, SYSFS_ROOT: sysfs }: z.infer<typeof settings>) {
+function readDomains({ DOMAINS_DIR: path, SYSFS_ROOT: sysfs }: z.infer<typeof settings>) {
   if (path === undefined && sysfs !== '/sys') return {};
   return { domains: { path: path ?? '/etc/libvirt/qemu', isNamed: path !== undefined } };
 }
@@ -192,7 +192,7 @@ function unreadable(given: z.infer<typeof settings>, { isReadable }: ConfigSourc
     .map(([name, path]) => `${prefix}${name}: ${path} cannot be read.`);
 }
 
-function keyOf({ name }: DriverModule): string {
+function settingKey({ name }: DriverModule): string {
   return name.toUpperCase();
 }
 
@@ -212,28 +212,30 @@ function configured(
   modules: readonly DriverModule[],
   { given, from }: { readonly given: Given; readonly from: string | undefined },
 ) {
-  const known = modules.map(({ name }) => name).join(', ');
+  const valid = modules.map(({ name }) => name).join(', ');
   const drivers: ConfiguredDriver[] = [];
   const faults: string[] = [];
-  if (names.length === 0) faults.push(`${prefix}DRIVERS: name at least one of ${known}.`);
+  if (names.length === 0) faults.push(`${prefix}DRIVERS: name at least one of ${valid}.`);
   for (const name of names) {
-    const own = modules.find((each) => each.name === name);
-    if (!own) {
-      const unknown = `${prefix}DRIVERS: unknown driver ${JSON.stringify(name)}; valid are ${known}`;
+    const module = modules.find((each) => each.name === name);
+    if (!module) {
+      const unknown = `${prefix}DRIVERS: unknown driver ${JSON.stringify(name)}; valid are ${valid}`;
       faults.push(from ? `${unknown}, and the operator's drivers in ${from}.` : `${unknown}.`);
       continue;
     }
-    const read = readDriverSettings(given[keyOf(own)]);
+    const read = readDriverSettings(given[settingKey(module)]);
     const made =
       'fault' in read
         ? { faults: [{ path: [], message: read.fault }] }
-        : own.configure(read.settings);
+        : module.configure(read.settings);
     if ('create' in made) drivers.push(made);
-    else faults.push(...made.faults.map((fault) => driverSentence(own, fault)));
+    else faults.push(...made.faults.map((fault) => driverSentence(module, fault)));
   }
-  for (const own of modules) {
-    if (given[keyOf(own)] === undefined || names.includes(own.name)) continue;
-    faults.push(`${prefix}${keyOf(own)} has no effect: ${prefix}DRIVERS lacks ${own.name}.`);
+  for (const module of modules) {
+    if (given[settingKey(module)] === undefined || names.includes(module.name)) continue;
+    faults.push(
+      `${prefix}${settingKey(module)} has no effect: ${prefix}DRIVERS lacks ${module.name}.`,
+    );
   }
   return { drivers, faults };
 }
@@ -245,10 +247,10 @@ function readDriverSettings(given: unknown): { readonly settings: unknown } | { 
   return parsed.success ? { settings: parsed.data } : { fault: 'must be JSON' };
 }
 
-function driverSentence(own: DriverModule, { path, message }: SettingFault): string {
+function driverSentence(module: DriverModule, { path, message }: SettingFault): string {
   const place = path.length > 0 ? ` (at ${path.join('.')})` : '';
   // Some messages end with the dots of CUSTOM_...
-  return `${prefix}${keyOf(own)}${place}: ${message}${message.endsWith('.') ? '' : '.'}`;
+  return `${prefix}${settingKey(module)}${place}: ${message}${message.endsWith('.') ? '' : '.'}`;
 }
 
 function sentence(issue: z.core.$ZodIssue, given: Readonly<Record<string, unknown>>): string {

@@ -14,12 +14,12 @@ export const driverList = commaList
 
 export const typeList = commaList
   .superRefine((names, context) => {
-    const known = attachType.options.join(', ');
+    const valid = attachType.options.join(', ');
     const unknown = names.find((name) => !attachType.safeParse(name).success);
     const message =
       unknown === undefined
-        ? `must name at least one of ${known}`
-        : `unknown type ${JSON.stringify(unknown)}; valid are ${known}`;
+        ? `must name at least one of ${valid}`
+        : `unknown type ${JSON.stringify(unknown)}; valid are ${valid}`;
     if (names.length === 0 || unknown !== undefined) context.addIssue({ code: 'custom', message });
   })
   .transform((names) => attachType.options.filter((type) => names.includes(type)));

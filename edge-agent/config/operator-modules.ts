@@ -35,7 +35,7 @@ export async function loadOperatorModules({
   path,
   isNamed,
 }: ModulesFolder): Promise<readonly DriverModule[]> {
-  const folder = statOf(path);
+  const folder = readStat(path);
   if (!folder && !isNamed) return [];
   if (!folder?.isDirectory()) throw refusal(path, 'is not a folder');
   refuseUnsafe(path, folder);
@@ -43,10 +43,10 @@ export async function loadOperatorModules({
   const modules = new Map<string, { readonly file: string; readonly module: DriverModule }>();
   const names = readdirSync(path).filter((name) => name.endsWith('.mjs'));
   for (const file of names.sort().map((name) => join(path, name))) {
-    const stats = statOf(file);
+    const stats = readStat(file);
     if (!stats?.isFile()) throw refusal(file, 'is not a regular file');
     refuseUnsafe(file, stats);
-    watchImportsOf(file);
+    watchImports(file);
     const module = await load(file);
     const other = modules.get(module.name);
     if (other) throw refusal(file, `has the name ${module.name}, which ${other.file} has`);
@@ -55,13 +55,13 @@ export async function loadOperatorModules({
   return [...modules.values()].map(({ module }) => module);
 }
 
-function statOf(path: string): Stats | undefined {
+function readStat(path: string): Stats | undefined {
   return lstatSync(path, { throwIfNoEntry: false });
 }
 
 function refuseUnsafe(path: string, { uid, mode }: Pick<Stats, 'uid' | 'mode'>): void {
-  const own = process.getuid?.() ?? 0;
-  if (uid !== 0 && uid !== own) {
+  const user = process.getuid?.() ?? 0;
+  if (uid !== 0 && uid !== user) {
     throw refusal(path, `belongs to user ${uid}; it must belong to root or to the agent's user`);
   }
   if ((mode & 0o022) !== 0) throw refusal(path, 'must not be writable by its group or by others');
@@ -71,7 +71,7 @@ function refuseUnsafe(path: string, { uid, mode }: Pick<Stats, 'uid' | 'mode'>):
 function refuseUnsafeAbove(path: string): void {
   const real = realpathSync(path);
   for (let folder = dirname(real); ; folder = dirname(folder)) {
-    const stats = statOf(folder);
+    const stats = readStat(folder);
     if (!stats) throw refusal(folder, 'is gone');
     const { uid, mode } = stats;
     const isSticky = (mode & 0o1000) !== 0;
@@ -88,22 +88,23 @@ let areImportsWatched = false;
  * Checks each file that a driver imports, and what that imports, before it is read. An agent that
  * runs on a Node older than 22.15 checks none.
  */
-function watchImportsOf(file: string): void {
+function watchImports(file: string): void {
   watched.add(pathToFileURL(realpathSync(file)).href);
   // Not an import by name, which an older Node does not have.
   if (areImportsWatched || typeof nodeModule.registerHooks !== 'function') return;
   areImportsWatched = true;
   nodeModule.registerHooks({
     resolve: (specifier, context, next) => {
-      const found = next(specifier, context);
-      if (!watched.has(context.parentURL ?? '') || !found.url.startsWith('file:')) return found;
-      const imported = realpathSync(fileURLToPath(found.url));
-      const stats = statOf(imported);
+      const resolved = next(specifier, context);
+      if (!watched.has(context.parentURL ?? '') || !resolved.url.startsWith('file:'))
+        return resolved;
+      const imported = realpathSync(fileURLToPath(resolved.url));
+      const stats = readStat(imported);
       if (!stats?.isFile()) throw refusal(imported, 'is not a regular file');
       refuseUnsafe(imported, stats);
       refuseUnsafeAbove(imported);
-      watched.add(found.url);
-      return found;
+      watched.add(resolved.url);
+      return resolved;
     },
   });
 }
@@ -114,7 +115,7 @@ async function load(file: string): Promise<DriverModule> {
   });
   const { name, configure } = (made ?? {}) as Partial<DriverModule>;
   if (typeof configure !== 'function') throw refusal(file, 'must return defineDriver({ ... })');
-  const fault = faultOfName(name);
+  const fault = nameFault(name);
   if (fault) throw refusal(file, fault);
   return made as DriverModule;
 }
@@ -141,14 +142,14 @@ async function inTime<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** Why a new driver cannot have the name. */
-export function faultOfName(name: unknown): string | undefined {
+export function nameFault(name: unknown): string | undefined {
   const text = JSON.stringify(name);
   if (typeof name !== 'string' || !driverName.test(name)) {
     return `has the name ${text}; a name begins with a lower case letter, and has lower case letters, digits and _`;
   }
   // The settings take `pci_driver` for `pci`, as Cyborg names it.
   if (name.endsWith('_driver')) return `has the name ${text}; a name must not end with _driver`;
-  if (ownDrivers.some((own) => own.name === name)) {
+  if (ownDrivers.some((uid) => uid.name === name)) {
     return `has the name ${text}, which a driver of the agent has`;
   }
   return isSettingName(name)

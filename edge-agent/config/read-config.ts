@@ -15,10 +15,10 @@ export async function readConfig(): Promise<Config> {
   if (path && file === undefined) {
     throw new ConfigInvalid(`CYBORG_AGENT_CONFIG: ${path} cannot be read.`);
   }
-  const given = { environment: process.env, ...present({ file }) };
-  const folder = modulesFolder(given);
+  const sources = { environment: process.env, ...present({ file }) };
+  const folder = modulesFolder(sources);
   return loadConfig({
-    ...given,
+    ...sources,
     hostname: hostname(),
     isReadable,
     modules: await loadOperatorModules(folder),

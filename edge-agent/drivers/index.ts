@@ -72,10 +72,10 @@ export const ownDrivers: readonly DriverModule[] = [
   defineDriver({ name: 'qat', settings: qatSettings, create: createQatDriver }),
   defineDriver({
     name: 'fake_fpga',
-    create: (_, given) => createFakeFpgaDriver(fakeHardware(given)),
+    create: (_, context) => createFakeFpgaDriver(fakeHardware(context)),
   }),
   defineDriver({
     name: 'fake_gpu',
-    create: (_, given) => createFakeGpuDriver(fakeHardware(given)),
+    create: (_, context) => createFakeGpuDriver(fakeHardware(context)),
   }),
 ];

@@ -3,7 +3,7 @@
 
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { HostFacts } from './host-facts.ts';
-import { sentenceOf, shown } from './uses.ts';
+import { describeUse, shown } from './uses.ts';
 
 interface Question {
   readonly fn: PciFunction;
@@ -16,7 +16,7 @@ interface Question {
 }
 
 /** Why not, as a clause that completes "The device at <address>"; undefined if it may. */
-export function refusalOf(question: Question, facts: HostFacts): string | undefined {
+export function findRefusal(question: Question, facts: HostFacts): string | undefined {
   const { fn, mayBeHeld } = question;
   if (isBridge(fn)) return 'is a bridge';
   if (!fn.iommuGroup) return 'has no IOMMU group: the IOMMU is off';
@@ -35,9 +35,9 @@ export function holdRefusal(
   { mayBeHeld, countsHostUse }: { readonly mayBeHeld: boolean; readonly countsHostUse: boolean },
 ): string | undefined {
   const [use] = facts.uses.get(fn.address) ?? [];
-  if (use && countsHostUse) return sentenceOf(use);
+  if (use && countsHostUse) return describeUse(use);
   const open = facts.openByVfio.get(fn.iommuGroup ?? '') ?? facts.openByVfio.get(fn.address);
-  if (open && !mayBeHeld) return sentenceOf(open);
+  if (open && !mayBeHeld) return describeUse(open);
   const unknown = facts.unknown.get(fn.address) ?? (mayBeHeld ? undefined : facts.unknownOpens);
   if (unknown) return `may be in use: ${unknown}`;
   const unseen = countsHostUse ? facts.unseen.get(fn.address) : undefined;

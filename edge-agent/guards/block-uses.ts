@@ -1,24 +1,24 @@
 // Which devices hold file systems, swap or parts of volumes of the host.
 
 import type { Sysfs } from '#agent/sysfs/root.ts';
-import { ownerOf } from './owner.ts';
+import { findOwner } from './owner.ts';
 import type { Proc } from './proc.ts';
 import type { Note } from './uses.ts';
 
 /** Block devices, partitions included, with the functions that carry each. */
 export type Blocks = ReadonlyMap<string, readonly string[]>;
 
-export function readBlocks(sysfs: Sysfs, wanted: ReadonlyMap<string, unknown>): Blocks {
+export function readBlocks(sysfs: Sysfs, addresses: ReadonlyMap<string, unknown>): Blocks {
   const blocks = new Map<string, readonly string[]>();
   for (const name of sysfs.list('class/block') ?? []) {
-    const carriers = carriersOf(sysfs, name).filter((address) => wanted.has(address));
+    const carriers = findCarriers(sysfs, name).filter((address) => addresses.has(address));
     if (carriers.length > 0) blocks.set(name, carriers);
   }
   return blocks;
 }
 
 /** A namespace of an NVMe subsystem is below no controller: it may have several. */
-function carriersOf(sysfs: Sysfs, name: string): readonly string[] {
+function findCarriers(sysfs: Sysfs, name: string): readonly string[] {
   const entry = `class/block/${name}`;
   const [, subsystem] = /\/nvme-subsystem\/([^/]+)\//.exec(sysfs.linkTarget(entry) ?? '') ?? [];
   const controllers = subsystem
@@ -26,8 +26,8 @@ function carriersOf(sysfs: Sysfs, name: string): readonly string[] {
         /^nvme\d+$/.test(each),
       )
     : [];
-  const owners = controllers.map((each) => ownerOf(sysfs, `class/nvme/${each}`));
-  return [...owners, ownerOf(sysfs, entry)].filter((owner) => owner !== undefined);
+  const owners = controllers.map((each) => findOwner(sysfs, `class/nvme/${each}`));
+  return [...owners, findOwner(sysfs, entry)].filter((owner) => owner !== undefined);
 }
 
 /**
@@ -49,7 +49,7 @@ export function noteBlockUses(
     for (const address of blocks.get(block) ?? []) note(address, use);
   };
   for (const table of mountTables) {
-    for (const { number, at, source } of mountsOf(table)) {
+    for (const { number, at, source } of readMounts(table)) {
       // Some file systems (btrfs) have a number of their own; their source names the device.
       const block = numbers.get(number) ?? nodeName(source);
       if (blocks.has(block)) noteAll(block, { kind: 'mount', block, at });
@@ -63,7 +63,7 @@ export function noteBlockUses(
   for (const block of blocks.keys()) {
     for (const holder of sysfs.list(`class/block/${block}/holders`) ?? []) {
       const name = sysfs.readAttribute(`class/block/${holder}/dm/name`);
-      noteAll(block, { kind: 'member', block, of: name ? `${holder} (${name})` : holder });
+      noteAll(block, { kind: 'member', block, holder: name ? `${holder} (${name})` : holder });
     }
   }
   const swaps = proc.read('swaps');
@@ -75,7 +75,7 @@ export function noteBlockUses(
   return swaps === undefined ? 'the swap space of the host cannot be read' : undefined;
 }
 
-function* mountsOf(table: string) {
+function* readMounts(table: string) {
   for (const line of table.split('\n')) {
     const fields = line.split(' ');
     const [, , number = '', , at = ''] = fields;

@@ -3,7 +3,7 @@
 
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
-import { ownerOf } from './owner.ts';
+import { findOwner } from './owner.ts';
 import type { Note } from './uses.ts';
 
 /** pci.ids 2026.08.22: ASPEED, Matrox G200 in servers, HiSilicon Hi1710. */
@@ -22,7 +22,7 @@ export function noteDisplayUses(
   const framebuffers = (sysfs.list('class/graphics') ?? []).filter((name) => /^fb\d+$/.test(name));
   const owned = framebuffers.map((name) => ({
     name,
-    owner: ownerOf(sysfs, `class/graphics/${name}`),
+    owner: findOwner(sysfs, `class/graphics/${name}`),
   }));
   // Before Linux 6.9 a framebuffer of the firmware has no PCI device: it is in the boot display.
   const firmware = owned.find(({ owner }) => owner === undefined)?.name;
@@ -30,9 +30,9 @@ export function noteDisplayUses(
     if (managementDisplays.test(`${vendorId}:${productId}`)) {
       note(address, { kind: 'management-display' });
     }
-    const own = owned.find(({ owner }) => owner === address)?.name;
+    const name = owned.find(({ owner }) => owner === address)?.name;
     const isBoot = sysfs.readAttribute(`${path}/boot_vga`) === '1';
-    const framebuffer = own ?? (isBoot ? firmware : undefined);
+    const framebuffer = name ?? (isBoot ? firmware : undefined);
     if (framebuffer !== undefined) note(address, { kind: 'screen', framebuffer });
     // An operator who binds the boot display to VFIO's driver at boot has a host without a screen.
     else if (isBoot && !boundDriver?.includes('vfio')) note(address, { kind: 'boot-display' });

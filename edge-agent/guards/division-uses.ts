@@ -3,20 +3,20 @@
 import type { Hardware } from '#agent/hardware/port.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
-import { ownerOf } from './owner.ts';
+import { findOwner } from './owner.ts';
 import type { Note } from './uses.ts';
 
 export async function noteDivisions(
   { sysfs, hardware }: { readonly sysfs: Sysfs; readonly hardware: Hardware },
-  wanted: ReadonlyMap<string, PciFunction>,
+  functions: ReadonlyMap<string, PciFunction>,
   note: Note,
 ): Promise<undefined> {
   for (const uuid of sysfs.list('bus/mdev/devices') ?? []) {
-    const parent = ownerOf(sysfs, `bus/mdev/devices/${uuid}`);
-    if (parent !== undefined && wanted.has(parent)) note(parent, { kind: 'mdev', uuid });
+    const parent = findOwner(sysfs, `bus/mdev/devices/${uuid}`);
+    if (parent !== undefined && functions.has(parent)) note(parent, { kind: 'mdev', uuid });
   }
   await Promise.all(
-    [...wanted.values()].map(async ({ address, path, boundDriver }) => {
+    [...functions.values()].map(async ({ address, path, boundDriver }) => {
       if (boundDriver !== 'nvidia') return;
       if (!sysfs.list(`${path}/nvidia`)?.includes('current_vgpu_type')) return;
       const type = await hardware

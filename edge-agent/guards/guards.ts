@@ -3,8 +3,8 @@
 
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import { readGroup, readPciFunctionAt } from '#agent/sysfs/pci.ts';
-import { holdRefusal, refusalOf } from './assignable.ts';
-import { type FactsDeps, problemOf, readHostFacts } from './host-facts.ts';
+import { findRefusal, holdRefusal } from './assignable.ts';
+import { type FactsDeps, readHostFacts, toProblem } from './host-facts.ts';
 import type { ReadDomains } from './libvirt/domains.ts';
 import type { OfferedBefore } from './offered-before.ts';
 import { readServerUses, type ServerUse, type ServerUses } from './server-uses.ts';
@@ -14,7 +14,7 @@ interface GuardsDeps extends FactsDeps {
   readonly readDomains: ReadDomains;
 }
 
-interface Asked {
+interface GuardRequest {
   readonly driver: string;
   /** What the driver would offer. */
   readonly wanted: readonly PciFunction[];
@@ -38,7 +38,7 @@ interface OfServers {
 
 export interface Guards {
   /** Why functions are refused, by address; records the others as offered. */
-  check(asked: Asked): Promise<ReadonlyMap<string, string>>;
+  check(request: GuardRequest): Promise<ReadonlyMap<string, string>>;
   /**
    * Why a function must not be prepared for a guest now; undefined if it may. No process may have
    * it open, because its handle has just been claimed. A domain may be defined with it: of a
@@ -63,17 +63,17 @@ export function openGuards(deps: GuardsDeps): Guards {
     const domains = await readDomains();
     const { unknown } = domains;
     try {
-      return { of: readServerUses(sysfs, domains), unknown };
+      return { usesOf: readServerUses(sysfs, domains), unknown };
     } catch (error) {
-      return { of: () => [], unknown: problemOf(error) };
+      return { usesOf: () => [], unknown: toProblem(error) };
     }
   };
   return {
     check: async ({ driver, wanted, all, isOurs, busy, withheld = [] }) => {
       const facts = await readHostFacts(deps, wanted);
       const servers = await readServers();
-      const groups = groupsOf(all);
-      const before = offeredBefore.of(driver);
+      const groups = iommuGroups(all);
+      const before = offeredBefore.functionsOf(driver);
       const refusals = new Map<string, string>();
       // A stopped guest has nothing open, and has its function nevertheless.
       const kept = withheld.filter((address) => before.has(address));
@@ -81,10 +81,10 @@ export function openGuards(deps: GuardsDeps): Guards {
         const { address, iommuGroup = '' } = fn;
         const group = groups.get(iommuGroup) ?? [];
         const mayBeHeld = before.has(address);
-        const server = servers.of(fn);
+        const server = servers.usesOf(fn);
         const refusal =
-          refusalOf({ fn, group, isOurs, mayBeHeld }, facts) ??
-          (mayBeHeld ? undefined : clauseOf(server[0], servers.unknown));
+          findRefusal({ fn, group, isOurs, mayBeHeld }, facts) ??
+          (mayBeHeld ? undefined : toClause(server[0], servers.unknown));
         const stays = mayBeHeld && busy?.has(address);
         if (refusal && !stays) refusals.set(address, refusal);
         // Refused for another reason while a guest has it: after the reason has gone, the guest
@@ -106,7 +106,7 @@ export function openGuards(deps: GuardsDeps): Guards {
       for (const fn of functions) {
         // Virtual functions that are to be made, or moved, are asked for themselves.
         const server = servers
-          .of(fn)
+          .usesOf(fn)
           .find(({ as, address }) => as !== 'card' && !offeredBefore.has(address));
         const refusal =
           holdRefusal(fn, facts, { mayBeHeld: false, countsHostUse }) ?? server?.clause;
@@ -115,7 +115,7 @@ export function openGuards(deps: GuardsDeps): Guards {
       return held;
     },
     ofServers: async (functions) => {
-      const { of, unknown } = await readServers();
+      const { usesOf: of, unknown } = await readServers();
       const held = new Map<string, string>();
       for (const fn of functions) {
         const [use] = of(fn);
@@ -127,23 +127,23 @@ export function openGuards(deps: GuardsDeps): Guards {
       const fn = readPciFunctionAt(sysfs, address);
       if (!fn) return 'is no longer there';
       const group = readGroup(sysfs, fn);
-      return refusalOf({ fn, group, isOurs, mayBeHeld: false }, await readHostFacts(deps, [fn]));
+      return findRefusal({ fn, group, isOurs, mayBeHeld: false }, await readHostFacts(deps, [fn]));
     },
   };
 }
 
 interface Servers {
-  readonly of: ServerUses;
+  readonly usesOf: ServerUses;
   /** Why the functions of all servers are not known. */
   readonly unknown: string | undefined;
 }
 
-function clauseOf(use: ServerUse | undefined, unknown: string | undefined): string | undefined {
+function toClause(use: ServerUse | undefined, unknown: string | undefined): string | undefined {
   return use?.clause ?? (unknown && `may be in use: ${unknown}`);
 }
 
 /** Only groups of several: a host has thousands of functions alone in theirs. */
-function groupsOf(all: readonly PciFunction[]): ReadonlyMap<string, readonly PciFunction[]> {
+function iommuGroups(all: readonly PciFunction[]): ReadonlyMap<string, readonly PciFunction[]> {
   const first = new Map<string, PciFunction>();
   const groups = new Map<string, PciFunction[]>();
   for (const fn of all) {

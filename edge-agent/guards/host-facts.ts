@@ -9,7 +9,7 @@ import { present } from '#core/shapes/derive/present.ts';
 import { type Blocks, noteBlockUses, readBlocks } from './block-uses.ts';
 import { isDisplay, noteDisplayUses } from './display-uses.ts';
 import { noteDivisions } from './division-uses.ts';
-import { areUsersSeen, mayBeNodeOf } from './kernel-drivers.ts';
+import { areUsersSeen, mayBeNode } from './kernel-drivers.ts';
 import { noteNetworkUses } from './network-uses.ts';
 import { ownersOfNode, readOpenNodes } from './open-nodes.ts';
 import type { Proc } from './proc.ts';
@@ -45,43 +45,43 @@ export async function readHostFacts(
   const { sysfs } = deps;
   const uses = new Map<string, Use[]>();
   const note = (address: string, use: Use) => {
-    const known = uses.get(address);
-    if (known) known.push(use);
+    const noted = uses.get(address);
+    if (noted) noted.push(use);
     else uses.set(address, [use]);
   };
   const openByVfio = new Map<string, Use>();
   const unknown = new Map<string, string>();
   const unseen = new Map<string, string>();
   const resets = new Map<string, string>();
-  const wanted = new Map<string, PciFunction>();
+  const byAddress = new Map<string, PciFunction>();
   for (const each of functions) {
-    resets.set(each.address, resetsOf(sysfs, each));
-    wanted.set(each.address, each);
+    resets.set(each.address, readResets(sysfs, each));
+    byAddress.set(each.address, each);
   }
   if (functions.length === 0) return { uses, openByVfio, unknown, unseen, resets };
   /** What cannot be read refuses the devices that it concerns; it never ends the discovery. */
   const reading = async (concerned: Iterable<string>, read: () => Problem | Promise<Problem>) => {
-    const problem = await Promise.resolve().then(read).catch(problemOf);
+    const problem = await Promise.resolve().then(read).catch(toProblem);
     if (problem) for (const address of concerned) unknown.set(address, problem);
   };
 
   let blocks: Blocks = new Map();
-  await reading(wanted.keys(), () => {
-    blocks = readBlocks(sysfs, wanted);
+  await reading(byAddress.keys(), () => {
+    blocks = readBlocks(sysfs, byAddress);
     return undefined;
   });
   const { byNode, mountTables, isPartial } = await readOpenNodes(deps);
-  await reading(wanted.keys(), () => {
+  await reading(byAddress.keys(), () => {
     for (const [node, by] of byNode) {
       const use: Use = { kind: 'open', node, by };
       const { owners, group, sharedName } = ownersOfNode(deps, blocks, node);
       if (group !== undefined) openByVfio.set(group, use);
       for (const address of owners) {
         if (node.startsWith('/dev/vfio/')) openByVfio.set(address, use);
-        else if (wanted.has(address)) note(address, use);
+        else if (byAddress.has(address)) note(address, use);
       }
       if (sharedName === undefined) continue;
-      for (const fn of functions) if (mayBeNodeOf(fn, sharedName)) note(fn.address, use);
+      for (const fn of functions) if (mayBeNode(fn, sharedName)) note(fn.address, use);
     }
     return undefined;
   });
@@ -92,14 +92,14 @@ export async function readHostFacts(
   const cards = functions.filter(({ classCode }) => classCode.startsWith('02'));
   await reading(
     cards.map(({ address }) => address),
-    () => noteNetworkUses(deps, wanted, note),
+    () => noteNetworkUses(deps, byAddress, note),
   );
   const displays = functions.filter(isDisplay);
   await reading(
     displays.map(({ address }) => address),
     () => noteDisplayUses(sysfs, displays, note),
   );
-  await reading(wanted.keys(), () => noteDivisions(deps, wanted, note));
+  await reading(byAddress.keys(), () => noteDivisions(deps, byAddress, note));
   for (const fn of functions) {
     const { address, boundDriver: driver } = fn;
     if (driver === undefined || deps.unguardedDrivers?.includes(driver)) continue;
@@ -114,11 +114,11 @@ export async function readHostFacts(
 
 type Problem = string | undefined;
 
-export function problemOf(error: unknown): string {
+export function toProblem(error: unknown): string {
   return `sysfs cannot be read (${(error as NodeJS.ErrnoException).code ?? reasonOf(error)})`;
 }
 
-function resetsOf(sysfs: Sysfs, { path }: PciFunction): string {
+function readResets(sysfs: Sysfs, { path }: PciFunction): string {
   try {
     const methods = sysfs.readAttribute(`${path}/reset_method`);
     // Kernels before 5.15 have no list of methods, and `reset` only if there is one.

@@ -47,7 +47,7 @@ const drivers: readonly KernelDriver[] = [
 ];
 
 /** Whether programs may use the function by the node, where sysfs does not tell the device. */
-export function mayBeNodeOf(fn: PciFunction, node: string): boolean {
+export function mayBeNode(fn: PciFunction, node: string): boolean {
   return drivers.some((driver) => driver.nodes.test(node) && hasDriver(fn, driver));
 }
 

@@ -4,17 +4,17 @@
 
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
-import { ownerOf } from './owner.ts';
+import { findOwner } from './owner.ts';
 import type { Proc } from './proc.ts';
 import type { Note } from './uses.ts';
 
 /** @returns why the uses are not known; undefined if they are */
 export function noteNetworkUses(
   { sysfs, proc }: { readonly sysfs: Sysfs; readonly proc: Proc },
-  wanted: ReadonlyMap<string, PciFunction>,
+  functions: ReadonlyMap<string, PciFunction>,
   note: Note,
 ): string | undefined {
-  for (const { address, path, classCode, boundDriver } of wanted.values()) {
+  for (const { address, path, classCode, boundDriver } of functions.values()) {
     // sysfs shows the interfaces of the agent's namespace; the folder shows that there is one.
     const isNetwork = classCode.startsWith('02') && boundDriver !== undefined;
     if (isNetwork && sysfs.list(`${path}/net`)?.length === 0) {
@@ -22,21 +22,21 @@ export function noteNetworkUses(
     }
   }
   const interfaces = (sysfs.list('class/net') ?? []).flatMap((network) => {
-    const address = ownerOf(sysfs, `class/net/${network}`);
-    return address !== undefined && wanted.has(address) ? [{ network, address }] : [];
+    const address = findOwner(sysfs, `class/net/${network}`);
+    return address !== undefined && functions.has(address) ? [{ network, address }] : [];
   });
   if (interfaces.length === 0) return undefined;
-  const routes = routesOf(proc);
+  const routes = readRoutes(proc);
   for (const { network, address } of interfaces) {
     if (routes.defaults.has(network)) note(address, { kind: 'default-route', network });
     if (routes.addressed.has(network)) note(address, { kind: 'address', network });
-    const of = upperOf(sysfs, network);
-    if (of !== undefined) note(address, { kind: 'below', network, of });
+    const upper = findUpper(sysfs, network);
+    if (upper !== undefined) note(address, { kind: 'below', network, holder: upper });
   }
   return routes.isKnown ? undefined : 'the routes of the host cannot be read';
 }
 
-function upperOf(sysfs: Sysfs, network: string): string | undefined {
+function findUpper(sysfs: Sysfs, network: string): string | undefined {
   const master = sysfs.linkName(`class/net/${network}/master`);
   const upper = (sysfs.list(`class/net/${network}`) ?? []).find((each) =>
     each.startsWith('upper_'),
@@ -44,7 +44,7 @@ function upperOf(sysfs: Sysfs, network: string): string | undefined {
   return master ?? upper?.slice('upper_'.length);
 }
 
-function routesOf(proc: Proc) {
+function readRoutes(proc: Proc) {
   const [defaults, addressed] = [new Set<string>(), new Set<string>()];
   const ipv4 = proc.read('net/route');
   for (const line of ipv4?.split('\n').slice(1) ?? []) {

@@ -13,7 +13,7 @@ const form = z.object({
 });
 
 export interface OfferedBefore {
-  of(driver: string): ReadonlySet<string>;
+  functionsOf(driver: string): ReadonlySet<string>;
   /** Whether any driver offers it. */
   has(address: string): boolean;
   /** Resolves when it is on disk: before the report that offers the functions. */
@@ -21,18 +21,18 @@ export interface OfferedBefore {
 }
 
 export async function openOfferedBefore(files: StateFiles, log: Log): Promise<OfferedBefore> {
-  const known = new Map(Object.entries(await load(files, log)));
+  const functions = new Map(Object.entries(await load(files, log)));
   return {
-    of: (driver) => new Set(known.get(driver)),
-    has: (address) => [...known.values()].some((each) => each.includes(address)),
+    functionsOf: (driver) => new Set(functions.get(driver)),
+    has: (address) => [...functions.values()].some((each) => each.includes(address)),
     replace: async (driver, addresses) => {
       const sorted = [...addresses].sort();
-      const before = known.get(driver) ?? [];
+      const before = functions.get(driver) ?? [];
       const isSame = sorted.every((address, index) => address === before[index]);
       if (isSame && sorted.length === before.length) return;
-      const drivers = Object.fromEntries([...known, [driver, sorted]]);
+      const drivers = Object.fromEntries([...functions, [driver, sorted]]);
       await files.replace(file, JSON.stringify({ version: 1, drivers }));
-      known.set(driver, sorted);
+      functions.set(driver, sorted);
     },
   };
 }

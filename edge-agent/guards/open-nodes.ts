@@ -2,7 +2,7 @@
 
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import { isNodeOfDriver } from './kernel-drivers.ts';
-import { ownerOf } from './owner.ts';
+import { findOwner } from './owner.ts';
 import type { Proc } from './proc.ts';
 
 interface OpenNodes {
@@ -29,8 +29,8 @@ interface PassGiven {
   readonly linksMax?: number;
 }
 
-export async function readOpenNodes(given: PassGiven): Promise<OpenNodes> {
-  const { proc, ownPid } = given;
+export async function readOpenNodes(pass: PassGiven): Promise<OpenNodes> {
+  const { proc, ownPid } = pass;
   const byNode = new Map<string, string>();
   const mounts = new Map<string, string>();
   const readMounts = (pid: string): boolean => {
@@ -42,7 +42,7 @@ export async function readOpenNodes(given: PassGiven): Promise<OpenNodes> {
   };
   // The agent's own namespace may lack mounts of the host (ProtectHome).
   const areMountsKnown = readMounts('self') && readMounts('1');
-  let left = given.linksMax ?? linksMax;
+  let left = pass.linksMax ?? linksMax;
   const pids = (proc.list('.') ?? []).filter((name) => /^\d+$/.test(name));
   for (const [index, pid] of pids.entries()) {
     if (index % processesAtOnce === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -68,11 +68,11 @@ export async function readOpenNodes(given: PassGiven): Promise<OpenNodes> {
 }
 
 function isDeviceNode(path: string): boolean {
-  return nodePattern.test(path) || (path.startsWith('/dev/') && isNodeOfDriver(nameOf(path)));
+  return nodePattern.test(path) || (path.startsWith('/dev/') && isNodeOfDriver(nodeName(path)));
 }
 
 /** Below /dev. */
-function nameOf(path: string): string {
+function nodeName(path: string): string {
   return path.replace(/^\/dev\//, '').replace(/ \(deleted\)$/, '');
 }
 
@@ -106,14 +106,14 @@ export function ownersOfNode(
   blocks: ReadonlyMap<string, readonly string[]>,
   node: string,
 ): NodeOwner {
-  const name = nameOf(node);
+  const name = nodeName(node);
   const [, group] = /^vfio\/(?:noiommu-)?(\d+)$/.exec(name) ?? [];
   if (group) return { owners: [], group };
   const [, minor] = /^nvidia(\d+)$/.exec(name) ?? [];
-  if (minor) return { owners: nvidiaOf(proc, minor) };
+  if (minor) return { owners: nvidiaFunctions(proc, minor) };
   for (const [pattern, folder] of classes) {
     const [, entry] = pattern.exec(name) ?? [];
-    const owner = entry && ownerOf(sysfs, `${folder}/${entry}`);
+    const owner = entry && findOwner(sysfs, `${folder}/${entry}`);
     if (owner) return { owners: [owner] };
   }
   const owners = blocks.get(name) ?? [];
@@ -121,7 +121,7 @@ export function ownersOfNode(
 }
 
 /** NVIDIA's nodes are in no class of sysfs; its driver lists them in procfs. */
-function nvidiaOf(proc: Proc, minor: string): readonly string[] {
+function nvidiaFunctions(proc: Proc, minor: string): readonly string[] {
   return (proc.list('driver/nvidia/gpus') ?? []).filter((address) => {
     const text = proc.read(`driver/nvidia/gpus/${address}/information`) ?? '';
     return /^Device Minor:\s*(\d+)\s*$/m.exec(text)?.[1] === minor;

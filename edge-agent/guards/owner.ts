@@ -4,7 +4,7 @@
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 
-export function ownerOf(sysfs: Sysfs, entry: string): string | undefined {
+export function findOwner(sysfs: Sysfs, entry: string): string | undefined {
   const parts = sysfs.linkTarget(entry)?.split('/') ?? [];
   for (const part of parts.reverse()) {
     const parsed = parsePciAddress(part);

@@ -4,9 +4,9 @@
 import { namesInGroup, type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
-import { problemOf } from './host-facts.ts';
+import { toProblem } from './host-facts.ts';
 import type { DefinedDomains } from './libvirt/domains.ts';
-import { sentenceOf } from './uses.ts';
+import { describeUse } from './uses.ts';
 
 export interface ServerUse {
   /** What the server's definition names. */
@@ -24,13 +24,13 @@ const devices = 'bus/pci/devices';
 
 export function readServerUses(sysfs: Sysfs, { byFunction }: DefinedDomains): ServerUses {
   if (byFunction.size === 0) return () => [];
-  const { virtualOf, absent } = placesOf(sysfs, [...byFunction.keys()]);
-  const usesOf = (fn: PciFunction): readonly ServerUse[] => {
+  const { virtualOf, absent } = findPlaces(sysfs, [...byFunction.keys()]);
+  const findUses = (fn: PciFunction): readonly ServerUse[] => {
     const uses: ServerUse[] = [];
     const note = (address: string, as: ServerUse['as'], prefix = '') => {
       const name = byFunction.get(address);
       if (name === undefined) return;
-      uses.push({ address, as, clause: `${prefix}${sentenceOf({ kind: 'domain', name })}` });
+      uses.push({ address, as, clause: `${prefix}${describeUse({ kind: 'domain', name })}` });
     };
     note(fn.address, 'itself');
     for (const mate of namesInGroup(sysfs, fn)) {
@@ -45,15 +45,15 @@ export function readServerUses(sysfs: Sysfs, { byFunction }: DefinedDomains): Se
   };
   return (fn) => {
     try {
-      return usesOf(fn);
+      return findUses(fn);
     } catch (error) {
-      return [{ address: fn.address, as: 'itself', clause: `may be in use: ${problemOf(error)}` }];
+      return [{ address: fn.address, as: 'itself', clause: `may be in use: ${toProblem(error)}` }];
     }
   };
 }
 
 /** The cards of the named virtual functions, and the functions that do not exist now. */
-function placesOf(sysfs: Sysfs, named: readonly string[]) {
+function findPlaces(sysfs: Sysfs, named: readonly string[]) {
   const virtualOf = new Map<string, string[]>();
   const absent: string[] = [];
   const present = new Set(sysfs.list(devices));
@@ -74,7 +74,7 @@ function becoming(sysfs: Sysfs, { address, path }: PciFunction, absent: readonly
   // Single Root I/O Virtualization and Sharing 1.1, 2.1.2: how their addresses follow.
   const [offset, stride] = [read('sriov_offset'), read('sriov_stride')];
   return absent.filter((each) => {
-    const distance = distanceOf(address, each);
+    const distance = busDistance(address, each);
     if (distance === undefined) return false;
     // An old kernel does not tell: all on the bus of the card count.
     if (!(offset > 0)) return sameBus(address, each);
@@ -84,12 +84,12 @@ function becoming(sysfs: Sysfs, { address, path }: PciFunction, absent: readonly
 }
 
 /** From one function to another of its domain, in the order of the kernel's numbers. */
-function distanceOf(from: string, to: string): number | undefined {
+function busDistance(from: string, to: string): number | undefined {
   const [first, second] = [parsePciAddress(from), parsePciAddress(to)];
   if (!first || first.domain !== second?.domain) return undefined;
-  const numberOf = ({ bus, device, function: fn }: typeof first) =>
+  const toNumber = ({ bus, device, function: fn }: typeof first) =>
     Number.parseInt(bus, 16) * 256 + Number.parseInt(device, 16) * 8 + Number(fn);
-  return numberOf(second) - numberOf(first);
+  return toNumber(second) - toNumber(first);
 }
 
 function sameBus(first: string, second: string): boolean {

@@ -4,9 +4,9 @@ export type Use =
   | { readonly kind: 'mount'; readonly block: string; readonly at: string }
   | { readonly kind: 'file-system'; readonly block: string; readonly name: string }
   | { readonly kind: 'swap'; readonly block: string }
-  | { readonly kind: 'member'; readonly block: string; readonly of: string }
+  | { readonly kind: 'member'; readonly block: string; readonly holder: string }
   | { readonly kind: 'default-route'; readonly network: string }
-  | { readonly kind: 'below'; readonly network: string; readonly of: string }
+  | { readonly kind: 'below'; readonly network: string; readonly holder: string }
   | { readonly kind: 'address'; readonly network: string }
   | { readonly kind: 'other-namespace' }
   | { readonly kind: 'screen'; readonly framebuffer: string }
@@ -20,7 +20,7 @@ export type Use =
 /** Adds a use of a device. */
 export type Note = (address: string, use: Use) => void;
 
-export function sentenceOf(use: Use): string {
+export function describeUse(use: Use): string {
   switch (use.kind) {
     case 'mount':
       return `has a mounted file system: ${shown(use.block)} at ${shown(use.at)}`;
@@ -29,11 +29,11 @@ export function sentenceOf(use: Use): string {
     case 'swap':
       return `has swap space of the host: ${shown(use.block)}`;
     case 'member':
-      return `is part of a volume: ${shown(use.of)} holds ${shown(use.block)}`;
+      return `is part of a volume: ${shown(use.holder)} holds ${shown(use.block)}`;
     case 'default-route':
       return `carries the host's default route: ${shown(use.network)}`;
     case 'below':
-      return `carries another network interface: ${shown(use.of)} uses ${shown(use.network)}`;
+      return `carries another network interface: ${shown(use.holder)} uses ${shown(use.network)}`;
     case 'address':
       return `has an address of the host: ${shown(use.network)}`;
     case 'other-namespace':

@@ -45,12 +45,12 @@ async function cleanObject(
   epoch: number,
 ): Promise<Evidence | undefined> {
   await claim('clean');
-  const found = await driver.find?.(work);
-  if (!found || found.state === 'absent' || found.state === 'hardware') return undefined;
+  const object = await driver.find?.(work);
+  if (!object || object.state === 'absent' || object.state === 'hardware') return undefined;
   const mark = checkpoint.prepared(work.uuid);
   if (!mark) throw notOurs(work.uuid);
   if (isPreparedLater(mark, epoch)) return undefined;
-  if (found.state === 'other') throw isOther(work.uuid, found.what);
+  if (object.state === 'other') throw isOther(work.uuid, object.what);
   try {
     return await (driver as Clean).clean(work, onProgress);
   } catch (error) {
@@ -70,8 +70,8 @@ async function cleanHardware(
   work: HandleWork,
   epoch: number,
 ): Promise<Evidence> {
-  const known = checkpoint.cleaned(work.uuid);
-  if (known && known.epoch >= epoch) return known.evidence;
+  const cleaned = checkpoint.cleaned(work.uuid);
+  if (cleaned && cleaned.epoch >= epoch) return cleaned.evidence;
   await claim('clean');
   return (driver as Clean).clean(work, onProgress);
 }

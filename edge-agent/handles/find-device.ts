@@ -36,10 +36,10 @@ export async function findDevice(
 ): Promise<FoundDevice> {
   const driver = drivers.find((each) => each.name === name);
   if (!driver) throw new StepFailed(`The agent has no driver ${name}.`);
-  const found = await askDriver(driver, clock).catch((error: unknown) => {
+  const discovery = await askDriver(driver, clock).catch((error: unknown) => {
     log.warn('Driver discovery failed', { driver: name, reason: reasonOf(error) });
   });
-  const devices = found?.devices ?? {};
+  const devices = discovery?.devices ?? {};
   const device = Object.hasOwn(devices, address) ? devices[address] : undefined;
   if (!device) throw new StepFailed(`Driver ${name} finds no device at ${address}.`);
   return { driver, device };
@@ -74,8 +74,8 @@ export async function areAbsent(
     for (const step of prepared) {
       const driver = drivers.find(({ name }) => name === step.driver);
       if (!('handle' in step) || !driver?.find) return false;
-      const found = await driver.find({ address: step.address, ...step.handle });
-      if (found.state !== 'absent') return false;
+      const discovery = await driver.find({ address: step.address, ...step.handle });
+      if (discovery.state !== 'absent') return false;
     }
     return true;
   } catch (error) {

@@ -67,15 +67,15 @@ async function removeOthers(
 
 /** @throws StepFailed if another object has the uuid */
 async function readyIn(driver: Driver, work: HandleWork): Promise<Prepared | undefined> {
-  const found: Found = (await driver.find?.(work)) ?? { state: 'absent' };
-  if (found.state === 'other') throw isOther(work.uuid, found.what);
-  return found.state === 'ready' ? (found.info ? { info: found.info } : {}) : undefined;
+  const object: Found = (await driver.find?.(work)) ?? { state: 'absent' };
+  if (object.state === 'other') throw isOther(work.uuid, object.what);
+  return object.state === 'ready' ? (object.info ? { info: object.info } : {}) : undefined;
 }
 
 export function notOurs(uuid: string): StepFailed {
   return new StepFailed(`${uuid} exists on the host, and was not made by this agent.`);
 }
 
-export function isOther(uuid: string, what: string): StepFailed {
-  return new StepFailed(`${uuid} exists on the host as ${what}.`);
+export function isOther(uuid: string, object: string): StepFailed {
+  return new StepFailed(`${uuid} exists on the host as ${object}.`);
 }

@@ -30,7 +30,7 @@ export async function prepareRegion(
   if (!('image' in content)) return checkContent(region, content);
   const { images } = driver;
   if (!images) throw new StepFailed(`Driver ${driver.name} does not program.`);
-  const interfaceUuid = interfaceOf(region, content.interface);
+  const interfaceUuid = chooseInterface(region, content.interface);
   const { downloads, stop, onProgress } = context;
   const { address } = step;
   let isTouched = false;
@@ -60,20 +60,20 @@ function checkContent(region: Region, content: Content): void {
       : [content.function_id, [region['function-uuid'], ...(region['function-uuids'] ?? [])]];
   const ids = held.flatMap((id) => id?.toLowerCase() ?? []);
   if (!ids.includes(expected.toLowerCase())) {
-    const what = ids.join(', ') || 'nothing';
-    throw new StepRefused(`Region ${region.name} holds ${what}, not ${expected}.`);
+    const held = ids.join(', ') || 'nothing';
+    throw new StepRefused(`Region ${region.name} holds ${held}, not ${expected}.`);
   }
 }
 
 /** @throws StepFailed if the region's interface is unknown or contradicts the request */
-function interfaceOf(region: Region, given: string | undefined): string {
-  const own = region['region-type-uuid'] ?? given;
-  const asked = given ?? own;
-  if (!own || !asked) {
+function chooseInterface(region: Region, requested: string | undefined): string {
+  const reported = region['region-type-uuid'] ?? requested;
+  const expected = requested ?? reported;
+  if (!reported || !expected) {
     throw new StepRefused('The interface of the region is unknown, so no image can be checked.');
   }
-  if (own.toLowerCase() !== asked.toLowerCase()) {
-    throw new StepRefused(`The region has interface ${own}, not ${asked}.`);
+  if (reported.toLowerCase() !== expected.toLowerCase()) {
+    throw new StepRefused(`The region has interface ${reported}, not ${expected}.`);
   }
-  return own;
+  return reported;
 }

@@ -37,12 +37,12 @@ async function recover(
   }
   const { address, type, info } = mark;
   const work: HandleWork = { address, uuid, type, info };
-  const found = await driver.find(work);
-  if (found.state === 'other') {
+  const object = await driver.find(work);
+  if (object.state === 'other') {
     await checkpoint.recover(uuid);
-    throw new Error(`It exists as ${found.what}.`);
+    throw new Error(`It exists as ${object.what}.`);
   }
   // The mark is on disk before the object exists, as for a job.
   await checkpoint.recover(uuid, mark);
-  if (found.state === 'absent') await driver.prepare(work);
+  if (object.state === 'absent') await driver.prepare(work);
 }

@@ -88,12 +88,12 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
       [...fresh, ...unlisted].map(async (jobId) => ({ jobId, found: await describe(jobs, jobId) })),
     );
     // Jobs start in the order of the list, so that they queue for their devices in that order.
-    for (const { jobId, found } of described) {
-      if (found === 'unreadable') continue;
-      const isOver = !found || hasEnded(found.status);
+    for (const { jobId, found: description } of described) {
+      if (description === 'unreadable') continue;
+      const isOver = !description || hasEnded(description.status);
       // A list shows ten jobs and may be late, so a missing job may still run.
       if (isOver) running.get(jobId)?.cancelled.abort();
-      else if (!running.has(jobId) && !stop.aborted) start(found);
+      else if (!running.has(jobId) && !stop.aborted) start(description);
     }
   }
 

@@ -50,7 +50,7 @@ export async function runSteps(deps: StepsDeps, run: Run): Promise<JobOutcome> {
     run.onProgress(index + 1, 0);
     results.push(await runStep(deps, run, step, index + 1));
   }
-  const outcome = outcomeOf(job, results);
+  const outcome = toOutcome(job, results);
   const isEmpty = outcome.status === 'FAILED' && (await leavesNothing(deps, job));
   return isEmpty ? { ...outcome, left: 'nothing' } : outcome;
 }
@@ -66,13 +66,13 @@ function endedBy({ action, bindId, steps }: Job): string[] {
 /** The parts of its bind that a step makes ready or cleans up. */
 function partsOfBind(step: JobStep): string[] {
   if (step.bind_id === undefined) return [];
-  const uuid = handleOf(step)?.uuid;
+  const uuid = stepHandle(step)?.uuid;
   const handle = uuid ? [`${step.bind_id} ${uuid}`] : [];
   const hasRegion = 'region' in step && step.region !== undefined;
   return hasRegion ? [...handle, `${step.bind_id} ${step.address} ${step.region}`] : handle;
 }
 
-function handleOf(step: JobStep): StepHandle | undefined {
+function stepHandle(step: JobStep): StepHandle | undefined {
   return 'handle' in step ? step.handle : undefined;
 }
 
@@ -105,7 +105,7 @@ async function runStep(
     const isRefused = error instanceof StepRefused || error instanceof ImageRefused;
     return { failed: reasonOf(error), ...(isRefused && { fault: 'request' }) };
   });
-  const fields = { job: jobId, ...intentOf(step, step.kind), ...result };
+  const fields = { job: jobId, ...toIntent(step, step.kind), ...result };
   if (result.failed === undefined) deps.log.info('Job step done', fields);
   else deps.log.warn('Job step failed', fields);
   const isUnmade = result.failed !== undefined && (await areAbsent(deps, [step]));
@@ -130,7 +130,7 @@ async function doStep(
     stop,
     onProgress: (percent: number) => onProgress(number, percent),
     claim: (kind: JobStep['kind'], mark?: ClaimedMark) =>
-      deps.checkpoint.claim(jobId, execution, intentOf(step, kind), mark),
+      deps.checkpoint.claim(jobId, execution, toIntent(step, kind), mark),
   };
   if (step.kind === 'clean') {
     const evidence = await cleanHandle(context, step);
@@ -145,10 +145,10 @@ async function doStep(
 }
 
 /** Without the image's URL, which is a secret. */
-function intentOf(step: JobStep, kind: JobStep['kind']): Intent {
+function toIntent(step: JobStep, kind: JobStep['kind']): Intent {
   const { driver, address, bind_id: bindId } = step;
   const common = { kind, address, driver, ...(bindId && { bind_id: bindId }) };
-  const handle = handleOf(step);
+  const handle = stepHandle(step);
   if (handle) return { ...common, uuid: handle.uuid, epoch: String(handle.epoch) };
   if (!('content' in step)) return common;
   const { region, content } = step;
@@ -160,7 +160,7 @@ function isFailed({ failed }: StepResult): boolean {
   return failed !== undefined;
 }
 
-function outcomeOf({ steps }: Job, results: readonly StepResult[]): JobOutcome {
+function toOutcome({ steps }: Job, results: readonly StepResult[]): JobOutcome {
   const reasons = results.flatMap(({ failed }, index) =>
     failed === undefined ? [] : [`Step ${index + 1}/${steps.length}: ${failed}`],
   );
@@ -168,21 +168,21 @@ function outcomeOf({ steps }: Job, results: readonly StepResult[]): JobOutcome {
   const prepared: Record<string, Record<string, string>> = {};
   for (const [index, result] of results.entries()) {
     const step = steps[index];
-    const uuid = step && handleOf(step)?.uuid;
+    const uuid = step && stepHandle(step)?.uuid;
     if (!uuid) continue;
     if (result.evidence) evidence[uuid] = result.evidence;
     if (result.info) prepared[uuid] = result.info;
   }
-  const told = {
+  const details = {
     ...(Object.keys(evidence).length > 0 && { evidence }),
     ...(Object.keys(prepared).length > 0 && { prepared }),
   };
-  if (reasons.length === 0) return { status: 'SUCCEEDED', ...told };
+  if (reasons.length === 0) return { status: 'SUCCEEDED', ...details };
   const isRefused = results.filter(isFailed).every(({ fault }) => fault === 'request');
   return {
     status: 'FAILED',
     reason: reasons.join(' '),
     ...(isRefused && { fault: 'request' }),
-    ...told,
+    ...details,
   };
 }

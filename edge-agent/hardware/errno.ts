@@ -31,10 +31,10 @@ const codes: readonly (readonly [text: string, code: string])[] = [
 ];
 
 /** The code of the last line that ends with a known text, else EIO. */
-export function codeOf(message: string): string {
+export function readCode(message: string): string {
   for (const line of message.trimEnd().split('\n').reverse()) {
-    const known = codes.find(([text]) => line.trimEnd().endsWith(`: ${text}`));
-    if (known) return known[1];
+    const code = codes.find(([text]) => line.trimEnd().endsWith(`: ${text}`));
+    if (code) return code[1];
   }
   return 'EIO';
 }

@@ -7,9 +7,14 @@ import { join } from 'node:path';
 import type { Clock } from '#agent/clock.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import { createDeviceQueue, type Health, type QueueLimits } from './device-queue.ts';
-import { codeOf, HardwareError } from './errno.ts';
+import { HardwareError, readCode } from './errno.ts';
 import { type BatchDeps, type DeviceFile, readStarts } from './read-starts.ts';
-import { type ChildGiven, type ChildResult, type StartChild, startChild } from './watched-child.ts';
+import {
+  type ChildOptions,
+  type ChildResult,
+  type StartChild,
+  startChild,
+} from './watched-child.ts';
 
 /** `device` is the key under which a hanging operation blocks others, as a rule its address. */
 export interface Hardware {
@@ -82,9 +87,9 @@ export function openHardware({
   const { childrenMax = 32, abandonedMax = 16, readMs = 5_000 } = limits ?? {};
   const queue = createDeviceQueue({ childrenMax, abandonedMax }, clock.wallMs);
 
-  async function run(device: string, given: Omit<ChildGiven, 'environment'>) {
-    const result = await queue.run(device, () => start({ ...given, environment }));
-    return checked(result, device, given);
+  async function run(device: string, options: Omit<ChildOptions, 'environment'>) {
+    const result = await queue.run(device, () => start({ ...options, environment }));
+    return checked(result, device, options);
   }
 
   const readBytes = (device: string, path: string, count: number) =>
@@ -92,9 +97,9 @@ export function openHardware({
 
   async function readStart(device: string, path: string, count: number): Promise<Buffer> {
     const args = ['-c', String(count), path];
-    const given = { program: programAt('head'), args, limitMs: readMs, outputMax: count };
-    const { exitCode, stdout, stderr } = await run(device, given);
-    if (exitCode !== 0) throw new HardwareError(codeOf(stderr), `${path} cannot be read`);
+    const child = { program: programAt('head'), args, limitMs: readMs, outputMax: count };
+    const { exitCode, stdout, stderr } = await run(device, child);
+    if (exitCode !== 0) throw new HardwareError(readCode(stderr), `${path} cannot be read`);
     return stdout;
   }
 
@@ -121,33 +126,33 @@ export function openHardware({
       }
       // One block is one read from the pipe and one write(2), as the kernel requires.
       const args = [`of=${resolved(sysfs, path)}`, `bs=${textMax}`, 'count=1', 'conv=notrunc'];
-      const given = { program: programAt('dd'), args, stdin: text, limitMs, outputMax: textMax };
-      const { exitCode, stderr } = await run(device, given);
-      if (exitCode !== 0) throw new HardwareError(codeOf(stderr), `${path} cannot be written`);
+      const child = { program: programAt('dd'), args, stdin: text, limitMs, outputMax: textMax };
+      const { exitCode, stderr } = await run(device, child);
+      if (exitCode !== 0) throw new HardwareError(readCode(stderr), `${path} cannot be written`);
     },
     exec: async (device, tool, args, limitMs = writeMs) => {
-      const given = { program: programAt(tool), args, limitMs, outputMax: toolOutputMax };
-      const { exitCode, stdout, stderr } = await run(device, given);
+      const child = { program: programAt(tool), args, limitMs, outputMax: toolOutputMax };
+      const { exitCode, stdout, stderr } = await run(device, child);
       return { exitCode, stdout: stdout.toString('utf8'), stderr };
     },
     help: async (device, args, limitMs = writeMs) => {
-      const given = { program: programAt(helper), args, limitMs, outputMax: textMax };
-      const { exitCode, stdout, stderr } = await run(device, given);
+      const child = { program: programAt(helper), args, limitMs, outputMax: textMax };
+      const { exitCode, stdout, stderr } = await run(device, child);
       if (exitCode === 0) return stdout.toString('latin1').trim();
-      const code = exitCode === 1 ? codeOf(stderr) : 'EINVAL';
+      const code = exitCode === 1 ? readCode(stderr) : 'EINVAL';
       throw new HardwareError(code, `the helper refused ${args.join(' ').slice(0, 200)}`);
     },
     healthOf: queue.healthOf,
   };
 }
 
-function checked(result: ChildResult, device: string, given: { program: string; limitMs: number }) {
+function checked(result: ChildResult, device: string, child: { program: string; limitMs: number }) {
   const { end, stderr } = result;
   if (end === 'exited') return result;
   const reasons = {
-    late: ['ETIMEDOUT', `no answer within ${given.limitMs / 1000} s`],
-    loud: ['EFBIG', `${given.program} printed too much`],
-    failed: ['EIO', `${given.program} did not run: ${stderr || 'a signal ended it'}`],
+    late: ['ETIMEDOUT', `no answer within ${child.limitMs / 1000} s`],
+    loud: ['EFBIG', `${child.program} printed too much`],
+    failed: ['EIO', `${child.program} did not run: ${stderr || 'a signal ended it'}`],
   } as const;
   const [code, reason] = reasons[end];
   throw new HardwareError(code, `${device}: ${reason}`);
@@ -172,9 +177,9 @@ function programAt(tool: string): string {
   if (!/^[a-zA-Z0-9][a-zA-Z0-9._-]*$/.test(tool)) {
     throw new HardwareError('EINVAL', `${JSON.stringify(tool)} is not the name of a program`);
   }
-  const found = directories.map((each) => join(each, tool)).find(isExecutable);
-  if (!found) throw new HardwareError('ENOENT', `${tool} is in none of ${directories.join(', ')}`);
-  return found;
+  const path = directories.map((each) => join(each, tool)).find(isExecutable);
+  if (!path) throw new HardwareError('ENOENT', `${tool} is in none of ${directories.join(', ')}`);
+  return path;
 }
 
 function isExecutable(file: string): boolean {

@@ -36,8 +36,8 @@ export async function readStarts(
   for (const file of files) {
     const { device, path } = file;
     if (deps.queue.isBusy(device)) {
-      const what = deps.queue.isStuck(device) ? 'hangs in the kernel' : 'runs';
-      reads.set(file, new HardwareError('EBUSY', `an earlier operation on ${device} ${what}`));
+      const state = deps.queue.isStuck(device) ? 'hangs in the kernel' : 'runs';
+      reads.set(file, new HardwareError('EBUSY', `an earlier operation on ${device} ${state}`));
     } else if (deps.queue.healthOf(device).state === 'unhealthy') {
       // A device that was late would make the others of its child late, too.
       reads.set(file, alone(deps, file, lengths));
@@ -50,21 +50,21 @@ export async function readStarts(
   const batches = Array.from({ length: Math.ceil(together.length / filesPerChild) }, (_, index) =>
     together.slice(index * filesPerChild, (index + 1) * filesPerChild),
   );
-  const found = new Map<string, Read>();
+  const starts = new Map<string, Read>();
   await Promise.all(
     batches.map(async (batch) => {
       const paths = batch.map(({ absolute }) => absolute);
-      const printed = await headOf(deps, paths, lengths);
+      const printed = await toHead(deps, paths, lengths);
       await Promise.all(
         batch.map(async (file) => {
           // One file that fails or hangs may hide others; each is then read by a child of its own.
-          found.set(file.path, printed.get(file.absolute) ?? (await alone(deps, file, lengths)));
+          starts.set(file.path, printed.get(file.absolute) ?? (await alone(deps, file, lengths)));
         }),
       );
     }),
   );
   return await Promise.all(
-    files.map(async (file) => (await reads.get(file)) ?? found.get(file.path) ?? absent(file)),
+    files.map(async (file) => (await reads.get(file)) ?? starts.get(file.path) ?? absent(file)),
   );
 }
 
@@ -86,7 +86,7 @@ async function alone(
 }
 
 /** What one child printed of each file; empty if it failed. */
-async function headOf(deps: BatchDeps, paths: readonly string[], lengths: readonly number[]) {
+async function toHead(deps: BatchDeps, paths: readonly string[], lengths: readonly number[]) {
   const bytes = Math.max(...lengths);
   const outputMax = paths.reduce((sum, path) => sum + path.length + bytes + 16, 0);
   const args = ['-v', '-c', String(bytes), ...paths];

@@ -3,7 +3,7 @@
 
 import { spawn } from 'node:child_process';
 
-export interface ChildGiven {
+export interface ChildOptions {
   readonly program: string;
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
@@ -32,14 +32,14 @@ export interface WatchedChild {
   readonly gone: Promise<void>;
 }
 
-export type StartChild = (given: ChildGiven) => WatchedChild;
+export type StartChild = (options: ChildOptions) => WatchedChild;
 
 const stderrMax = 4096;
 /** A killed process ends within milliseconds, unless it hangs in the kernel (state D). */
 const killedMs = 500;
 
-export const startChild: StartChild = (given) => {
-  const { program, args, environment, stdin, limitMs, outputMax } = given;
+export const startChild: StartChild = (options) => {
+  const { program, args, environment, stdin, limitMs, outputMax } = options;
   const child = spawn(program, args, {
     cwd: '/',
     env: environment,

@@ -7,16 +7,16 @@ const interfaceName = Buffer.from('interface_uuid\0', 'latin1');
 const [beginNode, endNode, property, nop, end] = [1, 2, 3, 4, 9];
 
 /** Values of the properties `interface_uuid`; undefined for what is not such a tree. */
-export function interfacesOf(tree: Buffer): readonly string[] | undefined {
+export function parseInterfaces(tree: Buffer): readonly string[] | undefined {
   if (tree.length < headerBytes || tree.readUInt32BE(0) !== magic) return undefined;
   const structAt = tree.readUInt32BE(8);
   const stringsAt = tree.readUInt32BE(12);
   const strings = tree.subarray(stringsAt, stringsAt + tree.readUInt32BE(32));
-  const found: string[] = [];
+  const interfaces: string[] = [];
   for (let at = structAt; at + 4 <= tree.length; ) {
     const token = tree.readUInt32BE(at);
     at += 4;
-    if (token === end) return found;
+    if (token === end) return interfaces;
     if (token === nop || token === endNode) continue;
     if (token === beginNode) {
       const after = tree.indexOf(0, at);
@@ -30,9 +30,9 @@ export function interfacesOf(tree: Buffer): readonly string[] | undefined {
     if (length > tree.length - at) return undefined;
     // Only as many bytes as the name has: the strings of an image may be long.
     if (strings.subarray(nameAt, nameAt + interfaceName.length).equals(interfaceName)) {
-      const value = textOf(tree.subarray(at, at + length)) ?? '';
+      const value = readText(tree.subarray(at, at + length)) ?? '';
       if (!/^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i.test(value)) return undefined;
-      found.push(value);
+      interfaces.push(value);
     }
     at = aligned(at + length);
   }
@@ -40,7 +40,7 @@ export function interfacesOf(tree: Buffer): readonly string[] | undefined {
 }
 
 /** Up to the zero at its end. */
-function textOf(bytes: Buffer): string | undefined {
+function readText(bytes: Buffer): string | undefined {
   const after = bytes.indexOf(0);
   return after < 0 ? undefined : bytes.toString('latin1', 0, after);
 }

@@ -73,7 +73,7 @@ export async function readGbs(path: string): Promise<GbsImage> {
     if (headBytes + length >= size) throw new ImageRefused('The image ends before its bitstream.');
     const text = Buffer.alloc(length);
     await file.read(text, 0, length, headBytes);
-    return { ...imageOf(text.toString()), bitstreamAt: headBytes + length };
+    return { ...toImage(text.toString()), bitstreamAt: headBytes + length };
   } finally {
     await file.close();
   }
@@ -105,8 +105,8 @@ function signedReason(head: Buffer): string {
   );
 }
 
-function imageOf(text: string): Omit<GbsImage, 'bitstreamAt'> {
-  const afu = afuOf(text);
+function toImage(text: string): Omit<GbsImage, 'bitstreamAt'> {
+  const afu = parseAfu(text);
   const clusters = afu['accelerator-clusters'];
   const [functionUuid, ...others] = clusters.map((each) =>
     each['accelerator-type-uuid'].toLowerCase(),
@@ -116,19 +116,19 @@ function imageOf(text: string): Omit<GbsImage, 'bitstreamAt'> {
     interfaceUuid: afu['interface-uuid'].toLowerCase(),
     functionUuid,
     functionUuids: [...new Set([functionUuid, ...others])],
-    userClocks: clocksOf([afu['clock-frequency-high'], afu['clock-frequency-low']]),
+    userClocks: toClocks([afu['clock-frequency-high'], afu['clock-frequency-low']]),
   };
 }
 
-function clocksOf(given: readonly (number | string)[]): number[] {
-  const clocks = given.flatMap((each) => (typeof each === 'number' ? each : []));
-  if (clocks.length < given.length) {
+function toClocks(values: readonly (number | string)[]): number[] {
+  const clocks = values.flatMap((each) => (typeof each === 'number' ? each : []));
+  if (clocks.length < values.length) {
     throw new ImageRefused('The image has a user clock that is not a number of MHz.');
   }
   return clocks.some((each) => each > 0) ? clocks : [];
 }
 
-function afuOf(text: string) {
+function parseAfu(text: string) {
   try {
     return metadata.parse(JSON.parse(text))['afu-image'];
   } catch {

@@ -30,8 +30,8 @@ export function isFromSource(url: string, source: ImageSource | undefined): bool
   const { protocol, hostname, port, origin, pathname, username, password } = new URL(url);
   if (username || password || !/^https?:$/.test(protocol)) return false;
   if (source === undefined) return protocol === 'https:' && port === '' && s3Host.test(hostname);
-  const wanted = new URL(source);
+  const allowed = new URL(source);
   // A parsed path has no dot segments left, but some servers decode an encoded slash.
-  const isBelow = wanted.pathname === '/' || !/%2f|%5c/i.test(pathname);
-  return origin === wanted.origin && pathname.startsWith(wanted.pathname) && isBelow;
+  const isBelow = allowed.pathname === '/' || !/%2f|%5c/i.test(pathname);
+  return origin === allowed.origin && pathname.startsWith(allowed.pathname) && isBelow;
 }

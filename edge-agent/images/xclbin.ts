@@ -9,7 +9,7 @@
 // Numbers are little endian. https://github.com/Xilinx/XRT, core/include/xrt/detail/xclbin.h
 
 import { type FileHandle, open } from 'node:fs/promises';
-import { interfacesOf } from './device-tree.ts';
+import { parseInterfaces } from './device-tree.ts';
 import { ImageRefused } from './image-check.ts';
 
 const magic = Buffer.from('xclbin2\0', 'latin1');
@@ -52,8 +52,8 @@ export async function readXclbin(path: string): Promise<Xclbin> {
     if (length !== size) {
       throw new ImageRefused(`The image has ${size} bytes, and its header says ${length}.`);
     }
-    const sections = await sectionsOf(file, head, size);
-    return { ...imageOf(head), interfaces: await neededBy(file, head, sections) };
+    const sections = await readSections(file, head, size);
+    return { ...toImage(head), interfaces: await neededBy(file, head, sections) };
   } finally {
     await file.close();
   }
@@ -78,7 +78,7 @@ export function shownUuid(plain: string): string {
   return plain.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-function imageOf(head: Buffer): Omit<Xclbin, 'interfaces'> {
+function toImage(head: Buffer): Omit<Xclbin, 'interfaces'> {
   const mode = head.readUInt16LE(332);
   if (mode > modeMax) throw new ImageRefused('The image is for an emulator.');
   const text = head.toString('latin1', 352, 416);
@@ -91,7 +91,7 @@ function imageOf(head: Buffer): Omit<Xclbin, 'interfaces'> {
   return { platform, uuid: shownUuid(uuid) };
 }
 
-async function sectionsOf(file: FileHandle, head: Buffer, size: number): Promise<Section[]> {
+async function readSections(file: FileHandle, head: Buffer, size: number): Promise<Section[]> {
   const count = head.readUInt32LE(448);
   if (count === 0 || count > sectionsMax) {
     throw new ImageRefused(`The image claims ${count} sections.`);
@@ -122,8 +122,8 @@ async function neededBy(
   head: Buffer,
   sections: readonly Section[],
 ): Promise<string[]> {
-  const own = head.toString('hex', 336, 352);
-  const found = /^0+$/.test(own) ? [] : [own];
+  const interfaceId = head.toString('hex', 336, 352);
+  const needed = /^0+$/.test(interfaceId) ? [] : [interfaceId];
   // Sections may overlap: a limit of each alone would not bound the work.
   const total = sections
     .filter(({ kind }) => kind === partitionMetadata)
@@ -133,18 +133,18 @@ async function neededBy(
   }
   for (const { kind, offset, size } of sections) {
     if (kind !== partitionMetadata || size === 0) continue;
-    const tree = interfacesOf(await bytesAt(file, offset, size, 'its partition metadata'));
+    const tree = parseInterfaces(await bytesAt(file, offset, size, 'its partition metadata'));
     if (!tree) throw new ImageRefused("The image's partition metadata cannot be read.");
-    found.push(...tree.map(plainUuid));
+    needed.push(...tree.map(plainUuid));
   }
-  if (found.length === 0) throw new ImageRefused('The image names no interface.');
-  return [...new Set(found)];
+  if (needed.length === 0) throw new ImageRefused('The image names no interface.');
+  return [...new Set(needed)];
 }
 
-async function bytesAt(file: FileHandle, at: number, count: number, what: string): Promise<Buffer> {
+async function bytesAt(file: FileHandle, at: number, count: number, part: string): Promise<Buffer> {
   const bytes = Buffer.alloc(count);
   const { bytesRead } = await file.read(bytes, 0, count, at);
-  if (bytesRead < count) throw new ImageRefused(`The image ends within ${what}.`);
+  if (bytesRead < count) throw new ImageRefused(`The image ends within ${part}.`);
   return bytes;
 }
 

@@ -19,8 +19,8 @@ export function announceReady({ environment, pid, log, start = startChild }: Ser
   const { NOTIFY_SOCKET: socket, WATCHDOG_USEC: interval, WATCHDOG_PID: watched } = environment;
   if (!socket) return;
   const send = async (message: string) => {
-    const given = { program, limitMs, outputMax: 4096 };
-    const sent = start({ ...given, args: [message], environment: { NOTIFY_SOCKET: socket } });
+    const child = { program, limitMs, outputMax: 4096 };
+    const sent = start({ ...child, args: [message], environment: { NOTIFY_SOCKET: socket } });
     const { end, exitCode, stderr } = await sent.result;
     if (end === 'exited' && exitCode === 0) return;
     log.warn('systemd not notified', { sent: message, reason: stderr || end });

@@ -22,33 +22,33 @@ export async function setUp(driver: Driver, log: Log): Promise<SetUpEnd> {
   const failed = new Map<string, Failure>();
   const tried = new Set<string>();
   for (let plans = 1; ; plans += 1) {
-    const planned = await planOf(driver);
+    const planned = await readPlan(driver);
     if ('fault' in planned) return { applied, left: [planned.fault] };
     const { changes } = planned;
-    const next = changes.filter((each) => isApplicable(each) && !tried.has(keyOf(each)));
+    const next = changes.filter((each) => isApplicable(each) && !tried.has(changeKey(each)));
     if (next.length === 0 || plans === plansMax) {
       const left = changes.map((each) => {
-        const untried = tried.has(keyOf(each)) ? withoutEffect : 'it waits for the next set-up';
-        return leftOf(each, failed.get(keyOf(each))?.reason ?? untried);
+        const untried = tried.has(changeKey(each)) ? withoutEffect : 'it waits for the next set-up';
+        return toRefused(each, failed.get(changeKey(each))?.reason ?? untried);
       });
-      const needed = new Set(changes.map(keyOf));
+      const needed = new Set(changes.map(changeKey));
       for (const key of needed) failed.delete(key);
       // The host is as wanted nevertheless, so that no later attempt tells the reason.
       for (const { fields, reason } of failed.values()) {
         log.warn('Host change failed', { driver: driver.name, ...fields, reason });
       }
-      return { applied: applied.filter((each) => !needed.has(keyOf(each))), left };
+      return { applied: applied.filter((each) => !needed.has(changeKey(each))), left };
     }
     for (const change of next) {
       const { address, what, before, after } = change;
       const fields = { address, what, before, after };
-      tried.add(keyOf(change));
+      tried.add(changeKey(change));
       try {
         if (isApplicable(change)) await change.apply();
         log.info('Host changed', { driver: driver.name, ...fields });
         applied.push(fields);
       } catch (error) {
-        failed.set(keyOf(change), { fields, reason: reasonOf(error) });
+        failed.set(changeKey(change), { fields, reason: reasonOf(error) });
       }
     }
   }
@@ -60,7 +60,7 @@ interface Failure {
 }
 
 /** Turns what the driver throws, also synchronously, into a sentence. */
-export async function planOf(
+export async function readPlan(
   driver: Driver,
 ): Promise<{ readonly changes: readonly HostChange[] } | { readonly fault: string }> {
   try {
@@ -74,24 +74,26 @@ function isApplicable(change: HostChange): change is Extract<HostChange, { apply
   return 'apply' in change;
 }
 
-function differenceOf({ address, what, before, after }: HostDifference): string {
+function describeDifference({ address, what, before, after }: HostDifference): string {
   return `The ${what} of ${address} is ${before}, not ${after}`;
 }
 
 /** A sentence, with the reason where the change cannot be applied now. */
-export function sentenceOf(change: HostChange): string {
-  const difference = differenceOf(change);
+export function describeChange(change: HostChange): string {
+  const difference = describeDifference(change);
   return ended(isApplicable(change) ? difference : `${difference}: ${change.refusal}`);
 }
 
-function leftOf(change: HostChange, reason: string): string {
-  return isApplicable(change) ? ended(`${differenceOf(change)}: ${reason}`) : sentenceOf(change);
+function toRefused(change: HostChange, reason: string): string {
+  return isApplicable(change)
+    ? ended(`${describeDifference(change)}: ${reason}`)
+    : describeChange(change);
 }
 
 function ended(sentence: string): string {
   return /[.?]$/.test(sentence) ? sentence : `${sentence}.`;
 }
 
-function keyOf({ address, what }: HostDifference): string {
+function changeKey({ address, what }: HostDifference): string {
   return `${address} ${what}`;
 }

@@ -50,32 +50,41 @@ interface ComposedReport {
   readonly isTooLarge: boolean;
 }
 
-export function composeReport(found: Found, known: Acknowledged, nowMs: number): ComposedReport {
-  const isNew = ({ device, digest }: FoundDevice) => known.digests[device.address] !== digest;
-  const drivers = found.devices.map(({ device }) => device.driver);
+export function composeReport(
+  discovery: Found,
+  acknowledged: Acknowledged,
+  nowMs: number,
+): ComposedReport {
+  const isNew = ({ device, digest }: FoundDevice) =>
+    acknowledged.digests[device.address] !== digest;
+  const drivers = discovery.devices.map(({ device }) => device.driver);
   // Leaves room for the names of drivers that fail below.
-  const largest = unique([...found.failedDrivers, ...drivers]);
+  const largest = unique([...discovery.failedDrivers, ...drivers]);
   const room =
-    payloadBytesMax - envelopeBytes(manifestOf(found.devices), largest, found.notOffered);
+    payloadBytesMax - envelopeBytes(toManifest(discovery.devices), largest, discovery.notOffered);
   const isTooLarge = room < 0;
-  const oversized = found.devices.filter((each) => isNew(each) && bytesOf(each) > room);
-  const devices = found.devices.filter((each) => !oversized.includes(each));
-  const manifest = manifestOf(devices);
+  const oversized = discovery.devices.filter((each) => isNew(each) && countBytes(each) > room);
+  const devices = discovery.devices.filter((each) => !oversized.includes(each));
+  const manifest = toManifest(devices);
   // A device that is left out must not count as removed.
   const failedDrivers = unique([
-    ...found.failedDrivers,
+    ...discovery.failedDrivers,
     ...oversized.map(({ device }) => device.driver),
   ]);
   const reason = isTooLarge
     ? 'nothing'
-    : reasonOf({ manifest, failedDrivers, notOffered: found.notOffered }, known, nowMs);
+    : chooseReason(
+        { manifest, failedDrivers, notOffered: discovery.notOffered },
+        acknowledged,
+        nowMs,
+      );
   const described = reason === 'everything' ? devices : devices.filter(isNew);
-  const fitting = described.filter((each) => bytesOf(each) <= room);
+  const fitting = described.filter((each) => countBytes(each) <= room);
   return {
     reason,
     manifest,
     failedDrivers,
-    notOffered: found.notOffered,
+    notOffered: discovery.notOffered,
     parts: reason === 'nothing' ? [] : split(fitting, room),
     oversized: isTooLarge ? [] : oversized.map(({ device }) => device.address),
     isTooLarge,
@@ -88,7 +97,7 @@ function unique(names: readonly string[]): string[] {
 
 /** The acknowledged state after one part of the plan was acknowledged. */
 export function acknowledge(
-  known: Acknowledged,
+  acknowledged: Acknowledged,
   plan: ComposedReport,
   part: number,
   nowMs: number,
@@ -99,49 +108,49 @@ export function acknowledge(
     // A device that left the manifest is removed.
     digests: Object.fromEntries(
       Object.entries(plan.manifest).flatMap(([address, digest]) => {
-        const acknowledged = arrived.has(address) ? digest : known.digests[address];
-        return acknowledged === undefined ? [] : [[address, acknowledged]];
+        const held = arrived.has(address) ? digest : acknowledged.digests[address];
+        return held === undefined ? [] : [[address, held]];
       }),
     ),
     failedDrivers: plan.failedDrivers,
     notOffered: plan.notOffered,
     reportedMs: nowMs,
-    everythingMs: isLast && plan.reason === 'everything' ? nowMs : known.everythingMs,
+    everythingMs: isLast && plan.reason === 'everything' ? nowMs : acknowledged.everythingMs,
   } satisfies Acknowledged;
 }
 
 /** The acknowledged state with every device due for a new description. */
-export function withEverythingDue(known: Acknowledged): Acknowledged {
-  return { ...known, everythingMs: Number.NEGATIVE_INFINITY };
+export function withEverythingDue(acknowledged: Acknowledged): Acknowledged {
+  return { ...acknowledged, everythingMs: Number.NEGATIVE_INFINITY };
 }
 
 /** When the next report is due even if nothing changes. */
-export function nextReportMs(known: Acknowledged): number {
+export function nextReportMs(acknowledged: Acknowledged): number {
   return Math.min(
-    known.reportedMs + heartbeatSeconds * 1000,
-    known.everythingMs + everythingSeconds * 1000,
+    acknowledged.reportedMs + heartbeatSeconds * 1000,
+    acknowledged.everythingMs + everythingSeconds * 1000,
   );
 }
 
-/** What every report tells. */
-type Told = 'manifest' | 'failedDrivers' | 'notOffered';
+/** Parts of every report. */
+type ReportPart = 'manifest' | 'failedDrivers' | 'notOffered';
 
-function reasonOf(
-  { manifest, failedDrivers, notOffered }: Pick<ComposedReport, Told>,
-  known: Acknowledged,
+function chooseReason(
+  { manifest, failedDrivers, notOffered }: Pick<ComposedReport, ReportPart>,
+  acknowledged: Acknowledged,
   nowMs: number,
 ): ReportReason {
-  if (nowMs >= known.everythingMs + everythingSeconds * 1000) return 'everything';
+  if (nowMs >= acknowledged.everythingMs + everythingSeconds * 1000) return 'everything';
   const isSame =
-    failedDrivers.join() === known.failedDrivers.join() &&
-    JSON.stringify(notOffered) === JSON.stringify(known.notOffered) &&
-    Object.keys(manifest).length === Object.keys(known.digests).length &&
-    Object.entries(manifest).every(([address, digest]) => known.digests[address] === digest);
+    failedDrivers.join() === acknowledged.failedDrivers.join() &&
+    JSON.stringify(notOffered) === JSON.stringify(acknowledged.notOffered) &&
+    Object.keys(manifest).length === Object.keys(acknowledged.digests).length &&
+    Object.entries(manifest).every(([address, digest]) => acknowledged.digests[address] === digest);
   if (!isSame) return 'change';
-  return nowMs >= nextReportMs(known) ? 'heartbeat' : 'nothing';
+  return nowMs >= nextReportMs(acknowledged) ? 'heartbeat' : 'nothing';
 }
 
-function manifestOf(devices: readonly FoundDevice[]): Record<string, string> {
+function toManifest(devices: readonly FoundDevice[]): Record<string, string> {
   return Object.fromEntries(devices.map(({ device, digest }) => [device.address, digest]));
 }
 
@@ -150,7 +159,7 @@ function split(devices: readonly FoundDevice[], room: number): ReportedDevice[][
   const parts: ReportedDevice[][] = [[]];
   let left = room;
   for (const each of devices) {
-    const bytes = bytesOf(each);
+    const bytes = countBytes(each);
     if (bytes > left) {
       parts.push([]);
       left = room;
@@ -162,7 +171,7 @@ function split(devices: readonly FoundDevice[], room: number): ReportedDevice[][
 }
 
 /** Includes the separating comma. */
-function bytesOf({ device }: FoundDevice): number {
+function countBytes({ device }: FoundDevice): number {
   return Buffer.byteLength(JSON.stringify(device)) + 1;
 }
 

@@ -106,7 +106,7 @@ export function createDiscovery({
         const device = healthOf ? withHealth(described, healthOf(address)) : described;
         const digest = computeDigest(device);
         // A description is checked once per digest: most devices never change.
-        const fault = digestsSeen.has(digest) ? undefined : faultOf(device, address, driver);
+        const fault = digestsSeen.has(digest) ? undefined : describeFault(device, address, driver);
         if (fault) fail(driver, 'Device description invalid', { address, fault });
         else claim(devices, { device, digest }, log);
       }
@@ -137,7 +137,7 @@ function byAddress(a: FoundDevice, b: FoundDevice): number {
 }
 
 /** Why the control plane would refuse the device; undefined if the description is valid. */
-export function faultOf(
+export function describeFault(
   device: ReportedDevice,
   address: string,
   driver: Driver,
@@ -154,9 +154,9 @@ export function faultOf(
   return device.driver === driver.name ? undefined : `it names driver ${device.driver}`;
 }
 
-function claim(devices: Map<string, FoundDevice>, found: FoundDevice, log: Log): void {
-  const { address, driver } = found.device;
+function claim(devices: Map<string, FoundDevice>, device: FoundDevice, log: Log): void {
+  const { address, driver } = device.device;
   const kept = devices.get(address)?.device.driver;
-  if (kept === undefined) devices.set(address, found);
+  if (kept === undefined) devices.set(address, device);
   else log.warn('Device claimed by two drivers, the first keeps it', { address, kept, driver });
 }

@@ -13,23 +13,23 @@ export interface RediscoverRequests {
    */
   take(): { readonly scope: LookScope; done(problem: string | undefined): void };
   /** Aborts when a request arrives. */
-  asked(): AbortSignal;
+  request(): AbortSignal;
 }
 
 type Resolve = (problem: string | undefined) => void;
 
 export function createRediscoverRequests(): RediscoverRequests {
   const waiting = new Set<{ readonly scope: LookScope; readonly resolve: Resolve }>();
-  let asked = new AbortController();
+  let request = new AbortController();
   return {
     ask: (scope) =>
       new Promise((resolve) => {
         waiting.add({ scope, resolve });
-        asked.abort();
+        request.abort();
       }),
     take: () => {
       const taken = [...waiting];
-      asked = new AbortController();
+      request = new AbortController();
       return {
         scope: taken.some(({ scope }) => scope === 'everything') ? 'everything' : 'changes',
         done: (problem) => {
@@ -40,6 +40,6 @@ export function createRediscoverRequests(): RediscoverRequests {
         },
       };
     },
-    asked: () => asked.signal,
+    request: () => request.signal,
   };
 }

@@ -65,19 +65,19 @@ interface Reported {
 export async function reportInventory(
   deps: ReportDeps,
   publish: Publish,
-  known: Acknowledged,
+  before: Acknowledged,
 ): Promise<Reported> {
-  const found = await deps.discover();
-  const plan = composeReport(found, known, deps.clock.monotonicMs());
+  const discovery = await deps.discover();
+  const plan = composeReport(discovery, before, deps.clock.monotonicMs());
   if (plan.oversized.length > 0) {
     deps.log.error('Devices too large to report', { addresses: plan.oversized });
   }
   if (plan.isTooLarge) {
-    const problem = `The host has ${found.devices.length} devices, more than fit into one report.`;
+    const problem = `The host has ${discovery.devices.length} devices, more than fit into one report.`;
     deps.log.error(problem);
-    return { acknowledged: known, problem };
+    return { acknowledged: before, problem };
   }
-  let acknowledged = known;
+  let acknowledged = before;
   for (const [part, devices] of plan.parts.entries()) {
     const skew = deps.skew?.();
     const report: InventoryReport = {

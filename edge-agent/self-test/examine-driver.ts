@@ -3,9 +3,9 @@
 import type { Clock } from '#agent/clock.ts';
 import type { Discovery, Driver, Observation } from '#agent/drivers/contract/driver.ts';
 import { reasonOf } from '#agent/log.ts';
-import { planOf } from '#agent/process/set-up.ts';
+import { readPlan } from '#agent/process/set-up.ts';
 import { askDriver } from '#agent/report/ask-driver.ts';
-import { faultOf } from '#agent/report/discover.ts';
+import { describeFault } from '#agent/report/discover.ts';
 import { computeDigest } from '#core/contracts/report/device-digest.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { present } from '#core/shapes/derive/present.ts';
@@ -19,7 +19,7 @@ export type Tell = (line: Line) => void;
 export async function examineDriver(driver: Driver, clock: Clock, tell: Tell): Promise<void> {
   const say = (outcome: Line['outcome'], what: string, address?: string) =>
     tell({ driver: driver.name, outcome, what, ...present({ address }) });
-  const planned = await planOf(driver);
+  const planned = await readPlan(driver);
   if ('fault' in planned) say('failed', planned.fault);
   else if (planned.changes.length === 0) say('seen', 'The host is as the settings say.');
   else
@@ -30,7 +30,7 @@ export async function examineDriver(driver: Driver, clock: Clock, tell: Tell): P
   const found = await discovered(driver, clock, say);
   if (!found) return;
   for (const [address, device] of Object.entries(found.devices)) {
-    const fault = faultOf(device, address, driver);
+    const fault = describeFault(device, address, driver);
     if (fault) say('failed', `The description is not valid: ${fault}.`, address);
     else say('seen', `Is offered as ${summaryOf(device)}.`, address);
     if (device.health && device.health.state !== 'healthy') {

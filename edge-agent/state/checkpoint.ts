@@ -145,7 +145,7 @@ export async function openCheckpoint({ files, bootId, log }: CheckpointDeps): Pr
   }
 
   const job = (jobId: string, execution: string) => {
-    const record = own(current.jobs, jobId);
+    const record = ownEntry(current.jobs, jobId);
     // The job that follows a message goes on where the message's execution ended.
     const isKnown = record?.execution === execution || record?.execution === sentExecution;
     return isKnown ? record : undefined;
@@ -153,8 +153,8 @@ export async function openCheckpoint({ files, bootId, log }: CheckpointDeps): Pr
 
   return {
     job,
-    prepared: (uuid) => own(current.prepared, uuid),
-    cleaned: (uuid) => own(current.cleaned, uuid),
+    prepared: (uuid) => ownEntry(current.prepared, uuid),
+    cleaned: (uuid) => ownEntry(current.cleaned, uuid),
     lost: () => current.lost,
     recover: (uuid, mark) =>
       store((before) => ({
@@ -220,8 +220,8 @@ async function readState(files: StateFiles, bootId: string, log: Log): Promise<S
   try {
     const stored = state.parse(JSON.parse(text));
     if (stored.boot_id === bootId) return stored;
-    const known = Object.entries({ ...stored.lost, ...stored.prepared });
-    const lost = Object.fromEntries(known.filter(([, each]) => each.is_confirmed));
+    const handles = Object.entries({ ...stored.lost, ...stored.prepared });
+    const lost = Object.fromEntries(handles.filter(([, each]) => each.is_confirmed));
     return { ...nothing, lost, cleaned: stored.cleaned };
   } catch (error) {
     const kept = await files.keepAside(fileName);
@@ -280,7 +280,7 @@ function withCleaning(before: State['cleaned'], uuid: string, latest: Cleaning) 
   return Object.fromEntries([...others.slice(1 - cleanedMax), [uuid, latest]]);
 }
 
-function own<T>(entries: Readonly<Record<string, T>>, key: string): T | undefined {
+function ownEntry<T>(entries: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(entries, key) ? entries[key] : undefined;
 }
 

@@ -27,7 +27,7 @@ interface SequenceDeps {
 }
 
 export async function openSequence(deps: SequenceDeps): Promise<Sequence> {
-  let last = await lastOf(deps);
+  let last = await readLast(deps);
   return {
     next: async () => {
       last = Math.max(last + 1, Math.floor(deps.wallMs() / tickMs));
@@ -42,7 +42,7 @@ export async function openSequence(deps: SequenceDeps): Promise<Sequence> {
   };
 }
 
-async function lastOf({ files, bootId, log }: SequenceDeps): Promise<number> {
+async function readLast({ files, bootId, log }: SequenceDeps): Promise<number> {
   try {
     const text = await files.read(fileName);
     const stored = text === undefined ? undefined : state.parse(JSON.parse(text));

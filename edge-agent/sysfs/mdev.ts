@@ -28,7 +28,7 @@ export function readMdevParents(sysfs: Sysfs): MdevParent[] {
     if (!parsed) return isKernelName(name) ? [{ address: name, physical: name, path }] : [];
     const address = printPciAddress(parsed);
     try {
-      return [{ address, physical: physicalOf(sysfs, path) ?? address, path }];
+      return [{ address, physical: findPhysical(sysfs, path) ?? address, path }];
     } catch {
       // Whether it is a virtual function is unknown.
       return [];
@@ -36,7 +36,7 @@ export function readMdevParents(sysfs: Sysfs): MdevParent[] {
   });
 }
 
-function physicalOf(sysfs: Sysfs, path: string): string | undefined {
+function findPhysical(sysfs: Sysfs, path: string): string | undefined {
   const name = sysfs.linkName(`${path}/physfn`);
   const parsed = name === undefined ? undefined : parsePciAddress(name);
   if (name !== undefined && !parsed) throw new Error(`${path}/physfn is not a PCI function.`);
@@ -57,7 +57,7 @@ export function hasType(sysfs: Sysfs, parent: MdevParent, type: string): boolean
 }
 
 /** Names of the parent's types. */
-export function typesOf(sysfs: Sysfs, { path }: MdevParent): string[] {
+export function listTypes(sysfs: Sysfs, { path }: MdevParent): string[] {
   try {
     return [...(sysfs.list(`${path}/mdev_supported_types`) ?? [])].sort();
   } catch {

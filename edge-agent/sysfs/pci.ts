@@ -40,9 +40,9 @@ export function readPciFunctions(sysfs: Sysfs, skipped: Skipped): PciFunction[] 
     const parsed = parsePciAddress(name);
     if (!parsed) continue;
     try {
-      const found = readPciFunction(sysfs, name, printPciAddress(parsed));
-      if (found?.vendorId === 'ffff') skipped(found.address, 'fell off the bus');
-      else if (found) functions.push(found);
+      const fn = readPciFunction(sysfs, name, printPciAddress(parsed));
+      if (fn?.vendorId === 'ffff') skipped(fn.address, 'fell off the bus');
+      else if (fn) functions.push(fn);
     } catch (error) {
       skipped(name, `cannot be read (${(error as NodeJS.ErrnoException).code ?? String(error)})`);
     }
@@ -126,12 +126,12 @@ export function readPlace(
   fn: PciFunction,
 ): { numa_node?: number; pcie_root?: string } {
   const { numaNode } = readPciDetails(sysfs, fn);
-  const root = rootPortOf(sysfs, fn);
+  const root = findRootPort(sysfs, fn);
   return { ...(numaNode >= 0 && { numa_node: numaNode }), ...(root && { pcie_root: root }) };
 }
 
 /** The first function below the host bridge on the way to this one. */
-function rootPortOf(sysfs: Sysfs, { path, address }: PciFunction): string | undefined {
+function findRootPort(sysfs: Sysfs, { path, address }: PciFunction): string | undefined {
   try {
     const steps = sysfs.resolve(path).split('/');
     const bridge = steps.findIndex((step) => /^pci[0-9a-f]{4,}:[0-9a-f]{2}$/.test(step));

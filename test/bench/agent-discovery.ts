@@ -32,7 +32,7 @@ const driver = createPciDriver({
   hardware,
   guards: openGuards({
     ...{ sysfs, hardware, proc: openProc('/proc'), ownPid: String(process.pid) },
-    offeredBefore: { of: () => new Set(), has: () => false, replace: async () => {} },
+    offeredBefore: { functionsOf: () => new Set(), has: () => false, replace: async () => {} },
     readDomains: noDomains,
   }),
   allowList: pciAllowList.parse(JSON.parse(allowListText)),

@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { faultOfName } from '#agent/config/operator-modules.ts';
+import { nameFault } from '#agent/config/operator-modules.ts';
 import { runCommand, WrongArguments } from '#core/command-line/arguments.ts';
 import { driverText, exampleText, fixtureText, type Names, pageText } from './new-driver-texts.ts';
 
@@ -22,7 +22,7 @@ async function main(): Promise<void> {
   const { positionals } = parseArgs({ allowPositionals: true, options: {} });
   const [name, ...others] = positionals;
   if (name === undefined || others.length > 0) throw new WrongArguments('Give one NAME.');
-  const fault = faultOfName(name);
+  const fault = nameFault(name);
   if (fault) throw new WrongArguments(`The driver ${fault}.`);
   const names = namesOf(name);
   const folder = `edge-agent/drivers/${names.file}`;

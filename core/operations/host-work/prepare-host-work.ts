@@ -107,8 +107,8 @@ function placedArq(arq: BoundArq, places: ReadonlyMap<ProviderUuid, Place>): Pla
   const place = places.get(providerUuid);
   const handle = place?.provider.handles.find(({ uuid }) => uuid === attachment?.handleUuid);
   if (!place || !handle || handle.isGone) {
-    const place = `the device of ${providerUuid}`;
-    throw new WorkImpossible('device', `Host ${hostname} no longer has ${place}.`);
+    const reason = `Host ${hostname} no longer has the device of ${providerUuid}.`;
+    throw new WorkImpossible('device', reason);
   }
   return { arq, handle, place };
 }

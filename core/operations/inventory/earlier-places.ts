@@ -18,14 +18,12 @@ export interface CardReads {
 }
 
 export function createCardReads(deps: Deps, hostname: string): CardReads {
-  const devices = new Map<string, Promise<readonly Device[]>>();
+  const cards = new Map<string, Promise<readonly Device[]>>();
   const places = new Map<string, Promise<EarlierPlace>>();
   return {
     async elsewhere(device) {
       const card = cardKey(device);
-      return card === undefined
-        ? []
-        : onceFor(devices, card, () => elsewhere(deps, hostname, card));
+      return card === undefined ? [] : onceFor(cards, card, () => elsewhere(deps, hostname, card));
     },
     readPlaces: (devices) =>
       Promise.all(

@@ -106,10 +106,10 @@ export function providerReads(client: Documents, table: string): ProviderReads {
           const first = await firstPage(uuid);
           if (!first) return undefined;
           const keys = [...uuids].map((each) => handleKey(uuid, each));
-          const provider = first.isWhole
+          const stored = first.isWhole
             ? first.stored.handles
             : handlesIn(await getRows(client, table, keys));
-          const byUuid = new Map(provider.map((handle) => [handle.uuid, handle]));
+          const byUuid = new Map(stored.map((handle) => [handle.uuid, handle]));
           // In the given order: a job that is made twice has the same steps.
           return {
             ...first.stored,

@@ -1,5 +1,5 @@
-// Sells PCI functions by a table of models: no code per vendor. Everything that is done to a
-// function is done by driver `pci`; this one says which functions, and what they are.
+// Offers PCI functions by a table of models: no code per vendor. Driver `pci` does the work; this
+// driver says which functions, and what they are.
 
 import {
   type DriverContext,
@@ -10,13 +10,13 @@ import type { Discovery, Driver, NotOffered } from '#agent/drivers/contract/driv
 import { createPciDriver } from '#agent/drivers/pci/index.ts';
 import { type PciFunction, readIfReadable, readPciFunctions } from '#agent/sysfs/pci.ts';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
-import { idsOf, type ModelRow, type ModelTable } from './rows.ts';
+import { type ModelRow, type ModelTable, modelIds } from './rows.ts';
 import {
-  entriesOf,
+  allRows,
   type ModelDevice,
   type ModelSettings,
   modelSettings,
-  rowsOf,
+  toAllowList,
   wantedRows,
 } from './settings.ts';
 
@@ -34,13 +34,13 @@ export function createModelDriver(
   context: DriverContext,
 ): Driver {
   const { sysfs } = context;
-  const entries = entriesOf(table, settings);
-  const rows = rowsOf(table, settings);
+  const entries = toAllowList(table, settings);
+  const rows = allRows(table, settings);
   const pci = createPciDriver({
     ...context,
     name: table.driver,
     allowList: [...entries.keys()],
-    known: ({ entry }) => {
+    describe: ({ entry }) => {
       const row = entries.get(entry);
       if (!row) return {};
       const { name: model, function: kind, attributes } = row;
@@ -50,21 +50,21 @@ export function createModelDriver(
   return {
     ...pci,
     discover: async () => {
-      const found = await pci.discover();
-      const said = new Set(addressesOf(found));
+      const discovery = await pci.discover();
+      const named = new Set(namedAddresses(discovery));
       // What cannot be read is reported by the discovery above.
-      const functions = readPciFunctions(sysfs, (address) => said.add(address));
-      const virtualIdOf = ({ path }: PciFunction) =>
+      const functions = readPciFunctions(sysfs, (address) => named.add(address));
+      const readVirtualId = ({ path }: PciFunction) =>
         readIfReadable(sysfs, `${path}/sriov_vf_device`)?.padStart(4, '0');
-      const missing = missingOf({ table, settings, rows, functions, virtualIdOf });
-      const notOffered = missing.filter(({ address }) => !said.has(address));
-      return { ...found, notOffered: [...(found.notOffered ?? []), ...notOffered] };
+      const missing = findMissing({ table, settings, rows, functions, readVirtualId });
+      const notOffered = missing.filter(({ address }) => !named.has(address));
+      return { ...discovery, notOffered: [...(discovery.notOffered ?? []), ...notOffered] };
     },
   };
 }
 
 /** What the discovery offers or names. */
-function addressesOf({ devices, notOffered = [] }: Discovery): string[] {
+function namedAddresses({ devices, notOffered = [] }: Discovery): string[] {
   const offered = Object.values(devices).flatMap(({ address, offers }) => [
     address,
     ...(offers?.attach_handles ?? []).flatMap(({ info }) => {
@@ -76,41 +76,42 @@ function addressesOf({ devices, notOffered = [] }: Discovery): string[] {
   return [...offered, ...notOffered.map(({ address }) => address)];
 }
 
-interface Asked {
+interface Query {
   readonly table: ModelTable;
   readonly settings: ModelSettings;
   readonly rows: readonly ModelRow[];
   readonly functions: readonly PciFunction[];
   /** The product id of the virtual functions that a card can have. */
-  readonly virtualIdOf: (fn: PciFunction) => string | undefined;
+  readonly readVirtualId: (fn: PciFunction) => string | undefined;
 }
 
 /** What the settings name and no entry has matched, with the setting that helps. */
-function missingOf(asked: Asked): NotOffered[] {
+function findMissing(query: Query): NotOffered[] {
   const reasons = new Map<string, string>();
-  for (const chosen of asked.settings.devices) {
+  for (const chosen of query.settings.devices) {
     for (const address of chosen.addresses ?? []) {
-      const reason = reasonAt(asked, chosen, address);
+      const reason = reasonAt(query, chosen, address);
       if (reason !== undefined && !reasons.has(address)) reasons.set(address, reason);
     }
     if (chosen.addresses) continue;
-    for (const fn of asked.functions) {
-      const reason = reasonWithoutVirtual(asked, chosen, fn);
+    for (const fn of query.functions) {
+      const reason = reasonWithoutVirtual(query, chosen, fn);
       if (reason !== undefined && !reasons.has(fn.address)) reasons.set(fn.address, reason);
     }
   }
   return [...reasons].map(([address, reason]) => ({ address, reason }));
 }
 
-function reasonAt(asked: Asked, chosen: ModelDevice, address: string): string | undefined {
-  const { table, rows, functions } = asked;
+function reasonAt(query: Query, chosen: ModelDevice, address: string): string | undefined {
+  const { table, rows, functions } = query;
   const fn = functions.find((each) => each.address === address);
   if (!fn) return 'is not on this host';
-  const wanted = reasonWithoutVirtual(asked, chosen, fn);
-  if (wanted !== undefined) return wanted;
+  const reason = reasonWithoutVirtual(query, chosen, fn);
+  if (reason !== undefined) return reason;
   const id = `${fn.vendorId}:${fn.productId}`;
   const row = rows.find(
-    (each) => idsOf(each).includes(id) && isVirtual(each) === (fn.physicalFunction !== undefined),
+    (each) =>
+      modelIds(each).includes(id) && isVirtual(each) === (fn.physicalFunction !== undefined),
   );
   if (!row) return `is ${id}, which no model has: add a row for it to ${table.driver}.rows`;
   if (row.class !== undefined && !fn.classCode.startsWith(row.class)) {
@@ -123,7 +124,7 @@ function reasonAt(asked: Asked, chosen: ModelDevice, address: string): string | 
 
 /** A card that is offered by virtual functions, and has none. */
 function reasonWithoutVirtual(
-  { table, rows, functions, virtualIdOf }: Asked,
+  { table, rows, functions, readVirtualId }: Query,
   chosen: ModelDevice,
   fn: PciFunction,
 ): string | undefined {
@@ -131,7 +132,7 @@ function reasonWithoutVirtual(
   if (chosen.model === undefined || fn.physicalFunction !== undefined) return undefined;
   const [row] = wantedRows(chosen, rows);
   if (!row || !isVirtual(row) || fn.vendorId !== row.vendor_id) return undefined;
-  if (!row.product_ids.includes(virtualIdOf(fn) ?? '')) return undefined;
+  if (!row.product_ids.includes(readVirtualId(fn) ?? '')) return undefined;
   if (functions.some(({ physicalFunction }) => physicalFunction === fn.address)) return undefined;
   return (
     `has no virtual functions of the model ${row.name}: ` +

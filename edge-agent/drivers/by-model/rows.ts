@@ -33,7 +33,7 @@ export const modelRow = z.strictObject({
     .max(64),
   class: classPrefix
     .refine(
-      (given) => !given.startsWith('06'),
+      (value) => !value.startsWith('06'),
       'must not begin with 06: a bridge is never given to a guest',
     )
     .optional(),
@@ -46,8 +46,8 @@ export const modelRow = z.strictObject({
   clean: clean.unwrap().default('reset'),
   attributes: z
     .record(z.string(), z.string(attributesAre).min(1, attributesAre).max(255), attributesAre)
-    .refine((given) => Object.keys(given).every(isFree), attributesAre)
-    .refine((given) => Object.keys(given).length <= 16, 'must be at most 16')
+    .refine((value) => Object.keys(value).every(isFree), attributesAre)
+    .refine((value) => Object.keys(value).length <= 16, 'must be at most 16')
     .default({}),
   /** Where the ids are published. */
   source: z.string().max(255).optional(),
@@ -66,6 +66,6 @@ export interface ModelTable {
 }
 
 /** `19e5:d100`, for each product id. */
-export function idsOf({ vendor_id: vendor, product_ids: products }: ModelRow): string[] {
+export function modelIds({ vendor_id: vendor, product_ids: products }: ModelRow): string[] {
   return products.map((product) => `${vendor}:${product}`);
 }

@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { oneOrMany, pciAddress } from '#agent/drivers/contract/setting-forms.ts';
 import { type AllowListEntry, allowListEntry } from '#agent/drivers/pci/allow-list.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { idsOf, type ModelRow, type ModelTable, modelRow } from './rows.ts';
+import { type ModelRow, type ModelTable, modelIds, modelRow } from './rows.ts';
 
 const { bind_to, clean, traits } = allowListEntry.shape;
 
@@ -38,7 +38,7 @@ export interface ModelSettings {
 }
 
 export function modelSettings(table: ModelTable): z.ZodType<ModelSettings> {
-  const own = ownRows(table);
+  const tableRows = ownRows(table);
   return z
     .strictObject({
       devices: z
@@ -50,21 +50,21 @@ export function modelSettings(table: ModelTable): z.ZodType<ModelSettings> {
     .superRefine(({ devices, rows }, context) => {
       const fault = (path: (string | number)[], message: string) =>
         context.addIssue({ code: 'custom', path, message });
-      const known = [...own];
+      const all = [...tableRows];
       for (const [index, row] of rows.entries()) {
-        const namesake = known.find(({ name }) => isSameName(name, row.name));
+        const namesake = all.find(({ name }) => isSameName(name, row.name));
         if (namesake) fault(['rows', index, 'name'], `duplicate model: ${namesake.name}`);
-        for (const id of idsOf(row)) {
-          const other = known.find(
-            (each) => each.function === row.function && idsOf(each).includes(id),
+        for (const id of modelIds(row)) {
+          const other = all.find(
+            (each) => each.function === row.function && modelIds(each).includes(id),
           );
           if (other) fault(['rows', index, 'product_ids'], `${id} is the model ${other.name}`);
         }
-        known.push(row);
+        all.push(row);
       }
       for (const [index, { model, virtual_functions: count }] of devices.entries()) {
-        const row = known.find(({ name }) => name === model);
-        const names = known.map(({ name }) => name).join(', ');
+        const row = all.find(({ name }) => name === model);
+        const names = all.map(({ name }) => name).join(', ');
         if (model !== undefined && !row) {
           fault(['devices', index, 'model'], `must be one of ${names}, or of a row in rows`);
         } else if (count !== undefined && row?.function !== 'virtual') {
@@ -84,23 +84,23 @@ function isSameName(one: string, other: string): boolean {
 }
 
 /** The table's rows and the operator's. */
-export function rowsOf(table: ModelTable, { rows }: ModelSettings): ModelRow[] {
+export function allRows(table: ModelTable, { rows }: ModelSettings): ModelRow[] {
   return [...ownRows(table), ...rows];
 }
 
 /** What the settings offer, in the form of driver `pci`; the first entry that matches counts. */
-export function entriesOf(
+export function toAllowList(
   table: ModelTable,
   settings: ModelSettings,
 ): ReadonlyMap<AllowListEntry, ModelRow> {
-  const all = rowsOf(table, settings);
+  const all = allRows(table, settings);
   const entries = new Map<AllowListEntry, ModelRow>();
   for (const chosen of settings.devices) {
     for (const row of wantedRows(chosen, all)) {
       for (const product_id of row.product_ids) {
         // One entry for each address; one for all, if none is given.
         for (const place of chosen.addresses ?? [undefined]) {
-          entries.set(entryOf(table, chosen, { row, product_id, address: place }), row);
+          entries.set(toEntry(table, chosen, { row, product_id, address: place }), row);
         }
       }
     }
@@ -121,7 +121,7 @@ interface Place {
   readonly address: string | undefined;
 }
 
-function entryOf(
+function toEntry(
   { type }: ModelTable,
   chosen: ModelDevice,
   { row, product_id, address: place }: Place,

@@ -50,8 +50,8 @@ export interface SettingFault {
 
 export interface DriverModule {
   readonly name: string;
-  /** @param given what stands under the driver's name; undefined if nothing does */
-  configure(given: unknown): ConfiguredDriver | { readonly faults: readonly SettingFault[] };
+  /** @param input what stands under the driver's name; undefined if nothing does */
+  configure(input: unknown): ConfiguredDriver | { readonly faults: readonly SettingFault[] };
 }
 
 export function defineDriver<Settings = undefined>({
@@ -61,13 +61,13 @@ export function defineDriver<Settings = undefined>({
 }: DriverDefinition<Settings>): DriverModule {
   return {
     name,
-    configure: (given) => {
+    configure: (input) => {
       if (!settings) {
-        if (given !== undefined) return { faults: [{ path: [], message: 'has no settings' }] };
+        if (input !== undefined) return { faults: [{ path: [], message: 'has no settings' }] };
         return { name, create: (context) => create(undefined as Settings, context) };
       }
       // Without settings the form says what is missing.
-      const read = readForm(settings, given ?? {});
+      const read = readForm(settings, input ?? {});
       if ('faults' in read) return read;
       return { name, create: (context) => create(read.value, context) };
     },

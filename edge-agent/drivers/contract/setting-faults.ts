@@ -7,9 +7,9 @@ import type { SettingFault } from './define-driver.ts';
 /** What a form says of settings: their values, or what is wrong with them. */
 export function readForm<Settings>(
   form: z.ZodType<Settings>,
-  given: unknown,
+  input: unknown,
 ): { readonly value: Settings } | { readonly faults: readonly SettingFault[] } {
-  const parsed = form.safeParse(given, { error: sentenceOf });
+  const parsed = form.safeParse(input, { error: describeIssue });
   if (parsed.success) return { value: parsed.data };
   const faults = parsed.error.issues.map((issue) => ({
     path: issue.path.map(String),
@@ -27,15 +27,15 @@ function isTooLong(issue: Issue): issue is Issue & z.core.$ZodIssueTooBig {
 }
 
 /** Undefined leaves the sentence to the library. */
-function sentenceOf(issue: RawIssue): string | undefined {
+function describeIssue(issue: RawIssue): string | undefined {
   if (issue.code === 'unrecognized_keys') {
     const unknown = issue.keys.map((key) => JSON.stringify(key)).join(', ');
-    return `unknown key ${unknown}; allowed are ${keysOf(issue.inst).join(', ')}`;
+    return `unknown key ${unknown}; allowed are ${allowedKeys(issue.inst).join(', ')}`;
   }
   if (issue.input === undefined) return 'is missing';
   if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`;
   if (issue.code !== 'invalid_type') return undefined;
-  const keys = keysOf(issue.inst);
+  const keys = allowedKeys(issue.inst);
   if (issue.expected === 'object' && keys.length > 0) {
     return `must be an object; allowed keys are ${keys.join(', ')}`;
   }
@@ -52,6 +52,6 @@ const kinds: ReadonlyMap<string, string> = new Map([
   ['int', 'must be a whole number'],
 ]);
 
-function keysOf(form: unknown): string[] {
+function allowedKeys(form: unknown): string[] {
   return form instanceof z.ZodObject ? Object.keys(form.shape) : [];
 }

@@ -16,7 +16,7 @@ export const pciAddress = z.string(addressIs).transform((text, context) => {
 /** Addresses, or a single one without a list. */
 export function oneOrMany<Address extends z.ZodType>(address: Address, max: number) {
   return z.preprocess(
-    (given) => (given === undefined || Array.isArray(given) ? given : [given]),
+    (input) => (input === undefined || Array.isArray(input) ? input : [input]),
     z.array(address, 'must name a PCI address').min(1, 'must name a PCI address').max(max),
   );
 }
@@ -35,4 +35,4 @@ export const vfioDriver = z.string(vfioIs).regex(/^[a-z0-9_-]*vfio[a-z0-9_-]*$/,
 export const absolutePath = z
   .string('must be an absolute path')
   .regex(/^\/[a-zA-Z0-9_./-]{1,255}$/, 'must be an absolute path')
-  .refine((given) => !given.split('/').includes('..'), 'must not go up');
+  .refine((input) => !input.split('/').includes('..'), 'must not go up');

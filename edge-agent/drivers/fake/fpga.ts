@@ -5,7 +5,7 @@ import * as z from 'zod';
 import type { Driver } from '#agent/drivers/contract/driver.ts';
 import { checkImage, readGbs } from '#agent/images/image-check.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
-import { errorOf, type FakeHardwareDeps, openFakeHardware } from './hardware.ts';
+import { type FakeHardwareDeps, openFakeHardware, toError } from './hardware.ts';
 
 const address = '0000:0d:00.0';
 const region = 'region0';
@@ -27,7 +27,7 @@ export function createFakeFpgaDriver(deps: FakeHardwareDeps): Driver {
       check: checkImage,
       write: async (image, onProgress) => {
         if (image.address !== address || image.region !== region) {
-          throw errorOf('ENODEV', 'program');
+          throw toError('ENODEV', 'program');
         }
         const { functionUuid } = await readGbs(image.imagePath);
         onProgress(0);

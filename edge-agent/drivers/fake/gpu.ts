@@ -4,7 +4,7 @@
 import * as z from 'zod';
 import type { Driver, Found, HandleWork } from '#agent/drivers/contract/driver.ts';
 import type { ReportedDevice, ReportedRegion } from '#core/contracts/report/inventory-report.ts';
-import { errorOf, type FakeHardwareDeps, openFakeHardware } from './hardware.ts';
+import { type FakeHardwareDeps, openFakeHardware, toError } from './hardware.ts';
 
 const address = '0000:0e:00.0';
 const poolSize = 4;
@@ -24,47 +24,47 @@ export function createFakeGpuDriver(deps: FakeHardwareDeps): Driver {
       await hardware.touch('discover');
       return { devices: { [address]: describe(hardware.read()) } };
     },
-    find: async (handle) => foundIn(hardware.read(), mdevOf(handle)),
+    find: async (handle) => foundIn(hardware.read(), toMdev(handle)),
     prepare: async (handle) => {
-      await hardware.operate('prepare', (before) => withMdev(before, mdevOf(handle)));
+      await hardware.operate('prepare', (before) => withMdev(before, toMdev(handle)));
       return {};
     },
     clean: async (handle) => {
-      await hardware.operate('clean', (before) => withoutMdev(before, mdevOf(handle)));
+      await hardware.operate('clean', (before) => withoutMdev(before, toMdev(handle)));
       return { removed: handle.uuid };
     },
   };
 }
 
-function mdevOf({ address: parent, uuid, info }: HandleWork): Mdev {
+function toMdev({ address: parent, uuid, info }: HandleWork): Mdev {
   return { address: parent, type: info.asked_type ?? '', uuid };
 }
 
-function foundIn({ mdevs }: State, wanted: Mdev): Found {
-  const found = mdevs.find(({ uuid }) => uuid === wanted.uuid);
-  if (!found) return { state: 'absent' };
-  const isSame = found.type === wanted.type && found.address === wanted.address;
+function foundIn({ mdevs }: State, requested: Mdev): Found {
+  const existing = mdevs.find(({ uuid }) => uuid === requested.uuid);
+  if (!existing) return { state: 'absent' };
+  const isSame = existing.type === requested.type && existing.address === requested.address;
   return isSame
     ? { state: 'ready' }
-    : { state: 'other', what: `an mdev of type ${found.type} on ${found.address}` };
+    : { state: 'other', what: `an mdev of type ${existing.type} on ${existing.address}` };
 }
 
 /** Refuses as the kernel and mtty do. */
-function withMdev({ mdevs }: State, wanted: Mdev): State {
-  const size = sizes[wanted.type];
-  if (wanted.address !== address || size === undefined) throw errorOf('ENOENT', 'prepare');
-  if (mdevs.some(({ uuid }) => uuid === wanted.uuid)) throw errorOf('EEXIST', 'prepare');
-  if (freeOf(mdevs) < size) throw errorOf('ENOSPC', 'prepare');
-  return { mdevs: [...mdevs, wanted] };
+function withMdev({ mdevs }: State, requested: Mdev): State {
+  const size = sizes[requested.type];
+  if (requested.address !== address || size === undefined) throw toError('ENOENT', 'prepare');
+  if (mdevs.some(({ uuid }) => uuid === requested.uuid)) throw toError('EEXIST', 'prepare');
+  if (countFree(mdevs) < size) throw toError('ENOSPC', 'prepare');
+  return { mdevs: [...mdevs, requested] };
 }
 
 function withoutMdev({ mdevs }: State, { uuid: unwanted }: Mdev): State {
   const left = mdevs.filter(({ uuid }) => uuid !== unwanted);
-  if (left.length === mdevs.length) throw errorOf('ENODEV', 'clean');
+  if (left.length === mdevs.length) throw toError('ENODEV', 'clean');
   return { mdevs: left };
 }
 
-function freeOf(mdevs: readonly Mdev[]): number {
+function countFree(mdevs: readonly Mdev[]): number {
   return mdevs.reduce((free, { type }) => free - (sizes[type] ?? 0), poolSize);
 }
 
@@ -78,14 +78,14 @@ function describe({ mdevs }: State): ReportedDevice {
     model: 'fake GPU',
     std_board_info: '{"product_id": "0x9b01", "class": "Fake class"}',
     vendor_board_info: 'fake_vendor_info',
-    regions: Object.keys(sizes).map((type) => regionOf(type, mdevs)),
+    regions: Object.keys(sizes).map((type) => describeRegion(type, mdevs)),
   };
 }
 
 /** Offers existing mdevs of the type, and those that can still be created. */
-function regionOf(type: string, mdevs: readonly Mdev[]): ReportedRegion {
+function describeRegion(type: string, mdevs: readonly Mdev[]): ReportedRegion {
   const created = mdevs.filter((each) => each.type === type).length;
-  const count = created + Math.floor(freeOf(mdevs) / (sizes[type] ?? 1));
+  const count = created + Math.floor(countFree(mdevs) / (sizes[type] ?? 1));
   return {
     name: type,
     kind: 'mdev-type',

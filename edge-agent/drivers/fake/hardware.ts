@@ -53,8 +53,8 @@ export function openFakeHardware<State>(
   const nothing = { boot_id: bootId, state: empty, writes: 0 };
 
   const load = (): z.infer<typeof stored> => {
-    const found = stored.safeParse(readJson(file));
-    return found.success && found.data.boot_id === bootId ? found.data : nothing;
+    const loaded = stored.safeParse(readJson(file));
+    return loaded.success && loaded.data.boot_id === bootId ? loaded.data : nothing;
   };
   const write = async (change: (before: State) => State) => {
     // Loaded after the wait, so that the change applies to the current state.
@@ -69,7 +69,7 @@ export function openFakeHardware<State>(
     const { delayMs, fail } = faultsNow();
     await delay(delayMs[operation] ?? 0);
     const code = fail[operation];
-    if (code) throw errorOf(code, operation);
+    if (code) throw toError(code, operation);
   };
   return {
     read: () => load().state,
@@ -85,8 +85,8 @@ export function openFakeHardware<State>(
   };
 }
 
-export function errorOf(code: string, what: string): NodeJS.ErrnoException {
-  return Object.assign(new Error(`${code}: ${what}`), { code });
+export function toError(code: string, operation: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${code}: ${operation}`), { code });
 }
 
 function readJson(file: string): unknown {

@@ -5,7 +5,7 @@
 import * as z from 'zod';
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import type { Driver, HandleWork, RegionImage } from '#agent/drivers/contract/driver.ts';
-import { addressOf, createPciDriver } from '#agent/drivers/pci/index.ts';
+import { createPciDriver, handleAddress } from '#agent/drivers/pci/index.ts';
 import { ImageRefused } from '#agent/images/image-check.ts';
 import { reasonOf } from '#agent/log.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
@@ -23,10 +23,10 @@ import {
   writeImage,
 } from './manager-class.ts';
 import {
-  allowListOf,
   type FpgaBoard,
   type FpgaManagerSettings,
   fpgaManagerName as name,
+  toAllowList,
 } from './settings.ts';
 
 const region = 'region0';
@@ -41,7 +41,7 @@ type Content = z.infer<typeof content>;
 const contents = z.record(z.string(), content);
 const file = 'contents.json';
 
-interface Given {
+interface BoardDeps {
   readonly settings: FpgaManagerSettings;
   readonly context: DriverContext;
   /** Functions, and managers, on which a job works. */
@@ -63,9 +63,9 @@ export function createFpgaManagerDriver(
     ...context,
     name,
     busy,
-    allowList: allowListOf(settings),
+    allowList: toAllowList(settings),
   });
-  const given: Given = {
+  const deps: BoardDeps = {
     settings,
     context,
     busy,
@@ -78,27 +78,27 @@ export function createFpgaManagerDriver(
     signature: () => `${pciSignature(sysfs)} ${[...managerNames(context)].sort().join()}`,
     ...present({ plan: pci.plan }),
     discover: async () => {
-      const found = await pci.discover();
-      const free = new Set(Object.values(found.devices).flatMap(offeredBy));
-      const own = new Set(settings.boards.flatMap(({ attach }) => attach ?? []));
+      const discovery = await pci.discover();
+      const free = new Set(Object.values(discovery.devices).flatMap(offeredBy));
+      const attached = new Set(settings.boards.flatMap(({ attach }) => attach ?? []));
       const reasons = new Map(
-        (found.notOffered ?? [])
-          .filter(({ address }) => own.has(address))
+        (discovery.notOffered ?? [])
+          .filter(({ address }) => attached.has(address))
           .map((each) => [each.address, each.reason]),
       );
       const devices: Record<string, ReportedDevice> = {};
       for (const board of settings.boards) {
-        const told = await tellBoard(given, board, free).catch(
+        const described = await describeBoard(deps, board, free).catch(
           (error: unknown) => `cannot be read (${reasonOf(error)})`,
         );
-        if (typeof told === 'string') reasons.set(board.manager, told);
-        else devices[board.manager] = told;
+        if (typeof described === 'string') reasons.set(board.manager, described);
+        else devices[board.manager] = described;
       }
       const notOffered = [...reasons].map(([address, reason]) => ({ address, reason }));
       return { devices, notOffered };
     },
-    clean: (handle) => clean(given, handle),
-    images: { check: checkContent, write: (image, onProgress) => write(given, image, onProgress) },
+    clean: (handle) => clean(deps, handle),
+    images: { check: checkContent, write: (image, onProgress) => write(deps, image, onProgress) },
   };
 }
 
@@ -110,12 +110,12 @@ function offeredBy({ offers }: ReportedDevice): string[] {
   });
 }
 
-async function tellBoard(
-  given: Given,
+async function describeBoard(
+  deps: BoardDeps,
   board: FpgaBoard,
   free: ReadonlySet<string>,
 ): Promise<ReportedDevice | string> {
-  const { context, busy, seen } = given;
+  const { context, busy, seen } = deps;
   const { manager: address, attach } = board;
   const before = busy.has(address) ? seen.get(address) : undefined;
   const manager = before ?? (await readManager(context, address));
@@ -127,10 +127,10 @@ async function tellBoard(
     if (reason !== undefined) return reason;
   }
   const handle = attach && free.has(attach) ? parsePciAddress(attach) : undefined;
-  const written = await given.contents.of(address);
+  const written = await deps.contents.get(address);
   const [first, ...others] = written?.functions ?? [];
   const fn = attach === undefined ? undefined : readPciFunctionAt(context.sysfs, attach);
-  const health = healthOf(manager, given.since);
+  const health = toHealth(manager, deps.since);
   return {
     address,
     driver: name,
@@ -182,62 +182,62 @@ async function blankReason(board: FpgaBoard): Promise<string | undefined> {
 }
 
 /** State names: Linux Documentation/ABI/testing/sysfs-class-fpga-manager. */
-function healthOf({ state }: Manager, since: string): ReportedDevice['health'] {
+function toHealth({ state }: Manager, since: string): ReportedDevice['health'] {
   if (state === 'power off') return { state: 'unhealthy', reason: 'has no power', since };
   if (!state.endsWith(' error')) return undefined;
   return { state: 'degraded', reason: `shows the state "${state}"`, since };
 }
 
-function boardAt({ settings }: Given, address: string): FpgaBoard {
-  const found = settings.boards.find(({ manager }) => manager === address);
-  if (!found) throw new Error(`The board ${address} is not in the settings of ${name}.`);
-  return found;
+function boardAt({ settings }: BoardDeps, address: string): FpgaBoard {
+  const board = settings.boards.find(({ manager }) => manager === address);
+  if (!board) throw new Error(`The board ${address} is not in the settings of ${name}.`);
+  return board;
 }
 
 async function write(
-  given: Given,
-  { address, region: asked, imageId, imagePath }: RegionImage,
+  deps: BoardDeps,
+  { address, region: regionName, imageId, imagePath }: RegionImage,
   onProgress: (percent: number) => void,
 ): Promise<void> {
-  const board = boardAt(given, address);
-  if (asked !== region) throw new Error(`The board ${address} has no region ${asked}.`);
+  const board = boardAt(deps, address);
+  if (regionName !== region) throw new Error(`The board ${address} has no region ${regionName}.`);
   await checkContent(imagePath, board.interface);
-  await whileBusy(given, board, async () => {
-    const manager = await readManager(given.context, address);
+  await whileBusy(deps, board, async () => {
+    const manager = await readManager(deps.context, address);
     if (manager && !manager.canProgram) throw new ImageRefused(withoutFirmware(address));
     onProgress(0);
-    const { functionUuids } = await writeTo(given, board, imagePath);
-    await given.contents.set(address, { image: imageId, functions: [...functionUuids] });
+    const { functionUuids } = await writeTo(deps, board, imagePath);
+    await deps.contents.set(address, { image: imageId, functions: [...functionUuids] });
     onProgress(100);
   });
 }
 
-async function writeTo(given: Given, board: FpgaBoard, path: string) {
+async function writeTo(deps: BoardDeps, board: FpgaBoard, path: string) {
   const { manager, interface: id, images } = board;
-  const { firmware_directory: firmwareDirectory } = given.settings;
+  const { firmware_directory: firmwareDirectory } = deps.settings;
   // From here on the content cannot be told, until it is verified.
-  await given.contents.set(manager, undefined);
+  await deps.contents.set(manager, undefined);
   const isPartial = images === 'partial';
   const writing = { manager, interface: id, isPartial, firmwareDirectory };
-  return await writeImage(given.context, writing, path);
+  return await writeImage(deps.context, writing, path);
 }
 
-async function clean(given: Given, handle: HandleWork): Promise<Evidence> {
-  const board = boardAt(given, handle.address);
+async function clean(deps: BoardDeps, handle: HandleWork): Promise<Evidence> {
+  const board = boardAt(deps, handle.address);
   const { attach, blank_image: blank } = board;
-  if (attach !== addressOf(handle)) {
-    throw new Error(`The board ${handle.address} has no function ${addressOf(handle)}.`);
+  if (attach !== handleAddress(handle)) {
+    throw new Error(`The board ${handle.address} has no function ${handleAddress(handle)}.`);
   }
   if (board.clean !== 'blank' || !blank) throw new Error('The settings name no blank image.');
-  return await whileBusy(given, board, async () => {
-    const { functionUuid } = await writeTo(given, board, blank);
+  return await whileBusy(deps, board, async () => {
+    const { functionUuid } = await writeTo(deps, board, blank);
     return { cleaned_by: 'blank image', function: functionUuid, verified_by: 'state operating' };
   });
 }
 
 /** Keeps discovery away from the board. @throws if something uses its function */
 async function whileBusy<T>(
-  { context, busy }: Given,
+  { context, busy }: BoardDeps,
   { manager, attach }: FpgaBoard,
   work: () => Promise<T>,
 ): Promise<T> {
@@ -255,7 +255,7 @@ async function whileBusy<T>(
 }
 
 interface Contents {
-  of(manager: string): Promise<Content | undefined>;
+  get(manager: string): Promise<Content | undefined>;
   set(manager: string, written: Omit<Content, 'boot'> | undefined): Promise<void>;
 }
 
@@ -270,10 +270,10 @@ function openContents({ directory, bootId }: DriverContext): Contents {
     }
   };
   return {
-    of: async (manager) => {
+    get: async (manager) => {
       await last;
-      const found = (await load())[manager];
-      return found?.boot === bootId ? found : undefined;
+      const entry = (await load())[manager];
+      return entry?.boot === bootId ? entry : undefined;
     },
     // Jobs of several boards run side by side.
     set: (manager, written) => {

@@ -75,8 +75,8 @@ export async function writeImage(
 ): Promise<GbsImage> {
   const { manager, firmwareDirectory, isPartial } = writing;
   const image = await checkContent(path, writing.interface);
-  const found = await readManager(context, manager);
-  if (!found?.canProgram) throw new Error(withoutFirmware(manager));
+  const current = await readManager(context, manager);
+  if (!current?.canProgram) throw new Error(withoutFirmware(manager));
   const name = `cyborg-agent-${manager}.bin`;
   const file = join(firmwareDirectory, name);
   try {

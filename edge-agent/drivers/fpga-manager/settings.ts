@@ -24,7 +24,7 @@ const board = z.strictObject({
    */
   interface: z
     .guid('must be a uuid, which images of the board name as their interface-uuid')
-    .transform((given) => given.toLowerCase()),
+    .transform((uuid) => uuid.toLowerCase()),
   /** `partial`: images replace a part of the design that runs. */
   images: z.enum(['full', 'partial'], 'must be full or partial').default('full'),
   /** The PCI function that the FPGA is for guests; without one it is programmed only. */
@@ -72,7 +72,7 @@ export type FpgaManagerSettings = z.infer<typeof fpgaManagerSettings>;
 export type FpgaBoard = FpgaManagerSettings['boards'][number];
 
 /** The functions for guests, in the form of driver `pci`, which finds, guards and binds them. */
-export function allowListOf({ boards }: FpgaManagerSettings): readonly AllowListEntry[] {
+export function toAllowList({ boards }: FpgaManagerSettings): readonly AllowListEntry[] {
   return pciAllowList.parse(
     boards.flatMap(({ attach, bind_to }) =>
       attach ? [{ address: attach, bind_to, device_type: 'FPGA', resource_class: 'FPGA' }] : [],

@@ -7,7 +7,7 @@ import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts'
 import { present } from '#core/shapes/derive/present.ts';
 import { gpuVendors } from './models.ts';
 import { profileName } from './settings.ts';
-import { type GpuCard, nameOf, type SharesFound } from './shares.ts';
+import { type GpuCard, type SharesFound, valueName } from './shares.ts';
 
 const mebibyte = 1024 * 1024;
 
@@ -15,7 +15,7 @@ const mebibyte = 1024 * 1024;
  * @param drift what another program has changed, as a clause about the card
  * @throws if a file that tells a fault is there and cannot be read
  */
-export async function healthOf(
+export async function readHealth(
   { sysfs, hardware }: DriverContext,
   fn: PciFunction,
   since: string,
@@ -30,13 +30,15 @@ export async function healthOf(
   }
   // Linux Documentation/ABI/testing/sysfs-driver-intel-xe-ras, since 7.3.
   // The card's own controller answers, so that the read may block.
-  const told = names.includes('gpu_health')
+  const gpuHealth = names.includes('gpu_health')
     ? await hardware.readText(address, `${path}/gpu_health`)
     : undefined;
-  if (told === 'critical') return { state: 'unhealthy', reason: 'has gpu_health critical', since };
+  if (gpuHealth === 'critical')
+    return { state: 'unhealthy', reason: 'has gpu_health critical', since };
   const counted = aerHealth(sysfs, fn, since);
   if (counted) return counted;
-  if (told === 'warning') return { state: 'degraded', reason: 'has gpu_health warning', since };
+  if (gpuHealth === 'warning')
+    return { state: 'degraded', reason: 'has gpu_health warning', since };
   return drift === undefined ? undefined : { state: 'degraded', reason: drift, since };
 }
 
@@ -44,13 +46,13 @@ export async function healthOf(
 export function describedGpu(
   { sysfs }: DriverContext,
   device: ReportedDevice,
-  { fn, given }: GpuCard,
-  { values, found }: SharesFound,
+  { fn, settings }: GpuCard,
+  { values, texts: found }: SharesFound,
   health: ReportedDevice['health'],
 ): ReportedDevice {
   const { vendorId, productId } = fn;
   const vendor = gpuVendors[vendorId];
-  const profile = profileName(given);
+  const profile = profileName(settings);
   const part = profile.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_');
   const ids = [vendorId, ...(vendor ? [vendor.name] : [])];
   const traits = ids.map((each) => `CUSTOM_${each}_${productId}_${part}`.toUpperCase());
@@ -58,7 +60,7 @@ export function describedGpu(
     values
       .filter(({ number = 1 }) => number === 1)
       .flatMap((value) => {
-        const text = found.get(nameOf(value));
+        const text = found.get(valueName(value));
         if (text === undefined) return [];
         const isSize = value.key.endsWith('_mib');
         return [[value.key, isSize ? String(Math.floor(Number(text) / mebibyte)) : text]];

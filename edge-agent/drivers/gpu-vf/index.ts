@@ -5,7 +5,7 @@
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import type { Driver, HandleWork } from '#agent/drivers/contract/driver.ts';
 import type { AllowListEntry } from '#agent/drivers/pci/allow-list.ts';
-import { addressOf, createPciDriver } from '#agent/drivers/pci/index.ts';
+import { createPciDriver, handleAddress } from '#agent/drivers/pci/index.ts';
 import { reasonOf } from '#agent/log.ts';
 import {
   type PciFunction,
@@ -15,11 +15,11 @@ import {
 } from '#agent/sysfs/pci.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
-import { describedGpu, healthOf } from './describe.ts';
+import { describedGpu, readHealth } from './describe.ts';
 import { gpuVendors } from './models.ts';
-import { functionsOf, planGpuVfs } from './plan.ts';
+import { numberedFunctions, planGpuVfs } from './plan.ts';
 import { type GpuVfCards, type GpuVfSettings, gpuVfName as name } from './settings.ts';
-import { type GpuCard, readShares, type SharesFound, sharesOf } from './shares.ts';
+import { type GpuCard, readShares, type SharesFound, shareValues } from './shares.ts';
 
 /** What a discovery has found of one card. */
 interface CardState {
@@ -36,7 +36,7 @@ interface CardState {
 export function createGpuVfDriver(settings: GpuVfSettings, context: DriverContext): Driver {
   const { sysfs, guards, clock } = context;
   const byAddress = new Map(
-    settings.cards.flatMap((given) => given.addresses.map((address) => [address, given] as const)),
+    settings.cards.flatMap((cards) => cards.addresses.map((address) => [address, cards] as const)),
   );
   /** When the driver began to look. */
   let since: string | undefined;
@@ -44,38 +44,38 @@ export function createGpuVfDriver(settings: GpuVfSettings, context: DriverContex
   const pci = createPciDriver({
     ...context,
     name,
-    allowList: [...byAddress].flatMap(([address, given]) => entriesOf(address, given)),
+    allowList: [...byAddress].flatMap(([address, cards]) => toEntries(address, cards)),
     withheld: () =>
       new Map(
         readPciFunctions(sysfs, () => {}).flatMap((fn) => {
           const { address, physicalFunction: card = '' } = fn;
           // Those offered stay, as a guest may have them.
           if (!byAddress.has(card) || guards.isOffered(address)) return [];
-          const reason = refusalOf(states.get(card), address);
+          const reason = findRefusal(states.get(card), address);
           return reason === undefined ? [] : [[address, reason] as const];
         }),
       ),
   });
   const cardsNow = () =>
-    [...byAddress].flatMap(([address, given]) => cardAt(context, address, given) ?? []);
+    [...byAddress].flatMap(([address, cards]) => cardAt(context, address, cards) ?? []);
   return {
     name,
     signature: () => pciSignature(sysfs),
     plan: async () => planGpuVfs(context, cardsNow(), (await pci.plan?.()) ?? []),
     discover: async () => {
       since ??= new Date(clock.wallMs()).toISOString();
-      const found = new Map<string, CardState>();
+      const next = new Map<string, CardState>();
       for (const card of cardsNow()) {
-        const state = stateOf(context, card).catch((error: unknown) =>
+        const state = readState(context, card).catch((error: unknown) =>
           refused(card, `cannot be read (${reasonOf(error)})`.slice(0, 200)),
         );
-        found.set(card.fn.address, await state);
+        next.set(card.fn.address, await state);
       }
-      states = found;
+      states = next;
       const { devices, notOffered = [] } = await pci.discover();
       const described: Record<string, ReportedDevice> = {};
       for (const [address, device] of Object.entries(devices)) {
-        const state = found.get(address);
+        const state = next.get(address);
         if (!state) continue;
         const [drift] = state.reasons;
         const health = await shownHealth(context, state.card.fn, since, drift);
@@ -84,14 +84,14 @@ export function createGpuVfDriver(settings: GpuVfSettings, context: DriverContex
       const said = new Set(notOffered.map((each) => each.address));
       const missing = [...byAddress.keys()].flatMap((address) => {
         if (described[address] || said.has(address)) return [];
-        const reason = found.get(address)?.reasons[0] ?? absenceOf(context, address);
+        const reason = next.get(address)?.reasons[0] ?? explainAbsence(context, address);
         return reason === undefined ? [] : [{ address, reason }];
       });
       return { devices: described, notOffered: [...notOffered, ...missing] };
     },
     clean: async (handle, onProgress) => {
-      const given = byAddress.get(handle.address);
-      const card = given && cardAt(context, handle.address, given);
+      const cards = byAddress.get(handle.address);
+      const card = cards && cardAt(context, handle.address, cards);
       if (!card) throw new Error(`The card ${handle.address} is not offered any more.`);
       return await cleaned(context, card, handle, () => pci.clean?.(handle, onProgress));
     },
@@ -99,25 +99,25 @@ export function createGpuVfDriver(settings: GpuVfSettings, context: DriverContex
 }
 
 /** One for each vendor, because an entry names one. */
-function entriesOf(address: string, given: GpuVfCards): AllowListEntry[] {
+function toEntries(address: string, cards: GpuVfCards): AllowListEntry[] {
   return Object.keys(gpuVendors).map((vendor) => ({
     vendor_id: vendor,
     address,
     device_type: 'GPU',
     companions: false,
-    resource_class: given.resource_class,
-    traits: given.traits,
-    virtual_functions: given.virtual_functions,
-    bind_to: given.bind_to,
-    clean: given.clean,
+    resource_class: cards.resource_class,
+    traits: cards.traits,
+    virtual_functions: cards.virtual_functions,
+    bind_to: cards.bind_to,
+    clean: cards.clean,
   }));
 }
 
 /** Undefined for what is not there, cannot be read, or is no card of these vendors. */
-function cardAt(context: DriverContext, address: string, given: GpuVfCards): GpuCard | undefined {
+function cardAt(context: DriverContext, address: string, cards: GpuVfCards): GpuCard | undefined {
   const fn = functionAt(context, address);
   if (!fn || fn.physicalFunction || !gpuVendors[fn.vendorId]) return undefined;
-  return { fn, given };
+  return { fn, settings: cards };
 }
 
 function functionAt({ sysfs }: DriverContext, address: string): PciFunction | undefined {
@@ -129,7 +129,7 @@ function functionAt({ sysfs }: DriverContext, address: string): PciFunction | un
 }
 
 /** Of an address that is named: why there is no card. */
-function absenceOf(context: DriverContext, address: string): string | undefined {
+function explainAbsence(context: DriverContext, address: string): string | undefined {
   const fn = functionAt(context, address);
   if (!fn) return 'is not on this host';
   if (fn.physicalFunction) return `is a virtual function: name its card, ${fn.physicalFunction}`;
@@ -137,21 +137,21 @@ function absenceOf(context: DriverContext, address: string): string | undefined 
   return `is of vendor ${fn.vendorId}, and not of Intel (8086) or AMD (1002)`;
 }
 
-const nothing: SharesFound = { values: [], wrong: [], found: new Map() };
+const nothing: SharesFound = { values: [], wrong: [], texts: new Map() };
 
 function refused(card: GpuCard, reason: string, shares = nothing): CardState {
   return { card, shares, reasons: [reason], asWanted: new Set(), refusals: new Map() };
 }
 
-async function stateOf(context: DriverContext, card: GpuCard): Promise<CardState> {
+async function readState(context: DriverContext, card: GpuCard): Promise<CardState> {
   const { address } = card.fn;
-  const { virtual_functions: count } = card.given;
-  const made = functionsOf(context, address);
+  const { virtual_functions: count } = card.settings;
+  const made = numberedFunctions(context, address);
   if (made.length !== count) {
     const has = made.length === 0 ? 'no' : String(made.length);
     return refused(card, `has ${has} virtual functions, not ${count}`);
   }
-  const values = sharesOf(context, card);
+  const values = shareValues(context, card);
   if (typeof values === 'string') return refused(card, values);
   const shares = await readShares(values);
   const ofCard = shares.wrong.find(({ value }) => value.number === undefined);
@@ -167,7 +167,7 @@ async function stateOf(context: DriverContext, card: GpuCard): Promise<CardState
 }
 
 /** Why a virtual function is not offered; undefined if it is as wanted. */
-function refusalOf(state: CardState | undefined, address: string): string | undefined {
+function findRefusal(state: CardState | undefined, address: string): string | undefined {
   if (state?.asWanted.has(address)) return undefined;
   const [first = 'has come while the shares were read'] = state?.reasons ?? [];
   return state?.refusals.get(address) ?? first;
@@ -181,7 +181,7 @@ async function shownHealth(
   drift: string | undefined,
 ): Promise<ReportedDevice['health']> {
   try {
-    return await healthOf(context, fn, since, drift);
+    return await readHealth(context, fn, since, drift);
   } catch (error) {
     const reason = `has an unknown health (${reasonOf(error)})`.slice(0, 200);
     return { state: 'degraded', reason, since };
@@ -195,20 +195,20 @@ async function cleaned(
   handle: HandleWork,
   reset: () => Promise<Evidence> | undefined,
 ): Promise<Evidence> {
-  const address = addressOf(handle);
-  const health = await healthOf(context, card.fn, new Date(context.clock.wallMs()).toISOString());
+  const address = handleAddress(handle);
+  const health = await readHealth(context, card.fn, new Date(context.clock.wallMs()).toISOString());
   if (health?.state === 'unhealthy') {
     throw new Error(`The card ${card.fn.address} ${health.reason}.`);
   }
   const evidence = (await reset()) ?? {};
   const { number } =
-    functionsOf(context, card.fn.address).find(({ fn }) => fn.address === address) ?? {};
+    numberedFunctions(context, card.fn.address).find(({ fn }) => fn.address === address) ?? {};
   if (number === undefined)
     throw new Error(`The card has no virtual function ${address} any more.`);
-  const values = sharesOf(context, card);
+  const values = shareValues(context, card);
   if (typeof values === 'string') throw new Error(`The card ${card.fn.address} ${values}.`);
-  const { wrong, found } = await readShares(
-    values.filter((value) => (value.number ?? number) === number && value.wanted !== undefined),
+  const { wrong, texts: found } = await readShares(
+    values.filter((value) => (value.number ?? number) === number && value.expected !== undefined),
   );
   if (wrong[0]) throw new Error(`The card ${card.fn.address} ${wrong[0].reason}, after the reset.`);
   return { ...evidence, virtual_function: number, shares_verified: found.size };

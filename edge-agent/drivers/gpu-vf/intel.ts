@@ -9,7 +9,7 @@ import type { GpuCard, ShareValue } from './shares.ts';
 const mebibyte = 1024 * 1024;
 
 /** A key of profiles, and the file that has it. */
-interface Known {
+interface ProfileFile {
   readonly key: keyof Profile;
   readonly file: string;
   /** Of the file's unit. */
@@ -17,7 +17,7 @@ interface Known {
   readonly isLive?: boolean;
 }
 
-const scheduling: readonly Known[] = [
+const scheduling: readonly ProfileFile[] = [
   { key: 'exec_quantum_ms', file: 'exec_quantum_ms', isLive: true },
   { key: 'preempt_timeout_us', file: 'preempt_timeout_us', isLive: true },
 ];
@@ -25,19 +25,19 @@ const scheduling: readonly Known[] = [
 /** The kernel's driver xe shares the other resources fairly, and has no file for them. */
 export function xeShares(context: DriverContext, card: GpuCard): readonly ShareValue[] | string {
   const folder = `${card.fn.path}/sriov_admin`;
-  const known: readonly Known[] = [
+  const files: readonly ProfileFile[] = [
     { key: 'vram_mib', file: 'vram_quota', factor: mebibyte },
     ...scheduling,
   ];
-  const { sched_priority: wanted, ...profile } = card.given.profile;
-  const rest = { ...card, given: { ...card.given, profile } };
-  const values = valuesOf(context, rest, known, (number) => `${folder}/vf${number}/profile`);
-  if (typeof values === 'string' || wanted === undefined) return values;
+  const { sched_priority: expected, ...profile } = card.settings.profile;
+  const rest = { ...card, settings: { ...card.settings, profile } };
+  const values = toValues(context, rest, files, (number) => `${folder}/vf${number}/profile`);
+  if (typeof values === 'string' || expected === undefined) return values;
   const { hardware } = context;
   const { address } = card.fn;
   const priority: ShareValue = {
     key: 'sched_priority',
-    wanted,
+    expected,
     isLive: true,
     // One write is for all functions, and each of them shows it: `[low] normal`.
     read: async () => {
@@ -52,7 +52,7 @@ export function xeShares(context: DriverContext, card: GpuCard): readonly ShareV
   return [...values, priority];
 }
 
-const quotas: readonly Known[] = [
+const quotas: readonly ProfileFile[] = [
   { key: 'vram_mib', file: 'lmem_quota', factor: mebibyte },
   { key: 'ggtt_mib', file: 'ggtt_quota', factor: mebibyte },
   { key: 'contexts', file: 'contexts_quota' },
@@ -66,16 +66,16 @@ export function i915Shares(context: DriverContext, card: GpuCard): readonly Shar
   const folder = ['prelim_iov', 'iov']
     .map((name) => `${path}/drm/${drm}/${name}`)
     .find((each) => drm !== undefined && sysfs.list(each));
-  const { profile } = card.given;
-  const [asked] = Object.keys(profile);
+  const { profile } = card.settings;
+  const [key] = Object.keys(profile);
   if (folder === undefined) {
-    return asked === undefined ? [] : `takes no ${asked}: its i915 has no prelim_iov`;
+    return key === undefined ? [] : `takes no ${key}: its i915 has no prelim_iov`;
   }
   const tiles = (sysfs.list(`${folder}/vf1`) ?? []).filter((name) => /^gt\d?$/.test(name)).sort();
   const [first, second] = tiles;
   if (first === undefined) return 'has no virtual functions in its prelim_iov';
-  const wanted = quotas.filter(({ key }) => profile[key] !== undefined);
-  if (wanted.length > 0 && second !== undefined) {
+  const named = quotas.filter(({ key }) => profile[key] !== undefined);
+  if (named.length > 0 && second !== undefined) {
     return 'has several tiles: leave the quotas out, and its driver shares them fairly';
   }
   // A function with some quotas and without others is refused when it is made (ENODATA).
@@ -83,13 +83,13 @@ export function i915Shares(context: DriverContext, card: GpuCard): readonly Shar
   const missing = quotas.find(
     ({ key, file }) => profile[key] === undefined && shown(1).includes(file),
   );
-  if (wanted.length > 0 && missing) {
+  if (named.length > 0 && missing) {
     return `needs ${missing.key} in its profile: i915 takes all quotas, or none`;
   }
   const all: ShareValue[] = [];
   for (const tile of tiles) {
-    const known = second === undefined ? [...quotas, ...scheduling] : scheduling;
-    const values = valuesOf(context, card, known, (number) => `${folder}/vf${number}/${tile}`);
+    const files = second === undefined ? [...quotas, ...scheduling] : scheduling;
+    const values = toValues(context, card, files, (number) => `${folder}/vf${number}/${tile}`);
     if (typeof values === 'string') return values;
     all.push(...values);
   }
@@ -97,26 +97,26 @@ export function i915Shares(context: DriverContext, card: GpuCard): readonly Shar
 }
 
 /** Values of each function that the profile names; the memory also where it does not. */
-function valuesOf(
+function toValues(
   { sysfs, hardware }: DriverContext,
-  { fn, given }: GpuCard,
-  known: readonly Known[],
+  { fn, settings }: GpuCard,
+  profileFiles: readonly ProfileFile[],
   folderOf: (number: number) => string,
 ): readonly ShareValue[] | string {
-  const { profile, virtual_functions: count } = given;
+  const { profile, virtual_functions: count } = settings;
   const files = sysfs.list(folderOf(1)) ?? [];
   const values: ShareValue[] = [];
-  for (const { key, file, factor = 1, isLive = false } of known) {
-    const asked = profile[key];
-    if (asked !== undefined && !files.includes(file)) return `takes no ${key}: it has no ${file}`;
-    if (asked === undefined && (key !== 'vram_mib' || !files.includes(file))) continue;
+  for (const { key, file, factor = 1, isLive = false } of profileFiles) {
+    const amount = profile[key];
+    if (amount !== undefined && !files.includes(file)) return `takes no ${key}: it has no ${file}`;
+    if (amount === undefined && (key !== 'vram_mib' || !files.includes(file))) continue;
     for (let number = 1; number <= count; number += 1) {
       const path = `${folderOf(number)}/${file}`;
       values.push({
         key,
         number,
         isLive,
-        ...(asked !== undefined && { wanted: String(Number(asked) * factor) }),
+        ...(amount !== undefined && { expected: String(Number(amount) * factor) }),
         read: async () => {
           const text = await hardware.readText(fn.address, path);
           if (!/^\d{1,19}$/.test(text)) throw new Error(`${file} is not a number`);
@@ -126,11 +126,11 @@ function valuesOf(
       });
     }
   }
-  const other = unknownKey(profile, known);
+  const other = unknownKey(profile, profileFiles);
   return other === undefined ? values : `takes no ${other}: ${fn.boundDriver} has no file for it`;
 }
 
-function unknownKey(profile: Profile, known: readonly Known[]): string | undefined {
-  const names = new Set<string>(known.map(({ key }) => key));
+function unknownKey(profile: Profile, files: readonly ProfileFile[]): string | undefined {
+  const names = new Set<string>(files.map(({ key }) => key));
   return Object.keys(profile).find((key) => !names.has(key));
 }

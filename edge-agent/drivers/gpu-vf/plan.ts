@@ -7,7 +7,7 @@ import { refusalOfRemoval } from '#agent/drivers/pci/setup.ts';
 import { reasonOf } from '#agent/log.ts';
 import { type PciFunction, readPciFunctionAt, readPciFunctions } from '#agent/sysfs/pci.ts';
 import { profileName } from './settings.ts';
-import { type GpuCard, readShares, sharesOf, writeShares } from './shares.ts';
+import { type GpuCard, readShares, shareValues, writeShares } from './shares.ts';
 
 /** Text of driver `pci` for the number of functions. */
 const countWhat = 'number of virtual functions';
@@ -22,11 +22,16 @@ export async function planGpuVfs(
   const waiting = new Set<string>();
   for (const card of cards) {
     const { address } = card.fn;
-    const unread = { address, what: sharesWhat, before: 'unknown', after: profileName(card.given) };
-    const own = planShares(context, card).catch((error: unknown) => [
+    const unread = {
+      address,
+      what: sharesWhat,
+      before: 'unknown',
+      after: profileName(card.settings),
+    };
+    const ownChanges = planShares(context, card).catch((error: unknown) => [
       { ...unread, refusal: `it cannot be read (${reasonOf(error)})`.slice(0, 200) },
     ]);
-    for (const change of await own) {
+    for (const change of await ownChanges) {
       changes.push(change);
       // A share that cannot be given must not be missing on functions that are made all the same.
       if (change.what === sharesWhat) waiting.add(change.address);
@@ -54,26 +59,26 @@ const liveWhat = 'scheduling of virtual functions';
 
 async function planShares(context: DriverContext, card: GpuCard): Promise<HostChange[]> {
   const { address } = card.fn;
-  const after = profileName(card.given);
-  const values = sharesOf(context, card);
+  const after = profileName(card.settings);
+  const values = shareValues(context, card);
   if (typeof values === 'string') {
     const difference = { address, what: sharesWhat, before: 'unknown', after };
     return [{ ...difference, refusal: `the card ${values}` }];
   }
-  const wanted = values.filter((value) => value.wanted !== undefined);
-  const existing = functionsOf(context, address);
-  const { wrong } = await readShares(wanted);
+  const expected = values.filter((value) => value.expected !== undefined);
+  const existing = numberedFunctions(context, address);
+  const { wrong } = await readShares(expected);
   const first = wrong.find(({ isUnread }) => isUnread) ?? wrong[0];
   const isMade = existing.length > 0;
   // Another number of functions is made by way of none, and the shares go with them.
   const isReplaced =
     isMade &&
-    existing.length !== card.given.virtual_functions &&
-    wanted.some(({ isLive }) => !isLive) &&
+    existing.length !== card.settings.virtual_functions &&
+    expected.some(({ isLive }) => !isLive) &&
     isIntel(card);
   if (!first && !isReplaced) return [];
   const isLive = isMade && !isReplaced && wrong.every(({ value }) => value.isLive);
-  const refusalNow = () => (isLive ? refusalOfLive(context, card) : refusalOf(context, card));
+  const refusalNow = () => (isLive ? findLiveRefusal(context, card) : findRefusal(context, card));
   const what = isLive ? liveWhat : sharesWhat;
   const before = first?.reason ?? `of ${existing.length} functions`;
   const refusal = first?.isUnread ? 'it cannot be read' : await refusalNow();
@@ -82,7 +87,7 @@ async function planShares(context: DriverContext, card: GpuCard): Promise<HostCh
     const refused = await refusalNow();
     if (refused !== undefined) throw new Error(refused);
     if (!isLive) await removeFunctions(context, card);
-    await writeShares(isLive ? wanted.filter((value) => value.isLive) : wanted);
+    await writeShares(isLive ? expected.filter((value) => value.isLive) : expected);
   };
   return [{ address, what, before, after, apply }];
 }
@@ -99,14 +104,17 @@ async function removeFunctions({ hardware, sysfs }: DriverContext, card: GpuCard
 }
 
 /** Offered functions get their time again after a boot; what a guest has stays as it is. */
-async function refusalOfLive(context: DriverContext, { fn }: GpuCard): Promise<string | undefined> {
-  const existing = functionsOf(context, fn.address).map((each) => each.fn);
+async function findLiveRefusal(
+  context: DriverContext,
+  { fn }: GpuCard,
+): Promise<string | undefined> {
+  const existing = numberedFunctions(context, fn.address).map((each) => each.fn);
   const [first] = await context.guards.heldBy(existing, true);
   return first && `${first[0]} ${first[1]}`;
 }
 
 /** gim changes all cards that are linked with the one that is written. */
-async function refusalOf(context: DriverContext, { fn }: GpuCard): Promise<string | undefined> {
+async function findRefusal(context: DriverContext, { fn }: GpuCard): Promise<string | undefined> {
   const all = readPciFunctions(context.sysfs, () => {});
   const cards = fn.boundDriver === 'gim' ? all.filter((each) => each.boundDriver === 'gim') : [fn];
   for (const card of cards) {
@@ -118,7 +126,7 @@ async function refusalOf(context: DriverContext, { fn }: GpuCard): Promise<strin
 }
 
 /** The virtual functions of a card by their numbers: the first is number 1. */
-export function functionsOf(
+export function numberedFunctions(
   { sysfs }: DriverContext,
   address: string,
 ): readonly NumberedFunction[] {
@@ -126,8 +134,8 @@ export function functionsOf(
   const names = (sysfs.list(path) ?? []).filter((name) => /^virtfn\d{1,5}$/.test(name));
   return names
     .flatMap((name) => {
-      const found = sysfs.linkName(`${path}/${name}`);
-      const fn = found === undefined ? undefined : readPciFunctionAt(sysfs, found);
+      const target = sysfs.linkName(`${path}/${name}`);
+      const fn = target === undefined ? undefined : readPciFunctionAt(sysfs, target);
       const number = Number(name.slice('virtfn'.length)) + 1;
       return fn?.physicalFunction === address ? [{ number, fn }] : [];
     })

@@ -61,8 +61,8 @@ const cards = z
     bind_to: vfioDriver.default('vfio-pci'),
     clean: z.enum(['reset', 'none'], 'must be reset or none').default('reset'),
   })
-  .superRefine(({ profile: given }, context) => {
-    const { memory_partition: memory, accelerator_partition: accelerator, ...shares } = given;
+  .superRefine(({ profile: chosen }, context) => {
+    const { memory_partition: memory, accelerator_partition: accelerator, ...shares } = chosen;
     if ((memory ?? accelerator) === undefined) return;
     for (const key of Object.keys(shares)) {
       const message = 'is a share of Intel GPUs, and memory_partition is for AMD GPUs';

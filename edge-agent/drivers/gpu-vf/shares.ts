@@ -15,7 +15,7 @@ export interface ShareValue {
   /** Of the virtual function with this number, counted from 1; absent: of the card. */
   readonly number?: number;
   /** As the kernel prints it; absent: all functions shall have the same. */
-  readonly wanted?: string;
+  readonly expected?: string;
   /** Whether it may be changed while the function exists. */
   readonly isLive: boolean;
   /** What the kernel prints, checked. */
@@ -26,7 +26,7 @@ export interface ShareValue {
 /** A card of the settings that is on this host. */
 export interface GpuCard {
   readonly fn: PciFunction;
-  readonly given: GpuVfCards;
+  readonly settings: GpuVfCards;
 }
 
 /** What is read of a card: by number, and a clause for each value that is not as wanted. */
@@ -34,7 +34,7 @@ export interface SharesFound {
   readonly values: readonly ShareValue[];
   readonly wrong: readonly WrongValue[];
   /** By `key` and the function's number: what the kernel has printed. */
-  readonly found: ReadonlyMap<string, string>;
+  readonly texts: ReadonlyMap<string, string>;
 }
 
 interface WrongValue {
@@ -46,26 +46,26 @@ interface WrongValue {
 }
 
 /** The values that the card has and its profile concerns; a clause if its driver has no such. */
-export function sharesOf(context: DriverContext, card: GpuCard): readonly ShareValue[] | string {
+export function shareValues(context: DriverContext, card: GpuCard): readonly ShareValue[] | string {
   const { sysfs } = context;
   const { boundDriver = 'no driver', path } = card.fn;
-  const given = boundDriver === 'gim' ? gimShares(context, card) : undefined;
-  if (given !== undefined) return given;
+  const partitions = boundDriver === 'gim' ? gimShares(context, card) : undefined;
+  if (partitions !== undefined) return partitions;
   if (boundDriver === 'xe' && sysfs.list(`${path}/sriov_admin`)) return xeShares(context, card);
   if (boundDriver === 'i915') return i915Shares(context, card);
-  const [asked] = Object.keys(card.given.profile);
+  const [key] = Object.keys(card.settings.profile);
   // The driver's own provisioning is all that there is, as with xe before Linux 6.19.
-  return asked === undefined ? [] : `takes no ${asked}: ${boundDriver} has no files for it`;
+  return key === undefined ? [] : `takes no ${key}: ${boundDriver} has no files for it`;
 }
 
 export async function readShares(values: readonly ShareValue[]): Promise<SharesFound> {
-  const found = new Map<string, string>();
+  const texts = new Map<string, string>();
   const wrong: WrongValue[] = [];
   for (const value of values) {
     try {
       const text = await value.read();
-      found.set(nameOf(value), text);
-      const reason = faultOf(value, text, found);
+      texts.set(valueName(value), text);
+      const reason = findFault(value, text, texts);
       if (reason !== undefined) wrong.push({ value, reason, isUnread: false });
     } catch (error) {
       // EUCLEAN: the tiles of the card have different values.
@@ -74,18 +74,18 @@ export async function readShares(values: readonly ShareValue[]): Promise<SharesF
       wrong.push({ value, reason, isUnread });
     }
   }
-  return { values, wrong, found };
+  return { values, wrong, texts };
 }
 
 /** Writes what is wanted, and reads it again: the kernel's drivers may ignore a write. */
 export async function writeShares(values: readonly ShareValue[]): Promise<void> {
-  for (const value of values) if (value.wanted !== undefined) await value.write(value.wanted);
-  const wanted = values.filter((value) => value.wanted !== undefined);
-  const { wrong } = await readShares(wanted);
+  for (const value of values) if (value.expected !== undefined) await value.write(value.expected);
+  const expected = values.filter((value) => value.expected !== undefined);
+  const { wrong } = await readShares(expected);
   if (wrong[0]) throw new Error(`it ${wrong[0].reason} after the write`);
 }
 
-export function nameOf({ key, number }: ShareValue): string {
+export function valueName({ key, number }: ShareValue): string {
   return number === undefined ? key : `${key} ${number}`;
 }
 
@@ -93,20 +93,22 @@ function shown({ key, number }: ShareValue): string {
   return number === undefined ? key : `${key} of virtual function ${number}`;
 }
 
-function faultOf(value: ShareValue, text: string, found: ReadonlyMap<string, string>) {
-  const { key, wanted } = value;
-  if (wanted !== undefined) {
-    return isAsWanted(text, wanted) ? undefined : `has ${shown(value)} ${text}, not ${wanted}`;
+function findFault(value: ShareValue, text: string, texts: ReadonlyMap<string, string>) {
+  const { key, expected } = value;
+  if (expected !== undefined) {
+    return isAsExpected(text, expected)
+      ? undefined
+      : `has ${shown(value)} ${text}, not ${expected}`;
   }
-  const first = found.get(nameOf({ ...value, number: 1 }));
+  const first = texts.get(valueName({ ...value, number: 1 }));
   if (text === '0') return `has no ${shown(value)}`;
   return text === first ? undefined : `has ${key} ${text} and ${first} on its virtual functions`;
 }
 
 /** Hardware may round a number up: by a page of its tables, not by a share. */
-function isAsWanted(text: string, wanted: string): boolean {
-  if (text === wanted) return true;
-  if (!/^\d+$/.test(text) || !/^\d+$/.test(wanted)) return false;
-  const [has, asked] = [Number(text), Number(wanted)];
-  return has >= asked && has <= asked + asked / 8;
+function isAsExpected(text: string, expected: string): boolean {
+  if (text === expected) return true;
+  if (!/^\d+$/.test(text) || !/^\d+$/.test(expected)) return false;
+  const [has, key] = [Number(text), Number(expected)];
+  return has >= key && has <= key + key / 8;
 }

@@ -29,17 +29,17 @@ const models: Readonly<Record<string, string>> = {
   '1c2c:1001': 'PAC N5011',
 };
 
-export interface SoldRegion {
+export interface OfferedRegion {
   readonly port: number;
   /** The function that a guest gets. */
   readonly address: string;
   readonly content: Pick<Content, 'image' | 'functions'>;
 }
 
-interface SoldCard {
+interface OfferedCard {
   readonly fn: PciFunction;
   readonly facts: CardFacts;
-  readonly regions: readonly SoldRegion[];
+  readonly regions: readonly OfferedRegion[];
   readonly traits: readonly string[];
   readonly identity: string | undefined;
   readonly health: ReportedDevice['health'];
@@ -48,7 +48,7 @@ interface SoldCard {
 export function describeCard(
   { sysfs }: DriverContext,
   { clean }: IntelFpgaSettings,
-  card: SoldCard,
+  card: OfferedCard,
 ): ReportedDevice {
   const { fn, facts, regions, identity, health } = card;
   const { vendorId, productId, subsystemId, classCode } = fn;
@@ -83,13 +83,13 @@ export function describeCard(
     ...(identity && { identity }),
     ...present({ health }),
     ...readPlace(sysfs, fn),
-    regions: regions.map((region) => regionOf(facts, region, [...new Set(traits)], clean)),
+    regions: regions.map((region) => describeRegion(facts, region, [...new Set(traits)], clean)),
   };
 }
 
-function regionOf(
+function describeRegion(
   facts: CardFacts,
-  { port, address, content }: SoldRegion,
+  { port, address, content }: OfferedRegion,
   traits: string[],
   clean: IntelFpgaSettings['clean'],
 ): ReportedRegion {

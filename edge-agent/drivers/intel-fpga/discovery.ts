@@ -6,7 +6,7 @@ import { reasonOf } from '#agent/log.ts';
 import { type PciFunction, readPciFunctionAt } from '#agent/sysfs/pci.ts';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
-import { describeCard, type SoldRegion } from './describe.ts';
+import { describeCard, type OfferedRegion } from './describe.ts';
 import {
   type CardFacts,
   type Engine,
@@ -17,7 +17,7 @@ import {
 } from './engines.ts';
 import { readHealth } from './errors.ts';
 import type { KnownCard } from './known.ts';
-import { type PortsDeps, virtualFunctionsOf } from './ports.ts';
+import { type PortsDeps, virtualAddresses } from './ports.ts';
 import type { IntelFpgaCards } from './settings.ts';
 
 export interface DiscoveryDeps extends PortsDeps {
@@ -28,7 +28,7 @@ export interface DiscoveryDeps extends PortsDeps {
   readonly healthBefore: Map<string, ReportedDevice['health']>;
 }
 
-interface Asked {
+interface CardQuery {
   readonly address: string;
   readonly cards: IntelFpgaCards;
   /** The card as driver `pci` offers its functions; undefined if it offers none. */
@@ -38,16 +38,16 @@ interface Asked {
 }
 
 /** The device; or why it is not offered; or undefined where driver `pci` says why. */
-export async function tellCard(
+export async function discoverCard(
   deps: DiscoveryDeps,
-  asked: Asked,
+  query: CardQuery,
 ): Promise<ReportedDevice | string | undefined> {
-  const { context, settings, known } = deps;
-  const { address, cards, isBusy } = asked;
+  const { context, settings, records } = deps;
+  const { address, cards, isBusy } = query;
   const fn = readPciFunctionAt(context.sysfs, address);
   if (!fn) return 'is not on this host';
   const engine = isBusy ? undefined : await readEngine(context, fn);
-  const before = await known.card(fn);
+  const before = await records.card(fn);
   const facts = engine ?? before;
   if (!facts) return 'shows no management engine, as on another driver than dfl-pci or intel-fpga';
   const refusal = settingRefusal(deps, cards, facts, engine);
@@ -56,22 +56,22 @@ export async function tellCard(
   if (typeof blank === 'string') return blank;
   const isAway = isBusy || (before?.away !== undefined && before.away === context.bootId);
   const places = cards.virtual_functions
-    ? soldFunctions(deps, asked, fn, facts, isAway ? before : undefined)
-    : asked.offered || isBusy
+    ? offeredFunctions(deps, query, fn, facts, isAway ? before : undefined)
+    : query.offered || isBusy
       ? [address]
       : undefined;
   if (places === undefined || typeof places === 'string') return places;
-  const existing = virtualFunctionsOf(context, fn);
+  const existing = virtualAddresses(context, fn);
   // A guest with the whole card may replace its static region: the first one stays known.
   const isComplete = existing.length === (cards.virtual_functions ? engine?.ports : 0);
   if (engine && isComplete && (cards.virtual_functions || !before)) {
-    await known.remember(fn, engine, existing);
+    await records.remember(fn, engine, existing);
   }
   const ports = engine ? await readPorts(context, fn) : [];
-  const regions: SoldRegion[] = [];
+  const regions: OfferedRegion[] = [];
   for (const [port, function_] of places.entries()) {
     if (function_ === undefined) continue;
-    const content = await contentOf(deps, address, port, ports, blank);
+    const content = await readContent(deps, address, port, ports, blank);
     regions.push({ port, address: function_, content });
   }
   if (engine) {
@@ -113,14 +113,14 @@ async function blankImage(
 }
 
 /** Addresses of what is offered, by port; undefined for a port whose function is refused. */
-function soldFunctions(
+function offeredFunctions(
   { context }: DiscoveryDeps,
-  { offered, isBusy }: Asked,
+  { offered, isBusy }: CardQuery,
   fn: PciFunction,
   { ports }: CardFacts,
   away: KnownCard | undefined,
 ): readonly (string | undefined)[] | string | undefined {
-  const existing = virtualFunctionsOf(context, fn);
+  const existing = virtualAddresses(context, fn);
   if (existing.length !== ports) {
     // A job has them away, or has died meanwhile: the set-up of the host makes them again.
     if (away && away.functions.length === ports) return away.functions;
@@ -139,20 +139,20 @@ function soldFunctions(
   return existing.map((each) => (handles.has(each) ? each : undefined));
 }
 
-async function contentOf(
-  { context, known }: DiscoveryDeps,
+async function readContent(
+  { context, records }: DiscoveryDeps,
   address: string,
   number: number,
   ports: readonly Port[],
   blank: GbsImage | undefined,
-): Promise<SoldRegion['content']> {
+): Promise<OfferedRegion['content']> {
   const port = ports.find((each) => each.number === number);
   // A port is disabled for moments, and then says so.
   const shown = port && (await readFunction(context, address, port).catch(() => undefined));
-  const written = await known.content(address, number);
+  const written = await records.content(address, number);
   // The host, or a guest with the whole card, has written another image.
   const isOther = shown && written && written.functions.length > 0;
-  const content: SoldRegion['content'] =
+  const content: OfferedRegion['content'] =
     !written || (isOther && !written.functions.includes(shown))
       ? { functions: shown ? [shown] : [] }
       : written;

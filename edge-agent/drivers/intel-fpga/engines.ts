@@ -65,10 +65,10 @@ interface Place {
 }
 
 /** Where the driver of the function shows what it has found. */
-function placeOf({ sysfs }: DriverContext, { path }: PciFunction): Place | undefined {
+function findPlace({ sysfs }: DriverContext, { path }: PciFunction): Place | undefined {
   for (const stack of stacks) {
-    const found = sysfs.list(`${path}/${stack.parent}`) ?? [];
-    for (const name of found.filter((each) => stack.folder.test(each))) {
+    const folders = sysfs.list(`${path}/${stack.parent}`) ?? [];
+    for (const name of folders.filter((each) => stack.folder.test(each))) {
       const folder = `${path}/${stack.parent}/${name}`;
       const names = sysfs.list(folder) ?? [];
       if (names.some((each) => stack.engine.test(each) || stack.port.test(each))) {
@@ -84,7 +84,7 @@ export async function readEngine(
   context: DriverContext,
   fn: PciFunction,
 ): Promise<Engine | undefined> {
-  const place = placeOf(context, fn);
+  const place = findPlace(context, fn);
   const name = place?.names.find((each) => place.stack.engine.test(each));
   if (!place || !name) return undefined;
   const { folder, stack } = place;
@@ -116,7 +116,7 @@ async function readInterface(
   ports: number,
 ): Promise<string> {
   if (name === 'intel-fpga') {
-    return uuidOf(await hardware.readText(address, `${path}/pr/interface_id`));
+    return parseUuid(await hardware.readText(address, `${path}/pr/interface_id`));
   }
   const regions = (sysfs.list(path) ?? []).filter((each) => /^dfl-fme-region\.\d+$/.test(each));
   // The kernel leaves out ports that are counted, and not implemented.
@@ -127,7 +127,7 @@ async function readInterface(
   for (const region of regions) {
     const folder = `${path}/${region}/fpga_region`;
     const [shown] = (sysfs.list(folder) ?? []).filter((each) => /^region\d+$/.test(each));
-    ids.add(uuidOf(await hardware.readText(address, `${folder}/${shown}/compat_id`)));
+    ids.add(parseUuid(await hardware.readText(address, `${folder}/${shown}/compat_id`)));
   }
   const [only, ...more] = ids;
   if (only === undefined || more.length > 0) throw new Error('its regions have several interfaces');
@@ -141,7 +141,7 @@ export async function readPorts(
   /** Under which operations queue: that of the card. */
   device: string = fn.address,
 ): Promise<Port[]> {
-  const place = placeOf(context, fn);
+  const place = findPlace(context, fn);
   const ports: Port[] = [];
   for (const name of place?.names.filter((each) => place.stack.port.test(each)) ?? []) {
     const path = `${place?.folder}/${name}`;
@@ -163,7 +163,7 @@ function hasDriver({ sysfs }: DriverContext, path: string): boolean {
  * assigned again, without one (driver core: a device that was deleted is never probed).
  */
 export function hasLostPort(context: DriverContext, fn: PciFunction): boolean {
-  const place = placeOf(context, fn);
+  const place = findPlace(context, fn);
   const ports = place?.names.filter((each) => place.stack.port.test(each)) ?? [];
   return ports.some((name) => !hasDriver(context, `${place?.folder}/${name}`));
 }
@@ -174,11 +174,11 @@ export async function readFunction(
   address: string,
   { path }: Port,
 ): Promise<string> {
-  return uuidOf(await hardware.readText(address, `${path}/afu_id`));
+  return parseUuid(await hardware.readText(address, `${path}/afu_id`));
 }
 
 /** The kernel prints 32 digits. */
-function uuidOf(text: string): string {
+function parseUuid(text: string): string {
   const hex = text.toLowerCase();
   if (!/^[0-9a-f]{32}$/.test(hex)) throw new Error('one of its ids has not 32 digits');
   return [0, 8, 12, 16, 20].map((from, index, all) => hex.slice(from, all[index + 1])).join('-');

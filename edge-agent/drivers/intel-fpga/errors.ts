@@ -8,7 +8,7 @@ import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts'
 import type { Engine, Port } from './engines.ts';
 
 /** The worst first; the first two cannot be cleared. */
-const ofEngine = [
+const engineRegisters = [
   { file: 'catfatal_errors', what: 'catastrophic or fatal errors', state: 'unhealthy' },
   { file: 'nonfatal_errors', what: 'non-fatal errors', state: 'degraded' },
   { file: 'fme_errors', what: 'errors of its management engine', state: 'degraded' },
@@ -33,9 +33,9 @@ export async function readHealth(
   since: string,
 ): Promise<ReportedDevice['health']> {
   if (engine.stack === 'dfl') {
-    for (const { file, what, state } of ofEngine) {
+    for (const { file, what: label, state } of engineRegisters) {
       const value = await readErrors(context, engine.address, `${engine.path}/errors/${file}`);
-      if (value !== undefined) return { state, reason: `shows ${what}: ${value}`, since };
+      if (value !== undefined) return { state, reason: `shows ${label}: ${value}`, since };
     }
   }
   for (const { number, path } of ports) {
@@ -60,13 +60,15 @@ export async function clearErrors(
   engine: Engine,
   port: Port,
 ): Promise<string> {
-  const cleared = [await clear(context, engine, `port ${port.number}`, errorsOf(engine, port))];
+  const cleared = [
+    await clear(context, engine, `port ${port.number}`, errorRegister(engine, port)),
+  ];
   if (engine.stack === 'dfl') {
     for (const name of clearable) {
       const file = `${engine.path}/errors/${name}`;
       cleared.push(await clear(context, engine, name, { file, clearedBy: file }));
     }
-    const [fatal] = ofEngine;
+    const [fatal] = engineRegisters;
     const left = await readErrors(context, engine.address, `${engine.path}/errors/${fatal.file}`);
     if (left !== undefined)
       throw new Error(`The card ${engine.address} shows ${fatal.what}: ${left}.`);
@@ -80,7 +82,7 @@ interface Register {
 }
 
 /** The driver intel-fpga has a file of its own for it. */
-function errorsOf({ stack }: Engine, { path }: Port): Register {
+function errorRegister({ stack }: Engine, { path }: Port): Register {
   const file = `${path}/errors/errors`;
   return { file, clearedBy: stack === 'dfl' ? file : `${path}/errors/clear` };
 }
@@ -88,15 +90,15 @@ function errorsOf({ stack }: Engine, { path }: Port): Register {
 async function clear(
   context: DriverContext,
   { address }: Engine,
-  what: string,
+  label: string,
   { file, clearedBy }: Register,
 ): Promise<string | undefined> {
   const value = await readErrors(context, address, file);
   if (value === undefined) return undefined;
   await context.hardware.writeText(address, clearedBy, value);
   const left = await readErrors(context, address, file);
-  if (left !== undefined) throw new Error(`The errors of ${what} of ${address} stay: ${left}.`);
-  return `${what} ${value}`;
+  if (left !== undefined) throw new Error(`The errors of ${label} of ${address} stay: ${left}.`);
+  return `${label} ${value}`;
 }
 
 /** Undefined for none, and for a register that the card does not have. */

@@ -32,17 +32,17 @@ export async function program(
   portNumber: number,
   path: string,
 ): Promise<Programmed> {
-  const { context, known } = deps;
+  const { context, records } = deps;
   const image = await checkImage(path, engine.interface);
-  const port = await portOf(deps, fn, portNumber);
+  const port = await findPort(deps, fn, portNumber);
   const isByTool = engine.stack === 'intel-fpga' || image.userClocks.length > 0;
   if (isByTool) await checkTool(deps, image, portNumber);
   const cleared = await clearErrors(context, engine, port);
   // From here on the region has nothing that could be told, until it is verified.
-  await known.setContent(engine.address, portNumber, { functions: [] });
+  await records.setContent(engine.address, portNumber, { functions: [] });
   if (isByTool) await writeByTool(deps, engine, path);
   else await writeByKernel(deps, engine, portNumber, path, image);
-  const functionUuid = await shownFunction(deps, engine, await portOf(deps, fn, portNumber));
+  const functionUuid = await shownFunction(deps, engine, await findPort(deps, fn, portNumber));
   if (!image.functionUuids.includes(functionUuid)) {
     throw new Error(
       `Port ${portNumber} of ${engine.address} shows function ${functionUuid}, ` +
@@ -52,14 +52,14 @@ export async function program(
   return { functionUuid, cleared };
 }
 
-export async function portOf(
+export async function findPort(
   { context }: PortsDeps,
   fn: PciFunction,
   number: number,
 ): Promise<Port> {
-  const found = (await readPorts(context, fn)).find((each) => each.number === number);
-  if (!found) throw new Error(`The card ${fn.address} has no port ${number}.`);
-  return found;
+  const port = (await readPorts(context, fn)).find((each) => each.number === number);
+  if (!port) throw new Error(`The card ${fn.address} has no port ${number}.`);
+  return port;
 }
 
 async function writeByKernel(
@@ -76,13 +76,13 @@ async function writeByKernel(
     await context.hardware.help(address, args, programMs);
   } catch (error) {
     if (!(error instanceof HardwareError)) throw error;
-    const status = await statusOf(context, engine).catch(() => '');
+    const status = await readStatus(context, engine).catch(() => '');
     throw new HardwareError(error.code, `port ${port} did not take the image${status}`);
   }
 }
 
 /** The manager's lines, such as `reconfig CRC error` (ABI/testing/sysfs-class-fpga-manager). */
-async function statusOf(
+async function readStatus(
   { sysfs, hardware }: PortsDeps['context'],
   { address, path }: Engine,
 ): Promise<string> {

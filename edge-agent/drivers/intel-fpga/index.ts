@@ -9,7 +9,7 @@ import type {
   HostChange,
   RegionImage,
 } from '#agent/drivers/contract/driver.ts';
-import { addressOf, createPciDriver } from '#agent/drivers/pci/index.ts';
+import { createPciDriver, handleAddress } from '#agent/drivers/pci/index.ts';
 import { createSerials } from '#agent/drivers/pci/serials.ts';
 import { checkImage } from '#agent/images/image-check.ts';
 import { reasonOf } from '#agent/log.ts';
@@ -17,22 +17,22 @@ import { type PciFunction, pciSignature, readPciFunctionAt } from '#agent/sysfs/
 import type { Evidence } from '#core/contracts/job-document.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { portOfRegion } from './describe.ts';
-import { type DiscoveryDeps, tellCard } from './discovery.ts';
+import { type DiscoveryDeps, discoverCard } from './discovery.ts';
 import { type Engine, readFunction } from './engines.ts';
 import { clearErrors } from './errors.ts';
-import { portOf, program } from './images.ts';
-import { openKnownCards } from './known.ts';
-import { bindVirtual, planFunctions, virtualFunctionsOf, withPorts } from './ports.ts';
+import { findPort, program } from './images.ts';
+import { openCardRecords } from './known.ts';
+import { bindVirtual, planFunctions, virtualAddresses, withPorts } from './ports.ts';
 import {
-  allowListOf,
   type IntelFpgaCards,
   type IntelFpgaSettings,
   intelFpgaName as name,
+  toAllowList,
 } from './settings.ts';
 
 const resetMs = 30_000;
 
-interface Given extends DiscoveryDeps {
+interface FpgaDeps extends DiscoveryDeps {
   readonly byAddress: ReadonlyMap<string, IntelFpgaCards>;
   /** Addresses of cards, and of their functions, on which a job works. */
   readonly busy: Set<string>;
@@ -48,15 +48,15 @@ export function createIntelFpgaDriver(settings: IntelFpgaSettings, context: Driv
     ...context,
     name,
     busy,
-    allowList: allowListOf(settings),
+    allowList: toAllowList(settings),
   });
-  const given: Given = {
+  const deps: FpgaDeps = {
     settings,
     context,
     busy,
     pci,
     locks: createDeviceLocks(),
-    known: openKnownCards(context.directory, context.bootId),
+    records: openCardRecords(context.directory, context.bootId),
     serials: createSerials(hardware),
     since: new Date(clock.wallMs()).toISOString(),
     healthBefore: new Map(),
@@ -67,48 +67,55 @@ export function createIntelFpgaDriver(settings: IntelFpgaSettings, context: Driv
   return {
     name,
     signature: () => pciSignature(sysfs),
-    plan: () => plan(given),
+    plan: () => plan(deps),
     discover: async () => {
-      await given.known.keepOnly((address) => given.byAddress.has(address));
-      const found = await pci.discover();
+      await deps.records.keepOnly((address) => deps.byAddress.has(address));
+      const discovery = await pci.discover();
       const devices: Record<string, ReportedDevice> = {};
-      const reasons = new Map((found.notOffered ?? []).map((each) => [each.address, each.reason]));
-      for (const [address, cards] of given.byAddress) {
-        const offered = found.devices[address];
-        const told = await tellCard(given, { address, cards, offered, isBusy: busy.has(address) })
+      const reasons = new Map(
+        (discovery.notOffered ?? []).map((each) => [each.address, each.reason]),
+      );
+      for (const [address, cards] of deps.byAddress) {
+        const offered = discovery.devices[address];
+        const described = await discoverCard(deps, {
+          address,
+          cards,
+          offered,
+          isBusy: busy.has(address),
+        })
           // One card that cannot be read hides no other.
           .catch((error: unknown) => `cannot be read (${reasonOf(error)})`);
-        if (typeof told === 'string') reasons.set(address, reasons.get(address) ?? told);
-        else if (told && told.regions.length > 0) devices[address] = told;
+        if (typeof described === 'string') reasons.set(address, reasons.get(address) ?? described);
+        else if (described && described.regions.length > 0) devices[address] = described;
       }
       const notOffered = [...reasons].map(([address, reason]) => ({ address, reason }));
       return { devices, notOffered };
     },
-    clean: (handle, onProgress) => clean(given, handle, onProgress),
-    images: { check: checkImage, write: (image, onProgress) => write(given, image, onProgress) },
+    clean: (handle, onProgress) => clean(deps, handle, onProgress),
+    images: { check: checkImage, write: (image, onProgress) => write(deps, image, onProgress) },
   };
 }
 
 /** Virtual functions first; then their bindings. */
-async function plan(given: Given): Promise<readonly HostChange[]> {
-  const { context, byAddress, busy, pci } = given;
+async function plan(deps: FpgaDeps): Promise<readonly HostChange[]> {
+  const { context, byAddress, busy, pci } = deps;
   const changes: HostChange[] = [];
   for (const [address, cards] of byAddress) {
     const fn = readPciFunctionAt(context.sysfs, address);
     if (!fn || !cards.virtual_functions || busy.has(address)) continue;
-    const planned = await planFunctions(given, fn).catch((error: unknown) => {
+    const planned = await planFunctions(deps, fn).catch((error: unknown) => {
       const refusal = `it cannot be read (${reasonOf(error)})`;
       const after = 'one for each port';
       return [{ address, what: 'number of virtual functions', before: 'unknown', after, refusal }];
     });
-    changes.push(...planned.map((change) => lockedChange(given, address, change)));
+    changes.push(...planned.map((change) => lockedChange(deps, address, change)));
   }
   const bindings = (await pci.plan?.()) ?? [];
-  return [...changes, ...bindings.map((change) => checkedBinding(given, change))];
+  return [...changes, ...bindings.map((change) => checkedBinding(deps, change))];
 }
 
 /** A job may have begun since the change was planned. */
-function lockedChange({ busy, locks }: Given, card: string, change: HostChange): HostChange {
+function lockedChange({ busy, locks }: FpgaDeps, card: string, change: HostChange): HostChange {
   if (!('apply' in change)) return change;
   return {
     ...change,
@@ -120,18 +127,18 @@ function lockedChange({ busy, locks }: Given, card: string, change: HostChange):
 }
 
 /** The binding of a virtual function, after its port was compared. */
-function checkedBinding(given: Given, change: HostChange): HostChange {
+function checkedBinding(deps: FpgaDeps, change: HostChange): HostChange {
   if (!('apply' in change)) return change;
   const { address, after } = change;
-  const card = readPciFunctionAt(given.context.sysfs, address)?.physicalFunction ?? address;
-  return lockedChange(given, card, {
+  const card = readPciFunctionAt(deps.context.sysfs, address)?.physicalFunction ?? address;
+  return lockedChange(deps, card, {
     ...change,
     apply: async () => {
-      const virtual = readPciFunctionAt(given.context.sysfs, address);
-      const physical = readPciFunctionAt(given.context.sysfs, virtual?.physicalFunction ?? '');
-      if (!physical || given.busy.has(address)) return await change.apply();
-      const port = virtualFunctionsOf(given.context, physical).indexOf(address);
-      await bindVirtual(given, physical, { address, port }, after);
+      const virtual = readPciFunctionAt(deps.context.sysfs, address);
+      const physical = readPciFunctionAt(deps.context.sysfs, virtual?.physicalFunction ?? '');
+      if (!physical || deps.busy.has(address)) return await change.apply();
+      const port = virtualAddresses(deps.context, physical).indexOf(address);
+      await bindVirtual(deps, physical, { address, port }, after);
     },
   });
 }
@@ -142,7 +149,7 @@ interface Card {
 }
 
 /** @throws if the settings do not name the card, or it is gone */
-function cardAt({ byAddress, context }: Given, address: string): Card {
+function cardAt({ byAddress, context }: FpgaDeps, address: string): Card {
   const cards = byAddress.get(address);
   if (!cards) throw new Error(`The card ${address} is not in the settings of ${name}.`);
   const fn = readPciFunctionAt(context.sysfs, address);
@@ -151,39 +158,39 @@ function cardAt({ byAddress, context }: Given, address: string): Card {
 }
 
 /** Keeps discovery and set-up away from the card meanwhile. */
-function whileBusy<T>(given: Given, { fn }: Card, work: () => Promise<T>): Promise<T> {
-  return given.locks.hold([fn.address], async () => {
-    const functions = (await given.known.card(fn))?.functions ?? [];
-    const all = [fn.address, ...functions, ...virtualFunctionsOf(given.context, fn)];
-    for (const each of all) given.busy.add(each);
+function whileBusy<T>(deps: FpgaDeps, { fn }: Card, work: () => Promise<T>): Promise<T> {
+  return deps.locks.hold([fn.address], async () => {
+    const functions = (await deps.records.card(fn))?.functions ?? [];
+    const all = [fn.address, ...functions, ...virtualAddresses(deps.context, fn)];
+    for (const each of all) deps.busy.add(each);
     try {
       return await work();
     } finally {
-      for (const each of all) given.busy.delete(each);
+      for (const each of all) deps.busy.delete(each);
     }
   });
 }
 
 async function write(
-  given: Given,
+  deps: FpgaDeps,
   { address, region, imageId, imagePath }: RegionImage,
   onProgress: (percent: number) => void,
 ): Promise<void> {
-  const card = cardAt(given, address);
+  const card = cardAt(deps, address);
   const port = portOfRegion(region);
-  const facts = await given.known.card(card.fn);
+  const facts = await deps.records.card(card.fn);
   if (port === undefined || !facts || port >= facts.ports) {
     throw new Error(`The card ${address} has no region ${region}.`);
   }
   // Before virtual functions go for it.
   const { functionUuids } = await checkImage(imagePath, facts.interface);
-  await whileBusy(given, card, () =>
-    withPorts(given, card.cards, card.fn, async (engine) => {
+  await whileBusy(deps, card, () =>
+    withPorts(deps, card.cards, card.fn, async (engine) => {
       onProgress(0);
-      const { functionUuid } = await program(given, card.fn, engine, port, imagePath);
+      const { functionUuid } = await program(deps, card.fn, engine, port, imagePath);
       const others = functionUuids.filter((each) => each !== functionUuid);
       const functions = [functionUuid, ...others];
-      await given.known.setContent(address, port, { image: imageId, functions });
+      await deps.records.setContent(address, port, { image: imageId, functions });
       onProgress(100);
     }),
   );
@@ -191,31 +198,31 @@ async function write(
 
 /** May begin at any point of an earlier run that has died. */
 async function clean(
-  given: Given,
+  deps: FpgaDeps,
   handle: HandleWork,
   onProgress: (percent: number) => void,
 ): Promise<Evidence> {
-  const { settings, context, known } = given;
-  const card = cardAt(given, handle.address);
-  const address = addressOf(handle);
+  const { settings, context, records } = deps;
+  const card = cardAt(deps, handle.address);
+  const address = handleAddress(handle);
   if (settings.clean !== 'blank' && card.cards.virtual_functions) {
-    return (await given.pci.clean?.(handle, onProgress)) ?? {};
+    return (await deps.pci.clean?.(handle, onProgress)) ?? {};
   }
-  const before = await known.card(card.fn);
-  const existing = virtualFunctionsOf(context, card.fn);
+  const before = await records.card(card.fn);
+  const existing = virtualAddresses(context, card.fn);
   const functions = existing.includes(address) ? existing : (before?.functions ?? []);
   const port = card.cards.virtual_functions ? functions.indexOf(address) : 0;
   if (port < 0) throw new Error(`The function ${address} has no port of ${handle.address}.`);
-  if (readPciFunctionAt(context.sysfs, address)) await checkFree(given, address);
-  return await whileBusy(given, card, () =>
-    withPorts(given, card.cards, card.fn, async (engine) => {
+  if (readPciFunctionAt(context.sysfs, address)) await checkFree(deps, address);
+  return await whileBusy(deps, card, () =>
+    withPorts(deps, card.cards, card.fn, async (engine) => {
       checkStatic(engine, before);
-      return await cleanRegion(given, card.fn, engine, port);
+      return await cleanRegion(deps, card.fn, engine, port);
     }),
   );
 }
 
-async function checkFree({ context, byAddress }: Given, address: string): Promise<void> {
+async function checkFree({ context, byAddress }: FpgaDeps, address: string): Promise<void> {
   const refusal = await context.guards.recheck(address, (each) =>
     [each.address, each.physicalFunction ?? ''].some((one) => byAddress.has(one)),
   );
@@ -237,25 +244,30 @@ function checkStatic(
 }
 
 async function cleanRegion(
-  given: Given,
+  deps: FpgaDeps,
   fn: PciFunction,
   engine: Engine,
   port: number,
 ): Promise<Evidence> {
-  const { settings, context, known } = given;
-  const told = { static_region: engine.static_region, memory_of_card: 'not erased' };
+  const { settings, context, records } = deps;
+  const common = { static_region: engine.static_region, memory_of_card: 'not erased' };
   if (settings.clean === 'blank') {
     const path = settings.blank_images.get(engine.interface);
     if (!path) throw new Error(`blank_images names no image for interface ${engine.interface}.`);
-    const { functionUuid, cleared } = await program(given, fn, engine, port, path);
-    await known.setContent(engine.address, port, { functions: [] });
-    return { cleaned_by: 'blank image', function: functionUuid, errors_cleared: cleared, ...told };
+    const { functionUuid, cleared } = await program(deps, fn, engine, port, path);
+    await records.setContent(engine.address, port, { functions: [] });
+    return {
+      cleaned_by: 'blank image',
+      function: functionUuid,
+      errors_cleared: cleared,
+      ...common,
+    };
   }
   if (engine.stack !== 'dfl')
     throw new Error('The driver intel-fpga is not asked to reset a port.');
-  const found = await portOf(given, fn, port);
-  const cleared = await clearErrors(context, engine, found);
-  await context.hardware.help(engine.address, ['dfl-reset', found.node], resetMs);
-  const shown = await readFunction(context, engine.address, found);
-  return { cleaned_by: 'port reset', function: shown, errors_cleared: cleared, ...told };
+  const reset = await findPort(deps, fn, port);
+  const cleared = await clearErrors(context, engine, reset);
+  await context.hardware.help(engine.address, ['dfl-reset', reset.node], resetMs);
+  const shown = await readFunction(context, engine.address, reset);
+  return { cleaned_by: 'port reset', function: shown, errors_cleared: cleared, ...common };
 }

@@ -32,7 +32,7 @@ const form = z.object({
   contents: z.record(z.string(), content).default({}),
 });
 
-export interface KnownCards {
+export interface CardRecords {
   /** Undefined for another card than the one that was seen there. */
   card(fn: PciFunction): Promise<KnownCard | undefined>;
   remember(fn: PciFunction, facts: CardFacts, functions?: readonly string[]): Promise<void>;
@@ -51,7 +51,7 @@ export interface KnownCards {
 
 const file = 'cards.json';
 
-export function openKnownCards(directory: string, bootId: string): KnownCards {
+export function openCardRecords(directory: string, bootId: string): CardRecords {
   const files = openStateFiles(directory);
   let kept: z.infer<typeof form> | undefined;
   let last: Promise<unknown> = Promise.resolve();
@@ -63,7 +63,7 @@ export function openKnownCards(directory: string, bootId: string): KnownCards {
     return turn;
   };
   const load = async () => (kept ??= parsed(await files.read(file)));
-  const change = (apply: (known: z.infer<typeof form>) => z.infer<typeof form>) =>
+  const change = (apply: (state: z.infer<typeof form>) => z.infer<typeof form>) =>
     inTurn(async () => {
       const before = await load();
       const after = apply(before);
@@ -74,47 +74,47 @@ export function openKnownCards(directory: string, bootId: string): KnownCards {
   return {
     card: (fn) =>
       inTurn(async () => {
-        const found = (await load()).cards[fn.address];
-        return found?.ids === idsOf(fn) ? found : undefined;
+        const stored = (await load()).cards[fn.address];
+        return stored?.ids === cardIds(fn) ? stored : undefined;
       }),
     remember: (fn, { interface: id, ports, static_region }, functions) =>
-      change((known) => {
-        const before = known.cards[fn.address];
-        const same = before?.ids === idsOf(fn) ? before : undefined;
+      change((state) => {
+        const before = state.cards[fn.address];
+        const same = before?.ids === cardIds(fn) ? before : undefined;
         const after = {
-          ids: idsOf(fn),
+          ids: cardIds(fn),
           interface: id,
           ports,
           static_region,
           functions: [...(functions ?? same?.functions ?? [])],
           ...(same?.away && { away: same.away }),
         };
-        return { ...known, cards: { ...known.cards, [fn.address]: after } };
+        return { ...state, cards: { ...state.cards, [fn.address]: after } };
       }),
     keepOnly: (isKept) =>
-      change((known) => {
-        const kept = Object.entries(known.cards).filter(([address]) => isKept(address));
-        return { ...known, cards: Object.fromEntries(kept) };
+      change((state) => {
+        const kept = Object.entries(state.cards).filter(([address]) => isKept(address));
+        return { ...state, cards: Object.fromEntries(kept) };
       }),
     setAway: (address, isAway) =>
-      change((known) => {
-        const found = known.cards[address];
-        if (!found) return known;
-        const { away: _, ...rest } = found;
+      change((state) => {
+        const stored = state.cards[address];
+        if (!stored) return state;
+        const { away: _, ...rest } = stored;
         const after = isAway ? { ...rest, away: bootId } : rest;
-        return { ...known, cards: { ...known.cards, [address]: after } };
+        return { ...state, cards: { ...state.cards, [address]: after } };
       }),
     content: (address, port) =>
       inTurn(async () => {
-        const found = (await load()).contents[`${address} ${port}`];
-        return found?.boot === bootId ? found : undefined;
+        const stored = (await load()).contents[`${address} ${port}`];
+        return stored?.boot === bootId ? stored : undefined;
       }),
     setContent: (address, port, written) =>
-      change((known) => {
-        const { [`${address} ${port}`]: _, ...others } = known.contents;
-        if (!written) return { ...known, contents: others };
+      change((state) => {
+        const { [`${address} ${port}`]: _, ...others } = state.contents;
+        if (!written) return { ...state, contents: others };
         return {
-          ...known,
+          ...state,
           contents: { ...others, [`${address} ${port}`]: { ...written, boot: bootId } },
         };
       }),
@@ -131,6 +131,6 @@ function parsed(text: string | undefined): z.infer<typeof form> {
 }
 
 /** Another card in the slot is of another model, as a rule. */
-function idsOf({ vendorId, productId, subsystemId }: PciFunction): string {
+function cardIds({ vendorId, productId, subsystemId }: PciFunction): string {
   return `${vendorId}:${productId}:${subsystemId}`;
 }

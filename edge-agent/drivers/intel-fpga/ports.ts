@@ -7,7 +7,7 @@ import type { HostChange } from '#agent/drivers/contract/driver.ts';
 import { bindFunction } from '#agent/drivers/pci/setup.ts';
 import { type PciFunction, readIfReadable, readPciFunctionAt } from '#agent/sysfs/pci.ts';
 import { type Engine, hasLostPort, readEngine, readFunction, readPorts } from './engines.ts';
-import type { KnownCards } from './known.ts';
+import type { CardRecords } from './known.ts';
 import type { IntelFpgaCards, IntelFpgaSettings } from './settings.ts';
 
 const portMs = 30_000;
@@ -16,11 +16,11 @@ const hostDrivers = { dfl: 'dfl-pci', 'intel-fpga': 'intel-fpga-pci' } as const;
 export interface PortsDeps {
   readonly settings: IntelFpgaSettings;
   readonly context: DriverContext;
-  readonly known: KnownCards;
+  readonly records: CardRecords;
 }
 
 /** Addresses, in the order of their numbers, which is that of the ports. */
-export function virtualFunctionsOf({ sysfs }: DriverContext, { path }: PciFunction): string[] {
+export function virtualAddresses({ sysfs }: DriverContext, { path }: PciFunction): string[] {
   const names = (sysfs.list(path) ?? []).filter((name) => /^virtfn\d{1,3}$/.test(name));
   const numbered = names.map((name) => ({ name, number: Number(name.slice('virtfn'.length)) }));
   return numbered
@@ -37,7 +37,7 @@ export async function planFunctions(
   if (fn.boundDriver === undefined) return [unboundChange(deps, fn)];
   const engine = await readEngine(context, fn);
   if (!engine) return [];
-  const existing = virtualFunctionsOf(context, fn);
+  const existing = virtualAddresses(context, fn);
   if (existing.length === engine.ports) return [];
   const difference = {
     address: fn.address,
@@ -45,13 +45,13 @@ export async function planFunctions(
     before: String(existing.length),
     after: String(engine.ports),
   };
-  const refusal = await refusalOf(deps, fn, engine, existing);
+  const refusal = await findRefusal(deps, fn, engine, existing);
   if (refusal !== undefined) return [{ ...difference, refusal }];
   return [
     {
       ...difference,
       apply: async () => {
-        const refused = await refusalOf(deps, fn, engine, virtualFunctionsOf(context, fn));
+        const refused = await findRefusal(deps, fn, engine, virtualAddresses(context, fn));
         if (refused !== undefined) throw new Error(refused);
         await makeFunctions(deps, fn);
       },
@@ -62,7 +62,7 @@ export async function planFunctions(
 /** As an agent leaves the card that dies while it binds the card anew. */
 function unboundChange({ context }: PortsDeps, fn: PciFunction): HostChange {
   const { address } = fn;
-  const after = hostDriverOf(context, fn);
+  const after = chooseHostDriver(context, fn);
   return {
     address,
     what: 'driver',
@@ -73,7 +73,7 @@ function unboundChange({ context }: PortsDeps, fn: PciFunction): HostChange {
 }
 
 /** What the card was told to take, if it is one of them; else the one that is loaded. */
-function hostDriverOf({ sysfs }: DriverContext, { path }: PciFunction): string {
+function chooseHostDriver({ sysfs }: DriverContext, { path }: PciFunction): string {
   const all: readonly string[] = Object.values(hostDrivers);
   const override = readIfReadable(sysfs, `${path}/driver_override`) ?? '';
   if (all.includes(override)) return override;
@@ -81,7 +81,7 @@ function hostDriverOf({ sysfs }: DriverContext, { path }: PciFunction): string {
   return loaded ?? hostDrivers.dfl;
 }
 
-async function refusalOf(
+async function findRefusal(
   { context }: PortsDeps,
   { address, path }: PciFunction,
   { ports }: Engine,
@@ -92,11 +92,11 @@ async function refusalOf(
   if (!(total >= ports)) return `it has ${ports} ports, and can have ${total} virtual functions`;
   const offered = existing.find((each) => guards.isOffered(each));
   if (offered) return `${offered} is offered to guests`;
-  return await useOf(context, [address, ...existing]);
+  return await findUse(context, [address, ...existing]);
 }
 
 /** What uses one of the functions, or a port of the card, as a clause. */
-async function useOf(context: DriverContext, addresses: readonly string[]) {
+async function findUse(context: DriverContext, addresses: readonly string[]) {
   const functions = addresses.flatMap((each) => readPciFunctionAt(context.sysfs, each) ?? []);
   const held = await context.guards.heldBy(functions, true);
   return [...held].map(([address, use]) => `${address} ${use}`)[0];
@@ -104,18 +104,18 @@ async function useOf(context: DriverContext, addresses: readonly string[]) {
 
 /** Releases each port of the physical function, and makes as many virtual functions. */
 async function makeFunctions(deps: PortsDeps, fn: PciFunction): Promise<void> {
-  const { settings, context, known } = deps;
+  const { settings, context, records } = deps;
   const { hardware } = context;
   const { address, path } = fn;
   const write = (name: string, text: string) =>
     hardware.writeText(address, `${path}/${name}`, text);
-  if (virtualFunctionsOf(context, fn).length > 0) await write('sriov_numvfs', '0');
+  if (virtualAddresses(context, fn).length > 0) await write('sriov_numvfs', '0');
   const engine = await withDrivers(deps, fn);
   for (const port of await readPorts(context, fn)) {
     // A virtual function on a VFIO driver does not tell it.
-    if (!(await known.content(address, port.number))) {
+    if (!(await records.content(address, port.number))) {
       const held = await readFunction(context, address, port).catch(() => undefined);
-      await known.setContent(address, port.number, { functions: held ? [held] : [] });
+      await records.setContent(address, port.number, { functions: held ? [held] : [] });
     }
     await movePort(settings, context, engine, 'release', port.number);
   }
@@ -123,7 +123,7 @@ async function makeFunctions(deps: PortsDeps, fn: PciFunction): Promise<void> {
   await write('sriov_drivers_autoprobe', '0');
   // The kernel refuses another number than that of the released ports.
   await write('sriov_numvfs', String(engine.ports));
-  const made = virtualFunctionsOf(context, fn).length;
+  const made = virtualAddresses(context, fn).length;
   if (made !== engine.ports) throw new Error(`its driver made ${made} virtual functions`);
 }
 
@@ -154,13 +154,13 @@ export async function withPorts<T>(
   fn: PciFunction,
   work: (engine: Engine) => Promise<T>,
 ): Promise<T> {
-  const { context, known } = deps;
+  const { context, records } = deps;
   const { address } = fn;
-  const use = await useOf(context, [address, ...virtualFunctionsOf(context, fn)]);
+  const use = await findUse(context, [address, ...virtualAddresses(context, fn)]);
   if (use !== undefined) throw new Error(`The card ${address} cannot be programmed: ${use}.`);
-  if (!isVirtual) return await work(await engineOf(deps, fn));
+  if (!isVirtual) return await work(await takeEngine(deps, fn));
   let result: T;
-  await known.setAway(address, true);
+  await records.setAway(address, true);
   try {
     result = await work(await takePorts(deps, fn));
   } catch (error) {
@@ -178,7 +178,8 @@ export async function withPorts<T>(
 async function withDrivers({ context }: PortsDeps, fn: PciFunction): Promise<Engine> {
   const { address, path } = fn;
   const { boundDriver } = readPciFunctionAt(context.sysfs, address) ?? {};
-  if (boundDriver === undefined) await bindFunction(context, address, hostDriverOf(context, fn));
+  if (boundDriver === undefined)
+    await bindFunction(context, address, chooseHostDriver(context, fn));
   else if (hasLostPort(context, fn)) {
     // The driver of the card makes all its ports anew. An agent that dies here finds the override.
     await context.hardware.writeText(address, `${path}/driver_override`, `${boundDriver}\n`);
@@ -191,18 +192,18 @@ async function withDrivers({ context }: PortsDeps, fn: PciFunction): Promise<Eng
 }
 
 /** The engine; a whole card that a guest had is taken back from the VFIO driver. */
-async function engineOf(deps: PortsDeps, fn: PciFunction): Promise<Engine> {
+async function takeEngine(deps: PortsDeps, fn: PciFunction): Promise<Engine> {
   const { context } = deps;
   const { address } = fn;
   if (!Object.values(hostDrivers).some((each) => each === fn.boundDriver)) {
-    await bindFunction(context, address, hostDriverOf(context, fn));
+    await bindFunction(context, address, chooseHostDriver(context, fn));
   }
   return await withDrivers(deps, fn);
 }
 
 async function takePorts(deps: PortsDeps, fn: PciFunction): Promise<Engine> {
   const { settings, context } = deps;
-  if (virtualFunctionsOf(context, fn).length > 0) {
+  if (virtualAddresses(context, fn).length > 0) {
     await context.hardware.writeText(fn.address, `${fn.path}/sriov_numvfs`, '0');
   }
   const engine = await withDrivers(deps, fn);
@@ -214,12 +215,12 @@ async function takePorts(deps: PortsDeps, fn: PciFunction): Promise<Engine> {
 }
 
 async function giveBack(deps: PortsDeps, fn: PciFunction, driver: string): Promise<void> {
-  const { context, known } = deps;
+  const { context, records } = deps;
   await makeFunctions(deps, fn);
-  for (const [port, each] of virtualFunctionsOf(context, fn).entries()) {
+  for (const [port, each] of virtualAddresses(context, fn).entries()) {
     await bindVirtual(deps, fn, { address: each, port }, driver);
   }
-  await known.setAway(fn.address, false);
+  await records.setAway(fn.address, false);
 }
 
 interface Seat {
@@ -241,9 +242,9 @@ export async function bindVirtual(
   if (engine && engine.ports > 1) {
     await bindFunction(context, address, hostDrivers[engine.stack]);
     const virtual = readPciFunctionAt(context.sysfs, address);
-    const [found] = virtual ? await readPorts(context, virtual, fn.address) : [];
-    if (found?.number !== port) {
-      throw new Error(`${address} has port ${found?.number ?? 'unknown'}, not ${port}`);
+    const [actual] = virtual ? await readPorts(context, virtual, fn.address) : [];
+    if (actual?.number !== port) {
+      throw new Error(`${address} has port ${actual?.number ?? 'unknown'}, not ${port}`);
     }
   }
   await bindFunction(context, address, driver);

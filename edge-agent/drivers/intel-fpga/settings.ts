@@ -14,7 +14,7 @@ import { type AllowListEntry, pciAllowList } from '#agent/drivers/pci/allow-list
 export const intelFpgaName = 'intel_fpga';
 
 const cards = z.preprocess(
-  (given) => (typeof given === 'string' ? { addresses: [given] } : given),
+  (input) => (typeof input === 'string' ? { addresses: [input] } : input),
   z.strictObject({
     addresses: oneOrMany(pciAddress, 64),
     /**
@@ -49,11 +49,11 @@ export const intelFpgaSettings = z
     blank_images: z
       .record(z.string(), absolutePath, interfaceIs)
       .refine(
-        (given) => Object.keys(given).every((key) => z.guid().safeParse(key).success),
+        (images) => Object.keys(images).every((key) => z.guid().safeParse(key).success),
         interfaceIs,
       )
       .transform(
-        (given) => new Map(Object.entries(given).map(([key, file]) => [key.toLowerCase(), file])),
+        (images) => new Map(Object.entries(images).map(([key, file]) => [key.toLowerCase(), file])),
       )
       .default(new Map()),
     /** OPAE's program: for images with a user clock, and for the driver intel-fpga. */
@@ -77,7 +77,7 @@ export type IntelFpgaSettings = z.infer<typeof intelFpgaSettings>;
 export type IntelFpgaCards = IntelFpgaSettings['cards'][number];
 
 /** The cards in the form of driver `pci`, which finds, guards and binds their functions. */
-export function allowListOf({ cards: all, clean }: IntelFpgaSettings): readonly AllowListEntry[] {
+export function toAllowList({ cards: all, clean }: IntelFpgaSettings): readonly AllowListEntry[] {
   return pciAllowList.parse(
     all.flatMap(({ addresses, virtual_functions, bind_to, traits }) =>
       addresses.map((address) => ({

@@ -5,9 +5,9 @@ import type { NotOffered } from '#agent/drivers/contract/driver.ts';
 import {
   type ExistingMdev,
   hasType,
+  listTypes,
   type MdevParent,
   readMdevParents,
-  typesOf,
 } from '#agent/sysfs/mdev.ts';
 import { readPciFunctionAt } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
@@ -22,7 +22,7 @@ export interface Card {
 }
 
 /** The cards of the settings, and why others are not offered. */
-export function cardsOf(settings: MdevSettings, { sysfs }: DriverContext) {
+export function chooseCards(settings: MdevSettings, { sysfs }: DriverContext) {
   const all = readMdevParents(sysfs);
   const cards = new Map<string, Card>();
   const notOffered: NotOffered[] = [];
@@ -32,7 +32,7 @@ export function cardsOf(settings: MdevSettings, { sysfs }: DriverContext) {
       const able = parents.filter((parent) => hasType(sysfs, parent, pool.type));
       const [first] = able;
       if (!first) {
-        const types = [...new Set(parents.flatMap((parent) => typesOf(sysfs, parent)))];
+        const types = [...new Set(parents.flatMap((parent) => listTypes(sysfs, parent)))];
         const reason =
           parents.length === 0
             ? 'has no mdev types: its driver is not loaded, or its virtual functions are off'

@@ -16,15 +16,15 @@ import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import { isKernelName } from '#core/contracts/attach-handle.ts';
 import type { ReportedDevice, ReportedRegion } from '#core/contracts/report/inventory-report.ts';
-import { type Card, cardsOf, serverOn, usedByOthers } from './cards.ts';
+import { type Card, chooseCards, serverOn, usedByOthers } from './cards.ts';
 import {
   available,
   create,
   find,
+  handleParent,
   infoOn,
   limitOfCard,
   madeAhead,
-  parentOf,
   remove,
 } from './objects.ts';
 import type { MdevSettings } from './settings.ts';
@@ -54,12 +54,12 @@ export function createMdevDriver(
     clean: async (handle) => {
       recreated.add(handle.uuid);
       try {
-        const found = readMdev(sysfs, handle.uuid);
-        if (found) await remove(context, found);
+        const existing = readMdev(sysfs, handle.uuid);
+        if (existing) await remove(context, existing);
         const isAhead = settings.made === 'ahead';
-        const parent = found?.parent ?? parentOf(handle);
+        const parent = existing?.parent ?? handleParent(handle);
         if (isAhead) await create(context, parent, handle.info.asked_type ?? '', handle.uuid);
-        return { removed: found !== undefined, ...(isAhead && { recreated: true }), parent };
+        return { removed: existing !== undefined, ...(isAhead && { recreated: true }), parent };
       } finally {
         recreated.delete(handle.uuid);
       }
@@ -73,7 +73,7 @@ async function discover(
   recreated: ReadonlySet<string>,
   driver: string,
 ) {
-  const { cards, notOffered } = cardsOf(settings, context);
+  const { cards, notOffered } = chooseCards(settings, context);
   const existing = readMdevs(context.sysfs);
   const devices: Record<string, ReportedDevice> = {};
   for (const card of cards) {
@@ -107,14 +107,14 @@ async function describe(
     const there = existing.filter((each) => each.parent === parent.address);
     if (settings.made === 'ahead') {
       for (const uuid of madeAhead(context, parent, pool.type, there, recreated)) {
-        handles.push(handleOf(settings, parent, pool.type, uuid));
+        handles.push(describeHandle(settings, parent, pool.type, uuid));
       }
       continue;
     }
     const free = await available(context, parent, pool.type);
     const count = there.filter(({ type }) => type === pool.type).length + free;
     for (let index = 0; index < count && handles.length < limit; index += 1) {
-      handles.push(handleOf(settings, parent, pool.type, undefined, index));
+      handles.push(describeHandle(settings, parent, pool.type, undefined, index));
     }
   }
   return {
@@ -147,7 +147,7 @@ function typeTrait(vendor: string, product: string, type: string): string {
   return `CUSTOM_${vendor}_${product}_${type}`.toUpperCase().replaceAll(/[^A-Z0-9_]/g, '_');
 }
 
-function handleOf(
+function describeHandle(
   { made, clean }: MdevSettings,
   { address }: MdevParent,
   type: string,
@@ -174,7 +174,9 @@ function handleOf(
 /** Chooses the parent: of a card with virtual functions, one that has room. */
 async function prepare(settings: MdevSettings, context: DriverContext, handle: HandleWork) {
   const type = handle.info.asked_type ?? '';
-  const card = cardsOf(settings, context).cards.find(({ address }) => address === handle.address);
+  const card = chooseCards(settings, context).cards.find(
+    ({ address }) => address === handle.address,
+  );
   if (!card || card.pool.type !== type) {
     throw new Error(`${handle.address} is not offered as ${type}`);
   }

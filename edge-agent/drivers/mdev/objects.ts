@@ -28,11 +28,11 @@ export interface Fill {
  * @param recreated uuids that a job is recreating: their room is not free
  * @throws HardwareError
  */
-export async function fillOf(
+export async function planFill(
   context: DriverContext,
   parent: MdevParent,
   type: string,
-  { existing, recreated }: Known,
+  { existing, recreated }: MdevState,
 ): Promise<Fill> {
   const prefix = uuidPrefix(context, parent.address, type);
   const there = new Set(existing.map(({ uuid }) => uuid));
@@ -49,7 +49,7 @@ export async function fillOf(
   };
 }
 
-interface Known {
+interface MdevState {
   readonly existing: readonly ExistingMdev[];
   readonly recreated: ReadonlySet<string>;
 }
@@ -84,8 +84,8 @@ function uuidPrefix({ thing }: DriverContext, parent: string, type: string): str
 
 /** What exists under the handle's uuid. @throws Error while it is being removed */
 export function find({ sysfs }: DriverContext, handle: HandleWork): Found {
-  const found = readMdev(sysfs, handle.uuid);
-  if (!found) {
+  const existing = readMdev(sysfs, handle.uuid);
+  if (!existing) {
     // The kernel takes it from its list at once, and removes it when no program has it open.
     const isLeaving = readMdevParents(sysfs).some(
       ({ path, physical }) =>
@@ -95,14 +95,14 @@ export function find({ sysfs }: DriverContext, handle: HandleWork): Found {
     return { state: 'absent' };
   }
   const isOnDevice =
-    found.parent === handle.address ||
+    existing.parent === handle.address ||
     readMdevParents(sysfs).some(
-      ({ address, physical }) => address === found.parent && physical === handle.address,
+      ({ address, physical }) => address === existing.parent && physical === handle.address,
     );
-  if (found.type === handle.info.asked_type && isOnDevice) {
-    return { state: 'ready', info: infoOn(handle, found.parent) };
+  if (existing.type === handle.info.asked_type && isOnDevice) {
+    return { state: 'ready', info: infoOn(handle, existing.parent) };
   }
-  return { state: 'other', what: `an mdev of type ${found.type} on ${found.parent}` };
+  return { state: 'other', what: `an mdev of type ${existing.type} on ${existing.parent}` };
 }
 
 /** The handle's `info` on that parent. */
@@ -112,7 +112,7 @@ export function infoOn({ info }: HandleWork, parent: string): Readonly<Record<st
 }
 
 /** The parent that the handle's `info` names. */
-export function parentOf({ address, info }: HandleWork): string {
+export function handleParent({ address, info }: HandleWork): string {
   const { domain, bus, device, function: fn } = info;
   return domain && bus && device && fn ? `${domain}:${bus}:${device}.${fn}` : address;
 }
@@ -150,12 +150,12 @@ export async function create(
   type: string,
   uuid: string,
 ): Promise<void> {
-  const known = readMdevParents(sysfs).find(({ address }) => address === parent);
-  if (!known) throw new Error(`ENODEV: ${parent} has no mdev types`);
-  await hardware.writeText(known.physical, `${typeDirectory(known, type)}/create`, uuid);
+  const owner = readMdevParents(sysfs).find(({ address }) => address === parent);
+  if (!owner) throw new Error(`ENODEV: ${parent} has no mdev types`);
+  await hardware.writeText(owner.physical, `${typeDirectory(owner, type)}/create`, uuid);
 }
 
 export async function remove({ sysfs, hardware }: DriverContext, { uuid, parent }: ExistingMdev) {
-  const known = readMdevParents(sysfs).find(({ address }) => address === parent);
-  await hardware.writeText(known?.physical ?? parent, `bus/mdev/devices/${uuid}/remove`, '1');
+  const owner = readMdevParents(sysfs).find(({ address }) => address === parent);
+  await hardware.writeText(owner?.physical ?? parent, `bus/mdev/devices/${uuid}/remove`, '1');
 }

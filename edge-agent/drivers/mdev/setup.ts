@@ -5,8 +5,8 @@ import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import type { HostChange } from '#agent/drivers/contract/driver.ts';
 import { reasonOf } from '#agent/log.ts';
 import { type MdevParent, readMdevs } from '#agent/sysfs/mdev.ts';
-import { type Card, cardsOf, serverOn, usedByOthers } from './cards.ts';
-import { create, type Fill, fillOf, limitOfCard } from './objects.ts';
+import { type Card, chooseCards, serverOn, usedByOthers } from './cards.ts';
+import { create, type Fill, limitOfCard, planFill } from './objects.ts';
 import type { MdevSettings } from './settings.ts';
 
 /** @param recreated uuids that a job is recreating */
@@ -16,7 +16,7 @@ export async function planMdevs(
   recreated: ReadonlySet<string>,
 ): Promise<readonly HostChange[]> {
   const changes: HostChange[] = [];
-  for (const card of cardsOf(settings, context).cards) {
+  for (const card of chooseCards(settings, context).cards) {
     const refusalNow = async () => {
       const existing = readMdevs(context.sysfs);
       const foreign = usedByOthers(settings, context, card, existing);
@@ -28,15 +28,15 @@ export async function planMdevs(
   return changes;
 }
 
-interface CardGiven {
+interface CardWork {
   readonly context: DriverContext;
   readonly recreated: ReadonlySet<string>;
   readonly card: Card;
   readonly refusalNow: () => Promise<string | undefined>;
 }
 
-async function planCard(given: CardGiven): Promise<HostChange[]> {
-  const { context, card } = given;
+async function planCard(work: CardWork): Promise<HostChange[]> {
+  const { context, card } = work;
   const { type } = card.pool;
   const fills: { readonly parent: MdevParent; readonly fill: Fill }[] = [];
   const changes: HostChange[] = [];
@@ -44,7 +44,7 @@ async function planCard(given: CardGiven): Promise<HostChange[]> {
   for (const parent of card.parents) {
     const { address } = parent;
     try {
-      fills.push({ parent, fill: await fillNow(given, parent) });
+      fills.push({ parent, fill: await fillNow(work, parent) });
     } catch (error) {
       const refusal = `it cannot be read (${reasonOf(error)})`;
       changes.push({ address, what, before: 'unknown', after: 'as many as fit', refusal });
@@ -62,25 +62,25 @@ async function planCard(given: CardGiven): Promise<HostChange[]> {
       before: String(fill.made),
       after: String(fill.made + count),
     };
-    const refusal = await given.refusalNow();
+    const refusal = await work.refusalNow();
     if (refusal !== undefined) changes.push({ ...difference, refusal });
-    else changes.push({ ...difference, apply: () => makeMdevs(given, parent, count) });
+    else changes.push({ ...difference, apply: () => makeMdevs(work, parent, count) });
   }
   return changes;
 }
 
-function fillNow({ context, recreated, card }: CardGiven, parent: MdevParent): Promise<Fill> {
+function fillNow({ context, recreated, card }: CardWork, parent: MdevParent): Promise<Fill> {
   const existing = readMdevs(context.sysfs);
-  return fillOf(context, parent, card.pool.type, { existing, recreated });
+  return planFill(context, parent, card.pool.type, { existing, recreated });
 }
 
 /** Each time what is missing then: a job, or a death of the agent, may have come between. */
-async function makeMdevs(given: CardGiven, parent: MdevParent, count: number): Promise<void> {
-  const { context, card, refusalNow } = given;
+async function makeMdevs(work: CardWork, parent: MdevParent, count: number): Promise<void> {
+  const { context, card, refusalNow } = work;
   const refusal = await refusalNow();
   if (refusal !== undefined) throw new Error(refusal);
   for (let left = count; left > 0; left -= 1) {
-    const [uuid] = (await fillNow(given, parent)).missing;
+    const [uuid] = (await fillNow(work, parent)).missing;
     if (uuid === undefined) throw new Error(`it has no room for ${left} of them`);
     await create(context, parent.address, card.pool.type, uuid);
   }

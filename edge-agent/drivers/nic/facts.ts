@@ -38,15 +38,15 @@ export function createNicFacts(context: DriverContext, ports: Ports) {
   const dated = createDates(context);
 
   /** Of the card's driver; most have none, and a card on a VFIO driver has none. */
-  const firmwareOf = async ({ address, boundDriver = '' }: PciFunction) => {
+  const readFirmware = async ({ address, boundDriver = '' }: PciFunction) => {
     const key = `${address} ${boundDriver}`;
     if (!firmware.has(key)) {
       const args = ['-json', 'dev', 'info', `pci/${address}`];
-      const found = await hardware
+      const version = await hardware
         .exec(address, 'devlink', args, devlinkMs)
-        .then(({ stdout }) => versionIn(stdout, address))
+        .then(({ stdout }) => parseVersion(stdout, address))
         .catch(() => undefined);
-      firmware.set(key, found);
+      firmware.set(key, version);
     }
     return firmware.get(key);
   };
@@ -72,10 +72,10 @@ export function createNicFacts(context: DriverContext, ports: Ports) {
       look: NicLook,
       fault: string | undefined,
     ): Promise<ReportedDevice> => {
-      const version = await firmwareOf(fn);
+      const version = await readFirmware(fn);
       const link = 'link' in look ? look.link : undefined;
-      const health = dated(fn.address, healthOf(aerHealth(sysfs, fn, ''), link, fault));
-      const attributes = attributesOf(look);
+      const health = dated(fn.address, toHealth(aerHealth(sysfs, fn, ''), link, fault));
+      const attributes = toAttributes(look);
       return {
         ...device,
         ...(version && { firmware: version }),
@@ -92,7 +92,7 @@ export function createNicFacts(context: DriverContext, ports: Ports) {
   };
 }
 
-function healthOf(
+function toHealth(
   errors: ReportedDevice['health'],
   link: Link | undefined,
   fault: string | undefined,
@@ -103,7 +103,7 @@ function healthOf(
   return { state: 'degraded', reason: `has no link at its interface ${link.name}` };
 }
 
-function attributesOf(look: NicLook): Record<string, string> {
+function toAttributes(look: NicLook): Record<string, string> {
   if (!('link' in look)) return {};
   const { link, interfaces } = look;
   return {
@@ -115,14 +115,14 @@ function attributesOf(look: NicLook): Record<string, string> {
 }
 
 /** Pure. */
-function versionIn(text: string, address: string): string | undefined {
-  let given: unknown;
+function parseVersion(text: string, address: string): string | undefined {
+  let json: unknown;
   try {
-    given = JSON.parse(text);
+    json = JSON.parse(text);
   } catch {
     return undefined;
   }
-  const running = versions.safeParse(given).data?.info[`pci/${address}`]?.versions?.running ?? {};
+  const running = versions.safeParse(json).data?.info[`pci/${address}`]?.versions?.running ?? {};
   const name = firmwareNames.find((each) => running[each]);
   const version = name === undefined ? undefined : running[name];
   return version !== undefined && /^[\x21-\x7e][\x20-\x7e]{0,63}$/.test(version)

@@ -51,14 +51,14 @@ export const kernelDefaults: FunctionSettings = {
   link_state: 'auto',
 };
 
-export function settingsOf(given: z.infer<typeof functionForm>): FunctionSettings {
-  const [{ vlan: id = 0, qos = 0, protocol = '802.1Q' } = {}] = given.vlan_list;
+export function toSettings(shown: z.infer<typeof functionForm>): FunctionSettings {
+  const [{ vlan: id = 0, qos = 0, protocol = '802.1Q' } = {}] = shown.vlan_list;
   const text = `${id}${qos ? ` qos ${qos}` : ''}${protocol === '802.1ad' ? ` proto ${protocol}` : ''}`;
   return {
-    mac: given.address,
+    mac: shown.address,
     vlan: text,
-    ...(given.rate && { max_tx_rate: given.rate.max_tx, min_tx_rate: given.rate.min_tx }),
-    ...present({ spoof_check: given.spoofchk, trust: given.trust, link_state: given.link_state }),
+    ...(shown.rate && { max_tx_rate: shown.rate.max_tx, min_tx_rate: shown.rate.min_tx }),
+    ...present({ spoof_check: shown.spoofchk, trust: shown.trust, link_state: shown.link_state }),
   };
 }
 
@@ -72,26 +72,26 @@ interface FunctionDifference {
 }
 
 /** What is not told, or was not, is left out: it cannot be set. */
-export function differencesOf(
+export function compareSettings(
   now: FunctionSettings,
-  wanted: FunctionSettings,
+  recorded: FunctionSettings,
 ): FunctionDifference[] {
-  const found: FunctionDifference[] = [];
+  const differences: FunctionDifference[] = [];
   const compare = (what: string, before: unknown, after: unknown, args: readonly string[]) => {
     if (before === undefined || after === undefined || before === after) return;
-    found.push({ what, before: String(before), after: String(after), args });
+    differences.push({ what, before: String(before), after: String(after), args });
   };
-  compare('trust', now.trust, wanted.trust, ['trust', onOff(wanted.trust)]);
-  compare('MAC address', now.mac, wanted.mac, ['mac', wanted.mac]);
-  compare('VLAN', now.vlan, wanted.vlan, ['vlan', ...wanted.vlan.split(' ')]);
-  const { max_tx_rate: max, min_tx_rate: min } = wanted;
+  compare('trust', now.trust, recorded.trust, ['trust', onOff(recorded.trust)]);
+  compare('MAC address', now.mac, recorded.mac, ['mac', recorded.mac]);
+  compare('VLAN', now.vlan, recorded.vlan, ['vlan', ...recorded.vlan.split(' ')]);
+  const { max_tx_rate: max, min_tx_rate: min } = recorded;
   const rates = ['min_tx_rate', String(min), 'max_tx_rate', String(max)];
   compare('highest rate', now.max_tx_rate, max, rates);
   compare('lowest rate', now.min_tx_rate, min, rates);
-  const { spoof_check: spoof, link_state: state } = wanted;
+  const { spoof_check: spoof, link_state: state } = recorded;
   compare('spoof check', now.spoof_check, spoof, ['spoofchk', onOff(spoof)]);
   compare('link state', now.link_state, state, ['state', state ?? 'auto']);
-  return found;
+  return differences;
 }
 
 function onOff(value: boolean | undefined): string {

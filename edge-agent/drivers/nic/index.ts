@@ -4,7 +4,7 @@
 
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import type { Driver, HandleWork, HostChange, NotOffered } from '#agent/drivers/contract/driver.ts';
-import { addressOf, createPciDriver } from '#agent/drivers/pci/index.ts';
+import { createPciDriver, handleAddress } from '#agent/drivers/pci/index.ts';
 import { reasonOf } from '#agent/log.ts';
 import {
   type PciFunction,
@@ -18,21 +18,21 @@ import { createNicFacts, type NicFacts, type NicLook } from './facts.ts';
 import type { FunctionSettings } from './function.ts';
 import { createPorts, type Ports, usedRepresentor } from './link.ts';
 import { openRecords, type Records } from './records.ts';
-import { numberOf, restoreFunction } from './restore.ts';
+import { functionNumber, restoreFunction } from './restore.ts';
 import {
-  allowListOf,
-  cardsOf,
+  cardsByAddress,
   isByFunctions,
   type NicCard,
   type NicSettings,
   networkClass,
+  toAllowList,
 } from './settings.ts';
 
 const name = 'nic';
 /** The reset, and what iproute2 is asked for afterwards. */
 const cleanSeconds = 240;
 
-interface Given {
+interface NicState {
   readonly context: DriverContext;
   readonly cards: ReadonlyMap<string, NicCard>;
   readonly ports: Ports;
@@ -41,12 +41,12 @@ interface Given {
 
 export function createNicDriver(settings: NicSettings, context: DriverContext): Driver {
   const { sysfs, hardware } = context;
-  const cards = cardsOf(settings);
+  const cards = cardsByAddress(settings);
   const ports = createPorts(context);
   const records = openRecords(context.directory);
-  const given: Given = { context, cards, ports, records };
+  const state: NicState = { context, cards, ports, records };
   const facts = createNicFacts(context, ports);
-  const allowList = allowListOf(settings);
+  const allowList = toAllowList(settings);
   /** By the discovery that is under way; there is one at a time. */
   let looks: ReadonlyMap<string, Looked> = new Map();
   const pci = createPciDriver({
@@ -60,62 +60,70 @@ export function createNicDriver(settings: NicSettings, context: DriverContext): 
     signature: () => pciSignature(sysfs),
     plan: async () => {
       const changes = (await pci.plan?.()) ?? [];
-      return await Promise.all(changes.map((change) => guardedChange(given, change)));
+      return await Promise.all(changes.map((change) => guardedChange(state, change)));
     },
     discover: async () => {
       await records.keepOnly((card) => cards.has(card));
-      looks = await lookAndRemember(given, facts);
-      const found = await pci.discover();
-      const notOffered = [...(found.notOffered ?? [])];
+      looks = await lookAndRemember(state, facts);
+      const discovery = await pci.discover();
+      const notOffered = [...(discovery.notOffered ?? [])];
       const devices: Record<string, ReportedDevice> = {};
-      for (const [address, device] of Object.entries(found.devices)) {
-        const told = await tell(given, facts, device, looks.get(address)).catch(reasonOf);
-        if (typeof told !== 'string') devices[address] = told;
-        else notOffered.push({ address, reason: clauseOf(told) });
+      for (const [address, device] of Object.entries(discovery.devices)) {
+        const described = await describeCard(state, facts, device, looks.get(address)).catch(
+          reasonOf,
+        );
+        if (typeof described !== 'string') devices[address] = described;
+        else notOffered.push({ address, reason: toClause(described) });
       }
-      const said = new Set([...Object.keys(found.devices), ...notOffered.map((e) => e.address)]);
-      return { devices, notOffered: [...notOffered, ...missingOf(given, said)] };
+      const said = new Set([
+        ...Object.keys(discovery.devices),
+        ...notOffered.map((e) => e.address),
+      ]);
+      return { devices, notOffered: [...notOffered, ...findMissing(state, said)] };
     },
     clean: async (handle, onProgress) => {
       const evidence = (await pci.clean?.(handle, onProgress)) ?? {};
       const card = cards.get(handle.address);
-      const address = addressOf(handle);
+      const address = handleAddress(handle);
       if (address === handle.address || card?.clean !== 'restore') return evidence;
-      const recorded = await recordOf(given, handle, address);
+      const recorded = await readRecord(state, handle, address);
       const deps = { sysfs, hardware, ports, clock: context.clock };
       return { ...evidence, ...(await restoreFunction(deps, handle.address, address, recorded)) };
     },
   };
 }
 
-async function recordOf({ context, records }: Given, handle: HandleWork, address: string) {
+async function readRecord({ context, records }: NicState, handle: HandleWork, address: string) {
   const fn = readPciFunctionAt(context.sysfs, handle.address);
-  return fn && (await records.of(address, idsOf(fn)));
+  return fn && (await records.get(address, cardIds(fn)));
 }
 
 /** Another card in the slot is of another model, as a rule. */
-function idsOf({ vendorId, productId, subsystemId }: PciFunction): string {
+function cardIds({ vendorId, productId, subsystemId }: PciFunction): string {
   return `${vendorId}:${productId}:${subsystemId}`;
 }
 
 /** Another number of virtual functions takes away their representors. */
-async function guardedChange(given: Given, change: HostChange): Promise<HostChange> {
+async function guardedChange(state: NicState, change: HostChange): Promise<HostChange> {
   const { address, what } = change;
   if (!('apply' in change) || what !== 'number of virtual functions') return change;
   const { apply, ...difference } = change;
-  const refusal = await refusalOf(given, address);
+  const refusal = await findRefusal(state, address);
   if (refusal !== undefined) return { ...difference, refusal };
   return {
     ...difference,
     apply: async () => {
-      const refused = await refusalOf(given, address);
+      const refused = await findRefusal(state, address);
       if (refused !== undefined) throw new Error(refused);
       await apply();
     },
   };
 }
 
-async function refusalOf({ context, ports }: Given, address: string): Promise<string | undefined> {
+async function findRefusal(
+  { context, ports }: NicState,
+  address: string,
+): Promise<string | undefined> {
   const fn = readPciFunctionAt(context.sysfs, address);
   if (!fn) return `${address} is no longer there`;
   const interfaces = await ports.interfacesOf(fn).catch(() => undefined);
@@ -130,16 +138,16 @@ interface Looked {
 }
 
 /** Before the guards note that functions are offered: from then on a guest may have them. */
-async function lookAndRemember(given: Given, facts: NicFacts): Promise<Map<string, Looked>> {
+async function lookAndRemember(state: NicState, facts: NicFacts): Promise<Map<string, Looked>> {
   const looks = new Map<string, Looked>();
   // What cannot be read is reported by the discovery of driver `pci`.
-  const functions = readPciFunctions(given.context.sysfs, () => {});
+  const functions = readPciFunctions(state.context.sysfs, () => {});
   for (const fn of functions) {
-    const card = given.cards.get(fn.address);
+    const card = state.cards.get(fn.address);
     if (!card || fn.physicalFunction || !fn.classCode.startsWith(networkClass)) continue;
     const look = await facts.look(fn);
     const virtual = functions.filter((each) => each.physicalFunction === fn.address);
-    const withheld = await remember(given, fn, isRestored(card) ? virtual : [], look);
+    const withheld = await remember(state, fn, isRestored(card) ? virtual : [], look);
     looks.set(fn.address, { fn, look, withheld });
   }
   return looks;
@@ -151,39 +159,39 @@ function isRestored(card: NicCard): boolean {
 
 /** @returns why functions cannot be restored after a holder */
 async function remember(
-  { context, records }: Given,
+  { context, records }: NicState,
   card: PciFunction,
   virtual: readonly PciFunction[],
   look: NicLook,
 ): Promise<ReadonlyMap<string, string>> {
   const { sysfs, guards } = context;
-  const ids = idsOf(card);
+  const ids = cardIds(card);
   const unseen: PciFunction[] = [];
   for (const fn of virtual) {
     // One that was offered without a record has what a holder left, and gets the defaults.
-    const isKnown = (await records.of(fn.address, ids)) ?? guards.isOffered(fn.address);
+    const isKnown = (await records.get(fn.address, ids)) ?? guards.isOffered(fn.address);
     if (!isKnown) unseen.push(fn);
   }
   if (unseen.length === 0) return new Map();
   if ('fault' in look) return new Map(unseen.map(({ address }) => [address, look.fault]));
   const held = await guards.heldBy(unseen, false);
-  const found = new Map<string, FunctionSettings>();
+  const shown = new Map<string, FunctionSettings>();
   const withheld = new Map<string, string>();
   for (const { address } of unseen) {
-    const number = numberOf(sysfs, card, address);
+    const number = functionNumber(sysfs, card, address);
     const settings = number === undefined ? undefined : look.link.functions.get(number);
     const use = held.get(address);
     if (use !== undefined) withheld.set(address, use);
-    else if (settings) found.set(address, settings);
+    else if (settings) shown.set(address, settings);
     else withheld.set(address, `is not shown by the interface ${look.link.name} of its card`);
   }
-  await records.keep(card.address, ids, found);
+  await records.keep(card.address, ids, shown);
   return withheld;
 }
 
 /** @throws a clause why the card is not offered */
-async function tell(
-  { cards }: Given,
+async function describeCard(
+  { cards }: NicState,
   facts: NicFacts,
   device: ReportedDevice,
   looked: Looked | undefined,
@@ -196,8 +204,8 @@ async function tell(
   return withCard(await facts.describe(device, fn, look, fault), card);
 }
 
-function functionOf({ type, info }: Pick<HandleWork, 'type' | 'info'>): string {
-  return addressOf({ address: '', uuid: '', type, info });
+function handleFunction({ type, info }: Pick<HandleWork, 'type' | 'info'>): string {
+  return handleAddress({ address: '', uuid: '', type, info });
 }
 
 function withCard(
@@ -214,19 +222,19 @@ function withCard(
           ...handle,
           info: { ...handle.info, ...(network && { physical_network: network }) },
           ...(clean === 'restore' &&
-            functionOf(handle) !== address && { clean_seconds: cleanSeconds }),
+            handleFunction(handle) !== address && { clean_seconds: cleanSeconds }),
         })),
       },
     }),
   };
 }
 
-function clauseOf(text: string): string {
+function toClause(text: string): string {
   return text.replace(/\.$/, '').slice(0, 255);
 }
 
 /** What the settings name and no discovery of PCI functions has told of. */
-function missingOf({ context, cards }: Given, said: ReadonlySet<string>): NotOffered[] {
+function findMissing({ context, cards }: NicState, said: ReadonlySet<string>): NotOffered[] {
   const { sysfs } = context;
   const functions = readPciFunctions(sysfs, () => {});
   return [...cards].flatMap(([address, card]) => {

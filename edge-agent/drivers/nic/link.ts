@@ -5,7 +5,7 @@ import * as z from 'zod';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
-import { type FunctionSettings, functionForm, settingsOf } from './function.ts';
+import { type FunctionSettings, functionForm, toSettings } from './function.ts';
 
 export interface LinkDeps {
   readonly sysfs: Sysfs;
@@ -53,26 +53,26 @@ const form = z
 
 /** Remembers the ports of interfaces: each read is a child process, and ports do not change. */
 export function createPorts({ sysfs, hardware }: LinkDeps) {
-  const known = new Map<string, string>();
-  const portOf = async ({ address, path }: PciFunction, name: string): Promise<string> => {
+  const portNames = new Map<string, string>();
+  const readPort = async ({ address, path }: PciFunction, name: string): Promise<string> => {
     const index = readIfReadable(sysfs, `${path}/net/${name}/ifindex`) ?? '';
     const key = `${address} ${name} ${index}`;
-    const before = known.get(key);
+    const before = portNames.get(key);
     if (before !== undefined) return before;
     const file = `${path}/net/${name}/phys_port_name`;
     // EOPNOTSUPP where the driver names no ports.
     const port = await hardware.readText(address, file).catch(() => '');
-    known.set(key, port);
+    portNames.set(key, port);
     return port;
   };
   return {
     /** @throws a clause, which completes "The device at <address> ..." */
     interfacesOf: async (fn: PciFunction): Promise<Interfaces> => {
-      const names = namesOf(sysfs, fn);
+      const names = interfaceNames(sysfs, fn);
       if (names.length < 2) return { uplink: onlyOne(names), representors: [] };
       const representors: string[] = [];
       for (const name of names) {
-        if (representorPort.test(await portOf(fn, name))) representors.push(name);
+        if (representorPort.test(await readPort(fn, name))) representors.push(name);
       }
       const others = names.filter((name) => !representors.includes(name));
       return { uplink: onlyOne(others), representors };
@@ -81,7 +81,7 @@ export function createPorts({ sysfs, hardware }: LinkDeps) {
 }
 export type Ports = ReturnType<typeof createPorts>;
 
-function namesOf(sysfs: Sysfs, { path }: PciFunction): string[] {
+function interfaceNames(sysfs: Sysfs, { path }: PciFunction): string[] {
   return (sysfs.list(`${path}/net`) ?? []).filter((name) => interfaceName.test(name)).sort();
 }
 
@@ -124,18 +124,18 @@ export async function readLink(
     isUp: link.flags.includes('UP'),
     hasCarrier: link.flags.includes('LOWER_UP'),
     ...(link.phys_switch_id && { switchId: link.phys_switch_id }),
-    functions: new Map(link.vfinfo_list.map((each) => [each.vf, settingsOf(each)])),
+    functions: new Map(link.vfinfo_list.map((each) => [each.vf, toSettings(each)])),
   };
 }
 
 /** Pure. @throws a sentence if the text is not what the form says */
 function parsed(text: string, name: string): z.infer<typeof form>[number] {
-  const [first] = validOf(text) ?? [];
+  const [first] = parseForm(text) ?? [];
   if (first) return first;
   throw new Error(`ip link show ${name} printed what is not valid for it.`);
 }
 
-function validOf(text: string) {
+function parseForm(text: string) {
   try {
     return form.safeParse(JSON.parse(text)).data;
   } catch {

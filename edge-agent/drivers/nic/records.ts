@@ -14,7 +14,7 @@ type Known = z.infer<typeof form>;
 
 export interface Records {
   /** @param ids of the card: another card in the slot has other functions */
-  of(address: string, ids: string): Promise<FunctionSettings | undefined>;
+  get(address: string, ids: string): Promise<FunctionSettings | undefined>;
   /** Resolves when it is on disk: before the functions are offered. */
   keep(card: string, ids: string, functions: ReadonlyMap<string, FunctionSettings>): Promise<void>;
   /** Forgets functions that are about to be made anew, and cards that are no longer offered. */
@@ -23,19 +23,19 @@ export interface Records {
 
 export function openRecords(directory: string): Records {
   const files = openStateFiles(directory);
-  let known: Promise<Known> | undefined;
+  let cached: Promise<Known> | undefined;
   const read = () => {
-    known ??= files.read(file).then(validOf);
-    return known;
+    cached ??= files.read(file).then(parseRecords);
+    return cached;
   };
   const replace = async (next: Known) => {
     await files.replace(file, JSON.stringify(next));
-    known = Promise.resolve(next);
+    cached = Promise.resolve(next);
   };
   return {
-    of: async (address, ids) => {
-      const found = (await read())[address];
-      return found?.ids === ids ? found.settings : undefined;
+    get: async (address, ids) => {
+      const record = (await read())[address];
+      return record?.ids === ids ? record.settings : undefined;
     },
     keep: async (card, ids, functions) => {
       if (functions.size === 0) return;
@@ -51,7 +51,7 @@ export function openRecords(directory: string): Records {
 }
 
 /** A file that is not valid is as none: cleanings then bring back what the kernel gives. */
-function validOf(text: string | undefined): Known {
+function parseRecords(text: string | undefined): Known {
   try {
     return form.parse(JSON.parse(text ?? '{}'));
   } catch {

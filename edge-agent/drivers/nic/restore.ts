@@ -6,7 +6,7 @@ import type { Clock } from '#agent/clock.ts';
 import { type PciFunction, readPciFunctionAt } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
-import { differencesOf, type FunctionSettings, kernelDefaults, noMac } from './function.ts';
+import { compareSettings, type FunctionSettings, kernelDefaults, noMac } from './function.ts';
 import { type LinkDeps, type Ports, readLink, setFunction } from './link.ts';
 
 interface RestoreDeps extends LinkDeps {
@@ -19,7 +19,11 @@ const attemptsMax = 10;
 const pauseMs = 1_000;
 
 /** The number of a virtual function at its card: `3` of the link `virtfn3`. */
-export function numberOf(sysfs: Sysfs, card: PciFunction, address: string): number | undefined {
+export function functionNumber(
+  sysfs: Sysfs,
+  card: PciFunction,
+  address: string,
+): number | undefined {
   const links = (sysfs.list(card.path) ?? []).filter((name) => /^virtfn\d{1,5}$/.test(name));
   const link = links.find((name) => sysfs.linkName(`${card.path}/${name}`) === address);
   return link === undefined ? undefined : Number(link.slice('virtfn'.length));
@@ -35,28 +39,28 @@ export async function restoreFunction(
   address: string,
   recorded: FunctionSettings | undefined,
 ): Promise<Evidence> {
-  let wanted = recorded ?? kernelDefaults;
+  let target = recorded ?? kernelDefaults;
   const changed = new Set<string>();
   let reason = '';
   for (let attempt = 1; attempt <= attemptsMax; attempt += 1) {
     if (attempt > 1) await deps.clock.sleep(pauseMs);
     // Names and numbers anew: the card may have been unbound and bound.
     const { fn, name, number, now } = await look(deps, cardAddress, address);
-    const hidden = hiddenOf(now, recorded);
+    const hidden = findHidden(now, recorded);
     if (hidden !== undefined) {
       const what = `the setting ${hidden} of ${address}`;
       throw new Error(`The card ${cardAddress} does not show ${what}, and did before.`);
     }
-    const left = differencesOf(now, wanted);
+    const left = compareSettings(now, target);
     const [first] = left;
-    if (!first) return evidenceOf(now, changed, recorded !== undefined);
+    if (!first) return toEvidence(now, changed, recorded !== undefined);
     for (const { what, args } of left) {
       changed.add(what);
       const fault = await setFunction(deps, fn, name, ['vf', String(number), ...args]);
       if (fault === undefined) continue;
       reason = `: ${fault}`;
       // Some drivers take no address of zeros. The one of the last holder must not stay.
-      if (what === 'MAC address' && wanted.mac === noMac) wanted = { ...wanted, mac: freshMac() };
+      if (what === 'MAC address' && target.mac === noMac) target = { ...target, mac: freshMac() };
     }
     if (attempt === attemptsMax) {
       const { what, before, after } = first;
@@ -67,7 +71,7 @@ export async function restoreFunction(
 }
 
 /** What was recorded and is not shown now cannot be compared. */
-function hiddenOf(now: FunctionSettings, recorded: FunctionSettings | undefined) {
+function findHidden(now: FunctionSettings, recorded: FunctionSettings | undefined) {
   const shown = new Set(Object.keys(now));
   return Object.keys(recorded ?? {}).find((name) => !shown.has(name));
 }
@@ -75,7 +79,7 @@ function hiddenOf(now: FunctionSettings, recorded: FunctionSettings | undefined)
 async function look(deps: RestoreDeps, cardAddress: string, address: string) {
   const fn = readPciFunctionAt(deps.sysfs, cardAddress);
   if (!fn) throw new Error(`The card ${cardAddress} is no longer there.`);
-  const number = numberOf(deps.sysfs, fn, address);
+  const number = functionNumber(deps.sysfs, fn, address);
   if (number === undefined) throw new Error(`${cardAddress} has no virtual function ${address}.`);
   const { uplink: name } = await deps.ports.interfacesOf(fn).catch((error: Error) => {
     throw new Error(`The card ${cardAddress} ${error.message}.`);
@@ -91,7 +95,7 @@ function freshMac(): string {
   return ['02', ...[...bytes].map((byte) => byte.toString(16).padStart(2, '0'))].join(':');
 }
 
-function evidenceOf(
+function toEvidence(
   now: FunctionSettings,
   changed: ReadonlySet<string>,
   isRecorded: boolean,

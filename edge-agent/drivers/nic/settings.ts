@@ -47,12 +47,12 @@ export const nicSettings = z.strictObject({
 });
 export type NicSettings = z.infer<typeof nicSettings>;
 
-export function isByFunctions({ virtual_functions: wanted }: NicCard): boolean {
-  return wanted !== false;
+export function isByFunctions({ virtual_functions: count }: NicCard): boolean {
+  return count !== false;
 }
 
 /** By the address of the physical function. */
-export function cardsOf({ cards }: NicSettings): ReadonlyMap<string, NicCard> {
+export function cardsByAddress({ cards }: NicSettings): ReadonlyMap<string, NicCard> {
   return new Map(
     cards.flatMap((each) => each.addresses.map((address) => [address, each] as const)),
   );
@@ -62,25 +62,25 @@ export function cardsOf({ cards }: NicSettings): ReadonlyMap<string, NicCard> {
 export const networkClass = '02';
 
 /** In the form of driver `pci`. */
-export function allowListOf(settings: NicSettings): readonly AllowListEntry[] {
-  return [...cardsOf(settings)].map(([address, given]) => ({
+export function toAllowList(settings: NicSettings): readonly AllowListEntry[] {
+  return [...cardsByAddress(settings)].map(([address, card]) => ({
     address,
     class: networkClass,
     device_type: 'NIC',
-    resource_class: given.resource_class,
-    traits: [...new Set([...cyborgTraits(given), ...given.traits])],
-    virtual_functions: given.virtual_functions,
-    ...present({ bind_to: given.bind_to }),
+    resource_class: card.resource_class,
+    traits: [...new Set([...cyborgTraits(card), ...card.traits])],
+    virtual_functions: card.virtual_functions,
+    ...present({ bind_to: card.bind_to }),
     companions: false,
-    clean: given.clean === 'none' ? 'none' : 'reset',
+    clean: card.clean === 'none' ? 'none' : 'reset',
   }));
 }
 
 /** As Cyborg's intel_nic_driver names them. */
-function cyborgTraits(given: NicCard): string[] {
-  const names = [given.function, given.physical_network].filter((each) => each !== undefined);
+function cyborgTraits(card: NicCard): string[] {
+  const names = [card.function, card.physical_network].filter((each) => each !== undefined);
   return [
-    isByFunctions(given) ? 'CUSTOM_VF' : 'CUSTOM_PF',
+    isByFunctions(card) ? 'CUSTOM_VF' : 'CUSTOM_PF',
     ...names.map((each) => `CUSTOM_${each.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`),
   ];
 }

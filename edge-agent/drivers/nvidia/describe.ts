@@ -6,7 +6,7 @@ import { type PciFunction, readPlace } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { type CardFacts, framebufferOf, typeTraitPart } from './facts.ts';
+import { type CardFacts, parseFramebuffer, typeTraitPart } from './facts.ts';
 import { type NvidiaSettings, nvidiaName, type VgpuCards } from './settings.ts';
 import type { VendorVgpus } from './vfio.ts';
 
@@ -19,7 +19,7 @@ export function describeVendorCard(
   { vgpu_type: type, resource_class, traits }: VgpuCards,
   functions: readonly string[],
 ): ReportedDevice {
-  const own = `CUSTOM_10DE_${productId}_${type}`.toUpperCase().replaceAll('-', '_');
+  const trait = `CUSTOM_10DE_${productId}_${type}`.toUpperCase().replaceAll('-', '_');
   return {
     address,
     driver: nvidiaName,
@@ -32,7 +32,7 @@ export function describeVendorCard(
     offers: {
       pool: type,
       resource_class: resource_class ?? 'VGPU',
-      traits: [...new Set([own, ...traits])],
+      traits: [...new Set([trait, ...traits])],
       attach_handles: functions.map((each) => ({
         type: 'PCI' as const,
         info: { ...parsePciAddress(each), managed: 'no' },
@@ -50,7 +50,7 @@ interface VgpuType {
   readonly description?: string;
 }
 
-export async function typeOf(
+export async function vgpuType(
   { sysfs }: DriverContext,
   vendor: VendorVgpus,
   { address }: PciFunction,
@@ -82,7 +82,7 @@ interface Card {
 export function withFacts(context: DriverContext, card: Card): ReportedDevice {
   const { device, fn, facts, type, health } = card;
   const { model, uuid, firmware } = facts;
-  const framebuffer = type && framebufferOf(type.name, type.description);
+  const framebuffer = type && parseFramebuffer(type.name, type.description);
   const part = type && typeTraitPart(type.name);
   const trait = `CUSTOM_NVIDIA_${fn.productId.toUpperCase()}${part ? `_${part}` : ''}`;
   const attributes = {

@@ -7,7 +7,7 @@ import { readMdevParents } from '#agent/sysfs/mdev.ts';
 import { readPciFunctionAt, readPciFunctions } from '#agent/sysfs/pci.ts';
 import { readCardFacts } from './facts.ts';
 import { isVgpu, type NvidiaSettings } from './settings.ts';
-import { typesOf } from './vfio.ts';
+import { parseTypes } from './vfio.ts';
 
 /** The script prints its usage, or refuses, at once. */
 const scriptMs = 10_000;
@@ -52,8 +52,8 @@ async function examineCard(context: DriverContext, address: string): Promise<Obs
   const fn = readPciFunctionAt(context.sysfs, address);
   if (!fn) return { address, outcome: 'not seen', what: 'There is no card.' };
   const { model, uuid, firmware } = await readCardFacts(context, fn);
-  const told = [model, uuid, firmware && `video BIOS ${firmware}`].filter((each) => each);
-  if (uuid) return { address, outcome: 'seen', what: `procfs tells of it: ${told.join(', ')}.` };
+  const facts = [model, uuid, firmware && `video BIOS ${firmware}`].filter((each) => each);
+  if (uuid) return { address, outcome: 'seen', what: `procfs tells of it: ${facts.join(', ')}.` };
   const what = `procfs does not tell its uuid; its driver is ${fn.boundDriver ?? 'none'}.`;
   return { address, outcome: 'not seen', what };
 }
@@ -74,7 +74,7 @@ async function examineDivision(
   if (!first) return { address, outcome: 'not seen', what: 'It shows no way to make vGPUs.' };
   try {
     const text = await hardware.readText(address, `${first.path}/nvidia/creatable_vgpu_types`);
-    const form = formOf(text);
+    const form = describeForm(text);
     const outcome = form === undefined ? 'failed' : 'seen';
     const what =
       form === undefined
@@ -88,12 +88,12 @@ async function examineDivision(
 }
 
 /** Pure. Undefined if a line is neither a header nor a type. */
-export function formOf(text: string): string | undefined {
+export function describeForm(text: string): string | undefined {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   const isHeader = (line: string) => /^\s*ID\s*:/i.test(line);
   const rows = lines.filter((line) => !isHeader(line));
   if (rows.length === 0) return lines.length > 0 ? 'no type below its header' : 'nothing';
-  if (typesOf(rows.join('\n')).size !== rows.length) return undefined;
+  if (parseTypes(rows.join('\n')).size !== rows.length) return undefined;
   const first = rows.every((line) => /^\s*\d+\s*:/.test(line)) ? 'number' : 'name';
   return `${rows.length} types, the ${first} first`;
 }

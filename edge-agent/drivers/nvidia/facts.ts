@@ -48,7 +48,10 @@ export function typeTraitPart(name: string): string | undefined {
  * In MiB. From the description of an mdev type; else from the name, whose last number is the
  * frame buffer in GiB (`A40-2Q`, `H100-1-10C`), with 0 for 512 MiB.
  */
-export function framebufferOf(name: string, description: string | undefined): number | undefined {
+export function parseFramebuffer(
+  name: string,
+  description: string | undefined,
+): number | undefined {
   const [, described] = /\bframebuffer=(\d{1,7})M\b/.exec(description ?? '') ?? [];
   if (described) return Number(described);
   const [, named] = /-(\d{1,3})[A-Z]+$/.exec(name.trim().split(/\s+/).at(-1) ?? '') ?? [];

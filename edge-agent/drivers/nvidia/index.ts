@@ -20,7 +20,7 @@ import { readMdevParents } from '#agent/sysfs/mdev.ts';
 import { type PciFunction, pciSignature, readPciFunctionAt } from '#agent/sysfs/pci.ts';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
-import { describeVendorCard, typeOf, withFacts } from './describe.ts';
+import { describeVendorCard, vgpuType, withFacts } from './describe.ts';
 import { examineNvidia } from './examine.ts';
 import { readCardFacts } from './facts.ts';
 import { isVgpu, type NvidiaSettings, nvidiaName as name, type VgpuCards } from './settings.ts';
@@ -38,16 +38,16 @@ export function createNvidiaDriver(settings: NvidiaSettings, context: DriverCont
   const divided = settings.cards.filter(isVgpu);
   const mdev = mdevDriver(settings, divided, context);
   const byAddress = new Map(
-    divided.flatMap((given) => given.addresses.map((address) => [address, given] as const)),
+    divided.flatMap((cards) => cards.addresses.map((address) => [address, cards] as const)),
   );
-  const given = { settings, context, vendor };
+  const deps = { settings, context, vendor };
   return {
     name,
     signature: () => pciSignature(sysfs),
     plan: async () => {
       const changes: HostChange[] = [...((await whole?.plan?.()) ?? [])];
       for (const [address, cards] of byAddress) {
-        const planned = await planCard(given, address, cards).catch((error: unknown) => {
+        const planned = await planCard(deps, address, cards).catch((error: unknown) => {
           const refusal = `it ${unread(error)}`;
           const difference = { before: 'unknown', after: cards.vgpu_type, refusal };
           return [{ address, what: 'vGPU type', ...difference }];
@@ -57,22 +57,22 @@ export function createNvidiaDriver(settings: NvidiaSettings, context: DriverCont
       return [...changes, ...((await mdev?.plan?.()) ?? [])];
     },
     discover: async () => {
-      const found = [await whole?.discover(), await mdev?.discover()];
+      const discoveries = [await whole?.discover(), await mdev?.discover()];
       const devices: Discovery['devices'] = Object.assign(
         {},
-        ...found.map((each) => each?.devices),
+        ...discoveries.map((each) => each?.devices),
       );
-      const notOffered = found.flatMap((each) => each?.notOffered ?? []);
-      const own = await discoverVendor(given, byAddress);
+      const notOffered = discoveries.flatMap((each) => each?.notOffered ?? []);
+      const divisions = await discoverVendor(deps, byAddress);
       await vendor.keepOnly(new Set(byAddress.keys()));
       const isOwn = ({ address }: NotOffered) => mayUseTypes(vendor, address);
-      const left = [...notOffered.filter((each) => !isOwn(each)), ...(own.notOffered ?? [])];
+      const left = [...notOffered.filter((each) => !isOwn(each)), ...(divisions.notOffered ?? [])];
       const described: Record<string, ReportedDevice> = {};
       since ??= new Date(clock.wallMs()).toISOString();
-      for (const [address, device] of Object.entries({ ...devices, ...own.devices })) {
-        const told = await tellCard(given, device, byAddress.get(address), since).catch(unread);
-        if (typeof told === 'string') left.push({ address, reason: told });
-        else described[address] = told;
+      for (const [address, device] of Object.entries({ ...devices, ...divisions.devices })) {
+        const card = await describeCard(deps, device, byAddress.get(address), since).catch(unread);
+        if (typeof card === 'string') left.push({ address, reason: card });
+        else described[address] = card;
       }
       return { devices: described, notOffered: left };
     },
@@ -86,7 +86,8 @@ export function createNvidiaDriver(settings: NvidiaSettings, context: DriverCont
     clean: async (handle, onProgress) => {
       if (handle.type === 'MDEV' && mdev?.clean) return await mdev.clean(handle, onProgress);
       const cards = byAddress.get(handle.address);
-      if (cards) return await vendor.recreate(handle.address, functionOf(handle), cards.vgpu_type);
+      if (cards)
+        return await vendor.recreate(handle.address, readFunction(handle), cards.vgpu_type);
       if (!whole?.clean) throw new Error(`The card ${handle.address} is not offered any more.`);
       return await whole.clean(handle, onProgress);
     },
@@ -102,7 +103,7 @@ interface Given {
 /** Cards that are passed through, by the rules and the guards of driver `pci`. */
 function wholeCards({ cards }: NvidiaSettings, context: DriverContext): Driver | undefined {
   const entries = cards
-    .filter((given) => !isVgpu(given))
+    .filter((cards) => !isVgpu(cards))
     .flatMap(({ addresses, resource_class, traits, bind_to, reset }) =>
       addresses.map((address) => ({
         vendor_id: '10de',
@@ -228,7 +229,7 @@ function vendorRefusal({ made }: NvidiaSettings): string {
 }
 
 /** The device with what is told of its card; or why the card is not offered. */
-async function tellCard(
+async function describeCard(
   { context, vendor }: Given,
   device: ReportedDevice,
   cards: VgpuCards | undefined,
@@ -238,7 +239,7 @@ async function tellCard(
   if (!fn) return 'is no longer there';
   const facts = await readCardFacts(context, fn);
   if (facts.isExcluded) return "is excluded from NVIDIA's driver";
-  const type = cards && (await typeOf(context, vendor, fn, cards.vgpu_type));
+  const type = cards && (await vgpuType(context, vendor, fn, cards.vgpu_type));
   const health = aerHealth(context.sysfs, fn, since);
   return withFacts(context, { device, fn, facts, type, health });
 }
@@ -248,7 +249,7 @@ function unread(error: unknown): string {
 }
 
 /** @throws if the handle names no PCI function */
-function functionOf({ info }: HandleWork): string {
+function readFunction({ info }: HandleWork): string {
   const { domain, bus, device, function: fn } = info;
   const parsed = parsePciAddress(`${domain}:${bus}:${device}.${fn}`);
   if (!parsed) throw new Error('The handle names no PCI function.');

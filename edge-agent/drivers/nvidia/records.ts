@@ -26,8 +26,8 @@ export interface Records {
 }
 
 /** A boot clears all types. */
-export function recordsOf(text: string | undefined, bootId: string): Records {
-  const parsed = record.safeParse(text === undefined ? undefined : jsonOf(text));
+export function toRecords(text: string | undefined, bootId: string): Records {
+  const parsed = record.safeParse(text === undefined ? undefined : parseJson(text));
   if (!parsed.success) return { types: new Map(), names: new Map(), offered: new Map() };
   const { boot_id: boot, types, names, offered } = parsed.data;
   return {
@@ -37,7 +37,7 @@ export function recordsOf(text: string | undefined, bootId: string): Records {
   };
 }
 
-function jsonOf(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {

@@ -78,6 +78,6 @@ type NvidiaCards = NvidiaSettings['cards'][number];
 /** Cards that are offered as vGPUs. */
 export type VgpuCards = NvidiaCards & { readonly vgpu_type: string };
 
-export function isVgpu(given: NvidiaCards): given is VgpuCards {
-  return given.vgpu_type !== undefined;
+export function isVgpu(cards: NvidiaCards): cards is VgpuCards {
+  return cards.vgpu_type !== undefined;
 }

@@ -10,7 +10,7 @@ import type { HostChange } from '#agent/drivers/contract/driver.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
 import { type PciFunction, readPciFunctionAt, readPciFunctions } from '#agent/sysfs/pci.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
-import { type Records, recordName, recordsOf } from './records.ts';
+import { type Records, recordName, toRecords } from './records.ts';
 import type { VgpuCards } from './settings.ts';
 
 /** A virtual function, and the number of its type; `0` for none. */
@@ -28,7 +28,7 @@ export interface VendorVgpus {
   offered(card: string, type: string): Promise<readonly string[] | string>;
   /** Forgets what was offered of cards that the settings no longer name. */
   keepOnly(cards: ReadonlySet<string>): Promise<void>;
-  plan(card: string, given: VgpuCards): Promise<readonly HostChange[]>;
+  plan(card: string, cards: VgpuCards): Promise<readonly HostChange[]>;
   /** Clears the type and sets it again. */
   recreate(card: string, address: string, type: string): Promise<Evidence>;
 }
@@ -36,18 +36,18 @@ export interface VendorVgpus {
 export function createVendorVgpus(context: DriverContext): VendorVgpus {
   const { sysfs, hardware, guards, bootId, directory } = context;
   const files = openStateFiles(directory);
-  let known: Promise<Records> | undefined;
+  let cached: Promise<Records> | undefined;
   /** Functions whose type a job is clearing and setting: they stay offered. */
   const recreated = new Set<string>();
 
-  const functionsOf = (card: string) =>
+  const cardFunctions = (card: string) =>
     readPciFunctions(sysfs, () => {}).filter((fn) => fn.physicalFunction === card && isDivided(fn));
   const isDivided = ({ path }: PciFunction) =>
     sysfs.list(`${path}/nvidia`)?.includes('current_vgpu_type') ?? false;
 
   const records = () => {
-    known ??= files.read(recordName).then((text) => recordsOf(text, bootId));
-    return known;
+    cached ??= files.read(recordName).then((text) => toRecords(text, bootId));
+    return cached;
   };
   const keep = async ({ types, names, offered }: Records) => {
     const kept = {
@@ -70,15 +70,15 @@ export function createVendorVgpus(context: DriverContext): VendorVgpus {
     return text;
   };
   const readAll = async (card: string): Promise<Divided[]> => {
-    const found: Divided[] = [];
-    for (const fn of functionsOf(card)) found.push({ fn, current: await read(card, fn) });
-    return found;
+    const divided: Divided[] = [];
+    for (const fn of cardFunctions(card)) divided.push({ fn, current: await read(card, fn) });
+    return divided;
   };
   const isOurs = async ({ fn, current }: Divided) => {
     const { types } = await records();
     return current === '0' || types.get(fn.address) === current;
   };
-  const foreignOf = async (all: readonly Divided[]) => {
+  const findForeign = async (all: readonly Divided[]) => {
     for (const each of all) if (!(await isOurs(each))) return each;
     return undefined;
   };
@@ -119,7 +119,7 @@ export function createVendorVgpus(context: DriverContext): VendorVgpus {
     if (now !== number) throw new Error(`the vGPU type of ${fn.address} is ${now}, not ${number}`);
   };
   const creatable = async (fn: PciFunction, card: string) =>
-    typesOf(await hardware.readText(card, `${fn.path}/nvidia/creatable_vgpu_types`));
+    parseTypes(await hardware.readText(card, `${fn.path}/nvidia/creatable_vgpu_types`));
 
   const noteName = async (number: string, name: string | undefined) => {
     const now = await records();
@@ -131,7 +131,7 @@ export function createVendorVgpus(context: DriverContext): VendorVgpus {
   /** A guest that has the function expects that type. */
   const offeredAsOther = async ({ address }: PciFunction, number: string) => {
     const before = (await records()).offered.get(address);
-    return before && numberOf(before.type) !== number ? before.type : undefined;
+    return before && functionNumber(before.type) !== number ? before.type : undefined;
   };
 
   /** Sets the type of one function after the other until the card is full. */
@@ -152,12 +152,12 @@ export function createVendorVgpus(context: DriverContext): VendorVgpus {
   };
 
   return {
-    isUsed: (card) => functionsOf(card).length > 0,
+    isUsed: (card) => cardFunctions(card).length > 0,
 
     nameOf: async (card, type) => {
       const { names } = await records();
-      const number = numberOf(type);
-      const [first] = functionsOf(card);
+      const number = functionNumber(type);
+      const [first] = cardFunctions(card);
       if (names.has(number) || !first) return names.get(number);
       await noteName(number, (await creatable(first, card)).get(number));
       return names.get(number);
@@ -165,11 +165,11 @@ export function createVendorVgpus(context: DriverContext): VendorVgpus {
 
     offered: async (card, type) => {
       const all = await readAll(card);
-      const foreign = await foreignOf(all);
+      const foreign = await findForeign(all);
       if (foreign) return foreignText(foreign);
       const { held, refusal } = await usesOn(all);
       if (refusal !== undefined) return refusal;
-      const number = numberOf(type);
+      const number = functionNumber(type);
       const addresses = all
         .filter(({ fn, current }) => current === number || recreated.has(fn.address))
         .filter(({ fn }) => !held.has(fn.address))
@@ -192,7 +192,7 @@ export function createVendorVgpus(context: DriverContext): VendorVgpus {
     },
 
     plan: async (card, { vgpu_type: type }) => {
-      const number = numberOf(type);
+      const number = functionNumber(type);
       const all = await readAll(card);
       const what = 'vGPU type';
       const changes: HostChange[] = [];
@@ -226,7 +226,7 @@ export function createVendorVgpus(context: DriverContext): VendorVgpus {
         before: String(made),
         after: 'as many as fit',
       };
-      const foreign = await foreignOf(all);
+      const foreign = await findForeign(all);
       const reason = foreign ? foreignText(foreign) : uses.refusal;
       changes.push(
         reason === undefined
@@ -239,7 +239,7 @@ export function createVendorVgpus(context: DriverContext): VendorVgpus {
     recreate: async (card, address, type) => {
       const fn = readPciFunctionAt(sysfs, address);
       if (!fn || fn.physicalFunction !== card) throw new Error(`${address} is no longer there`);
-      const number = numberOf(type);
+      const number = functionNumber(type);
       const current = await read(card, fn);
       if (!(await isOurs({ fn, current }))) throw new Error(foreignText({ fn, current }));
       recreated.add(address);
@@ -259,12 +259,12 @@ function foreignText({ fn, current }: Divided): string {
   return `has the vGPU type ${current} on ${fn.address}, which another program has set`;
 }
 
-function numberOf(type: string): string {
+function functionNumber(type: string): string {
   return type.replace(/^nvidia-/, '');
 }
 
 /** Pure. Rows are `1145  : NVIDIA L40S-1B`, below a header, or `NVIDIA A40-2Q   558`. */
-export function typesOf(text: string): ReadonlyMap<string, string> {
+export function parseTypes(text: string): ReadonlyMap<string, string> {
   const types = new Map<string, string>();
   for (const line of text.split('\n')) {
     const [, first, name] = /^\s*(\d{1,6})\s*:\s*(\S.*?)\s*$/.exec(line) ?? [];

@@ -3,7 +3,7 @@
 
 import * as z from 'zod';
 import type { Clock } from '#agent/clock.ts';
-import { ownerOf } from '#agent/guards/owner.ts';
+import { findOwner } from '#agent/guards/owner.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { reasonOf } from '#agent/log.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
@@ -46,24 +46,24 @@ export function shownControllers(sysfs: Sysfs): ShownController[] {
     const address = ownerIfReadable(sysfs, `class/nvme/${name}`);
     if (!address) return [];
     const read = (file: string) => readIfReadable(sysfs, `class/nvme/${name}/${file}`)?.trim();
-    const found = facts.safeParse({
+    const parsed = facts.safeParse({
       serial: read('serial'),
       ...validOnly('model', read('model')),
       ...validOnly('firmware', read('firmware_rev')),
-      ...gigabytesOf(sysfs, name),
+      ...toGigabytes(sysfs, name),
     });
-    return [{ name, address, state: read('state'), facts: found.data }];
+    return [{ name, address, state: read('state'), facts: parsed.data }];
   });
 }
 
 /** What is only shown is left out if it is not valid. */
-function validOnly(key: 'model' | 'firmware', given: string | undefined) {
-  const { data } = facts.shape[key].safeParse(given);
+function validOnly(key: 'model' | 'firmware', text: string | undefined) {
+  const { data } = facts.shape[key].safeParse(text);
   return data === undefined ? {} : { [key]: data };
 }
 
 /** The namespaces that the kernel shows; it counts in 512 bytes, whatever their blocks are. */
-function gigabytesOf(sysfs: Sysfs, name: string) {
+function toGigabytes(sysfs: Sysfs, name: string) {
   const blocks = (listed(sysfs, `class/nvme/${name}`) ?? []).filter((each) =>
     /^nvme\d+(c\d+)?n\d+$/.test(each),
   );
@@ -85,7 +85,7 @@ function listed(sysfs: Sysfs, path: string): readonly string[] | undefined {
 
 function ownerIfReadable(sysfs: Sysfs, path: string): string | undefined {
   try {
-    return ownerOf(sysfs, path);
+    return findOwner(sysfs, path);
   } catch {
     return undefined;
   }
@@ -93,7 +93,7 @@ function ownerIfReadable(sysfs: Sysfs, path: string): string | undefined {
 
 export interface KnownControllers {
   /** Of what the settings name, by address: as the kernel shows it now, or as it was shown. */
-  of(functions: readonly PciFunction[]): ReadonlyMap<string, ControllerFacts>;
+  factsFor(functions: readonly PciFunction[]): ReadonlyMap<string, ControllerFacts>;
   /** As `remember`, in memory alone: a plan writes nothing. */
   look(functions: readonly PciFunction[], isNamed?: IsNamed, ask?: Ask): Promise<void>;
   /**
@@ -137,9 +137,9 @@ export function openKnownControllers(sysfs: Sysfs, directory: string): KnownCont
     const now = Object.fromEntries(named);
     for (const fn of functions) {
       const controller = shown.get(fn.address);
-      const found = controller?.facts;
+      const facts = controller?.facts;
       const before = now[fn.address];
-      const same = before?.serial === found?.serial ? before : undefined;
+      const same = before?.serial === facts?.serial ? before : undefined;
       let erasure = same?.erasure;
       if (ask && !erasure && fn.boundDriver === 'nvme') {
         try {
@@ -149,14 +149,14 @@ export function openKnownControllers(sysfs: Sysfs, directory: string): KnownCont
           unknown.set(fn.address, reasonOf(error));
         }
       }
-      if (!found) continue;
+      if (!facts) continue;
       now[fn.address] = {
         // Namespaces appear some time after their controller.
         ...(same?.gigabytes && { gigabytes: same.gigabytes }),
-        ...found,
+        ...facts,
         ...(same?.firmware && { firmware: same.firmware }),
         ...present({ erasure }),
-        ids: idsOf(fn),
+        ids: cardIds(fn),
       };
     }
     if (ask) unasked = unknown;
@@ -165,15 +165,15 @@ export function openKnownControllers(sysfs: Sysfs, directory: string): KnownCont
   return {
     look,
     unasked: () => unasked,
-    of: (functions) =>
+    factsFor: (functions) =>
       new Map(
         functions.flatMap((fn) => {
-          const found = kept[fn.address];
-          return found && found.ids === idsOf(fn) ? [[fn.address, found] as const] : [];
+          const facts = kept[fn.address];
+          return facts && facts.ids === cardIds(fn) ? [[fn.address, facts] as const] : [];
         }),
       ),
-    remember: async (...given) => {
-      await look(...given);
+    remember: async (...query) => {
+      await look(...query);
       const text = JSON.stringify(kept);
       if (text === written) return;
       await files.replace(file, text);
@@ -183,16 +183,16 @@ export function openKnownControllers(sysfs: Sysfs, directory: string): KnownCont
 }
 
 /** A file that is not valid is as none: the next boot shows the controllers to the kernel. */
-function readKnown(given: string | undefined): Known {
+function readKnown(text: string | undefined): Known {
   try {
-    return known.parse(JSON.parse(given ?? '{}'));
+    return known.parse(JSON.parse(text ?? '{}'));
   } catch {
     return {};
   }
 }
 
 /** Another card in the slot is of another model, as a rule. */
-function idsOf({ vendorId, productId, subsystemId }: PciFunction): string {
+function cardIds({ vendorId, productId, subsystemId }: PciFunction): string {
   return `${vendorId}:${productId}:${subsystemId}`;
 }
 
@@ -209,21 +209,23 @@ export async function waitForController(
   const until = clock.monotonicMs() + startMs;
   for (let pollMs = firstPollMs; ; pollMs = Math.min(pollMs * 2, lastPollMs)) {
     const shown = shownControllers(sysfs);
-    const [found, second] = shown.filter((each) => each.address === address);
-    if (second) throw new Error(`${address} has two controllers: ${found?.name}, ${second.name}.`);
-    if (found?.state === 'dead' || found?.state?.startsWith('deleting')) {
-      throw new Error(`The controller ${found.name} of ${address} is ${found.state}.`);
+    const [controller, second] = shown.filter((each) => each.address === address);
+    if (second)
+      throw new Error(`${address} has two controllers: ${controller?.name}, ${second.name}.`);
+    if (controller?.state === 'dead' || controller?.state?.startsWith('deleting')) {
+      throw new Error(`The controller ${controller.name} of ${address} is ${controller.state}.`);
     }
-    if (found?.state === 'live') {
-      if (!found.facts) throw new Error(`The serial number of ${found.name} is not valid.`);
+    if (controller?.state === 'live') {
+      if (!controller.facts)
+        throw new Error(`The serial number of ${controller.name} is not valid.`);
       const twin = shown.find(
-        (each) => each.name !== found.name && each.facts?.serial === found.facts?.serial,
+        (each) => each.name !== controller.name && each.facts?.serial === controller.facts?.serial,
       );
       if (twin) throw new Error(`${address} and ${twin.address} have the same serial number.`);
-      return { ...found, facts: found.facts };
+      return { ...controller, facts: controller.facts };
     }
     if (clock.monotonicMs() >= until) {
-      const state = found ? `is ${found.state ?? 'in no state'}` : 'has not appeared';
+      const state = controller ? `is ${controller.state ?? 'in no state'}` : 'has not appeared';
       throw new Error(`The controller of ${address} ${state} after ${startMs / 1000} s.`);
     }
     await clock.sleep(pollMs);
@@ -245,9 +247,9 @@ export function onlyFor(
   };
   return {
     ...hardware,
-    exec: async (...given) => {
+    exec: async (...args) => {
       check();
-      const answer = await hardware.exec(...given);
+      const answer = await hardware.exec(...args);
       if (answer.exitCode === 0) check();
       return answer;
     },

@@ -91,7 +91,7 @@ async function sanitize(erasure: Erasure, allowed: typeof methods): Promise<Evid
   if (before.state === 'running') {
     const end = await follow(erasure);
     if (running && end.state === 'completed' && end.action === running.action) {
-      return evidenceOf(running.name, end, failed, true);
+      return toEvidence(running.name, end, failed, true);
     }
     if (running && end.state === 'failed') failed.push(running.name);
   }
@@ -103,7 +103,7 @@ async function sanitize(erasure: Erasure, allowed: typeof methods): Promise<Evid
     await run(erasure, startMs, 'sanitize', `--sanact=${action}`, ...passes);
     const end = await follow(erasure);
     if (end.state === 'completed') {
-      if (end.action === action) return evidenceOf(name, end, failed, false);
+      if (end.action === action) return toEvidence(name, end, failed, false);
       throw new Error(`The sanitize log is of action ${end.action}, not of ${action}.`);
     }
     if (end.state === 'never') throw new Error('The sanitize log has no operation.');
@@ -126,7 +126,7 @@ async function follow(erasure: Erasure): Promise<SanitizeLog> {
   }
 }
 
-function evidenceOf(
+function toEvidence(
   method: Method,
   { isGloballyErased, percent }: SanitizeLog,
   failed: readonly Method[],
@@ -162,8 +162,8 @@ async function format(erasure: Erasure, controller: Controller): Promise<Evidenc
     const { format: lba } = await readNamespace(erasure, nsid);
     const leftMs = Math.floor(until - clock.monotonicMs());
     if (leftMs <= 0) throw new Error(`Namespace ${nsid} was not formatted in time.`);
-    const what = [`--namespace-id=${nsid}`, `--lbaf=${lba}`, `--ses=${erases}`];
-    await run(erasure, leftMs + graceMs, 'format', ...what, '--force', `--timeout=${leftMs}`);
+    const options = [`--namespace-id=${nsid}`, `--lbaf=${lba}`, `--ses=${erases}`];
+    await run(erasure, leftMs + graceMs, 'format', ...options, '--force', `--timeout=${leftMs}`);
     if ((await readNamespace(erasure, nsid)).isFormatting) {
       throw new Error(`Namespace ${nsid} is still being formatted.`);
     }

@@ -17,8 +17,8 @@ const askMs = 5_000;
 export function askErasure({ tool }: NvmeSettings, context: DriverContext): Ask {
   return async ({ address, name: controller }) => {
     const hardware = onlyFor(context, address, controller);
-    const asked = await identify({ hardware, address, controller, tool, limitMs: askMs });
-    const { sanitizeCapabilities, commands } = asked;
+    const identity = await identify({ hardware, address, controller, tool, limitMs: askMs });
+    const { sanitizeCapabilities, commands } = identity;
     return { sanitizeCapabilities, commands };
   };
 }
@@ -26,15 +26,15 @@ export function askErasure({ tool }: NvmeSettings, context: DriverContext): Ask 
 /** Devices that could not be erased after their first holder, by address. */
 export function eraseRefusals(
   { clean }: NvmeSettings,
-  known: KnownControllers,
+  controllers: KnownControllers,
   functions: readonly PciFunction[],
 ): ReadonlyMap<string, string> {
   const refusals = new Map<string, string>();
   if (!isErasing(clean)) return refusals;
-  for (const [address, reason] of known.unasked()) {
+  for (const [address, reason] of controllers.unasked()) {
     refusals.set(address, `cannot be asked what it can erase: ${reason}`);
   }
-  for (const [address, { erasure }] of known.of(functions)) {
+  for (const [address, { erasure }] of controllers.factsFor(functions)) {
     const refusal = erasure && eraseRefusal(erasure, clean);
     if (refusal !== undefined) refusals.set(address, refusal);
   }

@@ -6,7 +6,7 @@ import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import type { Driver, HandleWork } from '#agent/drivers/contract/driver.ts';
 import { type AllowListEntry, matches } from '#agent/drivers/pci/allow-list.ts';
 import { ssdTraits } from '#agent/drivers/pci/ids.ts';
-import { addressOf, createPciDriver } from '#agent/drivers/pci/index.ts';
+import { createPciDriver, handleAddress } from '#agent/drivers/pci/index.ts';
 import { bindFunction } from '#agent/drivers/pci/setup.ts';
 import { type PciFunction, readPciFunctionAt, readPciFunctions } from '#agent/sysfs/pci.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
@@ -21,28 +21,28 @@ import {
 import { type Erasure, erase } from './erase.ts';
 import { askErasure, eraseRefusals, examineNvme } from './examine.ts';
 import { readBootPartitionBytes, resetBootPartitions, resetNamespaces } from './remains.ts';
-import { allowListOf, isErasing, type NvmeSettings } from './settings.ts';
+import { isErasing, type NvmeSettings, toAllowList } from './settings.ts';
 import { type Controller, identify } from './tool.ts';
 
 const name = 'nvme';
 /** For the way back to the VFIO driver, before the agent gives up the job. */
 const wayBackMs = 30_000;
 
-interface Given {
+interface NvmeDeps {
   readonly settings: NvmeSettings;
   readonly context: DriverContext;
   readonly allowList: readonly AllowListEntry[];
-  readonly known: KnownControllers;
+  readonly controllers: KnownControllers;
 }
 
 export function createNvmeDriver(settings: NvmeSettings, context: DriverContext): Driver {
   const { sysfs } = context;
-  const allowList = allowListOf(settings);
-  const known = openKnownControllers(sysfs, context.directory);
-  const given = { settings, context, allowList, known };
+  const allowList = toAllowList(settings);
+  const controllers = openKnownControllers(sysfs, context.directory);
+  const deps = { settings, context, allowList, controllers };
   /** Addresses of devices that are being cleaned. Lost with the agent: the job begins anew. */
   const busy = new Set<string>();
-  const cannotErase = () => eraseRefusals(settings, known, wantedOf(given));
+  const cannotErase = () => eraseRefusals(settings, controllers, allowedFunctions(deps));
   const pci = createPciDriver({
     ...context,
     name,
@@ -59,14 +59,14 @@ export function createNvmeDriver(settings: NvmeSettings, context: DriverContext)
     ] as const;
   /** Before a device leaves the kernel's driver, which alone shows its serial number. */
   const remember = async () => {
-    const functions = wantedOf(given);
-    await known.remember(...seen(functions));
+    const functions = allowedFunctions(deps);
+    await controllers.remember(...seen(functions));
     return functions;
   };
   return {
     ...pci,
     plan: async () => {
-      await known.look(...seen(wantedOf(given)));
+      await controllers.look(...seen(allowedFunctions(deps)));
       const refusals = cannotErase();
       const changes = (await pci.plan?.()) ?? [];
       return changes.map((change) => {
@@ -86,9 +86,9 @@ export function createNvmeDriver(settings: NvmeSettings, context: DriverContext)
       });
     },
     discover: async () => {
-      const facts = known.of(await remember());
+      const facts = controllers.factsFor(await remember());
       const { devices, notOffered = [] } = await pci.discover();
-      const twins = twinsOf(facts);
+      const twins = findTwins(facts);
       const offered = Object.entries(devices).filter(([address]) => !twins.has(address));
       return {
         devices: Object.fromEntries(
@@ -103,13 +103,13 @@ export function createNvmeDriver(settings: NvmeSettings, context: DriverContext)
         ],
       };
     },
-    examine: () => examineNvme(settings, context, wantedOf(given)),
+    examine: () => examineNvme(settings, context, allowedFunctions(deps)),
     clean: async (handle, onProgress) => {
       if (!isErasing(settings.clean)) return (await pci.clean?.(handle, onProgress)) ?? {};
-      const address = addressOf(handle);
+      const address = handleAddress(handle);
       busy.add(address);
       try {
-        return await clean(given, handle, onProgress);
+        return await clean(deps, handle, onProgress);
       } finally {
         busy.delete(address);
       }
@@ -117,7 +117,7 @@ export function createNvmeDriver(settings: NvmeSettings, context: DriverContext)
   };
 }
 
-function wantedOf({ context, allowList }: Given): PciFunction[] {
+function allowedFunctions({ context, allowList }: NvmeDeps): PciFunction[] {
   // What cannot be read is reported by discovery.
   const all = readPciFunctions(context.sysfs, () => {});
   return all.filter((fn) => !fn.physicalFunction && allowList.some((each) => matches(each, fn)));
@@ -135,7 +135,7 @@ function isNamed(allowList: readonly AllowListEntry[], address: string, ids: str
  * Two ports of one NVM subsystem have one serial number, and a Sanitize by one of them erases what
  * the holder of the other one has.
  */
-function twinsOf(facts: ReadonlyMap<string, ControllerFacts>): ReadonlyMap<string, string> {
+function findTwins(facts: ReadonlyMap<string, ControllerFacts>): ReadonlyMap<string, string> {
   const bySerial = Map.groupBy(facts, ([, { serial }]) => serial);
   const twins = new Map<string, string>();
   for (const same of bySerial.values()) {
@@ -179,18 +179,18 @@ function described(
 
 /** May begin at any point of an earlier run that has died. */
 async function clean(
-  given: Given,
+  deps: NvmeDeps,
   handle: HandleWork,
   onProgress: (percent: number) => void,
 ): Promise<Evidence> {
-  const { settings, context } = given;
+  const { settings, context } = deps;
   const until = context.clock.monotonicMs() + settings.clean_seconds * 1000 - wayBackMs;
-  const address = addressOf(handle);
-  await checked(given, address);
-  await given.known.remember([]);
-  const facts = given.known.of(wantedOf(given));
+  const address = handleAddress(handle);
+  await checked(deps, address);
+  await deps.controllers.remember([]);
+  const facts = deps.controllers.factsFor(allowedFunctions(deps));
   const expected = facts.get(address);
-  const twin = twinsOf(facts).get(address);
+  const twin = findTwins(facts).get(address);
   if (twin) throw new Error(`The device at ${address} ${twin}.`);
   let evidence: Evidence;
   try {
@@ -201,7 +201,7 @@ async function clean(
     });
     const { name: controller, facts: shown } = await waitForController(context, address);
     // The host may have found a file system or a volume on the device, and have started it.
-    await checked(given, address);
+    await checked(deps, address);
     const { clock } = context;
     const erasure = {
       hardware: onlyFor(context, address, controller),
@@ -215,8 +215,8 @@ async function clean(
     const identity = await identify(erasure);
     checkIdentity(address, identity, shown, expected);
     evidence = {
-      ...(await eraseAll(erasure, identity, given, bootPartitions)),
-      ...firmwareOf(identity, expected),
+      ...(await eraseAll(erasure, identity, deps, bootPartitions)),
+      ...readFirmware(identity, expected),
     };
   } catch (error) {
     // The host must not read what a tenant has written; the error is the first one.
@@ -230,7 +230,7 @@ async function clean(
 }
 
 /** @throws a sentence if the device is gone, in use or no longer on the list */
-async function checked({ context, allowList }: Given, address: string): Promise<void> {
+async function checked({ context, allowList }: NvmeDeps, address: string): Promise<void> {
   const { sysfs, guards } = context;
   const fn = readPciFunctionAt(sysfs, address);
   if (!fn) throw new Error(`The function ${address} is no longer there.`);
@@ -244,7 +244,7 @@ async function checked({ context, allowList }: Given, address: string): Promise<
 async function eraseAll(
   erasure: Erasure,
   identity: Controller,
-  { settings, context }: Given,
+  { settings, context }: NvmeDeps,
   bootPartitions: number | undefined,
 ): Promise<Evidence> {
   const { clean, namespaces, boot_partitions: boot } = settings;
@@ -282,6 +282,6 @@ function checkIdentity(
   }
 }
 
-function firmwareOf({ firmware }: Controller, expected: ControllerFacts | undefined): Evidence {
+function readFirmware({ firmware }: Controller, expected: ControllerFacts | undefined): Evidence {
   return { firmware: firmware.slice(0, 8), firmware_unchanged: expected?.firmware === firmware };
 }

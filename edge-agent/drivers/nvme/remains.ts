@@ -27,9 +27,9 @@ const allNamespaces = 0xffffffff;
 export async function resetNamespaces(
   erasure: Erasure,
   controller: Controller,
-  wanted: NvmeSettings['namespaces'],
+  setting: NvmeSettings['namespaces'],
 ): Promise<Evidence> {
-  if (wanted === 'keep') return { namespaces: 'not reset: kept' };
+  if (setting === 'keep') return { namespaces: 'not reset: kept' };
   // OACS bit 3 (5.15.2.2).
   if (!(controller.commands & 0x8)) {
     return { namespaces: 'not reset: the controller has no namespace management' };
@@ -104,13 +104,13 @@ const bootPartitions = [0, 1] as const;
  */
 export async function resetBootPartitions(
   erasure: Erasure,
-  wanted: NvmeSettings['boot_partitions'],
+  setting: NvmeSettings['boot_partitions'],
   { directory, read }: { readonly directory: string; readonly read: number | undefined },
 ): Promise<Evidence> {
-  if (wanted === 'keep') return { boot_partitions: 'not reset: kept' };
+  if (setting === 'keep') return { boot_partitions: 'not reset: kept' };
   const bytes = read ?? (await bootPartitionBytes(erasure));
   if (bytes === 0) return { boot_partitions: 'none' };
-  if (wanted === 'refuse') throw new Error('The controller has boot partitions.');
+  if (setting === 'refuse') throw new Error('The controller has boot partitions.');
   const image = await zeros(directory, bytes);
   for (const id of bootPartitions) {
     await run(erasure, commandMs, 'fw-download', `--fw=${image}`);

@@ -12,7 +12,7 @@ import {
 import { cleanSecondsMax } from '#core/shapes/attach-handle.ts';
 
 const device = z.preprocess(
-  (given) => (typeof given === 'string' ? { address: given } : given),
+  (input) => (typeof input === 'string' ? { address: input } : input),
   z
     .strictObject({
       address: addressPattern.optional(),
@@ -74,7 +74,7 @@ export function isErasing(clean: string): boolean {
 }
 
 /** NVMe controllers, PCI class 01 08, that the settings name. */
-export function allowListOf(settings: NvmeSettings): readonly AllowListEntry[] {
+export function toAllowList(settings: NvmeSettings): readonly AllowListEntry[] {
   const { bind_to, resource_class, traits, clean } = settings;
   return pciAllowList.parse(
     settings.devices.map((each) => ({

@@ -71,14 +71,14 @@ const controllerForm = z.object({
  * `(2) Sanitize in Progress.`: the number is SSTAT bits 2:0. nvme-cli 2.7, 2.7.1 and 2.8 write it
  * under the text itself (`"Sanitize in Progress."`), the others under `status`.
  */
-const sstatForm = z.record(z.string(), z.unknown()).transform((given, context) => {
-  const { status } = given;
-  const texts = status === undefined ? Object.values(given) : [status];
-  const found = texts.filter(
+const sstatForm = z.record(z.string(), z.unknown()).transform((input, context) => {
+  const { status } = input;
+  const texts = status === undefined ? Object.values(input) : [status];
+  const matching = texts.filter(
     (each): each is string => typeof each === 'string' && /^\([0-7]\)/.test(each),
   );
-  const [text, ...others] = found;
-  if (text !== undefined && others.length === 0) return { ...given, status: Number(text[1]) };
+  const [text, ...others] = matching;
+  if (text !== undefined && others.length === 0) return { ...input, status: Number(text[1]) };
   context.addIssue({ code: 'custom', message: 'has not one status' });
   return z.NEVER;
 });
@@ -138,25 +138,25 @@ export async function run(
 }
 
 export async function identify(deps: ToolDeps): Promise<Controller> {
-  return controllerOf(await read(deps, controllerForm, 'id-ctrl'));
+  return toController(await read(deps, controllerForm, 'id-ctrl'));
 }
 
-function controllerOf(given: z.infer<typeof controllerForm>): Controller {
+function toController(answer: z.infer<typeof controllerForm>): Controller {
   return {
-    serial: given.sn.trim(),
-    model: given.mn.trim(),
-    firmware: given.fr.trim(),
-    id: given.cntlid,
-    sanitizeCapabilities: given.sanicap,
-    commands: given.oacs,
-    formatAttributes: given.fna,
-    unallocated: given.unvmcap,
+    serial: answer.sn.trim(),
+    model: answer.mn.trim(),
+    firmware: answer.fr.trim(),
+    id: answer.cntlid,
+    sanitizeCapabilities: answer.sanicap,
+    commands: answer.oacs,
+    formatAttributes: answer.fna,
+    unallocated: answer.unvmcap,
   };
 }
 
 export async function readSanitizeLog(deps: ToolDeps): Promise<SanitizeLog> {
   const whole = await read(deps, z.record(z.string(), z.unknown()), 'sanitize-log');
-  return sanitizeLogOf(whole[deps.controller]);
+  return parseSanitizeLog(whole[deps.controller]);
 }
 
 /** SSTAT bits 2:0; 4 is a completion that was asked to deallocate nothing. */
@@ -169,8 +169,8 @@ const states: readonly (SanitizeState | undefined)[] = [
 ];
 
 /** Pure. @throws a sentence for what is not a log */
-export function sanitizeLogOf(given: unknown): SanitizeLog {
-  const log = parsed(logForm, 'sanitize-log', JSON.stringify(given) ?? '');
+export function parseSanitizeLog(answer: unknown): SanitizeLog {
+  const log = parsed(logForm, 'sanitize-log', JSON.stringify(answer) ?? '');
   const state = states[log.sstat.status];
   if (!state) throw new Error(`The sanitize log has the unknown status ${log.sstat.status}.`);
   return {

@@ -8,12 +8,12 @@ import type { PciFunction } from '#agent/sysfs/pci.ts';
 import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
 
 /** Lower case, without `0x`. */
-export const hexadecimal = (pattern: RegExp, what: string) =>
+export const hexadecimal = (pattern: RegExp, form: string) =>
   z
-    .string(`must be ${what}`)
+    .string(`must be ${form}`)
     .toLowerCase()
     .transform((text) => text.replace(/^0x/, ''))
-    .pipe(z.string().regex(pattern, { error: `must be ${what}`, abort: true }));
+    .pipe(z.string().regex(pattern, { error: `must be ${form}`, abort: true }));
 export const pciId = hexadecimal(/^([0-9a-f]{4}|\*)$/, 'four hexadecimal digits or "*"');
 export const classPrefix = hexadecimal(
   /^([0-9a-f]{2}){1,3}$/,
@@ -31,8 +31,8 @@ export const addressPattern = z
     abort: true,
   });
 
-function isCount(given: unknown): given is boolean | number {
-  return typeof given === 'boolean' || z.int().min(1).max(65535).safeParse(given).success;
+function isCount(value: unknown): value is boolean | number {
+  return typeof value === 'boolean' || z.int().min(1).max(65535).safeParse(value).success;
 }
 
 /** One entry; drivers with other settings make such entries of them. */
@@ -74,7 +74,7 @@ export const allowListEntry = z
 
 /** One entry or a list of entries, as in Cyborg. */
 export const pciAllowList = z.preprocess(
-  (given) => (given === undefined || Array.isArray(given) ? given : [given]),
+  (input) => (input === undefined || Array.isArray(input) ? input : [input]),
   z.array(allowListEntry, 'must say which devices driver pci may offer').max(256),
 );
 export type AllowListEntry = z.infer<typeof allowListEntry>;
@@ -84,17 +84,17 @@ export type AllowListEntry = z.infer<typeof allowListEntry>;
  *   address also matches its virtual functions
  */
 export function matches(
-  given: AllowListEntry,
+  entry: AllowListEntry,
   candidate: PciFunction,
   physical: PciFunction = candidate,
 ): boolean {
   return (
-    isAny(given.vendor_id, candidate.vendorId) &&
-    isAny(given.product_id, candidate.productId) &&
-    (given.class === undefined || candidate.classCode.startsWith(given.class)) &&
-    (given.address === undefined ||
-      matchesAddress(given.address, candidate.address) ||
-      matchesAddress(given.address, physical.address))
+    isAny(entry.vendor_id, candidate.vendorId) &&
+    isAny(entry.product_id, candidate.productId) &&
+    (entry.class === undefined || candidate.classCode.startsWith(entry.class)) &&
+    (entry.address === undefined ||
+      matchesAddress(entry.address, candidate.address) ||
+      matchesAddress(entry.address, physical.address))
   );
 }
 
@@ -105,10 +105,10 @@ function isAny(pattern: string | undefined, value: string): boolean {
 function matchesAddress(pattern: string, address: string): boolean {
   const [givenSlot = '', givenFunction] = pattern.split('.');
   const [slot = '', fn = ''] = address.split('.');
-  const wanted = givenSlot.split(':').reverse();
+  const patterns = givenSlot.split(':').reverse();
   const parts = slot.split(':').reverse();
   return (
-    parts.every((part, index) => isSameNumber(wanted[index], part)) &&
+    parts.every((part, index) => isSameNumber(patterns[index], part)) &&
     isSameNumber(givenFunction, fn)
   );
 }

@@ -4,7 +4,7 @@ import type { PciFunction } from '#agent/sysfs/pci.ts';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { type AllowListEntry, matches } from './allow-list.ts';
-import { deviceTypeOf } from './ids.ts';
+import { deviceType } from './ids.ts';
 
 /** A physical function and what it offers: itself, or its virtual functions. */
 export interface Choice {
@@ -35,12 +35,12 @@ export function readWishes(
   const refusals = new Map<string, string>();
   const wishes = functions.flatMap((physical) => {
     if (physical.physicalFunction) return [];
-    return wishOf(physical, virtual.get(physical.address) ?? [], allowList, refusals) ?? [];
+    return toWish(physical, virtual.get(physical.address) ?? [], allowList, refusals) ?? [];
   });
   return { wishes, refusals };
 }
 
-function wishOf(
+function toWish(
   physical: PciFunction,
   virtual: readonly PciFunction[],
   allowList: readonly AllowListEntry[],
@@ -107,7 +107,7 @@ function exactAddress({ address = '' }: AllowListEntry): string | undefined {
 const companionClasses = ['0403', '0c03', '0c80'];
 
 /** The other functions of the card that go with it. */
-export function companionsOf(
+export function findCompanions(
   { physical, entry }: Pick<Wish, 'physical' | 'entry'>,
   functions: readonly PciFunction[],
 ): PciFunction[] {
@@ -115,12 +115,12 @@ export function companionsOf(
   return functions.filter(
     ({ address, classCode }) =>
       address !== physical.address &&
-      slotOf(address) === slotOf(physical.address) &&
+      pciSlot(address) === pciSlot(physical.address) &&
       companionClasses.some((prefix) => classCode.startsWith(prefix)),
   );
 }
 
-function slotOf(address: string): string {
+function pciSlot(address: string): string {
   return address.slice(0, address.lastIndexOf('.'));
 }
 
@@ -149,7 +149,7 @@ export function choosePciFunctions(
     });
     const first = offered[0];
     if (!first) continue;
-    const type = entry.device_type ?? deviceTypeOf(first);
+    const type = entry.device_type ?? deviceType(first);
     if (type) choices.push({ physical, offered, type, entry });
     else refusals.set(first.address, `has class ${first.classCode}, which needs a device_type`);
   }

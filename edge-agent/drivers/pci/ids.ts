@@ -37,7 +37,7 @@ const typesByClass: Readonly<Record<string, ReportedDevice['type']>> = {
  * Unlike Cyborg, where every PCI device is a GPU. Undefined if the class does not determine a
  * type.
  */
-export function deviceTypeOf(fn: PciFunction): ReportedDevice['type'] | undefined {
+export function deviceType(fn: PciFunction): ReportedDevice['type'] | undefined {
   const { vendorId, productId, classCode } = fn;
   const byId = typesById[`${vendorId}:${productId}`] ?? typesById[vendorId];
   const byClass = typesByClass[classCode.slice(0, 4)] ?? typesByClass[classCode.slice(0, 2)];

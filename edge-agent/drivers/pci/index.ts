@@ -24,7 +24,7 @@ import { type AllowListEntry, matches } from './allow-list.ts';
 import {
   type Choice,
   choosePciFunctions,
-  companionsOf,
+  findCompanions,
   readMissing,
   readWishes,
   type Wish,
@@ -43,7 +43,7 @@ interface PciDriverDeps {
   readonly allowList: readonly AllowListEntry[];
   readonly log: Log;
   /** What the driver in whose name it is offered knows of the device beyond its ids. */
-  readonly known?: (choice: Choice) => Partial<Pick<ReportedDevice, 'model' | 'attributes'>>;
+  readonly describe?: (choice: Choice) => Partial<Pick<ReportedDevice, 'model' | 'attributes'>>;
   /** Why the driver itself does not offer functions now, by address; asked at each discovery. */
   readonly withheld?: () => ReadonlyMap<string, string>;
   /** Addresses of the allow-list that offer nothing get a reason; a driver may have its own. */
@@ -52,8 +52,8 @@ interface PciDriverDeps {
   readonly busy?: ReadonlySet<string>;
 }
 
-export function createPciDriver(given: PciDriverDeps): Driver {
-  const deps = { name: 'pci', ...given };
+export function createPciDriver(options: PciDriverDeps): Driver {
+  const deps = { name: 'pci', ...options };
   const serials = createSerials(deps.hardware);
   return {
     name: deps.name,
@@ -65,8 +65,8 @@ export function createPciDriver(given: PciDriverDeps): Driver {
       return { devices, notOffered };
     },
     clean: async (handle) => {
-      const fn = readPciFunctionAt(deps.sysfs, addressOf(handle));
-      if (!fn) throw new Error(`The function ${addressOf(handle)} is no longer there.`);
+      const fn = readPciFunctionAt(deps.sysfs, handleAddress(handle));
+      if (!fn) throw new Error(`The function ${handleAddress(handle)} is no longer there.`);
       const refusal = await deps.guards.recheck(fn.address, isOurs(deps));
       if (refusal) throw new Error(`The device at ${fn.address} ${refusal}.`);
       return await resetFunction(deps, fn);
@@ -140,12 +140,13 @@ function isOurs({ allowList, sysfs }: PciDriverDeps, all: readonly PciFunction[]
   const entries = allowList.filter(({ companions }) => companions);
   const isCompanion = (fn: PciFunction) =>
     entries.length > 0 &&
-    neighboursOf(fn).some((address) => {
+    readNeighbours(fn).some((address) => {
       const physical = readPciFunctionAt(sysfs, address);
       return (
         physical !== undefined &&
         entries.some(
-          (entry) => matches(entry, physical) && companionsOf({ physical, entry }, [fn]).length > 0,
+          (entry) =>
+            matches(entry, physical) && findCompanions({ physical, entry }, [fn]).length > 0,
         )
       );
     });
@@ -160,7 +161,7 @@ function isOurs({ allowList, sysfs }: PciDriverDeps, all: readonly PciFunction[]
 }
 
 /** Addresses of the other functions that its slot may have. */
-function neighboursOf({ address }: PciFunction): string[] {
+function readNeighbours({ address }: PciFunction): string[] {
   const slot = address.slice(0, -1);
   return [0, 1, 2, 3, 4, 5, 6, 7].map((fn) => `${slot}${fn}`).filter((each) => each !== address);
 }
@@ -199,7 +200,7 @@ function deadReason(read: Buffer | HardwareError): string | undefined {
 }
 
 function describe(
-  { name, sysfs, known }: Named,
+  { name, sysfs, describe: known }: Named,
   choice: Choice,
   identity: string | undefined,
 ): ReportedDevice {
@@ -228,13 +229,13 @@ function describe(
     offers: {
       resource_class: entry.resource_class,
       traits: [...new Set([...offered.flatMap(pciTraits), ...entry.traits])],
-      attach_handles: offered.map((fn) => handleOf(fn, entry)),
+      attach_handles: offered.map((fn) => toHandle(fn, entry)),
     },
     regions: [],
   };
 }
 
-function handleOf({ address }: PciFunction, { clean }: AllowListEntry): ReportedHandle {
+function toHandle({ address }: PciFunction, { clean }: AllowListEntry): ReportedHandle {
   const parsed = parsePciAddress(address);
   if (!parsed) throw new Error(`${address} is not a PCI address.`);
   const { domain, bus, device, function: fn } = parsed;
@@ -246,7 +247,7 @@ function handleOf({ address }: PciFunction, { clean }: AllowListEntry): Reported
 }
 
 /** @throws if the handle names no PCI function */
-export function addressOf({ info }: HandleWork): string {
+export function handleAddress({ info }: HandleWork): string {
   const { domain, bus, device, function: fn } = info;
   const parsed = parsePciAddress(`${domain}:${bus}:${device}.${fn}`);
   if (!parsed) throw new Error('The handle names no PCI function.');

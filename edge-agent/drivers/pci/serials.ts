@@ -19,10 +19,10 @@ export interface Serials {
 
 /** Remembers what it has read while the devices stay: each read is a child process. */
 export function createSerials(hardware: Hardware): Serials {
-  let known = new Map<string, string | undefined>();
+  let serials = new Map<string, string | undefined>();
   return {
     read: async (functions) => {
-      const unread = functions.filter((fn) => !known.has(keyOf(fn)));
+      const unread = functions.filter((fn) => !serials.has(cardKey(fn)));
       const files = unread.map(({ address, path }) => ({
         device: address,
         path: `${path}/config`,
@@ -30,18 +30,18 @@ export function createSerials(hardware: Hardware): Serials {
       const reads = files.length > 0 ? await hardware.readStarts(files, configLengths) : [];
       const next = new Map<string, string | undefined>();
       for (const fn of functions) {
-        if (known.has(keyOf(fn))) next.set(keyOf(fn), known.get(keyOf(fn)));
+        if (serials.has(cardKey(fn))) next.set(cardKey(fn), serials.get(cardKey(fn)));
       }
       for (const [index, fn] of unread.entries()) {
         const read = reads[index];
         // A device that cannot be read now is read again at the next discovery.
-        if (Buffer.isBuffer(read)) next.set(keyOf(fn), serialOf(read));
+        if (Buffer.isBuffer(read)) next.set(cardKey(fn), parseSerial(read));
       }
-      known = next;
+      serials = next;
       return new Map(
         functions.flatMap((fn) => {
-          const serial = known.get(keyOf(fn));
-          return serial ? [[fn.address, identityOf(fn, serial)] as const] : [];
+          const serial = serials.get(cardKey(fn));
+          return serial ? [[fn.address, toIdentity(fn, serial)] as const] : [];
         }),
       );
     },
@@ -49,12 +49,12 @@ export function createSerials(hardware: Hardware): Serials {
 }
 
 /** Another card in the slot between two discoveries is of another model, as a rule. */
-function keyOf({ address, vendorId, productId, subsystemId }: PciFunction): string {
+function cardKey({ address, vendorId, productId, subsystemId }: PciFunction): string {
   return `${address} ${vendorId}:${productId}:${subsystemId}`;
 }
 
 /** All functions of a card have its serial number. */
-function identityOf({ address }: PciFunction, serial: string): string {
+function toIdentity({ address }: PciFunction, serial: string): string {
   return `${serial}.${address.split('.').at(-1)}`;
 }
 
@@ -63,7 +63,7 @@ function identityOf({ address }: PciFunction, serial: string): string {
  *
  * @param config configuration space from its beginning
  */
-export function serialOf(config: Buffer): string | undefined {
+export function parseSerial(config: Buffer): string | undefined {
   let at = firstCapability;
   for (let seen = 0; seen < capabilitiesMax; seen += 1) {
     if (at < firstCapability || at + 12 > config.length) return undefined;

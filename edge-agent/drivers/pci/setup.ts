@@ -7,7 +7,7 @@ import type { Hardware } from '#agent/hardware/port.ts';
 import { type PciFunction, readPciFunctionAt, readPciFunctions } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import { type AllowListEntry, matches } from './allow-list.ts';
-import { companionsOf, readWishes } from './choice.ts';
+import { findCompanions, readWishes } from './choice.ts';
 
 interface SetupDeps {
   readonly sysfs: Sysfs;
@@ -20,12 +20,12 @@ interface SetupDeps {
 
 export async function planPci(deps: SetupDeps): Promise<readonly HostChange[]> {
   const asksForSetup = deps.allowList.some(
-    ({ virtual_functions: wanted, bind_to: driver }) => typeof wanted === 'number' || driver,
+    ({ virtual_functions: count, bind_to: driver }) => typeof count === 'number' || driver,
   );
   if (!asksForSetup) return [];
   const functions = read(deps);
   const counts: HostChange[] = [];
-  for (const wanted of wantedCounts(deps, functions)) counts.push(await planCount(deps, wanted));
+  for (const goal of wantedCounts(deps, functions)) counts.push(await planCount(deps, goal));
   // Functions that are about to be replaced are bound afterwards.
   const replaced = new Set(counts.flatMap((each) => ('apply' in each ? [each.address] : [])));
   return [...counts, ...(await planBindings(deps, functions, replaced))];
@@ -56,19 +56,23 @@ function wantedCounts(deps: SetupDeps, functions: readonly PciFunction[]): Wante
     const count = entry?.virtual_functions;
     if (typeof count !== 'number') return [];
     const existing = functions.filter((fn) => fn.physicalFunction === physical.address);
-    const unread = unreadOf(sysfs, physical, existing);
+    const unread = unreadChange(sysfs, physical, existing);
     return existing.length + unread.length === count ? [] : [{ physical, existing, unread, count }];
   });
 }
 
-function unreadOf(sysfs: Sysfs, { path }: PciFunction, existing: readonly PciFunction[]): string[] {
+function unreadChange(
+  sysfs: Sysfs,
+  { path }: PciFunction,
+  existing: readonly PciFunction[],
+): string[] {
   const links = (sysfs.list(path) ?? []).filter((name) => /^virtfn\d+$/.test(name));
   const linked = links.flatMap((name) => sysfs.linkName(`${path}/${name}`) ?? []);
   return linked.filter((address) => !existing.some((fn) => fn.address === address));
 }
 
-async function planCount(deps: SetupDeps, wanted: WantedCount): Promise<HostChange> {
-  const { physical, existing, unread, count } = wanted;
+async function planCount(deps: SetupDeps, goal: WantedCount): Promise<HostChange> {
+  const { physical, existing, unread, count } = goal;
   const { address } = physical;
   const difference = {
     address,
@@ -76,7 +80,7 @@ async function planCount(deps: SetupDeps, wanted: WantedCount): Promise<HostChan
     before: String(existing.length + unread.length),
     after: String(count),
   };
-  const refusal = await refusalOfCount(deps, wanted);
+  const refusal = await refusalOfCount(deps, goal);
   if (refusal !== undefined) return { ...difference, refusal };
   return {
     ...difference,
@@ -107,7 +111,7 @@ export async function refusalOfRemoval(
   { sysfs, guards }: Pick<SetupDeps, 'sysfs' | 'guards'>,
   physical: PciFunction,
   existing: readonly PciFunction[],
-  unread: readonly string[] = unreadOf(sysfs, physical, existing),
+  unread: readonly string[] = unreadChange(sysfs, physical, existing),
 ): Promise<string | undefined> {
   const offered = [physical, ...existing].find((fn) => guards.isOffered(fn.address));
   if (offered) return `${offered.address} is offered to guests`;
@@ -122,10 +126,10 @@ export async function refusalOfRemoval(
 }
 
 /** The kernel changes the number through 0 only. */
-async function makeVirtualFunctions(deps: SetupDeps, wanted: WantedCount): Promise<void> {
+async function makeVirtualFunctions(deps: SetupDeps, goal: WantedCount): Promise<void> {
   const { hardware } = deps;
-  const { existing, count } = wanted;
-  const { address, path } = wanted.physical;
+  const { existing, count } = goal;
+  const { address, path } = goal.physical;
   const write = (name: string, text: string) =>
     hardware.writeText(address, `${path}/${name}`, text);
   // New functions stay without a driver, so that the host does not use them.
@@ -144,9 +148,9 @@ async function planBindings(
   replaced: ReadonlySet<string>,
 ): Promise<HostChange[]> {
   const { wishes } = readWishes(functions, deps.allowList);
-  const wanted = wishes.flatMap((wish) => {
+  const bindings = wishes.flatMap((wish) => {
     const { bind_to: driver } = wish.entry;
-    return [...wish.functions, ...companionsOf(wish, functions)].flatMap((fn) =>
+    return [...wish.functions, ...findCompanions(wish, functions)].flatMap((fn) =>
       driver === undefined ||
       fn.boundDriver === driver ||
       replaced.has(fn.physicalFunction ?? '') ||
@@ -157,10 +161,10 @@ async function planBindings(
   });
   // Offered functions too: a boot has unbound them. One look for all: it reads all of /proc.
   const held = await deps.guards.heldBy(
-    wanted.map(({ fn }) => fn),
+    bindings.map(({ fn }) => fn),
     true,
   );
-  return wanted.map(({ fn, driver }) => {
+  return bindings.map(({ fn, driver }) => {
     const { address, boundDriver = 'none' } = fn;
     const difference = { address, what: 'driver', before: boundDriver, after: driver };
     const use = held.get(address);

@@ -8,7 +8,7 @@ import { type PciFunction, readPciFunctions } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { type QatFamily, type QatService, qatFamilies, servicesOf } from './families.ts';
+import { parseServices, type QatFamily, type QatService, qatFamilies } from './families.ts';
 
 interface CardDeps {
   readonly sysfs: Sysfs;
@@ -24,11 +24,11 @@ export interface QatFiles {
   readonly ringPairs?: number;
 }
 
-export function familyOf({ productId }: PciFunction): QatFamily | undefined {
+export function findFamily({ productId }: PciFunction): QatFamily | undefined {
   return Object.hasOwn(qatFamilies, productId) ? qatFamilies[productId] : undefined;
 }
 
-export function virtualOf(sysfs: Sysfs, { address }: PciFunction): PciFunction[] {
+export function virtualFunctions(sysfs: Sysfs, { address }: PciFunction): PciFunction[] {
   return readPciFunctions(sysfs, () => {}).filter((fn) => fn.physicalFunction === address);
 }
 
@@ -38,7 +38,7 @@ export async function readFiles(deps: CardDeps, fn: PciFunction): Promise<QatFil
   const state = await readIfThere(deps, fn, 'qat/state');
   const text = await readIfThere(deps, fn, 'qat/cfg_services');
   const rings = Number(await readIfThere(deps, fn, 'qat/num_rps').catch(() => undefined));
-  const services = text === undefined ? undefined : servicesOf(text);
+  const services = text === undefined ? undefined : parseServices(text);
   if (state !== undefined && state !== 'up' && state !== 'down') {
     throw new Error('has an unknown state');
   }
@@ -64,18 +64,18 @@ async function readIfThere(
 }
 
 /** One write, and what the card shows afterwards. @throws the kernel's error, or a sentence */
-export async function setState(deps: CardDeps, fn: PciFunction, wanted: QatState): Promise<void> {
-  await deps.hardware.writeText(fn.address, `${fn.path}/qat/state`, wanted);
+export async function setState(deps: CardDeps, fn: PciFunction, target: QatState): Promise<void> {
+  await deps.hardware.writeText(fn.address, `${fn.path}/qat/state`, target);
   const { state } = await readFiles(deps, fn);
-  if (state !== wanted) throw new Error(`the state of ${fn.address} is ${state}, not ${wanted}`);
+  if (state !== target) throw new Error(`the state of ${fn.address} is ${state}, not ${target}`);
 }
 
 export async function setServices(
   deps: CardDeps,
   fn: PciFunction,
-  wanted: readonly QatService[],
+  services: readonly QatService[],
 ): Promise<void> {
-  await deps.hardware.writeText(fn.address, `${fn.path}/qat/cfg_services`, wanted.join(';'));
+  await deps.hardware.writeText(fn.address, `${fn.path}/qat/cfg_services`, services.join(';'));
 }
 
 /** The file went with the card's driver, or debugfs is closed by lockdown. */
@@ -131,7 +131,7 @@ export async function readRas(
 }
 
 /** Of the switch on the card: the three physical functions of a c62x chip are behind one. */
-export function chipOf(
+export function findChip(
   sysfs: Sysfs,
   { path, address }: Pick<PciFunction, 'path' | 'address'>,
 ): string | undefined {

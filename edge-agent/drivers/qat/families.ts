@@ -44,10 +44,10 @@ export function refusalOfServices(
 }
 
 /** Pure. `sym;asym`: the order means nothing. @returns undefined for what is no such list */
-export function servicesOf(text: string): readonly QatService[] | undefined {
+export function parseServices(text: string): readonly QatService[] | undefined {
   const words = text.split(';');
-  const found = qatServices.filter((each) => words.includes(each));
-  return found.length === words.length ? found : undefined;
+  const services = qatServices.filter((each) => words.includes(each));
+  return services.length === words.length ? services : undefined;
 }
 
 export function isSameServices(one: readonly string[], other: readonly string[]): boolean {

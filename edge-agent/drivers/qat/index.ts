@@ -17,16 +17,16 @@ import type { Evidence } from '#core/contracts/job-document.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import {
-  chipOf,
-  familyOf,
+  findChip,
+  findFamily,
   type QatFiles,
   readFiles,
   readHeartbeat,
   readRas,
-  virtualOf,
+  virtualFunctions,
 } from './card.ts';
 import { isSameServices } from './families.ts';
-import { allowListOf, cardsOf, type QatCard, type QatSettings } from './settings.ts';
+import { cardsByAddress, type QatCard, type QatSettings, toAllowList } from './settings.ts';
 import { planQat, shown } from './setup.ts';
 
 const name = 'qat';
@@ -39,15 +39,15 @@ interface Looked {
 
 export function createQatDriver(settings: QatSettings, context: DriverContext): Driver {
   const { sysfs } = context;
-  const cards = cardsOf(settings);
+  const cards = cardsByAddress(settings);
   const dated = createDates(context);
   /** By the discovery that is under way; there is one at a time. */
   let looks: ReadonlyMap<string, Looked> = new Map();
   const pci = createPciDriver({
     ...context,
     name,
-    allowList: allowListOf(cards),
-    withheld: () => withheldOf(context, looks),
+    allowList: toAllowList(cards),
+    withheld: () => findWithheld(context, looks),
   });
   return {
     name,
@@ -55,18 +55,18 @@ export function createQatDriver(settings: QatSettings, context: DriverContext): 
     plan: () => planQat(context, cards),
     discover: async () => {
       looks = await lookAt(context, cards);
-      const found = await pci.discover();
+      const discovery = await pci.discover();
       const devices: Record<string, ReportedDevice> = {};
-      for (const [address, device] of Object.entries(found.devices)) {
+      for (const [address, device] of Object.entries(discovery.devices)) {
         const looked = looks.get(address);
         if (!looked || typeof looked.files === 'string') continue;
         devices[address] = await described(context, device, looked.fn, looked.files, dated);
       }
-      const notOffered = found.notOffered ?? [];
+      const notOffered = discovery.notOffered ?? [];
       const said = new Set([...Object.keys(devices), ...notOffered.map((each) => each.address)]);
       return {
         devices,
-        notOffered: [...notOffered, ...missingOf(context, { cards, looks, said })],
+        notOffered: [...notOffered, ...findMissing(context, { cards, looks, said })],
       };
     },
     clean: async (handle, onProgress) => {
@@ -115,23 +115,24 @@ async function lookAt(
 function reasonOfCard(
   { sysfs, guards }: DriverContext,
   fn: PciFunction,
-  { services: wanted, virtual_functions: isDivided }: QatCard,
+  { services: expected, virtual_functions: isDivided }: QatCard,
   { state, services }: QatFiles,
 ): string | undefined {
-  if (!familyOf(fn)) return `is ${fn.vendorId}:${fn.productId}, which is no known QAT card`;
+  if (!findFamily(fn)) return `is ${fn.vendorId}:${fn.productId}, which is no known QAT card`;
   if (!isDivided) return undefined;
   if (state === 'down') return 'is down';
-  if (!wanted || isSameServices(services ?? [], wanted)) return undefined;
+  if (!expected || isSameServices(services ?? [], expected)) return undefined;
   // A card whose functions guests may have keeps its services, and its place in the report.
-  if (virtualOf(sysfs, fn).some(({ address }) => guards.isOffered(address))) return undefined;
-  return `runs the services ${shown(services)}, and its settings ask for ${shown(wanted)}`;
+  if (virtualFunctions(sysfs, fn).some(({ address }) => guards.isOffered(address)))
+    return undefined;
+  return `runs the services ${shown(services)}, and its settings ask for ${shown(expected)}`;
 }
 
-function withheldOf({ sysfs }: DriverContext, looks: ReadonlyMap<string, Looked>) {
+function findWithheld({ sysfs }: DriverContext, looks: ReadonlyMap<string, Looked>) {
   const reasons = new Map<string, string>();
   for (const { fn, files } of looks.values()) {
     if (typeof files !== 'string') continue;
-    for (const each of [fn, ...virtualOf(sysfs, fn)]) {
+    for (const each of [fn, ...virtualFunctions(sysfs, fn)]) {
       reasons.set(each.address, files.slice(0, 255));
     }
   }
@@ -145,14 +146,14 @@ async function described(
   { services = [], ringPairs }: QatFiles,
   dated: ReturnType<typeof createDates>,
 ): Promise<ReportedDevice> {
-  const family = familyOf(fn);
+  const family = findFamily(fn);
   const isDead = (await readHeartbeat(context, fn)) === '-1';
   const noAnswer: UndatedHealth = { state: 'unhealthy', reason: 'does not answer its heartbeat' };
   const errors = await readRas(context, fn);
   const pcie = aerHealth(context.sysfs, fn, '');
   const worst = [errors, pcie].find((each) => each?.state === 'unhealthy') ?? errors ?? pcie;
   const health = dated(fn.address, isDead ? noAnswer : worst);
-  const chip = family?.name === 'c62x' ? chipOf(context.sysfs, fn) : undefined;
+  const chip = family?.name === 'c62x' ? findChip(context.sysfs, fn) : undefined;
   const traits = [
     ...(family ? [`QAT_GEN${family.generation}`, `QAT_${family.name.toUpperCase()}`] : []),
     ...services.map((each) => `QAT_${each.toUpperCase()}`),
@@ -184,7 +185,7 @@ interface Missing {
   readonly said: ReadonlySet<string>;
 }
 
-function missingOf({ sysfs }: DriverContext, { cards, looks, said }: Missing): NotOffered[] {
+function findMissing({ sysfs }: DriverContext, { cards, looks, said }: Missing): NotOffered[] {
   const functions = readPciFunctions(sysfs, () => {});
   return [...cards].flatMap(([address, card]) => {
     if (said.has(address)) return [];
@@ -202,6 +203,6 @@ function reasonOfMissing(fn: PciFunction | undefined, card: QatCard): string {
   if (!fn) return 'is not on this host';
   const { physicalFunction, vendorId, productId } = fn;
   if (physicalFunction) return `is a virtual function: name its card, ${physicalFunction}`;
-  if (!familyOf(fn)) return `is ${vendorId}:${productId}, which is no known QAT card`;
+  if (!findFamily(fn)) return `is ${vendorId}:${productId}, which is no known QAT card`;
   return card.virtual_functions ? 'has no virtual functions' : 'is not offered';
 }

@@ -21,8 +21,8 @@ const card = z
       .array(z.enum(qatServices, servicesAre), servicesAre)
       .min(1, servicesAre)
       .max(3, servicesAre)
-      .refine((given) => new Set(given).size === given.length, servicesAre)
-      .refine((given) => !given.includes('dcc') || given.length === 1, servicesAre)
+      .refine((services) => new Set(services).size === services.length, servicesAre)
+      .refine((services) => !services.includes('dcc') || services.length === 1, servicesAre)
       .optional(),
     bind_to,
     clean: clean.unwrap().default('reset'),
@@ -48,7 +48,7 @@ export const qatSettings = z.strictObject({
 export type QatSettings = z.infer<typeof qatSettings>;
 
 /** By the address of the physical function. */
-export function cardsOf({ cards }: QatSettings): ReadonlyMap<string, QatCard> {
+export function cardsByAddress({ cards }: QatSettings): ReadonlyMap<string, QatCard> {
   return new Map(
     cards.flatMap((each) => each.addresses.map((address) => [address, each] as const)),
   );
@@ -59,20 +59,20 @@ export function cardsOf({ cards }: QatSettings): ReadonlyMap<string, QatCard> {
  *
  * @param countOf how many virtual functions a card is to have; without it those that exist count
  */
-export function allowListOf(
+export function toAllowList(
   cards: ReadonlyMap<string, QatCard>,
   countOf: (address: string) => number | undefined = () => undefined,
 ): readonly AllowListEntry[] {
-  return [...cards].map(([address, given]) => ({
+  return [...cards].map(([address, card]) => ({
     address,
     vendor_id: '8086',
     class: '0b40',
     device_type: 'QAT',
-    resource_class: given.resource_class,
-    traits: given.traits,
-    virtual_functions: given.virtual_functions && (countOf(address) ?? true),
-    ...present({ bind_to: given.bind_to }),
+    resource_class: card.resource_class,
+    traits: card.traits,
+    virtual_functions: card.virtual_functions && (countOf(address) ?? true),
+    ...present({ bind_to: card.bind_to }),
     companions: false,
-    clean: given.clean,
+    clean: card.clean,
   }));
 }

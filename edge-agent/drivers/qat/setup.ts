@@ -6,9 +6,9 @@ import type { HostChange } from '#agent/drivers/contract/driver.ts';
 import { planPci, refusalOfRemoval } from '#agent/drivers/pci/setup.ts';
 import { reasonOf } from '#agent/log.ts';
 import { type PciFunction, readPciFunctionAt } from '#agent/sysfs/pci.ts';
-import { familyOf, readFiles, setServices, setState, virtualOf } from './card.ts';
+import { findFamily, readFiles, setServices, setState, virtualFunctions } from './card.ts';
 import { isSameServices, type QatService, refusalOfServices } from './families.ts';
-import { allowListOf, type QatCard } from './settings.ts';
+import { type QatCard, toAllowList } from './settings.ts';
 
 const what = 'list of services';
 const stateForServices = 'state for other services';
@@ -22,22 +22,22 @@ export async function planQat(
   const ready = new Map<string, QatCard>();
   for (const [address, card] of cards) {
     const fn = readPciFunctionAt(sysfs, address);
-    if (!fn || !familyOf(fn)) continue;
-    const own = await planServices(context, fn, card).catch((error: unknown): HostChange[] => {
+    if (!fn || !findFamily(fn)) continue;
+    const planned = await planServices(context, fn, card).catch((error: unknown): HostChange[] => {
       const difference = { address, what: 'state', before: 'unknown', after: 'up' };
       return [{ ...difference, refusal: `it cannot be read (${reasonOf(error)})` }];
     });
-    changes.push(...own);
+    changes.push(...planned);
     // Until the services are as wanted, virtual functions are neither made nor bound.
-    if (own.every((change) => change.what === 'state' && 'apply' in change)) {
+    if (planned.every((change) => change.what === 'state' && 'apply' in change)) {
       ready.set(address, card);
     }
   }
-  const countOf = (address: string) => {
+  const parseCount = (address: string) => {
     const total = sysfs.readAttribute(`bus/pci/devices/${address}/sriov_totalvfs`) ?? '';
     return /^[1-9]\d{0,4}$/.test(total) ? Number(total) : undefined;
   };
-  const allowList = allowListOf(ready, countOf);
+  const allowList = toAllowList(ready, parseCount);
   const pci = await planPci({ sysfs, hardware, guards, allowList });
   return [...changes, ...pci.map((change) => onlyWhileUp(context, change))];
 }
@@ -63,8 +63,8 @@ async function planServices(
   const { address } = fn;
   if (!card.virtual_functions) return [];
   const { state, services } = await readFiles(context, fn);
-  const { services: wanted } = card;
-  const isOther = wanted !== undefined && !isSameServices(services ?? [], wanted);
+  const { services: expected } = card;
+  const isOther = expected !== undefined && !isSameServices(services ?? [], expected);
   const up: HostChange = {
     address,
     what: 'state',
@@ -73,17 +73,18 @@ async function planServices(
     apply: () => setState(context, here(context, address), 'up'),
   };
   if (!isOther) return state === 'down' ? [up] : [];
-  const difference = { address, what, before: shown(services), after: shown(wanted) };
-  const family = familyOf(fn);
-  const refusal = (family && refusalOfServices(family, wanted)) ?? (await refusalOf(context, fn));
+  const difference = { address, what, before: shown(services), after: shown(expected) };
+  const family = findFamily(fn);
+  const refusal =
+    (family && refusalOfServices(family, expected)) ?? (await findRefusal(context, fn));
   if (refusal !== undefined) return [{ ...difference, refusal }];
   const set: HostChange = {
     ...difference,
     apply: async () => {
       const now = here(context, address);
-      await setServices(context, now, wanted);
+      await setServices(context, now, expected);
       const { services: set = [] } = await readFiles(context, now);
-      if (!isSameServices(set, wanted)) throw new Error(`it has the services ${shown(set)}`);
+      if (!isSameServices(set, expected)) throw new Error(`it has the services ${shown(set)}`);
     },
   };
   if (state !== 'up') return [set];
@@ -94,7 +95,7 @@ async function planServices(
     after: 'down',
     apply: async () => {
       const now = here(context, address);
-      const refused = await refusalOf(context, now);
+      const refused = await findRefusal(context, now);
       if (refused !== undefined) throw new Error(refused);
       await setState(context, now, 'down');
     },
@@ -102,8 +103,8 @@ async function planServices(
   return [down, set];
 }
 
-async function refusalOf(context: DriverContext, fn: PciFunction): Promise<string | undefined> {
-  return await refusalOfRemoval(context, fn, virtualOf(context.sysfs, fn));
+async function findRefusal(context: DriverContext, fn: PciFunction): Promise<string | undefined> {
+  return await refusalOfRemoval(context, fn, virtualFunctions(context.sysfs, fn));
 }
 
 function here({ sysfs }: DriverContext, address: string): PciFunction {

@@ -63,11 +63,11 @@ const facts = z.object({
   content: z.object({ boot_id: z.string(), function: z.guid(), image: z.guid() }).optional(),
 });
 export type CardFacts = z.infer<typeof facts>;
-const known = z.record(z.string(), facts);
+const form = z.record(z.string(), facts);
 
 /** What is only shown is left out if it is not valid. */
-export function validFact(given: string | undefined, max = 64): string | undefined {
-  return shown(max).safeParse(given?.trim()).data;
+export function validFact(text: string | undefined, max = 64): string | undefined {
+  return shown(max).safeParse(text?.trim()).data;
 }
 
 /** Undefined if the driver shows none. */
@@ -79,7 +79,7 @@ export function interfacesFrom(text: string): string[] | undefined {
 
 export interface KnownCards {
   /** Undefined for another card than the one that was read. */
-  of(card: Card): Promise<CardFacts | undefined>;
+  get(card: Card): Promise<CardFacts | undefined>;
   keep(card: Card, facts: Omit<CardFacts, 'ids'>): Promise<void>;
   /** Before the content of the card changes: a crash leaves it unknown. */
   forgetContent(card: Card): Promise<void>;
@@ -90,7 +90,7 @@ const file = 'cards.json';
 export function openKnownCards(directory: string): KnownCards {
   const files = openStateFiles(directory);
   const locks = createDeviceLocks();
-  let kept: z.infer<typeof known> | undefined;
+  let kept: z.infer<typeof form> | undefined;
   const load = async () => {
     const read = kept ?? readKnown(await files.read(file));
     // A change may have ended meanwhile: what it has written is newer.
@@ -107,33 +107,33 @@ export function openKnownCards(directory: string): KnownCards {
       // Not before it is on disk: a failed change is written by the next attempt.
       kept = after;
     });
-  const of = async (card: Card) => {
-    const found = (await load())[card.management.address];
-    return found?.ids === idsOf(card) ? found : undefined;
+  const get = async (card: Card) => {
+    const stored = (await load())[card.management.address];
+    return stored?.ids === cardIds(card) ? stored : undefined;
   };
   return {
-    of,
-    keep: async (card, given) =>
-      await change(card.management.address, { ...given, ids: idsOf(card) }),
+    get,
+    keep: async (card, facts) =>
+      await change(card.management.address, { ...facts, ids: cardIds(card) }),
     forgetContent: async (card) => {
-      const found = await of(card);
-      if (!found?.content) return;
-      const { content: _, ...rest } = found;
+      const stored = await get(card);
+      if (!stored?.content) return;
+      const { content: _, ...rest } = stored;
       await change(card.management.address, rest);
     },
   };
 }
 
 /** A file that is not valid is as none: the cards are read again by their drivers. */
-function readKnown(given: string | undefined): z.infer<typeof known> {
+function readKnown(text: string | undefined): z.infer<typeof form> {
   try {
-    return known.parse(JSON.parse(given ?? '{}'));
+    return form.parse(JSON.parse(text ?? '{}'));
   } catch {
     return {};
   }
 }
 
-function idsOf({ management, user }: Card): string {
+function cardIds({ management, user }: Card): string {
   return [management, user]
     .map(({ productId, subsystemId }) => `${productId}/${subsystemId}`)
     .join(' ');

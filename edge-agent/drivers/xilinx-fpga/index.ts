@@ -16,7 +16,7 @@ import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts'
 import { present } from '#core/shapes/derive/present.ts';
 import { type Card, type CardFacts, cardAt, openKnownCards } from './cards.ts';
 import { xilinxName as name, type XilinxCards, type XilinxSettings } from './settings.ts';
-import { clean, functionsOf, learn, program, type Work } from './work.ts';
+import { cardFunctions, clean, learn, program, type Work } from './work.ts';
 
 const regionName = 'region0';
 /** A reset, and a program of one minute, beside the tool's own limit. */
@@ -24,24 +24,24 @@ const cleanExtraSeconds = 180;
 
 export function createXilinxDriver(settings: XilinxSettings, context: DriverContext): Driver {
   const { sysfs, clock } = context;
-  const known = openKnownCards(context.directory);
+  const records = openKnownCards(context.directory);
   const byAddress = new Map(
-    settings.cards.flatMap((given) => given.addresses.map((address) => [address, given] as const)),
+    settings.cards.flatMap((cards) => cards.addresses.map((address) => [address, cards] as const)),
   );
   /** Lost with the agent: the job begins anew. */
   const busy = new Set<string>();
   /** By card: the set-up and a job never move its functions at the same time. */
   const locks = createDeviceLocks();
   let since: string | undefined;
-  const workOf = (card: Card): Work => ({ settings, context, known, card, busy });
+  const toWork = (card: Card): Work => ({ settings, context, records, card, busy });
   const mustHave = async (address: string) => {
-    const given = byAddress.get(address);
-    if (!given) throw new Error(`The card ${address} is not offered any more.`);
+    const cards = byAddress.get(address);
+    if (!cards) throw new Error(`The card ${address} is not offered any more.`);
     const card = cardAt(sysfs, address);
     if (typeof card === 'string') throw new Error(`The device at ${address} ${card}.`);
-    const facts = await known.of(card);
+    const facts = await records.get(card);
     if (!facts) throw new Error(`The card ${address} is not the one that was read.`);
-    return { given, facts, work: workOf(card) };
+    return { given: cards, facts, work: toWork(card) };
   };
   return {
     name,
@@ -51,7 +51,7 @@ export function createXilinxDriver(settings: XilinxSettings, context: DriverCont
       for (const address of byAddress.keys()) {
         const card = cardIfReadable(context, address);
         if (typeof card === 'string') continue;
-        const planned = await planCard(workOf(card), (await known.of(card)) !== undefined);
+        const planned = await planCard(toWork(card), (await records.get(card)) !== undefined);
         changes.push(...planned.map((change) => lockedChange(locks, busy, card, change)));
       }
       return changes;
@@ -60,19 +60,22 @@ export function createXilinxDriver(settings: XilinxSettings, context: DriverCont
       since ??= new Date(clock.wallMs()).toISOString();
       const devices: Record<string, ReportedDevice> = {};
       const notOffered: NotOffered[] = [];
-      const found = await discovered(context, [...byAddress.keys()], busy);
+      const cardsFound = await discovered(context, [...byAddress.keys()], busy);
       const read = new Map<string, CardFacts>();
-      for (const [address, card] of found) {
-        const facts = typeof card === 'string' ? undefined : await known.of(card);
+      for (const [address, card] of cardsFound) {
+        const facts = typeof card === 'string' ? undefined : await records.get(card);
         if (facts) read.set(address, facts);
       }
       const twins = serialsOfMany([...read.values()]);
-      for (const [address, given] of byAddress) {
-        const card = found.get(address);
+      for (const [address, cards] of byAddress) {
+        const card = cardsFound.get(address);
         const facts = read.get(address);
         if (typeof card === 'object' && facts) {
-          const own = { ...facts, ...(twins.has(facts.serial ?? '') && { serial: undefined }) };
-          devices[address] = describe({ context, settings, given, card, facts: own, since });
+          const shownFacts = {
+            ...facts,
+            ...(twins.has(facts.serial ?? '') && { serial: undefined }),
+          };
+          devices[address] = describe({ context, settings, cards, card, facts: shownFacts, since });
           continue;
         }
         const reason = typeof card === 'string' ? card : 'was not read by its drivers yet';
@@ -82,8 +85,8 @@ export function createXilinxDriver(settings: XilinxSettings, context: DriverCont
     },
     clean: ({ address }, onProgress) =>
       locks.hold([address], async () => {
-        const { given, facts, work } = await mustHave(address);
-        return await clean(work, facts, given.blank_image, onProgress);
+        const { given: cards, facts, work } = await mustHave(address);
+        return await clean(work, facts, cards.blank_image, onProgress);
       }),
     images: {
       check: checkXclbin,
@@ -113,24 +116,24 @@ async function discovered(
   busy: ReadonlySet<string>,
 ): Promise<ReadonlyMap<string, Card | string>> {
   const { sysfs, guards, hardware } = context;
-  const found = new Map<string, Card | string>();
-  for (const address of addresses) found.set(address, cardIfReadable(context, address));
-  const cards = [...found.values()].filter((each) => typeof each !== 'string');
-  const wanted = cards.flatMap(functionsOf);
-  const unread = addresses.filter((address) => typeof found.get(address) === 'string');
+  const cardsFound = new Map<string, Card | string>();
+  for (const address of addresses) cardsFound.set(address, cardIfReadable(context, address));
+  const cards = [...cardsFound.values()].filter((each) => typeof each !== 'string');
+  const functions = cards.flatMap(cardFunctions);
+  const unread = addresses.filter((address) => typeof cardsFound.get(address) === 'string');
   // A card that hangs stays in the report; configuration space alone is read from the device.
   const heads = await hardware.readStarts(
-    wanted.map(({ address, path }) => ({ device: address, path: `${path}/config` })),
+    functions.map(({ address, path }) => ({ device: address, path: `${path}/config` })),
   );
   const dead = new Map<string, string>();
-  for (const [index, { address }] of wanted.entries()) {
+  for (const [index, { address }] of functions.entries()) {
     const reason = deadReason(heads[index]);
     if (reason !== undefined) dead.set(address, reason);
   }
-  const ours = new Set(wanted.map((fn) => fn.address));
+  const ours = new Set(functions.map((fn) => fn.address));
   const refused = await guards.check({
     driver: name,
-    wanted,
+    wanted: functions,
     busy: new Set([...busy, ...(await interrupted(context, cards))]),
     all: readPciFunctions(sysfs, () => {}),
     isOurs: (fn: PciFunction) => ours.has(fn.address),
@@ -138,11 +141,11 @@ async function discovered(
     withheld: presentInSlots(context, unread),
   });
   for (const card of cards) {
-    const both = functionsOf(card).map((fn) => fn.address);
+    const both = cardFunctions(card).map((fn) => fn.address);
     const [reason] = both.flatMap((each) => dead.get(each) ?? refused.get(each) ?? []);
-    if (reason !== undefined) found.set(card.management.address, reason);
+    if (reason !== undefined) cardsFound.set(card.management.address, reason);
   }
-  return found;
+  return cardsFound;
 }
 
 /** Addresses of all functions in the slots that the host lists now, readable or not. */
@@ -157,7 +160,7 @@ function presentInSlots({ sysfs }: DriverContext, addresses: readonly string[]):
  * XRT's drivers. The guards would take each for used by the host because of the other one.
  */
 async function interrupted({ guards }: DriverContext, cards: readonly Card[]): Promise<string[]> {
-  const left = cards.map(functionsOf).filter((functions) => {
+  const left = cards.map(cardFunctions).filter((functions) => {
     const isLeft = functions.some(({ boundDriver = '' }) => /^(xclmgmt|xocl)$/.test(boundDriver));
     return isLeft && functions.every(({ address }) => guards.isOffered(address));
   });
@@ -178,7 +181,7 @@ function deadReason(head: Buffer | HardwareError | undefined): string | undefine
 async function planCard(work: Work, isKnown: boolean): Promise<HostChange[]> {
   const { card, context, settings, busy } = work;
   const { address } = card.management;
-  const functions = functionsOf(card);
+  const functions = cardFunctions(card);
   const held = await context.guards.heldBy(functions, true);
   const [use] = held;
   const refusal = use && `${use[0]} ${use[1]}`;
@@ -228,20 +231,20 @@ function serialsOfMany(all: readonly CardFacts[]): ReadonlySet<string> {
 interface Described {
   readonly context: DriverContext;
   readonly settings: XilinxSettings;
-  readonly given: XilinxCards;
+  readonly cards: XilinxCards;
   readonly card: Card;
   readonly facts: CardFacts;
   readonly since: string;
 }
 
 /** With the names of Cyborg's xilinx_fpga_driver: one accelerator, and a handle per function. */
-function describe({ context, settings, given, card, facts, since }: Described): ReportedDevice {
+function describe({ context, settings, cards, card, facts, since }: Described): ReportedDevice {
   const { management, user } = card;
   const { serial, board, firmware, interfaces, platforms, content } = facts;
   const [health] = [management, user].flatMap((fn) => aerHealth(context.sysfs, fn, since) ?? []);
   const isLoaded = content?.boot_id === context.bootId;
   const product = management.productId.toUpperCase();
-  const own = ['CUSTOM_FPGA_XILINX', `CUSTOM_FPGA_PRODUCT_ID_${product}`];
+  const shownFacts = ['CUSTOM_FPGA_XILINX', `CUSTOM_FPGA_PRODUCT_ID_${product}`];
   return {
     address: management.address,
     driver: name,
@@ -265,10 +268,10 @@ function describe({ context, settings, given, card, facts, since }: Described): 
         kind: 'reconfigurable-region',
         'region-type-uuid': shownUuid(interfaces.at(-1) ?? ''),
         ...(isLoaded && { 'bitstream-id': content.image, 'function-uuid': content.function }),
-        resource_class: given.resource_class,
-        traits: [...new Set([...own, ...given.traits])],
+        resource_class: cards.resource_class,
+        traits: [...new Set([...shownFacts, ...cards.traits])],
         num_accelerators: 1,
-        attach_handles: functionsOf(card).map(({ address }) => ({
+        attach_handles: cardFunctions(card).map(({ address }) => ({
           type: 'PCI',
           info: { ...parsePciAddress(address) },
           clean_seconds: settings.tool_seconds * 2 + cleanExtraSeconds,

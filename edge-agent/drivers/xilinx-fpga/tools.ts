@@ -25,11 +25,13 @@ async function run(
   const answer = await hardware.exec(device, settings[tool], args, settings.tool_seconds * 1000);
   const said = `${answer.stderr}\n${answer.stdout}`;
   if (answer.exitCode === 0) return answer.stdout;
-  throw new Error(`${tool} ${args[0]} failed with exit code ${answer.exitCode}: ${lineOf(said)}`);
+  throw new Error(
+    `${tool} ${args[0]} failed with exit code ${answer.exitCode}: ${firstLine(said)}`,
+  );
 }
 
 /** The line with the error, printable and short. */
-function lineOf(said: string): string {
+function firstLine(said: string): string {
   const lines = said.split('\n').filter((line) => line.trim() !== '');
   const line = lines.find((each) => each.includes('ERROR')) ?? lines[0] ?? 'no message';
   return line
@@ -47,7 +49,7 @@ export async function load(deps: ToolDeps, user: string, imagePath: string): Pro
 export async function reset(deps: ToolDeps, user: string): Promise<void> {
   const stdout = await run(deps, 'xbutil', ['reset', '--device', user, '--force']);
   if (!stdout.includes(`Successfully reset Device[${user}]`)) {
-    throw new Error(`xbutil reset has not confirmed the reset: ${lineOf(stdout)}`);
+    throw new Error(`xbutil reset has not confirmed the reset: ${firstLine(stdout)}`);
   }
 }
 
@@ -88,34 +90,34 @@ export async function readPlatform(deps: ToolDeps, directory: string): Promise<P
   try {
     const args = ['--device', deps.device, '--report', 'platform', '--format', 'JSON'];
     await run(deps, 'xbmgmt', ['examine', ...args, '--output', file, '--force']);
-    return factsOf((await readFile(file, 'utf8')).slice(0, reportBytesMax), deps.device);
+    return parseFacts((await readFile(file, 'utf8')).slice(0, reportBytesMax), deps.device);
   } finally {
     await rm(file, { force: true });
   }
 }
 
 /** Pure. */
-export function factsOf(text: string, device: string): PlatformFacts {
-  let given: unknown;
+export function parseFacts(text: string, device: string): PlatformFacts {
+  let json: unknown;
   try {
-    given = JSON.parse(text);
+    json = JSON.parse(text);
   } catch {
     throw new Error('xbmgmt examine has written what is not valid JSON');
   }
-  const { success, data } = report.safeParse(given);
+  const { success, data } = report.safeParse(json);
   if (!success) throw new Error('xbmgmt examine has written another report than of one platform');
   const { bdf, hardware, device_properties: board, ...partitions } = data.devices[0].platform;
   const { current_shell: shell, current_partitions: others } = partitions;
   if (bdf.toLowerCase() !== device) {
     throw new Error(`xbmgmt examine has answered for another card than ${device}`);
   }
-  const told = (value: string | undefined, max?: number) =>
+  const valid = (value: string | undefined, max?: number) =>
     value === 'N/A' ? undefined : validFact(value, max);
-  const [serial, name] = [told(hardware?.serial_num), told(board?.board_name)];
-  const firmware = told(shell?.sc_version);
+  const [serial, name] = [valid(hardware?.serial_num), valid(board?.board_name)];
+  const firmware = valid(shell?.sc_version);
   // An empty list is an empty text in JSON of boost.
   const named = [shell, ...(others === '' ? [] : (others ?? []))];
-  const platforms = named.flatMap((each) => told(each?.vbnv, 63) ?? []);
+  const platforms = named.flatMap((each) => valid(each?.vbnv, 63) ?? []);
   if (platforms.length === 0) throw new Error('xbmgmt examine names no platform of the card');
   return {
     ...(serial && { serial: serial.replaceAll(' ', '_') }),

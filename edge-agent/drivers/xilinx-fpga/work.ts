@@ -15,7 +15,7 @@ import { load, readPlatform, reset, type ToolDeps } from './tools.ts';
 export interface Work {
   readonly settings: XilinxSettings;
   readonly context: DriverContext;
-  readonly known: KnownCards;
+  readonly records: KnownCards;
   readonly card: Card;
   /** Addresses of functions that are worked at: they stay offered. */
   readonly busy: Set<string>;
@@ -27,7 +27,7 @@ const pollMs = 500;
 /** The uuid appears with the end of the program; the reset of a card takes some ten seconds. */
 const shownMs = 10_000;
 
-export function functionsOf({ management, user }: Card): readonly PciFunction[] {
+export function cardFunctions({ management, user }: Card): readonly PciFunction[] {
   return [management, user];
 }
 
@@ -35,7 +35,7 @@ export function functionsOf({ management, user }: Card): readonly PciFunction[] 
 async function onItsDrivers<T>(work: Work, act: () => Promise<T>): Promise<T> {
   const { card, busy, context, settings } = work;
   const { management, user } = card;
-  for (const fn of functionsOf(card)) busy.add(fn.address);
+  for (const fn of cardFunctions(card)) busy.add(fn.address);
   try {
     let result: T;
     try {
@@ -47,7 +47,7 @@ async function onItsDrivers<T>(work: Work, act: () => Promise<T>): Promise<T> {
       await checked(work);
       result = await act();
     } catch (error) {
-      for (const { address } of functionsOf(card)) {
+      for (const { address } of cardFunctions(card)) {
         // The error is the first one.
         await bindFunction(context, address, settings.bind_to).catch((second: unknown) => {
           context.log.warn('Alveo card left on its drivers', { address, error: String(second) });
@@ -55,23 +55,23 @@ async function onItsDrivers<T>(work: Work, act: () => Promise<T>): Promise<T> {
       }
       throw error;
     }
-    for (const { address } of functionsOf(card)) {
+    for (const { address } of cardFunctions(card)) {
       await bindFunction(context, address, settings.bind_to);
     }
     return result;
   } finally {
-    for (const fn of functionsOf(card)) busy.delete(fn.address);
+    for (const fn of cardFunctions(card)) busy.delete(fn.address);
   }
 }
 
 /** @throws a sentence if a function is gone, another one, or in use */
 async function checked({ card, context }: Work): Promise<void> {
   const { sysfs, guards } = context;
-  for (const fn of functionsOf(card)) {
+  for (const fn of cardFunctions(card)) {
     const now = readPciFunctionAt(sysfs, fn.address);
     if (now?.productId !== fn.productId) throw new Error(`${fn.address} is no longer there.`);
   }
-  const [held] = await guards.heldBy(functionsOf(card), true);
+  const [held] = await guards.heldBy(cardFunctions(card), true);
   if (held) throw new Error(`The device at ${held[0]} ${held[1]}.`);
 }
 
@@ -87,14 +87,14 @@ async function untilReady({ card, context }: Work): Promise<void> {
     ['dev_offline', 'is offline'],
     ['device_bad_state', 'has a kernel that hangs'],
   ] as const;
-  for (const [name, what] of faults) {
-    const told = await read(user, name).catch((error: unknown) => {
+  for (const [name, fault] of faults) {
+    const state = await read(user, name).catch((error: unknown) => {
       // An older xocl has no such file; a file that cannot be read may hide the fault.
       if (error instanceof HardwareError && error.code === 'ENOENT') return '0';
       throw error;
     });
-    if (told === '0') continue;
-    const shown = told === '1' ? what : `has an unknown ${name}`;
+    if (state === '0') continue;
+    const shown = state === '1' ? fault : `has an unknown ${name}`;
     throw new Error(`The card ${management.address} ${shown}.`);
   }
 }
@@ -114,27 +114,27 @@ async function until(
   }
 }
 
-function toolsOf({ context, settings, card }: Work): ToolDeps {
+function chooseTools({ context, settings, card }: Work): ToolDeps {
   return { hardware: context.hardware, device: card.management.address, settings };
 }
 
 /** Reads what the card is, before it is on the VFIO driver. */
 export async function learn(work: Work): Promise<void> {
-  const { context, card, known } = work;
+  const { context, card, records } = work;
   await onItsDrivers(work, async () => {
     const interfaces = await interfacesNow(work);
     const { directory } = context;
-    const platform = await readPlatform(toolsOf(work), directory);
-    await known.keep(card, { ...platform, platforms: [...platform.platforms], interfaces });
+    const platform = await readPlatform(chooseTools(work), directory);
+    await records.keep(card, { ...platform, platforms: [...platform.platforms], interfaces });
   });
 }
 
 async function interfacesNow({ context, card }: Work): Promise<string[]> {
   const { address, path } = card.management;
   const text = await context.hardware.readText(address, `${path}/interface_uuids`);
-  const found = interfacesFrom(text);
-  if (!found) throw new Error(`The card ${address} tells no interface of its shell.`);
-  return found;
+  const interfaces = interfacesFrom(text);
+  if (!interfaces) throw new Error(`The card ${address} tells no interface of its shell.`);
+  return interfaces;
 }
 
 /** Before anything is written. @throws ImageRefused */
@@ -145,8 +145,10 @@ function checkForCard(image: Xclbin, { interfaces, platforms }: CardFacts): void
   }
   const plain = (platform: string) => platform.replaceAll(/[^A-Za-z0-9]/g, '_').toLowerCase();
   if (!platforms.some((each) => plain(each) === plain(image.platform))) {
-    const own = platforms.at(-1);
-    throw new ImageRefused(`The image is for platform ${image.platform}, the card has ${own}.`);
+    const platform = platforms.at(-1);
+    throw new ImageRefused(
+      `The image is for platform ${image.platform}, the card has ${platform}.`,
+    );
   }
 }
 
@@ -160,12 +162,12 @@ export async function program(
   checkForCard(image, facts);
   await onItsDrivers(work, async () => {
     await sameShell(work, facts);
-    await work.known.forgetContent(work.card);
+    await work.records.forgetContent(work.card);
     onProgress(10);
     await loaded(work, image.uuid, imagePath);
     onProgress(90);
     const content = { boot_id: work.context.bootId, function: image.uuid, image: imageId };
-    await work.known.keep(work.card, { ...facts, content });
+    await work.records.keep(work.card, { ...facts, content });
   });
   onProgress(100);
 }
@@ -181,7 +183,7 @@ async function sameShell(work: Work, facts: CardFacts): Promise<void> {
 async function loaded(work: Work, uuid: string, imagePath: string): Promise<void> {
   const { context, card } = work;
   const { address, path } = card.user;
-  await load(toolsOf(work), address, imagePath);
+  await load(chooseTools(work), address, imagePath);
   const otherwise = `The card ${card.management.address} does not show ${uuid} after the program.`;
   await until(context, shownMs, otherwise, async () =>
     (await idsAt(work, path)).includes(plainUuid(uuid)),
@@ -192,11 +194,11 @@ async function loaded(work: Work, uuid: string, imagePath: string): Promise<void
 async function idsAt({ context, card }: Work, path: string): Promise<string[]> {
   const text = await context.hardware.readText(card.management.address, `${path}/xclbinuuid`);
   const ids = text.split('\n').map((line) => plainUuid(line.trim()));
-  const told = ids.filter((id) => !/^(\(null\)|0*)$/.test(id));
-  if (told.some((id) => !/^[0-9a-f]{32}$/.test(id))) {
+  const state = ids.filter((id) => !/^(\(null\)|0*)$/.test(id));
+  if (state.some((id) => !/^[0-9a-f]{32}$/.test(id))) {
     throw new Error(`The card ${card.management.address}: xclbinuuid is not a list of uuids.`);
   }
-  return told;
+  return state;
 }
 
 /** The image of a holder in another slot would be left to the next one. */
@@ -217,11 +219,11 @@ export async function clean(
   const image = blank === undefined ? undefined : await readXclbin(blank);
   if (image) checkForCard(image, facts);
   // Also where the rest fails: a holder has had the card.
-  await work.known.forgetContent(work.card);
+  await work.records.forgetContent(work.card);
   return await onItsDrivers(work, async () => {
     await sameShell(work, facts);
     onProgress(10);
-    await reset(toolsOf(work), work.card.user.address);
+    await reset(chooseTools(work), work.card.user.address);
     await untilReady(work);
     await sameShell(work, facts);
     onProgress(60);

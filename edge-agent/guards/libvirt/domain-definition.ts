@@ -2,7 +2,7 @@
 // https://libvirt.org/formatdomain.html, host device assignment
 
 import { type PciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
-import { tokensOf, XmlInvalid } from './xml.ts';
+import { tokenize, XmlInvalid } from './xml.ts';
 
 export interface DomainDefinition {
   readonly name: string;
@@ -24,7 +24,7 @@ export function readDomain(text: string): DomainDefinition {
   let name = '';
   /** The host device that is being read has no address yet. */
   let lacksAddress = false;
-  for (const token of tokensOf(text)) {
+  for (const token of tokenize(text)) {
     if (token.kind === 'text') {
       if (path.length === 2 && path[1] === 'name') name += token.text;
       continue;
@@ -39,7 +39,7 @@ export function readDomain(text: string): DomainDefinition {
     if (isDevice(path)) lacksAddress = isHostPci(token.name, token.attributes);
     if (path[1] !== 'devices' || path.at(-1) !== 'address' || path.at(-2) !== 'source') continue;
     if (!isPci(token.attributes)) continue;
-    functions.add(addressOf(token.attributes));
+    functions.add(readAddress(token.attributes));
     lacksAddress = false;
   }
   if (name.trim() === '') throw new XmlInvalid('has no name');
@@ -61,9 +61,9 @@ function isPci(attributes: Attributes): boolean {
   return attributes.has('slot') || attributes.has('function');
 }
 
-function addressOf(attributes: Attributes): string {
+function readAddress(attributes: Attributes): string {
   const number = (key: string, max: number, digits: number) =>
-    hexOf(attributes.get(key), max).padStart(digits, '0');
+    toHex(attributes.get(key), max).padStart(digits, '0');
   const parts: PciAddress = {
     domain: attributes.has('domain') ? number('domain', 0xffffffff, 4) : '0000',
     bus: number('bus', 0xff, 2),
@@ -74,7 +74,7 @@ function addressOf(attributes: Attributes): string {
 }
 
 /** libvirt writes hexadecimal numbers. A leading zero would be octal to it. */
-function hexOf(text: string | undefined, max: number): string {
+function toHex(text: string | undefined, max: number): string {
   const isNumber = /^(0x[0-9a-fA-F]{1,8}|0|[1-9]\d{0,9})$/.test(text ?? '');
   const value = isNumber ? Number(text) : Number.NaN;
   if (!(value <= max)) throw new XmlInvalid('has a PCI address that is not valid');

@@ -38,7 +38,7 @@ interface Known {
 
 /** Keep the returned function: it remembers what it has read. */
 export function openDomains({ path, isNamed }: DomainsFolder): ReadDomains {
-  let known: ReadonlyMap<string, Known> = new Map();
+  let cached: ReadonlyMap<string, Known> = new Map();
   return async () => {
     const names = await namesIn(path);
     if (names === undefined && !isNamed) return { byFunction: new Map() };
@@ -48,14 +48,14 @@ export function openDomains({ path, isNamed }: DomainsFolder): ReadDomains {
     const byFunction = new Map<string, string>();
     let unknown: string | undefined;
     for (const name of names) {
-      const read = await readFresh(join(path, name), known.get(name));
+      const read = await readFresh(join(path, name), cached.get(name));
       if (read === undefined) continue;
       now.set(name, read);
       const { content } = read;
       if (typeof content === 'string') unknown ??= `libvirt's definition ${shown(name)} ${content}`;
       else for (const address of content.functions) byFunction.set(address, content.name);
     }
-    known = now;
+    cached = now;
     return { byFunction, ...(unknown && { unknown }), count: now.size };
   };
 }
@@ -77,7 +77,7 @@ async function namesIn(path: string): Promise<readonly string[] | string | undef
 /** The earlier content if the file is the same; undefined for a file that has just gone. */
 async function readFresh(file: string, before: Known | undefined): Promise<Known | undefined> {
   try {
-    if (before && keyOf(await stat(file, { bigint: true })) === before.key) return before;
+    if (before && cacheKey(await stat(file, { bigint: true })) === before.key) return before;
     return await readNow(file);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -94,14 +94,14 @@ async function readNow(file: string): Promise<Known> {
     if (!stats.isFile()) return { key: '', content: 'is not a file' };
     const size = stats.size > bytesMax ? bytesMax : Number(stats.size);
     const bytes = await readUpTo(handle, size + 1);
-    const isSame = keyOf(await handle.stat({ bigint: true })) === keyOf(stats);
-    return { key: isSame ? keyOf(stats) : '', content: contentOf(bytes) };
+    const isSame = cacheKey(await handle.stat({ bigint: true })) === cacheKey(stats);
+    return { key: isSame ? cacheKey(stats) : '', content: readContent(bytes) };
   } finally {
     await handle.close();
   }
 }
 
-function contentOf(bytes: Buffer): Known['content'] {
+function readContent(bytes: Buffer): Known['content'] {
   if (bytes.length > bytesMax) return 'has more than 1 MiB';
   try {
     return readDomain(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
@@ -122,6 +122,6 @@ async function readUpTo(handle: FileHandle, count: number): Promise<Buffer> {
 }
 
 /** Changes with the file: libvirt replaces it, so that it has another number. */
-function keyOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
+function cacheKey({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
   return [dev, ino, size, mtimeNs, ctimeNs].join();
 }

@@ -32,7 +32,7 @@ const blanksPattern = /[ \t\r\n]*/y;
  *
  * @throws XmlInvalid
  */
-export function* tokensOf(text: string): Generator<XmlToken> {
+export function* tokenize(text: string): Generator<XmlToken> {
   const opened: string[] = [];
   let hasRoot = false;
   let at = text.startsWith('\ufeff') ? 1 : 0;
@@ -122,14 +122,14 @@ function skipBlanks(text: string, at: number): number {
   return at + (blanksPattern.exec(text)?.[0].length ?? 0);
 }
 
-function after(text: string, mark: string, from: number, what: string): number {
-  const found = text.indexOf(mark, from);
-  if (found < 0) throw new XmlInvalid(`ends within ${what}`);
-  return found + mark.length;
+function after(text: string, mark: string, from: number, part: string): number {
+  const index = text.indexOf(mark, from);
+  if (index < 0) throw new XmlInvalid(`ends within ${part}`);
+  return index + mark.length;
 }
 
-function orEnd(found: number, text: string): number {
-  return found < 0 ? text.length : found;
+function orEnd(index: number, text: string): number {
+  return index < 0 ? text.length : index;
 }
 
 function decoded(text: string): string {
@@ -138,15 +138,15 @@ function decoded(text: string): string {
   for (let at = text.indexOf('&'); at >= 0; at = text.indexOf('&', from)) {
     const reference = text.slice(at + 1, at + referenceMax);
     const length = reference.indexOf(';');
-    plain += text.slice(from, at) + characterOf(reference.slice(0, Math.max(0, length)));
+    plain += text.slice(from, at) + decodeEntity(reference.slice(0, Math.max(0, length)));
     from = at + length + 2;
   }
   return plain + text.slice(from);
 }
 
-function characterOf(reference: string): string {
-  const known = Object.hasOwn(xmlEntities, reference) ? xmlEntities[reference] : undefined;
-  if (known !== undefined) return known;
+function decodeEntity(reference: string): string {
+  const entity = Object.hasOwn(xmlEntities, reference) ? xmlEntities[reference] : undefined;
+  if (entity !== undefined) return entity;
   const [, decimal, hex] = /^#(?:(\d{1,7})|x([0-9a-fA-F]{1,6}))$/.exec(reference) ?? [];
   const code = decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal);
   if (!(code > 0 && code <= 0x10ffff)) throw new XmlInvalid('has an unknown entity');

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { ChildGiven, StartChild } from '#agent/hardware/watched-child.ts';
+import type { ChildOptions, StartChild } from '#agent/hardware/watched-child.ts';
 import { announceReady } from '#agent/process/service-manager.ts';
 import { aLog } from '#test/support/hosts/agent.ts';
 
@@ -8,7 +8,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 function announce(environment: Record<string, string>, exitCode = 0) {
-  const children: ChildGiven[] = [];
+  const children: ChildOptions[] = [];
   const start: StartChild = (given) => {
     children.push(given);
     const stdout = Buffer.alloc(0);

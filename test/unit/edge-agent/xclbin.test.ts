@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { interfacesOf } from '#agent/images/device-tree.ts';
+import { parseInterfaces } from '#agent/images/device-tree.ts';
 import { ImageRefused } from '#agent/images/image-check.ts';
 import { checkXclbin, readXclbin, shownUuid } from '#agent/images/xclbin.ts';
 import {
@@ -53,7 +53,7 @@ describe('partition metadata that is made to keep the agent busy', () => {
   it('is read in time linear to its length', () => {
     const tree = aTreeOfLongNames(40_000, 512 * 1024);
     const began = performance.now();
-    expect(interfacesOf(tree)).toEqual([]);
+    expect(parseInterfaces(tree)).toEqual([]);
     expect(performance.now() - began).toBeLessThan(1_000);
   });
 
@@ -146,19 +146,19 @@ describe('an xclbin file', () => {
 
 describe('a device tree', () => {
   it('tells its interfaces', () => {
-    expect(interfacesOf(aDeviceTree([]))).toEqual([]);
-    expect(interfacesOf(aDeviceTree([other, shellInterface]))).toEqual([other, shellInterface]);
+    expect(parseInterfaces(aDeviceTree([]))).toEqual([]);
+    expect(parseInterfaces(aDeviceTree([other, shellInterface]))).toEqual([other, shellInterface]);
   });
 
   it('is refused at each length below its own, and with an interface that is not a uuid', () => {
     const whole = aDeviceTree([other]);
     const structure = whole.readUInt32BE(12);
     for (let length = 0; length < structure; length += 1) {
-      expect(interfacesOf(whole.subarray(0, length)) ?? [], String(length)).toEqual([]);
+      expect(parseInterfaces(whole.subarray(0, length)) ?? [], String(length)).toEqual([]);
     }
-    expect(interfacesOf(aDeviceTree(['../../etc/passwd']))).toBeUndefined();
+    expect(parseInterfaces(aDeviceTree(['../../etc/passwd']))).toBeUndefined();
     const endless = Buffer.from(whole);
     endless.writeUInt32BE(0xfffffff0, 40 + 8 + 8 + 4);
-    expect(interfacesOf(endless)).toBeUndefined();
+    expect(parseInterfaces(endless)).toBeUndefined();
   });
 });

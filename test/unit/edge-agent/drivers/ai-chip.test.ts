@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '#agent/clock.ts';
 import { aiChips } from '#agent/drivers/by-model/ai-chips.ts';
 import { createModelDriver } from '#agent/drivers/by-model/driver.ts';
-import { idsOf, modelRow } from '#agent/drivers/by-model/rows.ts';
+import { modelIds, modelRow } from '#agent/drivers/by-model/rows.ts';
 import { modelSettings } from '#agent/drivers/by-model/settings.ts';
 import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
@@ -46,7 +46,7 @@ function faultsOf(settings: unknown): Record<string, string> {
 }
 
 const rows = aiChips.rows.map((row) => modelRow.parse(row));
-const ids = rows.flatMap((row) => idsOf(row).map((id) => [id, row.name, row] as const));
+const ids = rows.flatMap((row) => modelIds(row).map((id) => [id, row.name, row] as const));
 
 describe('the table of AI processors', () => {
   it('has each id once, and a source for each row', () => {

@@ -1,7 +1,7 @@
 // What the drivers tell of a host's hardware to the command self-test.
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { formOf } from '#agent/drivers/nvidia/examine.ts';
+import { describeForm } from '#agent/drivers/nvidia/examine.ts';
 import { address, NvmeHost } from '#test/drivers/nvme/host.ts';
 
 describe('driver nvme', () => {
@@ -66,6 +66,6 @@ describe("the list of NVIDIA's types of vGPUs", () => {
     ['', 'nothing'],
     ['ID    : vGPU Name\nsomething else\n', undefined],
   ])('%j has a form', (text, form) => {
-    expect(formOf(text)).toBe(form);
+    expect(describeForm(text)).toBe(form);
   });
 });

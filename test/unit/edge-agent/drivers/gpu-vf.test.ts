@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { acceleratorOf, indexOf, memoryOf } from '#agent/drivers/gpu-vf/gim.ts';
+import { findIndex, parseAccelerator, parseMemory } from '#agent/drivers/gpu-vf/gim.ts';
 import { gpuVfSettings } from '#agent/drivers/gpu-vf/settings.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import { aGpuVfHost, gpu } from '#test/drivers/gpu-vf/host.ts';
@@ -254,16 +254,16 @@ describe('virtual functions of gim', () => {
   });
 
   it('are read from the texts of gim', () => {
-    expect(memoryOf('memory_partition_mode: NPS2\nnuma_count: 2')).toBe('NPS2');
-    expect(memoryOf('failed to get current mp mode')).toBeUndefined();
-    expect(acceleratorOf('profile_index  profile_type\n0    DPX    2    5    [[0 1 ]]')).toBe(
+    expect(parseMemory('memory_partition_mode: NPS2\nnuma_count: 2')).toBe('NPS2');
+    expect(parseMemory('failed to get current mp mode')).toBeUndefined();
+    expect(parseAccelerator('profile_index  profile_type\n0    DPX    2    5    [[0 1 ]]')).toBe(
       'DPX',
     );
-    expect(acceleratorOf('failed to get current accelerator partition profile')).toBeUndefined();
-    expect(indexOf('profiles:\nprofile_index\n0   SPX   1  NPS1\n1   CPX   8  NPS4', 'CPX')).toBe(
+    expect(parseAccelerator('failed to get current accelerator partition profile')).toBeUndefined();
+    expect(findIndex('profiles:\nprofile_index\n0   SPX   1  NPS1\n1   CPX   8  NPS4', 'CPX')).toBe(
       '1',
     );
-    expect(indexOf('resource_profiles:\n1   CPX   8  NPS4', 'CPX')).toBeUndefined();
+    expect(findIndex('resource_profiles:\n1   CPX   8  NPS4', 'CPX')).toBeUndefined();
   });
 });
 

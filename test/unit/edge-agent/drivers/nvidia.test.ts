@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '#agent/clock.ts';
 import type { HandleWork } from '#agent/drivers/contract/driver.ts';
-import { framebufferOf, typeTraitPart } from '#agent/drivers/nvidia/facts.ts';
+import { parseFramebuffer, typeTraitPart } from '#agent/drivers/nvidia/facts.ts';
 import { createNvidiaDriver } from '#agent/drivers/nvidia/index.ts';
 import { nvidiaSettings } from '#agent/drivers/nvidia/settings.ts';
-import { typesOf } from '#agent/drivers/nvidia/vfio.ts';
+import { parseTypes } from '#agent/drivers/nvidia/vfio.ts';
 import { setUp } from '#agent/process/set-up.ts';
 import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { VendorVgpuKernel } from '#test/drivers/nvidia/kernel.ts';
@@ -195,7 +195,7 @@ describe('the table of types', () => {
     ['of a full card', 'ID    : vGPU Name\n', []],
     ['that is empty', '', []],
   ])('is read %s', (_what, text, expected) => {
-    expect([...typesOf(text)]).toEqual(expected);
+    expect([...parseTypes(text)]).toEqual(expected);
   });
 });
 
@@ -205,7 +205,7 @@ it.each([
   ['NVIDIA A100-1-5CME', 'A100_1_5CME', 5120],
   ['GRID M60-0Q', 'M60_0Q', 512],
 ])('the type %s gives the trait and the frame buffer of its name', (name, part, mebibytes) => {
-  expect([typeTraitPart(name), framebufferOf(name, undefined)]).toEqual([part, mebibytes]);
+  expect([typeTraitPart(name), parseFramebuffer(name, undefined)]).toEqual([part, mebibytes]);
 });
 
 describe('a whole card', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { defineDriver } from '#agent/drivers/contract/define-driver.ts';
 import { createNvmeDriver } from '#agent/drivers/nvme/index.ts';
-import { allowListOf, nvmeSettings } from '#agent/drivers/nvme/settings.ts';
+import { nvmeSettings, toAllowList } from '#agent/drivers/nvme/settings.ts';
 
 const devices = ['0000:c1:00.0'];
 
@@ -22,7 +22,7 @@ describe('the settings of driver nvme', () => {
   });
 
   it('offer nothing but NVMe controllers', () => {
-    const [byAddress, byId] = allowListOf(
+    const [byAddress, byId] = toAllowList(
       nvmeSettings.parse({ devices: [...devices, { vendor_id: '0x144D', product_id: 'a80a' }] }),
     );
     expect(byAddress).toMatchObject({ address: '0000:c1:00.0', class: '0108' });

@@ -3,9 +3,9 @@ import {
   bootPartitionBytes,
   identify,
   listNamespaces,
+  parseSanitizeLog,
   readNamespace,
   readSanitizeLog,
-  sanitizeLogOf,
 } from '#agent/drivers/nvme/tool.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Answer, Hardware } from '#agent/hardware/port.ts';
@@ -37,7 +37,7 @@ describe('the sanitize log', () => {
     ['(3) Most Recent Sanitize Command Failed.', 'failed'],
     ['(4) Most Recent Sanitize Command (No-Deallocate After Sanitize) Completed.', 'completed'],
   ])('with status %s is %s', (status, state) => {
-    expect(sanitizeLogOf(log(status)).state).toBe(state);
+    expect(parseSanitizeLog(log(status)).state).toBe(state);
   });
 
   // nvme-cli 2.7, 2.7.1 and 2.8, nvme-print-json.c: `obj_add_str(sstat, status_str, str)`.
@@ -48,12 +48,12 @@ describe('the sanitize log', () => {
     ['Most Recent Sanitize Command Failed.', 3, 'failed'],
   ])('may have its status under the text: %s', (text, status, state) => {
     const sstat = { global_erased: 0, no_cmplted_passes: 0, [text]: `(${status}) ${text}` };
-    expect(sanitizeLogOf(log('', { sstat })).state).toBe(state);
+    expect(parseSanitizeLog(log('', { sstat })).state).toBe(state);
   });
 
   it('with two texts that may be its status is refused', () => {
     const sstat = { global_erased: 0, one: '(1) one', two: '(2) two' };
-    expect(() => sanitizeLogOf(log('', { sstat }))).toThrow('printed what is not valid for it.');
+    expect(() => parseSanitizeLog(log('', { sstat }))).toThrow('printed what is not valid for it.');
   });
 
   it('has the progress, the erased bit, the action and its exit', async () => {
@@ -77,7 +77,7 @@ describe('the sanitize log', () => {
   });
 
   it('with an unknown status is refused', () => {
-    expect(() => sanitizeLogOf(log('(5) Media Verification'))).toThrow(
+    expect(() => parseSanitizeLog(log('(5) Media Verification'))).toThrow(
       'The sanitize log has the unknown status 5.',
     );
   });

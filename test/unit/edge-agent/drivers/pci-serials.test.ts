@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { configLengths, createSerials, serialOf } from '#agent/drivers/pci/serials.ts';
+import { configLengths, createSerials, parseSerial } from '#agent/drivers/pci/serials.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { aPciFunction } from '#test/support/hosts/agent.ts';
@@ -19,7 +19,7 @@ function aConfig(...capabilities: [at: number, id: number, next: number, bytes?:
 describe('the serial number of a PCI device', () => {
   it('is read as lspci writes it, from the highest byte on', () => {
     const config = aConfig([0x100, 0x0001, 0x140], [0x140, 0x0003, 0, serial]);
-    expect(serialOf(config)).toBe('00-15-17-ff-ff-00-00-01');
+    expect(parseSerial(config)).toBe('00-15-17-ff-ff-00-00-01');
   });
 
   it.each<[string, Buffer]>([
@@ -33,7 +33,7 @@ describe('the serial number of a PCI device', () => {
     ['a serial number of zeros', aConfig([0x100, 0x0003, 0])],
     ['a serial number of ones', aConfig([0x100, 0x0003, 0, Array(8).fill(0xff)])],
   ])('is absent with %s', (_what, config) => {
-    expect(serialOf(config)).toBeUndefined();
+    expect(parseSerial(config)).toBeUndefined();
   });
 });
 

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { chipOf } from '#agent/drivers/qat/card.ts';
+import { findChip } from '#agent/drivers/qat/card.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import { QatKernel, type SimulatedQat } from '#test/drivers/qat/kernel.ts';
 import { DriverHost } from '#test/support/hosts/driver-host.ts';
@@ -89,8 +89,8 @@ describe('what driver qat reports', () => {
     const place = 'devices/pci0000:67/0000:67:02.0/0000:69:00.0/0000:6a:08.0';
     tree.write(`${place}/${card}/x`, '').link(`bus/pci/devices/${card}`, `${place}/${card}`);
     const fn = { address: card, path: `bus/pci/devices/${card}` };
-    expect(chipOf(sysfs, fn)).toBe('0000:69:00.0');
-    expect(chipOf(sysfs, { ...fn, address: second })).toBeUndefined();
+    expect(findChip(sysfs, fn)).toBe('0000:69:00.0');
+    expect(findChip(sysfs, { ...fn, address: second })).toBeUndefined();
   });
 
   it('is a whole card, whose services its holder sets', async () => {

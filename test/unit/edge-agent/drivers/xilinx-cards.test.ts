@@ -24,7 +24,7 @@ it('keeps the facts of cards that are read at the same time', async () => {
   const known = openKnownCards(directory);
   await Promise.all(cards.map((card) => known.keep(card, facts)));
   const again = openKnownCards(directory);
-  for (const card of cards) expect(await again.of(card)).toMatchObject(facts);
+  for (const card of cards) expect(await again.get(card)).toMatchObject(facts);
 });
 
 it('forgets a content on disk also after an attempt that could not be written', async () => {
@@ -37,5 +37,5 @@ it('forgets a content on disk also after an attempt that could not be written', 
   await expect(known.forgetContent(card)).rejects.toThrow('EISDIR');
   rmSync(blocker, { recursive: true });
   await known.forgetContent(card);
-  expect(await openKnownCards(directory).of(card)).not.toHaveProperty('content');
+  expect(await openKnownCards(directory).get(card)).not.toHaveProperty('content');
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { xilinxSettings } from '#agent/drivers/xilinx-fpga/settings.ts';
-import { factsOf } from '#agent/drivers/xilinx-fpga/tools.ts';
+import { parseFacts } from '#agent/drivers/xilinx-fpga/tools.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import { aXilinxHost, blankUuid, card, imageId, slot } from '#test/drivers/xilinx-fpga/host.ts';
 import { imageUuid, shellInterface } from '#test/drivers/xilinx-fpga/xclbin.ts';
@@ -363,10 +363,10 @@ describe('the report of xbmgmt', () => {
     const of = (platform: object) => JSON.stringify({ devices: [{ platform }] });
     const shell = { vbnv: 'xilinx_u200_xdma_201830_2', sc_version: 'N/A' };
     const told = { bdf: card, hardware: { serial_num: 'N/A' }, current_shell: shell };
-    expect(factsOf(of({ ...told, current_partitions: '' }), card)).toEqual({
+    expect(parseFacts(of({ ...told, current_partitions: '' }), card)).toEqual({
       platforms: ['xilinx_u200_xdma_201830_2'],
     });
-    expect(() => factsOf(of({ bdf: card }), card)).toThrow('names no platform');
+    expect(() => parseFacts(of({ bdf: card }), card)).toThrow('names no platform');
   });
 });
 

@@ -17,7 +17,12 @@ async function refusal(ours: readonly string[] = [address]): Promise<string | un
   const all = readPciFunctions(host.sysfs, () => {});
   const isOurs = (fn: { address: string }) => ours.includes(fn.address);
   const guards = await host.guards();
-  const asked = { driver: 'pci', wanted: all.filter((fn) => fn.address === address), all, isOurs };
+  const asked = {
+    driver: 'pci',
+    wanted: all.filter((fn) => fn.address === address),
+    all,
+    isOurs,
+  };
   const first = (await guards.check(asked)).get(address);
   // Before a handle is prepared the same holds.
   expect(await guards.recheck(address, isOurs)).toBe(first);

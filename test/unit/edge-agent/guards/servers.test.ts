@@ -167,7 +167,7 @@ describe('definitions that cannot be read', () => {
     const broken = openGuards({
       ...{ sysfs: failing, hardware, ownPid: '4711' },
       proc: { list: () => ['1'], linkTarget: () => undefined, read: () => '' },
-      offeredBefore: { of: () => new Set(), has: () => false, replace: async () => {} },
+      offeredBefore: { functionsOf: () => new Set(), has: () => false, replace: async () => {} },
       readDomains: async () => ({ byFunction: new Map([[card, name]]) }),
     });
     const reason = 'may be in use: sysfs cannot be read (EIO)';

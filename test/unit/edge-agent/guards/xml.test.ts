@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { tokensOf, XmlInvalid, type XmlToken } from '#agent/guards/libvirt/xml.ts';
+import { tokenize, XmlInvalid, type XmlToken } from '#agent/guards/libvirt/xml.ts';
 
 /** Short forms: `<a x=1`, `>a`, `"text`. */
 function shortened(token: XmlToken): string {
@@ -9,7 +9,7 @@ function shortened(token: XmlToken): string {
 }
 
 function read(text: string): string[] {
-  return [...tokensOf(text)].map(shortened);
+  return [...tokenize(text)].map(shortened);
 }
 
 describe('XML', () => {

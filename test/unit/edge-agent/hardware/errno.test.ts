@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { codeOf } from '#agent/hardware/errno.ts';
+import { readCode } from '#agent/hardware/errno.ts';
 
 describe("the kernel's code", () => {
   it.each([
@@ -21,15 +21,15 @@ describe("the kernel's code", () => {
     ['helper: the image: Bad address', 'EFAULT'],
     ["dd: error writing '/sys/x': Operation not supported", 'EOPNOTSUPP'],
     ["head: error reading '/sys/x': Structure needs cleaning", 'EUCLEAN'],
-  ])('of %j is %s', (message, code) => expect(codeOf(message)).toBe(code));
+  ])('of %j is %s', (message, code) => expect(readCode(message)).toBe(code));
 
   it('is that of the line that names it, whatever dd prints after it', () => {
     const message = "dd: error writing 'x': File exists\n0+1 records in\n0+0 records out\n";
-    expect(codeOf(message)).toBe('EEXIST');
+    expect(readCode(message)).toBe('EEXIST');
   });
 
   it('is EIO for a message that names none', () => {
-    expect(codeOf('dd: something else')).toBe('EIO');
-    expect(codeOf('')).toBe('EIO');
+    expect(readCode('dd: something else')).toBe('EIO');
+    expect(readCode('')).toBe('EIO');
   });
 });
