@@ -1,7 +1,6 @@
 // `cyborg-ops doctor --environment <file>`: checks a deployed stack, reports what is wrong,
 // and names a remedy.
 
-import { parseArgs } from 'node:util';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { IoTClient } from '@aws-sdk/client-iot';
 import { S3Client } from '@aws-sdk/client-s3';
@@ -12,18 +11,12 @@ import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { createFetch } from './any-port-fetch.ts';
 import type { CheckContext } from './doctor/check.ts';
 import { examine } from './doctor/examine.ts';
-import { loadEnvironment } from './environment.ts';
-import type { StackCommand } from './ops/verb.ts';
+import type { Input, StackCommand } from './ops/verb.ts';
 
-async function main(words: string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: words,
-    options: { environment: { type: 'string' }, url: { type: 'string' } },
-  });
-  if (values.environment !== undefined) loadEnvironment(values.environment);
+async function main(input: Input): Promise<void> {
   // The findings report errors.
   process.env.POWERTOOLS_LOG_LEVEL = 'SILENT';
-  await printFindings(examine(contextFor(values.url)));
+  await printFindings(examine(contextFor(input.text('url'))));
 }
 
 function contextFor(url: string | undefined): CheckContext {

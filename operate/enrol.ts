@@ -4,7 +4,6 @@
 
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { IoTClient } from '@aws-sdk/client-iot';
 import { WrongArguments } from '#core/command-line/arguments.ts';
 import { print } from '#core/command-line/print.ts';
@@ -24,129 +23,92 @@ import { EnrolmentRefused, enrolHost } from './enrol/enrol-host.ts';
 import { amazonAuthorities, installedAt, openHostFolder } from './enrol/host-folder.ts';
 import { createRegistry, type Registry, RegistryMismatch } from './enrol/registry.ts';
 import { removeHosts } from './enrol/remove-hosts.ts';
-import type { StackCommand } from './ops/verb.ts';
-
-const options = {
-  stage: { type: 'string' },
-  out: { type: 'string' },
-  settings: { type: 'string' },
-  'drivers-dir': { type: 'string' },
-  port: { type: 'string' },
-  ca: { type: 'string' },
-  at: { type: 'string' },
-  images: { type: 'string' },
-  keep: { type: 'string' },
-  all: { type: 'boolean' },
-} as const;
-type Option = keyof typeof options;
-
-const verbs = ['add', 'rotate', 'retire', 'revoke', 'remove', 'list'] as const;
-type Verb = (typeof verbs)[number];
-
-/** The options of each verb besides `--stage`. */
-const taken: Readonly<Record<Verb, readonly Option[]>> = {
-  add: ['out', 'settings', 'drivers-dir', 'port', 'ca', 'at', 'images'],
-  rotate: ['out', 'settings', 'drivers-dir', 'port', 'ca', 'at', 'images'],
-  retire: ['keep'],
-  revoke: [],
-  remove: ['all'],
-  list: [],
-};
-
-type GivenOptions = Partial<Record<Exclude<Option, 'all'>, string>> & { readonly all?: boolean };
+import type { Input, StackCommand } from './ops/verb.ts';
 
 interface Target {
   readonly registry: Registry;
   readonly stage: string;
+}
+
+interface HostTarget extends Target {
   readonly thing: string;
   readonly hostname: string;
 }
 
-async function main(words: string[]): Promise<void> {
-  const parsed = parseArgs({ args: words, allowPositionals: true, options });
-  const { positionals } = parsed;
-  const values: GivenOptions = parsed.values;
-  const [name, hostname, ...others] = positionals;
-  const verb = verbs.find((each) => each === name);
-  if (verb === undefined) {
-    throw new WrongArguments(
-      name === undefined
-        ? 'The verb is missing.'
-        : `Unknown verb ${name}: it must be one of ${verbs.join(', ')}.`,
-    );
-  }
-  const { stage } = values;
-  if (stage === undefined) throw new WrongArguments('--stage is missing.');
+function targetOf(input: Input): Target {
+  const stage = input.required('stage');
   if (!isStage(stage)) {
     throw new WrongArguments(
       `--stage ${stage} must be at most 15 lower case letters, digits and hyphens.`,
     );
   }
-  refuseWrongOptions(verb, values, hostname);
-  if (others.length > 0) {
-    throw new WrongArguments(`Only one host is allowed, not ${positionals.slice(1).join(', ')}.`);
-  }
-  const registry = createRegistry(new IoTClient(), stage);
-  if (verb === 'list') return list(registry, stage);
-  if (values.all) return remove(registry, stage, await registry.things());
-  if (hostname === undefined) throw new WrongArguments('The host is missing.');
+  return { stage, registry: createRegistry(new IoTClient(), stage) };
+}
+
+function hostTargetOf(input: Input): HostTarget {
+  const target = targetOf(input);
+  const hostname = input.argument('host');
   if (!isHostname(hostname)) {
     throw new WrongArguments(`${JSON.stringify(hostname)} is not a valid name of a compute node.`);
   }
-  const target = { registry, stage, hostname, thing: thingName(stage, hostname) };
-  await actions[verb](target, values);
+  return { ...target, hostname, thing: thingName(target.stage, hostname) };
 }
 
-function refuseWrongOptions(verb: Verb, options: GivenOptions, hostname: string | undefined): void {
-  for (const option of Object.keys(options) as Option[]) {
-    if (option === 'stage' || taken[verb].includes(option)) continue;
-    const of = verbs.filter((each) => taken[each].includes(option));
-    throw new WrongArguments(`--${option} goes with ${of.join(' and ')}, not with ${verb}.`);
-  }
-  const isOfAll = verb === 'list' || options.all === true;
-  if (isOfAll && hostname !== undefined) {
-    const subject = options.all ? '--all' : verb;
-    throw new WrongArguments(`${subject} takes no host, but ${hostname} was given.`);
-  }
-  const { port } = options;
-  if (port !== undefined && !(Number(port) >= 1 && Number(port) <= 65_535)) {
-    throw new WrongArguments(`--port ${port} must be a number from 1 to 65535.`);
-  }
+const isRefusal = (error: Error) =>
+  error instanceof EnrolmentRefused || error instanceof RegistryMismatch;
+
+function ofHost(run: (target: HostTarget, input: Input) => Promise<void>): StackCommand {
+  return { main: async (input) => run(hostTargetOf(input), input), isRefusal };
 }
 
-const actions: Readonly<
-  Record<Exclude<Verb, 'list'>, (target: Target, options: GivenOptions) => Promise<void>>
-> = {
-  add: (target, options) => {
-    if (options.settings === undefined) {
-      throw new WrongArguments('--settings is missing: it says what the host may offer.');
-    }
-    return writeFolder(target, options, false);
-  },
-  rotate: (target, options) => writeFolder(target, options, true),
-  async retire({ registry, stage, thing, hostname }, { keep }) {
-    if (keep !== undefined)
-      return printChange('removed', await keepCertificate(registry, thing, keep));
-    const inUse = (await presenceOf(stage, hostname))?.certificate;
-    printChange('removed', await retireCertificates(registry, thing, inUse));
-  },
-  async revoke({ registry, thing }) {
+export const enrol = {
+  add: ofHost((target, input) => writeFolder(target, input, false)),
+  rotate: ofHost((target, input) => writeFolder(target, input, true)),
+  retire: ofHost(async ({ registry, stage, thing, hostname }, input) => {
+    const keep = input.text('keep');
+    const inUse = keep ? undefined : (await presenceOf(stage, hostname))?.certificate;
+    const ended = keep
+      ? keepCertificate(registry, thing, keep)
+      : retireCertificates(registry, thing, inUse);
+    printChange('removed', await ended);
+  }),
+  revoke: ofHost(async ({ registry, thing }) => {
     printChange('revoked', await revokeCertificates(registry, thing));
+  }),
+  remove: {
+    async main(input) {
+      const [hostname] = input.repeated('host');
+      if (input.has('all') && hostname !== undefined) {
+        throw new WrongArguments(`--all takes no host, but ${hostname} was given.`);
+      }
+      if (input.has('all')) {
+        const { registry, stage } = targetOf(input);
+        return remove(registry, stage, await registry.things());
+      }
+      if (hostname === undefined) throw new WrongArguments('The host is missing.');
+      const { registry, stage, thing } = hostTargetOf(input);
+      await refuseUnknown(registry, thing);
+      await remove(registry, stage, [thing]);
+    },
+    isRefusal,
   },
-  async remove({ registry, stage, thing }) {
-    await refuseUnknown(registry, thing);
-    await remove(registry, stage, [thing]);
-  },
-};
+  list: { main: async (input) => list(targetOf(input)), isRefusal },
+} as const satisfies Readonly<Record<string, StackCommand>>;
 
 async function writeFolder(
-  { registry, stage, hostname, thing }: Target,
-  { out, settings, ca, images, at = installedAt, port = '8883', ...given }: GivenOptions,
+  { registry, stage, hostname, thing }: HostTarget,
+  input: Input,
   isRotation: boolean,
 ): Promise<void> {
-  if (out === undefined) throw new WrongArguments('--out is missing.');
+  const out = input.required('out');
+  const [settings, ca, images] = [input.text('settings'), input.text('ca'), input.text('images')];
+  const at = input.text('at') ?? installedAt;
+  const port = input.text('port') ?? '8883';
+  if (!(Number(port) >= 1 && Number(port) <= 65_535)) {
+    throw new WrongArguments(`--port ${port} must be a number from 1 to 65535.`);
+  }
   const text = settings === undefined ? undefined : readFileSync(settings, 'utf8');
-  const drivers = given['drivers-dir'];
+  const drivers = input.text('drivers-dir');
   const modules = drivers === undefined ? [] : await modulesIn(drivers);
   const write = (host: string) => {
     const endpoint = `${host}:${port}`;
@@ -167,7 +129,7 @@ async function writeFolder(
   print(`Copy ${resolve(out)}/ to ${at}/ of ${hostname}, for root only, and remove it here.`);
 }
 
-async function list(registry: Registry, stage: string): Promise<void> {
+async function list({ registry, stage }: Target): Promise<void> {
   for (const thing of await registry.things()) {
     const hostname = readHostname(thing);
     printHost(hostname, await registry.certificatesOf(thing), await presenceOf(stage, hostname));
@@ -217,8 +179,3 @@ function printChange(change: string, certificates: readonly Named[]): void {
   if (certificates.length === 0) print(`No certificate was ${change}.`);
   for (const { id } of certificates) print(`${change} ${id}`);
 }
-
-export const enrol: StackCommand = {
-  main,
-  isRefusal: (error) => error instanceof EnrolmentRefused || error instanceof RegistryMismatch,
-};

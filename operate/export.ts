@@ -3,32 +3,19 @@
 // docs/import.md has the steps before and after.
 
 import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
-import { WrongArguments } from '#core/command-line/arguments.ts';
 import { printDocument, printError } from '#core/command-line/print.ts';
 import { createDeps, type Deps } from '#core/deps.ts';
 import type { Arq } from '#core/domain/arq/arq.ts';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { loadEnvironment } from './environment.ts';
 import { type CyborgTables, readTables, TablesRefused } from './import/cyborg-tables.ts';
 import { planReturn } from './import/plan-return.ts';
-import type { StackCommand } from './ops/verb.ts';
+import type { Input, StackCommand } from './ops/verb.ts';
 
 const pageSize = 1000;
 
-async function main(words: string[]): Promise<void> {
-  const { values, positionals } = parseArgs({
-    args: words,
-    allowPositionals: true,
-    options: { tables: { type: 'string' }, environment: { type: 'string' } },
-  });
-  if (positionals.length !== 1 || positionals[0] !== 'cyborg') {
-    throw new WrongArguments('Where to export to must be cyborg.');
-  }
-  if (values.tables === undefined) throw new WrongArguments('--tables is missing.');
-  const tables = readTables(readFileSync(values.tables, 'utf8'));
-  if (values.environment !== undefined) loadEnvironment(values.environment);
+async function main(input: Input): Promise<void> {
+  const tables = readTables(readFileSync(input.required('tables'), 'utf8'));
   const deps = createDeps('export');
   const state = { profiles: await profilesOf(deps), arqs: await boundArqs(deps, tables) };
   const { statements, refused, counts } = planReturn(tables, state);

@@ -3,13 +3,11 @@
 // it creates the profiles. It never edits nova.conf, flavors or a running host.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { WrongArguments } from '#core/command-line/arguments.ts';
 import { jsonText, print, printError } from '#core/command-line/print.ts';
 import { createDeps } from '#core/deps.ts';
 import { DeviceProfileExists } from '#core/domain/errors.ts';
 import { createDeviceProfiles } from '#core/operations/profiles/create-device-profiles.ts';
-import { loadEnvironment } from './environment.ts';
 import { NovaConfRefused, readNovaConf } from './import/nova/conf.ts';
 import { FlavorsRefused, readFlavors } from './import/nova/flavors.ts';
 import {
@@ -20,63 +18,49 @@ import {
 } from './import/nova/plan.ts';
 import type { NewProfile } from './import/nova/plan-flavors.ts';
 import { commandsOf, novaLines } from './import/nova/print-plan.ts';
-import type { StackCommand } from './ops/verb.ts';
+import type { Input, StackCommand } from './ops/verb.ts';
 
 /** The microversion of the form of groups; the first that Cyborg has. */
 const microversion = '2.0';
 /** One request creates no more. */
 const profilesAtOnce = 50;
 
-async function main(words: string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: words,
-    options: {
-      conf: { type: 'string', multiple: true, default: [] },
-      flavors: { type: 'string' },
-      'attach-mdev': { type: 'boolean', default: false },
-      'mdev-trait': { type: 'string', multiple: true, default: [] },
-      suffix: { type: 'string', default: '-accel' },
-      skip: { type: 'string', multiple: true, default: [] },
-      'settings-out': { type: 'string' },
-      apply: { type: 'boolean', default: false },
-      json: { type: 'boolean', default: false },
-      environment: { type: 'string' },
-    },
-  });
-  if (values.conf.length === 0) throw new WrongArguments('--conf is missing.');
-  const out = values['settings-out'];
-  if (out !== undefined && !values.apply) throw new WrongArguments('--settings-out needs --apply.');
-  const options = readNovaConf(values.conf.map((path) => ({ path, text: textOf(path) })));
+async function main(input: Input): Promise<void> {
+  const [flavors, out] = [input.text('flavors'), input.text('settings-out')];
+  const [isApplied, isJson] = [input.has('apply'), input.has('json')];
+  const suffix = input.text('suffix') ?? '-accel';
+  const skip = input.all('skip');
+  if (out !== undefined && !isApplied) throw new WrongArguments('--settings-out needs --apply.');
+  const options = readNovaConf(input.all('conf').map((path) => ({ path, text: textOf(path) })));
   const types = options.mdevTypes.map(({ type }) => type);
   const request: Omit<NovaRequest, 'stored'> = {
     options,
-    flavors: values.flavors === undefined ? undefined : flavorsIn(values.flavors),
-    mdevTraits: new Map(values['mdev-trait'].map((each) => readTrait(each, types))),
-    isMdevAttached: values['attach-mdev'],
-    skipped: new Set(values.skip),
+    flavors: flavors === undefined ? undefined : flavorsIn(flavors),
+    mdevTraits: new Map(input.all('mdev-trait').map((each) => readTrait(each, types))),
+    isMdevAttached: input.has('attach-mdev'),
+    skipped: new Set(skip),
   };
   let plan = planNova({ ...request, stored: undefined });
-  const isCompared = values.apply || values.environment !== undefined;
-  if (values.environment !== undefined) loadEnvironment(values.environment);
+  const isCompared = isApplied || input.text('environment') !== undefined;
   const deps = isCompared ? { ...createDeps('import'), actor: 'operator' } : undefined;
   if (deps) {
     const names = plan.profiles.map(({ name }) => name);
     plan = planNova({ ...request, stored: await deps.store.profiles.byNames(names) });
   }
-  const unknown = values.skip.find((name) => !plan.rows.some((row) => row.name === name));
+  const unknown = skip.find((name) => !plan.rows.some((row) => row.name === name));
   if (unknown !== undefined) throw new WrongArguments(`--skip ${unknown} names no row.`);
-  if (values.json) {
+  if (isJson) {
     const { rows, settings, profiles } = plan;
-    const commands = commandsOf(plan, values.suffix);
+    const commands = commandsOf(plan, suffix);
     print(jsonText({ rows, settings, profiles, commands }));
-  } else for (const line of novaLines(plan, values.suffix)) print(line);
+  } else for (const line of novaLines(plan, suffix)) print(line);
   if (isRefused(plan)) return;
-  if (values.apply && deps) {
+  if (isApplied && deps) {
     if (out !== undefined) checkFree(out, plan.settings);
     await createProfiles(deps, plan.profiles);
     if (out !== undefined) writeFileSync(out, settingsText(plan.settings));
     printError(`Device profiles created: ${plan.profiles.length}.`);
-  } else if (!values.json) {
+  } else if (!isJson) {
     const compared = isCompared ? '' : ' Stored profiles were not read: see --environment.';
     print(`Nothing was written. Repeat with --apply to create the profiles.${compared}`);
   }

@@ -1,10 +1,9 @@
 // `cyborg-ops import cyborg --tables <file>`: shows what of Cyborg's tables this stack would take
 // over; with `--apply` it takes it over. `cyborg-ops import queries` prints the statements whose
-// answers the file has, and `cyborg-ops import nova-pci` is a command of its own. docs/import.md
+// answers the file has. docs/import.md
 // has the steps before and after.
 
 import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { WrongArguments } from '#core/command-line/arguments.ts';
 import { jsonText, print, printError } from '#core/command-line/print.ts';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
@@ -13,53 +12,25 @@ import { ImportRefused } from '#core/operations/import/import-refused.ts';
 import { importStore } from '#core/store/arqs/imports.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
-import { loadEnvironment } from './environment.ts';
 import { NotVisible, readCloudFacts } from './import/cloud-facts.ts';
 import { queries, readTables, TablesRefused } from './import/cyborg-tables.ts';
 import { type ImportPlan, planImport, refusedRows, unknownSkips } from './import/plan.ts';
 import { countLine, linesOf } from './import/print-plan.ts';
-import { importNovaPci } from './import-nova-pci.ts';
-import type { StackCommand } from './ops/verb.ts';
+import type { Input, StackCommand } from './ops/verb.ts';
 
-async function main(words: string[]): Promise<void> {
-  if (words[0] === 'nova-pci') {
-    await importNovaPci.main(words.slice(1));
-    return;
-  }
-  const { values, positionals } = parseArgs({
-    args: words,
-    allowPositionals: true,
-    options: {
-      tables: { type: 'string' },
-      skip: { type: 'string', multiple: true, default: [] },
-      apply: { type: 'boolean', default: false },
-      json: { type: 'boolean', default: false },
-      environment: { type: 'string' },
-    },
-  });
-  const [source, ...others] = positionals;
-  if (others.length > 0 || (source !== 'cyborg' && source !== 'queries')) {
-    throw new WrongArguments(
-      'What to import must be cyborg, nova-pci, or queries for the statements.',
-    );
-  }
-  if (source === 'queries') {
-    print(queries());
-    return;
-  }
-  if (values.tables === undefined) throw new WrongArguments('--tables is missing.');
-  const tables = tablesIn(values.tables);
-  if (values.environment !== undefined) loadEnvironment(values.environment);
+async function main(input: Input): Promise<void> {
+  const tables = tablesIn(input.required('tables'));
+  const isJson = input.has('json');
   const deps = createConsumerDeps('import');
   const facts = await readCloudFacts(deps, tables);
-  const skipped = new Set(values.skip);
+  const skipped = new Set(input.all('skip'));
   const plan = planImport(tables, facts, skipped, new Date(deps.clock()).toISOString());
   const [unknown] = unknownSkips(plan, skipped);
   if (unknown !== undefined) throw new WrongArguments(`--skip ${unknown} names nothing in Cyborg.`);
-  if (values.json) print(jsonText(plan.rows));
+  if (isJson) print(jsonText(plan.rows));
   else for (const line of linesOf(plan)) print(line);
   const refused = refusedRows(plan);
-  if (!values.json) print(countLine(plan));
+  if (!isJson) print(countLine(plan));
   if (refused.length > 0) {
     process.exitCode = 1;
     printError(
@@ -67,8 +38,8 @@ async function main(words: string[]): Promise<void> {
     );
     return;
   }
-  if (values.apply) await apply(deps, plan);
-  else if (!values.json) print('Nothing was written. Repeat with --apply to write.');
+  if (input.has('apply')) await apply(deps, plan);
+  else if (!isJson) print('Nothing was written. Repeat with --apply to write.');
 }
 
 function tablesIn(file: string) {
@@ -90,11 +61,10 @@ async function apply(deps: ConsumerDeps, plan: ImportPlan): Promise<void> {
   print(`Imported ${imported}; ${present} were present already.`);
 }
 
+export const importQueries: StackCommand = { main: async () => print(queries()) };
+
 export const importCyborg: StackCommand = {
   main,
   isRefusal: (error) =>
-    error instanceof TablesRefused ||
-    error instanceof ImportRefused ||
-    error instanceof NotVisible ||
-    importNovaPci.isRefusal?.(error) === true,
+    error instanceof TablesRefused || error instanceof ImportRefused || error instanceof NotVisible,
 };

@@ -2,7 +2,6 @@
 // stored device profiles their new names. Without --apply it only shows what would change. The
 // settings are those of the functions, from the environment or from `--environment <file>`.
 
-import { parseArgs } from 'node:util';
 import { WrongArguments } from '#core/command-line/arguments.ts';
 import { print } from '#core/command-line/print.ts';
 import { createDeps } from '#core/deps.ts';
@@ -13,28 +12,14 @@ import {
   renamesOfReleases,
 } from '#core/domain/profile/profile-renames.ts';
 import { planRenames, renameInProfile } from '#core/operations/profiles/rename-in-profiles.ts';
-import { loadEnvironment } from './environment.ts';
 import { type Column, tableLines } from './ops/columns.ts';
-import type { StackCommand } from './ops/verb.ts';
+import type { Input, StackCommand } from './ops/verb.ts';
 
-async function main(words: string[]): Promise<void> {
-  const { values, positionals } = parseArgs({
-    args: words,
-    allowPositionals: true,
-    options: {
-      rename: { type: 'string', multiple: true, default: [] },
-      apply: { type: 'boolean', default: false },
-      environment: { type: 'string' },
-    },
-  });
-  if (positionals.join(' ') !== 'migrate') {
-    throw new WrongArguments('The verb of profiles must be migrate, without arguments.');
-  }
-  const renames = [...renamesOfReleases, ...values.rename.map(readOrExplain)];
+async function main(input: Input): Promise<void> {
+  const renames = [...renamesOfReleases, ...input.all('rename').map(readOrExplain)];
   if (renames.length === 0) {
     throw new WrongArguments('--rename is missing: this release has renamed nothing itself.');
   }
-  if (values.environment !== undefined) loadEnvironment(values.environment);
   const deps = { ...createDeps('profiles'), actor: 'operator' };
   const plan = await planRenames(deps, renames);
   const use = new Map<string, number>();
@@ -44,7 +29,7 @@ async function main(words: string[]): Promise<void> {
   for (const line of tableLines(columns, rowsOf(plan, use), widthOf(process.stdout))) {
     print(line);
   }
-  if (!values.apply) {
+  if (!input.has('apply')) {
     print(`\nProfiles that would change: ${plan.length}. Nothing was written; --apply writes.`);
     return;
   }

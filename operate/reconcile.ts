@@ -3,27 +3,17 @@
 // state to Placement, as the hourly comparison does. The settings are those of the functions,
 // from the environment or from `--environment <file>`.
 
-import { parseArgs } from 'node:util';
-import { WrongArguments } from '#core/command-line/arguments.ts';
 import { print } from '#core/command-line/print.ts';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { type Comparison, compareHost } from '#core/operations/placement/compare-host.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
-import { loadEnvironment } from './environment.ts';
-import type { StackCommand } from './ops/verb.ts';
+import type { Input, StackCommand } from './ops/verb.ts';
 
-async function main(words: string[]): Promise<void> {
-  const { values, positionals: hostnames } = parseArgs({
-    args: words,
-    allowPositionals: true,
-    options: { repair: { type: 'boolean', default: false }, environment: { type: 'string' } },
-  });
-  if (hostnames.length === 0) throw new WrongArguments('The hosts are missing.');
-  if (values.environment !== undefined) loadEnvironment(values.environment);
+async function main(input: Input): Promise<void> {
   const deps = createConsumerDeps('reconcile');
   let differences = 0;
-  for (const hostname of hostnames) {
+  for (const hostname of input.repeated('host')) {
     const rows = await compareHost(deps, hostname);
     if (rows.length === 0) {
       const { host } = await deps.store.inventory.host(hostname);
@@ -34,7 +24,7 @@ async function main(words: string[]): Promise<void> {
     print(`${hostname}: ${rows.length} providers, ${differing} differ`);
     for (const row of rows) printComparison(row);
     differences += differing;
-    if (!values.repair) continue;
+    if (!input.has('repair')) continue;
     const { devices } = await deps.store.inventory.host(hostname);
     for (const { providers } of devices) {
       if (providers[0]) await syncProviders(deps, providers[0], 1).catch(printError);

@@ -3,37 +3,29 @@
 // --without-backup it only withholds every handle. Without --apply it only counts rows.
 // docs/operations.md and docs/another-region.md list the steps before and after.
 
-import { parseArgs } from 'node:util';
 import * as z from 'zod';
 import { WrongArguments } from '#core/command-line/arguments.ts';
 import { print } from '#core/command-line/print.ts';
 import { restoreBackup, withholdAll } from '#core/operations/restore/restore-backup.ts';
 import { type BackupStore, backupStore } from '#core/store/backups/backups.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
-import type { StackCommand } from './ops/verb.ts';
+import type { Input, StackCommand } from './ops/verb.ts';
 
-async function main(words: string[]): Promise<void> {
-  const { values } = parseArgs({
-    args: words,
-    options: {
-      stage: { type: 'string' },
-      suffix: { type: 'string' },
-      moment: { type: 'string' },
-      'without-backup': { type: 'boolean', default: false },
-      apply: { type: 'boolean', default: false },
-    },
-  });
-  const { stage, suffix, apply } = values;
-  if (!stage) throw new WrongArguments('--stage is missing.');
+async function main(input: Input): Promise<void> {
+  const [stage, suffix, apply] = [
+    input.required('stage'),
+    input.text('suffix'),
+    input.has('apply'),
+  ];
   const backups = backupStore(createDocuments().documents);
-  if (values['without-backup']) {
-    if (suffix !== undefined || values.moment !== undefined) {
+  if (input.has('without-backup')) {
+    if (suffix !== undefined || input.text('moment') !== undefined) {
       throw new WrongArguments('--without-backup takes neither --suffix nor --moment.');
     }
     return withhold(backups, stage, apply);
   }
   if (!suffix) throw new WrongArguments('--suffix is missing.');
-  const moment = momentOf(values.moment);
+  const moment = momentOf(input.text('moment'));
   const done = await restoreBackup({
     backups,
     stage,
@@ -81,7 +73,7 @@ function momentOf(text: string | undefined): string {
   return moment.toISOString();
 }
 
-export const restore: StackCommand = { main: (words) => main(words).catch(explainAbsentTables) };
+export const restore: StackCommand = { main: (input) => main(input).catch(explainAbsentTables) };
 
 function explainAbsentTables(error: Error): never {
   if (error.name !== 'ResourceNotFoundException') throw error;

@@ -3,30 +3,19 @@
 // reported. The settings are those of the functions, from the environment or from `--environment
 // <file>`.
 
-import { parseArgs } from 'node:util';
-import { WrongArguments } from '#core/command-line/arguments.ts';
 import { print } from '#core/command-line/print.ts';
 import { createDeps } from '#core/deps.ts';
 import { ConflictStays } from '#core/domain/operator-errors.ts';
 import { endConflict } from '#core/operations/hosts/end-conflict.ts';
-import { loadEnvironment } from './environment.ts';
-import type { StackCommand } from './ops/verb.ts';
+import type { Input, StackCommand } from './ops/verb.ts';
 
-async function main(words: string[]): Promise<void> {
-  const { values, positionals } = parseArgs({
-    args: words,
-    allowPositionals: true,
-    options: { boot: { type: 'string' }, environment: { type: 'string' } },
-  });
-  const [hostname, ...others] = positionals;
-  if (hostname === undefined || others.length > 0) {
-    throw new WrongArguments('Exactly one host must be given.');
-  }
-  if (values.environment !== undefined) loadEnvironment(values.environment);
+async function main(input: Input): Promise<void> {
+  const hostname = input.argument('host');
+  const boot = input.text('boot');
   const deps = createDeps('settle');
-  if (values.boot !== undefined) {
-    await endConflict(deps, hostname, values.boot);
-    print(`${hostname}: boot ${values.boot} is the host's; its next report ends the conflict.`);
+  if (boot !== undefined) {
+    await endConflict(deps, hostname, boot);
+    print(`${hostname}: boot ${boot} is the host's; its next report ends the conflict.`);
     return;
   }
   const { conflict } = await deps.store.inventory.hostAlone(hostname);

@@ -1,6 +1,5 @@
 // `cyborg-ops cost`: dollars per million servers, and for idle hosts.
 
-import { parseArgs } from 'node:util';
 import {
   billOf,
   billOfFixedCosts,
@@ -18,8 +17,7 @@ import { stackCosts } from './stack-costs.ts';
 const million = 1_000_000;
 const hosts = 10_000;
 
-async function main(words: string[]): Promise<void> {
-  parseArgs({ args: words, options: {} });
+async function main(): Promise<void> {
   console.log(
     '\nUS dollars per million servers with one accelerator each, from creation to deletion\n',
   );

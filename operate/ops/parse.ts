@@ -21,7 +21,7 @@ export type Parsed =
   | { readonly kind: 'version' }
   | { readonly kind: 'api'; readonly verb: ApiVerb | KeystoneVerb; readonly input: Input }
   | { readonly kind: 'local'; readonly verb: LocalVerb; readonly input: Input }
-  | { readonly kind: 'stack'; readonly verb: StackVerb; readonly words: string[] };
+  | { readonly kind: 'stack'; readonly verb: StackVerb; readonly input: Input };
 
 /** The options that a verb takes, those of every verb included. */
 export function optionsOf(verb: Verb): Options {
@@ -56,16 +56,10 @@ export function parse(words: readonly string[], table: readonly Verb[], now: num
     refuseOptions(tokens, {}, 'cyborg-ops');
     return { kind: 'help', path: [] };
   }
-  const [one] = verbs;
-  if (one && 'load' in one) {
-    const rest = words.filter((_, index) => index !== resource.index);
-    return { kind: 'stack', verb: one, words: rest };
-  }
   const verb = choose(resource.value, second?.value, verbs);
   const input = readInput(verb, tokens, names.slice(namedBy(verb, second?.value)), now);
   if (signsIn(verb)) return { kind: 'api', verb, input };
-  if ('print' in verb) return { kind: 'local', verb, input };
-  throw new Error(`${verb.path.join(' ')} has no way to run.`);
+  return 'print' in verb ? { kind: 'local', verb, input } : { kind: 'stack', verb, input };
 }
 
 export function resourcesOf(table: readonly Verb[]): string[] {
@@ -95,7 +89,7 @@ function tokensOf(words: readonly string[], table: readonly Verb[]) {
 function choose(resource: string, name: string | undefined, verbs: readonly Verb[]): Verb {
   const named = verbs.find(({ path }) => path[1] === undefined || path[1] === name);
   if (named) return named;
-  const list = verbs.find(({ path }) => path[1] === 'list');
+  const list = verbs.find((verb) => verb.path[1] === 'list' && signsIn(verb));
   if (name === undefined && list) return list;
   const allowed = verbs.map(({ path }) => path[1]).join(', ');
   throw wrongUsage(
@@ -130,11 +124,14 @@ function readInput(
       return value;
     },
     repeated: (argument) => byName.get(argument) ?? [],
-    text(option) {
-      const value = options.get(option);
-      return typeof value === 'string' ? value : undefined;
+    text: (option) => options.get(option)?.[0],
+    required(option) {
+      const [value] = options.get(option) ?? [];
+      if (value === undefined) throw new Error(`${name} does not require --${option}.`);
+      return value;
     },
-    has: (option) => options.get(option) === true,
+    all: (option) => options.get(option) ?? [],
+    has: (option) => options.has(option),
   };
 }
 
@@ -142,6 +139,7 @@ function readArguments(verb: Verb, values: readonly string[], name: string) {
   const byName = new Map<string, readonly string[]>();
   for (const [at, argument] of verb.arguments.entries()) {
     const taken = argument.isRepeated ? values.slice(at) : values.slice(at, at + 1);
+    if (taken.length === 0 && argument.isOptional) continue;
     if (taken.length === 0 || taken.includes('')) {
       throw wrongUsage(`${name} needs <${argument.name}>: ${argument.help}.`);
     }
@@ -157,12 +155,15 @@ function readArguments(verb: Verb, values: readonly string[], name: string) {
 function readOptions(verb: Verb, tokens: readonly Token[], name: string, now: number) {
   const allowed = optionsOf(verb);
   refuseOptions(tokens, allowed, name);
-  const read = new Map<string, string | true>();
+  const read = new Map<string, readonly string[]>();
   for (const token of tokens) {
     const option = token.kind === 'option' ? allowed[token.name] : undefined;
     if (token.kind !== 'option' || option === undefined) continue;
-    if (read.has(token.name)) throw wrongUsage(`Duplicate option --${token.name}.`);
-    read.set(token.name, option.type === 'boolean' ? yes(token) : readValue(token, option, now));
+    const before = read.get(token.name);
+    if (before && !option.isRepeated) throw wrongUsage(`Duplicate option --${token.name}.`);
+    if (option.type === 'boolean') refuseValue(token);
+    const values = option.type === 'boolean' ? [] : [readValue(token, option, now)];
+    read.set(token.name, [...(before ?? []), ...values]);
   }
   for (const [each, { isRequired, help }] of Object.entries(allowed)) {
     if (isRequired && !read.has(each)) throw wrongUsage(`${name} needs --${each}: ${help}.`);
@@ -191,9 +192,8 @@ function refuseOptions(tokens: readonly Token[], options: Options, name: string)
 
 type OptionToken = Extract<Token, { readonly kind: 'option' }>;
 
-function yes({ name, value }: OptionToken): true {
+function refuseValue({ name, value }: OptionToken): void {
   if (value !== undefined) throw wrongUsage(`--${name} takes no value.`);
-  return true;
 }
 
 function readValue({ name, value, inlineValue }: OptionToken, option: Option, now: number): string {

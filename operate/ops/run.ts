@@ -5,6 +5,7 @@ import { createHttp, type Fetch, ServiceUnavailable } from '#core/clients/http.t
 import { runCommand } from '#core/command-line/arguments.ts';
 import { jsonText, print, printable, printError } from '#core/command-line/print.ts';
 import { createFetch, type Trust } from '#operate/any-port-fetch.ts';
+import { loadEnvironment } from '#operate/environment.ts';
 import { createApi } from './api.ts';
 import { complete } from './completion.ts';
 import { completeWord } from './completion-scripts.ts';
@@ -67,7 +68,12 @@ async function perform(parsed: Parsed, around: Surroundings): Promise<number | u
   if (parsed.kind === 'stack') {
     const { main, isRefusal } = await parsed.verb.load();
     const usage = helpOf([parsed.verb.path[0]], table);
-    await runCommand(usage, () => main(parsed.words), isRefusal);
+    const settings = parsed.input.text('environment');
+    const start = async () => {
+      if (settings !== undefined) loadEnvironment(settings);
+      await main(parsed.input);
+    };
+    await runCommand(usage, start, isRefusal);
     return undefined;
   }
   if (parsed.kind === 'api') return await show(parsed, around);

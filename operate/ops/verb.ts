@@ -13,6 +13,7 @@ export interface Option {
   /** `time`: a time, a date or a duration; `count`: an integer from 1. */
   readonly reads?: 'time-after' | 'time-before' | 'count';
   readonly isRequired?: boolean;
+  readonly isRepeated?: boolean;
 }
 
 export type Options = Readonly<Record<string, Option>>;
@@ -23,6 +24,7 @@ export interface Argument {
   readonly choices?: readonly string[];
   /** One or more; only of the last argument. */
   readonly isRepeated?: boolean;
+  readonly isOptional?: boolean;
 }
 
 /** The arguments and options of one call, after {@link Option.reads}. */
@@ -30,7 +32,11 @@ export interface Input {
   /** @throws Error if the table has no such argument */
   argument(name: string): string;
   repeated(name: string): readonly string[];
+  /** Of a repeated option the first. */
   text(option: string): string | undefined;
+  /** @throws Error if the table does not require the option */
+  required(option: string): string;
+  all(option: string): readonly string[];
   has(option: string): boolean;
 }
 
@@ -49,7 +55,7 @@ export function signsIn(verb: Verb): verb is ApiVerb | KeystoneVerb {
 
 /** A command that works on the stack itself, with its settings and AWS credentials. */
 export interface StackCommand {
-  readonly main: (words: string[]) => Promise<void>;
+  readonly main: (input: Input) => Promise<void>;
   /** True for an error of a command that ran and was refused, exit code 1. */
   readonly isRefusal?: (error: Error) => boolean;
 }
@@ -82,7 +88,6 @@ export interface KeystoneAsking {
   readonly readFile: (path: string) => string | undefined;
 }
 
-/** Parses its own words. */
 export interface StackVerb extends Row {
   readonly load: () => Promise<StackCommand>;
 }

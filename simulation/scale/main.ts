@@ -1,6 +1,5 @@
 // `cyborg-ops scale`: 10,000 hosts and 50 binds a second against AWS's limits, in virtual time.
 
-import { parseArgs } from 'node:util';
 import { markdown } from '#infra/cost/print-bill.ts';
 import { bindHead, bindRow, binds, bootHead, bootRow, boots } from './scenarios.ts';
 
@@ -9,8 +8,7 @@ const tableOf = <Row>(
   row: (name: string, one: Row) => string[],
 ) => Object.entries(all).map(([name, one]) => row(name, one));
 
-async function main(args: string[]): Promise<void> {
-  parseArgs({ args, options: {} });
+async function main(): Promise<void> {
   console.log(`\n${markdown(bindHead, tableOf(binds, bindRow))}`);
   console.log(`\n${markdown(bootHead, tableOf(boots, bootRow))}`);
 }

@@ -10,8 +10,12 @@ const enrol = [program, 'enrol', '--stage', 'prod'] as const;
 const commands = ['doctor', 'enrol', 'reconcile', 'restore', 'settle', 'cost', 'scale'];
 
 const mistakes = [
-  ['what takes nothing', [program, 'cost', '--month'], "Unknown option '--month'."],
-  ['what takes nothing', [program, 'scale', '5'], "Unexpected argument '5'."],
+  [
+    'what takes nothing',
+    [program, 'cost', '--month'],
+    'Unknown option --month of cost: it has none.',
+  ],
+  ['what takes nothing', [program, 'scale', '5'], 'Unexpected argument 5 of scale.'],
   ['what takes nothing', ['local/demo/main.ts', '--slow'], "Unknown option '--slow'."],
   ['what takes nothing', ['infra/privileges/print.ts', 'x'], "Unexpected argument 'x'."],
   ['a value', ['infra/preflight/main.ts', '-c', 'stage'], '-c stage must be <name>=<value>.'],
@@ -20,8 +24,8 @@ const mistakes = [
   ['settings', [program, 'doctor'], 'CYBORG_STAGE: missing'],
   ['settings', [program, 'doctor'], '--environment <file>'],
   ['a file', [program, 'doctor', '--environment', 'README.md'], 'README.md must be a JSON'],
-  ['hosts', [program, 'reconcile'], 'The hosts are missing.'],
-  ['a stage', [program, 'restore'], '--stage is missing.'],
+  ['hosts', [program, 'reconcile'], 'reconcile needs <host>'],
+  ['a stage', [program, 'restore'], 'restore needs --stage'],
   ['a suffix', [program, 'restore', '--stage', 'prod'], '--suffix is missing.'],
   ['a moment', [...restore], '--moment is missing.'],
   [
@@ -32,19 +36,31 @@ const mistakes = [
   ['a zone', [...restore, '--moment', '2026-07-01T12:00:00'], 'must be a time with its zone'],
   ['a past', [...restore, '--moment', '2999-07-01T12:00:00Z'], 'is in the future.'],
   ['a region', [...restore, '--moment', '2026-07-01T12:00:00Z'], 'AWS_REGION is not set'],
-  ['a verb', [...enrol], 'The verb is missing.'],
-  ['a known verb', [...enrol, 'delete', 'cmp1'], 'Unknown verb delete: it must be one of add'],
-  ['a stage', [program, 'enrol', 'add', 'cmp1'], '--stage is missing.'],
-  ['a value', [program, 'enrol', 'add', '--stage'], "'--stage <value>' argument missing."],
-  ['a host', [...enrol, 'revoke'], 'The host is missing.'],
-  ['one host', [...enrol, 'revoke', 'cmp1', 'cmp2'], 'Only one host is allowed, not cmp1, cmp2.'],
-  ['its verb', [...enrol, 'revoke', 'cmp1', '--keep', 'x'], '--keep goes with retire, not with'],
+  ['a verb', [...enrol], 'The verb of enrol is missing: it must be one of add'],
+  [
+    'a known verb',
+    [...enrol, 'delete', 'cmp1'],
+    'Unknown verb delete of enrol: it must be one of add',
+  ],
+  ['a stage', [program, 'enrol', 'list'], 'enrol list needs --stage'],
+  ['a value', [program, 'enrol', 'add', '--stage'], 'The value of --stage <stage> is missing'],
+  ['a host', [...enrol, 'revoke'], 'enrol revoke needs <host>'],
+  ['one host', [...enrol, 'revoke', 'cmp1', 'cmp2'], 'Unexpected argument cmp2 of enrol revoke.'],
+  [
+    'its verb',
+    [...enrol, 'revoke', 'cmp1', '--keep', 'x'],
+    'Unknown option --keep of enrol revoke',
+  ],
   ['a stage', [program, 'enrol', 'list', '--stage', 'My stage'], '--stage My stage must be'],
-  ['a port', [...enrol, 'add', 'cmp1', '--port', 'mqtt'], '--port mqtt must be a number'],
-  ['no host', [...enrol, 'list', 'cmp1'], 'list takes no host, but cmp1 was given.'],
+  [
+    'a port',
+    [...enrol, 'rotate', 'cmp1', '--out', 'x', '--port', 'mqtt'],
+    '--port mqtt must be a number',
+  ],
+  ['no host', [...enrol, 'list', 'cmp1'], 'Unexpected argument cmp1 of enrol list.'],
   ['no host', [...enrol, 'remove', 'cmp1', '--all'], '--all takes no host, but cmp1 was given.'],
-  ['settings', [...enrol, 'add', 'cmp1', '--out', 'x'], '--settings is missing'],
-  ['a folder', [...enrol, 'rotate', 'cmp1'], '--out is missing.'],
+  ['settings', [...enrol, 'add', 'cmp1', '--out', 'x'], 'enrol add needs --settings'],
+  ['a folder', [...enrol, 'rotate', 'cmp1'], 'enrol rotate needs --out'],
 ] as const;
 const programs = [
   ...commands.map((name) => [program, name]),

@@ -131,7 +131,7 @@ const mistakes: readonly Mistake[] = [
   [['--settings-out', 'x'], 2, '--settings-out needs --apply.'],
   [['--mdev-trait', 'FAST=nvidia-35'], 2, 'must be CUSTOM_<NAME>=<type>.'],
   [['--mdev-trait', 'CUSTOM_A=nvidia-35'], 2, 'enabled_mdev_types has no nvidia-35; it has none.'],
-  [['--dry-run'], 2, "Unknown option '--dry-run'"],
+  [['--dry-run'], 2, 'Unknown option --dry-run'],
 ];
 const { sample, rest } = tenthOf(mistakes);
 const title = 'answers %j with exit code %i and a sentence';

@@ -50,11 +50,11 @@ describe('cyborg-ops import', () => {
     });
     expect(await ops(['import', 'nova'])).toEqual({
       code: 2,
-      said: expect.stringContaining('What to import must be cyborg'),
+      said: expect.stringContaining('it must be one of cyborg, nova-pci, queries.'),
     });
     expect(await ops(['import', 'cyborg'])).toMatchObject({
       code: 2,
-      said: expect.stringContaining('--tables is missing.'),
+      said: expect.stringContaining('import cyborg needs --tables'),
     });
   });
 

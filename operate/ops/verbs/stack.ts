@@ -1,6 +1,5 @@
-// The commands that work on the stack itself, not on its API. Each parses its own words; its
-// options are here for help and completion. They are loaded when called, since they bring AWS's
-// clients.
+// The commands that work on the stack itself, not on its API. They are loaded when called, since
+// they bring AWS's clients.
 
 import { installedAt } from '#operate/enrol/host-folder.ts';
 import type { Argument, Options, StackVerb } from '#operate/ops/verb.ts';
@@ -19,6 +18,10 @@ const environment: Options = {
   ),
 };
 const apply = flag('write; without it, what would be written is shown');
+const repeated = (value: string, help: string): Options[string] => ({
+  ...optionOf(value, `${help}; repeatable`),
+  isRepeated: true,
+});
 const json = flag('the plan as JSON');
 
 const stage: Options = { stage: required('stage', 'the stage of the stack') };
@@ -32,8 +35,10 @@ const folderOptions: Options = {
   at: optionOf('folder', `where the folder will be on the host; ${installedAt}`),
   images: optionOf('url', "where the stage's images are: the stack's output ImageSource"),
 };
-const enrol = { load: async () => (await import('#operate/enrol.ts')).enrol };
-const importing = { load: async () => (await import('#operate/import.ts')).importCyborg };
+type EnrolVerb = keyof typeof import('#operate/enrol.ts')['enrol'];
+const enrol = (verb: EnrolVerb) => ({
+  load: async () => (await import('#operate/enrol.ts')).enrol[verb],
+});
 
 export const stackVerbs: readonly StackVerb[] = [
   {
@@ -51,7 +56,7 @@ export const stackVerbs: readonly StackVerb[] = [
     options: { ...folderOptions, settings: required('file', settings) },
     example:
       'cyborg-ops enrol add cmp1.example --stage prod --settings settings.json --out cmp1.example',
-    ...enrol,
+    ...enrol('add'),
   },
   {
     path: ['enrol', 'rotate'],
@@ -59,7 +64,7 @@ export const stackVerbs: readonly StackVerb[] = [
     arguments: [host],
     options: { ...folderOptions, settings: optionOf('file', settings) },
     example: 'cyborg-ops enrol rotate cmp1.example --stage prod --out cmp1.example',
-    ...enrol,
+    ...enrol('rotate'),
   },
   {
     path: ['enrol', 'retire'],
@@ -73,7 +78,7 @@ export const stackVerbs: readonly StackVerb[] = [
       ),
     },
     example: 'cyborg-ops enrol retire cmp1.example --stage prod',
-    ...enrol,
+    ...enrol('retire'),
   },
   {
     path: ['enrol', 'revoke'],
@@ -81,15 +86,15 @@ export const stackVerbs: readonly StackVerb[] = [
     arguments: [host],
     options: stage,
     example: 'cyborg-ops enrol revoke cmp1.example --stage prod',
-    ...enrol,
+    ...enrol('revoke'),
   },
   {
     path: ['enrol', 'remove'],
     summary: 'removes the identity of a host that is gone for good',
-    arguments: [host],
+    arguments: [{ ...host, isOptional: true }],
     options: { ...stage, all: flag('all hosts, before the stack is removed') },
     example: 'cyborg-ops enrol remove cmp1.example --stage prod',
-    ...enrol,
+    ...enrol('remove'),
   },
   {
     path: ['enrol', 'list'],
@@ -97,7 +102,7 @@ export const stackVerbs: readonly StackVerb[] = [
     arguments: [],
     options: stage,
     example: 'cyborg-ops enrol list --stage prod',
-    ...enrol,
+    ...enrol('list'),
   },
   {
     path: ['reconcile'],
@@ -139,7 +144,7 @@ export const stackVerbs: readonly StackVerb[] = [
     summary: 'gives traits and resource classes in device profiles their new names',
     arguments: [],
     options: {
-      rename: optionOf('key=new', 'trait:OLD=NEW or resources:OLD=NEW; repeatable'),
+      rename: repeated('key=new', 'trait:OLD=NEW or resources:OLD=NEW'),
       apply,
       ...environment,
     },
@@ -153,20 +158,20 @@ export const stackVerbs: readonly StackVerb[] = [
     arguments: [],
     options: {
       tables: required('file', "Cyborg's tables: mysql --xml prints them for `import queries`"),
-      skip: optionOf('name', 'leaves out a refused row, by its name; repeatable'),
+      skip: repeated('name', 'leaves out a refused row, by its name'),
       apply,
       json,
       ...environment,
     },
     example: 'cyborg-ops import cyborg --tables cyborg.xml --environment prod.json',
-    ...importing,
+    load: async () => (await import('#operate/import.ts')).importCyborg,
   },
   {
     path: ['import', 'nova-pci'],
     summary: "moves a compute node's PCI passthrough and vGPUs from Nova",
     arguments: [],
     options: {
-      conf: required('file', "nova.conf of the compute node; repeatable, as nova-compute's"),
+      conf: { ...repeated('file', 'nova.conf of the compute node'), isRequired: true },
       flavors: optionOf('file', 'output of openstack flavor list --long --all -f json'),
       'attach-mdev': flag('Nova on this host attaches mdevs of accelerator requests'),
       'mdev-trait': optionOf(
@@ -174,14 +179,14 @@ export const stackVerbs: readonly StackVerb[] = [
         "a trait of Nova's vGPUs, and its mdev type; repeatable",
       ),
       suffix: optionOf('text', 'of the names of changed copies of flavors; -accel'),
-      skip: optionOf('name', 'leaves out a refused row, by its name; repeatable'),
+      skip: repeated('name', 'leaves out a refused row, by its name'),
       'settings-out': optionOf('file', "writes the agent's settings to a new file, with --apply"),
       apply,
       json,
       ...environment,
     },
     example: 'cyborg-ops import nova-pci --conf nova.conf --flavors flavors.json',
-    ...importing,
+    load: async () => (await import('#operate/import-nova-pci.ts')).importNovaPci,
   },
   {
     path: ['import', 'queries'],
@@ -189,7 +194,7 @@ export const stackVerbs: readonly StackVerb[] = [
     arguments: [],
     options: {},
     example: 'cyborg-ops import queries',
-    ...importing,
+    load: async () => (await import('#operate/import.ts')).importQueries,
   },
   {
     path: ['export'],

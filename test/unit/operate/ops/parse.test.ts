@@ -71,11 +71,14 @@ describe('a command line', () => {
     expect(read(line)).toEqual(expected);
   });
 
-  it('gives stack commands their own words', () => {
-    expect(read('enrol list --stage prod')).toMatchObject({
-      kind: 'stack',
-      words: ['list', '--stage', 'prod'],
-    });
+  it('gives a command on the stack each value of a repeated option', () => {
+    const line = 'import nova-pci --conf nova.conf --conf=more.conf';
+    expect(read(line)).toMatchObject({ kind: 'stack', verb: { path: ['import', 'nova-pci'] } });
+    expect(inputOf(line).all('conf')).toEqual(['nova.conf', 'more.conf']);
+  });
+
+  it('takes no host of an argument that is optional', () => {
+    expect(inputOf('enrol remove --all --stage prod').repeated('host')).toEqual([]);
   });
 });
 
