@@ -3,7 +3,7 @@
 import { setTimeout as sleepUntil } from 'node:timers/promises';
 
 export interface Clock {
-  /** For intervals: setting the host's time does not affect it. */
+  /** Measures intervals: setting the host's time does not affect it. */
   monotonicMs(): number;
   wallMs(): number;
   /** Resolves early, without an error, when the signal aborts. */

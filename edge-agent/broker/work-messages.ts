@@ -27,7 +27,7 @@ const heldMax = 64;
  * control plane's time is known, whatever the host's clock says.
  *
  * @param onWork called with each message that is still valid
- * @returns judges messages that wait; by the host's clock if the control plane tells no time
+ * @returns judges messages that wait; by the host's clock if the control plane sends no time
  */
 export function takeWorkMessages(
   session: Session,

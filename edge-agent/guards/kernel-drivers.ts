@@ -46,7 +46,7 @@ const drivers: readonly KernelDriver[] = [
   { is: /^(xocl|xclmgmt)$/, nodes: /^(xclmgmt\d+|xfpga\/.+)$/ },
 ];
 
-/** Whether programs may use the function by the node, where sysfs does not tell the device. */
+/** Whether programs may use the function by the node, where sysfs does not name the device. */
 export function mayBeNode(fn: PciFunction, node: string): boolean {
   return drivers.some((driver) => driver.nodes.test(node) && hasDriver(fn, driver));
 }

@@ -95,7 +95,7 @@ const classes: readonly (readonly [node: RegExp, folder: string])[] = [
 /** The functions that a node belongs to. */
 interface NodeOwner {
   readonly owners: readonly string[];
-  /** sysfs does not tell the device: each function of the node's driver may be in use. */
+  /** sysfs does not name the device: each function of the node's driver may be in use. */
   readonly sharedName?: string;
   /** VFIO's older node is one for all functions of a group. */
   readonly group?: string;

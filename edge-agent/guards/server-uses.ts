@@ -76,7 +76,7 @@ function becoming(sysfs: Sysfs, { address, path }: PciFunction, absent: readonly
   return absent.filter((each) => {
     const distance = busDistance(address, each);
     if (distance === undefined) return false;
-    // An old kernel does not tell: all on the bus of the card count.
+    // An old kernel does not show it: all on the bus of the card count.
     if (!(offset > 0)) return sameBus(address, each);
     const number = (distance - offset) / (stride || 1);
     return Number.isInteger(number) && number >= 0 && number < total;

@@ -62,7 +62,7 @@ async function cleanObject(
 
 /**
  * Cleans hardware once for each release. A late repetition must not touch it again: the next
- * holder may have it by then, and no job tells the agent of a holder for whom nothing is prepared.
+ * holder may have it by then, and no job names a holder for whom nothing is prepared.
  */
 async function cleanHardware(
   { checkpoint, claim, onProgress }: CleanContext,

@@ -38,7 +38,7 @@ const askAgainMs = 5 * 60_000;
 export interface JobRunner {
   /** Runs jobs until the connection is lost; never rejects. */
   serve(session: Session): Promise<void>;
-  /** How far the host's clock is from the control plane's, once an answer has told its time. */
+  /** How far the host's clock is from the control plane's, once an answer has had its time. */
   skew(): Skew | undefined;
   /** Resolves when no job touches a device any more. */
   idle(): Promise<void>;

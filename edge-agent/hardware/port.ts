@@ -22,7 +22,7 @@ export interface Hardware {
   readBytes(device: string, path: string, count: number): Promise<Buffer>;
   /** An attribute without the newline at its end. @throws HardwareError */
   readText(device: string, path: string): Promise<string>;
-  /** A text of procfs, such as what a driver tells there of a device. @throws HardwareError */
+  /** A text of procfs, such as a driver's facts of a device. @throws HardwareError */
   readProc(device: string, path: string): Promise<string>;
   /**
    * The beginning of one file of each of many devices, with few children. EBUSY for a device

@@ -1,4 +1,4 @@
-// Reads the head of a GBS file, Intel's form of an image for one region of an FPGA, and tells
+// Reads the head of a GBS file, Intel's form of an image for one region of an FPGA, and says
 // whether it is one and for which interface:
 //
 //   16 bytes   GUID 58656F6E-4650-4741-B747-425376303031 ("XeonFPGA", 0xB7, "GBSv001")

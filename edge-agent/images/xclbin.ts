@@ -1,5 +1,5 @@
 // Reads the head of an xclbin file (version 2), AMD's form of an image for an Alveo card, and
-// tells whether it is whole, for which platform and for which interface:
+// says whether it is whole, for which platform and for which interface:
 //
 //     8 bytes   "xclbin2", 0
 //     4 bytes   length of the signature at the end, or -1
@@ -116,7 +116,7 @@ async function readSections(file: FileHandle, head: Buffer, size: number): Promi
   return sections;
 }
 
-/** Of the header, and of the device tree that describes the partition. */
+/** Interfaces in the header, and in the device tree that describes the partition. */
 async function neededBy(
   file: FileHandle,
   head: Buffer,

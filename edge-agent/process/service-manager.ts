@@ -1,5 +1,5 @@
-// Tells systemd that the agent is ready and alive. Node has no datagram sockets of Unix, so that
-// systemd's own program sends each message, in a child with a time limit.
+// Notifies systemd that the agent is ready and alive. Node has no datagram sockets of Unix, so
+// that systemd's own program sends each message, in a child with a time limit.
 
 import { type StartChild, startChild } from '#agent/hardware/watched-child.ts';
 import { type Log, reasonOf } from '#agent/log.ts';

@@ -33,7 +33,7 @@ export async function setUp(driver: Driver, log: Log): Promise<SetUpEnd> {
       });
       const needed = new Set(changes.map(changeKey));
       for (const key of needed) failed.delete(key);
-      // The host is as wanted nevertheless, so that no later attempt tells the reason.
+      // The host is as wanted nevertheless, so that no later attempt shows the reason.
       for (const { fields, reason } of failed.values()) {
         log.warn('Host change failed', { driver: driver.name, ...fields, reason });
       }

@@ -17,7 +17,7 @@ import {
 } from '#core/contracts/report/inventory-report.ts';
 import { askDriver } from './ask-driver.ts';
 
-/** As long as for the discovery itself. */
+/** The same as for the discovery itself. */
 const setUpSecondsMax = 30;
 
 export interface FoundDevice {
@@ -36,7 +36,7 @@ export interface Found {
 interface DiscoveryDeps {
   /** In the operator's order: the first driver that claims an address keeps it. */
   readonly drivers: readonly Driver[];
-  /** Whether operations on the device end in time; without it, drivers alone tell of health. */
+  /** Whether operations on the device end in time; without it, drivers alone report health. */
   readonly healthOf?: Hardware['healthOf'];
   readonly clock: Clock;
   readonly log: Log;

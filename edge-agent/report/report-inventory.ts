@@ -26,7 +26,7 @@ export interface ReportDeps {
 }
 
 /**
- * Tells the cloud this boot before the drivers are asked, which may take long. Until they have
+ * Reports this boot before the drivers are asked, which may take long. Until they have
  * answered, what the host had prepared may be missing.
  */
 export async function reportHello(

@@ -1,5 +1,5 @@
-// Prepares and cleans handles of one device as jobs would, and tells what the driver has verified.
-// Only for a device that this host has never offered, because what is on it is erased.
+// Prepares and cleans handles of one device as jobs would, and prints what the driver has
+// verified. Only for a device that this host has never offered, because what is on it is erased.
 
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '#agent/clock.ts';
@@ -10,7 +10,7 @@ import { printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
 import { computeDigest } from '#core/contracts/report/device-digest.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
-import type { Tell } from './examine-driver.ts';
+import type { Print } from './examine-driver.ts';
 
 /** The message is a sentence for the operator. */
 export class EraseRefused extends Error {
@@ -22,24 +22,24 @@ interface EraseDeps {
   /** Whether an agent of this host has offered the function, or may have offered the device. */
   readonly mayBeOffered: (address: string) => boolean;
   readonly clock: Clock;
-  readonly tell: Tell;
+  readonly print: Print;
 }
 
 /** @throws EraseRefused before anything is changed */
 export async function eraseDevice(deps: EraseDeps, address: string): Promise<void> {
   const { driver, device } = await deviceAt(deps, address);
-  const handles = handlesOf(device);
-  for (const each of new Set([address, ...handles.flatMap(functionOf)])) {
+  const handles = listHandles(device);
+  for (const each of new Set([address, ...handles.flatMap(handleFunction)])) {
     if (!deps.mayBeOffered(each)) continue;
     throw new EraseRefused(`${each} is offered to guests, whose data would be erased.`);
   }
   const say = (outcome: 'seen' | 'not seen' | 'failed', what: string) =>
-    deps.tell({ driver: driver.name, address, outcome, what });
+    deps.print({ driver: driver.name, address, outcome, what });
   const chosen = handles.find(({ prepare, clean_seconds: seconds }) => {
     return prepare === 'at-bind' || seconds !== undefined;
   });
   if (!chosen) return say('not seen', 'No handle of it is prepared or cleaned by a job.');
-  const work = workOf(address, chosen);
+  const work = toWork(address, chosen);
   try {
     if (chosen.prepare === 'at-bind') await prepare(driver, work, say);
     await clean(driver, work, chosen, say);
@@ -55,28 +55,28 @@ export async function eraseDevice(deps: EraseDeps, address: string): Promise<voi
 type Say = (outcome: 'seen' | 'not seen' | 'failed', what: string) => void;
 
 async function deviceAt({ drivers, clock }: EraseDeps, address: string) {
-  const known: string[] = [];
+  const addresses: string[] = [];
   for (const driver of drivers) {
     const { devices } = await askDriver(driver, clock);
     const device = Object.hasOwn(devices, address) ? devices[address] : undefined;
     if (device) return { driver, device };
-    known.push(...Object.keys(devices));
+    addresses.push(...Object.keys(devices));
   }
-  const offered = known.length > 0 ? `these are: ${known.join(', ')}` : 'none is';
+  const offered = addresses.length > 0 ? `these are: ${addresses.join(', ')}` : 'none is';
   throw new EraseRefused(`No driver offers ${address}; ${offered}.`);
 }
 
-function handlesOf({ offers, regions }: ReportedDevice): ReportedHandle[] {
+function listHandles({ offers, regions }: ReportedDevice): ReportedHandle[] {
   return [...(offers ? [offers] : []), ...regions].flatMap((each) => each.attach_handles);
 }
 
-function functionOf({ info }: ReportedHandle): string[] {
+function handleFunction({ info }: ReportedHandle): string[] {
   const { domain, bus, device, function: fn } = info;
   if (!domain || !bus || !device || !fn) return [];
   return [printPciAddress({ domain, bus, device, function: fn })];
 }
 
-function workOf(address: string, { uuid, type, info }: ReportedHandle): HandleWork {
+function toWork(address: string, { uuid, type, info }: ReportedHandle): HandleWork {
   return { address, uuid: (uuid ?? randomUUID()).toLowerCase(), type, info };
 }
 

@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { brokerTls, connectMsMax } from '#agent/broker/broker-tls.ts';
 import type { Config } from '#agent/config/config.ts';
 import { reasonOf } from '#agent/log.ts';
-import type { Line, Tell } from './examine-driver.ts';
+import type { Line, Print } from './examine-driver.ts';
 
 type Settings = Pick<
   Config,
@@ -25,13 +25,13 @@ const dayMs = 24 * 60 * 60 * 1000;
 export async function examineConnection(
   config: Settings,
   wallMs: () => number,
-  tell: Tell,
+  print: Print,
 ): Promise<void> {
   const look = async (driver: string, examine: () => Promise<Observed>) => {
     const [outcome, what] = await examine().catch((error: unknown): Observed => {
       return ['failed', `${reasonOf(error).replace(/\.$/, '')}.`];
     });
-    tell({ driver, outcome, what });
+    print({ driver, outcome, what });
   };
   await look('certificate', () => examineCertificate(config, wallMs()));
   await look('broker', () => examineBroker(config));
@@ -71,15 +71,15 @@ async function examineBroker(config: Settings): Promise<Observed> {
   }
 }
 
-/** By the kernel's word, whatever program keeps the time. */
+/** The kernel's answer, whatever program keeps the time. */
 async function examineClock(): Promise<Observed> {
-  const asked = ['show', '--property=NTPSynchronized', '--value'];
+  const args = ['show', '--property=NTPSynchronized', '--value'];
   try {
-    const { stdout } = await promisify(execFile)('timedatectl', asked, { timeout: connectMsMax });
+    const { stdout } = await promisify(execFile)('timedatectl', args, { timeout: connectMsMax });
     return stdout.trim() === 'yes'
       ? ['seen', 'Is synchronised.']
       : ['failed', 'Is not synchronised: TLS and the signatures of images need the right time.'];
   } catch {
-    return ['not seen', 'timedatectl does not tell whether it is synchronised.'];
+    return ['not seen', 'timedatectl does not say whether it is synchronised.'];
   }
 }

@@ -2,11 +2,11 @@
 // libvirt's has no stopped server in it.
 
 import { type DomainsFolder, openDomains } from '#agent/guards/libvirt/domains.ts';
-import type { Tell } from './examine-driver.ts';
+import type { Print } from './examine-driver.ts';
 
-export async function examineDomains(folder: DomainsFolder, tell: Tell): Promise<void> {
+export async function examineDomains(folder: DomainsFolder, print: Print): Promise<void> {
   const say = (outcome: 'seen' | 'not seen' | 'failed', what: string) =>
-    tell({ driver: 'libvirt', outcome, what });
+    print({ driver: 'libvirt', outcome, what });
   const { byFunction, unknown, count } = await openDomains(folder)();
   if (unknown !== undefined) say('failed', `Functions of servers are not all known: ${unknown}.`);
   else if (count === undefined) {

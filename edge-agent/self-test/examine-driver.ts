@@ -1,4 +1,4 @@
-// Asks one driver what the agent would ask it, and tells what the host's own hardware shows.
+// Asks one driver what the agent would ask it, and prints what the host's own hardware shows.
 
 import type { Clock } from '#agent/clock.ts';
 import type { Discovery, Driver, Observation } from '#agent/drivers/contract/driver.ts';
@@ -13,12 +13,12 @@ import { present } from '#core/shapes/derive/present.ts';
 /** A line of the check-list; in place of a driver, it may name a part of the agent. */
 export type Line = Observation & { readonly driver: string };
 
-export type Tell = (line: Line) => void;
+export type Print = (line: Line) => void;
 
 /** Looks at all that the driver says of this host. Never rejects. */
-export async function examineDriver(driver: Driver, clock: Clock, tell: Tell): Promise<void> {
+export async function examineDriver(driver: Driver, clock: Clock, print: Print): Promise<void> {
   const say = (outcome: Line['outcome'], what: string, address?: string) =>
-    tell({ driver: driver.name, outcome, what, ...present({ address }) });
+    print({ driver: driver.name, outcome, what, ...present({ address }) });
   const planned = await readPlan(driver);
   if ('fault' in planned) say('failed', planned.fault);
   else if (planned.changes.length === 0) say('seen', 'The host is as the settings say.');
@@ -27,30 +27,30 @@ export async function examineDriver(driver: Driver, clock: Clock, tell: Tell): P
       'not seen',
       `Changes that the host needs: ${planned.changes.length}. The command plan prints them.`,
     );
-  const found = await discovered(driver, clock, say);
-  if (!found) return;
-  for (const [address, device] of Object.entries(found.devices)) {
+  const discovery = await discovered(driver, clock, say);
+  if (!discovery) return;
+  for (const [address, device] of Object.entries(discovery.devices)) {
     const fault = describeFault(device, address, driver);
     if (fault) say('failed', `The description is not valid: ${fault}.`, address);
-    else say('seen', `Is offered as ${summaryOf(device)}.`, address);
+    else say('seen', `Is offered as ${summarize(device)}.`, address);
     if (device.health && device.health.state !== 'healthy') {
       say('failed', `Is ${device.health.state}: it ${device.health.reason}.`, address);
     }
     await findHandles(driver, device, say);
   }
-  for (const { address, reason } of found.notOffered ?? []) {
+  for (const { address, reason } of discovery.notOffered ?? []) {
     say('not seen', `Is not offered: it ${reason}.`, address);
   }
 }
 
 /** Has the driver look at what only it knows of. Never rejects. */
-export async function examineDevices(driver: Driver, tell: Tell): Promise<void> {
+export async function examineDevices(driver: Driver, print: Print): Promise<void> {
   if (!driver.examine) return;
   try {
-    for (const each of await driver.examine()) tell({ driver: driver.name, ...each });
+    for (const each of await driver.examine()) print({ driver: driver.name, ...each });
   } catch (error) {
     const what = `The examination failed: ${reasonOf(error)}.`;
-    tell({ driver: driver.name, outcome: 'failed', what });
+    print({ driver: driver.name, outcome: 'failed', what });
   }
 }
 
@@ -84,7 +84,7 @@ function changedBetween(one: Discovery['devices'], other: Discovery['devices']):
   return [...addresses].filter((address) => digest(one[address]) !== digest(other[address]));
 }
 
-function summaryOf({ vendor, product, offers, regions }: ReportedDevice): string {
+function summarize({ vendor, product, offers, regions }: ReportedDevice): string {
   const all = [...(offers ? [offers] : []), ...regions];
   const accelerators = all.map((each) => `${each.attach_handles.length} ${each.resource_class}`);
   return `${accelerators.join(', ') || 'nothing'}, vendor ${vendor}, product ${product}`;

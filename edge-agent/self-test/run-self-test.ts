@@ -37,23 +37,23 @@ export async function runSelfTest(
   { command, erase, say, log }: SelfTestGiven,
 ): Promise<0 | 1> {
   const counts = { seen: 0, 'not seen': 0, failed: 0 };
-  const tell = ({ driver, address, outcome, what }: Line) => {
+  const print = ({ driver, address, outcome, what }: Line) => {
     counts[outcome] += 1;
     say(`${signs[outcome]}  ${address === undefined ? driver : `${driver} ${address}`}: ${what}`);
   };
   const files = openStateFiles(config.stateDirectory);
   const clock = systemClock;
   if (command === 'check') {
-    await examineConnection(config, clock.wallMs, tell);
-    if (config.domains) await examineDomains(config.domains, tell);
+    await examineConnection(config, clock.wallMs, print);
+    if (config.domains) await examineDomains(config.domains, print);
   }
   if (erase === undefined) {
     await withCopyOfState(config.stateDirectory, async (stateDirectory) => {
       const host = { ...config, stateDirectory };
       const { drivers } = await openHost(host, { files: inMemory(files), clock, log });
       for (const driver of drivers) {
-        await examineDriver(driver, clock, tell);
-        if (command === 'self-test') await examineDevices(driver, tell);
+        await examineDriver(driver, clock, print);
+        if (command === 'self-test') await examineDevices(driver, print);
       }
     });
   } else {
@@ -62,7 +62,7 @@ export async function runSelfTest(
     try {
       const mayBeOffered = await offeredEver(files, log);
       await eraseDevice(
-        { drivers, mayBeOffered, clock, tell },
+        { drivers, mayBeOffered, clock, print },
         address ? printPciAddress(address) : erase,
       );
     } catch (error) {

@@ -9,8 +9,8 @@
 //   mark stays until its cleaning is recorded, or until the driver finds that it does not exist.
 //   An object without a mark is never cleaned.
 // - A file that this version cannot read is kept under another name and never overwritten: only
-//   its marks tell our objects from those of other programs. The files of the release before are
-//   read: a new field has a default.
+//   its marks distinguish our objects from those of other programs. The files of the release
+//   before are read: a new field has a default.
 // - Memory changes after the disk: a change that could not be stored has no effect.
 // - A boot invalidates all entries: what was prepared is gone, and documents for an earlier boot
 //   are refused. Confirmed marks of the boot before are kept as `lost`, to prepare it again.
@@ -28,7 +28,7 @@ export const sentExecution = 'message';
 /** AWS lists at most fifteen pending jobs; a job that ended this long ago is not listed again. */
 const jobsMax = 256;
 const releasedMax = 1024;
-/** As many as a host may have attach handles. */
+/** The most attach handles of a host. */
 const cleanedMax = 8192;
 
 const stepResult = z.object({
@@ -47,7 +47,7 @@ const outcome = z.object({
   reason: z.string().optional(),
   fault: jobFault.optional(),
   left: jobRemains.optional(),
-  /** By the uuids of handles. */
+  /** Keys are uuids of handles. */
   prepared: z.record(z.string(), handleInfo).optional(),
   evidence: z.record(z.string(), evidence).optional(),
 });
@@ -91,7 +91,7 @@ const state = z.object({
   version: z.literal(2),
   boot_id: z.string(),
   jobs: z.record(z.string(), jobRecord),
-  /** By the uuids of handles, as are the next two. */
+  /** Keys are uuids of handles, as those of the next two. */
   prepared: z.record(z.string(), mark),
   /** What an earlier boot had prepared, and this one has not yet. */
   lost: z.record(z.string(), mark),

@@ -40,7 +40,7 @@ export function openStateFiles(directory: string): StateFiles {
   };
 }
 
-/** For a look beside the agent that owns the files. */
+/** Reads beside the agent that owns the files. */
 export function onlyReading({ read }: StateFiles): StateFiles {
   return {
     read,

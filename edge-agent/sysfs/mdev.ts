@@ -11,7 +11,7 @@ const mdevsDirectory = 'bus/mdev/devices';
 
 /** A device that can be divided: as a rule a physical or a virtual PCI function. */
 export interface MdevParent {
-  /** Of the function; the kernel's name of a parent that is none, such as `mtty`. */
+  /** The function's; the kernel's name where the parent is no function, such as `mtty`. */
   readonly address: string;
   /** The physical function of a virtual one, else the address itself. */
   readonly physical: string;
@@ -19,7 +19,7 @@ export interface MdevParent {
   readonly path: string;
 }
 
-/** By address. */
+/** In the order of addresses. */
 export function readMdevParents(sysfs: Sysfs): MdevParent[] {
   const names = [...(sysfs.list(parentsDirectory) ?? [])].sort();
   return names.flatMap((name) => {

@@ -12,7 +12,7 @@ type Vendor = Pick<GivenRow, 'vendor_id' | 'class' | 'traits' | 'source'>;
 /** Cyborg's huawei_ascend_driver knows d100 alone, and reports neither class nor traits. */
 const ascend: Vendor = {
   vendor_id: '19e5',
-  // HiSilicon's ZIP engine and others have the class, too: the product ids tell them apart.
+  // HiSilicon's ZIP engine and others have the class, too, but not the product ids.
   class: '12',
   traits: ['CUSTOM_AICHIP_HUAWEI'],
   // It names the ids of physical functions by the chip's name.

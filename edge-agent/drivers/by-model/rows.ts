@@ -18,7 +18,7 @@ const nameIs = 'must be 1 to 64 letters, digits, spaces, ".", "_" and "-", a let
 const attributesAre =
   'must be texts by name; names are lower case, and not those that the driver or Cyborg has';
 
-/** The driver itself tells the model and the kind of function. */
+/** The driver itself reports the model and the kind of function. */
 function isFree(name: string): boolean {
   return attributeKey.safeParse(name).success && !['model', 'function'].includes(name);
 }
@@ -54,7 +54,7 @@ export const modelRow = z.strictObject({
 });
 
 export type ModelRow = z.infer<typeof modelRow>;
-/** As it is written. */
+/** A row as the table or an operator writes it. */
 export type GivenRow = z.input<typeof modelRow>;
 
 /** The models that one driver knows. */

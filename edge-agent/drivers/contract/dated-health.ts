@@ -7,7 +7,7 @@ import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts'
 type Health = NonNullable<ReportedDevice['health']>;
 export type UndatedHealth = Omit<Health, 'since'>;
 
-/** By address; forgotten with the agent, as what it has seen is. */
+/** Dates by address, which the agent forgets when it ends. */
 export function createDates({ clock }: { readonly clock: Clock }) {
   const began = new Map<string, { readonly reason: string; readonly since: string }>();
   return (address: string, health: UndatedHealth | undefined): Health | undefined => {

@@ -37,7 +37,7 @@ export interface Driver {
    * handle stands for hardware, which is always there.
    */
   find?(handle: HandleWork): Promise<Found>;
-  /** For devices with regions that take images. */
+  /** Present if devices have regions that take images. */
   readonly images?: Images;
   /**
    * What the driver assumes of the hardware and of its tools, and what this host shows of it. For
@@ -47,7 +47,7 @@ export interface Driver {
 }
 
 export interface Observation {
-  /** Of a device; absent for the host itself. */
+  /** The device's; absent for the host itself. */
   readonly address?: string;
   /** `not seen` where the host has nothing that shows it. */
   readonly outcome: 'seen' | 'not seen' | 'failed';
@@ -56,7 +56,7 @@ export interface Observation {
 }
 
 export interface Discovery {
-  /** By the PCI address of their physical function. */
+  /** PCI address of the physical function → device. */
   readonly devices: Readonly<Record<string, ReportedDevice>>;
   /** What the settings name, and why it is not offered. */
   readonly notOffered?: readonly NotOffered[];

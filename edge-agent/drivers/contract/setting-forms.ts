@@ -31,7 +31,7 @@ const vfioIs = 'must be a VFIO driver, such as vfio-pci';
 /** The driver that functions are bound to, so that guests can have them; also `xe-vfio-pci`. */
 export const vfioDriver = z.string(vfioIs).regex(/^[a-z0-9_-]*vfio[a-z0-9_-]*$/, vfioIs);
 
-/** Of a program or a file that the driver uses. */
+/** Path of a program or file that the driver uses. */
 export const absolutePath = z
   .string('must be an absolute path')
   .regex(/^\/[a-zA-Z0-9_./-]{1,255}$/, 'must be an absolute path')

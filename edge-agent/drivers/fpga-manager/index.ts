@@ -46,7 +46,7 @@ interface BoardDeps {
   readonly context: DriverContext;
   /** Functions, and managers, on which a job works. */
   readonly busy: Set<string>;
-  /** What was written in this boot, which the hardware does not tell. */
+  /** What was written in this boot; the hardware does not show it. */
   readonly contents: Contents;
   readonly since: string;
   /** Managers that a job uses are not asked: the last answer stands. */
@@ -215,7 +215,7 @@ async function write(
 async function writeTo(deps: BoardDeps, board: FpgaBoard, path: string) {
   const { manager, interface: id, images } = board;
   const { firmware_directory: firmwareDirectory } = deps.settings;
-  // From here on the content cannot be told, until it is verified.
+  // The content is unknown from here on, until it is verified.
   await deps.contents.set(manager, undefined);
   const isPartial = images === 'partial';
   const writing = { manager, interface: id, isPartial, firmwareDirectory };

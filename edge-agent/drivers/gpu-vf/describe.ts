@@ -13,7 +13,7 @@ const mebibyte = 1024 * 1024;
 
 /**
  * @param drift what another program has changed, as a clause about the card
- * @throws if a file that tells a fault is there and cannot be read
+ * @throws if a file that shows a fault is there and cannot be read
  */
 export async function readHealth(
   { sysfs, hardware }: DriverContext,

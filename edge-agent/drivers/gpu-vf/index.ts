@@ -29,7 +29,7 @@ interface CardState {
   readonly reasons: readonly string[];
   /** Addresses of the functions that are as wanted. */
   readonly asWanted: ReadonlySet<string>;
-  /** By address, of the others. */
+  /** Address of another function → why it is not offered. */
   readonly refusals: ReadonlyMap<string, string>;
 }
 
@@ -128,7 +128,7 @@ function functionAt({ sysfs }: DriverContext, address: string): PciFunction | un
   }
 }
 
-/** Of an address that is named: why there is no card. */
+/** Why a named address has no card. */
 function explainAbsence(context: DriverContext, address: string): string | undefined {
   const fn = functionAt(context, address);
   if (!fn) return 'is not on this host';

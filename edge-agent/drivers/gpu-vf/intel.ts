@@ -12,7 +12,7 @@ const mebibyte = 1024 * 1024;
 interface ProfileFile {
   readonly key: keyof Profile;
   readonly file: string;
-  /** Of the file's unit. */
+  /** The file's unit in terms of the profile's. */
   readonly factor?: number;
   readonly isLive?: boolean;
 }

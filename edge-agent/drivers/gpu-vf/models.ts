@@ -33,7 +33,7 @@ const amd: Readonly<Record<string, string>> = {
 };
 
 interface GpuVendor {
-  /** As it is spelled in traits. */
+  /** The spelling in traits. */
   readonly name: string;
   readonly models: Readonly<Record<string, string>>;
 }

@@ -17,7 +17,7 @@ const number = (min: number, max: number) => {
 };
 const u32Max = 2 ** 32 - 1;
 
-/** Of one virtual function; what is absent is left to the kernel's driver, which shares fairly. */
+/** Shares of one virtual function; the kernel's driver shares what is absent fairly. */
 const profile = z.strictObject({
   vram_mib: number(1, 2 ** 24),
   /** Address space of the GPU that all functions share (Global Graphics Translation Table). */
@@ -45,7 +45,7 @@ const cards = z
     /** On each card. */
     virtual_functions: z.int(countIs).min(1, countIs).max(255, countIs),
     profile: profile.default({}),
-    /** Of the profile, for the traits; by default `<number of functions>VF`. */
+    /** The profile's name in traits; by default `<number of functions>VF`. */
     name: z
       .string()
       .regex(

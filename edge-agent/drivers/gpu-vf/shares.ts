@@ -12,9 +12,9 @@ import type { GpuVfCards, Profile } from './settings.ts';
 /** One value: of one function, or of all functions of the card. */
 export interface ShareValue {
   readonly key: keyof Profile;
-  /** Of the virtual function with this number, counted from 1; absent: of the card. */
+  /** Number of the virtual function, from 1; absent for a value of the card. */
   readonly number?: number;
-  /** As the kernel prints it; absent: all functions shall have the same. */
+  /** The kernel's spelling; absent: all functions must have the same value. */
   readonly expected?: string;
   /** Whether it may be changed while the function exists. */
   readonly isLive: boolean;
@@ -33,7 +33,7 @@ export interface GpuCard {
 export interface SharesFound {
   readonly values: readonly ShareValue[];
   readonly wrong: readonly WrongValue[];
-  /** By `key` and the function's number: what the kernel has printed. */
+  /** What the kernel has printed, by `key` and the function's number. */
   readonly texts: ReadonlyMap<string, string>;
 }
 
@@ -41,7 +41,7 @@ interface WrongValue {
   readonly value: ShareValue;
   /** Completes "The device at <address> ...". */
   readonly reason: string;
-  /** The kernel has not told it: a write could change what is in order. */
+  /** The kernel has not shown it: a write could change a correct value. */
   readonly isUnread: boolean;
 }
 

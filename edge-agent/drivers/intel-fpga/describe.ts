@@ -14,8 +14,8 @@ import { type IntelFpgaSettings, intelFpgaName } from './settings.ts';
 const cleanSeconds = 280;
 
 /**
- * By vendor, product and, if given, subsystem: OPAE, libraries/libopae-c/cfg-file.c; Linux
- * drivers/fpga/dfl-pci.c.
+ * Models by vendor, product and, if present, subsystem: OPAE, libraries/libopae-c/cfg-file.c;
+ * Linux drivers/fpga/dfl-pci.c.
  */
 const models: Readonly<Record<string, string>> = {
   '8086:09c4': 'PAC Arria10',
@@ -56,7 +56,7 @@ export function describeCard(
   const model = models[`${id}:${subsystemId}`] ?? models[id];
   const { revision } = readPciDetails(sysfs, fn);
   const traits = [
-    // As Cyborg's driver names the PAC with Arria 10, and in the same form the others.
+    // Cyborg's driver names the PAC with Arria 10 so; the others have the same form.
     'CUSTOM_FPGA_INTEL',
     ...(model ? [`CUSTOM_FPGA_INTEL_${model.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`] : []),
     `CUSTOM_FPGA_PRODUCT_ID_${productId.toUpperCase()}`,
@@ -67,7 +67,7 @@ export function describeCard(
     address: fn.address,
     driver: intelFpgaName,
     type: 'FPGA',
-    // With 0x, and without a model, as Cyborg's driver tells them.
+    // Cyborg's driver reports them with 0x, and no model.
     vendor: `0x${vendorId}`,
     product: `0x${productId}`,
     model: model ?? 'miss_model_info',

@@ -8,7 +8,7 @@ import type { PciFunction } from '#agent/sysfs/pci.ts';
 
 /** What stays with a card while its own driver has it or not. */
 export interface CardFacts {
-  /** Of all regions; lower case, with hyphens. */
+  /** The interface of all regions; lower case, with hyphens. */
   readonly interface: string;
   /** Number of ports, each with one region. */
   readonly ports: number;

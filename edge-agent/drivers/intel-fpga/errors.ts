@@ -1,4 +1,4 @@
-// Error registers of an FPGA card: told as the card's health, and cleared between holders. A
+// Error registers of an FPGA card: reported as its health, and cleared between holders. A
 // register is cleared by writing the value that was read. Linux
 // Documentation/ABI/testing/sysfs-platform-dfl-fme and sysfs-platform-dfl-port.
 
@@ -22,7 +22,7 @@ const throttled: Readonly<Record<string, string>> = { '0x1': 'AP1', '0x2': 'AP2'
 
 /**
  * The worst of what the registers show; undefined if they show nothing. The driver intel-fpga
- * tells of its ports alone.
+ * shows its ports alone.
  *
  * @param since when the driver began to look: the registers have no times
  */

@@ -38,7 +38,7 @@ export async function program(
   const isByTool = engine.stack === 'intel-fpga' || image.userClocks.length > 0;
   if (isByTool) await checkTool(deps, image, portNumber);
   const cleared = await clearErrors(context, engine, port);
-  // From here on the region has nothing that could be told, until it is verified.
+  // The content of the region is unknown from here on, until it is verified.
   await records.setContent(engine.address, portNumber, { functions: [] });
   if (isByTool) await writeByTool(deps, engine, path);
   else await writeByKernel(deps, engine, portNumber, path, image);

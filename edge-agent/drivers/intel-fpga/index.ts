@@ -36,7 +36,7 @@ interface FpgaDeps extends DiscoveryDeps {
   readonly byAddress: ReadonlyMap<string, IntelFpgaCards>;
   /** Addresses of cards, and of their functions, on which a job works. */
   readonly busy: Set<string>;
-  /** By card: the set-up and a job never move its ports at the same time. */
+  /** One lock per card: the set-up and a job never move its ports at the same time. */
   readonly locks: DeviceLocks;
   readonly pci: Driver;
 }

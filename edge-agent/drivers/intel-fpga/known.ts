@@ -1,5 +1,5 @@
 // What driver `intel_fpga` keeps in a file: facts of cards that their own driver does not have at
-// the moment, and what was written into regions, which the hardware tells only in part.
+// the moment, and what was written into regions, which the hardware shows only in part.
 
 import * as z from 'zod';
 import { openStateFiles } from '#agent/state/state-files.ts';
@@ -28,7 +28,7 @@ export type Content = z.infer<typeof content>;
 
 const form = z.object({
   cards: z.record(z.string(), card).default({}),
-  /** By address and number of the port. */
+  /** Keys are `<address> <number of the port>`. */
   contents: z.record(z.string(), content).default({}),
 });
 
@@ -121,7 +121,7 @@ export function openCardRecords(directory: string, bootId: string): CardRecords 
   };
 }
 
-/** A file that is not valid is as none: what is not known is not told. */
+/** An invalid file counts as none. */
 function parsed(text: string | undefined): z.infer<typeof form> {
   try {
     return form.parse(JSON.parse(text ?? '{}'));

@@ -59,7 +59,7 @@ export async function planFunctions(
   ];
 }
 
-/** As an agent leaves the card that dies while it binds the card anew. */
+/** An agent that died while it bound the card anew left the card without a driver. */
 function unboundChange({ context }: PortsDeps, fn: PciFunction): HostChange {
   const { address } = fn;
   const after = chooseHostDriver(context, fn);
@@ -72,7 +72,7 @@ function unboundChange({ context }: PortsDeps, fn: PciFunction): HostChange {
   };
 }
 
-/** What the card was told to take, if it is one of them; else the one that is loaded. */
+/** The card's driver_override, if it is one of them; else the one that is loaded. */
 function chooseHostDriver({ sysfs }: DriverContext, { path }: PciFunction): string {
   const all: readonly string[] = Object.values(hostDrivers);
   const override = readIfReadable(sysfs, `${path}/driver_override`) ?? '';
@@ -112,7 +112,7 @@ async function makeFunctions(deps: PortsDeps, fn: PciFunction): Promise<void> {
   if (virtualAddresses(context, fn).length > 0) await write('sriov_numvfs', '0');
   const engine = await withDrivers(deps, fn);
   for (const port of await readPorts(context, fn)) {
-    // A virtual function on a VFIO driver does not tell it.
+    // A virtual function on a VFIO driver does not show it.
     if (!(await records.content(address, port.number))) {
       const held = await readFunction(context, address, port).catch(() => undefined);
       await records.setContent(address, port.number, { functions: held ? [held] : [] });
@@ -230,7 +230,7 @@ interface Seat {
 
 /**
  * Binds a virtual function to the VFIO driver. Of a card with several ports the function first
- * goes to the host's driver, which tells its port: a guest must get the region that was written.
+ * goes to the host's driver, which shows its port: a guest must get the region that was written.
  */
 export async function bindVirtual(
   { context }: PortsDeps,

@@ -45,7 +45,7 @@ export const intelFpgaSettings = z
     clean: z.enum(cleans, `must be one of ${cleans.join(', ')}`).default('blank'),
     /** The operator's word that the next holder may read what the last one has left. */
     data_may_stay: z.boolean('must be true or false').default(false),
-    /** By the uuid of a region's interface, a GBS file whose function does nothing. */
+    /** Uuid of a region's interface → a GBS file whose function does nothing. */
     blank_images: z
       .record(z.string(), absolutePath, interfaceIs)
       .refine(

@@ -132,7 +132,7 @@ async function describe(
   };
 }
 
-/** What is told of the card itself. */
+/** The report of the card itself. */
 function cardAt(sysfs: Sysfs, address: string) {
   if (isKernelName(address)) return { vendor: 'linux', product: address, model: address };
   const fn = readPciFunctionAt(sysfs, address);

@@ -12,7 +12,7 @@ import {
 } from '#agent/sysfs/mdev.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 
-/** As many as one parent may have; the kernel says when it is full. */
+/** The most that one parent may have; the kernel says when it is full. */
 const perParentMax = 256;
 
 export interface Fill {
@@ -118,7 +118,7 @@ export function handleParent({ address, info }: HandleWork): string {
 }
 
 /**
- * As many mdevs of the type as the whole card holds: each virtual function counts only itself.
+ * The most mdevs of the type that the whole card holds: each virtual function counts only itself.
  * NVIDIA's drivers have it in the description of the type.
  */
 export function limitOfCard(

@@ -1,4 +1,4 @@
-// What a host tells of a network card: its interface, its switch, its firmware and its health.
+// What a host reports of a network card: its interface, switch, firmware and health.
 
 import * as z from 'zod';
 import { createDates, type UndatedHealth } from '#agent/drivers/contract/dated-health.ts';
@@ -37,7 +37,7 @@ export function createNicFacts(context: DriverContext, ports: Ports) {
   const firmware = new Map<string, string | undefined>();
   const dated = createDates(context);
 
-  /** Of the card's driver; most have none, and a card on a VFIO driver has none. */
+  /** Most drivers report none, and a card on a VFIO driver has none. */
   const readFirmware = async ({ address, boundDriver = '' }: PciFunction) => {
     const key = `${address} ${boundDriver}`;
     if (!firmware.has(key)) {
@@ -62,7 +62,7 @@ export function createNicFacts(context: DriverContext, ports: Ports) {
       try {
         return { interfaces, link: await readLink(context, fn, interfaces.uplink) };
       } catch (error) {
-        return { fault: `cannot tell of its virtual functions (${reasonOf(error)})` };
+        return { fault: `cannot show its virtual functions (${reasonOf(error)})` };
       }
     },
     /** @param fault why its virtual functions cannot be restored now */

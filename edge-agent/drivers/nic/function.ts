@@ -13,7 +13,7 @@ const vlan = z.object({
   protocol: z.enum(['802.1Q', '802.1ad']).default('802.1Q'),
 });
 
-/** A driver of a card does not tell what it has no way to set. */
+/** A card's driver does not show what it cannot set. */
 export const functionForm = z.object({
   vf: z.int().min(0).max(0xffff),
   address: mac,
@@ -24,7 +24,7 @@ export const functionForm = z.object({
   link_state: z.enum(['auto', 'enable', 'disable']).optional(),
 });
 
-/** As it is kept on disk. */
+/** The form on disk. */
 export const functionSettings = z.object({
   mac,
   /** `0`, or `100 qos 3`; with `proto 802.1ad` if that is the protocol. */
@@ -40,7 +40,7 @@ export type FunctionSettings = z.infer<typeof functionSettings>;
 
 export const noMac = '00:00:00:00:00:00';
 
-/** Of a function that the kernel has just made, where the agent has not seen it before. */
+/** Settings of a function that the kernel has just made, and the agent has not seen before. */
 export const kernelDefaults: FunctionSettings = {
   mac: noMac,
   vlan: '0',
@@ -71,7 +71,7 @@ interface FunctionDifference {
   readonly args: readonly string[];
 }
 
-/** What is not told, or was not, is left out: it cannot be set. */
+/** What is not shown, or was not, is left out: it cannot be set. */
 export function compareSettings(
   now: FunctionSettings,
   recorded: FunctionSettings,

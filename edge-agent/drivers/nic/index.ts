@@ -47,7 +47,7 @@ export function createNicDriver(settings: NicSettings, context: DriverContext): 
   const state: NicState = { context, cards, ports, records };
   const facts = createNicFacts(context, ports);
   const allowList = toAllowList(settings);
-  /** By the discovery that is under way; there is one at a time. */
+  /** Results of the discovery that is under way; there is one at a time. */
   let looks: ReadonlyMap<string, Looked> = new Map();
   const pci = createPciDriver({
     ...context,
@@ -233,7 +233,7 @@ function toClause(text: string): string {
   return text.replace(/\.$/, '').slice(0, 255);
 }
 
-/** What the settings name and no discovery of PCI functions has told of. */
+/** What the settings name and the discovery of PCI functions lacks. */
 function findMissing({ context, cards }: NicState, said: ReadonlySet<string>): NotOffered[] {
   const { sysfs } = context;
   const functions = readPciFunctions(sysfs, () => {});

@@ -15,7 +15,7 @@ export interface LinkDeps {
 export interface Interfaces {
   /** The card's own interface; in switchdev mode its uplink. */
   readonly uplink: string;
-  /** Of the virtual functions, in switchdev mode. */
+  /** Those of the virtual functions, in switchdev mode. */
   readonly representors: readonly string[];
 }
 
@@ -23,9 +23,9 @@ export interface Link {
   readonly name: string;
   readonly isUp: boolean;
   readonly hasCarrier: boolean;
-  /** Of the card's switch, in switchdev mode. */
+  /** The card's switch, in switchdev mode. */
   readonly switchId?: string;
-  /** By the number of the virtual function. */
+  /** Number of the virtual function → its settings. */
   readonly functions: ReadonlyMap<number, FunctionSettings>;
 }
 

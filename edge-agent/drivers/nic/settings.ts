@@ -14,7 +14,7 @@ const networkName = z.string(nameIs).regex(/^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$/,
 
 const card = z.strictObject({
   addresses: oneOrMany(pciAddress, 64),
-  /** As Neutron calls the network behind the card. */
+  /** Neutron's name of the network behind the card. */
   physical_network: networkName.optional(),
   /** What the card is programmed for, as in Cyborg's `function_device_mappings`. */
   function: networkName.optional(),
@@ -51,7 +51,7 @@ export function isByFunctions({ virtual_functions: count }: NicCard): boolean {
   return count !== false;
 }
 
-/** By the address of the physical function. */
+/** Address of the physical function → card. */
 export function cardsByAddress({ cards }: NicSettings): ReadonlyMap<string, NicCard> {
   return new Map(
     cards.flatMap((each) => each.addresses.map((address) => [address, each] as const)),
@@ -76,7 +76,7 @@ export function toAllowList(settings: NicSettings): readonly AllowListEntry[] {
   }));
 }
 
-/** As Cyborg's intel_nic_driver names them. */
+/** The names are those of Cyborg's intel_nic_driver. */
 function cyborgTraits(card: NicCard): string[] {
   const names = [card.function, card.physical_network].filter((each) => each !== undefined);
   return [

@@ -78,7 +78,7 @@ interface Card {
   readonly health: ReportedDevice['health'];
 }
 
-/** The device with what the host tells of the card, and with the traits of Cyborg's driver. */
+/** The device with the host's facts of the card, and the traits of Cyborg's driver. */
 export function withFacts(context: DriverContext, card: Card): ReportedDevice {
   const { device, fn, facts, type, health } = card;
   const { model, uuid, firmware } = facts;

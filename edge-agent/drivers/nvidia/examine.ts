@@ -31,7 +31,7 @@ async function examineVersion({ hardware }: DriverContext): Promise<Observation>
   const [, version] = /\b(\d{3}\.\d{1,4}(?:\.\d{1,4})?)\b/.exec(text ?? '') ?? [];
   return version
     ? { outcome: 'seen', what: `NVIDIA's driver is of version ${version}.` }
-    : { outcome: 'not seen', what: "NVIDIA's driver is not loaded, or does not tell its version." };
+    : { outcome: 'not seen', what: "NVIDIA's driver is not loaded, or does not show its version." };
 }
 
 /** Without a card, so that it changes nothing. */
@@ -53,8 +53,8 @@ async function examineCard(context: DriverContext, address: string): Promise<Obs
   if (!fn) return { address, outcome: 'not seen', what: 'There is no card.' };
   const { model, uuid, firmware } = await readCardFacts(context, fn);
   const facts = [model, uuid, firmware && `video BIOS ${firmware}`].filter((each) => each);
-  if (uuid) return { address, outcome: 'seen', what: `procfs tells of it: ${facts.join(', ')}.` };
-  const what = `procfs does not tell its uuid; its driver is ${fn.boundDriver ?? 'none'}.`;
+  if (uuid) return { address, outcome: 'seen', what: `procfs shows it: ${facts.join(', ')}.` };
+  const what = `procfs does not show its uuid; its driver is ${fn.boundDriver ?? 'none'}.`;
   return { address, outcome: 'not seen', what };
 }
 

@@ -1,4 +1,4 @@
-// What NVIDIA's driver and the kernel tell of a card.
+// What NVIDIA's driver and the kernel show of a card.
 
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';

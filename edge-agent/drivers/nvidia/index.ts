@@ -166,7 +166,7 @@ function countFunctions({ sysfs }: DriverContext, { path }: PciFunction): number
   return (sysfs.list(path) ?? []).filter((each) => /^virtfn\d+$/.test(each)).length;
 }
 
-/** By NVIDIA's script, because the driver refuses a plain write of `sriov_numvfs`. */
+/** Runs NVIDIA's script, because the driver refuses a plain write of `sriov_numvfs`. */
 async function makeFunctions(
   { sriov_manage: script }: NvidiaSettings,
   context: DriverContext,
@@ -228,7 +228,7 @@ function vendorRefusal({ made }: NvidiaSettings): string {
     : `has vGPUs that are made ahead of binds only, and made is ${made}`;
 }
 
-/** The device with what is told of its card; or why the card is not offered. */
+/** The device with the facts of its card; or why the card is not offered. */
 async function describeCard(
   { context, vendor }: Given,
   device: ReportedDevice,

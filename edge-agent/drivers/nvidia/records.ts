@@ -14,9 +14,9 @@ const record = z.object({
 });
 
 export interface Records {
-  /** By address, what the agent has set in this boot. */
+  /** Address → what the agent has set in this boot. */
   readonly types: Map<string, string>;
-  /** By number. */
+  /** Keys are numbers. */
   readonly names: Map<string, string>;
   /**
    * By address, as what a function was offered: a guest may have it, also one that is off. Kept

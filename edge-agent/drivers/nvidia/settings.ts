@@ -25,9 +25,9 @@ const cards = z
       .regex(/^(PGPU|VGPU|CUSTOM_[A-Z0-9_]{1,248})$/, 'must be PGPU, VGPU or CUSTOM_...')
       .optional(),
     traits: customTraits,
-    /** Of whole cards: the driver that the GPU, its audio and its USB functions are bound to. */
+    /** Whole cards only: the driver that the GPU, its audio and its USB functions are bound to. */
     bind_to: vfioDriver.optional(),
-    /** Of whole cards, after each guest; VFIO itself resets the card at both ends. */
+    /** Whole cards only, after each guest; VFIO itself resets the card at both ends. */
     reset: z.boolean('must be true or false').optional(),
   })
   .superRefine(
@@ -53,8 +53,8 @@ export const nvidiaSettings = z
      */
     made: z.enum(['ahead', 'at-bind', 'nova'], 'must be ahead, at-bind or nova').default('ahead'),
     /**
-     * Of vGPUs, after each holder. `none`: only where the vendor's driver erases the memory when a
-     * guest closes its vGPU.
+     * vGPUs only, after each holder. `none`: only where the vendor's driver erases the memory when
+     * a guest closes its vGPU.
      */
     clean: z.enum(['recreate', 'none'], 'must be recreate or none').default('recreate'),
     /**

@@ -22,7 +22,7 @@ interface Divided {
 export interface VendorVgpus {
   /** Whether the card is divided by types of its virtual functions. */
   isUsed(card: string): boolean;
-  /** As the driver calls the type; it is recorded, because a full card lists no types. */
+  /** The driver's name of the type, recorded because a full card lists no types. */
   nameOf(card: string, type: string): Promise<string | undefined>;
   /** Addresses of the functions with the type, or a clause why none is offered. */
   offered(card: string, type: string): Promise<readonly string[] | string>;

@@ -34,7 +34,7 @@ interface ShownController {
   /** `nvme0`. */
   readonly name: string;
   readonly address: string;
-  /** Of the kernel's driver: `live` if it takes commands. */
+  /** The kernel driver's state: `live` if it takes commands. */
   readonly state: string | undefined;
   readonly facts: ControllerFacts | undefined;
 }
@@ -92,9 +92,9 @@ function ownerIfReadable(sysfs: Sysfs, path: string): string | undefined {
 }
 
 export interface KnownControllers {
-  /** Of what the settings name, by address: as the kernel shows it now, or as it was shown. */
+  /** Facts of what the settings name, by address, as the kernel shows or has shown them. */
   factsFor(functions: readonly PciFunction[]): ReadonlyMap<string, ControllerFacts>;
-  /** As `remember`, in memory alone: a plan writes nothing. */
+  /** Remembers in memory alone: a plan writes nothing. */
   look(functions: readonly PciFunction[], isNamed?: IsNamed, ask?: Ask): Promise<void>;
   /**
    * Reads the file, and keeps in it what the kernel shows now of these functions. The firmware of
@@ -111,7 +111,7 @@ export interface KnownControllers {
 
 export type Ask = (shown: ShownController) => Promise<NonNullable<ControllerFacts['erasure']>>;
 
-/** By address and ids, `vendor:product:subsystem`: a device that cannot be read counts, too. */
+/** Keys are address and `vendor:product:subsystem`: an unreadable device counts, too. */
 type IsNamed = (address: string, ids: string) => boolean;
 
 const file = 'controllers.json';

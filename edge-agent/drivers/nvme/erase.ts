@@ -17,7 +17,7 @@ import {
 
 export interface Erasure extends ToolDeps {
   readonly clock: Clock;
-  /** By the monotonic clock. */
+  /** On the monotonic clock. */
   readonly until: number;
   readonly onProgress: (percent: number) => void;
 }
@@ -84,7 +84,7 @@ export function eraseRefusal(
 
 async function sanitize(erasure: Erasure, allowed: typeof methods): Promise<Evidence> {
   const failed: Method[] = [];
-  // Of an earlier run of this job, or of the last holder: it cannot be stopped, and user data
+  // An earlier run of this job, or the last holder, began it: it cannot be stopped, and user data
   // cannot be written until it ends (8.15).
   const before = await readSanitizeLog(erasure);
   const running = allowed.find(({ action }) => action === before.action);

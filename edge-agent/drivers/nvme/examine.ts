@@ -89,7 +89,7 @@ async function examineTool(
     const [, version] = /\b(\d{1,3}\.\d{1,3}(?:\.\d{1,3})?)\b/.exec(stdout) ?? [];
     return version
       ? { outcome: 'seen', what: `nvme-cli is of version ${version}.` }
-      : { outcome: 'failed', what: `${tool} does not tell its version.` };
+      : { outcome: 'failed', what: `${tool} does not show its version.` };
   } catch (error) {
     return { outcome: 'not seen', what: `${tool} cannot be started: ${reasonOf(error)}.` };
   }

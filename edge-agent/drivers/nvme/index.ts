@@ -25,7 +25,7 @@ import { isErasing, type NvmeSettings, toAllowList } from './settings.ts';
 import { type Controller, identify } from './tool.ts';
 
 const name = 'nvme';
-/** For the way back to the VFIO driver, before the agent gives up the job. */
+/** Time to return to the VFIO driver, before the agent gives up the job. */
 const wayBackMs = 30_000;
 
 interface NvmeDeps {
@@ -123,7 +123,7 @@ function allowedFunctions({ context, allowList }: NvmeDeps): PciFunction[] {
   return all.filter((fn) => !fn.physicalFunction && allowList.some((each) => matches(each, fn)));
 }
 
-/** Of a device as it was seen. */
+/** A device as it was seen. */
 function isNamed(allowList: readonly AllowListEntry[], address: string, ids: string): boolean {
   const [vendorId = '', productId = '', ...subsystem] = ids.split(':');
   const subsystemId = subsystem.join(':');

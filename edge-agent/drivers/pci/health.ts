@@ -1,11 +1,11 @@
-// The health of a PCI device, as the kernel's PCIe error handling tells it.
+// The health of a PCI device, from the kernel's PCIe error handling.
 
 import { type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 
 /**
- * By the kernel's counters of PCIe errors since the boot (sysfs-bus-pci-devices-aer_stats). A
+ * Reads the kernel's counters of PCIe errors since the boot (sysfs-bus-pci-devices-aer_stats). A
  * fatal error has reset the link under the card.
  *
  * @param since when the driver began to look, as the counters have no times

@@ -3,7 +3,7 @@
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 
-/** As Cyborg's pci_driver names them in traits. */
+/** Names in the traits of Cyborg's pci_driver. */
 const vendorNames: Readonly<Record<string, string>> = {
   '10de': 'NVIDIA',
   '102b': 'MATROX',
@@ -13,7 +13,8 @@ const vendorNames: Readonly<Record<string, string>> = {
   '19e5': 'HUAWEI',
 };
 
-// By vendor and, if given, product. FPGAs and AI chips share class 12, so these come first.
+// Keys are vendor and, if present, product. FPGAs and AI chips share class 12, so these come
+// first.
 const typesById: Readonly<Record<string, ReportedDevice['type']>> = {
   '1172': 'FPGA',
   '10ee': 'FPGA',
@@ -53,7 +54,7 @@ export function pciTraits({ vendorId, productId }: PciFunction): string[] {
   ];
 }
 
-/** As Cyborg's ssd_driver names them: `CUSTOM_SSD_INSPUR`, `CUSTOM_SSD_PRODUCT_ID_1001`. */
+/** The names of Cyborg's ssd_driver: `CUSTOM_SSD_INSPUR`, `CUSTOM_SSD_PRODUCT_ID_1001`. */
 export function ssdTraits(vendorId: string, productId: string): string[] {
   const vendor = vendorNames[vendorId];
   return [

@@ -13,7 +13,7 @@ const serialNumber = 0x0003;
 const capabilitiesMax = (4096 - firstCapability) / 4;
 
 export interface Serials {
-  /** By address; a device without a serial number is absent. */
+  /** Address → serial number; a device without one is absent. */
   read(functions: readonly PciFunction[]): Promise<ReadonlyMap<string, string>>;
 }
 
@@ -59,7 +59,7 @@ function toIdentity({ address }: PciFunction, serial: string): string {
 }
 
 /**
- * As lspci writes it, from the highest byte on; undefined if the device has none.
+ * The spelling is lspci's, from the highest byte on; undefined if the device has none.
  *
  * @param config configuration space from its beginning
  */

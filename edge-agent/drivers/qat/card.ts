@@ -32,7 +32,7 @@ export function virtualFunctions(sysfs: Sysfs, { address }: PciFunction): PciFun
   return readPciFunctions(sysfs, () => {}).filter((fn) => fn.physicalFunction === address);
 }
 
-/** @throws a clause unless the card tells its state and its services, or has no such files */
+/** @throws a clause unless the card shows its state and services, or has no such files */
 export async function readFiles(deps: CardDeps, fn: PciFunction): Promise<QatFiles> {
   if (!deps.sysfs.list(`${fn.path}/qat`)) return {};
   const state = await readIfThere(deps, fn, 'qat/state');
@@ -111,7 +111,7 @@ function debugNames(sysfs: Sysfs): readonly string[] {
   }
 }
 
-/** By the counters of the card since it came up. */
+/** Reads the card's counters since it came up. */
 export async function readRas(
   deps: CardDeps,
   fn: PciFunction,
@@ -130,7 +130,7 @@ export async function readRas(
   return { state: 'degraded', reason };
 }
 
-/** Of the switch on the card: the three physical functions of a c62x chip are behind one. */
+/** The switch on the card: the three physical functions of a c62x chip are behind one. */
 export function findChip(
   sysfs: Sysfs,
   { path, address }: Pick<PciFunction, 'path' | 'address'>,

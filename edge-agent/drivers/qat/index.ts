@@ -41,7 +41,7 @@ export function createQatDriver(settings: QatSettings, context: DriverContext): 
   const { sysfs } = context;
   const cards = cardsByAddress(settings);
   const dated = createDates(context);
-  /** By the discovery that is under way; there is one at a time. */
+  /** Results of the discovery that is under way; there is one at a time. */
   let looks: ReadonlyMap<string, Looked> = new Map();
   const pci = createPciDriver({
     ...context,

@@ -47,7 +47,7 @@ export const qatSettings = z.strictObject({
 });
 export type QatSettings = z.infer<typeof qatSettings>;
 
-/** By the address of the physical function. */
+/** Address of the physical function → card. */
 export function cardsByAddress({ cards }: QatSettings): ReadonlyMap<string, QatCard> {
   return new Map(
     cards.flatMap((each) => each.addresses.map((address) => [address, each] as const)),

@@ -50,11 +50,11 @@ export function cardAt(sysfs: Sysfs, address: string): Card | string {
 const uuid = z.string().regex(/^[0-9a-f]{32}$/);
 const shown = (max: number) => z.string().regex(new RegExp(`^[!-~]([ -~]{0,${max - 2}}[!-~])?$`));
 const facts = z.object({
-  /** Of the functions that were read. */
+  /** The ids of the functions that were read. */
   ids: z.string(),
   /** Lower case, without hyphens; the last one is that of images. */
   interfaces: z.array(uuid).min(1).max(16),
-  /** Of the shell and of its partitions; an image is for one of them. */
+  /** Interfaces of the shell and of its partitions; an image is for one of them. */
   platforms: z.array(shown(63)).min(1).max(8),
   board: shown(64).optional(),
   serial: shown(64).optional(),

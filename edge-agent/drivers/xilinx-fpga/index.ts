@@ -30,7 +30,7 @@ export function createXilinxDriver(settings: XilinxSettings, context: DriverCont
   );
   /** Lost with the agent: the job begins anew. */
   const busy = new Set<string>();
-  /** By card: the set-up and a job never move its functions at the same time. */
+  /** One lock per card: the set-up and a job never move its functions at the same time. */
   const locks = createDeviceLocks();
   let since: string | undefined;
   const toWork = (card: Card): Work => ({ settings, context, records, card, busy });
@@ -109,7 +109,7 @@ function cardIfReadable({ sysfs }: DriverContext, address: string): Card | strin
   }
 }
 
-/** By address: the card, or why it is not offered. */
+/** Address → the card, or why it is not offered. */
 async function discovered(
   context: DriverContext,
   addresses: readonly string[],

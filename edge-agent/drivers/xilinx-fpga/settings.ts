@@ -13,7 +13,7 @@ import {
 export const xilinxName = 'xilinx_fpga';
 
 const cards = z.strictObject({
-  /** Of management functions, such as `0000:d8:00.0`. */
+  /** Addresses of management functions, such as `0000:d8:00.0`. */
   addresses: oneOrMany(pciAddress, 64),
   /** Loaded after each holder, so that the card has no logic of it: an xclbin for its shell. */
   blank_image: absolutePath.optional(),

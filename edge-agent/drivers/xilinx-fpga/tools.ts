@@ -11,7 +11,7 @@ import type { XilinxSettings } from './settings.ts';
 
 export interface ToolDeps {
   readonly hardware: Hardware;
-  /** Of the management function: the card does one operation at a time. */
+  /** The management function's address: the card does one operation at a time. */
   readonly device: string;
   readonly settings: Pick<XilinxSettings, 'xbutil' | 'xbmgmt' | 'tool_seconds'>;
 }
@@ -53,7 +53,7 @@ export async function reset(deps: ToolDeps, user: string): Promise<void> {
   }
 }
 
-/** xbmgmt2/ReportPlatform.cpp; `N/A` for what the card does not tell. */
+/** xbmgmt2/ReportPlatform.cpp; `N/A` for what the card does not report. */
 const report = z.object({
   devices: z.tuple([
     z.object({

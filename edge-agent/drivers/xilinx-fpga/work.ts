@@ -133,7 +133,7 @@ async function interfacesNow({ context, card }: Work): Promise<string[]> {
   const { address, path } = card.management;
   const text = await context.hardware.readText(address, `${path}/interface_uuids`);
   const interfaces = interfacesFrom(text);
-  if (!interfaces) throw new Error(`The card ${address} tells no interface of its shell.`);
+  if (!interfaces) throw new Error(`The card ${address} shows no interface of its shell.`);
   return interfaces;
 }
 

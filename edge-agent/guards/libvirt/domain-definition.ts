@@ -16,7 +16,7 @@ type Attributes = ReadonlyMap<string, string>;
  * Host devices (`hostdev`), network cards that are one, NVMe devices as disks: each names its
  * function by the element `address` of its `source`. The address beside `source` is the guest's.
  *
- * @throws XmlInvalid also for a host device whose address cannot be told
+ * @throws XmlInvalid also for a host device whose address is unknown
  */
 export function readDomain(text: string): DomainDefinition {
   const path: string[] = [];

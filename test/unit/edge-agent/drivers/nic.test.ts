@@ -156,7 +156,7 @@ describe('what driver nic does not offer', () => {
     const host = aHost();
     host.kernel.output = output;
     expect(await host.start(divided)).toEqual({});
-    const whole = `cannot tell of its virtual functions (${reason})`;
+    const whole = `cannot show its virtual functions (${reason})`;
     expect((await host.reasons())[card]).toBe(whole);
     // Driver `pci` cleans them by a reset, which needs no interface.
     const reset = { cards: [{ ...divided.cards[0], clean: 'reset' }] };
