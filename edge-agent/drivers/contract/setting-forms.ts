@@ -36,3 +36,14 @@ export const absolutePath = z
   .string('must be an absolute path')
   .regex(/^\/[a-zA-Z0-9_./-]{1,255}$/, 'must be an absolute path')
   .refine((input) => !input.split('/').includes('..'), 'must not go up');
+
+/** Whether no two entries name the same card. @param card the part of an address that names it */
+export function areDistinct(
+  { cards }: { readonly cards: readonly { readonly addresses: readonly string[] }[] },
+  card = (address: string) => address,
+): boolean {
+  const named = cards.flatMap(({ addresses }) => addresses).map(card);
+  return new Set(named).size === named.length;
+}
+
+export const cardTwice = { path: ['cards'], message: 'must not name a card more than once' };

@@ -3,6 +3,8 @@
 
 import * as z from 'zod';
 import {
+  areDistinct,
+  cardTwice,
   customTraits,
   oneOrMany,
   pciAddress,
@@ -74,13 +76,7 @@ export const gpuVfSettings = z
   .strictObject({
     cards: z.array(cards, 'must list the cards that are divided').min(1).max(64),
   })
-  .refine(
-    ({ cards: all }) => {
-      const addresses = all.flatMap((each) => each.addresses);
-      return new Set(addresses).size === addresses.length;
-    },
-    { path: ['cards'], message: 'must not name a card more than once' },
-  );
+  .refine((settings) => areDistinct(settings), cardTwice);
 
 export type GpuVfSettings = z.infer<typeof gpuVfSettings>;
 export type GpuVfCards = GpuVfSettings['cards'][number];

@@ -4,6 +4,8 @@
 import * as z from 'zod';
 import {
   absolutePath,
+  areDistinct,
+  cardTwice,
   customTraits,
   oneOrMany,
   pciAddress,
@@ -65,13 +67,7 @@ export const intelFpgaSettings = z
     path: ['clean'],
     message: 'leaves the image and its memory: allow this by data_may_stay, or choose blank',
   })
-  .refine(
-    ({ cards: all }) => {
-      const addresses = all.flatMap((each) => each.addresses);
-      return new Set(addresses).size === addresses.length;
-    },
-    { path: ['cards'], message: 'must not name a card more than once' },
-  );
+  .refine((settings) => areDistinct(settings), cardTwice);
 
 export type IntelFpgaSettings = z.infer<typeof intelFpgaSettings>;
 export type IntelFpgaCards = IntelFpgaSettings['cards'][number];

@@ -3,22 +3,15 @@
 // functions (nvidia-vfio.ts).
 
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
-import type {
-  Discovery,
-  Driver,
-  HandleWork,
-  HostChange,
-  NotOffered,
-} from '#agent/drivers/contract/driver.ts';
+import type { Discovery, Driver, HostChange, NotOffered } from '#agent/drivers/contract/driver.ts';
 import { createMdevDriver } from '#agent/drivers/mdev/index.ts';
 import { mdevSettings } from '#agent/drivers/mdev/settings.ts';
 import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
 import { aerHealth } from '#agent/drivers/pci/health.ts';
-import { createPciDriver } from '#agent/drivers/pci/index.ts';
+import { createPciDriver, handleAddress } from '#agent/drivers/pci/index.ts';
 import { reasonOf } from '#agent/log.ts';
 import { readMdevParents } from '#agent/sysfs/mdev.ts';
 import { type PciFunction, pciSignature, readPciFunctionAt } from '#agent/sysfs/pci.ts';
-import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { describeVendorCard, vgpuType, withFacts } from './describe.ts';
 import { examineNvidia } from './examine.ts';
@@ -87,7 +80,7 @@ export function createNvidiaDriver(settings: NvidiaSettings, context: DriverCont
       if (handle.type === 'MDEV' && mdev?.clean) return await mdev.clean(handle, onProgress);
       const cards = byAddress.get(handle.address);
       if (cards)
-        return await vendor.recreate(handle.address, readFunction(handle), cards.vgpu_type);
+        return await vendor.recreate(handle.address, handleAddress(handle), cards.vgpu_type);
       if (!whole?.clean) throw new Error(`The card ${handle.address} is not offered any more.`);
       return await whole.clean(handle, onProgress);
     },
@@ -246,12 +239,4 @@ async function describeCard(
 
 function unread(error: unknown): string {
   return `cannot be read (${reasonOf(error)})`.slice(0, 255);
-}
-
-/** @throws if the handle names no PCI function */
-function readFunction({ info }: HandleWork): string {
-  const { domain, bus, device, function: fn } = info;
-  const parsed = parsePciAddress(`${domain}:${bus}:${device}.${fn}`);
-  if (!parsed) throw new Error('The handle names no PCI function.');
-  return printPciAddress(parsed);
 }

@@ -4,6 +4,8 @@
 import * as z from 'zod';
 import {
   absolutePath,
+  areDistinct,
+  cardTwice,
   customTraits,
   oneOrMany,
   pciAddress,
@@ -65,13 +67,7 @@ export const nvidiaSettings = z
     /** NVIDIA's script that makes the virtual functions of a card: `-e` and its address. */
     sriov_manage: absolutePath.default('/usr/lib/nvidia/sriov-manage'),
   })
-  .refine(
-    ({ cards: all }) => {
-      const addresses = all.flatMap((each) => each.addresses);
-      return new Set(addresses).size === addresses.length;
-    },
-    { path: ['cards'], message: 'must not name a card more than once' },
-  );
+  .refine((settings) => areDistinct(settings), cardTwice);
 
 export type NvidiaSettings = z.infer<typeof nvidiaSettings>;
 type NvidiaCards = NvidiaSettings['cards'][number];

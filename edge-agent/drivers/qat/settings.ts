@@ -2,7 +2,13 @@
 // services they run.
 
 import * as z from 'zod';
-import { customName, oneOrMany, pciAddress } from '#agent/drivers/contract/setting-forms.ts';
+import {
+  areDistinct,
+  cardTwice,
+  customName,
+  oneOrMany,
+  pciAddress,
+} from '#agent/drivers/contract/setting-forms.ts';
 import { type AllowListEntry, allowListEntry } from '#agent/drivers/pci/allow-list.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { qatServices } from './families.ts';
@@ -35,16 +41,14 @@ const card = z
   });
 export type QatCard = z.infer<typeof card>;
 
-export const qatSettings = z.strictObject({
-  cards: z
-    .array(card, 'must list the QAT cards that are offered')
-    .min(1, 'must list the QAT cards that are offered')
-    .max(64)
-    .refine((cards) => {
-      const all = cards.flatMap(({ addresses }) => addresses);
-      return new Set(all).size === all.length;
-    }, 'must not name a card more than once'),
-});
+export const qatSettings = z
+  .strictObject({
+    cards: z
+      .array(card, 'must list the QAT cards that are offered')
+      .min(1, 'must list the QAT cards that are offered')
+      .max(64),
+  })
+  .refine((settings) => areDistinct(settings), cardTwice);
 export type QatSettings = z.infer<typeof qatSettings>;
 
 /** Address of the physical function → card. */

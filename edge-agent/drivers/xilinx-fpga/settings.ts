@@ -4,6 +4,8 @@
 import * as z from 'zod';
 import {
   absolutePath,
+  areDistinct,
+  cardTwice,
   customTraits,
   oneOrMany,
   pciAddress,
@@ -39,15 +41,8 @@ export const xilinxSettings = z
     /** The longest time of one run of xbutil. */
     tool_seconds: z.int(secondsAre).min(10, secondsAre).max(3600, secondsAre).default(120),
   })
-  .refine(
-    ({ cards: all }) => {
-      const addresses = all.flatMap((each) => each.addresses);
-      // Both functions of a card are in one slot: two entries would offer each of them twice.
-      const slots = new Set(addresses.map((address) => address.slice(0, -1)));
-      return slots.size === addresses.length;
-    },
-    { path: ['cards'], message: 'must not name a card more than once' },
-  );
+  // Both functions of a card are in one slot: two entries would offer each of them twice.
+  .refine((settings) => areDistinct(settings, (address) => address.slice(0, -1)), cardTwice);
 
 export type XilinxSettings = z.infer<typeof xilinxSettings>;
 export type XilinxCards = XilinxSettings['cards'][number];
