@@ -6,18 +6,15 @@ import { readFileSync } from 'node:fs';
 import { printDocument, printError } from '#core/command-line/print.ts';
 import { createDeps, type Deps } from '#core/deps.ts';
 import type { Arq } from '#core/domain/arq/arq.ts';
-import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
-import { present } from '#core/shapes/derive/present.ts';
+import { allProfiles } from '#core/operations/profiles/rename-in-profiles.ts';
 import { type CyborgTables, readTables, TablesRefused } from './import/cyborg-tables.ts';
 import { planReturn } from './import/plan-return.ts';
 import type { Input, StackCommand } from './ops/verb.ts';
 
-const pageSize = 1000;
-
 async function main(input: Input): Promise<void> {
   const tables = readTables(readFileSync(input.required('tables'), 'utf8'));
   const deps = createDeps('export');
-  const state = { profiles: await profilesOf(deps), arqs: await boundArqs(deps, tables) };
+  const state = { profiles: await allProfiles(deps), arqs: await boundArqs(deps, tables) };
   const { statements, refused, counts } = planReturn(tables, state);
   const { ended, added, kept, profiles } = counts;
   printError(`ARQs: ${kept} kept, ${ended} ended, ${added} added; profiles: ${profiles} changed`);
@@ -28,22 +25,6 @@ async function main(input: Input): Promise<void> {
     return;
   }
   printDocument(statements.join('\n'));
-}
-
-async function profilesOf({ listings }: Deps): Promise<DeviceProfile[]> {
-  const profiles: DeviceProfile[] = [];
-  let marker: string | undefined;
-  do {
-    const page = await listings.profiles({
-      limit: pageSize,
-      sortKey: 'uuid',
-      sortDir: 'asc',
-      ...present({ marker }),
-    });
-    profiles.push(...page);
-    marker = page.length === pageSize ? page.at(-1)?.uuid : undefined;
-  } while (marker !== undefined);
-  return profiles;
 }
 
 /** The ARQs that hold handles of devices on Cyborg's hosts. */

@@ -1,12 +1,11 @@
 import { arqsAnswer } from '#core/contracts/api/accelerator-requests.ts';
 import { createArqs } from '#core/operations/bind/create-arqs.ts';
 import { action } from '#functions/http/action.ts';
-import { noQuery } from '#functions/http/query.ts';
 import { createBody } from './schema.ts';
 import { viewArq } from './view.ts';
 
 export const create = action(
-  { query: noQuery, body: createBody, answers: { 201: arqsAnswer }, refuses: [404] },
+  { body: createBody, answers: { 201: arqsAnswer }, refuses: [404] },
   async ({ deps, caller, body, base, about }) => {
     about({ profile: body.device_profile_name });
     const arqs = await createArqs(deps, caller, body.device_profile_name);

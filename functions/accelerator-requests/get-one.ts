@@ -2,14 +2,13 @@ import { arqAnswer } from '#core/contracts/api/accelerator-requests.ts';
 import { maySee } from '#core/domain/caller.ts';
 import { ArqNotFound } from '#core/domain/errors.ts';
 import { action } from '#functions/http/action.ts';
-import { noQuery } from '#functions/http/query.ts';
 import { arqUuid } from './schema.ts';
 import { shownStates } from './shown-states.ts';
 import { viewArq } from './view.ts';
 
 /** Another project's ARQ is not found. */
 export const getOne = action(
-  { query: noQuery, answers: { 200: arqAnswer }, refuses: [404] },
+  { answers: { 200: arqAnswer }, refuses: [404] },
   async ({ deps, caller, id, base }) => {
     const uuid = arqUuid(id);
     const arq = (await deps.store.arqs.byUuids([uuid])).get(uuid);

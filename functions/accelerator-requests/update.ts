@@ -5,7 +5,6 @@ import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
 import { unbindArqs } from '#core/operations/release/unbind-arqs.ts';
 import { refuseWithoutServiceToken } from '#core/operations/service-token.ts';
 import { action } from '#functions/http/action.ts';
-import { noQuery } from '#functions/http/query.ts';
 import { documentedUpdate, namesProject, readUpdate, type Update, updateBody } from './schema.ts';
 
 /**
@@ -14,7 +13,6 @@ import { documentedUpdate, namesProject, readUpdate, type Update, updateBody } f
  */
 export const update = action(
   {
-    query: noQuery,
     body: updateBody,
     documentedBody: documentedUpdate,
     answers: { 202: null },

@@ -1,12 +1,11 @@
 import { attributeAnswer } from '#core/contracts/api/attributes.ts';
 import { addAttribute } from '#core/operations/devices/change-attributes.ts';
 import { action } from '#functions/http/action.ts';
-import { noQuery } from '#functions/http/query.ts';
 import { createBody } from './schema.ts';
 import { viewAttribute } from './view.ts';
 
 export const create = action(
-  { query: noQuery, body: createBody, answers: { 201: attributeAnswer }, refuses: [404, 409] },
+  { body: createBody, answers: { 201: attributeAnswer }, refuses: [404, 409] },
   async ({ deps, caller, body, base, about }) => {
     const { deployable_id: deployable, ...attributeFields } =
       'attribute' in body ? body.attribute : body;

@@ -3,11 +3,10 @@ import { InvalidInput } from '#core/domain/errors.ts';
 import { isUuid } from '#core/domain/uuid-form.ts';
 import { findAttribute } from '#core/operations/devices/change-attributes.ts';
 import { action } from '#functions/http/action.ts';
-import { noQuery } from '#functions/http/query.ts';
 import { viewAttribute } from './view.ts';
 
 export const getOne = action(
-  { query: noQuery, answers: { 200: attributeAnswer }, refuses: [404] },
+  { answers: { 200: attributeAnswer }, refuses: [404] },
   async ({ deps, id, base }) => {
     if (!isUuid(id))
       throw new InvalidInput(`${JSON.stringify(id)} is not the uuid of an attribute.`);

@@ -1,9 +1,8 @@
 import { action } from '#functions/http/action.ts';
-import { noQuery } from '#functions/http/query.ts';
 import type { ConsoleDeps } from './deps.ts';
 import { serveFile } from './serve-file.ts';
 
 export const getFile = action<unknown, undefined, ConsoleDeps>(
-  { query: noQuery, answers: { 200: null, 304: null }, refuses: [404] },
+  { answers: { 200: null, 304: null }, refuses: [404] },
   (request) => serveFile(request, request.id),
 );

@@ -3,14 +3,12 @@ import type { Credentials } from '#core/clients/openstack/keystone-credentials.t
 import { type SignInBody, signInAnswer, signInBody } from '#core/contracts/api/sign-in.ts';
 import { action } from '#functions/http/action.ts';
 import { HttpFault } from '#functions/http/faults.ts';
-import { noQuery } from '#functions/http/query.ts';
 import type { ConsoleDeps } from './deps.ts';
 import { httpsOnly } from './serve-file.ts';
 
 /** A page of another origin cannot reach Keystone, and so signs in through its own. */
 export const signInAction = action<unknown, SignInBody, ConsoleDeps>(
   {
-    query: noQuery,
     body: signInBody,
     hasSecret: true,
     answers: { 200: signInAnswer },

@@ -4,12 +4,11 @@ import { isIntegerText } from '#core/domain/integer-id.ts';
 import { isUuid } from '#core/domain/uuid-form.ts';
 import { findDeployable } from '#core/operations/devices/find-by-id.ts';
 import { action } from '#functions/http/action.ts';
-import { noQuery } from '#functions/http/query.ts';
 import { viewDeployable } from './view.ts';
 
 /** Finds it by uuid, or by the integer id that attributes use. */
 export const getOne = action(
-  { query: noQuery, answers: { 200: deployableAnswer }, refuses: [404] },
+  { answers: { 200: deployableAnswer }, refuses: [404] },
   async ({ deps, id, base }) => {
     if (!isUuid(id) && !isIntegerText(id)) {
       throw new InvalidInput(`${JSON.stringify(id)} is not the uuid of a deployable.`);

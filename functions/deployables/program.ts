@@ -2,7 +2,6 @@ import * as z from 'zod';
 import { deployableAnswer } from '#core/contracts/api/deployables.ts';
 import { programDeployable } from '#core/operations/program/program-deployable.ts';
 import { action } from '#functions/http/action.ts';
-import { noQuery } from '#functions/http/query.ts';
 import { viewDeployable } from './view.ts';
 
 const body = z.tuple([
@@ -15,7 +14,7 @@ const body = z.tuple([
 
 /** Deployed Cyborg's form, and openstacksdk's, which has the deployable's uuid in two places. */
 export const program = action(
-  { query: noQuery, body, answers: { 200: deployableAnswer }, refuses: [404, 409] },
+  { body, answers: { 200: deployableAnswer }, refuses: [404, 409] },
   async ({ deps, caller, id, base, body: [{ value }] }) => {
     const deployable = await programDeployable(deps, caller, id, value[0].image_uuid);
     return { body: viewDeployable(deployable, base) };

@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { programDeployable } from '#core/operations/program/program-deployable.ts';
 import { action } from '#functions/http/action.ts';
-import { noQuery } from '#functions/http/query.ts';
 
 const body = z.tuple([
   z.strictObject({
@@ -13,7 +12,7 @@ const body = z.tuple([
 
 /** The specification's form; the answer only says that the request was accepted. */
 export const update = action(
-  { query: noQuery, body, answers: { 200: null }, refuses: [404, 409] },
+  { body, answers: { 200: null }, refuses: [404, 409] },
   async ({ deps, caller, id, body: [{ value }] }) => {
     await programDeployable(deps, caller, id, value);
     return {};

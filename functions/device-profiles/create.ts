@@ -7,14 +7,12 @@ import {
 } from '#core/operations/profiles/create-device-profiles.ts';
 import { action } from '#functions/http/action.ts';
 import { validate } from '#functions/http/body.ts';
-import { noQuery } from '#functions/http/query.ts';
 import { bySpecification } from './dialect.ts';
 import { createBody, documentedBody } from './schema.ts';
 import { viewDeviceProfile } from './view.ts';
 
 export const create = action(
   {
-    query: noQuery,
     body: z.unknown().refine((body) => body !== undefined),
     documentedBody,
     answers: { 201: createdProfiles, 204: null },

@@ -1,12 +1,11 @@
 import { InvalidInput } from '#core/domain/errors.ts';
 import { deleteDeviceProfiles } from '#core/operations/profiles/delete-device-profiles.ts';
 import { action } from '#functions/http/action.ts';
-import { noQuery } from '#functions/http/query.ts';
 import { findProfiles } from './find.ts';
 
 /** Takes uuids or names, separated by commas. */
 export const deleteOne = action(
-  { query: noQuery, answers: { 204: null }, refuses: [404, 409] },
+  { answers: { 204: null }, refuses: [404, 409] },
   async ({ deps, id }) => {
     const names = id.split(',').filter((part) => part !== '');
     if (names.length === 0) throw new InvalidInput('No device profile is named.');

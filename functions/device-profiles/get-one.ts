@@ -2,7 +2,6 @@ import { shownProfile } from '#core/contracts/api/device-profiles.ts';
 import { DeviceProfileNotFound } from '#core/domain/errors.ts';
 import { isUuid } from '#core/domain/uuid-form.ts';
 import { action } from '#functions/http/action.ts';
-import { noQuery } from '#functions/http/query.ts';
 import { noneExist } from './dialect.ts';
 import { viewDeviceProfile } from './view.ts';
 
@@ -11,7 +10,7 @@ import { viewDeviceProfile } from './view.ts';
  * and current clients send no microversion. A value in the form of a uuid is a uuid.
  */
 export const getOne = action(
-  { query: noQuery, answers: { 200: shownProfile }, refuses: [404, 422] },
+  { answers: { 200: shownProfile }, refuses: [404, 422] },
   async ({ deps, id, base, microversion }) => {
     const { profiles } = deps.store;
     const profile = isUuid(id) ? await profiles.byUuid(id) : await profiles.byName(id);

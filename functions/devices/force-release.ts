@@ -3,7 +3,6 @@ import { freedAnswer } from '#core/contracts/api/devices.ts';
 import { findDevice } from '#core/operations/devices/find-by-id.ts';
 import { forceRelease } from '#core/operations/release/force-release.ts';
 import { action } from '#functions/http/action.ts';
-import { noQuery } from '#functions/http/query.ts';
 
 const forceReleaseBody = z
   .strictObject({
@@ -17,7 +16,6 @@ const forceReleaseBody = z
 /** Not in Cyborg, which has no quarantine. */
 export const forceReleaseAction = action(
   {
-    query: noQuery,
     body: forceReleaseBody,
     // 202: the host was asked to clean up first.
     answers: { 200: freedAnswer, 202: freedAnswer },

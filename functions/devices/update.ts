@@ -2,7 +2,6 @@ import * as z from 'zod';
 import type { DeviceStatus } from '#core/domain/device/device.ts';
 import { setDeviceStatus } from '#core/operations/devices/set-device-status.ts';
 import { action } from '#functions/http/action.ts';
-import { noQuery } from '#functions/http/query.ts';
 
 /** The specification says `disabled`, deployed Cyborg shows `maintaining`. */
 const statuses: Readonly<Record<'enabled' | 'disabled' | 'maintaining', DeviceStatus>> = {
@@ -22,7 +21,7 @@ const body = z.tuple([
 
 /** The specification's form, with a reason. */
 export const update = action(
-  { query: noQuery, body, answers: { 204: null }, refuses: [404] },
+  { body, answers: { 204: null }, refuses: [404] },
   async ({ deps, caller, id, body: [{ value, reason }] }) => {
     await setDeviceStatus(deps, caller, id, statuses[value], reason ?? undefined);
     return {};

@@ -1,7 +1,7 @@
 // The part of a route that is its own: its schemas and what it does. resource-handler.ts is the
 // middleware stack around it.
 
-import type * as z from 'zod';
+import * as z from 'zod';
 import type { Deps, RequestDeps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import type { LogFields } from '#core/log.ts';
@@ -35,8 +35,8 @@ export interface Reply {
 }
 
 export interface Schemas<Query, Body> {
-  /** An unknown parameter is an error on every route. */
-  readonly query: z.ZodType<Query>;
+  /** An unknown parameter is an error on every route; without it, any parameter is. */
+  readonly query?: z.ZodType<Query>;
   /** Undefined: the route takes no body and reads none. */
   readonly body?: z.ZodType<Body>;
   /** The body has a secret: it is short, and no answer and no log line quotes it. */
@@ -50,15 +50,21 @@ export interface Schemas<Query, Body> {
 }
 
 export interface Action {
-  readonly schemas: Schemas<unknown, unknown>;
+  readonly schemas: Schemas<unknown, unknown> & { readonly query: z.ZodType };
   readonly run: (request: Request<unknown, unknown, RequestDeps>) => Promise<Reply>;
 }
 
+const noQuery = z.strictObject({});
+
 /** @template Own the dependencies with which the resource's handler is made */
-export function action<Query, Body = undefined, Own extends RequestDeps = Deps>(
+export function action<
+  Query = Record<string, never>,
+  Body = undefined,
+  Own extends RequestDeps = Deps,
+>(
   schemas: Schemas<Query, Body>,
   run: (request: Request<Query, Body, Own>) => Promise<Reply>,
 ): Action {
   // The middleware stack validates with these schemas before the call.
-  return { schemas, run: run as Action['run'] };
+  return { schemas: { query: noQuery, ...schemas }, run: run as Action['run'] };
 }

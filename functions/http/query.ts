@@ -6,8 +6,6 @@ import { present } from '#core/shapes/derive/present.ts';
 import type { Page } from '#core/store/table/index-pages.ts';
 import { pageReply } from './links.ts';
 
-export const noQuery = z.strictObject({});
-
 export const pageQuery = {
   limit: z.coerce.number().int().min(1).max(pageMax).optional(),
   /** Rows have uuids in lower case. */

@@ -5,7 +5,6 @@ import type { WaitingInstance } from '#core/domain/arq/reaper.ts';
 import { reapWaiting, waitingInstances } from '#core/operations/release/reap-waiting.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { action, type Request } from '#functions/http/action.ts';
-import { noQuery } from '#functions/http/query.ts';
 
 /** An API request has 29 s, and the last instance takes some. */
 const reapMs = 15_000;
@@ -19,7 +18,7 @@ type OwnRequest = Request<Record<string, never>, z.infer<typeof body>, ConsumerD
 
 /** Releases, or only lists, the unused instances for which the reaper waits. */
 export const reapAction = action(
-  { query: noQuery, body, answers: { 200: reapAnswer }, refuses: [409] },
+  { body, answers: { 200: reapAnswer }, refuses: [409] },
   async ({ deps, caller, body: { dry_run, instance }, about }: OwnRequest) => {
     about({ dry_run, instance });
     const waiting = await waitingInstances(deps, instance);

@@ -2,7 +2,6 @@ import * as z from 'zod';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { reconcileAnswer } from '#core/contracts/api/operator.ts';
 import { action, type Request } from '#functions/http/action.ts';
-import { noQuery } from '#functions/http/query.ts';
 import { compareInTime } from './compare-in-time.ts';
 import { hostname } from './page.ts';
 
@@ -19,7 +18,7 @@ type OwnRequest = Request<Record<string, never>, z.infer<typeof body>, ConsumerD
  * Placement as after each of their changes, soon after the answer.
  */
 export const reconcileAction = action(
-  { query: noQuery, body, answers: { 200: reconcileAnswer, 202: reconcileAnswer }, refuses: [404] },
+  { body, answers: { 200: reconcileAnswer, 202: reconcileAnswer }, refuses: [404] },
   async ({ deps, caller, body: request, about }: OwnRequest) => {
     about(request);
     const { rows, differing, next } = await compareInTime(deps, request.host, request.marker);

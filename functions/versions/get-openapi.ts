@@ -6,14 +6,13 @@ import { actions as deviceProfiles } from '#functions/device-profiles/handler.ts
 import { actions as devices } from '#functions/devices/handler.ts';
 import { type Action, action } from '#functions/http/action.ts';
 import { type Actions, openApi } from '#functions/http/openapi.ts';
-import { noQuery } from '#functions/http/query.ts';
 import { actions as operator } from '#functions/operator/handler.ts';
 import { getRoot } from './get-root.ts';
 import { getV2 } from './get-v2.ts';
 
 /** `/openapi.json`, without a token. */
 export const getOpenapi: Action = action(
-  { query: noQuery, answers: { 200: z.looseObject({ openapi: z.string() }) } },
+  { answers: { 200: z.looseObject({ openapi: z.string() }) } },
   async ({ base }) => ({ body: document(base) }),
 );
 

@@ -1,11 +1,7 @@
 import { rootAnswer } from '#core/contracts/api/versions.ts';
 import { action } from '#functions/http/action.ts';
-import { noQuery } from '#functions/http/query.ts';
 import { rootDocument } from './documents.ts';
 
-export const getRoot = action(
-  { query: noQuery, answers: { 200: rootAnswer } },
-  async ({ base }) => ({
-    body: rootDocument(base),
-  }),
-);
+export const getRoot = action({ answers: { 200: rootAnswer } }, async ({ base }) => ({
+  body: rootDocument(base),
+}));

@@ -34,7 +34,7 @@ function candidates(before: readonly string[], typed: string, table: readonly Ve
   if (verb === undefined) return verbs.flatMap(({ path }) => path[1] ?? []);
   const position =
     verb.path[1] === undefined && second !== undefined ? 1 + others.length : others.length;
-  return [...(verb.arguments[position]?.choices ?? [])];
+  return [...(verb.arguments?.[position]?.choices ?? [])];
 }
 
 /** Not those that the line has already. */

@@ -43,7 +43,7 @@ Example:
 
 function resourceHelp(resource: string, verbs: readonly Verb[]): string {
   const rows = verbs.map((verb): [string, string] => [
-    [verb.path[1], ...verb.arguments.map(shownArgument)].join(' '),
+    [verb.path[1], ...argumentsOf(verb)].join(' '),
     verb.summary,
   ]);
   return `cyborg-ops ${resource} <verb> ...
@@ -54,14 +54,15 @@ ${examplesOf(verbs.slice(0, 1))}`;
 }
 
 function verbHelp(verb: Verb): string {
-  const names = [...verb.path, ...verb.arguments.map(shownArgument)];
+  const declared = verb.arguments ?? [];
+  const names = [...verb.path, ...argumentsOf(verb)];
   const rows = [
-    ...verb.arguments.map((each): [string, string] => [shownArgument(each), each.help]),
+    ...declared.map((each): [string, string] => [shownArgument(each), each.help]),
     ...optionRows({ ...verb.options, ...(signsIn(verb) ? outputOptions : {}) }),
   ];
-  const others = optionRows(optionsOf(verb)).slice(rows.length - verb.arguments.length);
+  const others = optionRows(optionsOf(verb)).slice(rows.length - declared.length);
   return [
-    `cyborg-ops ${names.join(' ')}${requiredOf(verb.options)}${rows.length > verb.arguments.length ? ' [--option ...]' : ''}`,
+    `cyborg-ops ${names.join(' ')}${requiredOf(verb.options)}${rows.length > declared.length ? ' [--option ...]' : ''}`,
     `${verb.summary[0]?.toUpperCase()}${verb.summary.slice(1)}.`,
     ...(rows.length > 0 ? [aligned(rows)] : []),
     ...(others.length > 0 ? [`${signInText}\n\n${aligned(others)}`] : []),
@@ -69,7 +70,7 @@ function verbHelp(verb: Verb): string {
   ].join('\n\n');
 }
 
-function requiredOf(options: Options): string {
+function requiredOf(options: Options = {}): string {
   return Object.entries(options)
     .filter(([, { isRequired }]) => isRequired)
     .map(([name, { value }]) => ` --${name} <${value}>`)
@@ -82,6 +83,8 @@ function optionRows(options: Options): [string, string][] {
     choices ? `${help}: ${choices.join(', ')}` : help,
   ]);
 }
+
+const argumentsOf = (verb: Verb) => (verb.arguments ?? []).map(shownArgument);
 
 function shownArgument({ name, isRepeated }: Argument): string {
   return `<${name}>${isRepeated ? ' ...' : ''}`;

@@ -25,7 +25,7 @@ export type Parsed =
 
 /** The options that a verb takes, those of every verb included. */
 export function optionsOf(verb: Verb): Options {
-  if (!signsIn(verb)) return verb.options;
+  if (!signsIn(verb)) return verb.options ?? {};
   const { endpoint, ...identity } = connectionOptions;
   const connection = 'ask' in verb ? connectionOptions : identity;
   return { ...verb.options, ...outputOptions, ...connection };
@@ -137,7 +137,8 @@ function readInput(
 
 function readArguments(verb: Verb, values: readonly string[], name: string) {
   const byName = new Map<string, readonly string[]>();
-  for (const [at, argument] of verb.arguments.entries()) {
+  const { arguments: declared = [] } = verb;
+  for (const [at, argument] of declared.entries()) {
     const taken = argument.isRepeated ? values.slice(at) : values.slice(at, at + 1);
     if (taken.length === 0 && argument.isOptional) continue;
     if (taken.length === 0 || taken.includes('')) {
@@ -146,8 +147,8 @@ function readArguments(verb: Verb, values: readonly string[], name: string) {
     for (const value of taken) refuseUnlisted(`<${argument.name}>`, value, argument.choices);
     byName.set(argument.name, taken);
   }
-  const isOpen = verb.arguments.at(-1)?.isRepeated === true;
-  const extra = isOpen ? undefined : values[verb.arguments.length];
+  const isOpen = declared.at(-1)?.isRepeated === true;
+  const extra = isOpen ? undefined : values[declared.length];
   if (extra !== undefined) throw wrongUsage(`Unexpected argument ${extra} of ${name}.`);
   return byName;
 }

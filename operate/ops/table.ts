@@ -1,6 +1,7 @@
 // The table of verbs, in the order of the help, and the options that many verbs have.
 
 import { completionScripts, type Shell } from './completion-scripts.ts';
+import { optionOf } from './options.ts';
 import type { LocalVerb, Options, Verb } from './verb.ts';
 import { capacityVerb } from './verbs/capacity.ts';
 import { deviceVerbs } from './verbs/devices.ts';
@@ -15,7 +16,6 @@ const completion: LocalVerb = {
   path: ['completion'],
   summary: 'prints the completion for a shell',
   arguments: [{ name: 'shell', help: 'bash or zsh', choices: Object.keys(completionScripts) }],
-  options: {},
   example: 'cyborg-ops completion bash',
   print: (input) => completionScripts[input.argument('shell') as Shell],
 };
@@ -43,28 +43,21 @@ export const outputOptions: Options = {
 
 /** Options of each verb that signs in. Secrets come by variables and files only. */
 export const connectionOptions: Options = {
-  'os-cloud': { type: 'string', value: 'name', help: 'the cloud in clouds.yaml; OS_CLOUD' },
-  'os-auth-url': { type: 'string', value: 'url', help: "Keystone's URL; OS_AUTH_URL" },
-  'os-username': { type: 'string', value: 'name', help: 'OS_USERNAME' },
-  'os-project-name': { type: 'string', value: 'name', help: 'OS_PROJECT_NAME' },
-  'os-project-id': { type: 'string', value: 'id', help: 'OS_PROJECT_ID' },
-  'os-user-domain-name': { type: 'string', value: 'name', help: 'OS_USER_DOMAIN_NAME' },
-  'os-project-domain-name': { type: 'string', value: 'name', help: 'OS_PROJECT_DOMAIN_NAME' },
-  'os-region-name': { type: 'string', value: 'name', help: 'OS_REGION_NAME' },
+  'os-cloud': optionOf('name', 'the cloud in clouds.yaml; OS_CLOUD'),
+  'os-auth-url': optionOf('url', "Keystone's URL; OS_AUTH_URL"),
+  'os-username': optionOf('name', 'OS_USERNAME'),
+  'os-project-name': optionOf('name', 'OS_PROJECT_NAME'),
+  'os-project-id': optionOf('id', 'OS_PROJECT_ID'),
+  'os-user-domain-name': optionOf('name', 'OS_USER_DOMAIN_NAME'),
+  'os-project-domain-name': optionOf('name', 'OS_PROJECT_DOMAIN_NAME'),
+  'os-region-name': optionOf('name', 'OS_REGION_NAME'),
   'os-interface': {
-    type: 'string',
-    value: 'interface',
+    ...optionOf('interface', 'OS_INTERFACE'),
     choices: ['public', 'internal', 'admin'],
-    help: 'OS_INTERFACE',
   },
-  'os-cacert': {
-    type: 'string',
-    value: 'file',
-    help: "PEM file of the cloud's authorities; OS_CACERT",
-  },
-  endpoint: {
-    type: 'string',
-    value: 'url',
-    help: "the accelerator service's URL instead of the catalog's; OS_ACCELERATOR_ENDPOINT_OVERRIDE",
-  },
+  'os-cacert': optionOf('file', "PEM file of the cloud's authorities; OS_CACERT"),
+  endpoint: optionOf(
+    'url',
+    "the accelerator service's URL instead of the catalog's; OS_ACCELERATOR_ENDPOINT_OVERRIDE",
+  ),
 };

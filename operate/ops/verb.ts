@@ -64,8 +64,8 @@ interface Row {
   /** `['hosts', 'list']`, or `['capacity']` for a resource without verbs. */
   readonly path: readonly [resource: string, verb?: string];
   readonly summary: string;
-  readonly arguments: readonly Argument[];
-  readonly options: Options;
+  readonly arguments?: readonly Argument[];
+  readonly options?: Options;
   /** A whole command line, which the parser accepts. */
   readonly example: string;
 }

@@ -22,7 +22,7 @@ export async function planRenames(
 }
 
 /** The index may lag behind, so it gives the names only; a later run finds what it missed. */
-async function allProfiles({ listings, store }: Pick<Deps, 'listings' | 'store'>) {
+export async function allProfiles({ listings, store }: Pick<Deps, 'listings' | 'store'>) {
   const profiles: DeviceProfile[] = [];
   let marker: string | undefined;
   do {

@@ -3,7 +3,6 @@ import { drainedAnswer } from '#core/contracts/api/operator.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import { drainHost } from '#core/operations/hosts/drain-host.ts';
 import { action } from '#functions/http/action.ts';
-import { noQuery } from '#functions/http/query.ts';
 
 const body = z.strictObject({
   reason: z.string().min(1).max(1024),
@@ -13,7 +12,7 @@ const body = z.strictObject({
 });
 
 export const drainHostAction = action(
-  { query: noQuery, body, answers: { 200: drainedAnswer }, refuses: [404] },
+  { body, answers: { 200: drainedAnswer }, refuses: [404] },
   async ({ deps, caller, id, body: { reason, until }, about }) => {
     about({ reason, until });
     const untilMs = until === undefined ? undefined : Date.parse(until);

@@ -1,10 +1,9 @@
 import { forgetHost } from '#core/operations/hosts/forget-host.ts';
 import { action } from '#functions/http/action.ts';
-import { noQuery } from '#functions/http/query.ts';
 
 /** The host's thing in AWS IoT stays: the agent could connect again. */
 export const forgetHostAction = action(
-  { query: noQuery, answers: { 204: null }, refuses: [404, 409] },
+  { answers: { 204: null }, refuses: [404, 409] },
   async ({ deps, caller, id }) => {
     await forgetHost(deps, caller, id);
     return {};

@@ -2,11 +2,10 @@ import { hostDetailAnswer } from '#core/contracts/api/operator.ts';
 import type { Deps } from '#core/deps.ts';
 import { findHost } from '#core/operations/hosts/find-host.ts';
 import { action } from '#functions/http/action.ts';
-import { noQuery } from '#functions/http/query.ts';
 import { viewHostDetail } from '#functions/operator/view.ts';
 
 export const getHost = action(
-  { query: noQuery, answers: { 200: hostDetailAnswer }, refuses: [404] },
+  { answers: { 200: hostDetailAnswer }, refuses: [404] },
   async ({ deps, id }) => ({ body: await hostDetail(deps, id) }),
 );
 

@@ -4,12 +4,11 @@ import { RetryLater } from '#core/domain/retry-later.ts';
 import { rediscoverHost } from '#core/operations/host-work/rediscover-host.ts';
 import { action, type Request } from '#functions/http/action.ts';
 import { HttpFault } from '#functions/http/faults.ts';
-import { noQuery } from '#functions/http/query.ts';
 
 type OwnRequest = Request<Record<string, never>, undefined, ConsumerDeps>;
 
 export const rediscoverHostAction = action(
-  { query: noQuery, answers: { 202: rediscoverAnswer }, refuses: [404, 409] },
+  { answers: { 202: rediscoverAnswer }, refuses: [404, 409] },
   async ({ deps, caller, id }: OwnRequest) => {
     try {
       return { body: { hostname: id, job_id: await rediscoverHost(deps, caller, id) } };

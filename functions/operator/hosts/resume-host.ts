@@ -1,10 +1,9 @@
 import { resumedAnswer } from '#core/contracts/api/operator.ts';
 import { resumeHost } from '#core/operations/hosts/drain-host.ts';
 import { action } from '#functions/http/action.ts';
-import { noQuery } from '#functions/http/query.ts';
 
 export const resumeHostAction = action(
-  { query: noQuery, answers: { 200: resumedAnswer }, refuses: [404, 409] },
+  { answers: { 200: resumedAnswer }, refuses: [404, 409] },
   async ({ deps, caller, id }) => {
     const devices = await resumeHost(deps, caller, id);
     return { body: { hostname: id, devices: devices.map(({ uuid }) => uuid) } };

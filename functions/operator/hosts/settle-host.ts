@@ -3,7 +3,6 @@ import { settledAnswer } from '#core/contracts/api/operator.ts';
 import { endConflict } from '#core/operations/hosts/end-conflict.ts';
 import { findHost } from '#core/operations/hosts/find-host.ts';
 import { action } from '#functions/http/action.ts';
-import { noQuery } from '#functions/http/query.ts';
 
 const body = z.strictObject({
   boot_id: z.guid().toLowerCase().meta({ description: "the boot of the host's own agent" }),
@@ -11,7 +10,7 @@ const body = z.strictObject({
 
 /** Ends a conflict of identity after the other agent was stopped. */
 export const settleHostAction = action(
-  { query: noQuery, body, answers: { 200: settledAnswer }, refuses: [404, 409] },
+  { body, answers: { 200: settledAnswer }, refuses: [404, 409] },
   async ({ deps, id, body: { boot_id }, about }) => {
     about({ boot_id });
     await findHost(deps, id);

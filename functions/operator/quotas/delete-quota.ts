@@ -1,10 +1,9 @@
 import { deleteQuota } from '#core/operations/quotas/set-quota.ts';
 import { action } from '#functions/http/action.ts';
-import { noQuery } from '#functions/http/query.ts';
 import { checkProjectId } from './quota-view.ts';
 
 export const deleteQuotaAction = action(
-  { query: noQuery, answers: { 204: null }, refuses: [404] },
+  { answers: { 204: null }, refuses: [404] },
   async ({ deps, id }) => {
     checkProjectId(id);
     await deleteQuota(deps, id);

@@ -1,19 +1,15 @@
 import { quotaAnswer } from '#core/contracts/api/operator.ts';
 import { countProjectUse } from '#core/operations/quotas/count-use.ts';
 import { action } from '#functions/http/action.ts';
-import { noQuery } from '#functions/http/query.ts';
 import { checkProjectId, refuseOtherProject, viewUse } from './quota-view.ts';
 
 /** A project without a quota has no limits. */
-export const getQuota = action(
-  { query: noQuery, answers: { 200: quotaAnswer } },
-  async ({ deps, caller, id }) => {
-    refuseOtherProject(deps, caller, id);
-    checkProjectId(id);
-    const [quota, inUse] = await Promise.all([
-      deps.store.quotas.byProject(id),
-      countProjectUse(deps, id),
-    ]);
-    return { body: viewUse(id, quota, inUse) };
-  },
-);
+export const getQuota = action({ answers: { 200: quotaAnswer } }, async ({ deps, caller, id }) => {
+  refuseOtherProject(deps, caller, id);
+  checkProjectId(id);
+  const [quota, inUse] = await Promise.all([
+    deps.store.quotas.byProject(id),
+    countProjectUse(deps, id),
+  ]);
+  return { body: viewUse(id, quota, inUse) };
+});

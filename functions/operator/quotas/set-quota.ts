@@ -4,7 +4,6 @@ import { limitMax, readLimits } from '#core/domain/quota/quota.ts';
 import { countProjectUse } from '#core/operations/quotas/count-use.ts';
 import { setQuota } from '#core/operations/quotas/set-quota.ts';
 import { action } from '#functions/http/action.ts';
-import { noQuery } from '#functions/http/query.ts';
 import { checkProjectId, viewUse } from './quota-view.ts';
 
 const message = `must be an integer from 0 to ${limitMax}, or null for no limit`;
@@ -16,7 +15,7 @@ const body = z.strictObject({
 });
 
 export const setQuotaAction = action(
-  { query: noQuery, body, answers: { 200: quotaAnswer } },
+  { body, answers: { 200: quotaAnswer } },
   async ({ deps, id, body: { limits }, about }) => {
     checkProjectId(id);
     about({ limits });

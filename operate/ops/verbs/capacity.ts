@@ -4,8 +4,8 @@ import type * as z from 'zod';
 import { availabilityAnswer, capacityDetailAnswer } from '#core/contracts/api/operator.ts';
 import { answer } from '#operate/ops/answers.ts';
 import { type Column, tableLines } from '#operate/ops/columns.ts';
+import { optionOf } from '#operate/ops/options.ts';
 import type { ApiVerb, Input } from '#operate/ops/verb.ts';
-import { optionOf } from './shown.ts';
 
 /** A tenant gets the availability alone. */
 const capacity = answer(capacityDetailAnswer.extend(availabilityAnswer.shape));

@@ -4,9 +4,10 @@ import * as z from 'zod';
 import { freedAnswer } from '#core/contracts/api/devices.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { answer } from '#operate/ops/answers.ts';
+import { flag, optionOf } from '#operate/ops/options.ts';
 import type { ApiVerb, Argument, Input } from '#operate/ops/verb.ts';
 import { listColumns, rowAnswer } from './list-columns.ts';
-import { counted, optionOf, shownDone, shownOne } from './shown.ts';
+import { counted, shownDone, shownOne } from './shown.ts';
 
 const freed = answer(freedAnswer, 'attach_handles', 'cleaning');
 const oneDevice: Argument = { name: 'device', help: "the device's uuid" };
@@ -26,7 +27,6 @@ export const deviceVerbs: readonly ApiVerb[] = [
     path: ['devices', 'show'],
     summary: 'a device',
     arguments: [oneDevice],
-    options: {},
     example: 'cyborg-ops devices show 2f7c4a3e-0d5b-5d5c-9a39-0c1d6a6f3b11',
     ask: async (api, input) =>
       shownOne(listColumns('devices'), await api.ask('GET', pathOf(input), rowAnswer('devices'))),
@@ -44,7 +44,6 @@ export const deviceVerbs: readonly ApiVerb[] = [
     path: ['devices', 'enable'],
     summary: 'new binds of the device again',
     arguments: [oneDevice],
-    options: {},
     example: 'cyborg-ops devices enable 2f7c4a3e-0d5b-5d5c-9a39-0c1d6a6f3b11',
     ask: setStatus('enabled', 'is enabled.'),
   },
@@ -54,10 +53,7 @@ export const deviceVerbs: readonly ApiVerb[] = [
     arguments: [oneDevice],
     options: {
       reason: optionOf('text', 'why; it is recorded'),
-      cleaned: {
-        type: 'boolean',
-        help: 'an operator has cleaned the device: free it without its host',
-      },
+      cleaned: flag('an operator has cleaned the device: free it without its host'),
     },
     example:
       "cyborg-ops devices force-release 2f7c4a3e-0d5b-5d5c-9a39-0c1d6a6f3b11 --reason 'card was replaced' --cleaned",

@@ -6,6 +6,7 @@ import { hostDeviceTitles, notOfferedTitles } from '#core/contracts/api/titles.t
 import { answer } from '#operate/ops/answers.ts';
 import type { Api } from '#operate/ops/api.ts';
 import { columnsOf, tableLines } from '#operate/ops/columns.ts';
+import { optionOf, required } from '#operate/ops/options.ts';
 import type { ApiVerb, Argument, Input, Options, Shown } from '#operate/ops/verb.ts';
 import { listColumns } from './list-columns.ts';
 import { counted, shownDone, shownOne, shownStatus } from './shown.ts';
@@ -36,17 +37,13 @@ function act(
 }
 
 const drainOptions: Options = {
-  reason: {
-    type: 'string',
-    value: 'text',
-    help: 'why; operators see it at the host',
-    isRequired: true,
-  },
+  reason: required('text', 'why; operators see it at the host'),
   until: {
-    type: 'string',
-    value: 'time',
+    ...optionOf(
+      'time',
+      'when the host resumes by itself: 2026-12-01T06:00:00Z, or 4h for in four hours',
+    ),
     reads: 'time-after',
-    help: 'when the host resumes by itself: 2026-12-01T06:00:00Z, or 4h for in four hours',
   },
 };
 
@@ -67,7 +64,6 @@ const drain: Pick<ApiVerb, 'arguments' | 'options' | 'ask'> = {
 
 const resume: Pick<ApiVerb, 'arguments' | 'options' | 'ask'> = {
   arguments: [oneHost],
-  options: {},
   ask: act(
     'resume',
     () => undefined,
@@ -81,7 +77,6 @@ export const hostVerbs: readonly ApiVerb[] = [
     path: ['hosts', 'show'],
     summary: 'a host, its devices, and what it does not offer and why',
     arguments: [oneHost],
-    options: {},
     example: 'cyborg-ops hosts show cmp1.example',
     async ask(api, input) {
       const row = await api.ask('GET', pathOf(input), wholeHost);
@@ -92,7 +87,6 @@ export const hostVerbs: readonly ApiVerb[] = [
     path: ['hosts', 'rediscover'],
     summary: 'asks the agent for all devices anew',
     arguments: [oneHost],
-    options: {},
     example: 'cyborg-ops hosts rediscover cmp1.example',
     ask: act(
       'rediscover',
@@ -117,12 +111,7 @@ export const hostVerbs: readonly ApiVerb[] = [
     summary: 'ends a conflict of identity, after the other agent was stopped',
     arguments: [oneHost],
     options: {
-      boot: {
-        type: 'string',
-        value: 'boot id',
-        help: "the boot of the host's own agent; `hosts show` lists the boots",
-        isRequired: true,
-      },
+      boot: required('boot id', "the boot of the host's own agent; `hosts show` lists the boots"),
     },
     ask: act(
       'settle',
@@ -135,7 +124,6 @@ export const hostVerbs: readonly ApiVerb[] = [
     path: ['hosts', 'forget'],
     summary: 'removes a host that is gone for good',
     arguments: [oneHost],
-    options: {},
     example: 'cyborg-ops hosts forget cmp9.example',
     async ask(api, input) {
       const answer = await api.ask('DELETE', pathOf(input), z.unknown());

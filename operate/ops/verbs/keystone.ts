@@ -13,13 +13,13 @@ import {
   planRegistration,
 } from '#operate/ops/keystone/plan-registration.ts';
 import { findPlace, readRegistered } from '#operate/ops/keystone/read-registered.ts';
+import { flag, optionOf, required } from '#operate/ops/options.ts';
 import {
   type Input,
   type KeystoneAsking,
   type KeystoneVerb,
   wrongUsage,
 } from '#operate/ops/verb.ts';
-import { optionOf } from './shown.ts';
 
 async function register(asking: KeystoneAsking) {
   const { keystone, input } = asking;
@@ -135,13 +135,8 @@ export const keystoneVerbs: readonly KeystoneVerb[] = [
   {
     path: ['keystone', 'register'],
     summary: "makes the service user, and the API's entry in the catalog; changes nothing twice",
-    arguments: [],
     options: {
-      url: {
-        ...optionOf('url', "the API's URL, as the deployment printed it in Endpoint"),
-        type: 'string',
-        isRequired: true,
-      },
+      url: required('url', "the API's URL, as the deployment printed it in Endpoint"),
       'internal-url': optionOf('url', 'of the internal endpoint, if it differs'),
       'admin-url': optionOf('url', 'of the admin endpoint, if it differs'),
       user: optionOf('name', 'the service user; cyborg'),
@@ -149,8 +144,8 @@ export const keystoneVerbs: readonly KeystoneVerb[] = [
       'user-domain': optionOf('name', 'of the service user; Default'),
       'project-domain': optionOf('name', "of the service user's project; Default"),
       'password-file': optionOf('file', 'with the password of a new user; CYBORG_PASSWORD'),
-      update: { type: 'boolean', help: 'moves endpoints that have another URL' },
-      'dry-run': { type: 'boolean', help: 'shows what would be made, and changes nothing' },
+      update: flag('moves endpoints that have another URL'),
+      'dry-run': flag('shows what would be made, and changes nothing'),
     },
     example:
       'cyborg-ops keystone register --url https://accelerator.example.org/accelerator/v2 --dry-run',

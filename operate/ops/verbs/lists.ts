@@ -6,9 +6,10 @@ import { rowShapes } from '#core/contracts/api/rows.ts';
 import { answer } from '#operate/ops/answers.ts';
 import { cadfEvent } from '#operate/ops/cadf.ts';
 import { cellOf, tableLines } from '#operate/ops/columns.ts';
+import { optionOf } from '#operate/ops/options.ts';
 import type { ApiVerb, Input, Option, Options } from '#operate/ops/verb.ts';
 import { listColumns, rowAnswer } from './list-columns.ts';
-import { limitOption, shownRows } from './shown.ts';
+import { shownRows } from './shown.ts';
 
 const filtersOf = (name: ListName) => Object.entries<Filter>(lists[name].filters);
 
@@ -17,10 +18,10 @@ const optionName = (filter: string) =>
 
 function toOption(name: string, filter: Filter): Option {
   const { help } = filter;
-  if ('choices' in filter) return { type: 'string', value: name, help, choices: filter.choices };
-  if (filter.form !== 'time') return { type: 'string', value: filter.form, help };
+  if ('choices' in filter) return { ...optionOf(name, help), choices: filter.choices };
+  if (filter.form !== 'time') return optionOf(filter.form, help);
   const forms = '2026-03-01, 2026-03-01T12:00:00Z, or 7d for seven days ago';
-  return { type: 'string', value: 'time', reads: 'time-before', help: `${help}: ${forms}` };
+  return { ...optionOf('time', `${help}: ${forms}`), reads: 'time-before' };
 }
 
 function queryFrom(name: ListName, input: Input) {
@@ -34,6 +35,8 @@ const listingFrom = (name: ListName, input: Input) => ({
   limit: input.text('limit'),
 });
 
+const limit: Option = { ...optionOf('number', 'the most rows; without it all'), reads: 'count' };
+
 function listVerb(name: ListName): ApiVerb {
   const { path, verb, summary, example } = lists[name];
   const [resource = '', second] = verb.split(' ');
@@ -43,8 +46,7 @@ function listVerb(name: ListName): ApiVerb {
   return {
     path: second === undefined ? [resource] : [resource, second],
     summary,
-    arguments: [],
-    options: { ...options, ...limitOption },
+    options: { ...options, limit },
     example: `cyborg-ops ${verb} ${example}`.trim(),
     async ask(api, input) {
       const rows = await api.list(path, name, rowAnswer(name), listingFrom(name, input));
@@ -55,12 +57,8 @@ function listVerb(name: ListName): ApiVerb {
 
 /** Records also as events of CADF. */
 function historyVerb(verb: ApiVerb): ApiVerb {
-  const format: Option = {
-    type: 'string',
-    value: 'format',
-    help: 'table, or cadf: one event of the audit format CADF on each line',
-    choices: ['table', 'cadf'],
-  };
+  const help = 'table, or cadf: one event of the audit format CADF on each line';
+  const format: Option = { ...optionOf('format', help), choices: ['table', 'cadf'] };
   return {
     ...verb,
     options: { ...verb.options, format },
@@ -87,7 +85,7 @@ const usageAnswer = z.looseObject({
 });
 
 /** In one answer, with the span of time that it counts. */
-function usageVerb({ options: { limit: _, ...options }, ...verb }: ApiVerb): ApiVerb {
+function usageVerb({ options: { limit: _, ...options } = {}, ...verb }: ApiVerb): ApiVerb {
   return {
     ...verb,
     options,

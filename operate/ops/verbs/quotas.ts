@@ -17,7 +17,6 @@ export const quotaVerbs: readonly ApiVerb[] = [
     path: ['quota', 'show'],
     summary: "a project's quota",
     arguments: [project],
-    options: {},
     example: 'cyborg-ops quota show 7a1f0c9e6f5b4d0f8a52',
     ask: async (api, input) =>
       shownOne(listColumns('quotas'), await api.ask('GET', pathOf(input), quota)),
@@ -33,7 +32,6 @@ export const quotaVerbs: readonly ApiVerb[] = [
         isRepeated: true,
       },
     ],
-    options: {},
     example: 'cyborg-ops quota set 7a1f0c9e6f5b4d0f8a52 VGPU=40 FPGA=2',
     async ask(api, input) {
       const limits = limitsOf(input.repeated('class=limit'));
@@ -52,7 +50,6 @@ export const quotaVerbs: readonly ApiVerb[] = [
     path: ['quota', 'unset'],
     summary: "removes a project's quota",
     arguments: [project],
-    options: {},
     example: 'cyborg-ops quota unset 7a1f0c9e6f5b4d0f8a52',
     async ask(api, input) {
       const answer = await api.ask('DELETE', pathOf(input), z.unknown());

@@ -5,8 +5,9 @@ import { reapAnswer } from '#core/contracts/api/operator.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { answer } from '#operate/ops/answers.ts';
 import { type Column, tableLines } from '#operate/ops/columns.ts';
+import { flag, optionOf } from '#operate/ops/options.ts';
 import { type ApiVerb, type Shown, wrongUsage } from '#operate/ops/verb.ts';
-import { counted, optionOf } from './shown.ts';
+import { counted } from './shown.ts';
 
 const reaped = answer(reapAnswer, 'waiting', 'released', 'kept', 'left');
 type Reaped = z.infer<typeof reaped>;
@@ -23,10 +24,9 @@ const columns: readonly Column<Reaped['waiting'][number] & { readonly outcome: s
 export const reapVerb: ApiVerb = {
   path: ['reap'],
   summary: 'servers that hold devices and do not use them, when there are too many at once',
-  arguments: [],
   options: {
-    'dry-run': { type: 'boolean', help: 'lists them, and changes nothing; as without an option' },
-    apply: { type: 'boolean', help: 'looks at each again, and releases those that are not in use' },
+    'dry-run': flag('lists them, and changes nothing; as without an option'),
+    apply: flag('looks at each again, and releases those that are not in use'),
     instance: optionOf('uuid', 'only this server'),
   },
   example: 'cyborg-ops reap --dry-run',

@@ -1,20 +1,7 @@
 // The forms in which a verb shows the API's answer.
 
 import { type Column, propertyLines, tableLines } from '#operate/ops/columns.ts';
-import type { Options, Shown } from '#operate/ops/verb.ts';
-
-export const limitOption: Options = {
-  limit: {
-    type: 'string',
-    value: 'number',
-    reads: 'count',
-    help: 'the most rows; without it all',
-  },
-};
-
-export function optionOf(value: string, help: string): Options[string] {
-  return { type: 'string', value, help };
-}
+import type { Shown } from '#operate/ops/verb.ts';
 
 /** Rows as the API's document and as a table. */
 export function shownRows<Row>(

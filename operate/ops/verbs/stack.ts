@@ -2,15 +2,10 @@
 // they bring AWS's clients.
 
 import { installedAt } from '#operate/enrol/host-folder.ts';
+import { flag, optionOf, repeated, required } from '#operate/ops/options.ts';
 import type { Argument, Options, StackVerb } from '#operate/ops/verb.ts';
-import { optionOf } from './shown.ts';
 
 const host: Argument = { name: 'host', help: "the compute node's name in Nova" };
-const flag = (help: string): Options[string] => ({ type: 'boolean', help });
-const required = (value: string, help: string): Options[string] => ({
-  ...optionOf(value, help),
-  isRequired: true,
-});
 const environment: Options = {
   environment: optionOf(
     'file',
@@ -18,10 +13,6 @@ const environment: Options = {
   ),
 };
 const apply = flag('write; without it, what would be written is shown');
-const repeated = (value: string, help: string): Options[string] => ({
-  ...optionOf(value, `${help}; repeatable`),
-  isRepeated: true,
-});
 const json = flag('the plan as JSON');
 
 const stage: Options = { stage: required('stage', 'the stage of the stack') };
@@ -44,7 +35,6 @@ export const stackVerbs: readonly StackVerb[] = [
   {
     path: ['doctor'],
     summary: 'checks a deployed stack, changes nothing, and exits with 1 if something is wrong',
-    arguments: [],
     options: { ...environment, url: optionOf('url', "the API, if it differs from the catalog's") },
     example: 'cyborg-ops doctor --environment prod.json',
     load: async () => (await import('#operate/doctor.ts')).doctor,
@@ -99,7 +89,6 @@ export const stackVerbs: readonly StackVerb[] = [
   {
     path: ['enrol', 'list'],
     summary: 'hosts and their certificates',
-    arguments: [],
     options: stage,
     example: 'cyborg-ops enrol list --stage prod',
     ...enrol('list'),
@@ -126,7 +115,6 @@ export const stackVerbs: readonly StackVerb[] = [
   {
     path: ['restore'],
     summary: 'restores the tables from a backup',
-    arguments: [],
     options: {
       ...stage,
       suffix: optionOf('suffix', "of the restored tables' names: restored, for prod-arqs-restored"),
@@ -142,7 +130,6 @@ export const stackVerbs: readonly StackVerb[] = [
   {
     path: ['profiles', 'migrate'],
     summary: 'gives traits and resource classes in device profiles their new names',
-    arguments: [],
     options: {
       rename: repeated('key=new', 'trait:OLD=NEW or resources:OLD=NEW'),
       apply,
@@ -155,7 +142,6 @@ export const stackVerbs: readonly StackVerb[] = [
   {
     path: ['import', 'cyborg'],
     summary: 'takes over the profiles, devices and running servers of a Cyborg',
-    arguments: [],
     options: {
       tables: required('file', "Cyborg's tables: mysql --xml prints them for `import queries`"),
       skip: repeated('name', 'leaves out a refused row, by its name'),
@@ -169,7 +155,6 @@ export const stackVerbs: readonly StackVerb[] = [
   {
     path: ['import', 'nova-pci'],
     summary: "moves a compute node's PCI passthrough and vGPUs from Nova",
-    arguments: [],
     options: {
       conf: { ...repeated('file', 'nova.conf of the compute node'), isRequired: true },
       flavors: optionOf('file', 'output of openstack flavor list --long --all -f json'),
@@ -191,8 +176,6 @@ export const stackVerbs: readonly StackVerb[] = [
   {
     path: ['import', 'queries'],
     summary: 'the SQL statements whose answers are imported',
-    arguments: [],
-    options: {},
     example: 'cyborg-ops import queries',
     load: async () => (await import('#operate/import.ts')).importQueries,
   },
@@ -207,16 +190,12 @@ export const stackVerbs: readonly StackVerb[] = [
   {
     path: ['cost'],
     summary: 'the price of servers and of idle hosts, in US dollars',
-    arguments: [],
-    options: {},
     example: 'cyborg-ops cost',
     load: async () => (await import('#infra/cost/main.ts')).cost,
   },
   {
     path: ['scale'],
     summary: '10,000 hosts and 50 binds a second against the limits of AWS',
-    arguments: [],
-    options: {},
     example: 'cyborg-ops scale',
     load: async () => (await import('#simulation/scale/main.ts')).scale,
   },

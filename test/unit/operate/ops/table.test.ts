@@ -77,7 +77,7 @@ describe('the rows of stack commands', () => {
     const text = files[name]?.map((file) => textOf(`operate/${file}.ts`)).join('') ?? '';
     const reads = [...text.matchAll(/input\.(?:text|has|all|required)\('([\w-]+)'\)/g)];
     const rows = table.filter(({ path }) => path[0] === name);
-    const listed = new Set(rows.flatMap(({ options }) => Object.keys(options)));
+    const listed = new Set(rows.flatMap(({ options }) => Object.keys(options ?? {})));
     // run.ts reads it for all commands.
     const read = new Set(reads.flatMap(([, option = '']) => option)).add('environment');
     expect([...read].sort()).toEqual([...listed.add('environment')].sort());

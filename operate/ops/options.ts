@@ -1,0 +1,21 @@
+// The options of a verb, in one line each.
+
+import type { Option } from './verb.ts';
+
+type Text = Option & { readonly type: 'string' };
+
+export function optionOf(value: string, help: string): Text {
+  return { type: 'string', value, help };
+}
+
+export function required(value: string, help: string): Text {
+  return { ...optionOf(value, help), isRequired: true };
+}
+
+export function repeated(value: string, help: string): Text {
+  return { ...optionOf(value, `${help}; repeatable`), isRepeated: true };
+}
+
+export function flag(help: string): Option {
+  return { type: 'boolean', help };
+}
