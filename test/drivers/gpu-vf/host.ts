@@ -4,12 +4,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { systemClock } from '#agent/clock.ts';
 import type { HandleWork } from '#agent/drivers/contract/driver.ts';
 import { createGpuVfDriver } from '#agent/drivers/gpu-vf/index.ts';
 import { gpuVfSettings } from '#agent/drivers/gpu-vf/settings.ts';
 import { setUp } from '#agent/process/set-up.ts';
 import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { sleepingClock } from '#test/support/hosts/driver-host.ts';
 import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
 import { GpuVfKernel } from './kernel.ts';
 
@@ -19,15 +19,7 @@ export function aGpuVfHost() {
   const host = aGuardedHost();
   const kernel = new GpuVfKernel(host.tree);
   const directory = mkdtempSync(join(tmpdir(), 'gpu-vf-'));
-  const time = { passed: 0 };
-  /** Sleeps at once, and lets the time pass. */
-  const clock = {
-    ...systemClock,
-    monotonicMs: () => time.passed,
-    sleep: async (ms: number) => {
-      time.passed += ms;
-    },
-  };
+  const clock = sleepingClock({ nowMs: 0 });
   return {
     ...{ host, kernel },
     path: `bus/pci/devices/${gpu}`,

@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { expect } from 'vitest';
-import { systemClock } from '#agent/clock.ts';
 import { createXilinxDriver } from '#agent/drivers/xilinx-fpga/index.ts';
 import { xilinxSettings } from '#agent/drivers/xilinx-fpga/settings.ts';
 import { setUp } from '#agent/process/set-up.ts';
 import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { sleepingClock } from '#test/support/hosts/driver-host.ts';
 import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
 import { XrtKernel } from './kernel.ts';
 import { anXclbin, type XclbinGiven } from './xclbin.ts';
@@ -24,15 +24,7 @@ export function aXilinxHost() {
   const directory = mkdtempSync(join(tmpdir(), 'xilinx-'));
   const blank = join(directory, 'blank.xclbin');
   writeFileSync(blank, anXclbin({ uuid: blankUuid }));
-  const time = { passed: 0 };
-  /** Sleeps at once, and lets the time pass. */
-  const clock = {
-    ...systemClock,
-    monotonicMs: () => time.passed,
-    sleep: async (ms: number) => {
-      time.passed += ms;
-    },
-  };
+  const clock = sleepingClock({ nowMs: 0 });
   return {
     ...{ host, kernel, blank, directory },
     /** The agent's driver, as after its start. */

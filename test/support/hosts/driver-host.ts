@@ -9,17 +9,33 @@ import { openGuards } from '#agent/guards/guards.ts';
 import { openOfferedBefore } from '#agent/guards/offered-before.ts';
 import { openProc } from '#agent/guards/proc.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
-import { setUp } from '#agent/process/set-up.ts';
+import { type SetUpEnd, setUp } from '#agent/process/set-up.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { aGuardedHost, type GuardedHost } from './guarded-host.ts';
 
+/** A clock on which sleeping takes no time, and moves the time. */
+export function sleepingClock(time: { nowMs: number }): Clock {
+  return {
+    ...systemClock,
+    wallMs: () => time.nowMs,
+    monotonicMs: () => time.nowMs,
+    sleep: async (ms) => {
+      time.nowMs += ms;
+    },
+  };
+}
+
 export class DriverHost {
   readonly host: GuardedHost = aGuardedHost();
   /** By the clock that the driver has. */
   nowMs = 0;
+  bootId = 'x';
+  setUpEnd: SetUpEnd = { applied: [], left: [] };
+  /** As the driver's work tells it. */
+  readonly percents: number[] = [];
   driver: Driver = { name: 'none', discover: async () => ({ devices: {} }) };
   readonly #module: DriverModule;
   readonly #kernel: (host: GuardedHost) => Partial<Hardware>;
@@ -44,26 +60,19 @@ export class DriverHost {
       offeredBefore: await openOfferedBefore(openStateFiles(join(proc.root, 'state')), log),
       readDomains: this.host.readDomains,
     });
-    const clock: Clock = {
-      ...systemClock,
-      wallMs: () => this.nowMs,
-      monotonicMs: () => this.nowMs,
-      sleep: async (ms) => {
-        this.nowMs += ms;
-      },
-    };
     const configured = this.#module.configure(settings);
     if ('faults' in configured) throw new Error(JSON.stringify(configured.faults));
     this.driver = configured.create({
-      ...{ sysfs, hardware, guards, log, clock, directory: this.directory },
-      ...{ thing: 'test:cmp1', bootId: 'x', isPrepared: () => false },
+      ...{ sysfs, hardware, guards, log, directory: this.directory },
+      ...{ thing: 'test:cmp1', bootId: this.bootId, isPrepared: () => false },
+      clock: sleepingClock(this),
     });
     return this.discover();
   }
 
   /** With the set-up before it. */
   async discover(): Promise<Readonly<Record<string, ReportedDevice>>> {
-    await setUp(this.driver, this.host.log);
+    this.setUpEnd = await setUp(this.driver, this.host.log);
     return (await this.driver.discover()).devices;
   }
 
@@ -81,7 +90,13 @@ export class DriverHost {
     const info = { ...parsePciAddress(at) };
     const { clean } = this.driver;
     if (!clean) throw new Error('The driver does not clean.');
-    return await clean({ address: card, uuid: 'u', type: 'PCI', info }, () => {});
+    return await clean({ address: card, uuid: 'u', type: 'PCI', info }, (percent) =>
+      this.percents.push(percent),
+    );
+  }
+
+  driverOf(address: string): string | undefined {
+    return this.host.sysfs.linkName(`bus/pci/devices/${address}/driver`);
   }
 
   remove(): void {
