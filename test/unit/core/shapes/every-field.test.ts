@@ -60,8 +60,16 @@ import { sampleOf } from '#test/support/schema-sample.ts';
 const at = '2026-07-01T01:02:03.000Z';
 const now = Date.parse(at);
 
+/** Its attributes are in snake_case at every level. */
 function stored(row: Row): Row {
+  expect(namesIn(row).filter((name) => !/^[a-z0-9_]+$/.test(name))).toEqual([]);
   return unmarshall(marshall(row, { removeUndefinedValues: true }));
+}
+
+function namesIn(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(namesIn);
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => [name, ...namesIn(inner)]);
 }
 
 const shaped = <Schema extends z.ZodObject>(schema: Schema) => fromWire(schema, sampleOf(schema));
