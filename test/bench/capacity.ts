@@ -4,9 +4,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { environmentFor } from '#local/process/environment.ts';
 import { type Layout, urlOf } from '#local/process/layout.ts';
+import type { Forwarding } from '#test/support/aws/forwarding.ts';
 import { printTable } from './print-table.ts';
 import { createApi } from './system/api.ts';
-import { type CountingProxy, type Exchange, startCountingProxy } from './system/counting-proxy.ts';
+import { type Exchange, startCountingProxy } from './system/counting-proxy.ts';
 import { type CallName, callNames, novaCycle } from './system/nova-cycle.ts';
 import { type OwnSystem, stage, startOwnSystem } from './system/own-system.ts';
 import { type StreamProgress, watchStreams } from './system/stream-progress.ts';
@@ -92,7 +93,7 @@ class Meter {
   #lastAt = 0;
   #messagesUnderWay = 0;
   #streams: StreamProgress | undefined;
-  #proxies: CountingProxy[] = [];
+  #proxies: Forwarding[] = [];
 
   /**
    * Returns the variables by which the system's processes find the proxies instead of the engines.

@@ -2,7 +2,8 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type FakeKeystone, startKeystone } from '#local/openstack/keystone/keystone.ts';
-import { type FaultProxy, startFaultProxy } from '#test/support/aws/fault-proxy.ts';
+import { startFaultProxy } from '#test/support/aws/fault-proxy.ts';
+import type { Forwarding } from '#test/support/aws/forwarding.ts';
 import { patience } from '#test/support/vitest/patience.ts';
 import { type Answer, startWorld, type World } from '#test/support/world.ts';
 
@@ -11,7 +12,7 @@ const senders = 8;
 const perSender = 50;
 
 let keystone: FakeKeystone;
-let wire: FaultProxy;
+let wire: Forwarding;
 let world: World;
 let validations = 0;
 /** While this is set, Keystone accepts requests and answers none. */
