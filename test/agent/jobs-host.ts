@@ -10,8 +10,6 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -22,6 +20,7 @@ import { startBroker } from '#local/aws/broker.ts';
 import { type Certificates, openCertificates } from '#local/aws/certificates.ts';
 import { aGbs, sha256Of } from '#test/support/hosts/gbs.ts';
 import { aJobsModel, type JobsModel } from '#test/support/hosts/iot-jobs-model.ts';
+import { serveHttp } from '#test/support/http-server.ts';
 import { patience } from '#test/support/vitest/patience.ts';
 import { type AgentProcess, startAgent } from './agent-process.ts';
 
@@ -105,12 +104,11 @@ export async function aJobsHost(): Promise<JobsHost> {
   });
   const gbs = aGbs();
   const sendImage = { bytes: gbs.length };
-  const images = createServer((_request, response) => {
+  const images = await serveHttp((_request, response) => {
     response.write(gbs.subarray(0, sendImage.bytes));
     if (sendImage.bytes === gbs.length) response.end();
   });
-  await new Promise<void>((resolve) => images.listen(0, '127.0.0.1', resolve));
-  const { port } = images.address() as AddressInfo;
+  const { port } = images;
   const agents: AgentProcess[] = [];
   const hardware = join(directory, 'state/drivers/fake-hardware');
   const bootIdFile = join(directory, 'boot_id');
@@ -178,8 +176,7 @@ export async function aJobsHost(): Promise<JobsHost> {
     stop: async () => {
       for (const agent of agents) await agent.killHard();
       await broker.stop();
-      images.closeAllConnections();
-      images.close();
+      images.stop();
       rmSync(directory, { recursive: true });
     },
   };

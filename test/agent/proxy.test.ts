@@ -1,7 +1,6 @@
 // Hosts that reach the cloud on port 443 only, or through a proxy only.
 
 import { readFileSync, rmSync } from 'node:fs';
-import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createServer } from 'node:tls';
@@ -14,6 +13,7 @@ import { type CertificateFiles, openCertificates } from '#local/aws/certificates
 import { type ConnectProxy, startConnectProxy } from '#test/support/aws/connect-proxy.ts';
 import { silentLog } from '#test/support/hosts/agent.ts';
 import { sha256Of } from '#test/support/hosts/gbs.ts';
+import { serveHttp } from '#test/support/http-server.ts';
 import { patience } from '#test/support/vitest/patience.ts';
 import { directoryPerFile } from '#test/support/vitest/shared.ts';
 import { startAgent } from './agent-process.ts';
@@ -142,12 +142,11 @@ function fetchImage(url: string, proxy: ConnectProxy): Promise<string> {
 }
 
 it('fetches images through the proxy', async () => {
-  const server = createHttpServer((_request, response) => response.end('image'));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const proxy = await proxyTo((server.address() as AddressInfo).port);
+  const server = await serveHttp((_request, response) => response.end('image'));
+  const proxy = await proxyTo(server.port);
   expect(await fetchImage('http://bucket.s3.example.org/image', proxy)).toBe('image');
   expect(proxy.asked).toMatchObject([{ target: 'bucket.s3.example.org:80' }]);
-  server.close();
+  server.stop();
 });
 
 it('takes an image only from a server whose certificate has the right name', async () => {

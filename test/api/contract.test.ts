@@ -1,12 +1,9 @@
 // The contract suite: the YAML files of this folder, each in its order, against the deployed
 // handlers; each answer is compared with the OpenAPI document, and each documented status occurs.
 
-import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import { failBind } from '#core/operations/bind/finish-bind.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
@@ -14,9 +11,11 @@ import { routes } from '#functions/routes.ts';
 import { GabbiRun, readTests } from '#test/contract/gabbi.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
 import { findVariables, type Tokens } from '#test/contract/variables.ts';
+import { iotAt, serveJobs } from '#test/support/http-server.ts';
 import { refused } from '#test/support/refusals.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
-import { type Answer, type Ask, startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { type Answer, type Ask, startWorld } from '#test/support/world.ts';
 
 const files = readdirSync(import.meta.dirname).filter((file) => file.endsWith('.yaml'));
 const none = '99999999-0000-4000-8000-000000000009';
@@ -27,22 +26,17 @@ const tokens: Tokens = {
   SERVICE_TOKEN: 'nova-token',
 };
 
-let world: World;
+const jobService = perFile(serveJobs);
+const world = perFile(() =>
+  startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI', ...iotAt(jobService) } }),
+);
 let base: string;
 let check: OpenApiCheck;
 let variables: Readonly<Record<string, string>>;
 /** `<method> <path> <status>` of the answers so far. */
 const met = new Set<string>();
 
-/** The fake AWS IoT takes every job. */
-const jobService = createServer((_request, response) => response.end('{}'));
-
 beforeAll(async () => {
-  await once(jobService.listen(0, '127.0.0.1'), 'listening');
-  const { port } = jobService.address() as AddressInfo;
-  const endpoint = `http://127.0.0.1:${port}`;
-  const iot = { AWS_ENDPOINT_URL_IOT: endpoint, AWS_ENDPOINT_URL_IOT_DATA_PLANE: endpoint };
-  world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI', ...iot } });
   base = `${world.apiUrl}/accelerator`;
   const fpga = (index: number) =>
     aDevice({
@@ -67,12 +61,6 @@ beforeAll(async () => {
   );
   variables = await findVariables(base, { ...tokens, IMAGE: await anImage(world.urls.glance) });
 });
-afterAll(async () => {
-  await world.stop();
-  jobService.closeAllConnections();
-  jobService.close();
-});
-
 async function anImage(glance: string): Promise<string> {
   const headers = { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' };
   const image = { name: 'any', disk_format: 'raw', container_format: 'bare' };

@@ -1,16 +1,15 @@
 // The rights of the roles: the calls of the functions to DynamoDB and SQS, recorded while the
 // system runs on one machine, compared with the template. Only AWS enforces roles.
 
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { createQueues } from '#core/clients/aws/queues.ts';
 import type { createLog } from '#core/log.ts';
 import type { createDocuments } from '#core/store/table/documents.ts';
 import { access, type FunctionName, ownTokenAccess } from '#infra/access.ts';
 import { synthesize } from '#infra/privileges/synthesized.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { iotAt, serveJobs } from '#test/support/http-server.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 import { runWorkload } from './every-privilege.ts';
 
 /** `function action resource`, e.g. `sweep DeleteItem table/test-arqs`. */
@@ -84,28 +83,12 @@ function requestsOf(command: string, input: Input): string[] {
   return names.map((name) => `${action} table/${name}`);
 }
 
-let world: World;
-let jobService: Server;
-beforeAll(async () => {
-  // The fake AWS IoT takes every job; the recorded calls matter.
-  jobService = createServer((_request, response) => response.end('{}')).listen(0, '127.0.0.1');
-  await once(jobService, 'listening');
-  const { port } = jobService.address() as AddressInfo;
-  world = await startWorld({
-    consumers: true,
-    settings: {
-      CYBORG_EVENT_STYLE: 'spec',
-      CYBORG_ATTACH_TYPES: 'TEST_PCI,MDEV',
-      AWS_ENDPOINT_URL_IOT: `http://127.0.0.1:${port}`,
-      AWS_ENDPOINT_URL_IOT_DATA_PLANE: `http://127.0.0.1:${port}`,
-    },
-  });
-});
-afterAll(async () => {
-  await world.stop();
-  jobService.closeAllConnections();
-  jobService.close();
-});
+// The recorded calls matter, not their answers.
+const jobService = perFile(serveJobs);
+const styles = { CYBORG_EVENT_STYLE: 'spec', CYBORG_ATTACH_TYPES: 'TEST_PCI,MDEV' };
+const world = perFile(() =>
+  startWorld({ consumers: true, settings: { ...styles, ...iotAt(jobService) } }),
+);
 
 /**
  * Rights that every-privilege.ts does not use: a host that never reported, or rebooted while it

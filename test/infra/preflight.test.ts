@@ -1,12 +1,13 @@
 // `npm run preflight` names what would make a deployment fail, and the command that mends it.
 
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { IncomingMessage } from 'node:http';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { password } from '#local/openstack/keystone/catalog.ts';
 import { startKeystone } from '#local/openstack/keystone/keystone.ts';
 import { run } from '#test/agent/agent-process.ts';
+import { serveHttp } from '#test/support/http-server.ts';
 import { tenthOf } from '#test/support/vitest/sample.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 
 type Answer = readonly [status: number, body: string];
 
@@ -25,23 +26,16 @@ const day = 86_400;
 const now = Math.floor(Date.now() / 1000);
 const issued = { Status: 'ISSUED', DomainName: 'api.example.org', NotAfter: now + day };
 let account: Account;
-let aws: Server;
-let keystone: Awaited<ReturnType<typeof startKeystone>>;
-
-beforeAll(async () => {
-  keystone = await startKeystone({ host: '127.0.0.1', port: 0 });
-  aws = createServer(async (request, response) => {
+const keystone = perFile(() => startKeystone({ host: '127.0.0.1', port: 0 }));
+const aws = perFile(() =>
+  serveHttp(async (request, response) => {
     let body = '';
     for await (const part of request) body += part;
     const [status, text] = answer(request, body);
     response.writeHead(status, { 'content-type': 'application/x-amz-json-1.0' }).end(text);
-  }).listen(0, '127.0.0.1');
-  await new Promise((resolve) => aws.once('listening', resolve));
-});
-afterAll(async () => {
-  aws.close();
-  await keystone.stop();
-});
+  }),
+);
+
 beforeEach(() => {
   account = {
     stacks: { CDKToolkit: 'CREATE_COMPLETE' },
@@ -96,7 +90,7 @@ async function preflight(
   const environment = {
     PATH: process.env.PATH ?? '',
     HOME: '/nonexistent',
-    AWS_ENDPOINT_URL: `http://127.0.0.1:${(aws.address() as AddressInfo).port}`,
+    AWS_ENDPOINT_URL: aws.url,
     AWS_REGION: 'eu-west-1',
     AWS_ACCESS_KEY_ID: 'a',
     AWS_SECRET_ACCESS_KEY: 'b',

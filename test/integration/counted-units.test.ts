@@ -1,9 +1,6 @@
 // Counts what AWS would charge for, on real engines, and compares it with
 // infra/cost/counted-units.ts.
 
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -33,8 +30,10 @@ import { fpga, gpu, host, nic, pool } from '#test/support/aws/counted-devices.ts
 import { anImage, profileFor } from '#test/support/aws/counted-profiles.ts';
 import { ruled } from '#test/support/aws/documented-events.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
+import { iotAt, serveHttp } from '#test/support/http-server.ts';
 import { aReport } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 const {
@@ -122,24 +121,22 @@ vi.mock('#local/lambda/event-sources/schedule.ts', () => ({
 
 let world: World;
 let tables: DynamoDBClient;
-let jobService: Server;
-beforeAll(async () => {
-  countCommands();
-  countLines();
-  // The fake AWS IoT takes every job; the test plays the host.
-  jobService = createServer((request, response) => {
+// The fake AWS IoT takes every job; the test plays the host.
+const jobService = perFile(() =>
+  serveHttp((request, response) => {
     const [path = ''] = request.url?.split('?') ?? [];
     if (request.method === 'PUT') counts[path.endsWith('/cancel') ? 'cancels' : 'jobs'] += 1;
     if (request.method === 'POST') counts.workMessages += 1;
     response.end('{}');
-  }).listen(0, '127.0.0.1');
-  await once(jobService, 'listening');
-  const { port } = jobService.address() as AddressInfo;
+  }),
+);
+beforeAll(async () => {
+  countCommands();
+  countLines();
   world = await startWorld({
     consumers: true,
     settings: {
-      AWS_ENDPOINT_URL_IOT: `http://127.0.0.1:${port}`,
-      AWS_ENDPOINT_URL_IOT_DATA_PLANE: `http://127.0.0.1:${port}`,
+      ...iotAt(jobService),
       POWERTOOLS_METRICS_DISABLED: 'false',
       POWERTOOLS_LOG_LEVEL: 'INFO',
     },
@@ -151,8 +148,6 @@ afterAll(async () => {
   vi.restoreAllMocks();
   await world.stop();
   tables.destroy();
-  jobService.closeAllConnections();
-  jobService.close();
 });
 
 const bindingOf = (instance: string) => world.deps.store.arqs.binding(instance);

@@ -1,38 +1,33 @@
 // The service user's password is rotated in Secrets Manager and Keystone while servers boot and
 // are deleted; see docs/adr/0031-password-rotation.md.
 
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { password as first, idOf } from '#local/openstack/keystone/catalog.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
+import { serveSecret } from '#test/support/http-server.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
 /** The versions of the secret by their stages, as in Secrets Manager. */
 const secret: Record<string, string> = { AWSCURRENT: first };
 let reads = 0;
 let world: World;
-let secrets: Server;
+const secrets = perFile(() =>
+  serveSecret((stage) => {
+    reads += 1;
+    return secret[stage];
+  }),
+);
 
 beforeAll(async () => {
-  secrets = createServer(async (request, response) => {
-    let body = '';
-    for await (const part of request) body += part;
-    reads += 1;
-    const SecretString = secret[JSON.parse(body).VersionStage];
-    if (SecretString !== undefined) response.end(JSON.stringify({ SecretString }));
-    else response.writeHead(400).end(JSON.stringify({ __type: 'ResourceNotFoundException' }));
-  }).listen(0, '127.0.0.1');
-  await new Promise((resolve) => secrets.once('listening', resolve));
-  const { port } = secrets.address() as AddressInfo;
   world = await startWorld({
     consumers: true,
     settings: {
-      AWS_ENDPOINT_URL_SECRETS_MANAGER: `http://127.0.0.1:${port}`,
+      AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url,
       CYBORG_OS_PASSWORD: '',
       CYBORG_OS_PASSWORD_SECRET: 'cyborg/keystone-password',
     },
@@ -42,10 +37,7 @@ beforeAll(async () => {
   const body = [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }];
   expect((await world.ask('POST', '/v2/device_profiles', { body })).status).toBe(201);
 });
-afterAll(async () => {
-  await world.stop();
-  secrets.close();
-});
+afterAll(() => world.stop());
 
 /** A token that no function has seen, so that it is validated by our own. */
 async function freshToken(name: string): Promise<string> {

@@ -1,9 +1,6 @@
 // The request id goes from the answer to the last log line of the request: through every function,
 // into the host's job, and back.
 
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
@@ -12,17 +9,30 @@ import { jobId } from '#core/contracts/job-ids.ts';
 import type { HostWorkKind } from '#core/domain/host-work/host-work.ts';
 import { type DeviceUuid, providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
+import { iotAt, serveHttp } from '#test/support/http-server.ts';
 import { aGpu, aReport } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
 const host = 'cmp1';
 const provider = providerUuid('cmp1_Gpu');
 const instance = 'aaaaaaaa-0000-4000-8000-000000000001';
 const lines: Readonly<Record<string, unknown>>[] = [];
 const jobs: JobDocument[] = [];
-let world: World;
-let jobService: Server;
+const jobService = perFile(() =>
+  serveHttp(async (request, response) => {
+    if (request.method === 'PUT') {
+      const { document } = (await json(request)) as { document?: string };
+      if (document) jobs.push(JSON.parse(document));
+    }
+    response.end('{}');
+  }),
+);
+const world = perFile(() => {
+  const settings = { POWERTOOLS_LOG_LEVEL: 'INFO', CYBORG_ATTACH_TYPES: 'MDEV' };
+  return startWorld({ consumers: true, settings: { ...settings, ...iotAt(jobService) } });
+});
 
 beforeAll(async () => {
   for (const stream of [process.stdout, process.stderr]) {
@@ -32,34 +42,11 @@ beforeAll(async () => {
       return true;
     });
   }
-  jobService = createServer(async (request, response) => {
-    if (request.method === 'PUT') {
-      const { document } = (await json(request)) as { document?: string };
-      if (document) jobs.push(JSON.parse(document));
-    }
-    response.end('{}');
-  }).listen(0, '127.0.0.1');
-  await once(jobService, 'listening');
-  const { port } = jobService.address() as AddressInfo;
-  world = await startWorld({
-    consumers: true,
-    settings: {
-      POWERTOOLS_LOG_LEVEL: 'INFO',
-      CYBORG_ATTACH_TYPES: 'MDEV',
-      AWS_ENDPOINT_URL_IOT: `http://127.0.0.1:${port}`,
-      AWS_ENDPOINT_URL_IOT_DATA_PLANE: `http://127.0.0.1:${port}`,
-    },
-  });
   const gpu = aGpu([{ asked_type: 'nvidia-223', vgpu_mark: '1' }]);
   await applyReport(world.deps, host, aReport([gpu]), Date.now());
   await world.createProfile('vgpu', { 'resources:VGPU': '1' });
 });
-afterAll(async () => {
-  await world.stop();
-  jobService.closeAllConnections();
-  jobService.close();
-  vi.restoreAllMocks();
-});
+afterAll(() => void vi.restoreAllMocks());
 
 /** Log lines of all functions with the request id of the answer. */
 const said = (id: string, message: string) =>

@@ -1,12 +1,10 @@
 // The doctor compares the versions of the password's secret with Keystone.
 
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { IoTClient } from '@aws-sdk/client-iot';
 import { S3Client } from '@aws-sdk/client-s3';
 import { SQSClient } from '@aws-sdk/client-sqs';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { createHttp } from '#core/clients/http.ts';
 import { type Finding, perform } from '#core/command-line/checks.ts';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
@@ -15,6 +13,8 @@ import { startKeystone } from '#local/openstack/keystone/keystone.ts';
 import { environmentFor } from '#local/process/environment.ts';
 import type { CheckContext } from '#operate/doctor/check.ts';
 import { openstackChecks } from '#operate/doctor/openstack.ts';
+import { serveSecret } from '#test/support/http-server.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 
 const secretId = 'cyborg/keystone-password';
 /** The versions of the secret by their stages, as in Secrets Manager. */
@@ -27,24 +27,9 @@ const aws: CheckContext['aws'] = {
   iot: new IoTClient(config),
   s3: new S3Client(config),
 };
-let keystone: Awaited<ReturnType<typeof startKeystone>>;
-let secrets: Server;
+const keystone = perFile(() => startKeystone({ host: '127.0.0.1', port: 0 }));
+const secrets = perFile(() => serveSecret((stage) => secret[stage]));
 
-beforeAll(async () => {
-  keystone = await startKeystone({ host: '127.0.0.1', port: 0 });
-  secrets = createServer(async (request, response) => {
-    let body = '';
-    for await (const part of request) body += part;
-    const SecretString = secret[JSON.parse(body).VersionStage];
-    if (SecretString !== undefined) response.end(JSON.stringify({ SecretString }));
-    else response.writeHead(400).end(JSON.stringify({ __type: 'ResourceNotFoundException' }));
-  }).listen(0, '127.0.0.1');
-  await new Promise((resolve) => secrets.once('listening', resolve));
-});
-afterAll(async () => {
-  secrets.close();
-  await keystone.stop();
-});
 beforeEach(() => {
   secret = {};
 });
@@ -57,8 +42,7 @@ async function compare(settings: Readonly<Record<string, string>> = {}): Promise
     sqs: unused,
     keystone: keystone.url,
   });
-  const { port } = secrets.address() as AddressInfo;
-  process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER = `http://127.0.0.1:${port}`;
+  process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER = secrets.url;
   const deps = createConsumerDeps('doctor', {
     ...process.env,
     ...environment,

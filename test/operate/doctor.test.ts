@@ -1,14 +1,7 @@
 // The doctor finds nothing in a healthy system, and names each fault.
 
 import { writeFileSync } from 'node:fs';
-import {
-  createServer,
-  type IncomingMessage,
-  request,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { DeleteTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { IoTClient } from '@aws-sdk/client-iot';
@@ -37,6 +30,7 @@ import { examine } from '#operate/doctor/examine.ts';
 import { revokeCertificates } from '#operate/enrol/end-certificates.ts';
 import { createRegistry } from '#operate/enrol/registry.ts';
 import { run } from '#test/agent/agent-process.ts';
+import { type HttpServer, serveHttp } from '#test/support/http-server.ts';
 import { patience } from '#test/support/vitest/patience.ts';
 import { directoryPerFile } from '#test/support/vitest/shared.ts';
 
@@ -45,7 +39,7 @@ const minuteMs = 60_000;
 const directory = directoryPerFile();
 let layout: Layout;
 let system: System;
-const servers: Server[] = [];
+const servers: HttpServer[] = [];
 
 beforeAll(async () => {
   layout = await chooseLayout({ stage, directory, anyPorts: true });
@@ -62,7 +56,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  for (const server of servers) server.close();
+  for (const server of servers) server.stop();
   await system.stop();
 });
 
@@ -127,10 +121,9 @@ async function iotProxy(change: (path: string, body: string) => [number, string]
     });
     incoming.pipe(onward);
   };
-  const server = createServer(forward);
+  const server = await serveHttp(forward);
   servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return server.url;
 }
 
 describe('a healthy system', () => {
@@ -184,14 +177,13 @@ describe('the doctor names the fault', () => {
   });
 
   it('a Nova that is too old', async () => {
-    const server = createServer((_request, response) => {
+    const server = await serveHttp((_request, response) => {
       response.writeHead(406, { 'content-type': 'application/json' });
       response.end('{"computeFault":{"code":406,"message":"Version 2.82 is not supported"}}');
     });
     servers.push(server);
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const NOVA_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    expect(named('Nova answers at 2.82', await findings({ settings: { NOVA_URL } }))).toMatch(
+    const settings = { NOVA_URL: server.url };
+    expect(named('Nova answers at 2.82', await findings({ settings }))).toMatch(
       /406.*Victoria or later/,
     );
   });

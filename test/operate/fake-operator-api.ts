@@ -1,9 +1,9 @@
 // A fake cloud for cyborg-ops: Keystone's login, and answers by method and path.
 
-import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage } from 'node:http';
 import { createFetch } from '#operate/any-port-fetch.ts';
 import { run } from '#operate/ops/run.ts';
+import { serveHttp } from '#test/support/http-server.ts';
 
 export interface Asked {
   readonly method: string;
@@ -34,7 +34,7 @@ export async function startFakeCloud(): Promise<FakeCloud> {
   const asked: Asked[] = [];
   const logins: unknown[] = [];
   let answers: Answer[] = [];
-  const server = createServer(async (request, response) => {
+  const { url, stop } = await serveHttp(async (request, response) => {
     const { method = '', url: path = '', headers } = request;
     const body = await bodyOf(request);
     const isLogin = path.endsWith('/auth/tokens');
@@ -47,8 +47,6 @@ export async function startFakeCloud(): Promise<FakeCloud> {
     });
     response.end(answer.body === undefined ? undefined : JSON.stringify(answer.body));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
   function next(): Answer {
     return (answers.length > 1 ? answers.shift() : answers[0]) ?? { status: 200, body: {} };
@@ -71,7 +69,7 @@ export async function startFakeCloud(): Promise<FakeCloud> {
       asked.length = 0;
       logins.length = 0;
     },
-    stop: () => void server.close(),
+    stop,
   };
 }
 

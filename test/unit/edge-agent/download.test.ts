@@ -1,37 +1,31 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createDownloads, DownloadFailed, type WantedImage } from '#agent/images/download.ts';
 import { silentLog } from '#test/support/hosts/agent.ts';
 import { sha256Of } from '#test/support/hosts/gbs.ts';
-import { directoryPerTest } from '#test/support/vitest/shared.ts';
+import { serveHttp } from '#test/support/http-server.ts';
+import { directoryPerTest, perTest } from '#test/support/vitest/shared.ts';
 
 const content = Buffer.from('an image '.repeat(10_000));
 const directory = directoryPerTest();
-let server: Server;
+const server = perTest(() =>
+  serveHttp((request, response) => {
+    requests.push(request.url ?? '');
+    respond(request, response);
+  }),
+);
 let respond: RequestListener;
 let requests: string[];
 
-beforeEach(async () => {
+beforeEach(() => {
   requests = [];
   respond = (_request, response) => response.end(content);
-  server = createServer((request, response) => {
-    requests.push(request.url ?? '');
-    respond(request, response);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-});
-
-afterEach(() => {
-  server.closeAllConnections();
-  server.close();
 });
 
 function wanted(given: Partial<WantedImage> = {}): WantedImage {
-  const { port } = server.address() as AddressInfo;
-  const url = `http://127.0.0.1:${port}/..%2f..%2fetc?signature=secret`;
+  const url = `${server.url}/..%2f..%2fetc?signature=secret`;
   return { url, sha256: sha256Of(content), bytes: content.length, ...given };
 }
 

@@ -1,28 +1,24 @@
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingHttpHeaders } from 'node:http';
 import { SQSClient } from '@aws-sdk/client-sqs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readSecret } from '#core/clients/aws/secrets.ts';
+import { serveHttp } from '#test/support/http-server.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 
 const credentials = { accessKeyId: 'AKIAKEY', secretAccessKey: 'secret', sessionToken: 'session' };
 const signer = new SQSClient({ region: 'eu-west-1', credentials }).config;
 
 let asked: { readonly headers: IncomingHttpHeaders; readonly body: string } | undefined;
 let answer: { status: number; body: string } = { status: 200, body: '{}' };
-let server: Server;
-let endpoint: { readonly AWS_ENDPOINT_URL: string };
-beforeAll(async () => {
-  server = createServer(async (request, response) => {
+const server = perFile(() =>
+  serveHttp(async (request, response) => {
     let body = '';
     for await (const part of request) body += part;
     asked = { headers: request.headers, body };
     response.writeHead(answer.status).end(answer.body);
-  }).listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  endpoint = { AWS_ENDPOINT_URL: `http://127.0.0.1:${port}` };
-});
-afterAll(() => void server.close());
+  }),
+);
+const endpoint = () => ({ AWS_ENDPOINT_URL: server.url });
 
 const secretOf = (SecretString: unknown) => ({
   status: 200,
@@ -33,7 +29,7 @@ const errorOf = (status: number, type: string) => ({
   body: JSON.stringify({ __type: type }),
 });
 const read = (field?: string, stage: 'AWSCURRENT' | 'AWSPENDING' = 'AWSCURRENT') =>
-  readSecret({ id: 'cyborg/password', ...(field && { field }) }, stage, signer, endpoint);
+  readSecret({ id: 'cyborg/password', ...(field && { field }) }, stage, signer, endpoint());
 
 describe('a secret', () => {
   it('is asked for by its name and stage, in a signed request', async () => {
