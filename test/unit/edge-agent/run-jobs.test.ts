@@ -19,13 +19,22 @@ import { directoryPerTest } from '#test/support/vitest/shared.ts';
 const directory = directoryPerTest();
 const aHost = (given?: Parameters<typeof aJobHost>[1]) => aJobHost(directory, given);
 
+/** A host on which no mdev is made before the gate opens. */
+async function aHeldHost() {
+  const host = await aHost();
+  const gate = aGate();
+  host.gpus.hooks.beforeCreate = () => gate.opened;
+  return { ...host, gate };
+}
+
+const prepare = (...numbers: number[]) =>
+  document('prepare', { steps: numbers.map((number) => create(number)) });
+
 describe('jobs', () => {
   it('for one device run in the order in which they were queued', async () => {
-    const { service, gpus, connect } = await aHost();
-    const gate = aGate();
-    gpus.hooks.beforeCreate = () => gate.opened;
+    const { service, gpus, connect, gate } = await aHeldHost();
     for (const number of [1, 2, 3]) {
-      await service.create(document('prepare', { steps: [create(number)] }), `job-${number}`);
+      await service.create(prepare(number), `job-${number}`);
     }
     connect();
     await eventually(() => gpus.calls).toEqual([`create ${uuid(1)}`]);
@@ -40,7 +49,7 @@ describe('jobs', () => {
     // Time does not pass: nothing waits for the limit of the driver that hangs.
     const { service, gpus, connect } = await aHost({ other: hanging, clock: aClock() });
     connect();
-    const job = await service.create(document('prepare', { steps: [create(1), create(2)] }));
+    const job = await service.create(prepare(1, 2));
     await eventually(() => service.job(job).status).toBe('SUCCEEDED');
     expect(gpus.mdevs).toHaveLength(2);
   });
@@ -50,7 +59,7 @@ describe('jobs', () => {
     const gate = aGate();
     gpus.hooks.beforeCreate = ({ address }) => (address === gpu ? gate.opened : Promise.resolve());
     connect();
-    const slow = await service.create(document('prepare', { steps: [create(1)] }));
+    const slow = await service.create(prepare(1));
     const steps = [create(2, { address: secondGpu })];
     const fast = await service.create(document('prepare', { steps }));
     await eventually(() => service.job(fast).status).toBe('SUCCEEDED');
@@ -62,7 +71,7 @@ describe('jobs', () => {
   it('are started once, however often they are announced, with three messages each', async () => {
     const { service, gpus, connect } = await aHost();
     const { session } = connect();
-    const jobId = await service.create(document('prepare', { steps: [create(1)] }));
+    const jobId = await service.create(prepare(1));
     const pending = { jobs: { QUEUED: [{ jobId }], IN_PROGRESS: [] } };
     for (let times = 0; times < 5; times += 1) {
       session.receive(`$aws/things/${thing}/jobs/notify`, pending);
@@ -75,11 +84,9 @@ describe('jobs', () => {
   });
 
   it('go on while the connection is lost, and are answered through the next', async () => {
-    const { service, gpus, connect } = await aHost();
-    const gate = aGate();
-    gpus.hooks.beforeCreate = () => gate.opened;
+    const { service, gpus, connect, gate } = await aHeldHost();
     const first = connect();
-    const jobId = await service.create(document('prepare', { steps: [create(1)] }));
+    const jobId = await service.create(prepare(1));
     await eventually(() => gpus.calls.length).toBe(1);
     await first.lose();
     gate.open();
@@ -90,11 +97,9 @@ describe('jobs', () => {
   });
 
   it('that end after the next connection opened are answered by it', async () => {
-    const { service, gpus, connect } = await aHost();
-    const gate = aGate();
-    gpus.hooks.beforeCreate = () => gate.opened;
+    const { service, gpus, connect, gate } = await aHeldHost();
     const first = connect();
-    const jobId = await service.create(document('prepare', { steps: [create(1)] }));
+    const jobId = await service.create(prepare(1));
     await eventually(() => gpus.calls.length).toBe(1);
     await first.lose();
     connect();
@@ -105,12 +110,10 @@ describe('jobs', () => {
   });
 
   it('that were cancelled while they waited for their device are never started', async () => {
-    const { service, gpus, connect, runner } = await aHost();
-    const gate = aGate();
-    gpus.hooks.beforeCreate = () => gate.opened;
+    const { service, gpus, connect, runner, gate } = await aHeldHost();
     connect();
-    await service.create(document('prepare', { steps: [create(1)] }));
-    const waiting = await service.create(document('prepare', { steps: [create(2)] }));
+    await service.create(prepare(1));
+    const waiting = await service.create(prepare(2));
     await eventually(() => gpus.calls.length).toBe(1);
     await service.cancel(waiting);
     gate.open();
@@ -119,11 +122,9 @@ describe('jobs', () => {
   });
 
   it('that are cancelled stop at their next safe point', async () => {
-    const { service, gpus, connect, runner } = await aHost();
-    const gate = aGate();
-    gpus.hooks.beforeCreate = () => gate.opened;
+    const { service, gpus, connect, runner, gate } = await aHeldHost();
     const { session } = connect();
-    const job = await service.create(document('prepare', { steps: [create(1), create(2)] }));
+    const job = await service.create(prepare(1, 2));
     await eventually(() => gpus.calls.length).toBe(1);
     await service.cancel(job);
     const asked = () => session.published.filter(({ topic }) => topic.endsWith(`/${job}/get`));
@@ -141,7 +142,7 @@ describe('jobs', () => {
       service.job('job').versionNumber += 1;
     };
     connect();
-    await service.create(document('prepare', { steps: [create(1)] }), 'job');
+    await service.create(prepare(1), 'job');
     await eventually(() => service.job('job').status).toBe('SUCCEEDED');
   });
 
@@ -149,8 +150,7 @@ describe('jobs', () => {
     const { service, gpus, connect, stop, runner } = await aHost();
     gpus.hooks.beforeCreate = async () => stop.abort();
     connect();
-    const steps = [create(1), create(2)];
-    const jobId = await service.create(document('prepare', { steps }));
+    const jobId = await service.create(prepare(1, 2));
     await eventually(() => gpus.mdevs.length).toBe(1);
     await runner.idle();
     expect(service.job(jobId).status).toBe('IN_PROGRESS');
@@ -168,7 +168,7 @@ describe('jobs', () => {
     // A file at the path of the folder.
     writeFileSync(join(directory, 'state'), '');
     connect();
-    const jobId = await service.create(document('prepare', { steps: [create(1)] }));
+    const jobId = await service.create(prepare(1));
     await eventually(() => service.job(jobId).status).toBe('FAILED');
     expect(gpus.calls).toEqual([]);
   });

@@ -18,71 +18,68 @@ const directory = directoryPerTest();
 const aHost = (given?: Parameters<typeof aJobHost>[1]) => aJobHost(directory, given);
 
 describe('an mdev', () => {
-  const outcomeOf = async (host: Awaited<ReturnType<typeof aHost>>, asked: object) => {
-    const jobId = await host.service.create(asked);
+  const connected = async () => {
+    const host = await aHost();
+    host.connect();
+    return host;
+  };
+  const outcomeOf = async (
+    host: Awaited<ReturnType<typeof aHost>>,
+    action: 'prepare' | 'release' | 'reprovision',
+    ...steps: object[]
+  ) => {
+    const jobId = await host.service.create(document(action, { steps }));
     await eventually(() => host.service.job(jobId).status).not.toMatch(/QUEUED|IN_PROGRESS/);
     const { status, statusDetails } = host.service.job(jobId);
     return [status, statusDetails.reason];
   };
 
   it('that exists after a boot as the job wants it is taken over, and may be removed', async () => {
-    const host = await aHost();
-    host.connect();
+    const host = await connected();
     host.gpus.mdevs.push({ address: gpu, type: 'a', uuid: uuid(1) });
-    expect(await outcomeOf(host, document('reprovision', { steps: [create(1)] }))).toEqual([
-      'SUCCEEDED',
-      undefined,
-    ]);
-    await outcomeOf(host, document('release', { steps: [remove(1)] }));
+    expect(await outcomeOf(host, 'reprovision', create(1))).toEqual(['SUCCEEDED', undefined]);
+    await outcomeOf(host, 'release', remove(1));
     expect(host.gpus.calls).toEqual([`remove ${uuid(1)}`]);
   });
 
   it.each([{ type: 'b' }, { address: secondGpu }])(
     'with the uuid of the job but %j is left alone',
     async (given) => {
-      const host = await aHost();
-      host.connect();
+      const host = await connected();
       host.gpus.mdevs.push({ address: gpu, type: 'a', uuid: uuid(1), ...given });
-      const [status, reason] = await outcomeOf(host, document('prepare', { steps: [create(1)] }));
+      const [status, reason] = await outcomeOf(host, 'prepare', create(1));
       expect([status, reason]).toEqual([
         'FAILED',
         expect.stringContaining('exists on the host as an mdev of type'),
       ]);
-      const [released] = await outcomeOf(host, document('release', { steps: [remove(1)] }));
+      const [released] = await outcomeOf(host, 'release', remove(1));
       expect([released, host.gpus.calls]).toEqual(['FAILED', []]);
     },
   );
 
   it('that this agent did not make is not removed', async () => {
-    const host = await aHost();
-    host.connect();
+    const host = await connected();
     host.gpus.mdevs.push({ address: gpu, type: 'a', uuid: uuid(1) });
-    expect(await outcomeOf(host, document('release', { steps: [remove(1)] }))).toEqual([
+    expect(await outcomeOf(host, 'release', remove(1))).toEqual([
       'FAILED',
       `Step 1/1: ${uuid(1)} exists on the host, and was not made by this agent.`,
     ]);
   });
 
   it('that was made for a later holder survives a late release, and may be removed later', async () => {
-    const { service, gpus, connect } = await aHost();
-    connect();
-    const run = async (action: string, step: object) => {
-      const id = await service.create(document(action, { steps: [step] }));
-      await eventually(() => service.job(id).status).toBe('SUCCEEDED');
-    };
-    await run('prepare', create(1, { epoch: 6 }));
-    await run('release', remove(1, { epoch: 6 }));
-    expect(gpus.mdevs).toHaveLength(1);
-    await run('release', remove(1, { epoch: 7 }));
-    expect(gpus.mdevs).toEqual([]);
+    const host = await connected();
+    const done = ['SUCCEEDED', undefined];
+    expect(await outcomeOf(host, 'prepare', create(1, { epoch: 6 }))).toEqual(done);
+    expect(await outcomeOf(host, 'release', remove(1, { epoch: 6 }))).toEqual(done);
+    expect(host.gpus.mdevs).toHaveLength(1);
+    expect(await outcomeOf(host, 'release', remove(1, { epoch: 7 }))).toEqual(done);
+    expect(host.gpus.mdevs).toEqual([]);
   });
 
   it('that was made for a later holder survives a late preparation', async () => {
-    const host = await aHost();
-    host.connect();
-    await outcomeOf(host, document('prepare', { steps: [create(1, { epoch: 6 })] }));
-    const late = document('prepare', { steps: [create(1, { epoch: 5 })] });
-    expect(await outcomeOf(host, late)).toEqual([
+    const host = await connected();
+    await outcomeOf(host, 'prepare', create(1, { epoch: 6 }));
+    expect(await outcomeOf(host, 'prepare', create(1, { epoch: 5 }))).toEqual([
       'FAILED',
       'Step 1/1: A later claim has the handle.',
     ]);
@@ -91,19 +88,16 @@ describe('an mdev', () => {
   });
 
   it('that is gone counts as removed', async () => {
-    const host = await aHost();
-    host.connect();
-    const [status] = await outcomeOf(host, document('release', { steps: [remove(1)] }));
+    const host = await connected();
+    const [status] = await outcomeOf(host, 'release', remove(1));
     expect([status, host.gpus.calls]).toEqual(['SUCCEEDED', []]);
   });
 
   it('that cannot be removed does not stop the removal of the others', async () => {
-    const host = await aHost();
-    host.connect();
+    const host = await connected();
     host.gpus.mdevs.push({ address: gpu, type: 'a', uuid: uuid(1) });
-    await outcomeOf(host, document('prepare', { steps: [create(2)] }));
-    const steps = [remove(1), remove(2), remove(3)];
-    const [status] = await outcomeOf(host, document('release', { steps }));
+    await outcomeOf(host, 'prepare', create(2));
+    const [status] = await outcomeOf(host, 'release', remove(1), remove(2), remove(3));
     expect(status).toBe('FAILED');
     expect(host.gpus.mdevs.map((mdev) => mdev.uuid)).toEqual([uuid(1)]);
   });
@@ -140,7 +134,7 @@ describe('an mdev', () => {
     const next = await restarted(killed);
     expect(next.service.job(killed.jobId).statusDetails.left).toBeUndefined();
     killed.gpus.hooks.beforeLook = async () => {};
-    const [status] = await outcomeOf(next, document('release', { steps: [remove(1)] }));
+    const [status] = await outcomeOf(next, 'release', remove(1));
     expect([status, killed.gpus.mdevs]).toEqual(['SUCCEEDED', []]);
   });
 
@@ -154,13 +148,12 @@ describe('an mdev', () => {
       replace: (name, text) =>
         fullFor-- > 0 ? Promise.reject(new Error('ENOSPC')) : files.replace(name, text),
     });
-    const [status] = await outcomeOf(next, document('release', { steps: [remove(1)] }));
+    const [status] = await outcomeOf(next, 'release', remove(1));
     expect([status, killed.gpus.mdevs]).toEqual(['SUCCEEDED', []]);
   });
 
   it('that a check does not find is reported as not left', async () => {
-    const host = await aHost();
-    host.connect();
+    const host = await connected();
     host.gpus.hooks.beforeCreate = () => Promise.reject(new Error('ENOSPC'));
     const jobId = await host.service.create(document('prepare', { steps: [create(1), create(2)] }));
     await eventually(() => host.service.job(jobId).status).toBe('FAILED');
@@ -171,8 +164,7 @@ describe('an mdev', () => {
   });
 
   it('of a failed job is not reported as missing if another one was made', async () => {
-    const host = await aHost();
-    host.connect();
+    const host = await connected();
     host.gpus.hooks.beforeCreate = async (mdev) => {
       if (mdev.uuid === uuid(2)) throw new Error('ENOSPC');
     };
@@ -182,21 +174,19 @@ describe('an mdev', () => {
   });
 
   it('of a device that no driver finds is not made', async () => {
-    const host = await aHost();
-    host.connect();
-    const steps = [create(1, { address: '0000:17:00.0' })];
-    const [status, reason] = await outcomeOf(host, document('prepare', { steps }));
+    const host = await connected();
+    const elsewhere = create(1, { address: '0000:17:00.0' });
+    const [status, reason] = await outcomeOf(host, 'prepare', elsewhere);
     expect([status, reason]).toEqual(['FAILED', expect.stringContaining('finds no device at')]);
   });
 
   it('that exists counts as made, even if the driver reported an error', async () => {
-    const host = await aHost();
-    host.connect();
+    const host = await connected();
     host.gpus.hooks.beforeCreate = async (mdev) => {
       host.gpus.mdevs.push(mdev);
       throw new Error('EEXIST');
     };
-    const [status] = await outcomeOf(host, document('prepare', { steps: [create(1)] }));
+    const [status] = await outcomeOf(host, 'prepare', create(1));
     expect(status).toBe('SUCCEEDED');
   });
 });
