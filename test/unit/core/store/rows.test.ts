@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { StatusChange } from '#core/domain/device/device.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { statusChange } from '#core/shapes/device.ts';
-import { toArq, arqRow, toInstance, instanceRow } from '#core/store/rows/arq-rows.ts';
-import { toHandle, handleRow } from '#core/store/rows/handle-rows.ts';
+import { arqRow, instanceRow, toArq, toInstance } from '#core/store/rows/arq-rows.ts';
+import { handleRow, toHandle } from '#core/store/rows/handle-rows.ts';
 import { toHost } from '#core/store/rows/host-rows.ts';
 import {
   attributeField,

@@ -307,32 +307,3 @@ describe("an operator's row", () => {
     expect(faults[`rows.0.${key}`]).toContain(message);
   });
 });
-
-describe('settings of ai_chip', () => {
-  it.each<[string, unknown, string, string]>([
-    ['nothing', {}, 'devices', 'must say which models'],
-    ['no device', { devices: [] }, 'devices', 'must say which models'],
-    ['neither model nor address', { devices: [{}] }, 'devices.0', 'must name a model, addresses'],
-    ['an unknown model', { devices: [{ model: 'X1' }] }, 'devices.0.model', 'Ascend 310, Ascend'],
-    [
-      'a pattern of addresses',
-      { devices: [{ addresses: '*:3b:*' }] },
-      'devices.0.addresses.0',
-      'must be a PCI address',
-    ],
-    [
-      'virtual functions of a model that is a whole card',
-      { devices: [{ model: 'MI300X', virtual_functions: 2 }] },
-      'devices.0.virtual_functions',
-      'needs a model whose function is virtual',
-    ],
-    [
-      'a driver that is not for guests',
-      { devices: [{ model: 'MI300X', bind_to: 'amdgpu' }] },
-      'devices.0.bind_to',
-      'must be a VFIO driver',
-    ],
-  ])('with %s are refused', (_name, settings, path, message) => {
-    expect(faultsOf(settings)[path]).toContain(message);
-  });
-});

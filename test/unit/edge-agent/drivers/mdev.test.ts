@@ -358,18 +358,3 @@ it('mdevs of Nova are offered without preparation, and may be there', async () =
   expect(handles[0]).not.toHaveProperty('prepare');
   expect(handles[0]).not.toHaveProperty('clean_seconds');
 });
-
-describe('settings', () => {
-  it.each([
-    [{}, 'must list the parents'],
-    [{ pools: [] }, 'must list the parents'],
-    [{ pools: [{ parents: '3b:00', type: 'a' }] }, 'must be a PCI address'],
-    [{ pools: [{ parents: card, type: '../x' }] }, 'must be the name of a directory'],
-    [{ pools: [{ parents: card, type: 'a', resource_class: 'FPGA' }] }, 'must be VGPU'],
-    [{ pools: [{ parents: [card, card], type: 'a' }] }, 'must not name a parent more than once'],
-    [{ pools: [{ parents: card, type: 'a' }], made: 'soon' }, 'must be ahead'],
-  ])('%j are refused with a sentence', (given, sentence) => {
-    const { error } = mdevSettings.safeParse(given);
-    expect(error?.issues.map(({ message }) => message).join()).toContain(sentence);
-  });
-});

@@ -284,24 +284,3 @@ describe("what NVIDIA's driver tells of a card", () => {
     ]);
   });
 });
-
-describe('settings of nvidia_gpu', () => {
-  it.each<[string, object, string]>([
-    ['no cards', { cards: [] }, 'must list the cards'],
-    ['an address', { cards: [{ addresses: '3b' }] }, 'must be a PCI address'],
-    ['a type', { cards: [{ ...vgpus, vgpu_type: 'A40-2Q' }] }, 'must be a type, such as "nvidia'],
-    ['a reset of vGPUs', { cards: [{ ...vgpus, reset: true }] }, 'is for whole cards'],
-    ['vGPUs on vfio-pci', { cards: [{ ...vgpus, bind_to: 'vfio-pci' }] }, 'stay on the driver'],
-    ['vGPUs as PGPU', { cards: [{ ...vgpus, resource_class: 'PGPU' }] }, 'must be VGPU or CUSTOM'],
-    [
-      'a whole card as VGPU',
-      { cards: [{ addresses: card, resource_class: 'VGPU' }] },
-      'must be PGPU or CUSTOM_... without vgpu_type',
-    ],
-    ['a card twice', { cards: [vgpus, { addresses: card }] }, 'more than once'],
-    ['a script elsewhere', { cards: [vgpus], sriov_manage: 'sriov-manage' }, 'absolute path'],
-  ])('refuse %s', (_what, given, sentence) => {
-    const { error } = nvidiaSettings.safeParse(given);
-    expect(error?.issues.map(({ message }) => message).join('; ')).toContain(sentence);
-  });
-});

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { xilinxSettings } from '#agent/drivers/xilinx-fpga/settings.ts';
+
 import { parseFacts } from '#agent/drivers/xilinx-fpga/tools.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import { aXilinxHost, blankUuid, card, imageId, slot } from '#test/drivers/xilinx-fpga/host.ts';
@@ -367,25 +367,5 @@ describe('the report of xbmgmt', () => {
       platforms: ['xilinx_u200_xdma_201830_2'],
     });
     expect(() => parseFacts(of({ bdf: card }), card)).toThrow('names no platform');
-  });
-});
-
-describe('settings', () => {
-  const cards = [{ addresses: card }];
-  it.each([
-    [{ data_may_stay: true }, 'must list the cards that are offered'],
-    [{ cards }, 'must be true: the next holder may read what is left in the memory of a card'],
-    [{ cards: [...cards, ...cards], data_may_stay: true }, 'must not name a card more than once'],
-    [
-      { cards: [{ addresses: [card, `${slot}.1`] }], data_may_stay: true },
-      'must not name a card more than once',
-    ],
-    [{ cards, data_may_stay: true, xbutil: 'xbutil' }, 'must be an absolute path'],
-    [{ cards, data_may_stay: true, xbmgmt: '/opt/../bin/sh' }, 'must not go up'],
-    [{ cards, data_may_stay: true, tool_seconds: 1 }, 'must be a number from 10 to 3600'],
-    [{ cards: [{ addresses: 'd8:00:0' }], data_may_stay: true }, /must be a PCI address/],
-  ])('%j are refused', (given, message) => {
-    const { error } = xilinxSettings.safeParse(given);
-    expect(error?.issues.map((issue) => issue.message)).toEqual([expect.stringMatching(message)]);
   });
 });
