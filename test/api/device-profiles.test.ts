@@ -8,95 +8,42 @@ import { type Ask, startWorld } from '#test/support/world.ts';
 const missing = '99999999-0000-4000-8000-000000000009';
 const world = perFile(startWorld);
 
-beforeAll(async () => {
-  await world.createProfile('fpga', { 'resources:FPGA': '1' });
-});
+beforeAll(() => world.createProfile('fpga', { 'resources:FPGA': '1' }));
 
 describe('device profiles answer in the dialect of the request', () => {
-  const group = [{ 'resources:FPGA': '1' }];
-  const list = (profile: object) => ({ body: [profile] });
-  const object = (profile: object) => ({ body: profile });
+  const fpga = [{ 'resources:FPGA': '1' }];
+  const unknown = [{ a: '1' }];
+  const long = 'x'.repeat(3000);
+  const list = (name: string, groups: object[] = fpga) => ({ body: [{ name, groups }] });
+  const object = (name: string, groups: object[] = fpga) => ({ body: { name, groups } });
+  const user = { token: 'demo-token', ...list('x') };
+  const at = (microversion: string): Ask => ({ microversion });
 
-  it.each<[string, string, string, Ask, number, string]>([
-    [
-      'a taken name, as a list',
-      'POST',
-      '',
-      list({ name: 'fpga', groups: group }),
-      409,
-      'name fpga exists',
-    ],
-    [
-      'a taken name, as an object',
-      'POST',
-      '',
-      object({ name: 'fpga', groups: group }),
-      422,
-      'name fpga exists',
-    ],
-    [
-      'a bad group, as a list',
-      'POST',
-      '',
-      list({ name: 'x', groups: [{ a: '1' }] }),
-      400,
-      'groups[0]',
-    ],
-    [
-      'a bad group, as an object',
-      'POST',
-      '',
-      object({ name: 'x', groups: [{ a: '1' }] }),
-      422,
-      'groups[0]',
-    ],
-    ['an empty name', 'POST', '', list({ name: '', groups: group }), 400, 'name'],
-    [
-      'a name that is too long',
-      'POST',
-      '',
-      list({ name: 'x'.repeat(256), groups: group }),
-      400,
-      '255',
-    ],
-    ['no groups', 'POST', '', list({ name: 'x', groups: [] }), 400, 'at least one group'],
-    ['a body that is not a profile', 'POST', '', { body: '"x"' }, 422, 'device profile'],
-    ['an unknown profile deleted by path', 'DELETE', '/nope', {}, 404, 'nope'],
-    ['an unknown profile deleted by value', 'DELETE', '?value=fpga,nope', {}, 404, 'nope'],
-    ['an unknown profile deleted by name', 'DELETE', '?name=fpga,nope', {}, 422, 'nope'],
-    ['nothing named', 'DELETE', '', {}, 400, '?name= or ?value='],
-    ['a comma alone', 'DELETE', '/,', {}, 400, 'No device profile is named'],
-    ['a name longer than a key', 'DELETE', `/${'x'.repeat(3000)}`, {}, 404, 'not found'],
-    ['a query longer than a key', 'GET', `?name=${'x'.repeat(3000)}`, {}, 422, 'exists'],
-    ['an unknown uuid at 2.0', 'GET', `/${missing}`, {}, 422, missing],
-    [
-      'an unknown uuid at 2.1',
-      'GET',
-      `/${missing}`,
-      { microversion: 'accelerator 2.1' },
-      404,
-      missing,
-    ],
-    ['an unknown name in the query at 2.0', 'GET', '?name=nope', {}, 422, 'nope'],
-    ['an unknown name in the path at 2.0', 'GET', '/nope', {}, 422, 'nope'],
-    ['an unknown name in the path at 2.1', 'GET', '/nope', { microversion: '2.1' }, 404, 'nope'],
-    [
-      'a caller who is not admin at 2.0',
-      'POST',
-      '',
-      { token: 'demo-token', ...list({ name: 'x', groups: group }) },
-      401,
-      'cyborg:device_profile:create',
-    ],
-    [
-      'a caller who is not admin at 2.1',
-      'POST',
-      '',
-      { token: 'demo-token', microversion: '2.1', ...list({ name: 'x', groups: group }) },
-      403,
-      'cyborg:device_profile:create',
-    ],
-  ])('%s', async (_name, method, path, ask, status, sentence) => {
+  it.each<[request: string, ask: Ask, status: number, sentence: string]>([
+    ['POST', list('fpga'), 409, 'name fpga exists'],
+    ['POST', object('fpga'), 422, 'name fpga exists'],
+    ['POST', list('x', unknown), 400, 'groups[0]'],
+    ['POST', object('x', unknown), 422, 'groups[0]'],
+    ['POST', list(''), 400, 'name'],
+    ['POST', list('x'.repeat(256)), 400, '255'],
+    ['POST', list('x', []), 400, 'at least one group'],
+    ['POST', { body: '"x"' }, 422, 'device profile'],
+    ['DELETE /nope', {}, 404, 'nope'],
+    ['DELETE ?value=fpga,nope', {}, 404, 'nope'],
+    ['DELETE ?name=fpga,nope', {}, 422, 'nope'],
+    ['DELETE', {}, 400, '?name= or ?value='],
+    ['DELETE /,', {}, 400, 'No device profile is named'],
+    [`DELETE /${long}`, {}, 404, 'not found'],
+    [`GET ?name=${long}`, {}, 422, 'exists'],
+    [`GET /${missing}`, {}, 422, missing],
+    [`GET /${missing}`, at('accelerator 2.1'), 404, missing],
+    ['GET ?name=nope', {}, 422, 'nope'],
+    ['GET /nope', {}, 422, 'nope'],
+    ['GET /nope', at('2.1'), 404, 'nope'],
+    ['POST', user, 401, 'cyborg:device_profile:create'],
+    ['POST', { ...user, ...at('2.1') }, 403, 'cyborg:device_profile:create'],
+  ])('%s %j: %i', async (request, ask, status, sentence) => {
+    const [method = '', path = ''] = request.split(' ');
     const answer = await refused(world, method, `/v2/device_profiles${path}`, ask);
     // Clients of keystonemiddleware ask for another token when this header is present.
     expect(answer.headers.has('www-authenticate')).toBe(status === 401);

@@ -16,9 +16,7 @@ let host: string;
 let sequence = 0;
 let instances = 0;
 
-beforeAll(async () => {
-  await world.createProfile('fpga', { 'resources:FPGA': '1' });
-});
+beforeAll(() => world.createProfile('fpga', { 'resources:FPGA': '1' }));
 
 beforeEach(async () => {
   hosts += 1;

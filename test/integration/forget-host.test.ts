@@ -29,9 +29,7 @@ const world = perFile(() =>
   startWorld({ consumers: true, settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } }),
 );
 
-beforeAll(async () => {
-  await world.createProfile('fpga', { 'resources:FPGA': '1' });
-});
+beforeAll(() => world.createProfile('fpga', { 'resources:FPGA': '1' }));
 
 class Died extends Error {}
 

@@ -21,9 +21,7 @@ let instances = 0;
 /** Minutes that have passed for reports and for the control plane. */
 let minutes = 0;
 
-beforeAll(async () => {
-  await world.createProfile('disk', { 'resources:CUSTOM_NVME': '1' });
-});
+beforeAll(() => world.createProfile('disk', { 'resources:CUSTOM_NVME': '1' }));
 
 beforeEach(() => {
   round += 1;
