@@ -34,78 +34,39 @@ async function providersOf(fixture: DriverFixture) {
   }
 }
 
-interface Named {
-  /** In the documentation's table. */
-  readonly cyborg: string;
-  readonly fixture: DriverFixture;
-  readonly provider: string;
-  readonly resourceClass: string;
-  readonly traits: readonly string[];
-}
+const owned = 'OWNER_CYBORG';
+const region = 'CUSTOM_FPGA_REGION_INTEL_9926AB6D6C925A68AABCA7D84C545738';
+const arria = 'CUSTOM_FPGA_INTEL_PAC_ARRIA10';
+const loaded = 'CUSTOM_FPGA_FUNCTION_ID_INTEL_D8424DC4A4A3C413F89E433683F9040B';
+
+/** The driver of Cyborg in the table of the page, and our provider with its class and traits. */
+type Named = [string, DriverFixture, provider: string, resourceClass: string, ...string[]];
 
 it.each<Named>([
-  {
-    ...{ cyborg: 'fake_driver', fixture: fake, provider: 'cmp1_FakeDevice' },
-    ...{ resourceClass: 'FPGA', traits: ['CUSTOM_FAKE_DEVICE'] },
+  ['fake_driver', fake, 'FakeDevice', 'FPGA', 'CUSTOM_FAKE_DEVICE'],
+  ['nvidia_gpu_driver', nvidia, '0000:3b:00.0', 'PGPU', owned, 'CUSTOM_NVIDIA_2235'],
+  ['nvidia_gpu_driver', nvidia, '0000:5e:00.0', 'VGPU', owned, 'CUSTOM_NVIDIA_2235_NVIDIA_1'],
+  // The entry of the fixture has a class of its own; without one it is CUSTOM_PCI.
+  ['pci_driver', pci, '0000:3b:00.0', 'PGPU', 'CUSTOM_PCI_NVIDIA', 'CUSTOM_PCI_PRODUCT_ID_2235'],
+  ['pci_driver', pci, '0000:3b:00.0', 'PGPU', owned],
+  ['intel_fpga_driver', intel, '0000:5e:00.0_region0', 'FPGA', owned, 'CUSTOM_FPGA_INTEL', arria],
+  ['intel_fpga_driver', intel, '0000:5e:00.0_region0', 'FPGA', region, loaded],
+  ['inspur_fpga_driver', inspur, '0000:3b:00.0', 'FPGA', 'CUSTOM_FPGA_INSPUR'],
+  ['inspur_fpga_driver', inspur, '0000:3b:00.0', 'FPGA', 'CUSTOM_FPGA_PRODUCT_ID_0911'],
+  ['inspur_nvme_ssd_driver', nvme, '0000:c1:00.0', 'CUSTOM_SSD', 'CUSTOM_SSD_PRODUCT_ID_A80A'],
+  ['inspur_nvme_ssd_driver', nvme, '0000:c1:00.0', 'CUSTOM_SSD', owned],
+  ['intel_nic_driver', nic, '0000:3d:00.0', 'CUSTOM_NIC', 'CUSTOM_PF', 'CUSTOM_GTPV1'],
+  ['intel_nic_driver', nic, '0000:3d:00.0', 'CUSTOM_NIC', 'CUSTOM_PHYSNET2'],
+  ['intel_nic_driver', nic, '0000:5e:00.0', 'CUSTOM_NIC', 'CUSTOM_VF', 'CUSTOM_PHYSNET1'],
+  ['intel_qat_driver', qat, '0000:6b:00.0', 'CUSTOM_QAT', owned, 'CUSTOM_QAT_C62X'],
+  ['xilinx_fpga_driver', xilinx, '0000:d8:00.0_region0', 'FPGA', owned, 'CUSTOM_FPGA_XILINX'],
+  ['xilinx_fpga_driver', xilinx, '0000:d8:00.0_region0', 'FPGA', 'CUSTOM_FPGA_PRODUCT_ID_5004'],
+])(
+  'row %$: a provider of %s has the same class and traits',
+  async (cyborg, fixture, provider, resourceClass, ...traits) => {
+    const reported = (await providersOf(fixture)).find(({ name }) => name === `cmp1_${provider}`);
+    expect(reported?.resourceClass).toBe(resourceClass);
+    expect(reported?.traits).toEqual(expect.arrayContaining(traits));
+    expect(documented).toContain(`| \`${cyborg}\` |`);
   },
-  {
-    ...{ cyborg: 'nvidia_gpu_driver', fixture: nvidia, provider: 'cmp1_0000:3b:00.0' },
-    ...{ resourceClass: 'PGPU', traits: ['OWNER_CYBORG', 'CUSTOM_NVIDIA_2235'] },
-  },
-  {
-    ...{ cyborg: 'nvidia_gpu_driver', fixture: nvidia, provider: 'cmp1_0000:5e:00.0' },
-    ...{ resourceClass: 'VGPU', traits: ['OWNER_CYBORG', 'CUSTOM_NVIDIA_2235_NVIDIA_1'] },
-  },
-  {
-    ...{ cyborg: 'pci_driver', fixture: pci, provider: 'cmp1_0000:3b:00.0' },
-    // The entry of the fixture has a class of its own; without one it is CUSTOM_PCI.
-    resourceClass: 'PGPU',
-    traits: ['OWNER_CYBORG', 'CUSTOM_PCI_NVIDIA', 'CUSTOM_PCI_PRODUCT_ID_2235'],
-  },
-  {
-    ...{ cyborg: 'intel_fpga_driver', fixture: intel, provider: 'cmp1_0000:5e:00.0_region0' },
-    ...{
-      resourceClass: 'FPGA',
-      traits: [
-        ...['OWNER_CYBORG', 'CUSTOM_FPGA_INTEL', 'CUSTOM_FPGA_INTEL_PAC_ARRIA10'],
-        'CUSTOM_FPGA_REGION_INTEL_9926AB6D6C925A68AABCA7D84C545738',
-        'CUSTOM_FPGA_FUNCTION_ID_INTEL_D8424DC4A4A3C413F89E433683F9040B',
-      ],
-    },
-  },
-  {
-    ...{ cyborg: 'inspur_fpga_driver', fixture: inspur, provider: 'cmp1_0000:3b:00.0' },
-    ...{ resourceClass: 'FPGA', traits: ['CUSTOM_FPGA_INSPUR', 'CUSTOM_FPGA_PRODUCT_ID_0911'] },
-  },
-  {
-    ...{ cyborg: 'inspur_nvme_ssd_driver', fixture: nvme, provider: 'cmp1_0000:c1:00.0' },
-    ...{
-      resourceClass: 'CUSTOM_SSD',
-      traits: ['OWNER_CYBORG', 'CUSTOM_SSD_PRODUCT_ID_A80A'],
-    },
-  },
-  {
-    ...{ cyborg: 'intel_nic_driver', fixture: nic, provider: 'cmp1_0000:3d:00.0' },
-    resourceClass: 'CUSTOM_NIC',
-    traits: ['CUSTOM_PF', 'CUSTOM_GTPV1', 'CUSTOM_PHYSNET2'],
-  },
-  {
-    ...{ cyborg: 'intel_nic_driver', fixture: nic, provider: 'cmp1_0000:5e:00.0' },
-    ...{ resourceClass: 'CUSTOM_NIC', traits: ['CUSTOM_VF', 'CUSTOM_PHYSNET1'] },
-  },
-  {
-    ...{ cyborg: 'intel_qat_driver', fixture: qat, provider: 'cmp1_0000:6b:00.0' },
-    ...{ resourceClass: 'CUSTOM_QAT', traits: ['OWNER_CYBORG', 'CUSTOM_QAT_C62X'] },
-  },
-  {
-    ...{ cyborg: 'xilinx_fpga_driver', fixture: xilinx, provider: 'cmp1_0000:d8:00.0_region0' },
-    resourceClass: 'FPGA',
-    traits: ['OWNER_CYBORG', 'CUSTOM_FPGA_XILINX', 'CUSTOM_FPGA_PRODUCT_ID_5004'],
-  },
-])('$provider of $cyborg has the same class and traits', async (named) => {
-  const { cyborg, fixture, provider, resourceClass, traits } = named;
-  const found = (await providersOf(fixture)).find(({ name }) => name === provider);
-  expect(found?.resourceClass).toBe(resourceClass);
-  expect(found?.traits).toEqual(expect.arrayContaining([...traits]));
-  expect(documented).toContain(`| \`${cyborg}\` |`);
-});
+);

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { heartbeatSeconds } from '#core/contracts/report/inventory-report.ts';
 import type { Presence } from '#core/domain/host/host.ts';
 import { isLost, supersedes } from '#core/domain/host/presence.ts';
+import { present } from '#core/shapes/derive/present.ts';
 
 const event = (isConnected: boolean, version: number, second = 0): Presence => ({
   isConnected,
@@ -17,29 +18,14 @@ describe('presence of an agent', () => {
     ['its late begin is ignored', event(true, 1), event(false, 1), false],
     ['the late end of the one before is ignored', event(false, 1, 9), event(true, 2), false],
     ['a duplicate is ignored', event(true, 1), event(true, 1), false],
-    [
-      'versions that restart after a long absence are stored',
-      event(true, 0, 7200),
-      event(false, 9),
-      true,
-    ],
-    [
-      'a restart with the same version as the last is stored',
-      event(true, 0, 7200),
-      event(false, 0),
-      true,
-    ],
+    ['a restart after a long absence is stored', event(true, 0, 7200), event(false, 9), true],
+    ['a restart with the last version is stored', event(true, 0, 7200), event(false, 0), true],
     ['a restart without an end before it is stored', event(true, 0, 7200), event(true, 9), true],
     ['the end of such a connection is stored, too', event(false, 0, 7200), event(true, 9), true],
-    [
-      'a late event from before the restart is ignored',
-      event(false, 9),
-      event(true, 0, 7200),
-      false,
-    ],
+    ['an event from before the restart is ignored', event(false, 9), event(true, 0, 7200), false],
     ['a restart after a short absence is ignored', event(true, 0, 60), event(false, 9), false],
-  ])('%s', (_case, given, known, isNews) => {
-    expect(supersedes(given, known)).toBe(isNews);
+  ])('%s', (_case, received, stored, isNews) => {
+    expect(supersedes(received, stored)).toBe(isNews);
   });
 });
 
@@ -50,41 +36,22 @@ describe('an agent', () => {
   const there = (seconds: number): Presence => ({ isConnected: true, at: ago(seconds) });
   const silence = 3 * heartbeatSeconds;
 
-  it.each<[string, Parameters<typeof isLost>[0], boolean]>([
-    [
-      'that is connected and reports is there',
-      { presence: there(9999), lastReportAt: ago(300) },
-      false,
-    ],
-    ['that has just connected is there', { presence: there(30), lastReportAt: ago(9999) }, false],
-    [
-      'whose end was lost is there for three heartbeats',
-      { presence: there(9999), lastReportAt: ago(silence) },
-      false,
-    ],
-    [
-      'whose end was lost is gone after them',
-      { presence: there(9999), lastReportAt: ago(silence + 1) },
-      true,
-    ],
-    ['that has just disconnected may come back', { presence: gone(59) }, false],
-    ['that disconnected long ago is lost', { presence: gone(61) }, true],
-    ['that has reported since is there', { presence: gone(61), lastReportAt: ago(30) }, false],
-    [
-      'whose new connection was not told is there',
-      { presence: gone(9999), lastReportAt: ago(silence) },
-      false,
-    ],
-    [
-      'whose new connection was not told may be gone',
-      { presence: gone(9999), lastReportAt: ago(silence + 1) },
-      true,
-    ],
-    ['whose last report took long is lost', { presence: gone(71), lastReportAt: ago(61) }, true],
-    ['without a presence event is there', { lastReportAt: ago(heartbeatSeconds) }, false],
-    ['without a report for long is lost', { lastReportAt: ago(silence + 1) }, true],
-    ['without any event or report is lost', {}, true],
-  ])('%s', (_case, host, lost) => {
-    expect(isLost(host, now)).toBe(lost);
+  it.each<[string, boolean, Presence | undefined, reportedAgo?: number]>([
+    ['that is connected and reports is there', false, there(9999), 300],
+    ['that has just connected is there', false, there(30), 9999],
+    ['whose end was lost is there for three heartbeats', false, there(9999), silence],
+    ['whose end was lost is gone after them', true, there(9999), silence + 1],
+    ['that has just disconnected may come back', false, gone(59)],
+    ['that disconnected long ago is lost', true, gone(61)],
+    ['that has reported since is there', false, gone(61), 30],
+    ['whose new connection was not reported is there', false, gone(9999), silence],
+    ['whose new connection was not reported may be gone', true, gone(9999), silence + 1],
+    ['whose last report took long is lost', true, gone(71), 61],
+    ['without a presence event is there', false, undefined, heartbeatSeconds],
+    ['without a report for long is lost', true, undefined, silence + 1],
+    ['without any event or report is lost', true, undefined],
+  ])('%s', (_case, lost, presence, reportedAgo) => {
+    const lastReportAt = reportedAgo === undefined ? undefined : ago(reportedAgo);
+    expect(isLost(present({ presence, lastReportAt }), now)).toBe(lost);
   });
 });
