@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { nvmeSettings, toAllowList } from '#agent/drivers/nvme/settings.ts';
 
-import { toAllowList, nvmeSettings } from '#agent/drivers/nvme/settings.ts';
 const devices = ['0000:c1:00.0'];
 
 describe('the settings of driver nvme', () => {

@@ -2,7 +2,6 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-
 import { parseFacts } from '#agent/drivers/xilinx-fpga/tools.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import { aXilinxHost, blankUuid, card, imageId, slot } from '#test/drivers/xilinx-fpga/host.ts';

@@ -1,0 +1,15 @@
+import { OpenApiCheck } from '#test/contract/openapi-check.ts';
+import type { Answer, Ask, World } from '#test/support/world.ts';
+
+/** Asks the operators' API of the world, and compares each answer with the OpenAPI document. */
+export function operatorsApi(world: World) {
+  let check: OpenApiCheck | undefined;
+  return async (method: string, path: string, ask?: Ask): Promise<Answer> => {
+    const url = `/operator/v1${path}`;
+    const answer = await world.ask(method, `/accelerator${url}`, ask);
+    const document = () => world.ask('GET', '/openapi.json', { token: null });
+    check ??= new OpenApiCheck((await document()).json as never);
+    check.check({ method, url, ...answer });
+    return answer;
+  };
+}
