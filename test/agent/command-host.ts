@@ -33,7 +33,7 @@ const driver = `export default ({ defineDriver, z }) =>
 export interface CommandHost {
   readonly tree: SysfsTree;
   readonly state: string;
-  /** Of each process; without changes, the driver above is the only one. */
+  /** The variables of each process; without changes, the driver above is the only one. */
   readonly environment: Record<string, string>;
   /** Puts an operator's driver on the host, in place of the others. */
   haveDriver(name: string, text: string): void;

@@ -21,7 +21,7 @@ beforeAll(async () => {
   await world.createProfile('fpga', { 'resources:FPGA': '1' });
 });
 
-/** As Nova sends it for a user. */
+/** Sends the request as Nova does for a user. */
 function asNova(token: string, method: string, path: string, body?: unknown): Promise<Answer> {
   return world.ask(method, path, { token, serviceToken: 'nova-token', body });
 }

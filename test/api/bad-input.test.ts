@@ -154,7 +154,7 @@ async function isRefused(request: string, ask: Ask, status: number, sentence: st
   expect(answer.headers.get('x-openstack-request-id')).toMatch(/^req-/);
 }
 
-/** As many keys as a group may have, each as long as a trait's name may be. */
+/** A group with the most keys, each as long as a trait's name may be. */
 function largeGroup(): Record<string, string> {
   const traits = Array.from({ length: 63 }, (_, index) => {
     return [`trait:CUSTOM_${String(index).padStart(248, '0')}`, 'required'];

@@ -81,7 +81,7 @@ afterAll(async () => {
   await cloud.stop();
 });
 
-/** As Lambda starts it: with no state of earlier requests. */
+/** A handler without state of earlier requests, as Lambda starts it. */
 function newContainer(): HttpHandler {
   return resourceHandler('console', actions, () => createConsoleDeps(environment));
 }

@@ -19,7 +19,7 @@ export interface AwsEngine extends Running {
   readonly url: string;
 }
 
-/** By the name in `--engine`. Each throws CannotRun where it cannot be installed. */
+/** Keys are names for `--engine`. Each throws CannotRun where it cannot be installed. */
 export const engines: Readonly<Record<string, () => Promise<AwsEngine>>> = {
   'dynamodb-local': () =>
     inFolder(async (directory) => {

@@ -53,7 +53,7 @@ const looked: Looked = {
 };
 process.stdout.write(JSON.stringify(looked));
 
-/** Of this process and its children, in hundredths of a second. */
+/** CPU time of this process and its children, in hundredths of a second. */
 function cpuTicks(): number {
   // The name of the process, in parentheses, may contain blanks.
   const fields = readFileSync('/proc/self/stat', 'latin1').split(') ')[1]?.split(' ') ?? [];

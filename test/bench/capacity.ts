@@ -19,14 +19,14 @@ type Phase = CallName | 'consumers' | 'not counted';
 type Unit = keyof typeof capacityTargets;
 type Cost = Record<Unit, number>;
 
-/** By the request, or the consumers, that caused the cost. */
+/** Keys are the requests, or the consumers, that caused the cost. */
 export type Costs = Map<Phase, Cost>;
 
 /** Attach handles of the bound provider. */
 const handleCounts = [1, 16, 64, 4096] as const;
 /** The number whose table is printed: that of Cyborg's fake driver. */
 const handlesUsual = 16;
-/** If nothing ends or is counted for so long, the bench fails. */
+/** The bench fails if nothing ends or is counted in this time. */
 const stillSecondsMax = 120;
 
 /** ARQs of other projects, which may cost a server nothing. */

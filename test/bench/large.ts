@@ -21,7 +21,7 @@ import { ratioOf, shownRatio, verdictOf } from './ratio.ts';
 import { type OwnSystem, startOwnSystem } from './system/own-system.ts';
 import { watchStreams } from './system/stream-progress.ts';
 
-/** Of the bound providers; the first is the base of the ratios. */
+/** Sizes of the bound providers; the first is the base of the ratios. */
 const handleCounts = [16, 512, 4096] as const;
 /** The limit for the ratio of medians of PATCH. */
 const bindGrowthMax = 1.3;

@@ -42,8 +42,8 @@ const secondsMax = 600;
 /** Cycles before the measurement, for connections, tokens and compiled code. */
 const warmUpCycles = 200;
 /**
- * Subjects take turns after so many cycles: a short disturbance slows all subjects alike, and
- * their ratios still hold.
+ * Subjects take turns after these cycles: a short disturbance slows all subjects alike, and their
+ * ratios still hold.
  */
 const turnCycles = 10;
 

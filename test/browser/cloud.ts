@@ -29,12 +29,12 @@ const operatorLists = [
 
 const hourMs = 3_600_000;
 
-/** Of servers that only the accelerator API knows. */
+/** A server that only the accelerator API knows. */
 export const failedInstance = '77aa0000-0000-4000-8000-000000000001';
 
 export interface Cloud {
   readonly layout: Layout;
-  /** Of the console. */
+  /** The console's address. */
   readonly url: string;
   readonly keystone: string;
   readonly deps: ConsumerDeps;
@@ -106,7 +106,7 @@ export async function furnish(cloud: Cloud): Promise<void> {
   await startServers(cloud, 2);
 }
 
-/** Of another trait than the devices of the demo's host, to which the servers so go. */
+/** Another trait than the demo host's devices have: servers with it go to these hosts. */
 const board = (handles: number) =>
   aDevice({
     model: 'Fake board',

@@ -21,10 +21,10 @@ export const hostCount = 10_000;
 export const devicesEach = 10;
 
 const hourMs = 3_600_000;
-/** Rows of so many hosts in one file of the export: some megabytes. */
+/** Hosts whose rows are in one file of the export: some megabytes. */
 const fileHostsMax = 500;
 
-/** The hosts that report; of a hundred hosts, so many are like each. */
+/** The hosts that report, and how many hosts of a hundred are like each. */
 const templates = { healthy: 93, drained: 3, away: 2, hot: 2 } as const;
 type Template = keyof typeof templates;
 
@@ -41,7 +41,7 @@ export async function startLargeCloud(directory: string): Promise<Cloud> {
 }
 
 async function rowsOfTemplates(directory: string): Promise<ReadonlyMap<string, readonly Row[]>> {
-  // Of the process, which a system fills with its own addresses.
+  // The process's environment, which a system fills with its own addresses.
   const variables = { ...process.env };
   const cloud = await openCloud(directory, () => []);
   try {

@@ -11,7 +11,7 @@ import { type Look, Stage } from './stage.ts';
 const root = join(import.meta.dirname, '../..');
 const folder = join(root, 'docs/console');
 
-/** Of the screens of `shown`, by their first word in lower case. */
+/** The screens of `shown`, named by their first word in lower case. */
 const looks: Readonly<Record<string, Look>> = {
   fleet: {},
   host: {},

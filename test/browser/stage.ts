@@ -86,7 +86,7 @@ export class Stage {
     }
   }
 
-  /** As when the hour of the token is over: Keystone does not know it any more. */
+  /** Makes Keystone forget the token, as when its hour is over. */
   async endSession(): Promise<void> {
     const { keystone } = this.cloud;
     for (const token of this.#tokens.splice(0)) {
@@ -103,7 +103,7 @@ export class Stage {
     this.#expected = patterns;
   }
 
-  /** Of the pages as they are, beside the logs of the system, to see why a scenario failed. */
+  /** Takes pictures of the pages, which show why a scenario failed, beside the system's logs. */
   async picture(): Promise<void> {
     for (const [at, page] of this.#contexts.flatMap((each) => each.pages()).entries()) {
       await page.screenshot({ path: `${this.cloud.layout.directory}/failed-${at}.png` });

@@ -47,7 +47,7 @@ const done: Step['check'] = (ran) => {
   return undefined;
 };
 
-/** As {@link check}, but for a client whose own code fails before it sends the request. */
+/** Like {@link check}, for a client whose own code fails before it sends the request. */
 function unlessBroken(broken: string, check: Step['check']): Step['check'] {
   return (ran, client) => {
     if (client !== broken) return check(ran, client);

@@ -156,7 +156,7 @@ export async function startCloud(): Promise<Cloud> {
     },
     'A project wants 40 vGPUs': common,
   };
-  /** By task and the place of the command. */
+  /** Keys are the task and the place of the command. */
   const events: Readonly<Record<string, Readonly<Record<number, () => Promise<unknown>>>>> = {
     'A GPU failed': {
       4: async () => {

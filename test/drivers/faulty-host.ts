@@ -115,7 +115,7 @@ export function faultyHost(host: FixtureHost): FaultyHost {
     await faults.step(`after ${what}`);
     return result;
   }
-  /** As the port does while an earlier operation on the device hangs. */
+  /** Refuses to look while an earlier operation on the device hangs, as the port does. */
   async function looking<T>(device: string, look: () => Promise<T>): Promise<T> {
     if (faults.hangs?.includes(device)) throw new HardwareError('EBUSY', `${device} hangs`);
     return await look();

@@ -14,7 +14,7 @@ const writesMax = 100;
 
 type Verb = Job['verb'];
 
-/** For drivers with handles that a job prepares. */
+/** Checks of drivers with handles that a job prepares. */
 export const prepareChecks: readonly Check[] = [
   { title: 'prepare makes one object, and prepare again no other', run: prepareTwice },
   { title: 'clean removes it, and clean again does nothing', run: removeTwice },
@@ -36,7 +36,7 @@ export const prepareChecks: readonly Check[] = [
   })),
 ];
 
-/** For drivers that clean what was not prepared by a job. */
+/** Checks of drivers that clean handles which no job has prepared. */
 export const cleanChecks: readonly Check[] = [
   { title: 'clean gives evidence, and leaves the host as it was', run: cleanOnce },
   { title: 'clean happens once for each release', run: lateClean },

@@ -11,7 +11,7 @@ import { Trial } from './trial.ts';
 /** More writes than the set-up of any fixture has. */
 const writesMax = 100;
 
-/** For drivers that plan; the others need nothing of their host. */
+/** Checks of drivers that plan; the others need nothing of their host. */
 export const planChecks: readonly Check[] = [
   { title: 'plan changes nothing', run: planChangesNothing },
   { title: 'plan says what changes where, from what to what', run: planIsSaid },

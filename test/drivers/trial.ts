@@ -50,7 +50,7 @@ export class Trial {
   readonly log = aLog();
   driver: Driver;
   faulty: FaultyHost;
-  /** The agent's limits are at most so long. */
+  /** The longest of the agent's limits. */
   limitMs = Number.POSITIVE_INFINITY;
   /** Calls of the driver's `clean`. */
   cleans = 0;

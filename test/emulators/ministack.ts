@@ -24,7 +24,7 @@ export interface Ministack {
   stop(): Promise<void>;
 }
 
-/** Of AWS's own environment; the emulator takes any credentials. */
+/** AWS's own variables; the emulator takes any credentials. */
 export const emulatorVariables: Readonly<Record<string, string>> = {
   AWS_REGION: 'us-east-1',
   AWS_DEFAULT_REGION: 'us-east-1',

@@ -143,7 +143,7 @@ describe('the example app', () => {
   });
 
   it('is synthesised: its stacks refer to those of the package, and these to it', async () => {
-    // As the CDK's command line starts an app, without the seconds that it takes itself.
+    // The CDK's command line starts an app so, and takes seconds itself.
     const { app: command } = JSON.parse(readFileSync(join(app, 'cdk.json'), 'utf8'));
     vi.stubEnv('CDK_OUTDIR', 'cdk.out');
     await run(app, ...command.split(' ').slice(1));

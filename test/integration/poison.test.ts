@@ -68,7 +68,7 @@ const jobEnd = (uuid: string) => ({
 });
 const connected = { clientId: 'x', timestamp: 1, eventType: 'connected' };
 
-/** Of each queue an unreadable message, one whose work fails (see below), and a good one. */
+/** Each queue has an unreadable message, one whose work fails (see below), and a good one. */
 const messages: Readonly<
   Record<QueueName, Readonly<Record<'unreadable' | 'failing' | 'good', object>>>
 > = {

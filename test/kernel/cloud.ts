@@ -17,7 +17,7 @@ import { startSystem } from '#local/process/system.ts';
 export interface HostCloud {
   readonly stage: string;
   readonly brokerPort: number;
-  /** Of S3, from which the agent fetches images. */
+  /** The S3 from which the agent fetches images. */
   readonly imagesPort: number;
   /** What the agent of the host needs to connect, by file name. */
   enrol(hostname: string): Promise<Readonly<Record<string, Buffer>>>;

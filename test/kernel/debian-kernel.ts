@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { apt, aptIn } from './packages.ts';
 
 export interface DebianKernel {
-  /** As `uname -r`. */
+  /** The answer of `uname -r`. */
   readonly release: string;
   /** What the packages have, as if installed there. */
   readonly root: string;

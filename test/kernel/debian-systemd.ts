@@ -19,7 +19,7 @@ const packages = [
   ...['systemd', 'dpkg', 'dash', 'coreutils', 'util-linux', 'grep', 'sed', 'diffutils', 'tar'],
   ...['kmod', 'libc-bin', 'libstdc++6', 'iproute2', 'nvme-cli'],
 ];
-/** As on every Debian 12, they are links to folders of /usr. */
+/** Links to folders of /usr, on every Debian 12. */
 const mergedFolders = ['bin', 'sbin', 'lib', 'lib64'];
 const unwanted = ['doc', 'man', 'locale', 'info'].map((name) => `--exclude=./usr/share/${name}/*`);
 /** Where guest/init shows the suite's own programs and modules; it runs the commands there. */

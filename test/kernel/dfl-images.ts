@@ -2,7 +2,7 @@
 
 import { aGbs } from '#test/support/hosts/gbs.ts';
 
-/** As fake_dfl writes it into its registers. */
+/** The value that fake_dfl writes into its registers. */
 export const interfaceUuid = '99aabbcc-ddee-ff00-1122-334455667788';
 
 /** An image whose last word makes the function of the region. */

@@ -31,7 +31,7 @@ export interface StageOptions {
   readonly qemu?: Qemu;
   /** What the disk of the state has at first: a whole system, whose first process is systemd. */
   readonly system?: string;
-  /** For the disks and logs. */
+  /** Disks and logs are here. */
   readonly directory: string;
 }
 
@@ -84,7 +84,7 @@ export class Stage {
     await group.prepare(this);
   }
 
-  /** As by pulling the plug. Only the disks remain. */
+  /** Pulls the plug: only the disks remain. */
   async powerOff(): Promise<void> {
     await this.#machine?.powerOff();
     this.#machine = undefined;

@@ -42,7 +42,7 @@ import {
 const root = join(import.meta.dirname, '../..');
 const blocks = namedBlocks('another-region.md');
 const stage = 'prod';
-/** Of the tables that a copy is imported to, as in the document. */
+/** Suffix of the tables that a copy is imported to, as in the document. */
 const suffix = 'copy';
 const copied = ['arqs', 'inventory', 'device-profiles'] as const;
 

@@ -198,7 +198,7 @@ it(
       await cloud.remove(id);
     }
 
-    // By itself everything settles but the two servers whose delete did not arrive.
+    // Everything settles by itself but the two servers whose delete did not arrive.
     const names = hosts.map(({ name }) => name);
     await eventually(
       'no release and no quarantine',

@@ -80,7 +80,7 @@ export async function arqsOf(stage: Stage, id: string): Promise<readonly Arq[]> 
 }
 
 /**
- * Asserts that the server is ACTIVE with so many accelerators, each with a handle and an
+ * Asserts that the server is ACTIVE with this count of accelerators, each with a handle and an
  * allocation.
  */
 export async function assertHas(

@@ -39,7 +39,7 @@ async function statusOf(token: string): Promise<number> {
   return response.status;
 }
 
-/** How many of so many answers have the status, as the metric counts them. */
+/** Asks `times` times, and counts the answers with the status as the metric does. */
 async function counted(times: number, isCounted: (status: number) => boolean): Promise<number> {
   let count = 0;
   for (let asked = 0; asked < times; asked++) {

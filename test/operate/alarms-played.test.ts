@@ -70,7 +70,7 @@ async function relay(played: AlarmStage, change: Change): Promise<void> {
   await played.counted((metrics) => relayChanges(countedBy(metrics), [deriveConsequences(change)]));
 }
 
-/** A bind on the host that takes so long and ends so, relayed as a change. */
+/** Relays the change of a bind that takes some minutes and ends as `operation` says. */
 async function relayBind(
   played: AlarmStage,
   operation: 'succeeded' | 'failed',

@@ -20,7 +20,7 @@ const secretId = 'cyborg/keystone-password';
 /** The versions of the secret by their stages, as in Secrets Manager. */
 let secret: Readonly<Record<string, string>> = {};
 const config = { region: 'us-east-1', credentials: { accessKeyId: 'a', secretAccessKey: 'b' } };
-/** Of these the check uses the credentials only. */
+/** The check uses their credentials only. */
 const aws: CheckContext['aws'] = {
   dynamoDb: new DynamoDBClient(config),
   sqs: new SQSClient(config),

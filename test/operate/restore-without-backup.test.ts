@@ -120,7 +120,7 @@ it('gives no device of a running server to another one, and every other device a
   if (release) await world.deps.store.releases.confirm(release, makeChangeNote(world.deps));
   expect(await bind('free')).toBe(202);
   expect(await bind('held')).toBe(409);
-  // Of a provider with several handles nothing says which one the server has.
+  // Nothing says which of a provider's handles the server has.
   expect(await bind('shared')).toBe(409);
   const rows = await compareHost(world.deps, host);
   const differing = rows.filter(({ placement }) => /allocated without a request/.test(placement));

@@ -35,7 +35,7 @@ export interface Answer {
 }
 
 export interface Ask {
-  /** By default a user's token and Nova's service token. */
+  /** An admin's token by default; null sends none. */
   readonly token?: string | null;
   readonly serviceToken?: string;
   readonly microversion?: string;
@@ -45,7 +45,7 @@ export interface Ask {
 
 type Group = Readonly<Record<string, string>>;
 
-/** Of the ARQs of a profile, which has at least one. */
+/** A profile has at least one ARQ. */
 export type Uuids = [ArqUuid, ...ArqUuid[]];
 
 interface Target {

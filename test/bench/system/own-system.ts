@@ -27,7 +27,7 @@ export interface OwnSystem {
   readonly target: ApiTarget;
   /** One place for each device, in the order of {@link OwnSystemOptions.handles}. */
   readonly places: readonly Place[];
-  /** By which a client finds the system. */
+  /** A client finds the system by it. */
   readonly variables: NodeJS.ProcessEnv;
   stop(): Promise<void>;
 }

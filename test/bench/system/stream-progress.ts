@@ -36,7 +36,7 @@ export function watchStreams(layout: Layout): StreamProgress {
   };
 }
 
-/** By consumer and table: `changes dev-arqs`. */
+/** Keys are a consumer and a table: `changes dev-arqs`. */
 function positionsIn(directory: string): ReadonlyMap<string, bigint> {
   const positions = new Map<string, bigint>();
   for (const file of filesIn(directory)) {

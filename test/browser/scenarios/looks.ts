@@ -25,7 +25,7 @@ export const shown: readonly (readonly [
   ['#/profiles', 'Profiles', 'Device profiles'],
 ];
 
-/** As far as this file needs it: the types of browsers are not those of Node. */
+/** What this file needs of a browser's types, which Node's do not have. */
 interface Element {
   readonly ownerDocument: { readonly activeElement: unknown };
   contains(other: unknown): boolean;

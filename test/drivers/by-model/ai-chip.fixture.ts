@@ -33,7 +33,7 @@ export const fixture: DriverFixture = {
     tree.addFunction({ ...amd, address: '0000:af:00.0', product: '74a1', driver: 'amdgpu' });
     tree.addVirtualFunctions('0000:af:00.0', 2, { ...amd, product: '74b5' });
     tree.addFunction({ address: '0000:d8:00.0', vendor: '1ae0', product: '0001' });
-    // Of a vendor in the table, with an id that is not.
+    // The vendor is in the table, the id is not.
     tree.addFunction({ ...ascend, address: '0000:d9:00.0', product: 'd999' });
     return { root: tree.root, remove: () => tree.remove() };
   },

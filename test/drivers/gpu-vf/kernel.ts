@@ -72,7 +72,7 @@ export class GpuVfKernel {
     return readFileSync(join(this.tree.root, this.tree.pathOf(address), file), 'utf8').trim();
   }
 
-  /** Of each virtual function that exists. */
+  /** The file of each virtual function that exists. */
   shares(address: string, file: string): string[] {
     const { pci } = this.#at(address);
     return pci

@@ -111,7 +111,7 @@ export class FpgaKernel {
     }
   }
 
-  /** As libvirt and a guest do: the card is on another driver, and shows nothing. */
+  /** Gives the card to a guest: it is on another driver, and shows nothing. */
   bind(address: string, driver: string): void {
     this.tree.write(`${this.tree.pathOf(address)}/driver_override`, `${driver}\n`);
     this.#pci.effect('unbind', address);

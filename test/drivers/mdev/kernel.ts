@@ -40,7 +40,7 @@ export class MdevKernel {
     return this;
   }
 
-  /** As another program does. */
+  /** Makes an mdev as another program does. */
   make(address: string, type: string, uuid: string): void {
     const parent = this.#parents.get(address);
     const size = parent?.types[type];

@@ -24,7 +24,7 @@ export interface SimulatedCard {
   interface: string;
   flags: string[];
   switchId: string | undefined;
-  /** By number. */
+  /** Keys are their numbers. */
   readonly functions: Map<number, SimulatedFunction>;
   /** What `ip` says when this is set, by its word; once, if the card is only busy. */
   readonly refuses: Map<string, { readonly says: string; readonly once?: boolean }>;
@@ -52,7 +52,7 @@ export class NicKernel {
   output: string | Error | undefined;
   /** What `devlink` prints; it is not installed if undefined. */
   devlink: string | undefined;
-  /** Of another interface's card, if it is not that of the card. */
+  /** The card of the interface, if it is another one. */
   parent: string | undefined;
 
   constructor(tree: SysfsTree) {

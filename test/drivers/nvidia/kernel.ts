@@ -10,7 +10,7 @@ import type { SysfsTree } from '#test/support/hosts/sysfs.ts';
 
 export interface VendorCard {
   readonly memory: number;
-  /** By number: its name, and the memory that it takes. */
+  /** A type's name and the memory that it takes, by its number. */
   readonly types: Readonly<Record<string, readonly [name: string, memory: number]>>;
 }
 
@@ -51,7 +51,7 @@ export class VendorVgpuKernel {
     this.#show();
   }
 
-  /** As another program does. @throws HardwareError */
+  /** Sets a type as another program does. @throws HardwareError */
   set(address: string, type: string): void {
     const fn = this.#functions.get(address);
     if (!fn || !/^\d+$/.test(type)) throw new HardwareError('EINVAL', address);

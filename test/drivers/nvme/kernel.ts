@@ -46,7 +46,7 @@ export class NvmeKernel {
   readonly tree: SysfsTree;
   readonly #pci: PciKernel;
   readonly #devices = new Map<string, NvmeDevice>();
-  /** By verb: another answer, another output, or what the port throws. */
+  /** A verb's other answer, other output, or error of the port. */
   readonly faults = new Map<string, ToolFault>();
   /** Command lines without the program. */
   readonly ran: string[] = [];
@@ -139,7 +139,7 @@ export class NvmeKernel {
     };
   }
 
-  /** Of a kernel that keeps programs from the registers while a driver has them. */
+  /** The kernel keeps programs from the registers while a driver has them. */
   #register(address: string, offset: number): string {
     if (this.driverOf(address) !== undefined) throw new HardwareError('EPERM', 'resource0');
     const enable = join(this.tree.root, this.tree.pathOf(address), 'enable');

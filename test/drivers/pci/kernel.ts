@@ -16,7 +16,7 @@ import type { Hardware } from '#agent/hardware/port.ts';
 import type { PciFunctionGiven, SysfsTree } from '#test/support/hosts/sysfs.ts';
 
 export interface PciKernelFaults {
-  /** The driver of the card makes so many, whatever is asked. */
+  /** The number that the driver of the card makes, whatever is written. */
   readonly made?: number;
   /** No driver takes a function. */
   readonly probe?: boolean;

@@ -11,7 +11,7 @@ import type { PciFunctionGiven, SysfsTree } from '#test/support/hosts/sysfs.ts';
 export interface SimulatedQat {
   state: 'up' | 'down';
   services: string;
-  /** Of the heartbeat. */
+  /** The card answers its heartbeat. */
   isAlive: boolean;
   /** The kernel's own cryptography uses the card. */
   isBusy: boolean;
@@ -53,7 +53,7 @@ export class QatKernel {
     return this;
   }
 
-  /** Of a family without settings. */
+  /** Adds a card of a family without settings. */
   addOld(given: PciFunctionGiven, total = 4): this {
     const ids = { vendor: '8086', subsystem: '8086:0000', classCode: '0b4000' };
     this.#pci.addCard({ ...ids, sriovTotalvfs: total, ...given });

@@ -66,7 +66,7 @@ async function numberOf(guest: Guest, address: string): Promise<number> {
   throw new Error(`${address} is no virtual function of the card.`);
 }
 
-/** As libvirt does for the port of a server. */
+/** Sets the VLAN as libvirt does for the port of a server. */
 async function set(guest: Guest, number: number, ...args: readonly string[]): Promise<void> {
   const name = await interfaceOf(guest, card);
   await guest.run('ip', 'link', 'set', 'dev', name, 'vf', String(number), ...args);

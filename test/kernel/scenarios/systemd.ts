@@ -354,7 +354,7 @@ export const systemd: Group = {
   hostname,
   systemd: true,
   prepare: async ({ guest }: Stage) => {
-    // For the log of the VM.
+    // The log of the VM shows it.
     await guest.start('journal', ['journalctl', '-f', '-q', '-o', 'cat', '-u', unit]);
     for (const name of [cyborg, compute]) await guest.save(`/etc/systemd/system/${name}`, stub);
     await guest.run('systemctl', 'daemon-reload');

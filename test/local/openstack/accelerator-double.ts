@@ -6,7 +6,7 @@ import { type Ask, header, type Service, startService } from '#local/openstack/h
 export interface AcceleratorDouble extends Service {
   readonly calls: string[];
   readonly asked: Ask[];
-  /** By uuid; a bind sets all of them to the state `bindsTo`. */
+  /** Keys are uuids; a bind sets all of them to the state `bindsTo`. */
   readonly arqs: Map<string, { state: string; [field: string]: unknown }>;
   bindsTo: 'Bound' | 'BindStarted' | 'BindFailed';
   /** Statuses by method, instead of the usual answer. */

@@ -38,7 +38,7 @@ export interface Move {
   allocations(): Promise<unknown>;
   /** Prints Cyborg's tables into a file, and returns its path. */
   dump(change?: (xml: string) => string): Promise<string>;
-  /** Runs cyborg-ops import; kills it after so many ms, where they are given. */
+  /** Runs cyborg-ops import; kills it after a time, if given. */
   ops(words: readonly string[], killAfterMs?: number): Promise<OpsRun>;
   /** Runs cyborg-ops export. */
   exported(file: string): Promise<OpsRun>;

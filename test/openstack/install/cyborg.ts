@@ -23,7 +23,7 @@ const parts = ['api', 'conductor', 'agent'] as const;
 type Part = (typeof parts)[number];
 
 export interface Cyborg {
-  /** As the catalog names it. */
+  /** The URL in the catalog. */
   readonly url: string;
   start(...which: Part[]): Promise<void>;
   /** Ends these processes, as an operator stops the services. */

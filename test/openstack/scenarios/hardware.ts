@@ -60,7 +60,7 @@ export function hardware(): {
   readonly end: () => Promise<void>;
 } {
   let host: Host | undefined;
-  /** By the name of their class. */
+  /** Keys are the names of their classes. */
   const servers = new Map<string, { readonly id: string; readonly arq: Arq }>();
   const node = (): Host => {
     assert.ok(host, 'The compute node has not joined.');

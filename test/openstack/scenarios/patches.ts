@@ -25,7 +25,7 @@ arqs = [{'attach_handle_info': place}, {'attach_handle_info': {**place, 'managed
 module.LibvirtDriver._guest_add_accel_pci_devices(one, guest, arqs)
 `;
 
-/** Of the two devices. */
+/** What the file says of the two devices. */
 async function managedBy({ cloud }: Stage, file: string): Promise<string[]> {
   const command = [cloud.plan.release.python, '-s', '-c', program, file];
   const printed = await cloud.processes.run({ name: 'print-devices', command });

@@ -5,7 +5,7 @@
 import { actionOf, type Forwarding, startForwarding } from './forwarding.ts';
 
 export interface Call {
-  /** For instance `DynamoDB TransactWriteItems`, `SQS DeleteMessage`, `Nova POST`. */
+  /** An example: `DynamoDB TransactWriteItems`, `SQS DeleteMessage`, `Nova POST`. */
   readonly name: string;
   readonly phase: 'before' | 'after';
 }

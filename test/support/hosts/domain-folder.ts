@@ -8,7 +8,7 @@ import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 export class DomainFolder {
   readonly path = join(mkdtempSync(join(tmpdir(), 'domains-')), 'qemu');
 
-  /** As Nova has a server with these PCI functions defined. */
+  /** Defines a server with these PCI functions, as Nova does. */
   define(name: string, functions: readonly string[]): this {
     return this.write(`${name}.xml`, definitionOf(name, functions));
   }
@@ -18,7 +18,7 @@ export class DomainFolder {
     return this;
   }
 
-  /** As libvirt writes: another file takes the name. */
+  /** Writes as libvirt does: another file takes the name. */
   write(file: string, text: string | Buffer): this {
     mkdirSync(this.path, { recursive: true });
     writeFileSync(join(this.path, `${file}.new`), text);

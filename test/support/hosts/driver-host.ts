@@ -30,11 +30,11 @@ export function sleepingClock(time: { nowMs: number }): Clock {
 
 export class DriverHost {
   readonly host: GuardedHost = aGuardedHost();
-  /** By the clock that the driver has. */
+  /** The time of the driver's clock. */
   nowMs = 0;
   bootId = 'x';
   setUpEnd: SetUpEnd = { applied: [], left: [] };
-  /** As the driver's work tells it. */
+  /** Progress that the driver's work has reported. */
   readonly percents: number[] = [];
   driver: Driver = { name: 'none', discover: async () => ({ devices: {} }) };
   readonly #module: DriverModule;

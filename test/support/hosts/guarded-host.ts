@@ -69,7 +69,7 @@ export function aGuardedHost(): GuardedHost {
   };
 }
 
-/** For drivers that ask no guards. */
+/** Guards of drivers that ask none. */
 export const noGuards: Guards = {
   check: async () => new Map(),
   recheck: async () => undefined,

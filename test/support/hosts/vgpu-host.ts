@@ -125,7 +125,7 @@ export class VgpuHost {
     }
   }
 
-  /** Sets the clock of the consumers ahead by so many minutes. */
+  /** Sets the clock of the consumers ahead by `count` minutes. */
   setClockAhead(count: number): void {
     this.deps = { ...this.deps, clock: () => Date.now() + count * minutes };
   }
@@ -135,7 +135,7 @@ export class VgpuHost {
     await this.deps.store.inventory.putPresence('cmp1', presence, host.presence);
   }
 
-  /** Disconnects the agent for so long. */
+  /** Disconnects the agent, and dates it back. */
   async disconnect(forMs: number): Promise<void> {
     const at = new Date(Date.now() - forMs).toISOString();
     const { host } = await this.deps.store.inventory.host('cmp1');

@@ -22,7 +22,7 @@ const freeBytesMin = 4 * 1024 ** 3;
 
 let directory: string | undefined;
 
-/** For `globalSetup` of vitest: before the workers start, which inherit the environment. */
+/** Runs before the workers of vitest start, which inherit the environment. */
 export function setup(): void {
   if (process.env.TMPDIR === undefined && hasRoom()) {
     removeLeftovers();
@@ -48,7 +48,7 @@ function hasRoom(): boolean {
   }
 }
 
-/** Of runs that were killed. */
+/** Killed runs leave them. */
 function removeLeftovers(): void {
   for (const name of readdirSync(memory).filter((each) => each.startsWith(prefix))) {
     if (!isRunning(Number(name.slice(prefix.length)))) {

@@ -79,7 +79,7 @@ it('holds at most 500 executions at first, and 250 later', async () => {
   // Without limit and breaker 1,000 executions are held during the whole flood.
   expect(Math.max(...held)).toBeLessThanOrEqual(500);
   expect(Math.max(...held.slice(60 * perSecond))).toBeLessThanOrEqual(250);
-  // Of 15,000 requests.
+  // There were 15,000 requests.
   expect(callsAt.length).toBeLessThan(5_000);
 });
 

@@ -184,7 +184,7 @@ describe('the set-up of an FPGA card', () => {
     expect(host.setUpEnd.applied.map(({ what }) => what)).toContain('driver');
   });
 
-  it('says that a card cannot have so many virtual functions', async () => {
+  it('names a card that cannot have a virtual function for each port', async () => {
     host.host.tree.write(`${host.host.tree.pathOf(address)}/sriov_totalvfs`, '0\n');
     await host.start();
     expect(host.setUpEnd.left.join()).toContain('it has 1 ports, and can have 0 virtual functions');

@@ -168,7 +168,7 @@ describe('a file is refused, and the agent does not start,', () => {
   });
 
   describe('that imports a file', () => {
-    /** By Node itself, as the agent runs it; Vitest imports in its own way. */
+    /** Imports by Node itself, as the agent does: Vitest imports in its own way. */
     const outcome = () => {
       const script = `
         const { loadOperatorModules } = await import('#agent/config/operator-modules.ts');

@@ -111,7 +111,7 @@ describe('definitions that are read again and again', () => {
     const now = async () => Object.fromEntries((await readDomains()).byFunction);
     folder.define('a', [first]);
     expect(await now()).toEqual({ [first]: 'a' });
-    // Of the same length, and with the same time of its content.
+    // The text has the same length, and its content the same time.
     const before = new Date(0);
     utimesSync(join(folder.path, 'a.xml'), before, before);
     expect(await now()).toEqual({ [first]: 'a' });

@@ -170,7 +170,7 @@ describe('writing', () => {
 });
 
 describe('a child that cannot be killed', () => {
-  /** As in state D: its result is `late`, and it ends when the test says so. */
+  /** Hangs as in state D, until the test ends it; its result is `late`. */
   function unkillable() {
     const ends: (() => void)[] = [];
     const late: ChildResult = { end: 'late', exitCode: -1, stdout: Buffer.alloc(0), stderr: '' };

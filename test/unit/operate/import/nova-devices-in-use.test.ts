@@ -16,7 +16,7 @@ const host = perTest(aGuardedHost);
 
 beforeEach(() => {
   for (const address of [running, stopped]) {
-    // As libvirt leaves a function that a server has, or has had until it was stopped.
+    // Libvirt leaves a function so while a server has it, and after the server was stopped.
     host.tree.addFunction({ address, vendor: '10de', product: '2235', driver: 'vfio-pci' });
   }
 });

@@ -10,7 +10,7 @@ import { countingMetrics, someDeps, someSettings } from '#test/support/deps.ts';
 const message = { instance_uuid: aBinding().instanceUuid, bind_id: aBinding().bindId };
 const two = ['arq-1', 'arq-2'] as ArqUuid[];
 
-/** Sends to a Nova that records its events, so many seconds after the bind. */
+/** Sends to a Nova that records its events, some seconds after the bind. */
 async function tell(
   binding: InstanceBinding | undefined,
   given: { afterSeconds?: number; isAway?: boolean; attempt?: number; style?: 'spec' } = {},
