@@ -61,12 +61,12 @@ export const noGuardStripped: Strip = {
  * Records every condition of every write, and which conditions decided. A condition decides when
  * it is the only one that refuses a write: without it the write would succeed.
  */
-export function recordConditions(found: Set<string>, decided: Set<string>): Strip {
+export function recordConditions(conditions: Set<string>, decided: Set<string>): Strip {
   return {
     ...noGuardStripped,
     input: (_command, input) => {
       for (const write of writesOf(input)) {
-        for (const clause of clausesOf(write)) found.add(nameOf(write, clause));
+        for (const clause of clausesOf(write)) conditions.add(nameOf(write, clause));
       }
       return input;
     },

@@ -4,8 +4,8 @@ export class Violation extends Error {
   /** Example: `I1`. */
   readonly rule: string;
 
-  constructor(rule: string, what: string) {
-    super(`${rule}: ${what}`);
+  constructor(rule: string, detail: string) {
+    super(`${rule}: ${detail}`);
     this.rule = rule;
   }
 }
@@ -14,4 +14,4 @@ export class Violation extends Error {
  * Records a violation, because the product might catch an error; the next moment ends the
  * scenario.
  */
-export type Violate = (rule: string, what: string) => void;
+export type Violate = (rule: string, detail: string) => void;

@@ -10,7 +10,7 @@ export interface CheckContext {
   /** The operator's own options, `-c name=value`, as they are repeated in commands. */
   readonly options: string;
   /** What earlier checks have found. */
-  readonly found: { account?: string; hasStack?: boolean; password?: string | undefined };
+  readonly facts: { account?: string; hasStack?: boolean; password?: string | undefined };
 }
 
 export type Check = AnyCheck<CheckContext>;

@@ -28,11 +28,11 @@ export const checks: readonly Check[] = [
   {
     name: 'AWS credentials',
     remedy: 'aws configure    # or: export AWS_PROFILE=<profile>',
-    look: async ({ aws, found }) => {
+    look: async ({ aws, facts }) => {
       const call = { Action: 'GetCallerIdentity', Version: '2011-06-15' };
       const identity = await aws.query('sts', call);
-      found.account = elementOf(identity, 'Account') ?? '';
-      return `${elementOf(identity, 'Arn')}, account ${found.account}`;
+      facts.account = elementOf(identity, 'Account') ?? '';
+      return `${elementOf(identity, 'Arn')}, account ${facts.account}`;
     },
   },
   {
@@ -54,22 +54,22 @@ export const checks: readonly Check[] = [
   {
     name: 'CDK resources',
     remedy: 'npx cdk bootstrap',
-    look: async ({ aws, found }) => {
+    look: async ({ aws, facts }) => {
       const status = await statusOf(aws, 'CDKToolkit');
       if (status?.endsWith('COMPLETE')) return `CDKToolkit is ${status}`;
       throw new CheckFailed(
-        `Account ${found.account} has no CDK resources in ${aws.region}.`,
-        `npx cdk bootstrap aws://${found.account}/${aws.region}`,
+        `Account ${facts.account} has no CDK resources in ${aws.region}.`,
+        `npx cdk bootstrap aws://${facts.account}/${aws.region}`,
       );
     },
   },
   {
     name: 'the stack',
     remedy: 'Check the permission cloudformation:DescribeStacks.',
-    look: async ({ aws, settings, found, options }) => {
+    look: async ({ aws, settings, facts, options }) => {
       const name = `cyborg-${settings.stage}`;
       const status = await statusOf(aws, name);
-      found.hasStack = status !== undefined;
+      facts.hasStack = status !== undefined;
       if (status === undefined) return `${name} does not exist yet`;
       if (/^ROLLBACK_|^(CREATE|DELETE|ROLLBACK)_FAILED$/.test(status)) {
         throw new CheckFailed(
@@ -87,8 +87,8 @@ export const checks: readonly Check[] = [
   {
     name: 'names of tables',
     remedy: 'Check the permission dynamodb:DescribeTable.',
-    look: async ({ aws, settings, found, options }) => {
-      if (found.hasStack) return 'they belong to the stack';
+    look: async ({ aws, settings, facts, options }) => {
+      if (facts.hasStack) return 'they belong to the stack';
       const taken: string[] = [];
       for (const { name } of tables) {
         const table = tableName(settings.stage, name);
@@ -110,12 +110,12 @@ export const checks: readonly Check[] = [
   {
     name: 'secret of the password',
     remedy: 'Check passwordSecret, and the permission secretsmanager:GetSecretValue.',
-    look: async ({ aws, settings, found }) => {
+    look: async ({ aws, settings, facts }) => {
       const { passwordSecret: id, passwordField: field } = settings;
       const create = `aws secretsmanager create-secret --region ${aws.region} --name ${id} --secret-string "$CYBORG_PASSWORD"`;
       try {
         const name = { id, ...(field && { field }) };
-        found.password = await readSecret(name, 'AWSCURRENT', aws.dynamoDb.config);
+        facts.password = await readSecret(name, 'AWSCURRENT', aws.dynamoDb.config);
       } catch (error) {
         if (!(error instanceof ServiceUnavailable)) throw error;
         if (error.message.includes('ResourceNotFoundException')) {
@@ -134,10 +134,10 @@ export const checks: readonly Check[] = [
   {
     name: 'Keystone accepts the password',
     remedy: 'Check keystoneUrl, the user and its project.',
-    look: async ({ settings, found }) => {
-      if (found.password === undefined) throw new Undetermined('there is no password to try');
+    look: async ({ settings, facts }) => {
+      if (facts.password === undefined) throw new Undetermined('there is no password to try');
       const { keystone } = loadSettings({ ...settings.environment, [passwordVariable]: 'secret' });
-      const passwords = givenPassword(found.password);
+      const passwords = givenPassword(facts.password);
       const client = createKeystone({
         settings: keystone,
         passwords,

@@ -24,7 +24,7 @@ async function main(): Promise<void> {
   });
   const options = values.context.map((setting) => `-c ${setting}`).join(' ');
   const settings = readSettings(new App({ context: contextOf(values.context) }).node);
-  const context: CheckContext = { settings, aws: await openAws(), options, found: {} };
+  const context: CheckContext = { settings, aws: await openAws(), options, facts: {} };
   await printFindings(look(context));
 }
 

@@ -111,13 +111,13 @@ export const thingArnVariable = 'CYBORG_THING_ARN_PREFIX';
 const matching = (pattern: RegExp, fault: string, missing?: string) =>
   z.string(missing).refine((text) => Token.isUnresolved(text) || pattern.test(text), fault);
 
-const idList = (pattern: RegExp, what: string) =>
+const idList = (pattern: RegExp, kind: string) =>
   z
     .string()
     .transform((text) => text.split(','))
     .pipe(
       z
-        .array(matching(pattern, `not the id of a ${what}`))
+        .array(matching(pattern, `not the id of a ${kind}`))
         .min(1)
         .max(16),
     )

@@ -3,7 +3,7 @@
 export const fakeInterface = '9926ab6d-6c92-5a68-aabc-a7d84c545738';
 export const aFunction = 'd8424dc4-a4a3-c413-f89e-433683f9040b';
 
-export interface GbsGiven {
+export interface GbsFields {
   readonly interfaceUuid?: string;
   readonly functionUuid?: string;
   readonly bitstream?: string;
@@ -13,9 +13,9 @@ export interface GbsGiven {
   readonly keys?: Readonly<Record<string, unknown>>;
 }
 
-export function aGbs(given: GbsGiven = {}): Buffer {
-  const { interfaceUuid = fakeInterface, functionUuid = aFunction, bitstream = 'bits' } = given;
-  const clusters = [functionUuid, ...(given.others ?? [])];
+export function aGbs(overrides: GbsFields = {}): Buffer {
+  const { interfaceUuid = fakeInterface, functionUuid = aFunction, bitstream = 'bits' } = overrides;
+  const clusters = [functionUuid, ...(overrides.others ?? [])];
   const metadata = Buffer.from(
     JSON.stringify({
       version: 1,
@@ -28,7 +28,7 @@ export function aGbs(given: GbsGiven = {}): Buffer {
           'total-contexts': 1,
           'accelerator-type-uuid': each,
         })),
-        ...given.keys,
+        ...overrides.keys,
       },
     }),
   );

@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 
-export interface PciFunctionGiven {
+export interface PciFunctionFields {
   readonly address: string;
   /** Four hexadecimal digits, like all ids in this file. */
   readonly vendor?: string;
@@ -38,13 +38,13 @@ export class SysfsTree {
     mkdirSync(join(root, 'bus/pci/devices'), { recursive: true });
   }
 
-  addFunction(given: PciFunctionGiven): this {
-    const { address } = given;
+  addFunction(overrides: PciFunctionFields): this {
+    const { address } = overrides;
     const path = this.#pathOf(address);
-    const { vendor = '10de', product = '2235', subsystem = '10de:145a' } = given;
-    const { classCode = '030200', numaNode = 0, revision = 'a1' } = given;
-    const driver = 'driver' in given ? given.driver : 'vfio-pci';
-    const group = 'iommuGroup' in given ? given.iommuGroup : ++this.#groups;
+    const { vendor = '10de', product = '2235', subsystem = '10de:145a' } = overrides;
+    const { classCode = '030200', numaNode = 0, revision = 'a1' } = overrides;
+    const driver = 'driver' in overrides ? overrides.driver : 'vfio-pci';
+    const group = 'iommuGroup' in overrides ? overrides.iommuGroup : ++this.#groups;
     const [subsystemVendor, subsystemDevice] = subsystem.split(':');
     mkdirSync(join(this.root, path), { recursive: true });
     this.#link(`bus/pci/devices/${address}`, path);
@@ -55,7 +55,7 @@ export class SysfsTree {
     this.write(`${path}/class`, `0x${classCode}\n`);
     this.write(`${path}/revision`, `0x${revision}\n`);
     this.write(`${path}/numa_node`, `${numaNode}\n`);
-    this.write(`${path}/power_state`, `${given.powerState ?? 'D0'}\n`);
+    this.write(`${path}/power_state`, `${overrides.powerState ?? 'D0'}\n`);
     this.write(`${path}/driver_override`, '(null)\n');
     this.write(
       `${path}/uevent`,
@@ -68,10 +68,10 @@ export class SysfsTree {
         `MODALIAS=pci:v0000${vendor.toUpperCase()}d0000${product.toUpperCase()}\n`,
     );
     // The configuration space of a virtual function has 0xffff for both ids.
-    const ids = given.physicalFunction ? 'ffffffff' : vendor + product;
+    const ids = overrides.physicalFunction ? 'ffffffff' : vendor + product;
     const config = Buffer.from(ids, 'hex').swap16();
-    this.write(`${path}/config`, given.config ?? Buffer.concat([config, Buffer.alloc(252)]));
-    const resetMethod = 'resetMethod' in given ? given.resetMethod : 'flr';
+    this.write(`${path}/config`, overrides.config ?? Buffer.concat([config, Buffer.alloc(252)]));
+    const resetMethod = 'resetMethod' in overrides ? overrides.resetMethod : 'flr';
     if (resetMethod !== undefined) {
       this.write(`${path}/reset`, '').write(`${path}/reset_method`, `${resetMethod}\n`);
     }
@@ -85,11 +85,11 @@ export class SysfsTree {
       this.#link(`${path}/iommu_group`, `kernel/iommu_groups/${group}`);
       this.#link(`${members}/${address}`, path);
     }
-    if (given.sriovTotalvfs !== undefined) {
-      this.write(`${path}/sriov_totalvfs`, `${given.sriovTotalvfs}\n`);
+    if (overrides.sriovTotalvfs !== undefined) {
+      this.write(`${path}/sriov_totalvfs`, `${overrides.sriovTotalvfs}\n`);
       this.write(`${path}/sriov_numvfs`, '0\n');
     }
-    if (given.physicalFunction) this.#attach(path, given.physicalFunction);
+    if (overrides.physicalFunction) this.#attach(path, overrides.physicalFunction);
     return this;
   }
 
@@ -97,7 +97,7 @@ export class SysfsTree {
   addVirtualFunctions(
     physical: string,
     count: number,
-    given: Partial<PciFunctionGiven> = {},
+    overrides: Partial<PciFunctionFields> = {},
   ): this {
     const bus = physical.slice(0, physical.lastIndexOf(':'));
     for (let number = 1; number <= count; number += 1) {
@@ -105,7 +105,7 @@ export class SysfsTree {
         .toString(16)
         .padStart(2, '0');
       const address = `${bus}:${device}.${number % 8}`;
-      this.addFunction({ ...given, address, physicalFunction: physical });
+      this.addFunction({ ...overrides, address, physicalFunction: physical });
     }
     return this;
   }

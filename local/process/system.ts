@@ -128,9 +128,9 @@ export async function startSystem(options: SystemOptions): Promise<System> {
       for (const name of order) await named(name).kill('SIGTERM');
     },
   };
-  const startAll = (wanted: (name: ProcessName) => boolean) =>
+  const startAll = (isChosen: (name: ProcessName) => boolean) =>
     Promise.all(
-      [...processes.keys()].filter(wanted).map(async (name) => {
+      [...processes.keys()].filter(isChosen).map(async (name) => {
         await system.start(name);
         onProgress(`${name} is up`);
       }),

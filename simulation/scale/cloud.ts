@@ -60,7 +60,7 @@ export function live(load: Load): Outcome {
   /** Binds that AWS has throttled, by GPU. */
   const waiting = new Map<number, Set<Server>>();
   const releases = new Set<Release>();
-  const told = { pci: [] as number[], vgpu: [] as number[] };
+  const waits = { pci: [] as number[], vgpu: [] as number[] };
   const boot = { reported: [] as number[], jobMade: [] as number[], boundAgain: [] as number[] };
   const count = { asked: 0, refused: 0, failed: 0, quarantined: 0 };
 
@@ -71,7 +71,7 @@ export function live(load: Load): Outcome {
   const novaEvents = new ConsumedQueue<Server | undefined>(timeline, rowOf('nova-events'), {
     seconds: () => taken.novaEvents,
     end: (server) => {
-      if (server?.state === 'Bound') told.vgpu.push(timeline.now - server.startedAt);
+      if (server?.state === 'Bound') waits.vgpu.push(timeline.now - server.startedAt);
       return undefined;
     },
   });
@@ -154,8 +154,8 @@ export function live(load: Load): Outcome {
     servers.delete(server);
     const took = timeline.now - server.startedAt;
     // Nova finds a bind that needed nothing of the host bound; its list waits for the others.
-    if (!server.needsHost) told.pci.push(took);
-    else if (took < resolveWaitSeconds) told.vgpu.push(took + taken.listStep);
+    if (!server.needsHost) waits.pci.push(took);
+    else if (took < resolveWaitSeconds) waits.vgpu.push(took + taken.listStep);
     else streamed(() => novaEvents.send(server));
     timeline.after(load.lifeSeconds ?? 300, () => end(server));
   }
@@ -258,7 +258,7 @@ export function live(load: Load): Outcome {
   timeline.run(load.seconds + afterwardsSeconds);
 
   return {
-    ...told,
+    ...waits,
     ...boot,
     counts: {
       ...count,

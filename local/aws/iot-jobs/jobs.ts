@@ -40,17 +40,22 @@ export class Jobs {
   }
 
   /** @throws JobsError ResourceAlreadyExists, even if the existing job is equal */
-  create(given: NewJob): Job {
+  create(request: NewJob): Job {
     return this.#storage.transaction(() => {
       const now = this.#now();
-      if (this.#storage.findJob(given.id) !== undefined) {
-        throw new JobsError('ResourceAlreadyExists', `Job ${given.id} already exists`);
+      if (this.#storage.findJob(request.id) !== undefined) {
+        throw new JobsError('ResourceAlreadyExists', `Job ${request.id} already exists`);
       }
-      const job: Job = { ...given, status: 'IN_PROGRESS', createdAtMs: now, lastUpdatedAtMs: now };
+      const job: Job = {
+        ...request,
+        status: 'IN_PROGRESS',
+        createdAtMs: now,
+        lastUpdatedAtMs: now,
+      };
       this.#storage.saveJob(job);
-      for (const thingArn of new Set(given.targets)) {
+      for (const thingArn of new Set(request.targets)) {
         this.#storage.saveExecution({
-          jobId: given.id,
+          jobId: request.id,
           thing: thingOfArn(thingArn),
           thingArn,
           executionNumber: 1,
@@ -61,7 +66,7 @@ export class Jobs {
           queuedAtMs: now,
           startedAtMs: undefined,
           lastUpdatedAtMs: now,
-          timeoutMinutes: given.timeoutConfig?.inProgressTimeoutInMinutes,
+          timeoutMinutes: request.timeoutConfig?.inProgressTimeoutInMinutes,
           stepDeadlineMs: undefined,
         });
       }

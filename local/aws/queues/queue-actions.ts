@@ -25,13 +25,15 @@ const queueName = z.string().regex(/^[a-zA-Z0-9_-]{1,80}$/, 'not a valid name of
 export const queueActions: Readonly<Record<string, Action>> = {
   CreateQueue: action(
     z.object({ QueueName: queueName, Attributes: attributes.default({}) }),
-    ({ storage, origin }, { QueueName: name, Attributes: given }) => {
-      checkAttributes(given);
-      checkDeadLetterQueue(storage, given);
+    ({ storage, origin }, { QueueName: name, Attributes: attributes }) => {
+      checkAttributes(attributes);
+      checkDeadLetterQueue(storage, attributes);
       const existing = storage.findQueue(name);
       if (existing === undefined) {
-        storage.createQueue(name, { ...defaultAttributes, ...given });
-      } else if (Object.entries(given).some(([key, value]) => existing.attributes[key] !== value)) {
+        storage.createQueue(name, { ...defaultAttributes, ...attributes });
+      } else if (
+        Object.entries(attributes).some(([key, value]) => existing.attributes[key] !== value)
+      ) {
         throw new SqsError(
           'QueueNameExists',
           'A queue already exists with the same name and a different value for an attribute.',
@@ -87,11 +89,11 @@ export const queueActions: Readonly<Record<string, Action>> = {
 
   SetQueueAttributes: action(
     z.object({ ...byUrl, Attributes: attributes }),
-    ({ storage }, { QueueUrl, Attributes: given }) => {
+    ({ storage }, { QueueUrl, Attributes: attributes }) => {
       const queue = storage.queue(queueNameFromUrl(QueueUrl));
-      checkAttributes(given);
-      checkDeadLetterQueue(storage, given);
-      storage.setAttributes(queue.name, { ...queue.attributes, ...given });
+      checkAttributes(attributes);
+      checkDeadLetterQueue(storage, attributes);
+      storage.setAttributes(queue.name, { ...queue.attributes, ...attributes });
       return {};
     },
   ),
@@ -113,8 +115,8 @@ export const queueActions: Readonly<Record<string, Action>> = {
   ),
 };
 
-function checkDeadLetterQueue(storage: QueueStorage, given: QueueAttributes): void {
-  const policy = parseRedrivePolicy(given.RedrivePolicy);
+function checkDeadLetterQueue(storage: QueueStorage, attributes: QueueAttributes): void {
+  const policy = parseRedrivePolicy(attributes.RedrivePolicy);
   if (policy !== undefined && storage.findQueue(policy.deadLetterQueue) === undefined) {
     throw new SqsError(
       'InvalidParameterValue',

@@ -36,8 +36,8 @@ export const defaultAttributes: QueueAttributes = Object.fromEntries(
 );
 
 /** @throws SqsError naming the attribute that is unknown or out of range */
-export function checkAttributes(given: QueueAttributes): void {
-  for (const [name, value] of Object.entries(given)) {
+export function checkAttributes(attributes: QueueAttributes): void {
+  for (const [name, value] of Object.entries(attributes)) {
     const rule = settable[name];
     if (rule === undefined) {
       throw new SqsError('InvalidAttributeName', `Unknown Attribute ${name}.`);

@@ -52,7 +52,7 @@ export function startQueuePoller(options: QueuePollerOptions): Running {
         running.add(invocation);
       } catch (error) {
         if (stopping.signal.aborted) break;
-        log.warn('Receiving failed.', { queue: consumer.name, error });
+        log.warn('Receive failed', { queue: consumer.name, error });
         await delay(retryDelayMs(failures++), undefined, { signal: stopping.signal }).catch(
           () => {},
         );
@@ -94,7 +94,7 @@ export function startQueuePoller(options: QueuePollerOptions): Running {
           })),
         }),
       )
-      .catch((error: unknown) => log.warn('Deleting failed.', { queue: consumer.name, error }));
+      .catch((error: unknown) => log.warn('Delete failed', { queue: consumer.name, error }));
   }
 
   // If it rejects, the process ends, and is started again.

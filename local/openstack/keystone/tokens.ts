@@ -191,14 +191,14 @@ export class Tokens {
   }
 
   /** Undefined if the user has no role in the scope. */
-  #scopeOf(user: User, wanted: Login['auth']['scope']): Scope | undefined {
-    if (wanted === 'unscoped') return {};
-    if (wanted === undefined) return user.defaultProject ? { project: user.defaultProject } : {};
-    if ('system' in wanted) return user.systemRoles ? { system: true } : undefined;
+  #scopeOf(user: User, requested: Login['auth']['scope']): Scope | undefined {
+    if (requested === 'unscoped') return {};
+    if (requested === undefined) return user.defaultProject ? { project: user.defaultProject } : {};
+    if ('system' in requested) return user.systemRoles ? { system: true } : undefined;
     const project = this.projects().find((name) =>
-      'id' in wanted.project
-        ? idOf('project', name) === wanted.project.id
-        : name === wanted.project.name,
+      'id' in requested.project
+        ? idOf('project', name) === requested.project.id
+        : name === requested.project.name,
     );
     return project && user.roles[project] ? { project } : undefined;
   }
@@ -221,13 +221,13 @@ function credentialOf({ methods, application_credential: given }: Login['auth'][
 export const authenticationNeeded = 'The request you have made requires authentication.';
 
 /** The token as in Keystone's answers, without the catalog. */
-export function describeToken(known: KnownToken): Record<string, unknown> {
-  const { user, scope, methods, issuedAt, expiresAt } = known;
+export function describeToken(token: KnownToken): Record<string, unknown> {
+  const { user, scope, methods, issuedAt, expiresAt } = token;
   const roles = rolesOf(user, scope).map((name) => ({ id: idOf('role', name), name }));
   return {
     methods,
     user: { domain, id: idOf('user', user.name), name: user.name, password_expires_at: null },
-    audit_ids: [Buffer.from(known.token).toString('base64url').slice(0, 22)],
+    audit_ids: [Buffer.from(token.token).toString('base64url').slice(0, 22)],
     expires_at: isoMicroseconds(expiresAt),
     issued_at: isoMicroseconds(issuedAt),
     ...describeScope(scope),

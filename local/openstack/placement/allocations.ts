@@ -10,15 +10,15 @@ import {
   usedOf,
 } from './state.ts';
 
-interface WantedAllocations extends Omit<Consumer, 'generation'> {
+interface NewAllocations extends Omit<Consumer, 'generation'> {
   readonly uuid: string;
   /** The generation that the writer knows; null for a new consumer. */
   readonly generation: number | null;
 }
 
 /** Replaces the allocations of the consumer; an empty set deletes the consumer. */
-export function setAllocations(state: PlacementState, wanted: WantedAllocations): void {
-  const { uuid, generation, allocations, project_id, user_id } = wanted;
+export function setAllocations(state: PlacementState, request: NewAllocations): void {
+  const { uuid, generation, allocations, project_id, user_id } = request;
   const stored = state.consumers[uuid];
   if ((stored?.generation ?? null) !== generation) {
     const expected = stored?.generation ?? 'null';

@@ -176,9 +176,9 @@ export function setTraits(
 }
 
 /** Returns whether the name is new. */
-export function ensureName(known: string[], name: string): boolean {
-  if (known.includes(name)) return false;
-  known.push(name);
+export function ensureName(names: string[], name: string): boolean {
+  if (names.includes(name)) return false;
+  names.push(name);
   return true;
 }
 

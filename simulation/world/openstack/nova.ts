@@ -94,7 +94,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
   }
   const waiters = new Map<string, Waiters>();
 
-  function known(server: Server, host?: string): void {
+  function register(server: Server, host?: string): void {
     openstack.servers.set(server.uuid, {
       projectId: 'demo',
       ...(host && { host }),
@@ -112,7 +112,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
       hasLostArqs: false,
     };
     servers.push(server);
-    known(server);
+    register(server);
     await build(server, []);
     return server;
   }
@@ -206,7 +206,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
     const node = hosts.find(({ name }) => name === host);
     const boot = node?.bootId();
     server.host = host;
-    known(server, host);
+    register(server, host);
     const got = await boundArqs(process, server, uuids);
     // Nova saves the state of a build only while the server is not being deleted.
     if (server.status !== 'BUILD') {
@@ -363,7 +363,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
       server.arqs = [];
       if (random.chance(0.7)) await deleteByInstance(process, server);
       // Nova refuses an event for a server without a host.
-      known(server);
+      register(server);
       deallocate(server);
       await timeline.sleep(process, random.between(10, 60_000));
       await build(server, []);
@@ -377,7 +377,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
         return;
       }
       deallocate(server);
-      known(server);
+      register(server);
       await build(server, [from]);
     },
   };
