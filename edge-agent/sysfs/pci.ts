@@ -143,6 +143,22 @@ function findRootPort(sysfs: Sysfs, { path, address }: PciFunction): string | un
   }
 }
 
+/** The ids of a card: another card in the slot is of another model, as a rule. */
+export function cardIds({ vendorId, productId, subsystemId }: PciFunction): string {
+  return `${vendorId}:${productId}:${subsystemId}`;
+}
+
+/** A card's links to its virtual functions, by the kernel's numbers: `3` of `virtfn3`. */
+export function virtualLinks(sysfs: Sysfs, { path }: Pick<PciFunction, 'path'>) {
+  const names = (sysfs.list(path) ?? []).filter((name) => /^virtfn\d{1,5}$/.test(name));
+  return names
+    .map((name) => ({
+      number: Number(name.slice('virtfn'.length)),
+      address: sysfs.linkName(`${path}/${name}`),
+    }))
+    .sort((a, b) => a.number - b.number);
+}
+
 /** Undefined for a file that is absent or cannot be read. */
 export function readIfReadable(sysfs: Sysfs, path: string): string | undefined {
   try {

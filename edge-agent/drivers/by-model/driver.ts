@@ -7,9 +7,8 @@ import {
   defineDriver,
 } from '#agent/drivers/contract/define-driver.ts';
 import type { Discovery, Driver, NotOffered } from '#agent/drivers/contract/driver.ts';
-import { createPciDriver } from '#agent/drivers/pci/index.ts';
+import { createPciDriver, offeredAddresses } from '#agent/drivers/pci/index.ts';
 import { type PciFunction, readIfReadable, readPciFunctions } from '#agent/sysfs/pci.ts';
-import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import { type ModelRow, type ModelTable, modelIds } from './rows.ts';
 import {
   allRows,
@@ -65,13 +64,9 @@ export function createModelDriver(
 
 /** What the discovery offers or names. */
 function namedAddresses({ devices, notOffered = [] }: Discovery): string[] {
-  const offered = Object.values(devices).flatMap(({ address, offers }) => [
-    address,
-    ...(offers?.attach_handles ?? []).flatMap(({ info }) => {
-      const { domain, bus, device, function: fn } = info;
-      const parsed = parsePciAddress(`${domain}:${bus}:${device}.${fn}`);
-      return parsed ? [printPciAddress(parsed)] : [];
-    }),
+  const offered = Object.values(devices).flatMap((device) => [
+    device.address,
+    ...offeredAddresses(device),
   ]);
   return [...offered, ...notOffered.map(({ address }) => address)];
 }

@@ -5,12 +5,12 @@
 import * as z from 'zod';
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import type { Driver, HandleWork, RegionImage } from '#agent/drivers/contract/driver.ts';
-import { createPciDriver, handleAddress } from '#agent/drivers/pci/index.ts';
+import { createPciDriver, handleAddress, offeredAddresses } from '#agent/drivers/pci/index.ts';
 import { ImageRefused } from '#agent/images/image-check.ts';
 import { reasonOf } from '#agent/log.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
 import { pciSignature, readPciFunctionAt, readPlace } from '#agent/sysfs/pci.ts';
-import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
+import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { present } from '#core/shapes/derive/present.ts';
@@ -79,7 +79,7 @@ export function createFpgaManagerDriver(
     ...present({ plan: pci.plan }),
     discover: async () => {
       const discovery = await pci.discover();
-      const free = new Set(Object.values(discovery.devices).flatMap(offeredBy));
+      const free = new Set(Object.values(discovery.devices).flatMap(offeredAddresses));
       const attached = new Set(settings.boards.flatMap(({ attach }) => attach ?? []));
       const reasons = new Map(
         (discovery.notOffered ?? [])
@@ -100,14 +100,6 @@ export function createFpgaManagerDriver(
     clean: (handle) => clean(deps, handle),
     images: { check: checkContent, write: (image, onProgress) => write(deps, image, onProgress) },
   };
-}
-
-function offeredBy({ offers }: ReportedDevice): string[] {
-  return (offers?.attach_handles ?? []).flatMap(({ info }) => {
-    const { domain, bus, device, function: fn } = info;
-    const parsed = parsePciAddress(`${domain}:${bus}:${device}.${fn}`);
-    return parsed ? [printPciAddress(parsed)] : [];
-  });
 }
 
 async function describeBoard(

@@ -3,14 +3,16 @@
 
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import type { HostChange } from '#agent/drivers/contract/driver.ts';
-import { refusalOfRemoval } from '#agent/drivers/pci/setup.ts';
+import { functionCount, refusalOfRemoval } from '#agent/drivers/pci/setup.ts';
 import { reasonOf } from '#agent/log.ts';
-import { type PciFunction, readPciFunctionAt, readPciFunctions } from '#agent/sysfs/pci.ts';
+import {
+  type PciFunction,
+  readPciFunctionAt,
+  readPciFunctions,
+  virtualLinks,
+} from '#agent/sysfs/pci.ts';
 import { profileName } from './settings.ts';
 import { type GpuCard, readShares, shareValues, writeShares } from './shares.ts';
-
-/** Text of driver `pci` for the number of functions. */
-const countWhat = 'number of virtual functions';
 
 /** @param planned what driver `pci` plans for these cards */
 export async function planGpuVfs(
@@ -43,7 +45,7 @@ export async function planGpuVfs(
   return [
     ...changes,
     ...planned.flatMap((change) => {
-      if (change.what !== countWhat) return [change];
+      if (change.what !== functionCount) return [change];
       if (waiting.has(change.address)) return [];
       const { address, what, before, after } = change;
       if (!gim.has(address)) return [change];
@@ -99,7 +101,7 @@ function isIntel({ fn }: GpuCard): boolean {
 
 async function removeFunctions({ hardware, sysfs }: DriverContext, card: GpuCard): Promise<void> {
   const { address, path } = card.fn;
-  const isMade = (sysfs.list(path) ?? []).some((name) => /^virtfn\d+$/.test(name));
+  const isMade = virtualLinks(sysfs, card.fn).length > 0;
   if (isMade && isIntel(card)) await hardware.writeText(address, `${path}/sriov_numvfs`, '0');
 }
 
@@ -130,16 +132,10 @@ export function numberedFunctions(
   { sysfs }: DriverContext,
   address: string,
 ): readonly NumberedFunction[] {
-  const path = `bus/pci/devices/${address}`;
-  const names = (sysfs.list(path) ?? []).filter((name) => /^virtfn\d{1,5}$/.test(name));
-  return names
-    .flatMap((name) => {
-      const target = sysfs.linkName(`${path}/${name}`);
-      const fn = target === undefined ? undefined : readPciFunctionAt(sysfs, target);
-      const number = Number(name.slice('virtfn'.length)) + 1;
-      return fn?.physicalFunction === address ? [{ number, fn }] : [];
-    })
-    .sort((a, b) => a.number - b.number);
+  return virtualLinks(sysfs, { path: `bus/pci/devices/${address}` }).flatMap((link) => {
+    const fn = link.address === undefined ? undefined : readPciFunctionAt(sysfs, link.address);
+    return fn?.physicalFunction === address ? [{ number: link.number + 1, fn }] : [];
+  });
 }
 
 interface NumberedFunction {

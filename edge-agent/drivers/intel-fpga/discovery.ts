@@ -1,10 +1,10 @@
 // What driver `intel_fpga` finds of one card, and what its regions hold.
 
+import { offeredAddresses } from '#agent/drivers/pci/index.ts';
 import type { Serials } from '#agent/drivers/pci/serials.ts';
 import { checkImage, type GbsImage } from '#agent/images/image-check.ts';
 import { reasonOf } from '#agent/log.ts';
 import { type PciFunction, readPciFunctionAt } from '#agent/sysfs/pci.ts';
-import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { describeCard, type OfferedRegion } from './describe.ts';
 import {
@@ -129,13 +129,7 @@ function offeredFunctions(
   // A job that died has left them away; what exists is for the guards to judge.
   if (isBusy && away && away.functions.length === ports) return away.functions;
   if (!offered) return undefined;
-  const handles = new Set(
-    (offered.offers?.attach_handles ?? []).flatMap(({ info }) => {
-      const { domain, bus, device, function: number } = info;
-      const parsed = parsePciAddress(`${domain}:${bus}:${device}.${number}`);
-      return parsed ? [printPciAddress(parsed)] : [];
-    }),
-  );
+  const handles = new Set(offeredAddresses(offered));
   return existing.map((each) => (handles.has(each) ? each : undefined));
 }
 

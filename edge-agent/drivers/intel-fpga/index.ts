@@ -11,6 +11,7 @@ import type {
 } from '#agent/drivers/contract/driver.ts';
 import { createPciDriver, handleAddress } from '#agent/drivers/pci/index.ts';
 import { createSerials } from '#agent/drivers/pci/serials.ts';
+import { functionCount } from '#agent/drivers/pci/setup.ts';
 import { checkImage } from '#agent/images/image-check.ts';
 import { reasonOf } from '#agent/log.ts';
 import { type PciFunction, pciSignature, readPciFunctionAt } from '#agent/sysfs/pci.ts';
@@ -106,7 +107,7 @@ async function plan(deps: FpgaDeps): Promise<readonly HostChange[]> {
     const planned = await planFunctions(deps, fn).catch((error: unknown) => {
       const refusal = `it cannot be read (${reasonOf(error)})`;
       const after = 'one for each port';
-      return [{ address, what: 'number of virtual functions', before: 'unknown', after, refusal }];
+      return [{ address, what: functionCount, before: 'unknown', after, refusal }];
     });
     changes.push(...planned.map((change) => lockedChange(deps, address, change)));
   }

@@ -3,7 +3,7 @@
 
 import * as z from 'zod';
 import { openStateFiles } from '#agent/state/state-files.ts';
-import type { PciFunction } from '#agent/sysfs/pci.ts';
+import { cardIds, type PciFunction } from '#agent/sysfs/pci.ts';
 import { pciAddress } from '#core/shapes/derive/fields.ts';
 import type { CardFacts } from './engines.ts';
 
@@ -128,9 +128,4 @@ function parsed(text: string | undefined): z.infer<typeof form> {
   } catch {
     return form.parse({});
   }
-}
-
-/** Another card in the slot is of another model, as a rule. */
-function cardIds({ vendorId, productId, subsystemId }: PciFunction): string {
-  return `${vendorId}:${productId}:${subsystemId}`;
 }

@@ -4,8 +4,13 @@
 
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import type { HostChange } from '#agent/drivers/contract/driver.ts';
-import { bindFunction } from '#agent/drivers/pci/setup.ts';
-import { type PciFunction, readIfReadable, readPciFunctionAt } from '#agent/sysfs/pci.ts';
+import { bindFunction, functionCount } from '#agent/drivers/pci/setup.ts';
+import {
+  type PciFunction,
+  readIfReadable,
+  readPciFunctionAt,
+  virtualLinks,
+} from '#agent/sysfs/pci.ts';
 import { type Engine, hasLostPort, readEngine, readFunction, readPorts } from './engines.ts';
 import type { CardRecords } from './known.ts';
 import type { IntelFpgaCards, IntelFpgaSettings } from './settings.ts';
@@ -20,12 +25,8 @@ export interface PortsDeps {
 }
 
 /** Addresses, in the order of their numbers, which is that of the ports. */
-export function virtualAddresses({ sysfs }: DriverContext, { path }: PciFunction): string[] {
-  const names = (sysfs.list(path) ?? []).filter((name) => /^virtfn\d{1,3}$/.test(name));
-  const numbered = names.map((name) => ({ name, number: Number(name.slice('virtfn'.length)) }));
-  return numbered
-    .sort((a, b) => a.number - b.number)
-    .flatMap(({ name }) => sysfs.linkName(`${path}/${name}`) ?? []);
+export function virtualAddresses({ sysfs }: DriverContext, fn: PciFunction): string[] {
+  return virtualLinks(sysfs, fn).flatMap(({ address }) => address ?? []);
 }
 
 /** The change that a card needs so that each of its ports has a virtual function. */
@@ -41,7 +42,7 @@ export async function planFunctions(
   if (existing.length === engine.ports) return [];
   const difference = {
     address: fn.address,
-    what: 'number of virtual functions',
+    what: functionCount,
     before: String(existing.length),
     after: String(engine.ports),
   };

@@ -5,8 +5,10 @@
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import type { Driver, HandleWork, HostChange, NotOffered } from '#agent/drivers/contract/driver.ts';
 import { createPciDriver, handleAddress } from '#agent/drivers/pci/index.ts';
+import { functionCount } from '#agent/drivers/pci/setup.ts';
 import { reasonOf } from '#agent/log.ts';
 import {
+  cardIds,
   type PciFunction,
   pciSignature,
   readIfReadable,
@@ -98,15 +100,10 @@ async function readRecord({ context, records }: NicState, handle: HandleWork, ad
   return fn && (await records.get(address, cardIds(fn)));
 }
 
-/** Another card in the slot is of another model, as a rule. */
-function cardIds({ vendorId, productId, subsystemId }: PciFunction): string {
-  return `${vendorId}:${productId}:${subsystemId}`;
-}
-
 /** Another number of virtual functions takes away their representors. */
 async function guardedChange(state: NicState, change: HostChange): Promise<HostChange> {
   const { address, what } = change;
-  if (!('apply' in change) || what !== 'number of virtual functions') return change;
+  if (!('apply' in change) || what !== functionCount) return change;
   const { apply, ...difference } = change;
   const refusal = await findRefusal(state, address);
   if (refusal !== undefined) return { ...difference, refusal };
@@ -204,10 +201,6 @@ async function describeCard(
   return withCard(await facts.describe(device, fn, look, fault), card);
 }
 
-function handleFunction({ type, info }: Pick<HandleWork, 'type' | 'info'>): string {
-  return handleAddress({ address: '', uuid: '', type, info });
-}
-
 function withCard(
   device: ReportedDevice,
   { physical_network: network, clean }: NicCard,
@@ -222,7 +215,7 @@ function withCard(
           ...handle,
           info: { ...handle.info, ...(network && { physical_network: network }) },
           ...(clean === 'restore' &&
-            handleFunction(handle) !== address && { clean_seconds: cleanSeconds }),
+            handleAddress(handle) !== address && { clean_seconds: cleanSeconds }),
         })),
       },
     }),

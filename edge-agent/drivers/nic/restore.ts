@@ -3,7 +3,7 @@
 
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '#agent/clock.ts';
-import { type PciFunction, readPciFunctionAt } from '#agent/sysfs/pci.ts';
+import { type PciFunction, readPciFunctionAt, virtualLinks } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
 import { compareSettings, type FunctionSettings, kernelDefaults, noMac } from './function.ts';
@@ -24,9 +24,7 @@ export function functionNumber(
   card: PciFunction,
   address: string,
 ): number | undefined {
-  const links = (sysfs.list(card.path) ?? []).filter((name) => /^virtfn\d{1,5}$/.test(name));
-  const link = links.find((name) => sysfs.linkName(`${card.path}/${name}`) === address);
-  return link === undefined ? undefined : Number(link.slice('virtfn'.length));
+  return virtualLinks(sysfs, card).find((link) => link.address === address)?.number;
 }
 
 /**

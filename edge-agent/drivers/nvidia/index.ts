@@ -9,9 +9,15 @@ import { mdevSettings } from '#agent/drivers/mdev/settings.ts';
 import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
 import { aerHealth } from '#agent/drivers/pci/health.ts';
 import { createPciDriver, handleAddress } from '#agent/drivers/pci/index.ts';
+import { functionCount } from '#agent/drivers/pci/setup.ts';
 import { reasonOf } from '#agent/log.ts';
 import { readMdevParents } from '#agent/sysfs/mdev.ts';
-import { type PciFunction, pciSignature, readPciFunctionAt } from '#agent/sysfs/pci.ts';
+import {
+  type PciFunction,
+  pciSignature,
+  readPciFunctionAt,
+  virtualLinks,
+} from '#agent/sysfs/pci.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { describeVendorCard, vgpuType, withFacts } from './describe.ts';
 import { examineNvidia } from './examine.ts';
@@ -145,18 +151,14 @@ async function planCard(
   if (!fn || !total || isDivided || fn.boundDriver !== 'nvidia') return [];
   const difference = {
     address: card,
-    what: 'number of virtual functions',
-    before: String(countFunctions(context, fn)),
+    what: functionCount,
+    before: String(virtualLinks(sysfs, fn).length),
     after: String(total),
   };
   if (difference.before !== '0') return [];
   const use = (await guards.heldBy([fn], false)).get(card);
   if (use !== undefined) return [{ ...difference, refusal: `${card} ${use}` }];
   return [{ ...difference, apply: () => makeFunctions(settings, context, fn) }];
-}
-
-function countFunctions({ sysfs }: DriverContext, { path }: PciFunction): number {
-  return (sysfs.list(path) ?? []).filter((each) => /^virtfn\d+$/.test(each)).length;
 }
 
 /** Runs NVIDIA's script, because the driver refuses a plain write of `sriov_numvfs`. */
@@ -173,7 +175,8 @@ async function makeFunctions(
     const said = (answer.stderr || answer.stdout).replaceAll(/\p{C}/gu, ' ').trim().slice(0, 200);
     throw new Error(`${script} ended with ${answer.exitCode}: ${said}`);
   }
-  if (countFunctions(context, fn) === 0) throw new Error(`${script} made no virtual functions`);
+  if (virtualLinks(context.sysfs, fn).length === 0)
+    throw new Error(`${script} made no virtual functions`);
 }
 
 /** Also of a card whose virtual functions cannot be read. */

@@ -7,7 +7,7 @@ import { findOwner } from '#agent/guards/owner.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { reasonOf } from '#agent/log.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
-import { type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
+import { cardIds, type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import { present } from '#core/shapes/derive/present.ts';
 
@@ -189,11 +189,6 @@ function readKnown(text: string | undefined): Known {
   } catch {
     return {};
   }
-}
-
-/** Another card in the slot is of another model, as a rule. */
-function cardIds({ vendorId, productId, subsystemId }: PciFunction): string {
-  return `${vendorId}:${productId}:${subsystemId}`;
 }
 
 /** A controller starts within CAP.TO, at most 127.5 s (Base Specification 1.4, 3.1.1). */

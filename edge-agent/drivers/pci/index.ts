@@ -247,9 +247,18 @@ function toHandle({ address }: PciFunction, { clean }: AllowListEntry): Reported
 }
 
 /** @throws if the handle names no PCI function */
-export function handleAddress({ info }: HandleWork): string {
-  const { domain, bus, device, function: fn } = info;
+export function handleAddress({ info }: Pick<HandleWork, 'info'>): string {
+  const [address] = infoAddress(info);
+  if (address === undefined) throw new Error('The handle names no PCI function.');
+  return address;
+}
+
+/** The PCI functions of the attach handles that the device itself offers. */
+export function offeredAddresses({ offers }: ReportedDevice): string[] {
+  return (offers?.attach_handles ?? []).flatMap(({ info }) => infoAddress(info));
+}
+
+function infoAddress({ domain, bus, device, function: fn }: HandleWork['info']): string[] {
   const parsed = parsePciAddress(`${domain}:${bus}:${device}.${fn}`);
-  if (!parsed) throw new Error('The handle names no PCI function.');
-  return printPciAddress(parsed);
+  return parsed ? [printPciAddress(parsed)] : [];
 }

@@ -2,7 +2,7 @@
 // Specification 5.0, 7.9.3). It stays with a card in another slot.
 
 import type { Hardware } from '#agent/hardware/port.ts';
-import type { PciFunction } from '#agent/sysfs/pci.ts';
+import { cardIds, type PciFunction } from '#agent/sysfs/pci.ts';
 
 /** The lengths of configuration space as sysfs shows it: PCI Express, PCI, and not to root. */
 export const configLengths = [4096, 256, 64] as const;
@@ -49,8 +49,8 @@ export function createSerials(hardware: Hardware): Serials {
 }
 
 /** Another card in the slot between two discoveries is of another model, as a rule. */
-function cardKey({ address, vendorId, productId, subsystemId }: PciFunction): string {
-  return `${address} ${vendorId}:${productId}:${subsystemId}`;
+function cardKey(fn: PciFunction): string {
+  return `${fn.address} ${cardIds(fn)}`;
 }
 
 /** All functions of a card have its serial number. */

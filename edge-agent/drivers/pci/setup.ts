@@ -4,7 +4,12 @@
 import type { HostChange } from '#agent/drivers/contract/driver.ts';
 import type { Guards } from '#agent/guards/guards.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
-import { type PciFunction, readPciFunctionAt, readPciFunctions } from '#agent/sysfs/pci.ts';
+import {
+  type PciFunction,
+  readPciFunctionAt,
+  readPciFunctions,
+  virtualLinks,
+} from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import { type AllowListEntry, matches } from './allow-list.ts';
 import { findCompanions, readWishes } from './choice.ts';
@@ -17,6 +22,9 @@ interface SetupDeps {
   /** Addresses that the driver is cleaning: their binding is its own until the end. */
   readonly busy?: ReadonlySet<string>;
 }
+
+/** What a change of a card's number of virtual functions is called. */
+export const functionCount = 'number of virtual functions';
 
 export async function planPci(deps: SetupDeps): Promise<readonly HostChange[]> {
   const asksForSetup = deps.allowList.some(
@@ -56,18 +64,17 @@ function wantedCounts(deps: SetupDeps, functions: readonly PciFunction[]): Wante
     const count = entry?.virtual_functions;
     if (typeof count !== 'number') return [];
     const existing = functions.filter((fn) => fn.physicalFunction === physical.address);
-    const unread = unreadChange(sysfs, physical, existing);
+    const unread = unreadFunctions(sysfs, physical, existing);
     return existing.length + unread.length === count ? [] : [{ physical, existing, unread, count }];
   });
 }
 
-function unreadChange(
+function unreadFunctions(
   sysfs: Sysfs,
-  { path }: PciFunction,
+  physical: PciFunction,
   existing: readonly PciFunction[],
 ): string[] {
-  const links = (sysfs.list(path) ?? []).filter((name) => /^virtfn\d+$/.test(name));
-  const linked = links.flatMap((name) => sysfs.linkName(`${path}/${name}`) ?? []);
+  const linked = virtualLinks(sysfs, physical).flatMap(({ address }) => address ?? []);
   return linked.filter((address) => !existing.some((fn) => fn.address === address));
 }
 
@@ -76,7 +83,7 @@ async function planCount(deps: SetupDeps, goal: WantedCount): Promise<HostChange
   const { address } = physical;
   const difference = {
     address,
-    what: 'number of virtual functions',
+    what: functionCount,
     before: String(existing.length + unread.length),
     after: String(count),
   };
@@ -111,7 +118,7 @@ export async function refusalOfRemoval(
   { sysfs, guards }: Pick<SetupDeps, 'sysfs' | 'guards'>,
   physical: PciFunction,
   existing: readonly PciFunction[],
-  unread: readonly string[] = unreadChange(sysfs, physical, existing),
+  unread: readonly string[] = unreadFunctions(sysfs, physical, existing),
 ): Promise<string | undefined> {
   const offered = [physical, ...existing].find((fn) => guards.isOffered(fn.address));
   if (offered) return `${offered.address} is offered to guests`;

@@ -3,7 +3,7 @@
 
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import type { HostChange } from '#agent/drivers/contract/driver.ts';
-import { planPci, refusalOfRemoval } from '#agent/drivers/pci/setup.ts';
+import { functionCount, planPci, refusalOfRemoval } from '#agent/drivers/pci/setup.ts';
 import { reasonOf } from '#agent/log.ts';
 import { type PciFunction, readPciFunctionAt } from '#agent/sysfs/pci.ts';
 import { findFamily, readFiles, setServices, setState, virtualFunctions } from './card.ts';
@@ -44,7 +44,7 @@ export async function planQat(
 
 /** A change before it in the plan brings the card up, and may have failed. */
 function onlyWhileUp(context: DriverContext, change: HostChange): HostChange {
-  if (!('apply' in change) || change.what !== 'number of virtual functions') return change;
+  if (!('apply' in change) || change.what !== functionCount) return change;
   return {
     ...change,
     apply: async () => {
