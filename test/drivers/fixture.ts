@@ -46,3 +46,21 @@ export interface DriverFault {
   /** An error code, such as `ENOSPC`. */
   readonly code: string | 'hangs';
 }
+
+interface Tree {
+  readonly root: string;
+  remove(): void;
+}
+
+/** A host whose kernel is simulated on the tree. */
+export function simulatedHost(
+  tree: Tree,
+  kernel: { hardware(): Partial<Hardware>; reboot(): void },
+): FixtureHost {
+  return {
+    root: tree.root,
+    hardware: kernel.hardware(),
+    boot: () => kernel.reboot(),
+    remove: () => tree.remove(),
+  };
+}

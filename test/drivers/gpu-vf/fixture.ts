@@ -1,7 +1,7 @@
 // Cards of Intel on the kernel's xe, with shares that the settings give; in the second fixture one
 // on Intel's i915 and one of AMD on gim. Kernel, drivers and cards are simulated.
 
-import type { DriverFixture, FixtureHost } from '#test/drivers/fixture.ts';
+import { type DriverFixture, type FixtureHost, simulatedHost } from '#test/drivers/fixture.ts';
 import { ownDriver } from '#test/support/hosts/own-driver.ts';
 import { aSysfsTree } from '#test/support/hosts/sysfs.ts';
 import { GpuVfKernel } from './kernel.ts';
@@ -14,12 +14,7 @@ function host(add: (kernel: GpuVfKernel) => void): FixtureHost {
   const kernel = new GpuVfKernel(tree);
   kernel.resetReads = 1;
   add(kernel);
-  return {
-    root: tree.root,
-    hardware: kernel.hardware(),
-    boot: () => kernel.reboot(),
-    remove: () => tree.remove(),
-  };
+  return simulatedHost(tree, kernel);
 }
 
 export const fixture: DriverFixture = {

@@ -1,8 +1,5 @@
 // Driver gpu_vf on a simulated host, with the calls that its tests make.
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { HandleWork } from '#agent/drivers/contract/driver.ts';
 import { createGpuVfDriver } from '#agent/drivers/gpu-vf/index.ts';
@@ -18,7 +15,6 @@ export const gpu = '0000:3b:00.0';
 export function aGpuVfHost() {
   const host = aGuardedHost();
   const kernel = new GpuVfKernel(host.tree);
-  const directory = mkdtempSync(join(tmpdir(), 'gpu-vf-'));
   const clock = sleepingClock({ nowMs: 0 });
   return {
     ...{ host, kernel },
@@ -26,13 +22,8 @@ export function aGpuVfHost() {
     /** The agent's driver, as after its start. */
     driver: async (cards: object | readonly object[]) => {
       const settings = gpuVfSettings.parse({ cards: [cards].flat() });
-      const { sysfs, log } = host;
-      const guards = await host.guards();
-      const driver = createGpuVfDriver(settings, {
-        ...{ directory, thing: 'test:cmp1', bootId: 'boot-1', clock, log, sysfs, guards },
-        hardware: { ...host.hardware, ...kernel.hardware() },
-        isPrepared: () => false,
-      });
+      const hardware = { ...host.hardware, ...kernel.hardware() };
+      const driver = createGpuVfDriver(settings, await host.context({ clock, hardware }));
       const discover = async () => {
         const { devices, notOffered = [] } = await driver.discover();
         for (const each of Object.values(devices)) expect(reportedDevice.parse(each)).toEqual(each);
@@ -42,12 +33,9 @@ export function aGpuVfHost() {
       };
       const plan = async () => (await driver.plan?.()) ?? [];
       const clean = async (fn: string) => driver.clean?.(workOf(fn), () => {});
-      return { discover, plan, clean, setUp: () => setUp(driver, log) };
+      return { discover, plan, clean, setUp: () => setUp(driver, host.log) };
     },
-    remove: () => {
-      host.remove();
-      rmSync(directory, { recursive: true });
-    },
+    remove: () => host.remove(),
   };
 }
 

@@ -5,7 +5,7 @@
 import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { DriverFixture, FixtureHost } from '#test/drivers/fixture.ts';
+import { type DriverFixture, type FixtureHost, simulatedHost } from '#test/drivers/fixture.ts';
 import { aGbs, fakeInterface } from '#test/support/hosts/gbs.ts';
 import { ownDriver } from '#test/support/hosts/own-driver.ts';
 import { aSysfsTree } from '#test/support/hosts/sysfs.ts';
@@ -24,12 +24,7 @@ function hostOf(given: Partial<SimulatedCard>): FixtureHost {
   const tree = aSysfsTree();
   const kernel = new FpgaKernel(tree);
   for (const address of addresses) kernel.add(address, { ...given, taken: [] });
-  return {
-    root: tree.root,
-    hardware: kernel.hardware(),
-    boot: () => kernel.reboot(),
-    remove: () => tree.remove(),
-  };
+  return simulatedHost(tree, kernel);
 }
 
 const module = ownDriver('intel_fpga');

@@ -2,7 +2,7 @@
 // second fixture the agent sets the services of two cards, makes their virtual functions and binds
 // them. The kernel's driver is simulated.
 
-import type { DriverFixture } from '#test/drivers/fixture.ts';
+import { type DriverFixture, simulatedHost } from '#test/drivers/fixture.ts';
 import { ownDriver } from '#test/support/hosts/own-driver.ts';
 import { aSysfsTree } from '#test/support/hosts/sysfs.ts';
 import { QatKernel } from './kernel.ts';
@@ -23,12 +23,7 @@ export const fixture: DriverFixture = {
     const kernel = new QatKernel(tree);
     kernel.addOld({ address: first, product: '37c8', driver: 'vfio-pci' });
     kernel.addCard({ address: second });
-    return {
-      root: tree.root,
-      hardware: kernel.hardware(),
-      boot: () => kernel.reboot(),
-      remove: () => tree.remove(),
-    };
+    return simulatedHost(tree, kernel);
   },
 };
 
@@ -41,11 +36,6 @@ export const setUp: DriverFixture = {
     const tree = aSysfsTree();
     const kernel = new QatKernel(tree);
     kernel.addCard({ address: first }).addCard({ address: second }, { state: 'down' });
-    return {
-      root: tree.root,
-      hardware: kernel.hardware(),
-      boot: () => kernel.reboot(),
-      remove: () => tree.remove(),
-    };
+    return simulatedHost(tree, kernel);
   },
 };

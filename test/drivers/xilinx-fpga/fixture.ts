@@ -1,7 +1,7 @@
 // Two Alveo cards, each with its management and its user function. XRT is simulated: what its
 // drivers show, and both of its tools.
 
-import type { DriverFixture } from '#test/drivers/fixture.ts';
+import { type DriverFixture, simulatedHost } from '#test/drivers/fixture.ts';
 import { ownDriver } from '#test/support/hosts/own-driver.ts';
 import { aSysfsTree } from '#test/support/hosts/sysfs.ts';
 import { XrtKernel } from './kernel.ts';
@@ -18,11 +18,6 @@ export const fixture: DriverFixture = {
     const kernel = new XrtKernel(tree);
     kernel.add('0000:d8:00');
     kernel.add('0000:af:00');
-    return {
-      root: tree.root,
-      hardware: kernel.hardware(),
-      boot: () => kernel.reboot(),
-      remove: () => tree.remove(),
-    };
+    return simulatedHost(tree, kernel);
   },
 };

@@ -4,6 +4,7 @@
 import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { systemClock } from '#agent/clock.ts';
+import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import { type Guards, openGuards } from '#agent/guards/guards.ts';
 import { openDomains, type ReadDomains } from '#agent/guards/libvirt/domains.ts';
 import { openOfferedBefore } from '#agent/guards/offered-before.ts';
@@ -29,6 +30,8 @@ export interface GuardedHost {
   readonly unguardedDrivers: string[];
   /** The guards as after a start of the agent; its state stays. */
   guards(): Promise<Guards>;
+  /** What the agent gives a driver, with what a test gives in its place. */
+  context(given?: Partial<DriverContext>): Promise<DriverContext>;
   /** An entry of a class, as a link to a folder below the function. */
   addEntry(entry: string, address: string, below: string): string;
   remove(): void;
@@ -44,14 +47,18 @@ export function aGuardedHost(): GuardedHost {
   const readDomains = openDomains({ path: domains.path, isNamed: false });
   const unguardedDrivers: string[] = [];
   const state = join(proc.root, 'state');
+  const guards = async () =>
+    openGuards({
+      ...{ sysfs, hardware, proc: openProc(proc.root), ownPid: '4711', unguardedDrivers },
+      offeredBefore: await openOfferedBefore(openStateFiles(state), log),
+      readDomains: openDomains({ path: domains.path, isNamed: false }),
+    });
   return {
-    ...{ tree, proc, domains, readDomains, sysfs, hardware, log, unguardedDrivers },
-    guards: async () =>
-      openGuards({
-        ...{ sysfs, hardware, proc: openProc(proc.root), ownPid: '4711', unguardedDrivers },
-        offeredBefore: await openOfferedBefore(openStateFiles(state), log),
-        readDomains: openDomains({ path: domains.path, isNamed: false }),
-      }),
+    ...{ tree, proc, domains, readDomains, sysfs, hardware, log, unguardedDrivers, guards },
+    context: async (given) => ({
+      ...{ sysfs, hardware, log, guards: await guards(), clock: systemClock, directory: state },
+      ...{ thing: 'test:cmp1', bootId: 'boot-1', isPrepared: () => false, ...given },
+    }),
     addEntry: (entry, address, below) => {
       const path = `${tree.pathOf(address)}/${below}`;
       mkdirSync(join(tree.root, path), { recursive: true });

@@ -1,5 +1,4 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { systemClock } from '#agent/clock.ts';
 import { aiChips } from '#agent/drivers/by-model/ai-chips.ts';
 import { createModelDriver } from '#agent/drivers/by-model/driver.ts';
 import { modelIds, modelRow } from '#agent/drivers/by-model/rows.ts';
@@ -28,11 +27,8 @@ beforeEach(() => {
 });
 
 async function driverOf(devices: object[], rows: object[] = []) {
-  const { sysfs, hardware, log } = host;
-  return createModelDriver(aiChips, modelSettings(aiChips).parse({ devices, rows }), {
-    ...{ sysfs, hardware, log, guards: await host.guards(), clock: systemClock },
-    ...{ directory: '/nowhere', thing: 'test:cmp1', bootId: 'x', isPrepared: () => false },
-  });
+  const settings = modelSettings(aiChips).parse({ devices, rows });
+  return createModelDriver(aiChips, settings, await host.context());
 }
 
 async function discover(devices: object[], rows: object[] = []) {

@@ -33,12 +33,9 @@ async function start(given: object = {}, bootId = 'first') {
     boards: [{ ...board, ...given }],
     firmware_directory: kernel.firmware,
   });
-  driver = createFpgaManagerDriver(settings, {
-    ...{ sysfs: host.sysfs, log: host.log, thing: 'test:cmp1', bootId },
-    ...{ hardware: { ...host.hardware, ...kernel.hardware() }, guards: await host.guards() },
-    ...{ clock: { ...systemClock, wallMs: () => 0 }, isPrepared: () => false },
-    directory: join(host.proc.root, 'state'),
-  });
+  const hardware = { ...host.hardware, ...kernel.hardware() };
+  const clock = { ...systemClock, wallMs: () => 0 };
+  driver = createFpgaManagerDriver(settings, await host.context({ hardware, clock, bootId }));
   return await device();
 }
 

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '#agent/clock.ts';
 import { createModelDriver } from '#agent/drivers/by-model/driver.ts';
 import { inspurFpgas } from '#agent/drivers/by-model/inspur-fpgas.ts';
 import { modelSettings } from '#agent/drivers/by-model/settings.ts';
@@ -14,11 +13,8 @@ const ssd = { ...fpga, product: '1001', classCode: '010802' };
 const host = perTest(aGuardedHost);
 
 async function driverOf(settings: object) {
-  const { sysfs, hardware, log } = host;
-  return createModelDriver(inspurFpgas, modelSettings(inspurFpgas).parse(settings), {
-    ...{ sysfs, hardware, log, guards: await host.guards(), clock: systemClock },
-    ...{ directory: '/nowhere', thing: 'test:cmp1', bootId: 'x', isPrepared: () => false },
-  });
+  const values = modelSettings(inspurFpgas).parse(settings);
+  return createModelDriver(inspurFpgas, values, await host.context());
 }
 
 describe('driver inspur_fpga', () => {

@@ -3,7 +3,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
-import { systemClock } from '#agent/clock.ts';
 import { createNvidiaDriver } from '#agent/drivers/nvidia/index.ts';
 import { nvidiaSettings } from '#agent/drivers/nvidia/settings.ts';
 import { setUp } from '#agent/process/set-up.ts';
@@ -32,14 +31,11 @@ beforeEach(() => {
 /** Starts the agent: set-up and discovery. */
 async function start(of = card) {
   const cards = [{ addresses: of, vgpu_type: 'nvidia-1147' }];
-  const { sysfs, log } = host;
-  const driver = createNvidiaDriver(nvidiaSettings.parse({ cards, attach_unmanaged: true }), {
-    ...{ directory, thing: 'test:cmp1', bootId, clock: systemClock, log, sysfs },
-    guards: await host.guards(),
-    hardware: { ...host.hardware, ...kernel.hardware() },
-    isPrepared: () => false,
-  });
-  const { left } = await setUp(driver, log);
+  const hardware = { ...host.hardware, ...kernel.hardware() };
+  const context = await host.context({ directory, bootId, hardware });
+  const settings = nvidiaSettings.parse({ cards, attach_unmanaged: true });
+  const driver = createNvidiaDriver(settings, context);
+  const { left } = await setUp(driver, host.log);
   const { devices, notOffered = [] } = await driver.discover();
   const handles = devices[of]?.offers?.attach_handles ?? [];
   return {

@@ -1,5 +1,4 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { systemClock } from '#agent/clock.ts';
 import type { HandleWork } from '#agent/drivers/contract/driver.ts';
 import { parseFramebuffer, typeTraitPart } from '#agent/drivers/nvidia/facts.ts';
 import { createNvidiaDriver } from '#agent/drivers/nvidia/index.ts';
@@ -28,13 +27,9 @@ beforeEach(() => {
 
 async function aDriver(given: object = {}) {
   const settings = nvidiaSettings.parse({ cards: [vgpus], attach_unmanaged: true, ...given });
-  const { sysfs, log } = host;
-  const driver = createNvidiaDriver(settings, {
-    ...{ directory, thing: 'test:cmp1', bootId, clock: systemClock, log, sysfs },
-    guards: await host.guards(),
-    hardware: { ...host.hardware, ...kernel.hardware() },
-    isPrepared: () => false,
-  });
+  const hardware = { ...host.hardware, ...kernel.hardware() };
+  const context = await host.context({ directory, bootId, hardware });
+  const driver = createNvidiaDriver(settings, context);
   const discover = async () => {
     const { devices, notOffered = [] } = await driver.discover();
     for (const device of Object.values(devices)) {
@@ -44,7 +39,7 @@ async function aDriver(given: object = {}) {
     return { device: devices[card], devices, handles, reasons: notOffered.map((n) => n.reason) };
   };
   const clean = async (handle: HandleWork) => driver.clean?.(handle, () => {});
-  return { ...driver, discover, clean, setUp: () => setUp(driver, log) };
+  return { ...driver, discover, clean, setUp: () => setUp(driver, host.log) };
 }
 
 const work = (info: Record<string, string>): HandleWork => ({
