@@ -1,21 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createHttp, ServiceUnavailable } from '#core/clients/http.ts';
-import {
-  createKeystone,
-  type Keystone,
-  type KeystoneOptions,
-} from '#core/clients/openstack/keystone.ts';
 import type { OwnTokenStore } from '#core/clients/openstack/own-token.ts';
 import type { OwnToken } from '#core/contracts/own-token.ts';
-import { silentLog } from '#core/log.ts';
 import { loadSettings } from '#core/settings.ts';
 import type { Answer, Ask } from '#local/openstack/http-service.ts';
-import {
-  type FakeKeystone,
-  serviceCredentials,
-  startKeystone,
-} from '#local/openstack/keystone/keystone.ts';
-import { aService, passOn, type ServiceDouble } from './service-double.ts';
+import { serviceCredentials } from '#local/openstack/keystone/keystone.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
+import { ask, isValidation, start, startWire } from './keystone-wire.ts';
 
 const seconds = 1_000;
 /** The function's settings. */
@@ -24,36 +15,19 @@ const needed = {
   KEYSTONE_URL: 'http://keystone.test/v3',
   CYBORG_OS_PASSWORD: 'x',
 };
-const start = Date.UTC(2026, 0, 1);
 
-let now = start;
-let cloud: FakeKeystone;
-/** Between our client and the cloud: a test sees the requests and can answer them itself. */
-let wire: ServiceDouble;
-let interfere: ((ask: Ask) => Answer | Promise<Answer> | undefined) | undefined;
-
-beforeEach(async () => {
-  now = start;
-  interfere = undefined;
-  const endpoints = { placement: 'http://placement.test/', compute: 'http://nova.test/v2.1' };
-  cloud = await startKeystone({ host: '127.0.0.1', port: 0, endpoints, clock: () => now });
-  wire = await aService((ask) => interfere?.(ask) ?? passOn(ask, cloud.url.replace(/\/v3$/, '')));
-});
-afterEach(async () => {
-  await wire.stop();
-  await cloud.stop();
-});
+const wire = perTest(startWire);
 
 describe('a token', () => {
   it('has user, project, roles and expiry', async () => {
-    const identity = await keystone().validateToken('demo-token', { allowExpired: false });
+    const identity = await wire.keystone().validateToken('demo-token', { allowExpired: false });
     expect(identity).toMatchObject({ isSystemScoped: false, roles: ['member', 'reader'] });
     expect(identity?.projectId).toMatch(/^[0-9a-f]{32}$/);
     expect(identity?.expiresAt).toEqual(new Date(start + 3600 * seconds));
   });
 
   it('of the whole system differs from one without any scope', async () => {
-    const us = keystone();
+    const us = wire.keystone();
     const system = await us.validateToken('system-admin-token', { allowExpired: false });
     const unscoped = await us.validateToken('unscoped-token', { allowExpired: false });
     expect(system).toMatchObject({ isSystemScoped: true });
@@ -63,33 +37,33 @@ describe('a token', () => {
   });
 
   it('that Keystone does not know has no identity', async () => {
-    expect(await keystone().validateToken('unknown', { allowExpired: true })).toBeUndefined();
-    expect(validations()).toBe(1);
+    expect(await wire.keystone().validateToken('unknown', { allowExpired: true })).toBeUndefined();
+    expect(wire.validations()).toBe(1);
   });
 
   it.each(['', 'two\nlines', 'a space', 'nul\0', 'emoji-☃', "'quoted'", 'x'.repeat(4_097)])(
     'that no Keystone issues is refused without a request: %j',
     async (token) => {
-      expect(await keystone().validateToken(token, { allowExpired: true })).toBeUndefined();
+      expect(await wire.keystone().validateToken(token, { allowExpired: true })).toBeUndefined();
       expect(wire.asked).toEqual([]);
     },
   );
 
   it('may be as long as the Fernet token of a user in many groups', async () => {
-    await keystone().validateToken(`gAAAAA${'x_-'.repeat(1_360)}==`, { allowExpired: false });
-    expect(validations()).toBe(1);
+    await wire.keystone().validateToken(`gAAAAA${'x_-'.repeat(1_360)}==`, { allowExpired: false });
+    expect(wire.validations()).toBe(1);
   });
 
   it('that has expired is accepted only if the caller allows it', async () => {
-    const us = keystone();
+    const us = wire.keystone();
     expect(await us.validateToken('expired-token', { allowExpired: false })).toBeUndefined();
     const identity = await us.validateToken('expired-token', { allowExpired: true });
-    expect(identity?.expiresAt.getTime()).toBeLessThan(now);
+    expect(identity?.expiresAt.getTime()).toBeLessThan(wire.now);
   });
 
   it('that Keystone answers with an end in the past is refused, and not cached as valid', async () => {
-    const us = keystone();
-    interfere = (ask) => asIfKnown(ask, -seconds);
+    const us = wire.keystone();
+    wire.interfere = (ask) => asIfKnown(ask, -seconds);
     expect(await us.validateToken('demo-token', { allowExpired: false })).toBeUndefined();
     expect(await us.validateToken('demo-token', { allowExpired: false })).toBeUndefined();
     expect(await us.validateToken('demo-token', { allowExpired: true })).toBeDefined();
@@ -107,78 +81,78 @@ describe('a token', () => {
     const CYBORG_TOKEN_CACHE_SECONDS = JSON.stringify(given);
     const { tokenCacheSeconds } = loadSettings({ ...needed, CYBORG_TOKEN_CACHE_SECONDS }).keystone;
     const settings = { ...serviceCredentials('cyborg', `${wire.url}/v3`), tokenCacheSeconds };
-    const us = keystone({ settings });
+    const us = wire.keystone({ settings });
     await us.validateToken(token, { allowExpired: false });
-    now += lasts * seconds - 1;
+    wire.now += lasts * seconds - 1;
     await us.validateToken(token, { allowExpired: false });
-    expect(validations()).toBe(1);
-    now += 1;
+    expect(wire.validations()).toBe(1);
+    wire.now += 1;
     await us.validateToken(token, { allowExpired: false });
-    expect(validations()).toBe(2);
+    expect(wire.validations()).toBe(2);
   });
 
   it('is validated once in 300 seconds', async () => {
-    const us = keystone();
+    const us = wire.keystone();
     await us.validateToken('demo-token', { allowExpired: false });
-    now += 299 * seconds;
+    wire.now += 299 * seconds;
     await us.validateToken('demo-token', { allowExpired: false });
-    expect(validations()).toBe(1);
-    now += 2 * seconds;
+    expect(wire.validations()).toBe(1);
+    wire.now += 2 * seconds;
     await us.validateToken('demo-token', { allowExpired: false });
-    expect(validations()).toBe(2);
+    expect(wire.validations()).toBe(2);
   });
 
   it('is not cached beyond its own expiry', async () => {
-    const us = keystone();
+    const us = wire.keystone();
     await us.validateToken('demo-token', { allowExpired: false });
     const shortLived = await logIn();
-    now += 3590 * seconds;
+    wire.now += 3590 * seconds;
     expect(await us.validateToken(shortLived, { allowExpired: false })).toBeDefined();
-    now += 11 * seconds;
+    wire.now += 11 * seconds;
     expect(await us.validateToken(shortLived, { allowExpired: false })).toBeUndefined();
   });
 
   it('that is unknown is validated again after 30 seconds', async () => {
-    const us = keystone();
+    const us = wire.keystone();
     await us.validateToken('later', { allowExpired: false });
     await us.validateToken('later', { allowExpired: false });
-    expect(validations()).toBe(1);
-    now += 29 * seconds;
+    expect(wire.validations()).toBe(1);
+    wire.now += 29 * seconds;
     await us.validateToken('later', { allowExpired: false });
-    expect(validations()).toBe(1);
-    now += 1 * seconds;
+    expect(wire.validations()).toBe(1);
+    wire.now += 1 * seconds;
     await us.validateToken('later', { allowExpired: false });
-    expect(validations()).toBe(2);
+    expect(wire.validations()).toBe(2);
   });
 
   it('is validated once for concurrent callers', async () => {
-    const us = keystone();
+    const us = wire.keystone();
     const ask = () => us.validateToken('demo-token', { allowExpired: false });
     const identities = await Promise.all([ask(), ask(), ask()]);
-    expect(validations()).toBe(1);
+    expect(wire.validations()).toBe(1);
     expect(new Set(identities).size).toBe(1);
   });
 
   it('makes room for others when it was used longest ago', async () => {
-    const us = keystone();
+    const us = wire.keystone();
     await us.validateToken('demo-token', { allowExpired: false });
     await us.validateToken('reader-token', { allowExpired: false });
-    interfere = (ask) => asIfKnown(ask);
+    wire.interfere = (ask) => asIfKnown(ask);
     for (let batch = 0; batch < 10; batch += 1) {
       const others = Array.from({ length: 100 }, (_, index) => `other-${batch}-${index}`);
       await us.validateToken('demo-token', { allowExpired: false });
       await Promise.all(others.map((each) => us.validateToken(each, { allowExpired: false })));
     }
-    const before = validations();
+    const before = wire.validations();
     await us.validateToken('demo-token', { allowExpired: false });
-    expect(validations()).toBe(before);
+    expect(wire.validations()).toBe(before);
     await us.validateToken('reader-token', { allowExpired: false });
-    expect(validations()).toBe(before + 1);
+    expect(wire.validations()).toBe(before + 1);
   });
 
   it('keeps its place in the cache during a flood of unknown tokens', async () => {
     const http = vi.fn(createHttp());
-    const us = keystone({ http });
+    const us = wire.keystone({ http });
     await us.validateToken('demo-token', { allowExpired: false });
     http.mockImplementation(async () => unknownToken);
     for (let count = 0; count < 10_001; count += 1) await ask(us, `bogus-${count}`);
@@ -194,32 +168,32 @@ describe('a token', () => {
 
 describe('our own token', () => {
   it('is requested once by concurrent callers', async () => {
-    const us = keystone();
+    const us = wire.keystone();
     const tokens = await Promise.all([us.ownToken(), us.ownToken(), us.ownToken()]);
     expect(new Set(tokens).size).toBe(1);
     expect(logins()).toBe(1);
   });
 
   it('is renewed a minute before it expires', async () => {
-    const us = keystone();
+    const us = wire.keystone();
     const first = await us.ownToken();
-    now += (3600 - 61) * seconds;
+    wire.now += (3600 - 61) * seconds;
     expect(await us.ownToken()).toBe(first);
-    now += 2 * seconds;
+    wire.now += 2 * seconds;
     expect(await us.ownToken()).not.toBe(first);
   });
 
   it('is renewed once when Keystone no longer knows it', async () => {
-    const us = keystone();
+    const us = wire.keystone();
     const token = await us.ownToken();
-    await revoke(token);
+    await wire.revoke(token);
     expect(await us.validateToken('demo-token', { allowExpired: false })).toBeDefined();
     expect(logins()).toBe(2);
   });
 
   it('that is refused repeatedly makes Keystone unavailable, without a loop', async () => {
-    interfere = (ask) => (isValidation(ask) ? { status: 401 } : undefined);
-    const asked = keystone().validateToken('demo-token', { allowExpired: false });
+    wire.interfere = (ask) => (isValidation(ask) ? { status: 401 } : undefined);
+    const asked = wire.keystone().validateToken('demo-token', { allowExpired: false });
     await expect(asked).rejects.toThrow(ServiceUnavailable);
     expect(logins()).toBe(3);
   });
@@ -232,36 +206,36 @@ describe('our own token', () => {
         stored = token;
       },
     };
-    const idle = keystone({ ownTokenStore });
-    const busy = keystone({ ownTokenStore });
+    const idle = wire.keystone({ ownTokenStore });
+    const busy = wire.keystone({ ownTokenStore });
     const first = await idle.ownToken();
     // The password changes twice; the idle container is asked only afterwards.
-    await revoke(first);
+    await wire.revoke(first);
     await busy.validateToken('demo-token', { allowExpired: false });
     const second = await busy.ownToken();
     expect(second).not.toBe(first);
-    await revoke(second);
+    await wire.revoke(second);
     const identity = await idle.validateToken('admin-token', { allowExpired: false });
     expect(identity?.roles).toContain('admin');
   });
 
   it('is refused for a wrong password, and Keystone is not asked again for a while', async () => {
-    const us = keystone({ settings: { ...credentials(), password: 'wrong' } });
+    const us = wire.keystone({ settings: { ...wire.credentials(), password: 'wrong' } });
     const failed = await us.ownToken().catch((error: unknown) => error);
     expect(failed).toMatchObject({ isWorthRetrying: false });
     expect(String(failed)).toContain("no token for user 'cyborg' in project 'service'");
     await expect(us.ownToken()).rejects.toThrow(ServiceUnavailable);
     expect(logins()).toBe(1);
-    now += 11 * seconds;
+    wire.now += 11 * seconds;
     await expect(us.ownToken()).rejects.toThrow(ServiceUnavailable);
     expect(logins()).toBe(2);
   });
 
   it('is requested again at once after Keystone was unavailable', async () => {
-    const us = keystone();
-    interfere = () => ({ status: 503 });
+    const us = wire.keystone();
+    wire.interfere = () => ({ status: 503 });
     await expect(us.ownToken()).rejects.toMatchObject({ isWorthRetrying: true });
-    interfere = undefined;
+    wire.interfere = undefined;
     expect(await us.ownToken()).toBeTruthy();
   });
 
@@ -273,8 +247,8 @@ describe('our own token', () => {
         shared = token;
       },
     };
-    const first = keystone({ ownTokenStore });
-    const second = keystone({ ownTokenStore });
+    const first = wire.keystone({ ownTokenStore });
+    const second = wire.keystone({ ownTokenStore });
     const token = await first.ownToken();
     expect(await second.ownToken()).toBe(token);
     expect(logins()).toBe(1);
@@ -286,25 +260,29 @@ describe('our own token', () => {
   });
 
   it('is renewed by containers at different times, so that one logs in for all', async () => {
-    const early = keystone({ random: () => 0.99 });
-    const late = keystone({ random: () => 0 });
+    const early = wire.keystone({ random: () => 0.99 });
+    const late = wire.keystone({ random: () => 0 });
     const [first, second] = [await early.ownToken(), await late.ownToken()];
-    now += (3600 - 120) * seconds;
+    wire.now += (3600 - 120) * seconds;
     expect(await early.ownToken()).not.toBe(first);
     expect(await late.ownToken()).toBe(second);
   });
 
   it('is issued to an application credential, which has its own scope', async () => {
-    interfere = (ask) =>
+    wire.interfere = (ask) =>
       ask.method === 'POST'
         ? {
             status: 201,
             headers: { 'X-Subject-Token': 'of-the-credential' },
-            body: { token: { expires_at: new Date(now + 3600 * seconds).toISOString() } },
+            body: { token: { expires_at: new Date(wire.now + 3600 * seconds).toISOString() } },
           }
         : undefined;
-    const settings = { ...credentials(), applicationCredentialId: 'id', password: 'its secret' };
-    expect(await keystone({ settings }).ownToken()).toBe('of-the-credential');
+    const settings = {
+      ...wire.credentials(),
+      applicationCredentialId: 'id',
+      password: 'its secret',
+    };
+    expect(await wire.keystone({ settings }).ownToken()).toBe('of-the-credential');
     expect(wire.asked[0]?.body).toEqual({
       auth: {
         identity: {
@@ -317,18 +295,18 @@ describe('our own token', () => {
 
   it('does not depend on the place where it is shared', async () => {
     const broken = () => Promise.reject(new Error('The store is broken.'));
-    const us = keystone({ ownTokenStore: { read: broken, write: broken } });
+    const us = wire.keystone({ ownTokenStore: { read: broken, write: broken } });
     expect(await us.ownToken()).toBeTruthy();
   });
 });
 
 describe('an endpoint', () => {
   it('comes from the catalog, without a trailing slash', async () => {
-    expect(await keystone().endpoint('placement')).toBe('http://placement.test');
+    expect(await wire.keystone().endpoint('placement')).toBe('http://placement.test');
   });
 
   it('comes from the settings if they have one, without a request to Keystone', async () => {
-    const us = keystone({ endpoints: { compute: 'http://other.test/' } });
+    const us = wire.keystone({ endpoints: { compute: 'http://other.test/' } });
     expect(await us.endpoint('compute')).toBe('http://other.test');
     expect(wire.asked).toHaveLength(0);
   });
@@ -341,47 +319,27 @@ describe('an endpoint', () => {
       says: "no internal endpoint for it in region 'Mars'",
     },
   ])('that is missing is named: $service in $regionName', async ({ service, regionName, says }) => {
-    const settings = { ...credentials(), ...(regionName && { regionName }) };
-    const failed = await keystone({ settings }).endpoint(service).catch(String);
+    const settings = { ...wire.credentials(), ...(regionName && { regionName }) };
+    const failed = await wire.keystone({ settings }).endpoint(service).catch(String);
     expect(failed).toContain(`${service} at`);
     expect(failed).toContain(says);
   });
 
   it('that an operator has just added is found without a restart', async () => {
-    const us = keystone();
+    const us = wire.keystone();
     await expect(us.endpoint('image')).rejects.toThrow(ServiceUnavailable);
-    cloud.announce('image', 'http://glance.test');
-    now += 31 * seconds;
+    wire.cloud.announce('image', 'http://glance.test');
+    wire.now += 31 * seconds;
     expect(await us.endpoint('image')).toBe('http://glance.test');
   });
 });
-
-function credentials() {
-  return serviceCredentials('cyborg', `${wire.url}/v3`);
-}
-
-function keystone(options: Partial<KeystoneOptions> = {}) {
-  return createKeystone({ settings: credentials(), clock: () => now, log: silentLog, ...options });
-}
-
-function ask(us: Keystone, token: string) {
-  return us.validateToken(token, { allowExpired: false });
-}
 
 const unknownToken = { status: 404, headers: new Headers(), body: { error: {} } };
 
 function asIfKnown(ask: Ask, leftMs = 3600 * seconds): Answer | undefined {
   if (!isValidation(ask)) return undefined;
-  const expires_at = new Date(now + leftMs).toISOString();
+  const expires_at = new Date(wire.now + leftMs).toISOString();
   return { status: 200, body: { token: { user: { id: 'any' }, expires_at } } };
-}
-
-function isValidation({ method, path }: Ask): boolean {
-  return method === 'GET' && path === '/v3/auth/tokens';
-}
-
-function validations(): number {
-  return wire.asked.filter(isValidation).length;
 }
 
 function logins(): number {
@@ -389,10 +347,5 @@ function logins(): number {
 }
 
 async function logIn(): Promise<string> {
-  return keystone().ownToken();
-}
-
-async function revoke(token: string): Promise<void> {
-  const headers = { 'X-Auth-Token': 'admin-token', 'X-Subject-Token': token };
-  await fetch(`${cloud.url}/auth/tokens`, { method: 'DELETE', headers });
+  return wire.keystone().ownToken();
 }
