@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { LocalBroker } from '#local/aws/broker.ts';
 import type { CertificateFiles } from '#local/aws/certificates.ts';
 
-export interface AgentGiven {
+interface AgentGiven {
   readonly directory: string;
   readonly broker: LocalBroker;
   readonly certificate: CertificateFiles;

@@ -30,10 +30,10 @@ export const fpga = '0000:0d:00.0';
 export const gpu = '0000:0e:00.0';
 export const imageId = '5e0b3d49-2f0c-4b0b-8c0c-b0b0c0ffee00';
 
-export interface GpuState {
+interface GpuState {
   readonly mdevs: readonly { readonly uuid: string; readonly type: string }[];
 }
-export interface FpgaState {
+interface FpgaState {
   readonly imageId?: string;
   readonly functionUuid?: string;
 }
@@ -48,7 +48,7 @@ export interface Faults {
   readonly lingerMs?: Readonly<Record<string, number>>;
 }
 
-export interface JobsHost {
+interface JobsHost {
   readonly model: JobsModel;
   readonly reports: readonly InventoryReport[];
   /** Topics of all messages about jobs so far. */

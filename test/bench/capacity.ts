@@ -13,7 +13,7 @@ import { type OwnSystem, stage, startOwnSystem } from './system/own-system.ts';
 import { type StreamProgress, watchStreams } from './system/stream-progress.ts';
 
 /** With the history, which takes ten of the writes. */
-export const capacityTargets = { writes: 32, reads: 12, messages: 0, jobs: 0 } as const;
+const capacityTargets = { writes: 32, reads: 12, messages: 0, jobs: 0 } as const;
 
 type Phase = CallName | 'consumers' | 'not counted';
 type Unit = keyof typeof capacityTargets;

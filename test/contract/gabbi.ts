@@ -32,7 +32,7 @@ const testFile = z.strictObject({
   tests: z.array(z.strictObject({ name: z.string(), ...fields })),
 });
 
-export type GabbiTest = z.infer<typeof testFile>['tests'][number];
+type GabbiTest = z.infer<typeof testFile>['tests'][number];
 
 export interface Exchanged {
   readonly method: string;

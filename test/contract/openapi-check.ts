@@ -8,7 +8,7 @@ type Operation = { readonly responses: Readonly<Record<string, Documented>> };
 interface Documented {
   readonly content?: { readonly 'application/json': { readonly schema: Json } };
 }
-export interface OpenApi {
+interface OpenApi {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, Json>> };
 }

@@ -77,7 +77,7 @@ export const changes: readonly Change[] = [
   },
 ];
 
-export interface Transition {
+interface Transition {
   readonly from: State;
   readonly to: State;
   readonly label: string;

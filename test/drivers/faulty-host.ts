@@ -15,10 +15,10 @@ export const fileFaults = [
   'is truncated',
   'is hostile',
 ] as const;
-export type FileFault = (typeof fileFaults)[number];
+type FileFault = (typeof fileFaults)[number];
 
 /** Found in no report: a text that leaves the tree, ends the line and is markup. */
-export const hostileText = '../../hostile\n<b>"\u0000$(reboot)';
+const hostileText = '../../hostile\n<b>"\u0000$(reboot)';
 const hostileLong = `${hostileText}${'A'.repeat(4000)}`;
 
 export interface Faults {

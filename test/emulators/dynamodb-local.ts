@@ -13,7 +13,7 @@ const version = versionIn(project, /<artifactId>DynamoDBLocal<\/artifactId>\s*<v
 /** The plugin's version, too: Maven would take the newest. */
 const copy = 'org.apache.maven.plugins:maven-dependency-plugin:2.8:copy-dependencies';
 
-export interface DynamoDbLocal extends Running {
+interface DynamoDbLocal extends Running {
   readonly name: string;
   readonly url: string;
 }

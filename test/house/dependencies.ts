@@ -28,7 +28,7 @@ const lockfile = z.object({
   ),
 });
 
-export interface Dependency {
+interface Dependency {
   readonly name: string;
   readonly version: string;
   readonly licence: string;

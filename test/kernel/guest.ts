@@ -10,7 +10,7 @@ import type { Call, Notice, Ran, Reply } from './protocol.ts';
 const callMsMax = 120_000;
 
 /** The kernel's error; `code` is `EBUSY`, for instance. */
-export class GuestError extends Error {
+class GuestError extends Error {
   override readonly name = 'GuestError';
   readonly code: string;
 

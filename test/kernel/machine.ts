@@ -18,7 +18,7 @@ import type { Qemu } from './debian-qemu.ts';
 import { connectGuest, type Guest } from './guest.ts';
 import type { Image } from './image.ts';
 
-export interface MachineOptions {
+interface MachineOptions {
   readonly image: Image;
   readonly qemu: Qemu;
   /** 0000:02:00.0 is a network card with seven virtual functions, if true. */

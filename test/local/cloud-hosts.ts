@@ -13,7 +13,7 @@ import { SysfsTree } from '#local/demo/sysfs-tree.ts';
 import { environmentOf, type Layout, urlOf } from '#local/process/layout.ts';
 import { type AgentProcess, run } from '#test/agent/agent-process.ts';
 
-export const gpuAddresses = ['0000:3b:00.0', '0000:af:00.0'] as const;
+const gpuAddresses = ['0000:3b:00.0', '0000:af:00.0'] as const;
 
 export const profiles = {
   gpu: [{ 'resources:PGPU': '1' }],

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { imageOf, interfaceUuid } from '#test/kernel/dfl-images.ts';
 import type { Guest } from '#test/kernel/guest.ts';
 
-export interface HardwareClass {
+interface HardwareClass {
   readonly driver: string;
   readonly settings: object;
   readonly resourceClass: string;

@@ -18,7 +18,7 @@ export interface Answer {
   readonly body?: unknown;
 }
 
-export interface FakeCloud {
+interface FakeCloud {
   readonly url: string;
   /** All requests but logins. */
   readonly asked: Asked[];

@@ -19,7 +19,7 @@ export const serverOf = (id: number) => uuidOf(5, id);
 export const arqOf = (id: number) => uuidOf(6, id);
 
 /** Handle `id` of the fake driver, as Cyborg numbers them. */
-export function cyborgInfo(id: number): string {
+function cyborgInfo(id: number): string {
   const [device, fn] = [Math.floor(id / 8), id % 8];
   return `{"domain": "0000", "bus": "0c", "device": "${device}", "function": "${fn}"}`;
 }

@@ -4,7 +4,7 @@
 import { createHash, createPublicKey, generateKeyPairSync, randomBytes, verify } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 
-export interface KeyGiven {
+interface KeyGiven {
   readonly mode?: number;
   /** `Sc` for a key with a password. */
   readonly derivation?: string;

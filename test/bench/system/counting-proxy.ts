@@ -16,7 +16,7 @@ export interface Exchange {
   readonly answered: Readonly<Record<string, unknown>>;
 }
 
-export interface CountingProxyOptions {
+interface CountingProxyOptions {
   /** Without a target, every request is refused and counted. */
   readonly target?: string;
   readonly alter?: (asked: Record<string, unknown>) => Record<string, unknown>;

@@ -28,7 +28,7 @@ export interface Step {
   run(): Promise<number>;
 }
 
-export interface NovaCycle {
+interface NovaCycle {
   readonly steps: readonly Step[];
   /** Releases what an unfinished cycle holds, as far as possible. */
   abandon(): Promise<void>;

@@ -32,7 +32,7 @@ export interface OwnSystem {
   stop(): Promise<void>;
 }
 
-export interface OwnSystemOptions {
+interface OwnSystemOptions {
   /** The number of attach handles of each device. */
   readonly handles: readonly number[];
   /** How many other ARQs are stored. */

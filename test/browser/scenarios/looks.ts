@@ -40,7 +40,7 @@ interface Violation {
   }[];
 }
 
-export async function violationsOf(page: Page): Promise<string[]> {
+async function violationsOf(page: Page): Promise<string[]> {
   await page.evaluate(axe);
   const found = (await page.evaluate('axe.run().then(({ violations }) => violations)')) as
     | readonly Violation[]

@@ -8,7 +8,7 @@ import type { Hardware } from '#agent/hardware/port.ts';
 import { PciKernel } from '#test/drivers/pci/kernel.ts';
 import type { SysfsTree } from '#test/support/hosts/sysfs.ts';
 
-export interface SimulatedManager {
+interface SimulatedManager {
   /** What the FPGA has taken, with the flags of the write. */
   readonly loaded: { readonly flags: string; readonly bytes: Buffer }[];
   /** How the next images end. */

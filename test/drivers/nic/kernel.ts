@@ -9,7 +9,7 @@ import type { Answer, Hardware } from '#agent/hardware/port.ts';
 import { PciKernel } from '#test/drivers/pci/kernel.ts';
 import type { PciFunctionGiven, SysfsTree } from '#test/support/hosts/sysfs.ts';
 
-export interface SimulatedFunction {
+interface SimulatedFunction {
   address: string;
   vlan: number;
   qos: number;

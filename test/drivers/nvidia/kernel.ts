@@ -8,7 +8,7 @@ import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Answer, Hardware } from '#agent/hardware/port.ts';
 import type { SysfsTree } from '#test/support/hosts/sysfs.ts';
 
-export interface VendorCard {
+interface VendorCard {
   readonly memory: number;
   /** A type's name and the memory that it takes, by its number. */
   readonly types: Readonly<Record<string, readonly [name: string, memory: number]>>;

@@ -34,7 +34,7 @@ export interface NvmeDevice {
   readonly failing: Set<number>;
 }
 
-export type ToolFault = { readonly exitCode: number; readonly stderr: string } | Error | string;
+type ToolFault = { readonly exitCode: number; readonly stderr: string } | Error | string;
 
 const completed = 0x1;
 const running = 0x2;

@@ -9,7 +9,7 @@ import { PciKernel } from '#test/drivers/pci/kernel.ts';
 import type { SysfsTree } from '#test/support/hosts/sysfs.ts';
 import { shellInterface, shellPlatform } from './xclbin.ts';
 
-export interface AlveoCard {
+interface AlveoCard {
   readonly serial: string;
   interfaces: readonly string[];
   platform: string;
@@ -23,7 +23,7 @@ export interface AlveoCard {
   showsNothing: boolean;
 }
 
-export type XrtFault = { readonly exitCode: number; readonly stderr?: string } | Error | string;
+type XrtFault = { readonly exitCode: number; readonly stderr?: string } | Error | string;
 
 const managementFiles = ['ready', 'mfg', 'recovery', 'board_name', 'interface_uuids'];
 const userFiles = ['ready', 'xclbinuuid', 'dev_offline', 'device_bad_state'];

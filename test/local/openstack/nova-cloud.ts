@@ -16,7 +16,7 @@ import { startPlacement } from '#local/openstack/placement/placement.ts';
 import { patience } from '#test/support/vitest/patience.ts';
 import { type AcceleratorDouble, anAcceleratorApi } from './accelerator-double.ts';
 
-export interface CallOptions {
+interface CallOptions {
   readonly token?: string;
   readonly version?: string;
   readonly body?: unknown;

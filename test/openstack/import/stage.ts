@@ -14,7 +14,7 @@ import type { Arq } from '#test/support/suites/rest.ts';
 
 const command = join(import.meta.dirname, '..', '..', '..', 'operate', 'cyborg-ops.ts');
 
-export interface OpsRun {
+interface OpsRun {
   /** Null if it was killed. */
   readonly code: number | null;
   readonly out: string;

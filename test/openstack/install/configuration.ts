@@ -35,7 +35,7 @@ export interface CloudPlan {
 }
 
 /** The lifetime of tokens of the second Keystone. */
-export const briefTokenSeconds = 3;
+const briefTokenSeconds = 3;
 
 export function keystoneUrl({ ports }: CloudPlan): string {
   return `http://127.0.0.1:${ports.keystone}/v3`;

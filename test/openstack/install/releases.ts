@@ -31,7 +31,7 @@ export const debian: Release = {
 const constraints: Readonly<Record<string, string>> = {
   '34.0.0': join(import.meta.dirname, 'nova-34.0.0.txt'),
 };
-export const releaseNames = Object.keys(constraints);
+const releaseNames = Object.keys(constraints);
 
 /**
  * Installs a release of Nova, unless it is installed.

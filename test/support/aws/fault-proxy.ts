@@ -10,7 +10,7 @@ export interface Call {
   readonly phase: 'before' | 'after';
 }
 
-export type CallListener = (call: Call) => Promise<void> | void;
+type CallListener = (call: Call) => Promise<void> | void;
 
 export async function startFaultProxy(
   service: string,

@@ -39,7 +39,7 @@ export async function startFpgaHost(): Promise<FpgaHost> {
   return new FpgaHost(await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } }));
 }
 
-export class FpgaHost {
+class FpgaHost {
   readonly world: World;
   deps: ConsumerDeps;
   /** The jobs that the host was sent, by id. */

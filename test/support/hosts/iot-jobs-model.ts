@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import type { JobStatus } from '#agent/broker/jobs-messages.ts';
 
-export interface ModelJob {
+interface ModelJob {
   readonly jobId: string;
   readonly document: unknown;
   status: JobStatus;
@@ -13,7 +13,7 @@ export interface ModelJob {
   readonly queuedAt: number;
 }
 
-export interface ModelUpdate {
+interface ModelUpdate {
   readonly jobId: string;
   readonly status: JobStatus;
   readonly statusDetails: Record<string, string>;
@@ -21,7 +21,7 @@ export interface ModelUpdate {
 }
 
 /** What happens to an update: accepted, lost, or accepted with the answer lost. */
-export type Fate = 'take' | 'lose' | 'take and lose the answer';
+type Fate = 'take' | 'lose' | 'take and lose the answer';
 
 export interface JobsModel {
   /** Takes what the host publishes; ignores messages that are not about jobs. */

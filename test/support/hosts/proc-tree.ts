@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-export interface ProcessGiven {
+interface ProcessGiven {
   readonly comm?: string;
   /** Targets of its descriptors, such as `/dev/vfio/12`. */
   readonly open?: readonly string[];
