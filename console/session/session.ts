@@ -31,7 +31,7 @@ export function useSession(): Session {
 }
 
 const anonymous = createApi({
-  fetch: (...given) => fetch(...given),
+  fetch: (...request) => fetch(...request),
   token: () => undefined,
   onSignedOut: () => undefined,
 });

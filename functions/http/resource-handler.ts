@@ -149,8 +149,8 @@ function factsOf(
   if (!caller || !resource || !rule || !method) return undefined;
   const query = event.rawQueryString === '' ? '' : `?${event.rawQueryString}`;
   const path = `${event.rawPath}${query}`;
-  const given = Object.keys(about).length > 0 ? about : undefined;
-  return { caller, resource, rule, method, status, path, ...present({ refusal, given }) };
+  const details = Object.keys(about).length > 0 ? about : undefined;
+  return { caller, resource, rule, method, status, path, ...present({ refusal, given: details }) };
 }
 
 function faults(): Layer {

@@ -32,7 +32,7 @@ export interface Input {
   /** @throws Error if the table has no such argument */
   argument(name: string): string;
   repeated(name: string): readonly string[];
-  /** Of a repeated option the first. */
+  /** The first value of a repeated option. */
   text(option: string): string | undefined;
   /** @throws Error if the table does not require the option */
   required(option: string): string;

@@ -104,17 +104,17 @@ export function withinBounds(plan: ReportPlan, stored: readonly Device[]): Repor
   const kept = stored.filter(({ address, isGone }) => !isGone && !isPut.has(address));
   let handles = kept.reduce((sum, { handleCount = 0 }) => sum + handleCount, 0);
   const put: DiscoveredDevice[] = [];
-  const wanted = { ...plan.wanted };
+  const digests = { ...plan.wanted };
   for (const device of plan.put) {
     const count = countHandles(device);
     if (handles + count > handlesPerHostMax) {
-      wanted[device.address] = device.digest;
+      digests[device.address] = device.digest;
       continue;
     }
     handles += count;
     put.push(device);
   }
-  return { ...plan, put, wanted };
+  return { ...plan, put, wanted: digests };
 }
 
 export function countHandles({ offers, regions }: DiscoveredDevice): number {

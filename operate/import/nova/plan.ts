@@ -118,24 +118,22 @@ function consistent(aliases: readonly (AliasSpec | Fault)[]): readonly (AliasSpe
   });
 }
 
-function faultRows(what: NovaRow['what'], faults: readonly Fault[]): NovaRow[] {
-  return faults.map(({ name, fault }) => ({ what, name, verdict: 'refuse', note: fault }));
+function faultRows(kind: NovaRow['what'], faults: readonly Fault[]): NovaRow[] {
+  return faults.map(({ name, fault }) => ({ what: kind, name, verdict: 'refuse', note: fault }));
 }
 
 function specRow(spec: DeviceSpec | Fault, staying: ReadonlyMap<string, string>): NovaRow {
   const { name } = spec;
-  const what = 'device_spec';
-  if (isFault(spec)) return { what, name, verdict: 'refuse', note: spec.fault };
+  if (isFault(spec)) return { what: 'device_spec', name, verdict: 'refuse', note: spec.fault };
   const reason = staying.get(name);
-  if (reason !== undefined) return { what, name, verdict: 'stay', note: reason };
+  if (reason !== undefined) return { what: 'device_spec', name, verdict: 'stay', note: reason };
   const note = spec.isMigratable ? 'live migration is lost' : 'allow_list of driver pci';
-  return { what, name, verdict: 'move', note };
+  return { what: 'device_spec', name, verdict: 'move', note };
 }
 
 function aliasRow(plan: AliasPlan, flavors: readonly Flavor[] | undefined): NovaRow {
   const { name } = plan;
-  const what = 'alias';
-  if ('reason' in plan) return { what, name, verdict: 'stay', note: plan.reason };
+  if ('reason' in plan) return { what: 'alias', name, verdict: 'stay', note: plan.reason };
   const isAsked = (flavors ?? []).some(({ properties }) =>
     (properties['pci_passthrough:alias'] ?? '')
       .split(',')
@@ -147,7 +145,7 @@ function aliasRow(plan: AliasPlan, flavors: readonly Flavor[] | undefined): Nova
     ...plan.notes,
     ...(flavors && !isAsked ? ['no flavor asks for it'] : []),
   ];
-  return { what, name, verdict: 'move', note: notes.join('; ') };
+  return { what: 'alias', name, verdict: 'move', note: notes.join('; ') };
 }
 
 function flavorRow(plan: FlavorPlan): NovaRow {
