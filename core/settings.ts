@@ -9,6 +9,7 @@ import {
   streamConsumers,
 } from './contracts/queues.ts';
 import { isStage } from './contracts/topics.ts';
+import { bindDeadlineSeconds, lastNotificationSeconds } from './domain/host-work/deadlines.ts';
 import { type PolicyOverrides, policyRules } from './domain/policy.ts';
 
 const flag = (byDefault: boolean) =>
@@ -41,8 +42,10 @@ const json = <T extends z.ZodType>(value: T) =>
 const roleName = z.string().min(1).max(255);
 /** Rule → roles that are allowed. */
 const policyOverrides = z.partialRecord(z.enum(policyRules), z.array(roleName).max(16));
-/** Role → seconds; keystonemiddleware caches for 300 s. */
-const tokenSeconds = z.record(roleName, z.int().min(0).max(300));
+/** How long a revoked token works at most; the default of keystonemiddleware. */
+export const tokenCacheSeconds = 300;
+/** Role → seconds. */
+const tokenSeconds = z.record(roleName, z.int().min(0).max(tokenCacheSeconds));
 
 const environment = z.object({
   /** Prefix of the name of every table, queue, rule and topic. */
@@ -74,8 +77,12 @@ const environment = z.object({
     .string()
     .regex(/^arn:aws[a-z-]*:iot:[a-z0-9-]+:\d{12}:thing\/$/)
     .default('arn:aws:iot:us-east-1:000000000000:thing/'),
-  /** Nova gives up after 300 s (`arq_binding_timeout`). */
-  CYBORG_BIND_DEADLINE_SECONDS: z.coerce.number().int().min(10).max(290).default(240),
+  CYBORG_BIND_DEADLINE_SECONDS: z.coerce
+    .number()
+    .int()
+    .min(10)
+    .max(lastNotificationSeconds)
+    .default(bindDeadlineSeconds),
   /**
    * How long a list of one instance's ARQs waits for its bind when Nova asks. API Gateway answers
    * with an error after 30 s; 0 disables the wait.

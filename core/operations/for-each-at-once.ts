@@ -1,3 +1,6 @@
+/** A device is a few requests to DynamoDB, one after the other. */
+export const devicesAtOnce = 8;
+
 /**
  * Does the work for each item, at most `atOnceMax` at once. Ends when all have ended, also where
  * one failed: no write goes on after the caller's answer.

@@ -4,7 +4,7 @@ import { backoffMs } from '#agent/backoff.ts';
 import { retrySeconds } from '#core/clients/aws/iot-jobs.ts';
 import { type QueueName, type QueueRow, queues as queueRows } from '#core/contracts/queues.ts';
 import { answerWithinSeconds } from '#core/contracts/work-message.ts';
-import { sweepSeconds, workDueMs } from '#core/domain/host-work/deadlines.ts';
+import { bindDeadlineSeconds, sweepSeconds, workDueMs } from '#core/domain/host-work/deadlines.ts';
 import { hostWork } from '#core/domain/host-work/host-work.ts';
 import { handlesMax, lookSeconds, sharedSeconds } from '#core/operations/bind/share-job.ts';
 import { reprovisionRetrySeconds } from '#core/operations/reprovision/start-reprovision.ts';
@@ -16,7 +16,6 @@ import { ConsumedQueue } from './queue.ts';
 import { Quota, Timeline } from './timeline.ts';
 
 /** Default values of core/settings.ts and infra/settings/settings.ts. */
-const bindDeadlineSeconds = 240;
 const resolveWaitSeconds = 25;
 const novaRequestsPerSecond = 2000;
 

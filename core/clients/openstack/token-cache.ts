@@ -2,10 +2,9 @@
 // not evict valid tokens.
 
 import { createHash } from 'node:crypto';
+import { tokenCacheSeconds } from '#core/settings.ts';
 import type { TokenIdentity } from './keystone.ts';
 
-/** A revoked token works for at most this long; the default of keystonemiddleware. */
-const knownSeconds = 300;
 const knownMax = 1_000;
 // A replica of Keystone may learn a new token with a delay. Clients fetch a new token after a 401.
 const unknownMs = 30_000;
@@ -42,7 +41,7 @@ export function createTokenCache(
   function staleAt(identity: TokenIdentity | undefined, allowExpired: boolean): number {
     if (!identity) return clock() + unknownMs;
     const shorter = identity.roles.flatMap((role) => secondsByRole[role] ?? []);
-    const latest = clock() + Math.min(knownSeconds, ...shorter) * 1_000;
+    const latest = clock() + Math.min(tokenCacheSeconds, ...shorter) * 1_000;
     return allowExpired ? latest : Math.min(latest, identity.expiresAt.getTime());
   }
 

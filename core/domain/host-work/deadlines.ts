@@ -7,6 +7,13 @@ import { type ExpiringWorkKind, type HostRelease, hostWork } from './host-work.t
 
 export const sweepSeconds = 60;
 
+/** Nova's `arq_binding_timeout`: nova-compute waits for the event of a bind no longer. */
+export const novaWaitsSeconds = 300;
+/** The last notification must reach nova-compute while it waits. */
+export const lastNotificationSeconds = novaWaitsSeconds - 10;
+/** The default of a bind's deadline. */
+export const bindDeadlineSeconds = 240;
+
 /**
  * How long after a bind failed its ARQs are deleted if no host has the server, and how long until
  * the sweep looks again. Nova deletes the ARQs within minutes, unless the delete does not reach

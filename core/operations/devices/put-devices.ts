@@ -6,11 +6,8 @@ import type {
   DiscoveredDevice,
 } from '#core/domain/device/device.ts';
 import { type DevicePlan, planDevice, planRetirement } from '#core/domain/report/device-plan.ts';
-import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
+import { devicesAtOnce, forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { newDeviceGroups } from '#core/store/inventory/inventory.ts';
-
-/** A device is a few requests to DynamoDB, one after the other. */
-const devicesAtOnce = 8;
 
 /**
  * Stores devices as the host's report describes them. Runs under the lease of the host's reports,

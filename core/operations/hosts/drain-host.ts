@@ -9,12 +9,10 @@ import type { StoredHost } from '#core/domain/host/host.ts';
 import { activeDrain, type Drain } from '#core/domain/host/host-state.ts';
 import { HostNotDrained } from '#core/domain/operator-errors.ts';
 import { storedProviders } from '#core/operations/devices/set-device-status.ts';
-import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
+import { devicesAtOnce, forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { findHost } from './find-host.ts';
-
-const devicesAtOnce = 8;
 
 interface Drained {
   /** Devices that the drain holds in maintenance. */

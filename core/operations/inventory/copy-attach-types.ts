@@ -4,10 +4,7 @@ import { isSameTypes, knownAttachTypes } from '#core/domain/arq/attach-types.ts'
 import type { AttachType, Device } from '#core/domain/device/device.ts';
 import type { ReportPlan } from '#core/domain/report/report-plan.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
-import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
-
-/** A device is two requests to DynamoDB, one after the other. */
-const devicesAtOnce = 8;
+import { devicesAtOnce, forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 
 /** The types that the host's hypervisor takes; undefined: the deployment's setting holds. */
 export function reportedTypes({ attach_types: named }: AcceptedReport): AttachType[] | undefined {

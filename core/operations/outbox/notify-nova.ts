@@ -4,13 +4,11 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { NovaEventMessage } from '#core/contracts/queue-messages.ts';
 import type { Deps } from '#core/deps.ts';
 import { type InstanceBinding, isResolved } from '#core/domain/arq/arq.ts';
+import { lastNotificationSeconds, novaWaitsSeconds } from '#core/domain/host-work/deadlines.ts';
 import { backoffSeconds, RetryLater } from '#core/domain/retry-later.ts';
 
-/** Nova's `arq_binding_timeout`: nova-compute waits for the event no longer. */
-const novaWaitsSeconds = 300;
 /** A failure must reach nova-compute while it waits, and no call says when it begins to wait. */
 const failedAgainSeconds = 10;
-const failedUntilSeconds = 290;
 const retrySecondsMax = 15;
 
 /**
@@ -47,7 +45,7 @@ export async function notifyNova(
     log.warn('Nova not notified yet', { error: error.message, attempt });
     throw new RetryLater(error.message, backoffSeconds(attempt, retrySecondsMax));
   }
-  if (binding.state === 'BindFailed' && waitedSeconds < failedUntilSeconds) {
+  if (binding.state === 'BindFailed' && waitedSeconds < lastNotificationSeconds) {
     throw new RetryLater(
       'Nova is notified of the failure again until the ARQs are deleted.',
       failedAgainSeconds,

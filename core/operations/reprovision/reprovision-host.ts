@@ -7,12 +7,10 @@ import { derivedUuid, type InstanceUuid } from '#core/domain/ids.ts';
 import { wantedImage } from '#core/domain/profile/device-profile.ts';
 import { isEndedByBoot } from '#core/domain/report/report-plan.ts';
 import { resolve } from '#core/operations/bind/finish-bind.ts';
-import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
+import { devicesAtOnce, forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { cleanUnderBoot } from '#core/operations/release/clean-under-boot.ts';
 
-/** Devices whose providers are read at once. */
-const devicesAtOnce = 8;
 /** Steps of one job; well below the size that AWS allows for a document. */
 const stepsPerJob = 100;
 
