@@ -35,7 +35,7 @@ export function App() {
     token.current = newToken;
     const isOperator = await mayListHosts(api);
     // The same user goes on where the session had ended; another one begins anew.
-    if (!user || idOf(user.identity) !== idOf(identity)) setUser({ identity, isOperator });
+    if (!user || keyOf(user.identity) !== keyOf(identity)) setUser({ identity, isOperator });
     setExpired(false);
     setTimeout(() => connection.retryNow());
   }
@@ -70,7 +70,12 @@ export function App() {
   const { identity } = session;
   return (
     <SessionContext.Provider value={session}>
-      <Shell key={idOf(identity)} onSignOut={leave} said={said} onRead={() => setSaid(undefined)} />
+      <Shell
+        key={keyOf(identity)}
+        onSignOut={leave}
+        said={said}
+        onRead={() => setSaid(undefined)}
+      />
       {isExpired && (
         <Dialog title="Sign in again">
           <Notice tone="warning">
@@ -87,6 +92,6 @@ export function App() {
   );
 }
 
-function idOf({ user, project, roles }: Identity): string {
+function keyOf({ user, project, roles }: Identity): string {
   return [user.id, project.id, ...roles].join(' ');
 }

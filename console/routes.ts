@@ -39,7 +39,7 @@ export interface ScreenProps {
 }
 
 /** Undefined for an address that no screen has. */
-export function routeOf(fragment: string): Route | undefined {
+export function parseRoute(fragment: string): Route | undefined {
   const [path = '', query = ''] = fragment.replace(/^#?\/?/, '').split('?');
   const [screen, id, ...more] = path.split('/');
   const filters = Object.fromEntries(new URLSearchParams(query));

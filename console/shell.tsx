@@ -17,8 +17,8 @@ import { RequestsScreen } from './requests/requests.tsx';
 import {
   addressOf,
   type ListScreenName,
+  parseRoute,
   type Route,
-  routeOf,
   type ScreenName,
   type ScreenProps,
   screens,
@@ -53,7 +53,7 @@ export function Shell({ said, onRead, onSignOut }: ShellProps) {
   const offered = screens.filter(({ isForOperators }) => isOperator || !isForOperators);
   const [first] = offered;
   const fragment = useFragment();
-  const route = fragment === '' && first ? routeOf(first.name) : routeOf(fragment);
+  const route = fragment === '' && first ? parseRoute(first.name) : parseRoute(fragment);
   // A screen keeps its state while its filters change, and begins anew for another host or device.
   const at = route && addressOf(route.screen, route.id);
 

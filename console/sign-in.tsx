@@ -32,7 +32,7 @@ export function SignInForm({ user = '', project = '', onSignedIn }: SignInFormPr
     setBusy(true);
     setFailure(undefined);
     try {
-      await onSignedIn(await signIn(credentialsOf(method, text)));
+      await onSignedIn(await signIn(readCredentials(method, text)));
     } catch (error) {
       setFailure(asFailure(error));
       setBusy(false);
@@ -89,7 +89,7 @@ export function SignInForm({ user = '', project = '', onSignedIn }: SignInFormPr
   );
 }
 
-function credentialsOf(method: SignInBody['method'], text: (name: string) => string): SignInBody {
+function readCredentials(method: SignInBody['method'], text: (name: string) => string): SignInBody {
   if (method === 'application_credential') {
     return { method, id: text('id'), secret: text('secret') };
   }

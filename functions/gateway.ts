@@ -31,7 +31,7 @@ const collections = new Map(
 export const gatewayRoutes: readonly GatewayRoute[] = [
   ...mounts.flatMap((mount) =>
     [...collections].flatMap(([collection, resource]) =>
-      restsOf(collection).map((rest) => ({
+      endings(collection).map((rest) => ({
         path: `${mount}${collection}${rest}`,
         resource,
       })),
@@ -42,7 +42,7 @@ export const gatewayRoutes: readonly GatewayRoute[] = [
 ];
 
 /** Endings of a collection's path; each route counts towards the account's quota. */
-function restsOf(collection: string): string[] {
+function endings(collection: string): string[] {
   const isServed = routes.some(({ path }) => path === collection);
   return [...(isServed ? ['', '/', '.json'] : []), '/{proxy+}'];
 }

@@ -2,7 +2,7 @@
 // `cyborg-ops <command> [<verb>] ...`: what operators run. ops/table.ts has the commands, and
 // docs/cyborg-ops.md explains them.
 
-import { run, surroundingsOf } from './ops/run.ts';
+import { readSurroundings, run } from './ops/run.ts';
 
 // A reader such as `head` has enough.
 for (const stream of [process.stdout, process.stderr]) {
@@ -12,5 +12,5 @@ for (const stream of [process.stdout, process.stderr]) {
   });
 }
 
-const exitCode = await run(process.argv.slice(2), surroundingsOf(process));
+const exitCode = await run(process.argv.slice(2), readSurroundings(process));
 if (exitCode !== undefined) process.exitCode = exitCode;

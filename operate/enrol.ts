@@ -35,7 +35,7 @@ interface HostTarget extends Target {
   readonly hostname: string;
 }
 
-function targetOf(input: Input): Target {
+function readTarget(input: Input): Target {
   const stage = input.required('stage');
   if (!isStage(stage)) {
     throw new WrongArguments(
@@ -45,8 +45,8 @@ function targetOf(input: Input): Target {
   return { stage, registry: createRegistry(new IoTClient(), stage) };
 }
 
-function hostTargetOf(input: Input): HostTarget {
-  const target = targetOf(input);
+function readHostTarget(input: Input): HostTarget {
+  const target = readTarget(input);
   const hostname = input.argument('host');
   if (!isHostname(hostname)) {
     throw new WrongArguments(`${JSON.stringify(hostname)} is not a valid name of a compute node.`);
@@ -57,22 +57,22 @@ function hostTargetOf(input: Input): HostTarget {
 const isRefusal = (error: Error) =>
   error instanceof EnrolmentRefused || error instanceof RegistryMismatch;
 
-function ofHost(run: (target: HostTarget, input: Input) => Promise<void>): StackCommand {
-  return { main: async (input) => run(hostTargetOf(input), input), isRefusal };
+function hostCommand(run: (target: HostTarget, input: Input) => Promise<void>): StackCommand {
+  return { main: async (input) => run(readHostTarget(input), input), isRefusal };
 }
 
 export const enrol = {
-  add: ofHost((target, input) => writeFolder(target, input, false)),
-  rotate: ofHost((target, input) => writeFolder(target, input, true)),
-  retire: ofHost(async ({ registry, stage, thing, hostname }, input) => {
+  add: hostCommand((target, input) => writeFolder(target, input, false)),
+  rotate: hostCommand((target, input) => writeFolder(target, input, true)),
+  retire: hostCommand(async ({ registry, stage, thing, hostname }, input) => {
     const keep = input.text('keep');
-    const inUse = keep ? undefined : (await presenceOf(stage, hostname))?.certificate;
+    const inUse = keep ? undefined : (await readPresence(stage, hostname))?.certificate;
     const ended = keep
       ? keepCertificate(registry, thing, keep)
       : retireCertificates(registry, thing, inUse);
     printChange('removed', await ended);
   }),
-  revoke: ofHost(async ({ registry, thing }) => {
+  revoke: hostCommand(async ({ registry, thing }) => {
     printChange('revoked', await revokeCertificates(registry, thing));
   }),
   remove: {
@@ -82,17 +82,17 @@ export const enrol = {
         throw new WrongArguments(`--all takes no host, but ${hostname} was given.`);
       }
       if (input.has('all')) {
-        const { registry, stage } = targetOf(input);
+        const { registry, stage } = readTarget(input);
         return remove(registry, stage, await registry.things());
       }
       if (hostname === undefined) throw new WrongArguments('The host is missing.');
-      const { registry, stage, thing } = hostTargetOf(input);
+      const { registry, stage, thing } = readHostTarget(input);
       await refuseUnknown(registry, thing);
       await remove(registry, stage, [thing]);
     },
     isRefusal,
   },
-  list: { main: async (input) => list(targetOf(input)), isRefusal },
+  list: { main: async (input) => list(readTarget(input)), isRefusal },
 } as const satisfies Readonly<Record<string, StackCommand>>;
 
 async function writeFolder(
@@ -132,14 +132,14 @@ async function writeFolder(
 async function list({ registry, stage }: Target): Promise<void> {
   for (const thing of await registry.things()) {
     const hostname = readHostname(thing);
-    printHost(hostname, await registry.certificatesOf(thing), await presenceOf(stage, hostname));
+    printHost(hostname, await registry.certificatesOf(thing), await readPresence(stage, hostname));
   }
 }
 
 async function remove(registry: Registry, stage: string, things: readonly string[]): Promise<void> {
   if (things.length === 0) print('No hosts are enrolled.');
   const isConnected = async (hostname: string) => {
-    const presence = await presenceOf(stage, hostname).catch(unlessTableIsGone);
+    const presence = await readPresence(stage, hostname).catch(unlessTableIsGone);
     return presence?.isConnected ?? false;
   };
   await removeHosts(registry, things, isConnected, (hostname, certificates) => {
@@ -148,7 +148,7 @@ async function remove(registry: Registry, stage: string, things: readonly string
   });
 }
 
-async function presenceOf(stage: string, hostname: string): Promise<Presence | undefined> {
+async function readPresence(stage: string, hostname: string): Promise<Presence | undefined> {
   const { store } = createStore(createDocuments(), stage);
   return (await store.inventory.host(hostname)).host.presence;
 }

@@ -6,13 +6,13 @@ import * as z from 'zod';
 
 /** Adds the file's settings to this process's environment. @throws Error if the file is invalid */
 export function loadEnvironment(file: string): void {
-  const read = z.record(z.string(), z.string()).safeParse(jsonOf(readFileSync(file, 'utf8')));
+  const read = z.record(z.string(), z.string()).safeParse(parseJson(readFileSync(file, 'utf8')));
   if (!read.success) throw new Error(`${file} must be a JSON object with string values.`);
   // The process's own environment has precedence, so that credentials stay.
   process.env = { ...read.data, ...process.env };
 }
 
-function jsonOf(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

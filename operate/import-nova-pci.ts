@@ -17,7 +17,7 @@ import {
   planNova,
 } from './import/nova/plan.ts';
 import type { NewProfile } from './import/nova/plan-flavors.ts';
-import { commandsOf, novaLines } from './import/nova/print-plan.ts';
+import { flavorCommands, novaLines } from './import/nova/print-plan.ts';
 import type { Input, StackCommand } from './ops/verb.ts';
 
 /** The microversion of the form of groups; the first that Cyborg has. */
@@ -31,11 +31,11 @@ async function main(input: Input): Promise<void> {
   const suffix = input.text('suffix') ?? '-accel';
   const skip = input.all('skip');
   if (out !== undefined && !isApplied) throw new WrongArguments('--settings-out needs --apply.');
-  const options = readNovaConf(input.all('conf').map((path) => ({ path, text: textOf(path) })));
+  const options = readNovaConf(input.all('conf').map((path) => ({ path, text: readText(path) })));
   const types = options.mdevTypes.map(({ type }) => type);
   const request: Omit<NovaRequest, 'stored'> = {
     options,
-    flavors: flavors === undefined ? undefined : flavorsIn(flavors),
+    flavors: flavors === undefined ? undefined : readFlavorFile(flavors),
     mdevTraits: new Map(input.all('mdev-trait').map((each) => readTrait(each, types))),
     isMdevAttached: input.has('attach-mdev'),
     skipped: new Set(skip),
@@ -51,7 +51,7 @@ async function main(input: Input): Promise<void> {
   if (unknown !== undefined) throw new WrongArguments(`--skip ${unknown} names no row.`);
   if (isJson) {
     const { rows, settings, profiles } = plan;
-    const commands = commandsOf(plan, suffix);
+    const commands = flavorCommands(plan, suffix);
     print(jsonText({ rows, settings, profiles, commands }));
   } else for (const line of novaLines(plan, suffix)) print(line);
   if (isRefused(plan)) return;
@@ -74,7 +74,7 @@ function isRefused({ rows }: NovaPlan): boolean {
   return true;
 }
 
-function textOf(path: string): string {
+function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
@@ -82,8 +82,8 @@ function textOf(path: string): string {
   }
 }
 
-function flavorsIn(path: string) {
-  const text = textOf(path);
+function readFlavorFile(path: string) {
+  const text = readText(path);
   try {
     return readFlavors(text);
   } catch (error) {
@@ -106,7 +106,7 @@ function readTrait(mapping: string, types: readonly string[]): readonly [string,
 /** A file that exists is never replaced. */
 function checkFree(path: string, settings: HostSettings | undefined): void {
   if (settings === undefined) throw new NovaConfRefused('Nothing moves: there are no settings.');
-  if (!existsSync(path) || textOf(path) === settingsText(settings)) return;
+  if (!existsSync(path) || readText(path) === settingsText(settings)) return;
   throw new NovaConfRefused(`${path} exists with other content: nothing was written.`);
 }
 

@@ -15,7 +15,7 @@ import { tableName } from '#core/store/table/tables.ts';
 import { NotVisible, readCloudFacts } from './import/cloud-facts.ts';
 import { queries, readTables, TablesRefused } from './import/cyborg-tables.ts';
 import { type ImportPlan, planImport, refusedRows, unknownSkips } from './import/plan.ts';
-import { countLine, linesOf } from './import/print-plan.ts';
+import { countLine, planLines } from './import/print-plan.ts';
 import type { Input, StackCommand } from './ops/verb.ts';
 
 async function main(input: Input): Promise<void> {
@@ -28,7 +28,7 @@ async function main(input: Input): Promise<void> {
   const [unknown] = unknownSkips(plan, skipped);
   if (unknown !== undefined) throw new WrongArguments(`--skip ${unknown} names nothing in Cyborg.`);
   if (isJson) print(jsonText(plan.rows));
-  else for (const line of linesOf(plan)) print(line);
+  else for (const line of planLines(plan)) print(line);
   const refused = refusedRows(plan);
   if (!isJson) print(countLine(plan));
   if (refused.length > 0) {

@@ -26,7 +26,7 @@ async function main(input: Input): Promise<void> {
   for (const { profile } of plan) {
     use.set(profile.name, await deps.listings.arqsOfProfile(profile.name));
   }
-  for (const line of tableLines(columns, rowsOf(plan, use), widthOf(process.stdout))) {
+  for (const line of tableLines(columns, toRows(plan, use), terminalWidth(process.stdout))) {
     print(line);
   }
   if (!input.has('apply')) {
@@ -59,7 +59,7 @@ const columns: readonly Column<Row>[] = [
   { title: 'in use by ARQs', of: ({ use }) => use },
 ];
 
-function rowsOf(plan: readonly Migration[], use: ReadonlyMap<string, number>): readonly Row[] {
+function toRows(plan: readonly Migration[], use: ReadonlyMap<string, number>): readonly Row[] {
   return plan.flatMap(({ profile: { name }, changes }) =>
     changes.map(({ group, from, to }) => ({
       profile: name,
@@ -71,7 +71,7 @@ function rowsOf(plan: readonly Migration[], use: ReadonlyMap<string, number>): r
   );
 }
 
-function widthOf({ isTTY, columns: width }: NodeJS.WriteStream): number {
+function terminalWidth({ isTTY, columns: width }: NodeJS.WriteStream): number {
   return isTTY ? width : Number.POSITIVE_INFINITY;
 }
 

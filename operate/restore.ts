@@ -25,7 +25,7 @@ async function main(input: Input): Promise<void> {
     return withhold(backups, stage, apply);
   }
   if (!suffix) throw new WrongArguments('--suffix is missing.');
-  const moment = momentOf(input.text('moment'));
+  const moment = parseMoment(input.text('moment'));
   const done = await restoreBackup({
     backups,
     stage,
@@ -60,7 +60,7 @@ async function withhold(backups: BackupStore, stage: string, apply: boolean): Pr
 }
 
 /** A time without a zone would depend on the zone of this machine. */
-function momentOf(text: string | undefined): string {
+function parseMoment(text: string | undefined): string {
   if (text === undefined) throw new WrongArguments('--moment is missing.');
   const read = z.iso.datetime({ offset: true }).safeParse(text);
   const moment = new Date(read.data ?? Number.NaN);

@@ -1,7 +1,7 @@
 // The API as the screens ask it: at the page's own origin, with the token of the session.
 
 import { present } from '#core/shapes/derive/present.ts';
-import { ApiFailure, failureOf } from './failure.ts';
+import { ApiFailure, toFailure } from './failure.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Query = Readonly<Record<string, string | number | undefined>>;
@@ -17,7 +17,7 @@ export interface Api {
   ask<T>(method: Method, path: string, sent?: Sent): Promise<T>;
 }
 
-export interface ApiOptions {
+interface ApiOptions {
   readonly fetch: typeof fetch;
   /** Undefined before the sign-in. */
   readonly token: () => string | undefined;
@@ -37,7 +37,7 @@ export function createApi({ fetch: send, token, onSignedOut }: ApiOptions): Api 
       const sessionToken = token();
       const limit = AbortSignal.timeout(answerMsMax);
       const answer = await exchange(() =>
-        send(`${path}${queryOf(query)}`, {
+        send(`${path}${queryText(query)}`, {
           method,
           headers: {
             'OpenStack-API-Version': microversion,
@@ -49,7 +49,7 @@ export function createApi({ fetch: send, token, onSignedOut }: ApiOptions): Api 
         }),
       );
       if (answer.status >= 400) {
-        const failure = failureOf(answer.status, answer.body);
+        const failure = toFailure(answer.status, answer.body);
         // A token that was replaced meanwhile says nothing of the new one.
         if (
           failure.kind === 'signed-out' &&
@@ -85,7 +85,7 @@ async function exchange(send: () => Promise<Response>): Promise<{ status: number
   }
 }
 
-function queryOf(query: Query): string {
+function queryText(query: Query): string {
   const parameters = Object.entries(query).flatMap(([name, value]): [string, string][] =>
     value === undefined || value === '' ? [] : [[name, String(value)]],
   );

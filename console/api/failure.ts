@@ -1,6 +1,6 @@
 // A failed request, with the API's own sentence where the answer has one.
 
-export type FailureKind =
+type FailureKind =
   /** There was no answer. */
   | 'unreachable'
   /** The API, or a service that it needs, cannot answer for the moment. */
@@ -29,9 +29,9 @@ export class ApiFailure extends Error {
   }
 }
 
-export function failureOf(status: number, body: unknown): ApiFailure {
-  const sentence = sentenceOf(body) ?? `The API answered with status ${status}.`;
-  return new ApiFailure(kindOf(status), sentence, status);
+export function toFailure(status: number, body: unknown): ApiFailure {
+  const sentence = readSentence(body) ?? `The API answered with status ${status}.`;
+  return new ApiFailure(classify(status), sentence, status);
 }
 
 export function asFailure(error: unknown): ApiFailure {
@@ -39,7 +39,7 @@ export function asFailure(error: unknown): ApiFailure {
   return new ApiFailure('refused', error instanceof Error ? error.message : String(error));
 }
 
-function kindOf(status: number): FailureKind {
+function classify(status: number): FailureKind {
   if (status === 401) return 'signed-out';
   if (status === 403) return 'forbidden';
   if (status === 404) return 'not-found';
@@ -48,7 +48,7 @@ function kindOf(status: number): FailureKind {
 }
 
 /** `error` is a sentence, or an object in Keystone's form; `error_message` is JSON inside JSON. */
-function sentenceOf(body: unknown): string | undefined {
+function readSentence(body: unknown): string | undefined {
   if (!isRecord(body)) return undefined;
   const { error, error_message: faultText } = body;
   if (typeof error === 'string') return error;

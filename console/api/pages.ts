@@ -53,7 +53,7 @@ export async function readAll<Row, Answered = Row>(
       });
       const page = answer[collection];
       rows = rows.concat(Array.isArray(page) ? (page as Answered[]).map(keep) : []);
-      marker = markerOf(answer[`${collection}_links`]);
+      marker = readMarker(answer[`${collection}_links`]);
     } catch (error) {
       if (rows.length === 0) throw error;
       return { rows, failure: asFailure(error), ...present({ next: marker }) };
@@ -65,7 +65,7 @@ export async function readAll<Row, Answered = Row>(
 }
 
 /** Only the marker: the token goes to no other address than the page's own. */
-function markerOf(links: unknown): string | undefined {
+function readMarker(links: unknown): string | undefined {
   if (!Array.isArray(links)) return undefined;
   const next = (links as { rel?: string; href?: string }[]).find(({ rel }) => rel === 'next');
   return new URL(next?.href ?? '', 'http://api').searchParams.get('marker') ?? undefined;

@@ -1,13 +1,13 @@
 // Reads again and again, while the page is visible: one reading at a time, the next one after a
 // pause, and after failures a longer one.
 
-export interface Timers {
+interface Timers {
   readonly now: () => number;
   /** Returns what ends the wait. */
   readonly after: (ms: number, run: () => void) => () => void;
 }
 
-export interface RefreshOptions {
+interface RefreshOptions {
   /** The pause between the end of a reading and the next. */
   readonly everyMs: number;
   /** True if the reading succeeded. It does not throw. */
@@ -17,7 +17,7 @@ export interface RefreshOptions {
   readonly onRetryAt?: (atMs: number) => void;
 }
 
-export const retryMsMin = 2000;
+const retryMsMin = 2000;
 export const retryMsMax = 60_000;
 
 /** @param failures in a row; at least one */

@@ -37,7 +37,7 @@ export function evidenceText(evidence: NonNullable<HistoryRecord['evidence']>): 
     .join(', ');
 }
 
-export interface RecordGroup {
+interface RecordGroup {
   readonly first: HistoryRecord;
   /** How many records differ from the first in the attach handle only. */
   readonly count: number;

@@ -6,7 +6,7 @@ import type { Host } from '#console/api/answers.ts';
 
 /** `unread`: the host has the device, and its row has not been read yet. */
 export const dotStates = ['enabled', 'disabled', 'unhealthy', 'quarantine', 'unread'] as const;
-export type DotState = (typeof dotStates)[number];
+type DotState = (typeof dotStates)[number];
 
 export interface Dot {
   readonly uuid: string;
@@ -65,14 +65,14 @@ export interface Palette {
   readonly dots: Readonly<Record<DotState, number>>;
 }
 
-export interface Picture {
+interface Picture {
   readonly width: number;
   readonly height: number;
   readonly pixels: Uint32Array<ArrayBuffer>;
 }
 
 /** @param isDimmed whether a tile is not among what was searched for */
-export function pictureOf(
+export function drawPicture(
   { tiles, columns, rows, side, step }: FleetMap,
   palette: Palette,
   isDimmed: (tile: Tile) => boolean,
@@ -111,7 +111,7 @@ export function packedColour(text: string): number {
   return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
 }
 
-export interface FleetCounts {
+interface FleetCounts {
   readonly hosts: ReadonlyMap<Host['state'], number>;
   readonly dots: ReadonlyMap<DotState, number>;
 }

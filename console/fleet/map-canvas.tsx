@@ -3,7 +3,7 @@
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { numberText } from '#console/parts/time-text.ts';
-import { type FleetMap, type Palette, pictureOf, type Tile } from './fleet-map.ts';
+import { drawPicture, type FleetMap, type Palette, type Tile } from './fleet-map.ts';
 import {
   fitted,
   middleOf,
@@ -39,7 +39,7 @@ export function MapCanvas(props: MapCanvasProps) {
   const size = useSize(canvas);
   const [chosenView, setView] = useState<View>();
   const view = chosenView ?? fitted(map, size);
-  const picture = useMemo(() => bitmapOf(map, palette, isDimmed), [map, palette, isDimmed]);
+  const picture = useMemo(() => createBitmap(map, palette, isDimmed), [map, palette, isDimmed]);
   const selectedIndex = useMemo(
     () => map.tiles.findIndex(({ hostname }) => hostname === selected),
     [map, selected],
@@ -169,12 +169,12 @@ function useDrag(
   };
 }
 
-function bitmapOf(
+function createBitmap(
   map: FleetMap,
   palette: Palette,
   isDimmed: (tile: Tile) => boolean,
 ): HTMLCanvasElement {
-  const { width, height, pixels } = pictureOf(map, palette, isDimmed);
+  const { width, height, pixels } = drawPicture(map, palette, isDimmed);
   const bitmap = document.createElement('canvas');
   bitmap.width = width;
   bitmap.height = height;

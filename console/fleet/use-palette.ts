@@ -9,7 +9,7 @@ export function usePalette() {
   const legend = useRef<HTMLDivElement>(null);
   const [palette, setPalette] = useState<Palette>();
   useEffect(() => {
-    const read = () => legend.current && setPalette(paletteOf(legend.current));
+    const read = () => legend.current && setPalette(readPalette(legend.current));
     read();
     const system = matchMedia('(prefers-color-scheme: dark)');
     system.addEventListener('change', read);
@@ -23,7 +23,7 @@ export function usePalette() {
   return { legend, palette };
 }
 
-function paletteOf(legend: HTMLElement): Palette {
+function readPalette(legend: HTMLElement): Palette {
   const colourOf = (selector: string) => {
     const mark = legend.querySelector(selector);
     return packedColour(mark ? getComputedStyle(mark).backgroundColor : '');

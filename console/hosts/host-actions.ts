@@ -8,7 +8,7 @@ import { present } from '#core/shapes/derive/present.ts';
 type DeviceList = Partial<Readonly<Record<'devices' | 'others', readonly string[]>>>;
 
 /** How many devices the answer of an action names. */
-export function devicesIn(answer: unknown, field: keyof DeviceList = 'devices'): number {
+function devicesIn(answer: unknown, field: keyof DeviceList = 'devices'): number {
   return (answer as DeviceList | undefined)?.[field]?.length ?? 0;
 }
 

@@ -8,7 +8,7 @@ import { ActionButton } from '#console/parts/dialog/action-button.tsx';
 import { Freshness } from '#console/parts/freshness.tsx';
 import { hostPath } from '#console/parts/host-path.ts';
 import { DeviceLink } from '#console/parts/links.tsx';
-import { columnsOf } from '#console/parts/list/list-columns.tsx';
+import { fieldColumns } from '#console/parts/list/list-columns.tsx';
 import { Notice } from '#console/parts/notice.tsx';
 import { fieldItems, Properties } from '#console/parts/properties.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
@@ -154,7 +154,7 @@ function IncidentsLink({ hostname }: { readonly hostname: string }) {
   return <a {...{ href }}>Incidents of this host</a>;
 }
 
-const deviceColumns = columnsOf<HostDevice, keyof typeof hostDeviceTitles>(
+const deviceColumns = fieldColumns<HostDevice, keyof typeof hostDeviceTitles>(
   hostDeviceTitles,
   ['address', 'type', 'model', 'driver', 'status', 'health', 'handles'],
   {
@@ -173,7 +173,7 @@ const deviceColumns = columnsOf<HostDevice, keyof typeof hostDeviceTitles>(
   },
 );
 
-const notOfferedColumns = columnsOf<
+const notOfferedColumns = fieldColumns<
   HostDetail['not_offered'][number],
   'address' | 'driver' | 'reason'
 >(notOfferedTitles, ['address', 'driver', 'reason']);

@@ -1,6 +1,6 @@
 // A state, shown by a mark of its own form and by its word: never by the colour alone.
 
-export type Tone = 'good' | 'bad' | 'warning' | 'pending' | 'neutral';
+type Tone = 'good' | 'bad' | 'warning' | 'pending' | 'neutral';
 
 const marks: Readonly<Record<Tone, string>> = {
   good: '\u25cf',

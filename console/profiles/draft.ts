@@ -33,7 +33,7 @@ export const firstValues: Readonly<Record<EntryKind, string>> = {
   accel: '',
 };
 
-export function requestOf({ name, description, groups }: Draft): ProfileBody {
+export function toRequest({ name, description, groups }: Draft): ProfileBody {
   return {
     name,
     ...(description.trim() !== '' && { description: description.trim() }),
@@ -43,17 +43,18 @@ export function requestOf({ name, description, groups }: Draft): ProfileBody {
   };
 }
 
-export interface Problems {
+interface Problems {
   readonly name?: string;
   readonly description?: string;
   readonly groups?: string;
 }
 
 /** Sentences of the API's own rules; empty if the API would take the draft. */
-export function problemsOf(draft: Draft): Problems {
-  const name = refusalOf(() => checkProfileName(draft.name));
-  const groups = duplicateOf(draft) ?? refusalOf(() => canonicalGroups(requestOf(draft).groups));
-  const { error } = profileRequest.safeParse(requestOf(draft));
+export function checkDraft(draft: Draft): Problems {
+  const name = catchRefusal(() => checkProfileName(draft.name));
+  const groups =
+    findDuplicate(draft) ?? catchRefusal(() => canonicalGroups(toRequest(draft).groups));
+  const { error } = profileRequest.safeParse(toRequest(draft));
   const [issue] = error?.issues ?? [];
   const [field, ...place] = issue?.path ?? [];
   const where = place.length > 0 ? `${place.join('.')}: ` : '';
@@ -66,7 +67,7 @@ export function problemsOf(draft: Draft): Problems {
 }
 
 /** An object has each key once: the request would lose the others. */
-function duplicateOf({ groups }: Draft): string | undefined {
+function findDuplicate({ groups }: Draft): string | undefined {
   for (const [index, group] of groups.entries()) {
     const keys = group.map(keyOf);
     const duplicate = keys.find((key, at) => keys.indexOf(key) < at);
@@ -79,7 +80,7 @@ function keyOf({ kind, name }: Entry): string {
   return `${kind}:${name.trim()}`;
 }
 
-function refusalOf(check: () => unknown): string | undefined {
+function catchRefusal(check: () => unknown): string | undefined {
   try {
     check();
     return undefined;

@@ -5,7 +5,7 @@ import { type ApiFailure, asFailure } from '#console/api/failure.ts';
 import { Field } from '#console/parts/dialog/field.tsx';
 import { Notice } from '#console/parts/notice.tsx';
 import { useSession } from '#console/session/session.ts';
-import { type Draft, emptyDraft, problemsOf, requestOf } from './draft.ts';
+import { checkDraft, type Draft, emptyDraft, toRequest } from './draft.ts';
 import { GroupsEditor } from './groups-editor.tsx';
 import { WouldItFit } from './would-it-fit.tsx';
 
@@ -15,7 +15,7 @@ export function ProfileForm({ onCreated }: { readonly onCreated: () => void }) {
   const [isAsked, setAsked] = useState(false);
   const [failure, setFailure] = useState<ApiFailure>();
   const [isBusy, setBusy] = useState(false);
-  const problems = useMemo(() => problemsOf(draft), [draft]);
+  const problems = useMemo(() => checkDraft(draft), [draft]);
   const isValid = Object.keys(problems).length === 0;
   const change = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }));
 
@@ -27,7 +27,7 @@ export function ProfileForm({ onCreated }: { readonly onCreated: () => void }) {
     setFailure(undefined);
     try {
       // A list, which deployed Cyborg's clients send, too.
-      await api.ask('POST', '/v2/device_profiles', { body: [requestOf(draft)] });
+      await api.ask('POST', '/v2/device_profiles', { body: [toRequest(draft)] });
       say(`Profile ${draft.name} is created.`);
       setDraft(emptyDraft);
       setAsked(false);
@@ -63,18 +63,18 @@ export function ProfileForm({ onCreated }: { readonly onCreated: () => void }) {
           {problems.groups}
         </p>
       )}
-      {failure && <Notice tone="error">{sentenceOf(failure)}</Notice>}
+      {failure && <Notice tone="error">{describeFailure(failure)}</Notice>}
       <div class="buttons">
         <button type="submit" class="primary" disabled={isBusy}>
           {isBusy ? 'Creating...' : 'Create'}
         </button>
       </div>
-      {!problems.groups && <WouldItFit groups={requestOf(draft).groups} />}
+      {!problems.groups && <WouldItFit groups={toRequest(draft).groups} />}
     </form>
   );
 }
 
-function sentenceOf({ kind, message }: ApiFailure): string {
+function describeFailure({ kind, message }: ApiFailure): string {
   if (kind === 'signed-out') return 'The session had ended, and nothing was created. Create again.';
   return message;
 }

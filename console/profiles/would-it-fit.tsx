@@ -31,8 +31,8 @@ export function WouldItFit({ groups }: { readonly groups: Groups }) {
     setBusy(true);
     try {
       const sentence = isOperator
-        ? sentenceOf(await readAll<HostCapacity>(api, { path, collection: 'hosts', query }))
-        : availabilityOf(await api.ask<Capacity>('GET', path, { query }));
+        ? describeFit(await readAll<HostCapacity>(api, { path, collection: 'hosts', query }))
+        : describeAvailability(await api.ask<Capacity>('GET', path, { query }));
       setAnswer({ text, sentence });
     } catch (error) {
       setAnswer({ text, failure: asFailure(error) });
@@ -52,7 +52,7 @@ export function WouldItFit({ groups }: { readonly groups: Groups }) {
   );
 }
 
-function sentenceOf({ rows, failure }: Awaited<ReturnType<typeof readAll<HostCapacity>>>): string {
+function describeFit({ rows, failure }: Awaited<ReturnType<typeof readAll<HostCapacity>>>): string {
   const { fits, stoppedBy } = capacitySum(rows);
   const hosts = rows.filter((row) => row.fits > 0).length;
   const stops = stoppedBy.length > 0 ? ` Stopped: ${reasonsText(stoppedBy)}.` : '';
@@ -62,7 +62,7 @@ function sentenceOf({ rows, failure }: Awaited<ReturnType<typeof readAll<HostCap
   return `${fits === 0 ? none : some}${stops}${rest}`;
 }
 
-function availabilityOf(answer: Capacity): string {
+function describeAvailability(answer: Capacity): string {
   if (!('availability' in answer)) return '';
   return answer.availability === 'none'
     ? 'No server with this profile would fit now.'

@@ -68,13 +68,13 @@ export function requestRows(
   });
   const listedUuids = new Set(arqs.map(({ uuid }) => uuid));
   const others = incidents.flatMap((each) =>
-    each.arq_uuid === null || listedUuids.has(each.arq_uuid) ? [] : [rowOf(each, each.arq_uuid)],
+    each.arq_uuid === null || listedUuids.has(each.arq_uuid) ? [] : [toRow(each, each.arq_uuid)],
   );
   return [...others, ...listed].sort(byNeed);
 }
 
 /** The row of a request that is older than the listed ones. */
-function rowOf(incident: Incident, arqUuid: string): RequestRow {
+function toRow(incident: Incident, arqUuid: string): RequestRow {
   const isStuck = incident.kind === 'stuck-job';
   return {
     arqUuid,

@@ -2,7 +2,7 @@
 
 import type { ApiFailure } from '#console/api/failure.ts';
 
-export interface Outage {
+interface Outage {
   readonly sinceMs: number;
   readonly sentence: string;
   readonly retryAtMs: number | undefined;

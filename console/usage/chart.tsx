@@ -26,7 +26,7 @@ export function Chart({ chart, title }: { readonly chart: UsageChart; readonly t
         <svg
           viewBox={`0 0 ${width} ${height}`}
           role="img"
-          aria-label={`${title}. ${spokenOf(chart)}`}
+          aria-label={`${title}. ${describeChart(chart)}`}
         >
           {[0, end / 2, end].map((hours) => (
             <g key={hours}>
@@ -96,7 +96,7 @@ function DayBar({ chart: { days, series }, index, x, width, yOf }: DayBarProps) 
   );
 }
 
-function spokenOf({ days, series }: UsageChart): string {
+function describeChart({ days, series }: UsageChart): string {
   const parts = series.map(({ name, total }) => `${name} ${numberText(total)} hours`);
   return `${days[0] ?? ''} to ${days.at(-1) ?? ''}: ${parts.join(', ') || 'no usage'}.`;
 }

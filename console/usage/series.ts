@@ -5,7 +5,7 @@ import { dayMs } from '#console/parts/time-text.ts';
 
 export type Grouping = 'project' | 'class';
 
-export interface Series {
+interface Series {
   readonly name: string;
   /** Accelerator-hours of each day, in the order of the days. */
   readonly hours: readonly number[];
@@ -29,7 +29,7 @@ export function usageChart(
   by: Grouping,
   range: { readonly from: string; readonly to: string },
 ): UsageChart {
-  const days = daysOf(range);
+  const days = listDays(range);
   const places = new Map(days.map((day, index) => [day, index]));
   const hours = new Map<string, number[]>();
   for (const row of rows) {
@@ -41,21 +41,21 @@ export function usageChart(
     hoursOfDays[place] = (hoursOfDays[place] ?? 0) + row.accelerator_seconds / secondsOfHour;
   }
   const series = [...hours]
-    .map(([name, each]) => ({ name, hours: each, total: sumOf(each) }))
+    .map(([name, each]) => ({ name, hours: each, total: sum(each) }))
     .sort((one, other) => other.total - one.total || one.name.localeCompare(other.name));
   if (series.length <= seriesMax) return { days, series };
   const rest = series.slice(seriesMax - 1);
-  const sums = days.map((_, index) => sumOf(rest.map((each) => each.hours[index] ?? 0)));
+  const sums = days.map((_, index) => sum(rest.map((each) => each.hours[index] ?? 0)));
   return {
     days,
     series: [
       ...series.slice(0, seriesMax - 1),
-      { name: otherSeries, hours: sums, total: sumOf(sums) },
+      { name: otherSeries, hours: sums, total: sum(sums) },
     ],
   };
 }
 
-function daysOf({ from, to }: { readonly from: string; readonly to: string }): string[] {
+function listDays({ from, to }: { readonly from: string; readonly to: string }): string[] {
   const first = Date.parse(`${from.slice(0, 10)}T00:00:00Z`);
   const days: string[] = [];
   for (let at = first; at < Date.parse(to); at += dayMs) {
@@ -64,6 +64,6 @@ function daysOf({ from, to }: { readonly from: string; readonly to: string }): s
   return days;
 }
 
-function sumOf(values: readonly number[]): number {
+function sum(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0);
 }

@@ -9,7 +9,7 @@ import {
 import { type Caller, isAdmin, mayActOnInstance } from '#core/domain/caller.ts';
 import { BindFailedForInstance, BindsUnresolved } from '#core/domain/errors.ts';
 import { action } from '#functions/http/action.ts';
-import { pageOf, uuidPage } from '#functions/http/query.ts';
+import { toPage, uuidPage } from '#functions/http/query.ts';
 import { listQuery } from './schema.ts';
 import { shownStates } from './shown-states.ts';
 import { viewArq } from './view.ts';
@@ -23,13 +23,13 @@ export const getAll = action(
     if (instance !== undefined) {
       about({ instance });
       const binding = await visibleBinding(deps, caller, instance.toLowerCase(), bindState);
-      const arqs = binding ? await arqsOf(deps, binding) : [];
+      const arqs = binding ? await readArqs(deps, binding) : [];
       const states = await shownStates(deps, arqs, binding);
       checkResolution(instance, arqs, states, bindState);
       return { body: { arqs: arqs.map((arq) => viewArq(arq, base, states.get(arq.uuid))) } };
     }
     const filter = isAdmin(caller) ? {} : { projectId: caller.projectId };
-    const arqs = await deps.listings.arqs(pageOf(page), filter);
+    const arqs = await deps.listings.arqs(toPage(page), filter);
     const states = await shownStates(deps, arqs);
     const rows = arqs.map((arq) => viewArq(arq, base, states.get(arq.uuid)));
     const shown = bindState === 'resolved' ? rows.filter(({ state }) => isResolved(state)) : rows;
@@ -58,7 +58,7 @@ async function visibleBinding(
   return binding && mayActOnInstance(caller, binding.projectId) ? binding : undefined;
 }
 
-async function arqsOf(deps: Deps, { arqUuids }: InstanceBinding): Promise<Arq[]> {
+async function readArqs(deps: Deps, { arqUuids }: InstanceBinding): Promise<Arq[]> {
   const arqs = await deps.store.arqs.byUuids(arqUuids);
   return arqUuids.flatMap((uuid) => arqs.get(uuid) ?? []);
 }

@@ -45,7 +45,7 @@ export const documentedUpdate = z
       .max(bindPaths.length + 1),
   )
   .meta({ minProperties: 1, maxProperties: arqsMax });
-export type UpdateBody = z.infer<typeof updateBody>;
+type UpdateBody = z.infer<typeof updateBody>;
 
 export type Update =
   | { readonly kind: 'bind'; readonly targets: readonly BindTarget[] }

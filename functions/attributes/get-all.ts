@@ -5,7 +5,7 @@ import { DeployableNotFound } from '#core/domain/errors.ts';
 import { findDeployable } from '#core/operations/devices/find-by-id.ts';
 import type { Page } from '#core/store/table/index-pages.ts';
 import { action } from '#functions/http/action.ts';
-import { pageOf, uuidPage } from '#functions/http/query.ts';
+import { toPage, uuidPage } from '#functions/http/query.ts';
 import { listQuery } from './schema.ts';
 import { viewAttribute } from './view.ts';
 
@@ -13,7 +13,7 @@ import { viewAttribute } from './view.ts';
 export const getAll = action(
   { query: listQuery, answers: { 200: attributesAnswer } },
   async ({ deps, query, base }) => {
-    const page: Page = { ...pageOf(query), sortKey: 'uuid' };
+    const page: Page = { ...toPage(query), sortKey: 'uuid' };
     const isWanted = ({ uuid, key }: Attribute) =>
       (query.key === undefined || key === query.key) &&
       (page.marker === undefined ||

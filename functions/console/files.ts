@@ -12,7 +12,7 @@ import {
 } from '#core/contracts/console-files.ts';
 import { present } from '#core/shapes/derive/present.ts';
 
-export interface ServedFile {
+interface ServedFile {
   readonly content: Uint8Array;
   readonly type: string;
   /** Quoted, as in the header. */

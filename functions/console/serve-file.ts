@@ -6,7 +6,7 @@ import type { Reply, Request } from '#functions/http/action.ts';
 import { HttpFault } from '#functions/http/faults.ts';
 import type { ConsoleDeps } from './deps.ts';
 
-export const contentSecurityPolicy = [
+const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",

@@ -19,7 +19,7 @@ const forgottenMs = 60 * 60_000;
 /** Some megabytes; the counts that changed longest ago make room. */
 const entriesMax = 10_000;
 
-export interface Attempt {
+interface Attempt {
   /** The credentials were right: the failures of this name from this address are forgotten. */
   succeeded(): void;
   /** Keystone is away: it has not judged the credentials. */
@@ -65,7 +65,7 @@ export function createSignInBrake(clock: () => number): SignInBrake {
 
   return {
     begin(source, name) {
-      const address = networkOf(source);
+      const address = toNetwork(source);
       const both = `${address} ${name}`;
       const hasFailed = byBoth.has(both);
       const wait = Math.max(
@@ -88,7 +88,7 @@ export function createSignInBrake(clock: () => number): SignInBrake {
 }
 
 /** One customer of a provider has a whole /64 of IPv6. */
-function networkOf(address: string): string {
+function toNetwork(address: string): string {
   if (!isIPv6(address)) return address;
   const [head = '', tail] = address.toLowerCase().split('::');
   const groups = head.split(':').filter((each) => each !== '');

@@ -16,7 +16,7 @@ export const signInAction = action<unknown, SignInBody, ConsoleDeps>(
   },
   async ({ deps, body, about, sourceAddress }) => {
     about({ method_of_sign_in: body.method });
-    const attempt = deps.brake.begin(sourceAddress, nameOf(body));
+    const attempt = deps.brake.begin(sourceAddress, brakeName(body));
     if ('waitSeconds' in attempt) {
       const { waitSeconds } = attempt;
       throw new HttpFault(
@@ -25,7 +25,7 @@ export const signInAction = action<unknown, SignInBody, ConsoleDeps>(
         { 'Retry-After': String(waitSeconds) },
       );
     }
-    const signedIn = await deps.clients.keystone.signIn(credentialsOf(body)).catch((error) => {
+    const signedIn = await deps.clients.keystone.signIn(toCredentials(body)).catch((error) => {
       if (!(error instanceof ServiceUnavailable) || error.isWorthRetrying) attempt.undone();
       throw error;
     });
@@ -51,12 +51,12 @@ export const signInAction = action<unknown, SignInBody, ConsoleDeps>(
 );
 
 /** Keystone compares names without case. */
-function nameOf(body: SignInBody): string {
+function brakeName(body: SignInBody): string {
   if (body.method === 'application_credential') return `credential ${body.id}`;
   return `user ${body.domain} ${body.user}`.toLowerCase();
 }
 
-function credentialsOf(body: SignInBody): Credentials {
+function toCredentials(body: SignInBody): Credentials {
   if (body.method === 'application_credential') return body;
   const { project_domain: projectDomain, ...rest } = body;
   return { ...rest, projectDomain };

@@ -2,7 +2,7 @@ import { type RuleEnvelope, ruleEnvelope } from '#core/contracts/queue-messages.
 import { acceptReport, receivedReport } from '#core/contracts/report/inventory-report.ts';
 import { type ReportHead, reportHead } from '#core/contracts/report/report-head.ts';
 import { receiveReport } from '#core/operations/inventory/receive-report.ts';
-import { hostOf, readPayload } from './payload.ts';
+import { readEnvelopeHost, readPayload } from './payload.ts';
 import { queueConsumer } from './queue-consumer.ts';
 
 /** A host's report → stored inventory. */
@@ -10,9 +10,9 @@ export const makeConsumer = queueConsumer(
   'inventory-reports',
   ruleEnvelope,
   async (deps, envelope, { attempt }) => {
-    const hostname = hostOf(deps, envelope);
+    const hostname = readEnvelopeHost(deps, envelope);
     await receiveReport(deps, hostname, {
-      head: headOf(envelope),
+      head: readHead(envelope),
       read: () => acceptReport(hostname, readPayload(receivedReport, envelope)),
       receivedAtMs: envelope.received_at,
       attempt,
@@ -24,7 +24,7 @@ export const makeConsumer = queueConsumer(
  * The head of the report; without a valid head, the error lists all faults of the report. @throws
  * Unreadable
  */
-function headOf(envelope: RuleEnvelope): ReportHead {
+function readHead(envelope: RuleEnvelope): ReportHead {
   try {
     return readPayload(reportHead, envelope);
   } catch {

@@ -13,7 +13,7 @@ export const makeConsumer = queueConsumer(
   ruleEnvelope,
   async (deps, envelope, { attempt }) => {
     const event = envelope.topic.endsWith('/work-ended')
-      ? eventOf(readPayload(workEnd, envelope), envelope)
+      ? toEvent(readPayload(workEnd, envelope), envelope)
       : readPayload(jobEvent, envelope);
     await finishJob(deps, event, attempt);
   },
@@ -22,7 +22,7 @@ export const makeConsumer = queueConsumer(
 export const handler = makeConsumer();
 
 /** An answer as the end of the job that would have followed. */
-function eventOf({ job_id, status, details }: WorkEnd, envelope: RuleEnvelope): EndOfJob {
+function toEvent({ job_id, status, details }: WorkEnd, envelope: RuleEnvelope): EndOfJob {
   return {
     operation: operationOf[status],
     jobId: job_id,

@@ -40,7 +40,7 @@ export function readPayload<T>(schema: z.ZodType<T>, { payload }: RuleEnvelope):
 }
 
 /** The host of the topic. @throws Unreadable if the thing is not a valid host of this stage */
-export function hostOf({ settings }: Deps, { thing }: RuleEnvelope): string {
+export function readEnvelopeHost({ settings }: Deps, { thing }: RuleEnvelope): string {
   const hostname = readHostname(thing);
   if (isOfStage(settings.stage, thing) && isHostname(hostname)) return hostname;
   throw new Unreadable(`Thing ${JSON.stringify(thing)} is not a valid host of this stage.`);

@@ -20,7 +20,7 @@ export interface Delivery {
 
 export type QueueHandler = (event: SQSEvent, context: Context) => Promise<SQSBatchResponse>;
 
-export interface ConsumerParts {
+interface ConsumerParts {
   readonly deps: () => ConsumerDeps;
   readonly sqs: () => Pick<SQSClient, 'send'>;
   /** Keeps messages hidden while they are processed; the simulation omits it. */
@@ -35,11 +35,11 @@ export function queueConsumer<Message>(
   schema: z.ZodType<Message>,
   work: (deps: ConsumerDeps, message: Message, delivery: Delivery) => Promise<void>,
 ): MakeConsumer {
-  return (parts = partsOf(queue)) =>
+  return (parts = makeParts(queue)) =>
     async (event) => {
       const { settings, log } = parts.deps();
       const url = settings.queueUrls[queue];
-      const hold = rowOf(queue).isAwaited && parts.hold;
+      const hold = findQueue(queue).isAwaited && parts.hold;
       const lease = hold ? hold(parts.sqs(), url, event.Records, log) : undefined;
       const failed = await Promise.all(
         event.Records.map(async (record) => {
@@ -52,7 +52,7 @@ export function queueConsumer<Message>(
     };
 }
 
-function partsOf(queue: QueueName): ConsumerParts {
+function makeParts(queue: QueueName): ConsumerParts {
   let deps: ConsumerDeps | undefined;
   let sqs: SQSClient | undefined;
   return {
@@ -81,14 +81,14 @@ async function consume<Message>(
   let log = deps.log.child({ message_id: record.messageId });
   try {
     const message = readJson(schema, record.body);
-    const requestId = originOf(message);
+    const requestId = readOrigin(message);
     if (requestId) log = log.child({ request_id: requestId });
     await work({ ...deps, log, ...present({ requestId }) }, message, { attempt });
     parts.lease?.end(record);
     return true;
   } catch (error) {
     parts.lease?.end(record);
-    const isLast = attempt >= rowOf(queue).receiveCountMax;
+    const isLast = attempt >= findQueue(queue).receiveCountMax;
     const isDone = error instanceof Unreadable;
     if (isDone || isLast || !(error instanceof RetryLater)) {
       const message = isDone ? 'Message unreadable' : 'Message processing failed';
@@ -97,7 +97,8 @@ async function consume<Message>(
     const { queueUrls, deadQueueUrls } = deps.settings;
     try {
       if (isDone) await deadLetter(parts.sqs(), deadQueueUrls[queue], record, error);
-      const seconds = error instanceof RetryLater ? error.seconds : pause(rowOf(queue), attempt);
+      const seconds =
+        error instanceof RetryLater ? error.seconds : pause(findQueue(queue), attempt);
       if (!isDone) await hide(parts.sqs(), queueUrls[queue], record, seconds);
       return isDone;
     } catch (fault) {
@@ -119,7 +120,7 @@ function pause({ isAwaited, visibilitySeconds }: QueueRow, attempt: number): num
 
 const rows = new Map<QueueName, QueueRow>(queues.map((row) => [row.name, row]));
 
-function rowOf(queue: QueueName): QueueRow {
+function findQueue(queue: QueueName): QueueRow {
   return rows.get(queue) as QueueRow;
 }
 
@@ -141,7 +142,7 @@ async function deadLetter(
 }
 
 /** The request id in the message's body, if it has one. */
-function originOf(body: unknown): string | undefined {
+function readOrigin(body: unknown): string | undefined {
   const { request_id: requestId } = body as { request_id?: unknown };
   return typeof requestId === 'string' ? requestId : undefined;
 }

@@ -16,13 +16,13 @@ import { toProfile, toProfileDeletion } from '#core/store/rows/profile-rows.ts';
 import { hostSummaryKey, type Row } from '#core/store/rows/rows.ts';
 
 /** The id and the commit time of a change; the id is the same for each delivery. */
-export interface RecordMetadata {
+interface RecordMetadata {
   readonly id: string;
   /** Milliseconds since 1970, to the second. */
   readonly at: number;
 }
 
-export interface Decided<T> {
+interface Decided<T> {
   readonly sequenceNumber: string;
   readonly decision: T;
 }
@@ -43,7 +43,7 @@ export async function decideChanges<T>(
     const metadata = { id, at: (dynamodb?.ApproximateCreationDateTime ?? 0) * 1000 };
     const sequenceNumber = dynamodb?.SequenceNumber ?? '';
     try {
-      for (const change of changeOf(record)) {
+      for (const change of toChange(record)) {
         all.push({ sequenceNumber, decision: decide(change, metadata) });
       }
     } catch (error) {
@@ -55,9 +55,9 @@ export async function decideChanges<T>(
 }
 
 /** The change in a record; empty for rows without consequences. */
-function changeOf(record: DynamoDBRecord): Change[] {
-  const before = imageOf(record.dynamodb?.OldImage);
-  const after = imageOf(record.dynamodb?.NewImage);
+function toChange(record: DynamoDBRecord): Change[] {
+  const before = readImages(record.dynamodb?.OldImage);
+  const after = readImages(record.dynamodb?.NewImage);
   const key = String((after ?? before)?.pk);
   const sort = String((after ?? before)?.sk ?? '');
   // A row that bars an ARQ's uuid is no ARQ.
@@ -95,7 +95,7 @@ function newRequest({ before, after }: { before?: Device; after?: Device }): str
 
 type Image = NonNullable<DynamoDBRecord['dynamodb']>['NewImage'];
 
-function imageOf(image: Image): Row | undefined {
+function readImages(image: Image): Row | undefined {
   // Lambda's types and the SDK's describe the same JSON.
   return image && unmarshall(image as Parameters<typeof unmarshall>[0]);
 }

@@ -1,13 +1,13 @@
 import * as z from 'zod';
 import { deployablesAnswer } from '#core/contracts/api/deployables.ts';
 import { action } from '#functions/http/action.ts';
-import { pageOf, pageQuery, uuidPage } from '#functions/http/query.ts';
+import { pageQuery, toPage, uuidPage } from '#functions/http/query.ts';
 import { viewDeployable } from './view.ts';
 
 export const getAll = action(
   { query: z.strictObject(pageQuery), answers: { 200: deployablesAnswer } },
   async ({ deps, query, base }) => {
-    const deployables = await deps.listings.deployables(pageOf(query));
+    const deployables = await deps.listings.deployables(toPage(query));
     const rows = deployables.map((deployable) => viewDeployable(deployable, base));
     return { body: uuidPage('deployables', rows, { base, path: '/deployables', query }) };
   },

@@ -22,7 +22,7 @@ export const create = action(
     const isBySpecification = !Array.isArray(body);
     const work = async () => {
       const parsed = validate(createBody, body);
-      const requests = (Array.isArray(parsed) ? parsed : [parsed]).map(requestOf);
+      const requests = (Array.isArray(parsed) ? parsed : [parsed]).map(toRequest);
       return createDeviceProfiles(deps, requests, microversion);
     };
     if (isBySpecification) {
@@ -35,7 +35,7 @@ export const create = action(
   },
 );
 
-function requestOf({ name, description, uuid, groups }: ProfileBody): ProfileRequest {
+function toRequest({ name, description, uuid, groups }: ProfileBody): ProfileRequest {
   return {
     name,
     groups,

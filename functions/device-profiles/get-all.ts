@@ -1,6 +1,6 @@
 import { profilesAnswer } from '#core/contracts/api/device-profiles.ts';
 import { action } from '#functions/http/action.ts';
-import { pageOf, uuidPage } from '#functions/http/query.ts';
+import { toPage, uuidPage } from '#functions/http/query.ts';
 import { noneExist } from './dialect.ts';
 import { listQuery } from './schema.ts';
 import { viewDeviceProfile } from './view.ts';
@@ -16,7 +16,7 @@ export const getAll = action(
       }
       return { body: { device_profiles: profiles.map((each) => viewDeviceProfile(each, base)) } };
     }
-    const profiles = await deps.listings.profiles(pageOf(query));
+    const profiles = await deps.listings.profiles(toPage(query));
     const { name: _, ...page } = query;
     const rows = profiles.map((each) => viewDeviceProfile(each, base));
     return {

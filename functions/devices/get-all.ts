@@ -3,7 +3,7 @@ import { devicesAnswer } from '#core/contracts/api/devices.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { action } from '#functions/http/action.ts';
 import { isOperator } from '#functions/http/policy.ts';
-import { pageOf, pageQuery, uuidPage } from '#functions/http/query.ts';
+import { pageQuery, toPage, uuidPage } from '#functions/http/query.ts';
 import { viewDevice } from './view.ts';
 
 const listQuery = z.strictObject({
@@ -18,7 +18,7 @@ export const getAll = action(
   async ({ deps, caller, query, base }) => {
     const { hostname, type, vendor } = query;
     const filter = present({ hostname, type, vendor });
-    const devices = await deps.listings.devices(pageOf(query), filter);
+    const devices = await deps.listings.devices(toPage(query), filter);
     const seesUsers = isOperator(deps, caller);
     const rows = devices.map((device) => viewDevice(device, base, seesUsers));
     return { body: uuidPage('devices', rows, { base, path: '/devices', query }) };

@@ -56,7 +56,7 @@ export function validate<T>(schema: z.ZodType<T>, value: unknown): T {
   const parsed = schema.safeParse(value, { error: whatIsAllowed });
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw new InvalidInput(sentenceOf(issue));
+  throw new InvalidInput(describeIssue(issue));
 }
 
 /** Says what is allowed, in place of Zod's words; undefined leaves those. */
@@ -71,9 +71,9 @@ function whatIsAllowed(issue: z.core.$ZodRawIssue): string | undefined {
     case 'invalid_format':
       return formats[issue.format];
     case 'too_small':
-      return boundOf(issue.origin, 'least', issue.minimum);
+      return describeBound(issue.origin, 'least', issue.minimum);
     case 'too_big':
-      return boundOf(issue.origin, 'most', issue.maximum);
+      return describeBound(issue.origin, 'most', issue.maximum);
     default:
       return undefined;
   }
@@ -90,16 +90,16 @@ function typeName(type: string): string {
   return `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name}`;
 }
 
-function boundOf(origin: string, side: 'least' | 'most', bound: number | bigint) {
+function describeBound(origin: string, side: 'least' | 'most', bound: number | bigint) {
   const parts = { string: 'character', array: 'item' }[origin];
   if (parts !== undefined) return `must have at ${side} ${bound} ${parts}${bound === 1 ? '' : 's'}`;
   return origin === 'number' || origin === 'int' ? `must be at ${side} ${bound}` : undefined;
 }
 
-function sentenceOf(issue: z.core.$ZodIssue | undefined): string {
+function describeIssue(issue: z.core.$ZodIssue | undefined): string {
   if (!issue) return 'The request is not valid.';
-  const nearest = issue.code === 'invalid_union' && nearestOf(issue.errors);
-  if (nearest) return sentenceOf({ ...nearest, path: [...issue.path, ...nearest.path] });
+  const nearest = issue.code === 'invalid_union' && findNearest(issue.errors);
+  if (nearest) return describeIssue({ ...nearest, path: [...issue.path, ...nearest.path] });
   const where = issue.path
     .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
     .join('')
@@ -109,7 +109,7 @@ function sentenceOf(issue: z.core.$ZodIssue | undefined): string {
 }
 
 /** The issue of the form that is most like the value, if there is one. */
-function nearestOf(forms: readonly z.core.$ZodIssue[][]): z.core.$ZodIssue | undefined {
+function findNearest(forms: readonly z.core.$ZodIssue[][]): z.core.$ZodIssue | undefined {
   const isOfForm = ([first]: z.core.$ZodIssue[]) => first && first.path.length > 0;
   const near = forms.filter(isOfForm).sort((one, other) => one.length - other.length);
   const [nearest, next] = near;

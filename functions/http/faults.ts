@@ -33,7 +33,7 @@ export interface Fault {
 }
 
 /** Undefined for an unhandled exception. */
-export function faultOf(error: unknown): Fault | undefined {
+export function toFault(error: unknown): Fault | undefined {
   if (error instanceof HttpFault) {
     return { status: error.status, sentence: error.message, headers: error.headers };
   }

@@ -14,7 +14,7 @@ export function baseUrl(event: APIGatewayProxyEventV2, publicEndpoint: string | 
   return `${scheme}://${event.headers.host ?? event.requestContext.domainName}`;
 }
 
-export interface PageAt {
+interface PageAt {
   readonly base: string;
   readonly path: string;
   readonly query: object;

@@ -12,7 +12,7 @@ export type Actions = Readonly<Partial<Record<Resource, Readonly<Record<string, 
 type Json = Readonly<Record<string, unknown>>;
 
 /** Error statuses that any route may answer; some depend on a policy or a body. */
-export function refusalsOf(row: RouteRow, { schemas }: Action): number[] {
+function refusalsOf(row: RouteRow, { schemas }: Action): number[] {
   return [
     400,
     ...(row.policy ? [401, 403] : []),
@@ -48,9 +48,9 @@ export function openApi(actions: Actions, base: string): Json {
     paths,
     components: {
       schemas: {
-        Fault: jsonOf(fault, 'output'),
-        TokenFault: jsonOf(tokenFault, 'output'),
-        ServerFault: jsonOf(serverFault, 'output'),
+        Fault: toJson(fault, 'output'),
+        TokenFault: toJson(tokenFault, 'output'),
+        ServerFault: toJson(serverFault, 'output'),
       },
       securitySchemes: {
         token: { type: 'apiKey', in: 'header', name: 'X-Auth-Token' },
@@ -78,7 +78,7 @@ function operation(row: RouteRow, action: Action): Json {
       requestBody: {
         required: !body.safeParse(undefined).success,
         content: {
-          'application/json': { schema: jsonOf(body, 'input'), example: exampleBody(row) },
+          'application/json': { schema: toJson(body, 'input'), example: exampleBody(row) },
         },
       },
     }),
@@ -93,7 +93,7 @@ function pathParameters(row: RouteRow): Json[] {
 }
 
 function queryParameters(query: z.ZodType): Json[] {
-  const { properties = {} } = jsonOf(query, 'input') as { properties?: Record<string, Json> };
+  const { properties = {} } = toJson(query, 'input') as { properties?: Record<string, Json> };
   return Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', schema }));
 }
 
@@ -110,7 +110,7 @@ function responses(row: RouteRow, action: Action): Json {
     status,
     {
       description: 'Done.',
-      ...(schema && { content: { 'application/json': { schema: jsonOf(schema, 'output') } } }),
+      ...(schema && { content: { 'application/json': { schema: toJson(schema, 'output') } } }),
     },
   ]);
   const refused = refusalsOf(row, action).map((status) => [
@@ -143,7 +143,7 @@ function content(names: readonly string[]): Json {
   return { content: { 'application/json': { schema } } };
 }
 
-function jsonOf(schema: z.ZodType, io: 'input' | 'output'): Json {
+function toJson(schema: z.ZodType, io: 'input' | 'output'): Json {
   const { $schema: _, ...json } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
   return json;
 }

@@ -16,7 +16,7 @@ export const pageQuery = {
 
 export type PageQuery = z.infer<z.ZodObject<typeof pageQuery>>;
 
-export function pageOf(query: PageQuery): Page {
+export function toPage(query: PageQuery): Page {
   return {
     limit: query.limit ?? pageMax,
     ...present({ marker: query.marker }),
@@ -45,7 +45,7 @@ export function uuidPage<T extends { uuid: string }>(
   at: { base: string; path: string; query: PageQuery; read?: readonly { uuid: string }[] },
 ): Record<string, unknown> {
   const { read = rows, query } = at;
-  const isLast = read.length < pageOf(query).limit;
+  const isLast = read.length < toPage(query).limit;
   const next = isLast ? undefined : read.at(-1)?.uuid;
   return pageReply(collection, rows, { ...at, path: `/v2${at.path}` }, next);
 }

@@ -27,7 +27,7 @@ import type { ActionName, Resource } from '#functions/routes.ts';
 import type { Action } from './action.ts';
 import { readBody, validate } from './body.ts';
 import { type CallRecorder, createCallRecorder } from './call-records.ts';
-import { faultBody, faultOf, HttpFault } from './faults.ts';
+import { faultBody, HttpFault, toFault } from './faults.ts';
 import { authenticate, unauthorized } from './keystone.ts';
 import { baseUrl } from './links.ts';
 import {
@@ -40,7 +40,7 @@ import {
 import { enforce } from './policy.ts';
 
 export type HttpEvent = APIGatewayProxyEventV2;
-export type HttpResult = APIGatewayProxyStructuredResultV2;
+type HttpResult = APIGatewayProxyStructuredResultV2;
 export type HttpHandler = (event: HttpEvent, context: Context) => Promise<HttpResult>;
 
 /** Results of the layers, for the layers inside of them. */
@@ -123,7 +123,7 @@ async function answer(
     ...response.headers,
     'x-openstack-request-id': exchange.requestId,
   };
-  const facts = factsOf(event, response.statusCode ?? 200);
+  const facts = toCallFacts(event, response.statusCode ?? 200);
   exchange.log.info('Request answered', {
     method: event.requestContext.http.method,
     path: event.rawPath,
@@ -140,7 +140,7 @@ async function answer(
 }
 
 /** Undefined for a request without a valid token, or for a path or method that does not exist. */
-function factsOf(
+function toCallFacts(
   { exchange, ...event }: HttpEvent & { readonly exchange: Exchange },
   status: number,
 ): CallFacts | undefined {
@@ -157,7 +157,7 @@ function faults(): Layer {
   return {
     onError: (request) => {
       const { exchange } = request.event;
-      const fault = faultOf(request.error);
+      const fault = toFault(request.error);
       if (!fault) exchange.log.error('Unhandled exception', { error: request.error });
       const status = fault?.status ?? 500;
       const sentence =

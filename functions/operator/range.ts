@@ -23,7 +23,7 @@ export interface Range {
 }
 
 /** @throws InvalidInput if it is empty, or longer than `daysMax` */
-export function rangeOf(from: string, to: string, daysMax: number): Range {
+export function parseRange(from: string, to: string, daysMax: number): Range {
   const [fromMs, toMs] = [Date.parse(from), Date.parse(to)];
   if (fromMs >= toMs) {
     throw new InvalidInput(`from: ${from} must be before to, which is ${to}.`);

@@ -9,11 +9,11 @@ import {
   integer,
   name,
   objectIdentifier,
-  pemOf,
   publicKeyInfo,
   sequence,
   signatureAlgorithm,
   tagged,
+  toPem,
 } from '#operate/enrol/der.ts';
 
 interface CertificateRequest {
@@ -51,7 +51,7 @@ export function issueCertificate(request: CertificateRequest, issuer: Issuer): s
     tagged(0xa3, sequence(...extensions(request, issuer))),
   );
   const signature = sign('sha256', contents, issuer.privateKey);
-  return pemOf('CERTIFICATE', sequence(contents, signatureAlgorithm, bitString(signature)));
+  return toPem('CERTIFICATE', sequence(contents, signatureAlgorithm, bitString(signature)));
 }
 
 function extensions(request: CertificateRequest, issuer: Issuer): Buffer[] {

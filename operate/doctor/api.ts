@@ -13,7 +13,7 @@ export const apiChecks: readonly Check[] = [
     name: 'the API answers',
     remedy,
     look: async (patient) => {
-      const base = await baseOf(patient);
+      const base = await findBase(patient);
       const root = new URL(base).origin;
       for (const url of [`${root}/`, base]) {
         const { status } = await ask(patient, url, {});
@@ -26,7 +26,7 @@ export const apiChecks: readonly Check[] = [
     name: 'the API answers 401 without a token and names Keystone',
     remedy,
     look: async (patient) => {
-      const { status, headers } = await ask(patient, `${await baseOf(patient)}/devices`, {});
+      const { status, headers } = await ask(patient, `${await findBase(patient)}/devices`, {});
       const { publicUrl } = patient.deps.settings.keystone;
       const expected = `Keystone uri="${publicUrl}"`;
       const said = headers.get('www-authenticate');
@@ -43,7 +43,7 @@ export const apiChecks: readonly Check[] = [
     remedy: `Its functions may not reach Keystone, or have an old password. ${remedy}`,
     look: async (patient) => {
       const token = await patient.deps.clients.keystone.ownToken();
-      const url = `${await baseOf(patient)}/device_profiles`;
+      const url = `${await findBase(patient)}/device_profiles`;
       const { status } = await ask(patient, url, { 'X-Auth-Token': token });
       if (status === 200) return 'GET /device_profiles answers 200';
       throw new CheckFailed(
@@ -54,7 +54,7 @@ export const apiChecks: readonly Check[] = [
   },
 ];
 
-async function baseOf(context: CheckContext): Promise<string> {
+async function findBase(context: CheckContext): Promise<string> {
   return (context.url ?? (await listedEndpoint(context))).replace(/\/+$/, '');
 }
 

@@ -59,12 +59,12 @@ const queueChecks = queues.map(
     look: async (patient) => {
       const { stage } = patient.deps.settings;
       const dead = deadLetterQueueName(stage, row.name);
-      const attributes = await attributesOf(patient, queueName(stage, row.name));
+      const attributes = await readAttributes(patient, queueName(stage, row.name));
       const { deadLetterTargetArn = '' } = JSON.parse(attributes.RedrivePolicy ?? '{}');
       if (!String(deadLetterTargetArn).endsWith(`:${dead}`)) {
         throw new CheckFailed(`The queue has no redrive policy to ${dead}.`, 'Deploy again.');
       }
-      const count = Number((await attributesOf(patient, dead)).ApproximateNumberOfMessages);
+      const count = Number((await readAttributes(patient, dead)).ApproximateNumberOfMessages);
       if (count > 0) {
         const remedy = `See ${row.name}-dead in docs/operations.md.`;
         throw new CheckFailed(`${dead} holds ${count} messages.`, remedy);
@@ -84,7 +84,7 @@ const otherDeadQueues = ['changes-dead', 'rules-dead'].map(
         throw new Undetermined('exists on AWS only');
       }
       const full = `${patient.deps.settings.stage}-${name}`;
-      const count = Number((await attributesOf(patient, full)).ApproximateNumberOfMessages);
+      const count = Number((await readAttributes(patient, full)).ApproximateNumberOfMessages);
       if (count === 0) return 'empty';
       throw new CheckFailed(
         `${full} holds ${count} messages.`,
@@ -116,7 +116,7 @@ export const storageChecks: readonly Check[] = [
   bucketCheck,
 ];
 
-async function attributesOf(
+async function readAttributes(
   { aws }: CheckContext,
   QueueName: string,
 ): Promise<Partial<Record<string, string>>> {

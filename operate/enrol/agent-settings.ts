@@ -34,7 +34,7 @@ export function agentSettings(host: HostSettings, text: string): string {
     key: `${host.at}/key.pem`,
     ca: `${host.at}/authorities.pem`,
     ...present({ image_source: host.images }),
-    ...objectOf(text),
+    ...parseObject(text),
   };
   const file = JSON.stringify(settings, null, 2);
   try {
@@ -63,7 +63,7 @@ export async function modulesIn(folder: string): Promise<readonly DriverModule[]
   }
 }
 
-function objectOf(text: string): Record<string, unknown> {
+function parseObject(text: string): Record<string, unknown> {
   try {
     return z.record(z.string(), z.unknown()).parse(JSON.parse(text));
   } catch {

@@ -6,11 +6,11 @@ import {
   bitString,
   integer,
   name,
-  pemOf,
   publicKeyInfo,
   sequence,
   signatureAlgorithm,
   tagged,
+  toPem,
 } from './der.ts';
 
 /** Returns PEM. @param key ECDSA on P-256 */
@@ -23,5 +23,5 @@ export function certificateRequest(commonName: string, key: KeyObject): string {
     tagged(0xa0),
   );
   const signature = bitString(sign('sha256', contents, key));
-  return pemOf('CERTIFICATE REQUEST', sequence(contents, signatureAlgorithm, signature));
+  return toPem('CERTIFICATE REQUEST', sequence(contents, signatureAlgorithm, signature));
 }

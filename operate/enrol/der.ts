@@ -47,7 +47,7 @@ export function name(commonName: string): Buffer {
   return sequence(tagged(0x31, attribute));
 }
 
-export function pemOf(label: string, der: Buffer): string {
+export function toPem(label: string, der: Buffer): string {
   const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
   return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ''].join('\n');
 }

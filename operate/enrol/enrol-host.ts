@@ -9,7 +9,7 @@ import { certificateRequest } from './certificate-request.ts';
 import type { HostFolder } from './host-folder.ts';
 import type { HostCertificate, Registry } from './registry.ts';
 
-export interface Enrolment {
+interface Enrolment {
   readonly registry: Registry;
   readonly stage: string;
   readonly hostname: string;
@@ -44,7 +44,7 @@ export async function enrolHost(enrolment: Enrolment): Promise<HostCertificate> 
   const hostCertificate = registered.find(({ pem }) =>
     new X509Certificate(pem).checkPrivateKey(key),
   );
-  const fault = faultOf(enrolment, hostCertificate, registered);
+  const fault = findFault(enrolment, hostCertificate, registered);
   if (fault !== undefined) throw new EnrolmentRefused(fault);
 
   await registry.ensureThing(thing);
@@ -60,7 +60,7 @@ export async function enrolHost(enrolment: Enrolment): Promise<HostCertificate> 
   return certificate;
 }
 
-function faultOf(
+function findFault(
   { isRotation, hostname }: Enrolment,
   hostCertificate: HostCertificate | undefined,
   registered: readonly HostCertificate[],

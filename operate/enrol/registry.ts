@@ -117,7 +117,7 @@ export function createRegistry(
     },
 
     async certificatesOf(thing) {
-      const arns = await unlessAbsent(principalsOf(client, thing));
+      const arns = await unlessAbsent(listPrincipals(client, thing));
       const certificates = await Promise.all((arns ?? []).map(describe));
       return certificates.sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime());
     },
@@ -183,7 +183,7 @@ export function createRegistry(
   };
 }
 
-async function principalsOf(client: IoTClient, thingName: string): Promise<string[]> {
+async function listPrincipals(client: IoTClient, thingName: string): Promise<string[]> {
   const arns: string[] = [];
   for await (const page of paginateListThingPrincipals({ client }, { thingName })) {
     arns.push(...(page.principals ?? []).filter((arn) => arn.includes(':cert/')));

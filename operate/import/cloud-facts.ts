@@ -25,12 +25,12 @@ export async function readCloudFacts(
   const instances = distinct(tables.arqs.map(({ instance_uuid }) => instance_uuid));
   const providerUuids = distinct(tables.deployables.map(({ rp_uuid }) => rp_uuid?.toLowerCase()));
   const { inventory, arqs } = deps.store;
-  const nodes = await nodesOf(deps, hostnames);
+  const nodes = await readNodes(deps, hostnames);
   const hosts = await Promise.all(hostnames.map((hostname) => inventory.host(hostname)));
   return {
     nodes: new Set(nodes.values()),
-    providers: await providersOf(deps, nodes, providerUuids),
-    servers: await serversOf(deps, instances),
+    providers: await readProviders(deps, nodes, providerUuids),
+    servers: await readServers(deps, instances),
     stored: {
       profiles: await storedProfiles(deps, tables),
       devices: hosts.flatMap(({ devices }) => devices),
@@ -44,7 +44,7 @@ function distinct(values: readonly (string | undefined)[]): string[] {
 }
 
 /** The uuid of each compute node's provider → its name. */
-async function nodesOf(deps: ConsumerDeps, hostnames: readonly string[]) {
+async function readNodes(deps: ConsumerDeps, hostnames: readonly string[]) {
   const nodes = new Map<string, string>();
   await forEachAtOnce(hostnames, atOnce, async (hostname) => {
     const node = await deps.clients.placement.findProviderByName(hostname);
@@ -53,7 +53,7 @@ async function nodesOf(deps: ConsumerDeps, hostnames: readonly string[]) {
   return nodes;
 }
 
-async function providersOf(
+async function readProviders(
   { clients: { placement } }: ConsumerDeps,
   nodes: ReadonlyMap<string, string>,
   uuids: readonly string[],
@@ -74,7 +74,7 @@ async function providersOf(
 }
 
 /** @throws NotVisible where Nova would answer for each server that it does not exist */
-async function serversOf(
+async function readServers(
   deps: ConsumerDeps,
   instances: readonly string[],
 ): Promise<Map<string, ServerFacts>> {

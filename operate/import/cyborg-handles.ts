@@ -15,8 +15,8 @@ const slot = z.object({
 });
 
 /** The PCI address in a device's control path; undefined without one. */
-export function addressOf(cpidInfo: string): string | undefined {
-  const read = slot.safeParse(jsonOf(cpidInfo));
+export function parseAddress(cpidInfo: string): string | undefined {
+  const read = slot.safeParse(parseJson(cpidInfo));
   if (!read.success) return undefined;
   const { domain, bus, device, function: fn } = read.data;
   const text = `${domain}:${bus}:${device.padStart(2, '0')}.${fn}`.toLowerCase();
@@ -29,14 +29,14 @@ export interface ReadHandle {
 }
 
 /** The handle in our form, or why it has none. */
-export function handleOf({
+export function parseHandle({
   uuid,
   attach_type: named,
   attach_info: text,
 }: CyborgHandle): ReadHandle | string {
   const type = attachTypes.find((each) => each === named);
   if (!type) return `attach handle ${uuid} has the unknown type ${named}`;
-  const info = texts.safeParse(jsonOf(text.toLowerCase() === text ? text : lowered(text, type)));
+  const info = texts.safeParse(parseJson(text.toLowerCase() === text ? text : lowered(text, type)));
   const valid = info.success ? validInfo({ type, info: info.data }) : undefined;
   return valid
     ? { type, info: valid }
@@ -48,7 +48,7 @@ function lowered(text: string, type: string): string {
   return type === 'MDEV' || text.includes('physical_network') ? text : text.toLowerCase();
 }
 
-export function jsonOf(text: string): unknown {
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -7,7 +7,7 @@ import type { Deployable, Device, DeviceStatus } from '#core/domain/device/devic
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { deviceTypes } from '#core/shapes/words.ts';
-import { addressOf, jsonOf } from './cyborg-handles.ts';
+import { parseAddress, parseJson } from './cyborg-handles.ts';
 import type { CyborgDeployable, CyborgDevice, CyborgTables } from './cyborg-tables.ts';
 import type { CloudFacts, PlanRow } from './plan.ts';
 import { NotImportable, type PlannedHandle, planProvider, withheld } from './plan-providers.ts';
@@ -28,7 +28,7 @@ export function planDevices(tables: CyborgTables, facts: CloudFacts, now: string
   const refusals = new Map<number, string>();
   const places = new Map<string, number>();
   for (const each of tables.devices) {
-    const parts = partsOf(tables, each);
+    const parts = findParts(tables, each);
     const name = `${each.hostname}/${parts.address ?? each.uuid}`;
     try {
       const other = places.get(name);
@@ -38,7 +38,7 @@ export function planDevices(tables: CyborgTables, facts: CloudFacts, now: string
       const isPresent = facts.stored.devices.some(
         ({ uuid }) => uuid === planned.imported.device.uuid,
       );
-      rows.push(rowOf(name, planned, isPresent), ...attributeRows(name, parts));
+      rows.push(toRow(name, planned, isPresent), ...attributeRows(name, parts));
       devices.push(planned.imported);
       for (const [id, handle] of planned.handles) handles.set(id, handle);
       for (const [id, reason] of planned.refusals) refusals.set(id, reason);
@@ -53,15 +53,15 @@ export function planDevices(tables: CyborgTables, facts: CloudFacts, now: string
   return { rows, devices, handles, refusals };
 }
 
-type Parts = ReturnType<typeof partsOf>;
+type Parts = ReturnType<typeof findParts>;
 
-function partsOf(tables: CyborgTables, { id }: CyborgDevice) {
+function findParts(tables: CyborgTables, { id }: CyborgDevice) {
   const paths = tables.controlPaths.filter((each) => each.device_id === id);
   const deployables = tables.deployables.filter((each) => each.device_id === id);
   const ids = new Set(deployables.map((each) => each.id));
   const [path] = paths;
   return {
-    address: paths.length === 1 && path ? addressOf(path.cpid_info) : undefined,
+    address: paths.length === 1 && path ? parseAddress(path.cpid_info) : undefined,
     deployables,
     handles: tables.handles.filter((each) => ids.has(each.deployable_id)),
     attributes: tables.attributes.filter((each) => ids.has(each.deployable_id)),
@@ -108,10 +108,10 @@ function planDevice(
     uuid,
     hostname,
     address,
-    driver: driverOf(deployables[0]),
+    driver: toDriver(deployables[0]),
     type,
     vendor: row.vendor,
-    product: productOf(row),
+    product: toProduct(row),
     model: row.model,
     ...present({ stdBoardInfo: row.std_board_info, vendorBoardInfo: row.vendor_board_info }),
     status,
@@ -134,7 +134,7 @@ function planDevice(
         [...handles.values()].map((each) => withheld(each, now)),
       ),
       attributes: parts.flatMap(({ deployable, cyborgId }) =>
-        addedOf(cyborgParts, cyborgId).map((each) => ({
+        addedAttributes(cyborgParts, cyborgId).map((each) => ({
           uuid: attributeUuid(deployable.uuid, Buffer.from(each.uuid.replaceAll('-', ''), 'hex')),
           deployableUuid: deployable.uuid,
           key: each.key,
@@ -151,7 +151,7 @@ function planDevice(
 }
 
 /** Attributes that operators have added: the others follow from the reports of hosts. */
-function addedOf({ attributes }: Parts, deployable: number) {
+function addedAttributes({ attributes }: Parts, deployable: number) {
   return attributes.filter(
     (each) => each.deployable_id === deployable && isAdded(each) && fits(each),
   );
@@ -170,7 +170,7 @@ function attributeRows(device: string, { attributes }: Parts): PlanRow[] {
   }));
 }
 
-function rowOf(
+function toRow(
   name: string,
   { imported, handles, refusals }: PlannedDevice,
   isPresent: boolean,
@@ -190,11 +190,11 @@ function rowOf(
   };
 }
 
-function driverOf(deployable: CyborgDeployable | undefined): string {
+function toDriver(deployable: CyborgDeployable | undefined): string {
   return (deployable?.driver_name ?? 'cyborg').toLowerCase();
 }
 
-function productOf({ std_board_info: text }: CyborgDevice): string {
-  const info = jsonOf(text ?? '') as Readonly<Record<string, unknown>> | undefined;
+function toProduct({ std_board_info: text }: CyborgDevice): string {
+  const info = parseJson(text ?? '') as Readonly<Record<string, unknown>> | undefined;
   return String(info?.product_id ?? info?.device_id ?? '');
 }

@@ -25,7 +25,7 @@ const body = z.object({
 });
 
 /** The profile's groups as Cyborg has them; undefined if the text is not valid JSON of groups. */
-export function groupsOf({ profile_json: text }: CyborgProfile) {
+export function parseGroups({ profile_json: text }: CyborgProfile) {
   try {
     return body.parse(JSON.parse(text)).groups;
   } catch {
@@ -38,7 +38,7 @@ export function planProfiles({ profiles }: CyborgTables, { stored }: CloudFacts)
   const planned: DeviceProfile[] = [];
   for (const each of profiles) {
     const { name, uuid } = each;
-    const read = profileOf(each);
+    const read = toProfile(each);
     if (typeof read === 'string') {
       rows.push({ what: 'profile', name, verdict: 'refuse', note: read });
       continue;
@@ -57,9 +57,9 @@ export function planProfiles({ profiles }: CyborgTables, { stored }: CloudFacts)
   return { rows, profiles: planned };
 }
 
-function profileOf(profile: CyborgProfile): DeviceProfile | string {
+function toProfile(profile: CyborgProfile): DeviceProfile | string {
   const { name, uuid, description, created_at: createdAt, updated_at: updatedAt } = profile;
-  const groups = groupsOf(profile);
+  const groups = parseGroups(profile);
   if (!groups) return 'its groups are not valid JSON';
   try {
     checkProfileName(name);

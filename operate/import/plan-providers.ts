@@ -8,7 +8,7 @@ import { isStackTrait } from '#core/domain/placement/stack-mark.ts';
 import { deployableUuid, handleUuid } from '#core/domain/report/device-plan.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { isOfferedClass, isOfferedTrait, ownerTrait } from '#core/shapes/placement-names.ts';
-import { handleOf, type ReadHandle } from './cyborg-handles.ts';
+import { parseHandle, type ReadHandle } from './cyborg-handles.ts';
 import type { CyborgDeployable, CyborgTables } from './cyborg-tables.ts';
 import type { CloudFacts } from './plan.ts';
 
@@ -94,7 +94,7 @@ function planHandles(
   const refusals = new Map<number, string>();
   let hasMdevs = false;
   for (const row of rows.handles.filter((each) => each.deployable_id === id)) {
-    const read = handleOf(row);
+    const read = parseHandle(row);
     if (typeof read === 'string') refusals.set(row.id, read);
     else if (read.type === 'MDEV') {
       hasMdevs = true;

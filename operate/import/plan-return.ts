@@ -6,16 +6,16 @@ import { pciFunction } from '#core/domain/device/adopted-providers.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { handleUuid } from '#core/domain/report/device-plan.ts';
-import { handleOf } from './cyborg-handles.ts';
+import { parseHandle } from './cyborg-handles.ts';
 import type { CyborgTables } from './cyborg-tables.ts';
 
-export interface ReturnedState {
+interface ReturnedState {
   readonly profiles: readonly DeviceProfile[];
   /** Bound ARQs. */
   readonly arqs: readonly Arq[];
 }
 
-export interface ReturnPlan {
+interface ReturnPlan {
   readonly statements: readonly string[];
   /** Sentences about what Cyborg's tables cannot have. */
   readonly refused: readonly string[];
@@ -33,7 +33,7 @@ export function planReturn(tables: CyborgTables, { profiles, arqs }: ReturnedSta
   const gone = tables.profiles.filter(
     ({ uuid }) => !profiles.some((each) => same(each.uuid, uuid)),
   );
-  const handles = handlesOf(tables);
+  const handles = mapHandles(tables);
   const refused: string[] = [];
   const inserts = added.flatMap((arq) => {
     const { binding } = arq;
@@ -78,11 +78,11 @@ interface KnownHandle {
 }
 
 /** Our uuid of each attach handle of Cyborg. */
-function handlesOf({ handles, deployables }: CyborgTables): Map<string, KnownHandle> {
+function mapHandles({ handles, deployables }: CyborgTables): Map<string, KnownHandle> {
   const byPlace = new Map<string, KnownHandle>();
   for (const row of handles) {
     const provider = deployables.find(({ id }) => id === row.deployable_id)?.rp_uuid;
-    const read = handleOf(row);
+    const read = parseHandle(row);
     if (provider === undefined || typeof read === 'string') continue;
     const uuid = handleUuid(provider.toLowerCase() as ProviderUuid, read);
     byPlace.set(uuid, { id: row.id, deployableId: row.deployable_id });

@@ -12,7 +12,7 @@ import { acceleratorsPerProfileMax } from '#core/domain/profile/device-profile.t
 import type { CyborgArq, CyborgTables } from './cyborg-tables.ts';
 import type { CloudFacts, PlanRow, Verdict } from './plan.ts';
 import type { PlannedDevices } from './plan-devices.ts';
-import { groupsOf } from './plan-profiles.ts';
+import { parseGroups } from './plan-profiles.ts';
 
 /** Why an ARQ cannot be imported: a clause that completes "<server>: ...". */
 class NotImportable extends Error {
@@ -131,7 +131,7 @@ function planArq(row: CyborgArq, instance: string, { tables, facts, devices }: S
     );
   }
   const profile = tables.profiles.find(({ id }) => id === row.device_profile_id);
-  const group = profile && groupsOf(profile)?.[row.device_profile_group_id];
+  const group = profile && parseGroups(profile)?.[row.device_profile_group_id];
   if (!profile || !group)
     throw new NotImportable(`${arq} names a group of a profile that does not exist`);
   const { type, info, uuid } = handle;

@@ -4,7 +4,7 @@ import type { ImportPlan, PlanRow, Verdict } from './plan.ts';
 
 const order: readonly Verdict[] = ['refuse', 'skip', 'import', 'present'];
 
-export function linesOf({ rows }: ImportPlan): string[] {
+export function planLines({ rows }: ImportPlan): string[] {
   const sorted = [...rows].sort((a, b) => order.indexOf(a.verdict) - order.indexOf(b.verdict));
   const width = (of: (row: PlanRow) => string) => Math.max(...rows.map((row) => of(row).length), 0);
   const [verdicts, whats, names] = [

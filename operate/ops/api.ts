@@ -39,10 +39,10 @@ export interface Listing {
 const service = 'accelerator';
 
 export function createApi(http: Http, { endpoint, token }: Session): Api {
-  const root = rootOf(endpoint);
+  const root = toRoot(endpoint);
 
   async function ask<T>(method: Method, path: string, schema: z.ZodType<T>, sent: Sent = {}) {
-    const url = `${root}${path}${queryOf(sent.query ?? {})}`;
+    const url = `${root}${path}${queryText(sent.query ?? {})}`;
     const request = {
       service,
       method,
@@ -71,7 +71,7 @@ export function createApi(http: Http, { endpoint, token }: Session): Api {
         const size = String(Math.min(most - rows.length, pageMax));
         const answer = await ask('GET', path, page, { query: { ...query, limit: size, marker } });
         rows.push(...(answer[collection] as typeof rows));
-        const next = markerOf(answer[`${collection}_links`]);
+        const next = readMarker(answer[`${collection}_links`]);
         if (next !== undefined && next === marker) {
           throw new CommandFailed(exitCodes.failed, `${root}${path} links a page to itself.`);
         }
@@ -83,17 +83,17 @@ export function createApi(http: Http, { endpoint, token }: Session): Api {
 }
 
 /** The catalog has the endpoint with or without the version of Cyborg's API. */
-function rootOf(endpoint: string): string {
+function toRoot(endpoint: string): string {
   return endpoint.replace(/\/+$/, '').replace(/\/v2(\.\d+)?$/, '');
 }
 
-function queryOf(query: Query): string {
+function queryText(query: Query): string {
   const parameters = Object.entries(query).filter((pair): pair is [string, string] => !!pair[1]);
   return parameters.length === 0 ? '' : `?${new URLSearchParams(parameters)}`;
 }
 
 /** Only the marker: our token goes to no other address than the endpoint's. */
-function markerOf(links: unknown): string | undefined {
+function readMarker(links: unknown): string | undefined {
   const read = z.array(z.looseObject({ rel: z.string(), href: z.string() })).safeParse(links);
   const next = read.data?.find(({ rel }) => rel === 'next')?.href;
   return new URL(next ?? '', 'http://endpoint').searchParams.get('marker') ?? undefined;
@@ -103,7 +103,7 @@ const errorBody = z.looseObject({ error: z.string() });
 const faultBody = z.looseObject({ error_message: z.string() });
 
 function refusal(method: Method, url: string, { status, body }: HttpAnswer): CommandFailed {
-  const sentence = sentenceOf(body);
+  const sentence = readSentence(body);
   if (status === 401) {
     const fault = `The accelerator service at ${url} does not accept the token`;
     return new CommandFailed(exitCodes.notAllowed, `${fault}${sentence ? `: ${sentence}` : '.'}`);
@@ -118,7 +118,7 @@ function refusal(method: Method, url: string, { status, body }: HttpAnswer): Com
 }
 
 /** Cyborg's form, JSON inside JSON, or the specification's. */
-function sentenceOf(body: unknown): string | undefined {
+function readSentence(body: unknown): string | undefined {
   const plain = errorBody.safeParse(body);
   if (plain.success) return plain.data.error;
   const read = faultBody.safeParse(body);

@@ -38,10 +38,10 @@ export function cadfEvent(record: HistoryRecord): Readonly<Record<string, unknow
     eventType: 'activity',
     id: record.id,
     eventTime: record.at.replace(/Z$/, '+0000'),
-    action: actionOf(record),
+    action: toAction(record),
     outcome: /^(call\.(refused|failed)|bind\.failed)$/.test(record.kind) ? 'failure' : 'success',
-    initiator: initiatorOf(record),
-    target: targetOf(record),
+    initiator: toInitiator(record),
+    target: toTarget(record),
     observer: { typeURI: 'service/accelerator', id: 'accelerator', name: 'cyborg' },
     ...(call && { requestPath: call.path }),
     ...((call || reason) && {
@@ -56,14 +56,14 @@ export function cadfEvent(record: HistoryRecord): Readonly<Record<string, unknow
   };
 }
 
-function actionOf({ kind, call }: HistoryRecord): string {
+function toAction({ kind, call }: HistoryRecord): string {
   if (call) return `${actionsOfMethods[call.method ?? ''] ?? 'unknown'}/${call.rule}`;
   const [, event = ''] = kind.split('.');
   return `${actions[event] ?? 'update'}/${kind}`;
 }
 
 /** The audit middleware names the project and the request of a user, too. */
-function initiatorOf({ by, call, request_id: request }: HistoryRecord) {
+function toInitiator({ by, call, request_id: request }: HistoryRecord) {
   const user = by?.startsWith('user:') ? by.slice('user:'.length) : undefined;
   return {
     typeURI: user === undefined ? 'service/accelerator' : account,
@@ -73,7 +73,7 @@ function initiatorOf({ by, call, request_id: request }: HistoryRecord) {
   };
 }
 
-function targetOf(record: HistoryRecord) {
+function toTarget(record: HistoryRecord) {
   const { kind, call, arq_uuids: arqs, hostname } = record;
   const [subject = ''] = kind.split('.');
   if (call) {

@@ -39,15 +39,15 @@ export function tableLines<Row>(
   width: number,
 ): readonly string[] {
   if (rows.length === 0) return ['None.'];
-  const columns = shownOf(
+  const columns = visibleColumns(
     all.filter(({ isApart }) => !isApart),
     rows,
   );
   const cells = [
     columns.map(({ title }) => title),
-    ...rows.map((row) => columns.map(({ of }) => cellOf(of(row)))),
+    ...rows.map((row) => columns.map(({ of }) => cellText(of(row)))),
   ];
-  const natural = columns.map((_, at) => Math.max(...cells.map((line) => lengthOf(line[at]))));
+  const natural = columns.map((_, at) => Math.max(...cells.map((line) => textLength(line[at]))));
   const fitted = widthsWithin(columns, natural, width - gap.length * (columns.length - 1));
   if (!fitted) {
     return rows.flatMap((row, at) => [
@@ -63,8 +63,8 @@ export function tableLines<Row>(
   );
 }
 
-function shownOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[]) {
-  const hasValue = ({ of }: Column<Row>) => rows.some((row) => cellOf(of(row)) !== none);
+function visibleColumns<Row>(columns: readonly Column<Row>[], rows: readonly Row[]) {
+  const hasValue = ({ of }: Column<Row>) => rows.some((row) => cellText(of(row)) !== none);
   return columns.filter((column) => !column.isOptional || hasValue(column));
 }
 
@@ -74,11 +74,11 @@ export function propertyLines<Row>(
   row: Row,
   width: number,
 ): readonly string[] {
-  const columns = shownOf(all, [row]);
+  const columns = visibleColumns(all, [row]);
   const widest = Math.max(...columns.map(({ title }) => title.length));
   const left = Math.max(width - widest - gap.length, narrowest);
   return columns.flatMap(({ title, of, isWhole }) =>
-    wrapped(cellOf(of(row)), left, isWhole === true).map(
+    wrapped(cellText(of(row)), left, isWhole === true).map(
       (line, at) => `${(at === 0 ? title : '').padEnd(widest)}${gap}${line}`,
     ),
   );
@@ -90,7 +90,7 @@ function wrapped(text: string, width: number, isWhole: boolean): readonly string
   for (const each of text.split(' ')) {
     const word = isWhole ? each : cut(each, width);
     const last = lines.at(-1);
-    if (last === undefined || lengthOf(last) + 1 + lengthOf(word) > width) lines.push(word);
+    if (last === undefined || textLength(last) + 1 + textLength(word) > width) lines.push(word);
     else lines[lines.length - 1] = `${last} ${word}`;
   }
   return lines;
@@ -116,21 +116,21 @@ function cut(text: string, width: number): string {
   return letters.length <= width ? text : `${letters.slice(0, Math.max(width - 1, 0)).join('')}…`;
 }
 
-function lengthOf(text: string | undefined): number {
+function textLength(text: string | undefined): number {
   return [...(text ?? '')].length;
 }
 
 const none = '-';
 
-export function cellOf(value: unknown): string {
+export function cellText(value: unknown): string {
   if (value === undefined || value === null || value === '') return none;
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  if (Array.isArray(value)) return value.length === 0 ? none : value.map(cellOf).join(', ');
+  if (Array.isArray(value)) return value.length === 0 ? none : value.map(cellText).join(', ');
   if (typeof value === 'object') {
     // A stored map has any order.
     const pairs = Object.keys(value)
       .toSorted()
-      .map((name) => `${name}=${cellOf((value as Readonly<Record<string, unknown>>)[name])}`);
+      .map((name) => `${name}=${cellText((value as Readonly<Record<string, unknown>>)[name])}`);
     return pairs.length === 0 ? none : pairs.join(' ');
   }
   return printable(String(value))

@@ -12,7 +12,7 @@ Of doctor, enrol, profiles, reconcile, restore, settle, import, export, cost and
 const signInText = `Sign in as with every OpenStack client: OS_* variables, or clouds.yaml and OS_CLOUD.`;
 
 /** @param path of the resource, and of its verb; empty for the whole command */
-export function helpOf(path: readonly string[], table: readonly Verb[]): string {
+export function makeHelp(path: readonly string[], table: readonly Verb[]): string {
   const [resource, name] = path;
   if (resource === undefined) return wholeHelp(table);
   const verbs = verbsOf(resource, table);

@@ -31,11 +31,11 @@ export function optionsOf(verb: Verb): Options {
   return { ...verb.options, ...outputOptions, ...connection };
 }
 
-type Token = ReturnType<typeof tokensOf>[number];
+type Token = ReturnType<typeof tokenize>[number];
 
 /** @throws CommandFailed for words that are wrong */
 export function parse(words: readonly string[], table: readonly Verb[], now: number): Parsed {
-  const tokens = tokensOf(words, table);
+  const tokens = tokenize(words, table);
   const names = tokens.flatMap((each) => (each.kind === 'positional' ? [each] : []));
   const wants = (name: string) =>
     tokens.some((each) => each.kind === 'option' && each.name === name);
@@ -67,7 +67,7 @@ export function resourcesOf(table: readonly Verb[]): string[] {
 }
 
 /** Reads every word, so that each wrong one can be named. The types are those of all verbs. */
-function tokensOf(words: readonly string[], table: readonly Verb[]) {
+function tokenize(words: readonly string[], table: readonly Verb[]) {
   const all = Object.assign(
     {},
     connectionOptions,
@@ -208,8 +208,8 @@ function readValue({ name, value, inlineValue }: OptionToken, option: Option, no
   refuseUnlisted(`--${name}`, value, option.choices);
   if (option.reads === undefined) return value;
   return option.reads === 'count'
-    ? countOf(name, value)
-    : timeOf(name, value, now, option.reads === 'time-after' ? 1 : -1);
+    ? parseCount(name, value)
+    : parseTime(name, value, now, option.reads === 'time-after' ? 1 : -1);
 }
 
 function refuseUnlisted(
@@ -221,7 +221,7 @@ function refuseUnlisted(
   throw wrongUsage(`${place} ${value} must be one of ${choices.join(', ')}.`);
 }
 
-function countOf(name: string, value: string): string {
+function parseCount(name: string, value: string): string {
   if (/^[1-9]\d{0,8}$/.test(value)) return value;
   throw wrongUsage(`--${name} ${value} must be an integer from 1.`);
 }
@@ -229,7 +229,7 @@ function countOf(name: string, value: string): string {
 const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** A time with its zone, a date in UTC, or a duration from now on or back. */
-function timeOf(name: string, value: string, now: number, direction: 1 | -1): string {
+function parseTime(name: string, value: string, now: number, direction: 1 | -1): string {
   const [, count, unit = ''] = /^(\d{1,5})([mhd])$/.exec(value) ?? [];
   if (count !== undefined) {
     const at = now + direction * Number(count) * (unitMs[unit] ?? 0);

@@ -9,7 +9,7 @@ import { loadEnvironment } from '#operate/environment.ts';
 import { createApi } from './api.ts';
 import { complete } from './completion.ts';
 import { completeWord } from './completion-scripts.ts';
-import { helpOf } from './help.ts';
+import { makeHelp } from './help.ts';
 import { type Parsed, parse } from './parse.ts';
 import { type ReadFile, readCloud, readFileIfPresent } from './sign-in/cloud-files.ts';
 import { readCredentials } from './sign-in/credentials.ts';
@@ -34,7 +34,7 @@ export interface Surroundings {
   readonly err: (text: string) => void;
 }
 
-export function surroundingsOf(process: NodeJS.Process): Surroundings {
+export function readSurroundings(process: NodeJS.Process): Surroundings {
   return {
     environment: process.env,
     readFile: readFileIfPresent,
@@ -58,7 +58,7 @@ export async function run(
   try {
     return await perform(parse(words, table, around.clock()), around);
   } catch (error) {
-    const { exitCode, sentence } = failureOf(error);
+    const { exitCode, sentence } = toFailure(error);
     around.err(sentence);
     return exitCode;
   }
@@ -67,7 +67,7 @@ export async function run(
 async function perform(parsed: Parsed, around: Surroundings): Promise<number | undefined> {
   if (parsed.kind === 'stack') {
     const { main, isRefusal } = await parsed.verb.load();
-    const usage = helpOf([parsed.verb.path[0]], table);
+    const usage = makeHelp([parsed.verb.path[0]], table);
     const settings = parsed.input.text('environment');
     const start = async () => {
       if (settings !== undefined) loadEnvironment(settings);
@@ -78,7 +78,7 @@ async function perform(parsed: Parsed, around: Surroundings): Promise<number | u
   }
   if (parsed.kind === 'api') return await show(parsed, around);
   if (parsed.kind === 'local') around.out(parsed.verb.print(parsed.input));
-  if (parsed.kind === 'help') around.out(helpOf(parsed.path, table));
+  if (parsed.kind === 'help') around.out(makeHelp(parsed.path, table));
   if (parsed.kind === 'version') around.out(agentVersion);
   return exitCodes.done;
 }
@@ -87,7 +87,7 @@ async function show(
   { verb, input }: Extract<Parsed, { readonly kind: 'api' }>,
   around: Surroundings,
 ): Promise<number> {
-  const credentials = credentialsOf(input, around);
+  const credentials = findCredentials(input, around);
   const { caFile, isInsecure } = credentials;
   const ca = caFile === undefined ? undefined : around.readFile(caFile);
   if (caFile !== undefined && ca === undefined) {
@@ -109,7 +109,7 @@ async function show(
   return shown.exitCode ?? exitCodes.done;
 }
 
-function credentialsOf(input: Input, { environment, readFile }: Surroundings) {
+function findCredentials(input: Input, { environment, readFile }: Surroundings) {
   const options = Object.fromEntries(
     Object.keys(connectionOptions).map((name) => [
       name.replace(/^os-/, '').replaceAll('-', '_'),
@@ -122,7 +122,7 @@ function credentialsOf(input: Input, { environment, readFile }: Surroundings) {
   return readCredentials({ options, environment, cloud });
 }
 
-function failureOf(error: unknown): { readonly exitCode: number; readonly sentence: string } {
+function toFailure(error: unknown): { readonly exitCode: number; readonly sentence: string } {
   if (error instanceof CommandFailed) {
     return { exitCode: error.exitCode, sentence: oneLine(error.message) };
   }

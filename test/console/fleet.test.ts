@@ -4,11 +4,11 @@ import type { Host } from '#console/api/answers.ts';
 import {
   type Dot,
   dotStates,
+  drawPicture,
   fleetCounts,
   fleetMap,
   type Palette,
   packedColour,
-  pictureOf,
 } from '#console/fleet/fleet-map.ts';
 import {
   fitted,
@@ -77,7 +77,7 @@ describe('the map of the fleet', () => {
   it('draws each of 100,000 devices and 10,000 hosts once', () => {
     const hosts = Array.from({ length: 10_000 }, (_, index) => aHost(index, 10));
     const map = fleetMap(hosts, dotsOf(10_000, 10), new Map(), 2);
-    const { pixels, width, height } = pictureOf(map, palette, () => false);
+    const { pixels, width, height } = drawPicture(map, palette, () => false);
     expect(pixels.filter((pixel) => pixel === palette.dots.enabled)).toHaveLength(100_000);
     // The frame of a tile goes around four dots by four.
     const framed = pixels.filter((pixel) => pixel === palette.hosts.online);
@@ -87,7 +87,7 @@ describe('the map of the fleet', () => {
 
   it('draws what was not searched for faintly', () => {
     const map = fleetMap([aHost(0, 1), aHost(1, 1)], dotsOf(2, 1), new Map(), 2);
-    const { pixels } = pictureOf(map, palette, ({ hostname }) => hostname === 'cmp0');
+    const { pixels } = drawPicture(map, palette, ({ hostname }) => hostname === 'cmp0');
     const faint = ((palette.dots.enabled & 0xffffff) | 0x2a000000) >>> 0;
     expect([...pixels].filter((pixel) => pixel === faint)).toHaveLength(1);
     expect([...pixels].filter((pixel) => pixel === palette.dots.enabled)).toHaveLength(1);

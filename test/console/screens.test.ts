@@ -5,7 +5,7 @@ import { ApiFailure } from '#console/api/failure.ts';
 import { capacitySum } from '#console/capacity/capacity-sum.ts';
 import { recordGroups } from '#console/devices/record-text.ts';
 import { incidentAction } from '#console/incidents/incident-action.ts';
-import { emptyDraft, problemsOf, requestOf } from '#console/profiles/draft.ts';
+import { checkDraft, emptyDraft, toRequest } from '#console/profiles/draft.ts';
 import { requestRows } from '#console/requests/request-rows.ts';
 import { Connection } from '#console/session/connection.ts';
 import { usageCsv } from '#console/usage/csv.ts';
@@ -266,8 +266,8 @@ describe('a profile while it is typed', () => {
   it('is the request of the API', () => {
     const trait = { kind: 'trait', name: ' CUSTOM_A ', value: 'required' } as const;
     const given = { name: 'a', description: ' For tests. ', groups: [[resource, trait]] };
-    expect(problemsOf(given)).toEqual({});
-    expect(requestOf(given)).toEqual({
+    expect(checkDraft(given)).toEqual({});
+    expect(toRequest(given)).toEqual({
       name: 'a',
       description: 'For tests.',
       groups: [{ 'resources:FPGA': '1', 'trait:CUSTOM_A': 'required' }],
@@ -288,7 +288,7 @@ describe('a profile while it is typed', () => {
       'accel keys are',
     ],
   ] as const)('tells what is wrong with its %s (%j)', (field, given, sentence) => {
-    expect(problemsOf(given)[field]).toContain(sentence);
+    expect(checkDraft(given)[field]).toContain(sentence);
   });
 });
 

@@ -12,7 +12,7 @@ import {
   numberText,
   timeText,
 } from '#console/parts/time-text.ts';
-import { addressOf, routeOf } from '#console/routes.ts';
+import { addressOf, parseRoute } from '#console/routes.ts';
 
 describe('the address of a screen', () => {
   it.each([
@@ -26,7 +26,7 @@ describe('the address of a screen', () => {
     ['#/hosts/cmp1/devices', undefined],
     ['#/hosts/%', { screen: 'hosts', id: '%', filters: {} }],
   ])('%s', (fragment, route) => {
-    expect(routeOf(fragment)).toEqual(route);
+    expect(parseRoute(fragment)).toEqual(route);
   });
 
   it('leads to what it was made for, whatever the id and the filters are', () => {
@@ -39,7 +39,7 @@ describe('the address of a screen', () => {
               .flat()
               .every((each) => each.isWellFormed()),
         );
-        const route = routeOf(addressOf('hosts', id, filters));
+        const route = parseRoute(addressOf('hosts', id, filters));
         expect(route).toEqual({ screen: 'hosts', id, filters: { ...filters } });
       }),
     );

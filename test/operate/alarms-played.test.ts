@@ -18,7 +18,7 @@ import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { changesConsumer } from '#functions/consumers/changes.ts';
 import { type AlarmName, alarmEntries, inStage } from '#infra/monitoring/alarm-entries.ts';
 import { password } from '#local/openstack/keystone/catalog.ts';
-import { run, surroundingsOf } from '#operate/ops/run.ts';
+import { readSurroundings, run } from '#operate/ops/run.ts';
 import { AlarmStage, alarmNames } from '#test/support/aws/alarm-stage.ts';
 import { gpu, minutes, provider, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
 import { applySettled, aReport, hasSettled } from '#test/support/reports.ts';
@@ -55,7 +55,7 @@ async function firstCommandOf(name: AlarmName): Promise<string> {
     OS_PASSWORD: password,
     OS_PROJECT_NAME: 'admin',
   };
-  const around = { ...surroundingsOf(process), environment, out, err: out };
+  const around = { ...readSurroundings(process), environment, out, err: out };
   expect(await run(words, around), told.join('\n')).toBe(0);
   return told.join('\n');
 }

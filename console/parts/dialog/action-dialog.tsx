@@ -26,7 +26,7 @@ export function ActionDialog({ action, onClose, onAnswer }: ActionDialogProps) {
   async function submit(event: SubmitEvent) {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
-    const { method, path, body } = action.request(valuesOf(form));
+    const { method, path, body } = action.request(readForm(form));
     setBusy(true);
     setFailure(undefined);
     try {
@@ -64,7 +64,7 @@ export function ActionDialog({ action, onClose, onAnswer }: ActionDialogProps) {
         <p class="quiet">
           Request: <code>{`${sample.method} ${sample.path}`}</code>
         </p>
-        {failure && <Notice tone="error">{refusalOf(failure)}</Notice>}
+        {failure && <Notice tone="error">{checkValues(failure)}</Notice>}
         <div class="buttons">
           <button type="button" onClick={onClose}>
             Cancel
@@ -78,7 +78,7 @@ export function ActionDialog({ action, onClose, onAnswer }: ActionDialogProps) {
   );
 }
 
-function valuesOf(form: FormData): ActionValues {
+function readForm(form: FormData): ActionValues {
   const reason = String(form.get('reason') ?? '').trim();
   const until = String(form.get('until') ?? '');
   return {
@@ -89,7 +89,7 @@ function valuesOf(form: FormData): ActionValues {
   };
 }
 
-function refusalOf({ kind, message }: ApiFailure): string {
+function checkValues({ kind, message }: ApiFailure): string {
   if (kind === 'signed-out') return 'The session had ended, and nothing was changed. Ask again.';
   if (kind === 'unreachable') return `${message} Look at the state before you ask again.`;
   return message;

@@ -2,13 +2,13 @@
 
 import type { Method } from '#console/api/client.ts';
 
-export interface ActionRequest {
+interface ActionRequest {
   readonly method: Method;
   readonly path: string;
   readonly body?: unknown;
 }
 
-export type ActionField = 'reason' | 'required-reason' | 'until' | 'cleaned';
+type ActionField = 'reason' | 'required-reason' | 'until' | 'cleaned';
 
 export interface ActionValues {
   readonly reason?: string;

@@ -13,7 +13,7 @@ type Cell<Row> = Partial<Column<Row>> | Column<Row>['cell'];
 type Cells<Row, Name extends keyof Row> = { readonly [Each in Name]?: Cell<Row> };
 
 /** @param cells of fields that are not shown as other fields of their name */
-export function columnsOf<Row, Name extends keyof Row & string>(
+export function fieldColumns<Row, Name extends keyof Row & string>(
   titles: Readonly<Record<Name, Title>>,
   names: readonly Name[],
   cells: Cells<Row, Name> = {},
@@ -46,7 +46,7 @@ export function listColumns<Name extends ListName>(
   cells: Cells<ListRow<Name>, ListField<Name>> = {},
 ): Column<ListRow<Name>>[] {
   const titles: Readonly<Record<string, Title>> = lists[list].columns;
-  return columnsOf<ListRow<Name>, ListField<Name>>(titles, names, cells);
+  return fieldColumns<ListRow<Name>, ListField<Name>>(titles, names, cells);
 }
 
 /** The key of a row. */

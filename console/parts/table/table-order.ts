@@ -33,7 +33,7 @@ function compare(one: string | number, other: string | number): number {
     : collator.compare(String(one), String(other));
 }
 
-export interface PageOfRows<Row> {
+interface PageOfRows<Row> {
   readonly rows: readonly Row[];
   /** Counted from 0; at most the last page. */
   readonly page: number;

@@ -8,7 +8,7 @@ import type { HistoryPage, HistoryPart } from '#core/store/history/history.ts';
 import { readDays, readTogether } from '#core/store/history/history-pages.ts';
 import { isOperator } from '#functions/http/policy.ts';
 import { listAction, type PageQuery } from '#functions/operator/list.ts';
-import { dayMs, rangeOf } from '#functions/operator/range.ts';
+import { dayMs, parseRange } from '#functions/operator/range.ts';
 import { viewRecord } from './view-record.ts';
 
 type Filter = PageQuery<'history'>;
@@ -30,7 +30,7 @@ async function read(deps: ConsumerDeps, caller: Caller, query: Filter): Promise<
   const ownProject = isOperator(deps, caller) ? undefined : caller.projectId;
   const { project = ownProject } = query;
   if (ownProject !== undefined && project !== ownProject) return { records: [] };
-  const page = pageOf(query, project);
+  const page = toPage(query, project);
   const partitions =
     ownProject === undefined
       ? await partitionsFor(deps, query)
@@ -39,12 +39,12 @@ async function read(deps: ConsumerDeps, caller: Caller, query: Filter): Promise<
   const now = deps.clock();
   const to = query.to ?? new Date(now).toISOString();
   const from = query.from ?? new Date(Date.parse(to) - dayMs).toISOString();
-  return readDays(deps.history, rangeOf(from, to, daysAtOnce), page);
+  return readDays(deps.history, parseRange(from, to, daysAtOnce), page);
 }
 
-function pageOf(query: Filter, project: string | undefined): HistoryPage {
+function toPage(query: Filter, project: string | undefined): HistoryPage {
   const { order, from, to, marker: after, limit } = query;
-  const range = from && to ? rangeOf(from, to, Number.POSITIVE_INFINITY) : undefined;
+  const range = from && to ? parseRange(from, to, Number.POSITIVE_INFINITY) : undefined;
   const iso = (time: string | undefined) => time && new Date(time).toISOString();
   const filter = present({
     device_uuid: query.device,

@@ -17,11 +17,11 @@ const paging = { marker: z.string().max(300), refuses: [404] };
 export const getIncidents = listAction('incidents', paging, async ({ deps, query }) => {
   const { kind, host, limit } = query;
   if (kind === 'drift') {
-    const after = startOf(query.marker, ['drift'])?.after;
+    const after = parseMarker(query.marker, ['drift'])?.after;
     const { rows, next } = await readDrift(deps, host, after);
     return { rows: rows.map(viewIncident), next: next && `drift:${next}` };
   }
-  const start = startOf(query.marker, storedKinds);
+  const start = parseMarker(query.marker, storedKinds);
   const kinds = storedKinds
     .slice(start ? storedKinds.indexOf(start.kind) : 0)
     .filter((each) => kind === undefined || each === kind);
@@ -45,7 +45,7 @@ export const getIncidents = listAction('incidents', paging, async ({ deps, query
   return { rows };
 });
 
-function startOf<Kind extends IncidentKind>(
+function parseMarker<Kind extends IncidentKind>(
   marker: string | undefined,
   kinds: readonly Kind[],
 ): { readonly kind: Kind; readonly after: string } | undefined {

@@ -40,7 +40,7 @@ const failuresMax = 1000;
 type Entries = readonly Read<Incident>[];
 
 /** Reads incidents of one kind, those after the marker; fewer than `count` at the end. */
-export type ReadIncidents = (
+type ReadIncidents = (
   deps: ConsumerDeps,
   after: string | undefined,
   count: number,
@@ -93,7 +93,7 @@ async function readReaper(
 ): Promise<Entries> {
   const waiting = await waitingInstances(deps);
   const byUuid = new Map(waiting.map((each) => [each.instanceUuid as string, each]));
-  return pageOf([...byUuid.keys()], after, count).map((marker) => {
+  return takePage([...byUuid.keys()], after, count).map((marker) => {
     const each = byUuid.get(marker);
     return { marker, row: each && waitingIncident(each) };
   });
@@ -103,7 +103,7 @@ function sorted(entries: Entries): Read<Incident>[] {
   return [...entries].sort((one, other) => (one.marker < other.marker ? -1 : 1));
 }
 
-function pageOf(uuids: readonly string[], after: string | undefined, count: number): string[] {
+function takePage(uuids: readonly string[], after: string | undefined, count: number): string[] {
   const left = uuids.filter((uuid) => after === undefined || uuid > after);
   return left.sort().slice(0, count);
 }
@@ -115,7 +115,7 @@ async function readBindings(
   count: number,
 ): Promise<Entries> {
   const { uuids } = await deps.listings.overdue('binding', endOfTime);
-  const pageUuids = pageOf(uuids, after, count);
+  const pageUuids = takePage(uuids, after, count);
   const bindings = await deps.store.arqs.bindings(pageUuids as InstanceUuid[]);
   const dueMs = workDueMs('bind', deps.settings);
   return pageUuids.map((uuid) => {
@@ -140,7 +140,7 @@ async function readFailures(
     ),
   ]);
   const newest = new Map(records.toReversed().map((record) => [record.instanceUuid, record]));
-  const uuids = pageOf(
+  const uuids = takePage(
     [...newest.keys()].flatMap((uuid) => uuid ?? []),
     after,
     count,
@@ -163,7 +163,7 @@ async function readWork(
   count: number,
 ): Promise<Entries> {
   const { uuids } = await deps.listings.overdue('awaited', endOfTime);
-  const pageUuids = pageOf(uuids, after, count);
+  const pageUuids = takePage(uuids, after, count);
   const work = await deps.store.releases.awaitedOf(pageUuids);
   const providers = work
     .flatMap(({ handles }) => handles.slice(0, 1))
@@ -173,7 +173,7 @@ async function readWork(
     work.map((each) => {
       const [handle] = each.handles;
       const device = handle && places.get(handle.providerUuid)?.device.uuid;
-      return [each.id as string, workIncident(each, device, dueMsOf(deps, each), deps.clock())];
+      return [each.id as string, workIncident(each, device, dueMs(deps, each), deps.clock())];
     }),
   );
   return pageUuids.map((uuid) => {
@@ -182,7 +182,7 @@ async function readWork(
   });
 }
 
-function dueMsOf({ settings }: Deps, work: AwaitedWork): number {
+function dueMs({ settings }: Deps, work: AwaitedWork): number {
   const { cleanSeconds = 0 } = work.kind === 'release' ? work : {};
   return Math.max(workDueMs(work.kind, settings), cleanSeconds * secondMs);
 }

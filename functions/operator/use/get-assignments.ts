@@ -20,7 +20,7 @@ const paging = { marker: z.guid().toLowerCase() };
 /** Which server has which accelerator, in the order of the ARQs' uuids. */
 export const getAssignments = listAction('assignments', paging, async ({ deps, caller, query }) => {
   const { limit, marker } = query;
-  const project = projectOf(deps, caller, query.project);
+  const project = visibleProject(deps, caller, query.project);
   if (project === 'none') return { rows: [] };
   const filter = { ...query, project };
   const named = await arqsNamed(deps, filter, !isOperator(deps, caller));
@@ -32,7 +32,7 @@ export const getAssignments = listAction('assignments', paging, async ({ deps, c
 });
 
 /** The project whose rows are shown; `none` for a tenant that asks for another one's. */
-function projectOf(
+function visibleProject(
   deps: Deps,
   caller: Caller,
   requested: string | undefined,

@@ -5,7 +5,7 @@ import { type Span, sumUsage, type Usage } from '#core/domain/quota/usage.ts';
 import { action } from '#functions/http/action.ts';
 import { isOperator } from '#functions/http/policy.ts';
 import { type ListQuery, listQuery } from '#functions/operator/list.ts';
-import { dayMs, type Range, rangeOf } from '#functions/operator/range.ts';
+import { dayMs, parseRange, type Range } from '#functions/operator/range.ts';
 import { readAssignments } from './assignments.ts';
 
 type Filter = ListQuery<'usage'>;
@@ -50,7 +50,8 @@ function rangeSince(query: Filter, nowMs: number, days: number): Range {
   const now = new Date(nowMs).toISOString();
   const earliest = new Date(nowMs - days * dayMs).toISOString();
   const month = `${now.slice(0, 7)}-01`;
-  const range = rangeOf(query.from ?? (month > earliest ? month : earliest), query.to ?? now, days);
+  const from = query.from ?? (month > earliest ? month : earliest);
+  const range = parseRange(from, query.to ?? now, days);
   if (range.from < earliest) {
     throw new InvalidInput(`from: at most ${days} days ago, which is ${earliest}.`);
   }

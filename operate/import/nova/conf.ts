@@ -6,7 +6,7 @@ export class NovaConfRefused extends Error {
   override readonly name = 'NovaConfRefused';
 }
 
-export interface ConfFile {
+interface ConfFile {
   readonly path: string;
   readonly text: string;
 }
@@ -32,7 +32,7 @@ type Sections = Map<string, Map<string, string[]>>;
 
 /** @throws NovaConfRefused */
 export function readNovaConf(files: readonly ConfFile[]): NovaOptions {
-  const read = files.map(sectionsOf);
+  const read = files.map(parseSections);
   // oslo.config has the values of deprecated names first.
   const all = (...names: readonly Name[]) =>
     read.flatMap((sections) => names.toReversed().flatMap((name) => valuesOf(sections, name)));
@@ -42,7 +42,9 @@ export function readNovaConf(files: readonly ConfFile[]): NovaOptions {
       .toReversed()
       .flatMap((sections) => names.map((name) => valuesOf(sections, name).at(-1)))
       .find((value) => value !== undefined);
-  const types = listOf(last(['devices', 'enabled_mdev_types'], ['devices', 'enabled_vgpu_types']));
+  const types = splitList(
+    last(['devices', 'enabled_mdev_types'], ['devices', 'enabled_vgpu_types']),
+  );
   return {
     deviceSpecs: all(
       ['pci', 'device_spec'],
@@ -52,7 +54,7 @@ export function readNovaConf(files: readonly ConfFile[]): NovaOptions {
     aliases: all(['pci', 'alias'], ['DEFAULT', 'pci_alias']),
     mdevTypes: [...new Set(types)].map((type) => ({
       type,
-      addresses: listOf(
+      addresses: splitList(
         last([`mdev_${type}`, 'device_addresses'], [`vgpu_${type}`, 'device_addresses']),
       ),
       resourceClass: last([`mdev_${type}`, 'mdev_class']) ?? 'VGPU',
@@ -68,7 +70,7 @@ function valuesOf(sections: Sections, [section, option]: Name): readonly string[
   return sections.get(section.toLowerCase())?.get(option) ?? [];
 }
 
-function listOf(text: string | undefined): string[] {
+function splitList(text: string | undefined): string[] {
   return (text ?? '')
     .split(',')
     .map((each) => each.trim())
@@ -80,7 +82,7 @@ export function isTrue(text: string | undefined): boolean {
   return ['1', 't', 'true', 'on', 'y', 'yes'].includes((text ?? '').trim().toLowerCase());
 }
 
-function sectionsOf({ path, text }: ConfFile): Sections {
+function parseSections({ path, text }: ConfFile): Sections {
   const sections: Sections = new Map();
   let options: Map<string, string[]> | undefined;
   let values: string[] | undefined;

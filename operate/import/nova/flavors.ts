@@ -73,7 +73,11 @@ export function readFlavors(text: string): readonly Flavor[] {
 }
 
 /** Commands that make a copy of the flavor with other properties. Its users are as before. */
-export function commandOf(flavor: Flavor, name: string, changed: Readonly<Record<string, string>>) {
+export function copyCommand(
+  flavor: Flavor,
+  name: string,
+  changed: Readonly<Record<string, string>>,
+) {
   const words = [
     'openstack flavor create',
     `--vcpus ${flavor.vcpus}`,

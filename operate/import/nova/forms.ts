@@ -84,7 +84,7 @@ const alias = z.strictObject({
 export function readDeviceSpecs(values: readonly string[]): (DeviceSpec | Fault)[] {
   return values.flatMap((value, index): (DeviceSpec | Fault)[] => {
     const name = `spec-${index + 1}`;
-    const json = jsonOf(value);
+    const json = parseJson(value);
     if (json === undefined) return [{ name, fault: `not valid JSON: ${shortened(value)}` }];
     if (!Array.isArray(json)) return [readDeviceSpec(name, json)];
     return json.map((each, at) => readDeviceSpec(`${name}.${at + 1}`, each));
@@ -93,12 +93,13 @@ export function readDeviceSpecs(values: readonly string[]): (DeviceSpec | Fault)
 
 function readDeviceSpec(name: string, json: unknown): DeviceSpec | Fault {
   const read = deviceSpec.safeParse(json);
-  if (!read.success) return { name, fault: faultOf(read.error, Object.keys(deviceSpec.shape)) };
+  if (!read.success)
+    return { name, fault: describeFault(read.error, Object.keys(deviceSpec.shape)) };
   const spec = read.data;
   if (spec.address !== undefined && spec.devname !== undefined) {
     return { name, fault: 'address and devname exclude each other' };
   }
-  const address = typeof spec.address === 'string' ? addressOf(spec.address) : undefined;
+  const address = typeof spec.address === 'string' ? parseAddress(spec.address) : undefined;
   if (address === 'invalid') {
     return { name, fault: `invalid address ${shortened(String(spec.address))}` };
   }
@@ -108,7 +109,7 @@ function readDeviceSpec(name: string, json: unknown): DeviceSpec | Fault {
     product: specific(spec.product_id),
     address: address?.some((part) => part !== '*') ? address : undefined,
     resourceClass: spec.resource_class && normalClass(spec.resource_class),
-    traits: traitsOf(spec.traits),
+    traits: parseTraits(spec.traits),
     isMigratable: isTrue(spec.live_migratable),
     stays: reasonToStay(spec),
   };
@@ -133,12 +134,12 @@ function reasonToStay(spec: z.infer<typeof deviceSpec>): string | undefined {
 
 export function readAliases(values: readonly string[]): (AliasSpec | Fault)[] {
   return values.map((value, index) => {
-    const json = jsonOf(value);
+    const json = parseJson(value);
     const named = z.looseObject({ name: z.string() }).safeParse(json);
     const name = named.success ? named.data.name.trim() : `alias-${index + 1}`;
     if (json === undefined) return { name, fault: `not valid JSON: ${shortened(value)}` };
     const read = alias.safeParse(json);
-    if (!read.success) return { name, fault: faultOf(read.error, Object.keys(alias.shape)) };
+    if (!read.success) return { name, fault: describeFault(read.error, Object.keys(alias.shape)) };
     const spec = read.data;
     if (!(spec.vendor_id && spec.product_id) && !spec.resource_class) {
       return { name, fault: 'must have vendor_id and product_id, or resource_class' };
@@ -150,7 +151,7 @@ export function readAliases(values: readonly string[]): (AliasSpec | Fault)[] {
       deviceType: spec.device_type,
       numaPolicy: spec.numa_policy,
       resourceClass: spec.resource_class && normalClass(spec.resource_class),
-      traits: traitsOf(spec.traits),
+      traits: parseTraits(spec.traits),
       isMigratable: isTrue(spec.live_migratable),
     };
   });
@@ -161,7 +162,7 @@ function specific(text: string | undefined): string | undefined {
 }
 
 /** Nova's form `[[[[<domain>]:]<bus>]:][<slot>][.[<function>]]`: a missing part is any. */
-function addressOf(text: string): Address | 'invalid' {
+function parseAddress(text: string): Address | 'invalid' {
   const [left = '', fn = '', ...more] = text.split('.');
   const parts = left.split(':');
   if (parts.length > 3 || more.length > 0) return 'invalid';
@@ -184,7 +185,7 @@ function normalClass(text: string): string {
   return standardClasses.includes(name) ? name : customName(name);
 }
 
-function traitsOf(text: string | undefined): string[] {
+function parseTraits(text: string | undefined): string[] {
   return (text ?? '')
     .split(',')
     .map((each) => each.trim().toUpperCase())
@@ -199,7 +200,7 @@ function customName(name: string): string {
   return letters.startsWith('CUSTOM_') ? letters : `CUSTOM_${letters}`;
 }
 
-function jsonOf(value: string): unknown {
+function parseJson(value: string): unknown {
   try {
     return JSON.parse(value);
   } catch {
@@ -207,7 +208,7 @@ function jsonOf(value: string): unknown {
   }
 }
 
-function faultOf({ issues: [first] }: z.ZodError, allowed: readonly string[]): string {
+function describeFault({ issues: [first] }: z.ZodError, allowed: readonly string[]): string {
   if (first?.code === 'unrecognized_keys') {
     return `unknown key ${first.keys.join(', ')}: allowed are ${allowed.join(', ')}`;
   }

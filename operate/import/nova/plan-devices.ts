@@ -50,7 +50,7 @@ interface NovaDevices {
 /** In the order of the entries: of Nova's as of ours, the first that matches a device counts. */
 export function planNovaDevices(nova: NovaDevices): DevicePlan {
   const { specs, aliases } = nova;
-  const matched = specs.flatMap((spec) => offersOf(spec, nova));
+  const matched = specs.flatMap((spec) => matchOffers(spec, nova));
   const staying = new Map<string, string>();
   let plans: readonly AliasPlan[] = [];
   let count: number;
@@ -64,7 +64,7 @@ export function planNovaDevices(nova: NovaDevices): DevicePlan {
   const moving = new Set(plans.flatMap((plan) => ('group' in plan ? [plan.name] : [])));
   const items = matched
     .filter(({ spec, alias }) => !staying.has(spec.name) && moving.has(alias.name))
-    .flatMap(itemsOf);
+    .flatMap(toItems);
   const allowList = items.filter(
     (item, index) => items.findIndex((each) => isDeepStrictEqual(each, item)) === index,
   );
@@ -88,7 +88,7 @@ function planAliases(
     const specsOfName = aliases.filter((each) => each.name === name);
     const offers = matched.filter(({ alias }) => alias.name === name);
     const before = plans.flatMap((plan) =>
-      'group' in plan ? [{ plan, types: typesOf(aliases, plan.name) }] : [],
+      'group' in plan ? [{ plan, types: listTypes(aliases, plan.name) }] : [],
     );
     plans.push(planAlias({ name, alternatives: specsOfName, offers, staying, before }));
   }
@@ -126,7 +126,7 @@ function withLoss(
 function keepEntries(nova: NovaDevices, staying: Map<string, string>): void {
   const { specs } = nova;
   for (const spec of specs.filter(({ name }) => !staying.has(name))) {
-    const isAsked = offersOf(spec, nova).length > 0;
+    const isAsked = matchOffers(spec, nova).length > 0;
     const reason =
       spec.stays ?? faultOfNames(spec) ?? (isAsked ? undefined : 'no alias asks for it');
     if (reason) staying.set(spec.name, reason);
@@ -155,7 +155,7 @@ function isOfferedByPci(name: string): boolean {
   return name === 'FPGA' || name === 'PGPU' || name.startsWith('CUSTOM_');
 }
 
-function offersOf(spec: DeviceSpec, { aliases, isInPlacement }: NovaDevices): readonly Offer[] {
+function matchOffers(spec: DeviceSpec, { aliases, isInPlacement }: NovaDevices): readonly Offer[] {
   return aliases.flatMap((alias): Offer[] => {
     if (!mayBeSame(spec.vendor, alias.vendor) || !mayBeSame(spec.product, alias.product)) return [];
     const byIds = generatedClass(alias.vendor ?? spec.vendor, alias.product ?? spec.product);
@@ -212,18 +212,19 @@ function planAlias({ name, alternatives, offers, staying, before }: NamedAlias):
       `its devices have the classes ${classes.join(', ')}, and a profile asks for one: give them one resource_class`,
     );
   }
-  const group = groupOf(resourceClass, alternatives, moved);
-  const types = typesOf(alternatives, name);
+  const group = makeGroup(resourceClass, alternatives, moved);
+  const types = listTypes(alternatives, name);
   const same = before.find(({ plan }) => isDeepStrictEqual(plan.group, group));
   if (same && same.types !== types) {
     return stay(
       `only device_type distinguishes its devices from those of ${same.plan.name}: give them a resource_class of their own`,
     );
   }
-  return { name, group, as: same?.plan.as ?? name, notes: notesOf(alternatives, offers, staying) };
+  const notes = listNotes(alternatives, offers, staying);
+  return { name, group, as: same?.plan.as ?? name, notes };
 }
 
-function groupOf(
+function makeGroup(
   resourceClass: string,
   alternatives: readonly AliasSpec[],
   moved: readonly Offer[],
@@ -248,12 +249,12 @@ function groupOf(
   };
 }
 
-function typesOf(aliases: readonly AliasSpec[], name: string): string {
+function listTypes(aliases: readonly AliasSpec[], name: string): string {
   const alternatives = aliases.filter((each) => each.name === name);
   return [...new Set(alternatives.map(({ deviceType }) => deviceType ?? 'any'))].join();
 }
 
-function notesOf(
+function listNotes(
   alternatives: readonly AliasSpec[],
   offers: readonly Offer[],
   staying: ReadonlyMap<string, string>,
@@ -267,7 +268,7 @@ function notesOf(
   ];
 }
 
-function itemsOf({ spec, alias, resourceClass }: Offer): AllowListItem[] {
+function toItems({ spec, alias, resourceClass }: Offer): AllowListItem[] {
   const vendor = alias.vendor ?? spec.vendor;
   const product = alias.product ?? spec.product;
   const item: AllowListItem = {

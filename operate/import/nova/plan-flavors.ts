@@ -24,7 +24,7 @@ export type FlavorPlan = { readonly flavor: Flavor; readonly notes: readonly str
     }
 );
 
-export interface FlavorDeps {
+interface FlavorDeps {
   readonly aliases: readonly AliasPlan[];
   /** Names of aliases whose values are refused. */
   readonly faulty: ReadonlySet<string>;
@@ -60,7 +60,7 @@ export function planFlavor(flavor: Flavor, deps: FlavorDeps): FlavorPlan | undef
   const byMdev = mdevParts(flavor, mdevKeys, deps);
   if ('reason' in byMdev) return end('stay', byMdev.reason);
   const parts = [...byAlias.parts, ...byMdev.parts];
-  const profile = profileOf(parts);
+  const profile = makeProfile(parts);
   if (typeof profile === 'string') return end('refuse', profile);
   const gone = [
     ...(aliases === undefined ? [] : [aliasKey]),
@@ -168,7 +168,7 @@ function mdevParts(
 }
 
 /** A sentence where the service takes no such profile. */
-export function profileOf(parts: readonly Part[]): NewProfile | string {
+export function makeProfile(parts: readonly Part[]): NewProfile | string {
   const name = parts.map((each) => each.name).join('-');
   if (!isProfileName(name)) return `${name} cannot be the name of a device profile`;
   try {

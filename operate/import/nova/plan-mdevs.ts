@@ -34,7 +34,7 @@ export function planNovaMdevs(
   const all = types.flatMap(({ addresses }) => addresses);
   const rows = types.map((mdevType): MdevPlan['rows'][number] => {
     const { type: name, addresses, resourceClass, maxInstances } = mdevType;
-    const fault = faultOf(mdevType, all);
+    const fault = findFault(mdevType, all);
     if (fault) return { name, verdict: 'refuse', note: fault };
     const reason = reasonToStay(mdevType, types, isAttached);
     if (reason) return { name, verdict: 'stay', note: reason };
@@ -54,7 +54,7 @@ export function planNovaMdevs(
   return { pools, rows, classes: new Set(types.map(({ resourceClass }) => resourceClass)) };
 }
 
-function faultOf({ type, addresses, resourceClass }: MdevType, all: readonly string[]) {
+function findFault({ type, addresses, resourceClass }: MdevType, all: readonly string[]) {
   const duplicate = addresses.find((each) => all.indexOf(each) !== all.lastIndexOf(each));
   if (duplicate) return `${duplicate} is in device_addresses more than once`;
   if (!/^(VGPU|CUSTOM_[A-Z0-9_]+)$/.test(resourceClass)) {

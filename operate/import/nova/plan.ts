@@ -17,10 +17,10 @@ import { type AliasPlan, type AllowListItem, planNovaDevices } from './plan-devi
 import {
   distinctProfiles,
   type FlavorPlan,
+  makeProfile,
   type NewProfile,
   nameOf,
   planFlavor,
-  profileOf,
 } from './plan-flavors.ts';
 import { type MdevPool, planNovaMdevs } from './plan-mdevs.ts';
 
@@ -83,7 +83,7 @@ export function planNova(request: NovaRequest): NovaPlan {
   const flavorPlans = (request.flavors ?? []).flatMap((flavor) => planFlavor(flavor, deps) ?? []);
   const profiles = planProfiles(devices.aliases, flavorPlans, request.stored);
   const flavors = flavorPlans.map((plan) => withoutRefused(plan, profiles.rows));
-  const settings = settingsOf(devices.allowList, mdevs.pools);
+  const settings = makeSettings(devices.allowList, mdevs.pools);
   const rows: NovaRow[] = [
     ...specs.map((spec) => specRow(spec, devices.staying)),
     ...faultRows('alias', aliases.filter(isFault)),
@@ -177,7 +177,7 @@ function planProfiles(
     void rows.push({ what: 'profile', name, verdict: 'refuse', note });
   const ofAliases = aliases.flatMap((plan): NewProfile[] => {
     if ('reason' in plan || plan.as !== plan.name) return [];
-    const profile = profileOf([{ name: nameOf(plan.name, 1), groups: [plan.group] }]);
+    const profile = makeProfile([{ name: nameOf(plan.name, 1), groups: [plan.group] }]);
     if (typeof profile !== 'string') return [profile];
     refuse(plan.name, profile);
     return [];
@@ -199,7 +199,7 @@ function planProfiles(
   return { rows, profiles: missing };
 }
 
-function settingsOf(
+function makeSettings(
   allowList: readonly AllowListItem[],
   pools: readonly MdevPool[],
 ): HostSettings | undefined {

@@ -1,7 +1,7 @@
 // The plan of a move from Nova as lines for the operator.
 
 import { tableLines } from '#operate/ops/columns.ts';
-import { commandOf } from './flavors.ts';
+import { copyCommand } from './flavors.ts';
 import type { NovaPlan, NovaRow, NovaVerdict } from './plan.ts';
 import { changedProperties } from './plan-flavors.ts';
 
@@ -9,7 +9,7 @@ const order: readonly NovaVerdict[] = ['refuse', 'skip', 'stay', 'move', 'presen
 
 export function novaLines(plan: NovaPlan, suffix: string): readonly string[] {
   const rows = plan.rows.toSorted((a, b) => order.indexOf(a.verdict) - order.indexOf(b.verdict));
-  const commands = commandsOf(plan, suffix);
+  const commands = flavorCommands(plan, suffix);
   return [
     ...tableLines<NovaRow>(
       [
@@ -30,10 +30,10 @@ export function novaLines(plan: NovaPlan, suffix: string): readonly string[] {
 }
 
 /** One command for each flavor that moves. */
-export function commandsOf({ flavors }: NovaPlan, suffix: string): readonly string[] {
+export function flavorCommands({ flavors }: NovaPlan, suffix: string): readonly string[] {
   return flavors.flatMap((plan) =>
     plan.verdict === 'move'
-      ? [commandOf(plan.flavor, `${plan.flavor.name}${suffix}`, changedProperties(plan))]
+      ? [copyCommand(plan.flavor, `${plan.flavor.name}${suffix}`, changedProperties(plan))]
       : [],
   );
 }

@@ -2,7 +2,7 @@
 
 import { CommandFailed, exitCodes } from '#operate/ops/verb.ts';
 
-export const faces = ['public', 'internal', 'admin'] as const;
+const faces = ['public', 'internal', 'admin'] as const;
 export type Face = (typeof faces)[number];
 
 export const serviceType = 'accelerator';
@@ -13,7 +13,7 @@ export const serviceType = 'accelerator';
  */
 export const roleNames = ['admin', 'service'] as const;
 
-export interface RegistrationRequest {
+interface RegistrationRequest {
   readonly username: string;
   readonly projectName: string;
   readonly region: string;
@@ -69,12 +69,12 @@ export function planRegistration(
   const [service] = services;
   if (services.length > 1) throw several(`services of type ${serviceType}`, 'service', services);
   return [
-    entryOf('project', request.projectName, registered.project),
+    toEntry('project', request.projectName, registered.project),
     ...roleNames.map((name) => {
       const id = roles.get(name);
-      return entryOf('role', name, id === undefined ? undefined : { id });
+      return toEntry('role', name, id === undefined ? undefined : { id });
     }),
-    entryOf('user', request.username, registered.user),
+    toEntry('user', request.username, registered.user),
     ...roleNames.map(
       (name): Entry => ({
         kind: 'grant',
@@ -82,12 +82,12 @@ export function planRegistration(
         state: held.has(name) ? 'present' : 'missing',
       }),
     ),
-    entryOf('service', serviceType, service),
+    toEntry('service', serviceType, service),
     ...faces.map((face) => endpointEntry(face, request, registered)),
   ];
 }
 
-function entryOf(kind: Kind, name: string, existing: RegisteredEntry | undefined): Entry {
+function toEntry(kind: Kind, name: string, existing: RegisteredEntry | undefined): Entry {
   if (existing === undefined) return { kind, name, state: 'missing' };
   return {
     kind,
@@ -106,7 +106,7 @@ function endpointEntry(
   const all = endpoints.filter((each) => each.interface === face);
   const [existing] = all;
   if (all.length > 1) throw several(`${face} endpoints in ${region}`, 'endpoint', all);
-  const entry = { ...entryOf('endpoint', `${face} in ${region}`, existing), face, url };
+  const entry = { ...toEntry('endpoint', `${face} in ${region}`, existing), face, url };
   if (existing === undefined || plain(existing.url) === plain(url)) return entry;
   return { ...entry, state: 'differs', urlNow: existing.url };
 }

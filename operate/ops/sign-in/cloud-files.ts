@@ -47,18 +47,18 @@ export function readCloud(
     if (names.length === 0 || environment.OS_AUTH_URL) return undefined;
     if (names.length > 1) {
       throw wrongUsage(
-        `${file?.path} has several clouds: set OS_CLOUD or --os-cloud to ${listOf(names)}.`,
+        `${file?.path} has several clouds: set OS_CLOUD or --os-cloud to ${joinNames(names)}.`,
       );
     }
   }
   const cloudName = name ?? names[0] ?? '';
   const open = file?.clouds[cloudName];
   if (open === undefined) {
-    const has = names.length === 0 ? 'no cloud' : listOf(names);
+    const has = names.length === 0 ? 'no cloud' : joinNames(names);
     throw wrongUsage(
       file
         ? `${file.path} has no cloud ${cloudName}: it has ${has}.`
-        : `There is no clouds.yaml with the cloud ${cloudName}: looked for ${pathsOf('clouds', environment).join(', ')}.`,
+        : `There is no clouds.yaml with the cloud ${cloudName}: looked for ${listPaths('clouds', environment).join(', ')}.`,
     );
   }
   const secret = readFirst('secure', environment, readFile)?.clouds[cloudName];
@@ -66,14 +66,14 @@ export function readCloud(
 }
 
 function readFirst(kind: 'clouds' | 'secure', environment: Environment, readFile: ReadFile) {
-  for (const path of pathsOf(kind, environment)) {
+  for (const path of listPaths(kind, environment)) {
     const text = readFile(path);
     if (text !== undefined) return { path, clouds: readClouds(path, text) };
   }
   return undefined;
 }
 
-function pathsOf(kind: 'clouds' | 'secure', environment: Environment): string[] {
+function listPaths(kind: 'clouds' | 'secure', environment: Environment): string[] {
   const variable = kind === 'clouds' ? 'OS_CLIENT_CONFIG_FILE' : 'OS_CLIENT_SECURE_FILE';
   const named = environment[variable];
   const home = environment.HOME ?? '';
@@ -90,7 +90,7 @@ function pathsOf(kind: 'clouds' | 'secure', environment: Environment): string[] 
 
 /** An error quotes nothing of the file, which may hold passwords. */
 function readClouds(path: string, text: string): Readonly<Record<string, Cloud>> {
-  const read = cloudFile.safeParse(yamlOf(path, text) ?? {});
+  const read = cloudFile.safeParse(parseYaml(path, text) ?? {});
   if (!read.success) {
     const where = read.error.issues[0]?.path.slice(0, 2).join('.');
     throw wrongUsage(`${path} must have clouds by name${where ? `; see ${where}` : ''}.`);
@@ -100,7 +100,7 @@ function readClouds(path: string, text: string): Readonly<Record<string, Cloud>>
   );
 }
 
-function yamlOf(path: string, text: string): unknown {
+function parseYaml(path: string, text: string): unknown {
   try {
     return parse(text, { prettyErrors: false, logLevel: 'error' });
   } catch (error) {
@@ -109,6 +109,6 @@ function yamlOf(path: string, text: string): unknown {
   }
 }
 
-function listOf(names: readonly string[]): string {
+function joinNames(names: readonly string[]): string {
   return names.join(', ');
 }

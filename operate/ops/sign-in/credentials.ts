@@ -38,8 +38,8 @@ const authTypes = [
 
 /** @throws CommandFailed that names what is missing */
 export function readCredentials(settings: Sources): Credentials {
-  const sources = sourcesOf(settings);
-  const first = (name: string) => firstOf(sources, (source) => source(name));
+  const sources = listSources(settings);
+  const first = (name: string) => findFirst(sources, (source) => source(name));
   const authUrl = first('auth_url');
   if (authUrl === undefined) {
     throw new CommandFailed(
@@ -50,23 +50,23 @@ export function readCredentials(settings: Sources): Credentials {
   if (!/^https?:\/\/[^/]/.test(authUrl)) {
     throw wrongUsage('OS_AUTH_URL must be a URL such as https://keystone.example.org/v3.');
   }
-  const method = methodOf(sources);
+  const method = chooseMethod(sources);
   return {
     authUrl,
     identity: identities[method](sources),
-    scope: method === 'v3applicationcredential' ? undefined : scopeOf(sources),
+    scope: method === 'v3applicationcredential' ? undefined : readScope(sources),
     endpoint:
       settings.options.endpoint ??
       first('accelerator_endpoint_override') ??
       first('endpoint_override'),
     region: first('region_name'),
-    interface: interfaceOf(first('interface') ?? first('endpoint_type') ?? 'public'),
+    interface: parseInterface(first('interface') ?? first('endpoint_type') ?? 'public'),
     caFile: first('cacert'),
     isInsecure: isYes(first('insecure')) || first('verify') === 'false',
   };
 }
 
-function sourcesOf({ options, environment, cloud }: Sources): readonly Source[] {
+function listSources({ options, environment, cloud }: Sources): readonly Source[] {
   const textOf = (value: unknown) =>
     ['string', 'number', 'boolean'].includes(typeof value) && value !== ''
       ? String(value)
@@ -78,7 +78,7 @@ function sourcesOf({ options, environment, cloud }: Sources): readonly Source[] 
   ];
 }
 
-function firstOf<T>(sources: readonly Source[], read: (source: Source) => T | undefined) {
+function findFirst<T>(sources: readonly Source[], read: (source: Source) => T | undefined) {
   for (const source of sources) {
     const value = read(source);
     if (value !== undefined) return value;
@@ -89,8 +89,8 @@ function firstOf<T>(sources: readonly Source[], read: (source: Source) => T | un
 type Kind = 'v3password' | 'v3token' | 'v3applicationcredential';
 
 /** The kind that is named, or that of the first source with credentials. */
-function methodOf(sources: readonly Source[]): Kind {
-  const named = firstOf(sources, (source) => source('auth_type'));
+function chooseMethod(sources: readonly Source[]): Kind {
+  const named = findFirst(sources, (source) => source('auth_type'));
   if (named !== undefined) {
     const authType = authTypes.find((each) => each === named);
     if (authType === undefined) {
@@ -98,7 +98,7 @@ function methodOf(sources: readonly Source[]): Kind {
     }
     return authType === 'password' ? 'v3password' : authType === 'token' ? 'v3token' : authType;
   }
-  const kind = firstOf(sources, (source): Kind | undefined => {
+  const kind = findFirst(sources, (source): Kind | undefined => {
     const has = (...names: string[]) => names.some((name) => source(name) !== undefined);
     if (has('application_credential_id', 'application_credential_name')) {
       return 'v3applicationcredential';
@@ -112,57 +112,58 @@ function methodOf(sources: readonly Source[]): Kind {
 const identities: Readonly<Record<Kind, (sources: readonly Source[]) => Identity>> = {
   v3password: (sources) => ({
     methods: ['password'],
-    password: { user: { ...userOf(sources), password: need(sources, 'password') } },
+    password: { user: { ...readUser(sources), password: need(sources, 'password') } },
   }),
   v3token: (sources) => ({ methods: ['token'], token: { id: need(sources, 'token') } }),
   v3applicationcredential(sources) {
-    const id = firstOf(sources, (source) => source('application_credential_id'));
+    const id = findFirst(sources, (source) => source('application_credential_id'));
     const secret = need(sources, 'application_credential_secret');
     const named =
       id === undefined
-        ? { name: need(sources, 'application_credential_name'), user: userOf(sources) }
+        ? { name: need(sources, 'application_credential_name'), user: readUser(sources) }
         : { id };
     return { methods: ['application_credential'], application_credential: { ...named, secret } };
   },
 };
 
-function userOf(sources: readonly Source[]) {
-  const id = firstOf(sources, (source) => source('user_id'));
+function readUser(sources: readonly Source[]) {
+  const id = findFirst(sources, (source) => source('user_id'));
   if (id !== undefined) return { id };
-  return { name: need(sources, 'username'), domain: domainOf(sources, 'user') };
+  return { name: need(sources, 'username'), domain: readDomain(sources, 'user') };
 }
 
 /** The domain of the user or the project; `default` as with OpenStack's own client. */
-function domainOf(sources: readonly Source[], of: 'user' | 'project') {
+function readDomain(sources: readonly Source[], of: 'user' | 'project') {
   return (
     named(sources, `${of}_domain`) ?? {
-      id: firstOf(sources, (source) => source('default_domain')) ?? 'default',
+      id: findFirst(sources, (source) => source('default_domain')) ?? 'default',
     }
   );
 }
 
 /** `<what>_id` or `<what>_name`, both from the first source that has one of them. */
 function named(sources: readonly Source[], subject: string) {
-  return firstOf(sources, (source) => {
+  return findFirst(sources, (source) => {
     const [id, name] = [source(`${subject}_id`), source(`${subject}_name`)];
     if (id !== undefined) return { id };
     return name === undefined ? undefined : { name };
   });
 }
 
-function scopeOf(sources: readonly Source[]): Credentials['scope'] {
+function readScope(sources: readonly Source[]): Credentials['scope'] {
   const project = named(sources, 'project') ?? named(sources, 'tenant');
   if (project) {
-    const domain = 'name' in project && { domain: domainOf(sources, 'project') };
+    const domain = 'name' in project && { domain: readDomain(sources, 'project') };
     return { project: { ...project, ...domain } };
   }
-  if (isSet(firstOf(sources, (source) => source('system_scope')))) return { system: { all: true } };
+  if (isSet(findFirst(sources, (source) => source('system_scope'))))
+    return { system: { all: true } };
   const domain = named(sources, 'domain');
   return domain && { domain };
 }
 
 function need(sources: readonly Source[], name: string): string {
-  const value = firstOf(sources, (source) => source(name));
+  const value = findFirst(sources, (source) => source(name));
   if (value !== undefined) return value;
   throw new CommandFailed(
     exitCodes.notAllowed,
@@ -170,7 +171,7 @@ function need(sources: readonly Source[], name: string): string {
   );
 }
 
-function interfaceOf(text: string): Credentials['interface'] {
+function parseInterface(text: string): Credentials['interface'] {
   const plain = text.replace(/URL$/, '');
   const catalogInterface = (['public', 'internal', 'admin'] as const).find(
     (each) => each === plain,

@@ -4,7 +4,7 @@ import type * as z from 'zod';
 import { type Http, type HttpAnswer, type Method, readBody } from '#core/clients/http.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { CommandFailed, exitCodes } from '#operate/ops/verb.ts';
-import { identityUrlOf } from './sign-in.ts';
+import { toIdentityUrl } from './sign-in.ts';
 
 export interface Keystone {
   /**
@@ -14,7 +14,7 @@ export interface Keystone {
   ask<T>(request: KeystoneRequest<T>): Promise<T>;
 }
 
-export interface KeystoneRequest<T> {
+interface KeystoneRequest<T> {
   readonly method: Method;
   readonly path: string;
   readonly doing: string;
@@ -29,7 +29,7 @@ export function createKeystone(
   authUrl: string,
   { token }: { readonly token: string },
 ): Keystone {
-  const root = identityUrlOf(authUrl);
+  const root = toIdentityUrl(authUrl);
   return {
     async ask({ method, path, doing, schema, body, secret }) {
       const request = {
@@ -58,7 +58,7 @@ function refusal(authUrl: string, doing: string, { status, body }: HttpAnswer, s
     const fault = `${at} refuses to ${doing} (409): it exists already`;
     return new CommandFailed(exitCodes.failed, `${fault}, made meanwhile; run the command again.`);
   }
-  const why = sentenceOf(body);
+  const why = readSentence(body);
   const sentence = secret ? why?.replaceAll(secret, '…') : why;
   return new CommandFailed(
     exitCodes.failed,
@@ -67,7 +67,7 @@ function refusal(authUrl: string, doing: string, { status, body }: HttpAnswer, s
 }
 
 /** Keystone's own form only: a proxy's page may hold what was sent. */
-function sentenceOf(body: unknown): string | undefined {
+function readSentence(body: unknown): string | undefined {
   if (typeof body !== 'object' || body === null || !('error' in body)) return undefined;
   const { error } = body;
   if (typeof error !== 'object' || error === null || !('message' in error)) return undefined;

@@ -37,7 +37,7 @@ export async function signIn(http: Http, credentials: Credentials): Promise<Sess
 }
 
 /** The URL of Keystone's API of version 3. */
-export function identityUrlOf(authUrl: string): string {
+export function toIdentityUrl(authUrl: string): string {
   return `${authUrl.replace(/\/+$/, '').replace(/\/v(2\.0|3)$/, '')}/v3`;
 }
 
@@ -50,7 +50,7 @@ export async function logIn(
   const request: HttpRequest = {
     service: 'identity',
     method: 'POST',
-    url: `${identityUrlOf(credentials.authUrl)}/auth/tokens`,
+    url: `${toIdentityUrl(credentials.authUrl)}/auth/tokens`,
     body: { auth: { identity, ...present({ scope }) } },
   };
   const answer = await http(request);

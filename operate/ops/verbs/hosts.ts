@@ -80,7 +80,7 @@ export const hostVerbs: readonly ApiVerb[] = [
     example: 'cyborg-ops hosts show cmp1.example',
     async ask(api, input) {
       const row = await api.ask('GET', pathOf(input), wholeHost);
-      return { json: row, lines: (width) => linesOf(row, width) };
+      return { json: row, lines: (width) => hostLines(row, width) };
     },
   },
   {
@@ -155,7 +155,7 @@ const deviceColumns = columnsOf<keyof typeof hostDeviceTitles, WholeHost['device
   { status: (row) => shownStatus(row.status), health: (row) => row.health ?? 'ok' },
 );
 
-function linesOf(row: WholeHost, width: number): readonly string[] {
+function hostLines(row: WholeHost, width: number): readonly string[] {
   const absent = row.not_offered;
   const parts = [
     shownOne([...listColumns('hosts'), conflict] as never, row).lines(width),

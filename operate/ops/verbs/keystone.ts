@@ -23,7 +23,7 @@ import {
 
 async function register(asking: KeystoneAsking) {
   const { keystone, input } = asking;
-  const urls = urlsOf(input);
+  const urls = readUrls(input);
   const isDryRun = input.has('dry-run');
   const place = await findPlace(keystone, {
     region: asking.region,
@@ -37,16 +37,16 @@ async function register(asking: KeystoneAsking) {
   };
   const registered = await readRegistered(keystone, names);
   const entries = planRegistration({ ...names, urls }, registered);
-  const password = registered.user || isDryRun ? undefined : passwordOf(asking);
+  const password = registered.user || isDryRun ? undefined : readPassword(asking);
   const making: Making = { keystone, names, password, isUpdate: input.has('update') };
   if (!isDryRun) await makeEntries(entries, making);
   return shownEntries(
-    entries.map((entry) => rowOf(entry, making)),
+    entries.map((entry) => toRow(entry, making)),
     isDryRun,
   );
 }
 
-function urlsOf(input: Input): Readonly<Record<Face, string>> {
+function readUrls(input: Input): Readonly<Record<Face, string>> {
   const read = (option: string) => {
     const url = input.text(option);
     if (url === undefined || /^https?:\/\/[^/\s?#]+[^\s?#]*$/.test(url)) return url;
@@ -59,7 +59,7 @@ function urlsOf(input: Input): Readonly<Record<Face, string>> {
 }
 
 /** @throws CommandFailed if there is none; only a new user needs it */
-function passwordOf({ input, environment, readFile }: KeystoneAsking): string {
+function readPassword({ input, environment, readFile }: KeystoneAsking): string {
   const file = input.text('password-file');
   const text = file === undefined ? environment.CYBORG_PASSWORD : readFile(file);
   if (file !== undefined && text === undefined) {
@@ -82,7 +82,7 @@ interface Row {
   readonly url_before?: string | undefined;
 }
 
-function rowOf(entry: Entry, making: Making): Row {
+function toRow(entry: Entry, making: Making): Row {
   const { kind, name, url, urlNow } = entry;
   return { what: kind, name, outcome: outcomeOf(entry, making), url, url_before: urlNow };
 }
@@ -102,7 +102,7 @@ function shownEntries(rows: readonly Row[], isDryRun: boolean) {
     lines: (width: number) => [
       ...tableLines(columns, rows, width),
       '',
-      ...sentencesOf(rows, isDryRun),
+      ...describeRows(rows, isDryRun),
     ],
     exitCode: rows.some(isWrong) ? 1 : 0,
   };
@@ -112,7 +112,7 @@ function isWrong({ outcome }: Row): boolean {
   return outcome === 'differs' || outcome === 'disabled';
 }
 
-function sentencesOf(rows: readonly Row[], isDryRun: boolean): readonly string[] {
+function describeRows(rows: readonly Row[], isDryRun: boolean): readonly string[] {
   const count = (outcome: Outcome) => rows.filter((row) => row.outcome === outcome).length;
   const would = isDryRun ? 'would be ' : '';
   const changes = (['made', 'updated'] as const).flatMap((each) =>

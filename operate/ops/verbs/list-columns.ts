@@ -33,7 +33,7 @@ const cells: { readonly [Name in ListName]?: Cells<Name> } = {
   },
   devices: { status: (row) => shownStatus(row.status) },
   history: { call: ({ call }) => call && `${call.method} ${call.path} ${call.status}` },
-  incidents: { action: commandOf },
+  incidents: { action: incidentCommand },
   quotas: { limits: (row) => shownLimits(row.limits) },
 };
 
@@ -59,7 +59,7 @@ const commands: Readonly<Record<IncidentAction, (incident: Row<'incidents'>) => 
 };
 
 /** Undefined for an action that this version does not know. */
-function commandOf(incident: Row<'incidents'>): string | undefined {
+function incidentCommand(incident: Row<'incidents'>): string | undefined {
   const action = incidentActions.find((each) => each === incident.action);
   return action && `cyborg-ops ${commands[action](incident)}`;
 }

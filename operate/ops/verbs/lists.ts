@@ -5,7 +5,7 @@ import { type Filter, type ListName, lists } from '#core/contracts/api/lists.ts'
 import { rowShapes } from '#core/contracts/api/rows.ts';
 import { answer } from '#operate/ops/answers.ts';
 import { cadfEvent } from '#operate/ops/cadf.ts';
-import { cellOf, tableLines } from '#operate/ops/columns.ts';
+import { cellText, tableLines } from '#operate/ops/columns.ts';
 import { optionOf } from '#operate/ops/options.ts';
 import type { ApiVerb, Input, Option, Options } from '#operate/ops/verb.ts';
 import { listColumns, rowAnswer } from './list-columns.ts';
@@ -93,7 +93,7 @@ function usageVerb({ options: { limit: _, ...options } = {}, ...verb }: ApiVerb)
       const query = queryFrom('usage', input);
       const json = await api.ask('GET', lists.usage.path, usageAnswer, { query });
       const { from, to, usage } = json;
-      const span = `from ${cellOf(from)} to ${cellOf(to)}`;
+      const span = `from ${cellText(from)} to ${cellText(to)}`;
       return {
         json,
         lines: (width) => [span, '', ...tableLines(listColumns('usage'), usage, width)],

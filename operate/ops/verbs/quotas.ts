@@ -1,7 +1,7 @@
 // Quotas of projects by resource class.
 
 import * as z from 'zod';
-import { cellOf } from '#operate/ops/columns.ts';
+import { cellText } from '#operate/ops/columns.ts';
 import { type ApiVerb, type Argument, type Input, wrongUsage } from '#operate/ops/verb.ts';
 import { listColumns, rowAnswer } from './list-columns.ts';
 import { shownDone, shownOne } from './shown.ts';
@@ -34,7 +34,7 @@ export const quotaVerbs: readonly ApiVerb[] = [
     ],
     example: 'cyborg-ops quota set 7a1f0c9e6f5b4d0f8a52 VGPU=40 FPGA=2',
     async ask(api, input) {
-      const limits = limitsOf(input.repeated('class=limit'));
+      const limits = parseLimits(input.repeated('class=limit'));
       const body = { limits };
       const answer = await api.ask('PUT', pathOf(input), quota.optional(), { body });
       // The API's limits: its names of classes are in upper case.
@@ -42,7 +42,7 @@ export const quotaVerbs: readonly ApiVerb[] = [
         ([, limit]) => limit !== null,
       );
       const set = limited.map(([name, limit]) => `${name}=${limit}`).join(', ');
-      const use = answer?.in_use ? `; in use: ${cellOf(answer.in_use)}` : '';
+      const use = answer?.in_use ? `; in use: ${cellText(answer.in_use)}` : '';
       return shownDone(`${input.argument('project')}: ${set}${use}`, answer);
     },
   },
@@ -58,7 +58,7 @@ export const quotaVerbs: readonly ApiVerb[] = [
   },
 ];
 
-function limitsOf(pairs: readonly string[]): Readonly<Record<string, number>> {
+function parseLimits(pairs: readonly string[]): Readonly<Record<string, number>> {
   const limits = new Map<string, number>();
   for (const pair of pairs) {
     const [, name, limit] = /^([A-Za-z][A-Za-z0-9_]*)=(\d{1,9})$/.exec(pair) ?? [];

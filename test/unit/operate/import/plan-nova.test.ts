@@ -5,7 +5,7 @@ import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { readNovaConf } from '#operate/import/nova/conf.ts';
 import { readFlavors } from '#operate/import/nova/flavors.ts';
 import { type NovaRequest, planNova } from '#operate/import/nova/plan.ts';
-import { commandsOf, novaLines } from '#operate/import/nova/print-plan.ts';
+import { flavorCommands, novaLines } from '#operate/import/nova/print-plan.ts';
 
 const a40 = '{"vendor_id": "10de", "product_id": "2235", "address": "0000:3b:00.0"}';
 const a40Alias =
@@ -85,7 +85,7 @@ describe('PCI passthrough', () => {
       { name: 'a40-x2-x710', groups: [a40Group, a40Group, vfGroup] },
     ]);
     const create = 'openstack flavor create --vcpus 2 --ram 64 --disk 1';
-    expect(commandsOf({ settings, profiles, ...rest }, '-accel')).toEqual([
+    expect(flavorCommands({ settings, profiles, ...rest }, '-accel')).toEqual([
       `${create} --property accel:device_profile=a40 one-accel`,
       `${create} --property 'hw:x=it'\\''s' --property accel:device_profile=a40-x2-x710 more-accel`,
     ]);

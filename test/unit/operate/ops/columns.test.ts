@@ -1,7 +1,7 @@
 // Tables for people fit their terminal.
 
 import { describe, expect, it } from 'vitest';
-import { type Column, cellOf, propertyLines, tableLines } from '#operate/ops/columns.ts';
+import { type Column, cellText, propertyLines, tableLines } from '#operate/ops/columns.ts';
 
 interface Row {
   readonly uuid: string;
@@ -88,10 +88,10 @@ describe('a cell', () => {
     ['2026-11-23T00:37:58.123Z', '2026-11-23T00:37:58Z'],
     ['2026-11-23T00:37:58+01:00', '2026-11-23T00:37:58+01:00'],
   ])('of %j is %s', (value, text) => {
-    expect(cellOf(value)).toBe(text);
+    expect(cellText(value)).toBe(text);
   });
 
   it('has no escape sequence, line break or direction mark of a host', () => {
-    expect(cellOf('\u001b[31mred\u001b[0m\r\nnext\u202e\u2028')).toBe(' [31mred [0m next ');
+    expect(cellText('\u001b[31mred\u001b[0m\r\nnext\u202e\u2028')).toBe(' [31mred [0m next ');
   });
 });

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { agentVersion } from '#agent/version.ts';
-import { helpOf } from '#operate/ops/help.ts';
+import { makeHelp } from '#operate/ops/help.ts';
 import { optionsOf, parse } from '#operate/ops/parse.ts';
 import { table } from '#operate/ops/table.ts';
 import type { Verb } from '#operate/ops/verb.ts';
@@ -35,7 +35,7 @@ describe('each verb', () => {
   it.each(table.map((verb) => [nameOf(verb), verb] as const))(
     '%s has help with its options and its example',
     (_name, verb) => {
-      const help = helpOf(
+      const help = makeHelp(
         verb.path.filter((each) => each !== undefined),
         table,
       );
@@ -85,7 +85,7 @@ describe('the rows of stack commands', () => {
 });
 
 describe('the help of the whole command', () => {
-  const help = helpOf([], table);
+  const help = makeHelp([], table);
 
   it('names each command, and fits a terminal of 100 columns', () => {
     for (const { path } of table) expect(help).toContain(`\n  ${path[0]} `);
