@@ -57,54 +57,29 @@ describe('planning a bind', () => {
     expect(planned?.handle.uuid).toBe(aStoredHandle({ index: 3 }).uuid);
   });
 
+  const provided = (given: Parameters<typeof aProvider>[0]) => facts(aProvider(given));
+  const asking = (keys: Record<string, string>) =>
+    facts(aProvider(), [anArq({ group: { 'resources:FPGA': '1', ...keys } })]);
+  const mdev = { ...aProvider(), handles: [aStoredHandle({ type: 'MDEV' })] };
+
   it.each<[string, BindFacts, string]>([
     ['fewer free handles than ARQs', facts(aProvider({}, 1), two), 'fewer than 2 free'],
-    ['another host', facts(aProvider({ hostname: 'cmp2' })), 'is on host cmp2, not on cmp1'],
-    ['another class', facts(aProvider({ resourceClass: 'PGPU' })), 'has PGPU, but'],
+    ['another host', provided({ hostname: 'cmp2' }), 'is on host cmp2, not on cmp1'],
+    ['another class', provided({ resourceClass: 'PGPU' }), 'has PGPU, but'],
+    ['a device under maintenance', provided({ deviceStatus: 'maintaining' }), 'maintenance'],
     [
-      'a device under maintenance',
-      facts(aProvider({ deviceStatus: 'maintaining' })),
-      'maintenance',
+      'an ARQ that is not for a VM',
+      asking({ 'accel:attach_target': 'host' }),
+      "target 'host', but",
     ],
-    [
-      'a request that is not for a VM',
-      facts(aProvider(), [
-        anArq({ group: { 'resources:FPGA': '1', 'accel:attach_target': 'host' } }),
-      ]),
-      "is for attach_target 'host', but a bind has the instance's hypervisor attach",
-    ],
-    ['a device that is gone', facts(aProvider({ isGone: true })), 'Deployable not found'],
-    [
-      'a trait that is missing',
-      facts(aProvider(), [
-        anArq({ group: { 'resources:FPGA': '1', 'trait:CUSTOM_X': 'required' } }),
-      ]),
-      'lacks CUSTOM_X',
-    ],
-    [
-      'a trait that is forbidden',
-      facts(aProvider(), [
-        anArq({ group: { 'resources:FPGA': '1', 'trait:OWNER_CYBORG': 'forbidden' } }),
-      ]),
-      'has OWNER_CYBORG',
-    ],
-    [
-      'a type that the hypervisor ignores',
-      facts({ ...aProvider(), handles: [aStoredHandle({ type: 'MDEV' })] }),
-      'attaches as MDEV',
-    ],
-    [
-      'an ARQ that is bound',
-      facts(aProvider(), [anArq({ state: 'Bound' })]),
-      'is Bound and cannot',
-    ],
-    [
-      'an image for a device that cannot be programmed',
-      facts(aProvider(), [anArq({ group: { 'resources:FPGA': '1', 'accel:function_id': 'a' } })]),
-      'cannot be programmed',
-    ],
-  ])('refuses %s', (_case, given, sentence) => {
-    expect(() => planBind(given)).toThrow(sentence);
+    ['a device that is gone', provided({ isGone: true }), 'Deployable not found'],
+    ['a missing trait', asking({ 'trait:CUSTOM_X': 'required' }), 'lacks CUSTOM_X'],
+    ['a forbidden trait', asking({ 'trait:OWNER_CYBORG': 'forbidden' }), 'has OWNER_CYBORG'],
+    ['a type that the hypervisor ignores', facts(mdev), 'attaches as MDEV'],
+    ['a bound ARQ', facts(aProvider(), [anArq({ state: 'Bound' })]), 'is Bound and cannot'],
+    ['an image for no FPGA', asking({ 'accel:function_id': 'a' }), 'cannot be programmed'],
+  ])('refuses %s', (_case, bindFacts, sentence) => {
+    expect(() => planBind(bindFacts)).toThrow(sentence);
   });
 
   it('refuses to program a region under another instance', () => {
