@@ -161,13 +161,7 @@ function handleDrafts(before: AttachHandle | undefined, after: AttachHandle | un
     // The host's report says so, at the time of the commit.
     ...(before.isGone === after.isGone
       ? []
-      : [
-          {
-            kind: after.isGone ? 'handle.gone' : 'handle.returned',
-            by: 'agent',
-            ...at,
-          } as const,
-        ]),
+      : [{ kind: after.isGone ? 'handle.gone' : 'handle.returned', by: 'agent', ...at } as const]),
   ];
 }
 
@@ -177,15 +171,7 @@ function claimDrafts(before: AttachHandle, after: AttachHandle, common: HandleDr
   if (before.claim?.arqUuid === after.claim?.arqUuid) return [];
   const { claim } = before;
   return [
-    ...(claim
-      ? [
-          {
-            kind: 'handle.released',
-            ...common,
-            ...claimEnd(claim),
-          } as const,
-        ]
-      : []),
+    ...(claim ? [{ kind: 'handle.released', ...common, ...claimEnd(claim) } as const] : []),
     ...(after.claim
       ? [{ kind: 'handle.claimed', ...common, ...claimHolder(after.claim) } as const]
       : []),
@@ -219,11 +205,7 @@ function claimEnd(claim: HandleClaim) {
 
 function claimHolder({ arqUuid, instanceUuid, facts }: HandleClaim) {
   const { projectId, profileName } = facts ?? {};
-  return {
-    arqUuid,
-    instanceUuid,
-    ...present({ projectId, profileName }),
-  };
+  return { arqUuid, instanceUuid, ...present({ projectId, profileName }) };
 }
 
 function regionDrafts({ before, after }: Extract<Change, { kind: 'deployable' }>): Draft[] {

@@ -72,12 +72,7 @@ export function bindingIncident(
 ): Incident | undefined {
   const { state, hostname, instanceUuid, projectId, profileName, arqUuids } = binding;
   const [arqUuid] = arqUuids;
-  const about = {
-    hostname,
-    instanceUuid,
-    projectId,
-    ...present({ arqUuid, profileName }),
-  };
+  const about = { hostname, instanceUuid, projectId, ...present({ arqUuid, profileName }) };
   if (state === 'BindFailed') {
     return {
       kind: 'failed-bind',

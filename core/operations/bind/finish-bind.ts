@@ -106,11 +106,7 @@ export async function bindAgain(deps: Deps, binding: InstanceBinding): Promise<v
 
 /** The fields of a log line about a binding. */
 function logFields({ instanceUuid, bindId, requestId }: InstanceBinding) {
-  return {
-    instance: instanceUuid,
-    bind: bindId,
-    ...present({ request_id: requestId }),
-  };
+  return { instance: instanceUuid, bind: bindId, ...present({ request_id: requestId }) };
 }
 
 /**

@@ -121,10 +121,7 @@ async function stagedStep(
     kind: 'prepare',
     ...stepPlace(device),
     region,
-    content: {
-      image: { id: image.id, ...staged },
-      ...present({ interface: regionTypeUuid }),
-    },
+    content: { image: { id: image.id, ...staged }, ...present({ interface: regionTypeUuid }) },
   };
 }
 

@@ -52,13 +52,7 @@ function novaEvent(followUp: FollowUp, style: EventStyle): NovaEventMessage[] {
   // The Nova interaction specification has an event for each bind.
   if (!followUp.isAwaited && style === 'nova') return [];
   const { instanceUuid, bindId, requestId } = followUp.binding;
-  return [
-    {
-      instance_uuid: instanceUuid,
-      bind_id: bindId,
-      ...present({ request_id: requestId }),
-    },
-  ];
+  return [{ instance_uuid: instanceUuid, bind_id: bindId, ...present({ request_id: requestId }) }];
 }
 
 function hostJob(followUp: FollowUp): HostJobMessage[] {

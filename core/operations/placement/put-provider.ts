@@ -117,11 +117,7 @@ async function ensureProvider(
       `Placement has no resource provider named ${hostname}: nova-compute has not started there, or reports another name.`,
     );
   }
-  return placement.createProvider({
-    uuid: planned.uuid,
-    name: planned.name,
-    parentUuid: parent,
-  });
+  return placement.createProvider({ uuid: planned.uuid, name: planned.name, parentUuid: parent });
 }
 
 function toInventories(planned: WantedProvider): Inventories {

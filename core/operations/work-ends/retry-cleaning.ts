@@ -77,11 +77,7 @@ export async function retryCleaning(
  */
 function unfinishedPart(work: AwaitedWork): Omit<ReleasePlan, 'handles'> {
   const { hostname, requestId, quarantine } = work;
-  const common = {
-    hostname,
-    leftAt: leftAtOf(work),
-    ...present({ requestId, quarantine }),
-  };
+  const common = { hostname, leftAt: leftAtOf(work), ...present({ requestId, quarantine }) };
   if (work.kind === 'program') return common;
   const { bindId, reprovisionJob, isPart, cleanSeconds } = work;
   return {

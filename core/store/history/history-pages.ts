@@ -29,10 +29,7 @@ export async function readTogether(
   const shown = keys.slice(0, page.limit);
   const isCut = shown.length < keys.length;
   const next = isCut ? shown.at(-1) : bound;
-  return {
-    records: shown.flatMap((key) => byKey.get(key) ?? []),
-    ...present({ next }),
-  };
+  return { records: shown.flatMap((key) => byKey.get(key) ?? []), ...present({ next }) };
 }
 
 /** All records of a range of time, a day after the other; `from` and `to` are in ISO 8601. */

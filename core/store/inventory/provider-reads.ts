@@ -111,10 +111,7 @@ export function providerReads(client: Documents, table: string): ProviderReads {
             : handlesIn(await getRows(client, table, keys));
           const byUuid = new Map(stored.map((handle) => [handle.uuid, handle]));
           // In the given order: a job that is made twice has the same steps.
-          return {
-            ...first.stored,
-            handles: [...uuids].flatMap((each) => byUuid.get(each) ?? []),
-          };
+          return { ...first.stored, handles: [...uuids].flatMap((each) => byUuid.get(each) ?? []) };
         }),
       );
       return reads.filter((each) => each !== undefined);

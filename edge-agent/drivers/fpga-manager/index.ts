@@ -59,12 +59,7 @@ export function createFpgaManagerDriver(
 ): Driver {
   const { sysfs, clock } = context;
   const busy = new Set<string>();
-  const pci = createPciDriver({
-    ...context,
-    name,
-    busy,
-    allowList: toAllowList(settings),
-  });
+  const pci = createPciDriver({ ...context, name, busy, allowList: toAllowList(settings) });
   const deps: BoardDeps = {
     settings,
     context,

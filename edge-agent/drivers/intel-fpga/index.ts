@@ -45,12 +45,7 @@ interface FpgaDeps extends DiscoveryDeps {
 export function createIntelFpgaDriver(settings: IntelFpgaSettings, context: DriverContext): Driver {
   const { sysfs, hardware, clock } = context;
   const busy = new Set<string>();
-  const pci = createPciDriver({
-    ...context,
-    name,
-    busy,
-    allowList: toAllowList(settings),
-  });
+  const pci = createPciDriver({ ...context, name, busy, allowList: toAllowList(settings) });
   const deps: FpgaDeps = {
     settings,
     context,

@@ -157,11 +157,7 @@ function describeHandle(
   const mark = uuid ? Number.parseInt(uuid.slice(-12), 16) : index;
   return {
     type: 'MDEV',
-    info: {
-      ...parsePciAddress(address),
-      asked_type: type,
-      vgpu_mark: `${type}_${mark}`,
-    },
+    info: { ...parsePciAddress(address), asked_type: type, vgpu_mark: `${type}_${mark}` },
     ...(uuid && { uuid }),
     ...(made !== 'nova' && { prepare: made }),
     // An mdev of one bind alone is removed with it.
