@@ -42,9 +42,9 @@ describe('GET /operator/v1/capacity', () => {
     [asked([{ 'resources:GPGPU': '1' }]), 400, 'groups[0]["resources:GPGPU"]'],
     [asked([{ 'trait:CUSTOM_A': 'required' }]), 400, 'groups[0] asks for no resource'],
     ['?profile=one&host=cmp9', 404, 'cmp9'],
-  ])('%s: %i that names %s', async (query, wanted, named) => {
+  ])('%s: %i that names %s', async (query, expected, named) => {
     const { status, json } = await get(query);
-    expect([status, json.error]).toEqual([wanted, expect.stringContaining(named)]);
+    expect([status, json.error]).toEqual([expected, expect.stringContaining(named)]);
   });
 
   it('says where servers fit, and what stops the others', async () => {

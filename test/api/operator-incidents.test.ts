@@ -179,9 +179,9 @@ describe('POST /operator/v1/reconcile', () => {
     [{}, 400, 'host'],
     [{ host: 'cmp1', dry_run: 'no' }, 400, 'dry_run'],
     [{ host: 'cmp9' }, 404, 'cmp9'],
-  ])('%j: %i that names %s', async (body, wanted, named) => {
+  ])('%j: %i that names %s', async (body, expected, named) => {
     const { status, json } = await call('POST', '/reconcile', body);
-    expect([status, json.error]).toEqual([wanted, expect.stringContaining(named)]);
+    expect([status, json.error]).toEqual([expected, expect.stringContaining(named)]);
   });
 
   it('shows what differs, and has only that repaired', async () => {

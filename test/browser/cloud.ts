@@ -188,10 +188,10 @@ async function startServers({ nova, operator, placement }: Cloud, count: number)
     () => placement.get<{ traits: string[] }>('/traits', 'admin-token'),
     ({ traits }) => traits.includes('CUSTOM_FAKE_DEVICE'),
   );
-  const wanted = '/allocation_candidates?resources=FPGA:1&required=CUSTOM_FAKE_DEVICE';
+  const query = '/allocation_candidates?resources=FPGA:1&required=CUSTOM_FAKE_DEVICE';
   await eventually(
     'Placement to have them',
-    () => placement.get<{ allocation_requests: unknown[] }>(wanted, 'admin-token'),
+    () => placement.get<{ allocation_requests: unknown[] }>(query, 'admin-token'),
     (found) => found.allocation_requests.length > 0,
   );
   for (let at = 1; at <= count; at++) {

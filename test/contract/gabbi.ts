@@ -150,9 +150,9 @@ export class GabbiRun {
   }
 
   #check(test: GabbiTest, { status, headers, text: body, json }: Exchanged): void {
-    const wanted = String(test.status ?? 200).split(/\s*\|\|\s*/);
-    if (!wanted.includes(String(status))) {
-      throw new Unexpected(`status ${status}, not ${wanted.join(' or ')}: ${body.slice(0, 500)}`);
+    const expected = String(test.status ?? 200).split(/\s*\|\|\s*/);
+    if (!expected.includes(String(status))) {
+      throw new Unexpected(`status ${status}, not ${expected.join(' or ')}: ${body.slice(0, 500)}`);
     }
     for (const [name, value] of Object.entries(test.response_headers ?? {})) {
       this.#compare(`header ${name}`, headers.get(name), value);
@@ -171,14 +171,14 @@ export class GabbiRun {
 
   /** `/…/` is a regular expression. */
   #compare(what: string, found: unknown, given: unknown): void {
-    const wanted = typeof given === 'string' ? this.#fill(given) : given;
-    const pattern = typeof wanted === 'string' && /^\/(.*)\/$/s.exec(wanted)?.[1];
+    const expected = typeof given === 'string' ? this.#fill(given) : given;
+    const pattern = typeof expected === 'string' && /^\/(.*)\/$/s.exec(expected)?.[1];
     // Substituted values are text, whatever they contain.
-    const isFilled = wanted !== given && typeof found === 'number';
+    const isFilled = expected !== given && typeof found === 'number';
     const fits = pattern
       ? found !== undefined && new RegExp(pattern).test(String(found))
-      : JSON.stringify(isFilled ? String(found) : found) === JSON.stringify(wanted);
+      : JSON.stringify(isFilled ? String(found) : found) === JSON.stringify(expected);
     if (fits) return;
-    throw new Unexpected(`${what} is ${JSON.stringify(found)}, not ${JSON.stringify(wanted)}.`);
+    throw new Unexpected(`${what} is ${JSON.stringify(found)}, not ${JSON.stringify(expected)}.`);
   }
 }

@@ -57,10 +57,10 @@ export class OpenApiCheck {
   pathOf(url: string): string | undefined {
     const given = (url.split('?')[0] ?? '').replace(/(.)\/$/, '$1').split('/');
     return Object.keys(this.#document.paths).find((path) => {
-      const wanted = path.split('/');
+      const parts = path.split('/');
       return (
-        wanted.length === given.length &&
-        wanted.every((part, index) => part.startsWith('{') || part === given[index])
+        parts.length === given.length &&
+        parts.every((part, index) => part.startsWith('{') || part === given[index])
       );
     });
   }

@@ -331,12 +331,12 @@ async function callsOf(documents: Documents, dump: CyborgDump): Promise<number> 
 }
 
 /** A client whose process dies at one call: before it is sent, or before its answer arrives. */
-function diesAt(wanted: number, phase: 'before' | 'after'): Documents {
+function diesAt(step: number, phase: 'before' | 'after'): Documents {
   const documents = createDocuments().strong;
   let calls = 0;
   onCall(documents, (at) => {
     if (at === 'before') calls += 1;
-    if (calls > wanted || (calls === wanted && at === phase)) throw new Error('died');
+    if (calls > step || (calls === step && at === phase)) throw new Error('died');
   });
   return documents;
 }

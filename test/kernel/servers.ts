@@ -21,14 +21,14 @@ export async function untilModels(
   hostname: string,
   models: readonly string[],
 ): Promise<void> {
-  const wanted = [...models].sort().join();
+  const expected = [...models].sort().join();
   await eventually(
     async () => {
       const path = `/devices?hostname=${hostname}`;
       const answer = await api.get<{ devices: { model: string }[] }>(path, 'manager-token');
       return answer.devices.map(({ model }) => model).sort();
     },
-    (found) => found.join() === wanted,
+    (found) => found.join() === expected,
     withinSeconds,
   );
 }

@@ -9,9 +9,11 @@ export interface Scenario {
 }
 
 /** @throws Error that shows both, and what Ansible has printed */
-export function equal(found: unknown, wanted: unknown, output = ''): void {
-  if (isDeepStrictEqual(found, wanted)) return;
-  throw new Error(`${output}\nfound ${JSON.stringify(found)}, wanted ${JSON.stringify(wanted)}`);
+export function equal(found: unknown, expected: unknown, output = ''): void {
+  if (isDeepStrictEqual(found, expected)) return;
+  throw new Error(
+    `${output}\nfound ${JSON.stringify(found)}, expected ${JSON.stringify(expected)}`,
+  );
 }
 
 /** Ansible wraps and escapes what it prints. */

@@ -185,9 +185,9 @@ const scenarios: readonly Scenario[] = [
       const evidence = await cloud.evidenceOf(hostname);
       const means = evidence.map((each) => String(each.cleaned_by));
       // The format is made by nvme-cli, on the kernel's driver.
-      for (const wanted of [/^reset$/, /^format /]) {
+      for (const command of [/^reset$/, /^format /]) {
         assert.ok(
-          means.some((each) => wanted.test(each)),
+          means.some((each) => command.test(each)),
           means.join(),
         );
       }

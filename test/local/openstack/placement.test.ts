@@ -240,22 +240,22 @@ async function generation(uuid: string): Promise<number> {
   return z.object({ generation: z.number() }).parse(body).generation;
 }
 
-async function inventories(uuid: string, wanted: unknown): Promise<void> {
-  const body = { resource_provider_generation: await generation(uuid), inventories: wanted };
+async function inventories(uuid: string, values: unknown): Promise<void> {
+  const body = { resource_provider_generation: await generation(uuid), inventories: values };
   expect((await call('PUT', `/resource_providers/${uuid}/inventories`, body)).status).toBe(200);
 }
 
-async function traits(uuid: string, wanted: string[]): Promise<void> {
-  const body = { resource_provider_generation: await generation(uuid), traits: wanted };
+async function traits(uuid: string, values: string[]): Promise<void> {
+  const body = { resource_provider_generation: await generation(uuid), traits: values };
   expect((await call('PUT', `/resource_providers/${uuid}/traits`, body)).status).toBe(200);
 }
 
 function claim(
   consumer: string,
-  wanted: Record<string, Record<string, number>>,
+  amounts: Record<string, Record<string, number>>,
   consumer_generation: number | null = null,
 ) {
-  const rows = Object.entries(wanted).map(([uuid, resources]) => [uuid, { resources }]);
+  const rows = Object.entries(amounts).map(([uuid, resources]) => [uuid, { resources }]);
   const allocations = Object.fromEntries(rows);
   const body = { allocations, project_id: 'p', user_id: 'u', consumer_generation };
   return call('PUT', `/allocations/${consumer}`, body);

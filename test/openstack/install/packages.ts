@@ -44,8 +44,8 @@ export const packagesOfCyborg = [
 ];
 
 /** Installs the missing packages. @throws CannotRun */
-export function ensurePackages(wanted: readonly string[] = packages): void {
-  const missing = missingPackages(wanted);
+export function ensurePackages(names: readonly string[] = packages): void {
+  const missing = missingPackages(names);
   if (missing.length === 0) return;
   if (!existsSync('/usr/bin/apt-get') || process.getuid?.() !== 0) {
     throw new CannotRun(
@@ -68,10 +68,10 @@ export function ensurePackages(wanted: readonly string[] = packages): void {
   }
 }
 
-function missingPackages(wanted: readonly string[]): string[] {
+function missingPackages(names: readonly string[]): string[] {
   const query = spawnSync(
     '/usr/bin/dpkg-query',
-    ['-W', '-f', `\${binary:Package} \${db:Status-Abbrev}\n`, ...wanted],
+    ['-W', '-f', `\${binary:Package} \${db:Status-Abbrev}\n`, ...names],
     { encoding: 'utf8' },
   );
   const installed = new Set(
@@ -80,7 +80,7 @@ function missingPackages(wanted: readonly string[]): string[] {
       .filter((line) => line.endsWith(' ii '))
       .map((line) => line.split(/[ :]/)[0]),
   );
-  return wanted.filter((name) => !installed.has(name));
+  return names.filter((name) => !installed.has(name));
 }
 
 /**

@@ -109,12 +109,12 @@ const functions = {
 };
 
 function isOf(sample: Sample, { Namespace, MetricName, Dimensions = [] }: MetricOfTemplate) {
-  const wanted = Dimensions.map(({ Name, Value }) => `${Name}=${Value}`).sort();
+  const expected = Dimensions.map(({ Name, Value }) => `${Name}=${Value}`).sort();
   const own = Object.entries(sample.dimensions).map(([name, value]) => `${name}=${value}`);
   return (
     sample.namespace === Namespace &&
     sample.name === MetricName &&
-    own.sort().join() === wanted.join()
+    own.sort().join() === expected.join()
   );
 }
 

@@ -131,10 +131,10 @@ describe('planning a device', () => {
           ),
           stored(aDevice({ handles: before })).providers.flatMap(({ handles }) => handles),
         );
-        const wanted = stored(aDevice({ handles: after }));
-        const uuids = ({ providers }: typeof wanted) =>
+        const target = stored(aDevice({ handles: after }));
+        const uuids = ({ providers }: typeof target) =>
           providers.flatMap(({ handles }) => handles.map(({ uuid }) => uuid)).sort();
-        expect(uuids(reached)).toEqual(uuids(wanted));
+        expect(uuids(reached)).toEqual(uuids(target));
       }),
     );
   });

@@ -19,11 +19,11 @@ function virtual(...numbers: number[]): PciFunction[] {
 }
 
 function choose(functions: PciFunction[], allowList: object[], guarded: [string, string][] = []) {
-  const wanted = readWishes(functions, pciAllowList.parse(allowList));
-  const { choices, refusals } = choosePciFunctions(wanted.wishes, new Map(guarded));
+  const read = readWishes(functions, pciAllowList.parse(allowList));
+  const { choices, refusals } = choosePciFunctions(read.wishes, new Map(guarded));
   return {
     offered: choices.map(({ offered }) => offered.map(({ address }) => address)),
-    refusals: Object.fromEntries([...wanted.refusals, ...refusals]),
+    refusals: Object.fromEntries([...read.refusals, ...refusals]),
     choices,
   };
 }

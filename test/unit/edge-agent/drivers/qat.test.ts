@@ -184,13 +184,13 @@ describe('what driver qat does not offer', () => {
 });
 
 describe('the services of a card', () => {
-  const wanted = { ...divided, services: ['dc', 'sym'] };
+  const withServices = { ...divided, services: ['dc', 'sym'] };
   const steps = (host: QatHost) =>
     host.kernel.written.filter((each) => /^(state|cfg_services|sriov_numvfs) /.test(each));
 
   it('are set while it is down, before its virtual functions are made', async () => {
     const host = aHost();
-    const { [card]: device } = await host.start({ cards: [wanted] });
+    const { [card]: device } = await host.start({ cards: [withServices] });
     expect(steps(host)).toEqual([
       ...['state down', 'cfg_services dc;sym', 'state up', 'sriov_numvfs 4'],
     ]);
@@ -201,16 +201,16 @@ describe('the services of a card', () => {
 
   it('stay in another order, and when the settings name none', async () => {
     const host = aHost({ services: 'sym;dc' });
-    await host.start({ cards: [wanted] });
+    await host.start({ cards: [withServices] });
     await host.start({ cards: [divided] });
     expect(steps(host)).toEqual(['sriov_numvfs 4']);
   });
 
   it('are brought back after a boot', async () => {
     const host = aHost();
-    await host.start({ cards: [wanted] });
+    await host.start({ cards: [withServices] });
     host.kernel.reboot();
-    const { [card]: device } = await host.start({ cards: [wanted] });
+    const { [card]: device } = await host.start({ cards: [withServices] });
     expect(device?.attributes?.services).toBe('sym;dc');
     expect(device?.offers?.attach_handles).toHaveLength(4);
   });
@@ -218,7 +218,7 @@ describe('the services of a card', () => {
   it('are not changed while a function is offered, and the card stays in the report', async () => {
     const host = aHost();
     await host.start({ cards: [divided] });
-    const { [card]: device } = await host.start({ cards: [wanted] });
+    const { [card]: device } = await host.start({ cards: [withServices] });
     const change = { address: card, what: 'list of services', before: 'sym;asym', after: 'dc;sym' };
     expect(await host.plan()).toEqual([{ ...change, refusal: `${first} is offered to guests` }]);
     expect(device?.offers?.traits).toContain('CUSTOM_QAT_ASYM');
@@ -228,7 +228,7 @@ describe('the services of a card', () => {
   it('are not changed after a discovery that could not read the card of a stopped guest', async () => {
     const host = aHost();
     await host.start({ cards: [divided] });
-    await host.start({ cards: [wanted] });
+    await host.start({ cards: [withServices] });
     const { tree } = host.host;
     tree.write(`${tree.pathOf(card)}/qat/state`, '\n');
     expect(await host.discover()).toEqual({});
@@ -241,7 +241,7 @@ describe('the services of a card', () => {
     const host = aHost();
     await host.start({ cards: [divided] });
     host.open(first);
-    await host.restart(wanted);
+    await host.restart(withServices);
     expect(await host.plan()).toMatchObject([
       { refusal: expect.stringContaining(`${first} is open: process 31 (qemu)`) },
     ]);
@@ -255,7 +255,7 @@ describe('the services of a card', () => {
     const host = aHost();
     await host.start({ cards: [divided] });
     host.open(first);
-    await host.restart(wanted);
+    await host.restart(withServices);
     rmSync(join(host.host.proc.root, '31'), { recursive: true });
     const [down] = await host.plan();
     if (!down || !('apply' in down)) throw new Error('The card is not taken down.');
@@ -266,10 +266,10 @@ describe('the services of a card', () => {
 
   it('are not set where the driver refuses or ignores them', async () => {
     const busy = aHost({ isBusy: true });
-    expect(await busy.start({ cards: [wanted] })).toEqual({});
+    expect(await busy.start({ cards: [withServices] })).toEqual({});
     expect(busy.kernel.at(card)).toMatchObject({ state: 'up', services: 'sym;asym' });
     const ignoring = aHost({ ignores: true });
-    expect(await ignoring.start({ cards: [wanted] })).toEqual({});
+    expect(await ignoring.start({ cards: [withServices] })).toEqual({});
     expect(steps(ignoring)).toContain('cfg_services dc;sym');
     expect(steps(ignoring)).not.toContain('sriov_numvfs 4');
   });
