@@ -112,27 +112,27 @@ export function isSettingName(name: string): boolean {
 
 /** @throws ConfigInvalid with one sentence for each missing or invalid setting */
 export function loadConfig(sources: ConfigSources): Config {
-  const given: Readonly<Record<string, unknown>> = {
+  const environment: Texts = {
     HOSTNAME: sources.hostname,
     ...fromFile(sources),
     ...fromEnvironment(sources),
   };
   const modules = [...ownDrivers, ...(sources.modules ?? [])];
-  const named = driverList.safeParse(given.DRIVERS);
+  const named = driverList.safeParse(environment.DRIVERS);
   const names = named.data ?? [];
   const [ofDrivers, ofAgent] = parted(
-    given,
+    environment,
     (key) =>
       modules.some((each) => settingKey(each) === key) ||
       names.some((name) => name.toUpperCase() === key && !isSettingName(name)),
   );
   const parsed = settings.safeParse(ofAgent);
   const { drivers, faults: ofSettings } = configured(names, modules, {
-    given: ofDrivers,
+    texts: ofDrivers,
     from: sources.modulesFrom,
   });
   const faults = [
-    ...(parsed.error?.issues.map((issue) => sentence(issue, given)) ?? []),
+    ...(parsed.error?.issues.map((issue) => sentence(issue, environment)) ?? []),
     ...(parsed.success ? unreadable(parsed.data, sources) : []),
     ...(named.success ? ofSettings : []),
   ];
@@ -185,9 +185,9 @@ function fromFile({ file }: Pick<ConfigSources, 'file'>): Record<string, unknown
   );
 }
 
-function unreadable(given: z.infer<typeof settings>, { isReadable }: ConfigSources): string[] {
+function unreadable(values: z.infer<typeof settings>, { isReadable }: ConfigSources): string[] {
   return (['CERTIFICATE', 'KEY', 'CA'] as const)
-    .map((name) => [name, given[name]] as const)
+    .map((name) => [name, values[name]] as const)
     .filter(([, path]) => path !== undefined && !isReadable(path))
     .map(([name, path]) => `${prefix}${name}: ${path} cannot be read.`);
 }
@@ -196,10 +196,10 @@ function settingKey({ name }: DriverModule): string {
   return name.toUpperCase();
 }
 
-type Given = Readonly<Record<string, unknown>>;
+type Texts = Readonly<Record<string, unknown>>;
 
-function parted(given: Given, isFirst: (key: string) => boolean): [Given, Given] {
-  const entries = Object.entries(given);
+function parted(texts: Texts, isFirst: (key: string) => boolean): [Texts, Texts] {
+  const entries = Object.entries(texts);
   return [
     Object.fromEntries(entries.filter(([key]) => isFirst(key))),
     Object.fromEntries(entries.filter(([key]) => !isFirst(key))),
@@ -210,7 +210,7 @@ function parted(given: Given, isFirst: (key: string) => boolean): [Given, Given]
 function configured(
   names: readonly string[],
   modules: readonly DriverModule[],
-  { given, from }: { readonly given: Given; readonly from: string | undefined },
+  { texts, from }: { readonly texts: Texts; readonly from: string | undefined },
 ) {
   const valid = modules.map(({ name }) => name).join(', ');
   const drivers: ConfiguredDriver[] = [];
@@ -223,7 +223,7 @@ function configured(
       faults.push(from ? `${unknown}, and the operator's drivers in ${from}.` : `${unknown}.`);
       continue;
     }
-    const read = readDriverSettings(given[settingKey(module)]);
+    const read = readDriverSettings(texts[settingKey(module)]);
     const made =
       'fault' in read
         ? { faults: [{ path: [], message: read.fault }] }
@@ -232,7 +232,7 @@ function configured(
     else faults.push(...made.faults.map((fault) => driverSentence(module, fault)));
   }
   for (const module of modules) {
-    if (given[settingKey(module)] === undefined || names.includes(module.name)) continue;
+    if (texts[settingKey(module)] === undefined || names.includes(module.name)) continue;
     faults.push(
       `${prefix}${settingKey(module)} has no effect: ${prefix}DRIVERS lacks ${module.name}.`,
     );
@@ -241,9 +241,9 @@ function configured(
 }
 
 /** The environment has them as JSON. */
-function readDriverSettings(given: unknown): { readonly settings: unknown } | { fault: string } {
-  if (typeof given !== 'string') return { settings: given };
-  const parsed = jsonText.safeParse(given);
+function readDriverSettings(text: unknown): { readonly settings: unknown } | { fault: string } {
+  if (typeof text !== 'string') return { settings: text };
+  const parsed = jsonText.safeParse(text);
   return parsed.success ? { settings: parsed.data } : { fault: 'must be JSON' };
 }
 
@@ -253,14 +253,14 @@ function driverSentence(module: DriverModule, { path, message }: SettingFault): 
   return `${prefix}${settingKey(module)}${place}: ${message}${message.endsWith('.') ? '' : '.'}`;
 }
 
-function sentence(issue: z.core.$ZodIssue, given: Readonly<Record<string, unknown>>): string {
+function sentence(issue: z.core.$ZodIssue, texts: Texts): string {
   const [name, ...rest] = issue.path.map(String);
   if (issue.code === 'unrecognized_keys' && name === undefined) {
     const unknown = issue.keys.map((key) => `${prefix}${key}`).join(', ');
     const allowed = Object.keys(settings.shape).join(', ').toLowerCase();
     return `Unknown setting: ${unknown}; allowed are ${allowed}, and the names of drivers.`;
   }
-  if (given[name ?? ''] === undefined) return `${prefix}${name} is missing.`;
+  if (texts[name ?? ''] === undefined) return `${prefix}${name} is missing.`;
   const place = rest.length > 0 ? ` (at ${rest.join('.')})` : '';
   return `${prefix}${name}${place}: ${issue.message}.`;
 }

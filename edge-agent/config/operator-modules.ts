@@ -25,7 +25,7 @@ interface ModulesFolder {
 
 const driverName = /^[a-z][a-z0-9_]{0,63}$/;
 /** What a module gets, so that it needs no import. */
-export const given = { defineDriver, readPciFunctions, parsePciAddress, z } as const;
+export const toolkit = { defineDriver, readPciFunctions, parsePciAddress, z } as const;
 
 /** A module does nothing but define a driver. */
 const loadMsMax = 10_000;
@@ -125,7 +125,7 @@ async function makeFrom(file: string): Promise<unknown> {
   if (typeof make !== 'function') {
     throw refusal(file, 'must have a function as its default export');
   }
-  return await make(given);
+  return await make(toolkit);
 }
 
 async function inTime<T>(work: () => Promise<T>): Promise<T> {

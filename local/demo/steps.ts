@@ -55,8 +55,12 @@ export async function playDemo(demo: Demo): Promise<void> {
   done(`Placement offers ${inventory?.total} FPGA below ${demoHostname}`);
 
   const groups = [{ 'resources:FPGA': '2', 'trait:CUSTOM_FAKE_DEVICE': 'required' }];
-  const vm = await bootServer(api, nova, { flavor: 'f1', profile: 'fpga-2', groups });
-  done('the operator has put a device profile into a flavor, and Nova has booted a server with it');
+  const offer = { flavor: 'f1', profile: 'fpga-2', groups };
+  await offerFlavor(api, nova, offer);
+  done('the operator has made a device profile and put it into a flavor');
+
+  const vm = await bootServer(nova, offer);
+  done('Nova has booted the server: create, bind, read back');
 
   const arqs = await resolvedArqs(api, vm);
   assert.deepEqual(
@@ -105,12 +109,17 @@ async function exhaust({ api, done }: Demo, released: number): Promise<void> {
   done(`all 16 handles can be claimed at once: the ${released} of the server are free again`);
 }
 
-/** Creates a profile, its flavor and a server; returns the server's id when it is ACTIVE. */
-async function bootServer(
+interface Offer {
+  readonly flavor: string;
+  readonly profile: string;
+  readonly groups: readonly object[];
+}
+
+async function offerFlavor(
   api: Client,
   nova: Client,
-  { flavor, profile, groups }: { flavor: string; profile: string; groups: readonly object[] },
-): Promise<string> {
+  { flavor, profile, groups }: Offer,
+): Promise<void> {
   await api.post('/device_profiles', 'admin-token', [{ name: profile, groups }]);
   await nova.post('/flavors', 'admin-token', {
     flavor: { id: flavor, name: flavor, vcpus: 1, ram: 64, disk: 1 },
@@ -118,6 +127,10 @@ async function bootServer(
   await nova.post(`/flavors/${flavor}/os-extra_specs`, 'admin-token', {
     extra_specs: { 'accel:device_profile': profile },
   });
+}
+
+/** @returns the server's id when it is ACTIVE */
+async function bootServer(nova: Client, { flavor, profile }: Offer): Promise<string> {
   const { server } = await nova.post<{ server: { id: string } }>('/servers', 'demo-token', {
     server: { name: `vm-${profile}`, flavorRef: flavor },
   });
@@ -148,7 +161,9 @@ async function deleteServer(api: Client, nova: Client, server: string): Promise<
 /** Boots a server for which the host creates an mdev, and deletes it, which removes the mdev. */
 async function bootWithVgpu({ api, nova, stage, done }: Demo): Promise<void> {
   const groups = [{ 'resources:VGPU': '1', 'trait:CUSTOM_ABCD_9B01_FAKE_1': 'required' }];
-  const vm = await bootServer(api, nova, { flavor: 'f2', profile: 'vgpu', groups });
+  const offer = { flavor: 'f2', profile: 'vgpu', groups };
+  await offerFlavor(api, nova, offer);
+  const vm = await bootServer(nova, offer);
   const arqs = await resolvedArqs(api, vm);
   assert.equal(arqs[0]?.state, 'Bound');
   const mdev = arqs[0]?.attach_handle_uuid ?? '';
@@ -182,7 +197,9 @@ async function bootWithFpga(demo: Demo): Promise<void> {
   const region = `CUSTOM_FPGA_ABCD_REGION_${traitPart(fakeInterface)}`;
   const group = { 'resources:FPGA': '1', [`trait:${region}`]: 'required' };
   const groups = [{ ...group, 'accel:function_id': aFunction }];
-  const vm = await bootServer(api, nova, { flavor: 'f3', profile: 'hello', groups });
+  const offer = { flavor: 'f3', profile: 'hello', groups };
+  await offerFlavor(api, nova, offer);
+  const vm = await bootServer(nova, offer);
   const arqs = await resolvedArqs(api, vm);
   assert.equal(arqs[0]?.state, 'Bound');
   done(`a server with a programmed FPGA is up: the host fetched image ${id} from S3`);

@@ -33,6 +33,19 @@ const replaced: readonly (readonly [word: RegExp, instead: string])[] = [
   [/\bis no (JSON|setting|value|state|uuid|integer)\b/i, 'is not a valid ...'],
 ];
 
+/** Words that product code does without: they say that a value was looked for, not what it is. */
+const inProduct: readonly (readonly [pattern: RegExp, instead: string])[] = [
+  [
+    /\b(const|let|function) (given|found|known|wanted|asked)\b|\((given|found|known|wanted|asked)\??: |\b(given|found|known|wanted|asked)\)? =>/,
+    'a noun: request, expected, existing, stored, reported, candidate',
+  ],
+  [/^\s*(\*|\/\/|\/\*\*) (Of|By|As|For) /, 'a sentence with its subject'],
+  [/\bso (many|long)\b/i, 'this many, at most n, until'],
+  [/(?<!-)\b(told|tells)\b/i, 'notified, reports, says'],
+  [/^\s*\.\.\.(\{ .* \}|\[.*\]),?$/, 'the fields, without a spread'],
+  [/\blog\.(debug|info|warn|error)\([^)]*\.'/, 'an event without a full stop'],
+];
+
 /** Texts that documents have from the code, word by word. */
 const quoted: readonly string[] = [
   ...metrics.map(({ meaning }) => meaning),
@@ -84,11 +97,11 @@ function offenders(
   return places.flatMap(([file, lines]) => rule(lines).map((each) => `${file}: ${each}`));
 }
 
-function replacedTerms(lines: readonly string[]): string[] {
-  return lines.flatMap((line) =>
-    replaced.filter(([word]) => word.test(line)).map(([, instead]) => `${line} -> ${instead}`),
+const termsOf = (table: typeof replaced) => (lines: readonly string[]) =>
+  lines.flatMap((line) =>
+    table.filter(([word]) => word.test(line)).map(([, instead]) => `${line} -> ${instead}`),
   );
-}
+const replacedTerms = termsOf(replaced);
 
 describe('documents', () => {
   const documents = files.map((file) => [file, linesOf(file)] as const);
@@ -119,6 +132,11 @@ describe('code', () => {
 
   it('uses the terms of the field', () => {
     expect(offenders(sources, replacedTerms)).toEqual([]);
+  });
+
+  it('of the product has names and sentences that say what a thing is', () => {
+    const product = sources.filter(([file]) => !file.startsWith('test/'));
+    expect(offenders(product, termsOf(inProduct))).toEqual([]);
   });
 
   it(`has no comment beyond column ${columnsMax}`, () => {

@@ -19,8 +19,8 @@ export interface Records {
   /** Keys are numbers. */
   readonly names: Map<string, string>;
   /**
-   * By address, as what a function was offered: a guest may have it, also one that is off. Kept
-   * until the settings no longer name the card.
+   * What the function at each address was offered as: a guest may hold it, also one that is off.
+   * Kept until the settings no longer name the card.
    */
   readonly offered: Map<string, { readonly card: string; readonly type: string }>;
 }

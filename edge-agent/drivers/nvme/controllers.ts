@@ -27,8 +27,8 @@ const facts = z.object({
 });
 export type ControllerFacts = z.infer<typeof facts>;
 
-const known = z.record(z.string(), facts.extend({ ids: z.string() }));
-type Known = z.infer<typeof known>;
+const storedFacts = z.record(z.string(), facts.extend({ ids: z.string() }));
+type Known = z.infer<typeof storedFacts>;
 
 interface ShownController {
   /** `nvme0`. */
@@ -185,7 +185,7 @@ export function openKnownControllers(sysfs: Sysfs, directory: string): KnownCont
 /** A file that is not valid is as none: the next boot shows the controllers to the kernel. */
 function readKnown(text: string | undefined): Known {
   try {
-    return known.parse(JSON.parse(text ?? '{}'));
+    return storedFacts.parse(JSON.parse(text ?? '{}'));
   } catch {
     return {};
   }
