@@ -53,11 +53,7 @@ const incidents = async (query = '') => (await call('GET', `/incidents${query}`)
 describe('GET /operator/v1/incidents', () => {
   it('lists hosts that are away, devices not offered and unhealthy devices', async () => {
     expect(await incidents()).toMatchObject([
-      {
-        kind: 'host-away',
-        hostname: 'cmp2',
-        action: 'forget',
-      },
+      { kind: 'host-away', hostname: 'cmp2', action: 'forget' },
       {
         kind: 'not-offered',
         hostname: 'cmp1',

@@ -17,10 +17,7 @@ const granted: Statement[] = [
 
 /** Wildcards that are intended. */
 const exceptions: readonly { readonly resource: RegExp; readonly because: string }[] = [
-  {
-    resource: /^\*$/,
-    because: 'that AWS IoT tells of jobs is a setting of the account',
-  },
+  { resource: /^\*$/, because: 'that AWS IoT tells of jobs is a setting of the account' },
   { resource: /:job\/test-\*$/, because: 'jobs are made as hosts need them, named by the stage' },
   {
     resource: /:thing\/test:\*$/,

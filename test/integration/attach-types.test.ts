@@ -102,11 +102,7 @@ async function reserved(): Promise<Record<Name, number | undefined>> {
     const held = await deps.clients.placement.getInventories(providers[name]);
     return held?.inventories.FPGA?.reserved;
   };
-  return {
-    mdevs: await of('mdevs'),
-    region: await of('region'),
-    functions: await of('functions'),
-  };
+  return { mdevs: await of('mdevs'), region: await of('region'), functions: await of('functions') };
 }
 
 async function stored() {

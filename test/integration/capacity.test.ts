@@ -104,10 +104,7 @@ describe('a handle in quarantine', () => {
 
   it('is not asked for twice while its host has the job', async () => {
     await leftInQuarantine(1);
-    const queued = {
-      ...cmp1.deps.clients.jobs,
-      executionStatus: async () => 'QUEUED',
-    };
+    const queued = { ...cmp1.deps.clients.jobs, executionStatus: async () => 'QUEUED' };
     await sweep({ ...inMinutes(2), clients: { ...cmp1.deps.clients, jobs: queued } });
     await cmp1.startReleases();
     expect(cmp1.jobs.size).toBe(0);

@@ -146,10 +146,7 @@ function race(): void {
     const vanish = applyReport(world.deps, 'cmp1', aReport([], { ...boot, sequence }), Date.now());
     await Promise.allSettled([...arqs.map((arq) => bind(arq, nextInstance())), vanish]);
     await cleanUp(arqs);
-    const back = aReport([aDevice({ handles: handleCount })], {
-      ...boot,
-      sequence: sequence + 1,
-    });
+    const back = aReport([aDevice({ handles: handleCount })], { ...boot, sequence: sequence + 1 });
     await applyReport(world.deps, 'cmp1', back, Date.now());
     const stored = await world.deps.store.inventory.provider(provider);
     expect(stored?.handles.filter(({ isGone }) => !isGone)).toHaveLength(handleCount);

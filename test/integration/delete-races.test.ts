@@ -108,10 +108,7 @@ async function watched(work: (deps: World['deps']) => Promise<void>) {
     ...deps,
     store: {
       ...deps.store,
-      arqs: {
-        ...arqs,
-        deleteUnbound: (uuid) => count('deletes', () => arqs.deleteUnbound(uuid)),
-      },
+      arqs: { ...arqs, deleteUnbound: (uuid) => count('deletes', () => arqs.deleteUnbound(uuid)) },
       bindings: {
         ...bindings,
         release: (...given) => count('releases', () => bindings.release(...given)),

@@ -51,9 +51,7 @@ describe('a device that a host reports', () => {
     await report('cmp1', [aDevice({ handles: 16 })]);
     await expect
       .poll(() => inventoryOf('cmp1_FakeDevice'), soon)
-      .toMatchObject({
-        FPGA: { total: 16, reserved: 0, max_unit: 16 },
-      });
+      .toMatchObject({ FPGA: { total: 16, reserved: 0, max_unit: 16 } });
     const uuid = providerUuid('cmp1_FakeDevice');
     const compute = await world.deps.clients.placement.findProviderByName('cmp1');
     expect(await world.deps.clients.placement.getProvider(uuid)).toMatchObject({
@@ -117,9 +115,7 @@ describe('a device that a host reports', () => {
     await world.startComputeNode('cmp3');
     await expect
       .poll(() => inventoryOf('cmp3_FakeDevice'), soon)
-      .toMatchObject({
-        FPGA: { total: 2 },
-      });
+      .toMatchObject({ FPGA: { total: 2 } });
   });
 });
 
@@ -153,9 +149,7 @@ describe('a device that disappears', () => {
     await report('cmp5', []);
     await expect
       .poll(() => inventoryOf('cmp5_FakeDevice'), soon)
-      .toMatchObject({
-        FPGA: { total: 2, reserved: 2 },
-      });
+      .toMatchObject({ FPGA: { total: 2, reserved: 2 } });
     const listed = await world.asNova('GET', `/v2/accelerator_requests?instance=${instance}`);
     expect(listed.json.arqs).toMatchObject([{ state: 'Bound' }]);
 

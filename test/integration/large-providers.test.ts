@@ -105,10 +105,7 @@ async function bind(
 ) {
   instances += 1;
   const instanceUuid = derivedUuid('instance', `${instances}`) as InstanceUuid;
-  const own = {
-    ...{ ...deps, random: () => from },
-    settings: { ...deps.settings, attachTypes },
-  };
+  const own = { ...{ ...deps, random: () => from }, settings: { ...deps.settings, attachTypes } };
   const arqs = await createArqs(own, nova, profile);
   const target = { hostname: 'cmp1', providerUuid: provider, instanceUuid };
   const targets = arqs.map(({ uuid }) => ({ ...target, arqUuid: uuid }));

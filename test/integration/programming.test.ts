@@ -82,9 +82,7 @@ describe('a bind that names an image', () => {
     const plain = loadedFunction.replaceAll('-', '');
     const byFunction = await cmp1.bind({ 'accel:function_id': plain });
     await cmp1.startBindOf(byFunction.instance);
-    expect(cmp1.theOnlyStep()).toMatchObject({
-      content: { function_id: loadedFunction },
-    });
+    expect(cmp1.theOnlyStep()).toMatchObject({ content: { function_id: loadedFunction } });
     await cmp1.end('failed');
     expect(await cmp1.stateOf(byFunction.instance)).toBe(409);
   });

@@ -42,10 +42,7 @@ beforeEach(() => {
 });
 
 /** The operations' dependencies when so much time has passed. */
-const later = (milliseconds: number) => ({
-  ...world.deps,
-  clock: () => Date.now() + milliseconds,
-});
+const later = (milliseconds: number) => ({ ...world.deps, clock: () => Date.now() + milliseconds });
 
 const caller = () => aCaller({ projectId: project });
 const create = (profile = 'fpga', deps: Deps = world.deps) => createArqs(deps, caller(), profile);
@@ -217,10 +214,7 @@ describe('a recount', () => {
     const [arq] = await create();
     const { nova } = world.deps.clients;
     const server: typeof nova.server = async () => ({ projectId: owner, host: 'cmp1' });
-    const deps = {
-      ...world.deps,
-      clients: { ...world.deps.clients, nova: { ...nova, server } },
-    };
+    const deps = { ...world.deps, clients: { ...world.deps.clients, nova: { ...nova, server } } };
     const admin = aCaller({ projectId: project, roles: ['admin'] });
     const target = { hostname: 'cmp1', providerUuid: providerUuid('cmp1_FakeDevice') };
     await bindArqs(deps, admin, [{ ...target, arqUuid: arq?.uuid, instanceUuid } as never]);

@@ -285,12 +285,7 @@ it("an ARQ that an admin has made for a tenant's instance is the tenant's", asyn
   const instance = instanceOf(instances);
   const nova = { ...deps.clients.nova, server: async () => ({ projectId: 'tenant' }) };
   await bindArqs({ ...deps, clients: { ...deps.clients, nova } }, caller, [
-    {
-      arqUuid,
-      hostname: 'cmp1',
-      providerUuid: provider,
-      instanceUuid: instance as InstanceUuid,
-    },
+    { arqUuid, hostname: 'cmp1', providerUuid: provider, instanceUuid: instance as InstanceUuid },
   ]);
   expect((await deps.store.arqs.binding(instance))?.projectId).toBe('tenant');
 });

@@ -10,10 +10,7 @@ import { startWorld, type World } from '#test/support/world.ts';
 let world: World;
 
 beforeAll(async () => {
-  world = await startWorld({
-    consumers: true,
-    settings: { CYBORG_ATTACH_TYPES: 'PCI,MDEV' },
-  });
+  world = await startWorld({ consumers: true, settings: { CYBORG_ATTACH_TYPES: 'PCI,MDEV' } });
 });
 afterAll(() => world?.stop());
 

@@ -168,11 +168,7 @@ it('accepts an update with a token and a time, and returns more on request', asy
   expect(full.body).toEqual({
     timestamp: startSeconds,
     ...token,
-    executionState: {
-      status: 'IN_PROGRESS',
-      statusDetails: { percent: '50' },
-      versionNumber: 3,
-    },
+    executionState: { status: 'IN_PROGRESS', statusDetails: { percent: '50' }, versionNumber: 3 },
     jobDocument: aDocument,
   });
 });

@@ -50,9 +50,7 @@ beforeAll(async () => {
   });
   process.env.POWERTOOLS_LOG_LEVEL = 'SILENT';
   await announceHost(layout, 'cmp1');
-  await vi.waitUntil(async () => named('host cmp1', await findings()) === 'ok', {
-    ...patience,
-  });
+  await vi.waitUntil(async () => named('host cmp1', await findings()) === 'ok', { ...patience });
 });
 
 afterAll(async () => {

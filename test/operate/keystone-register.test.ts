@@ -104,11 +104,7 @@ describe('an empty Keystone', () => {
   it('has a service user that signs in, and the API in the catalog of its token', async () => {
     const internal = 'https://inside.example.org/accelerator/v2';
     const told = await register([...ours, '--internal-url', internal]);
-    expect(told).toMatchObject({
-      exitCode: 0,
-      err: '',
-      out: expect.stringMatching(/8 made/),
-    });
+    expect(told).toMatchObject({ exitCode: 0, err: '', out: expect.stringMatching(/8 made/) });
     const login = await logIn('accel', secret, 'infra');
     expect(login.status).toBe(201);
     const { roles, catalog } = login.body.token;
@@ -176,10 +172,7 @@ describe('an endpoint with another URL', () => {
     await register();
     const words = ['--admin-url', moved, '--update'];
     const dry = await register([...words, '--dry-run']);
-    expect(dry).toMatchObject({
-      exitCode: 0,
-      out: expect.stringMatching(/1 would be updated/),
-    });
+    expect(dry).toMatchObject({ exitCode: 0, out: expect.stringMatching(/1 would be updated/) });
     expect((await endpoints())[2].url).toBe(api);
     expect(await register(words)).toMatchObject({
       exitCode: 0,

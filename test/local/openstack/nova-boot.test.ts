@@ -66,9 +66,7 @@ describe('a server with an accelerator', () => {
     expect(await cloud.post(id, uuid, 'failed')).toEqual([200]);
     expect(await cloud.settled(id)).toMatchObject({
       status: 'ERROR',
-      fault: {
-        message: `Build of instance ${id} aborted: Failure getting accelerator requests.`,
-      },
+      fault: { message: `Build of instance ${id} aborted: Failure getting accelerator requests.` },
     });
     expect(cloud.accelerators.calls.slice(-2)).toEqual([
       'nova-compute DELETE /accelerator_requests?instance=',

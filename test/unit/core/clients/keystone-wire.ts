@@ -28,12 +28,7 @@ export async function startWire() {
     /** Answers in place of Keystone. */
     interfere: undefined as ((asked: Ask) => Answer | Promise<Answer> | undefined) | undefined,
     keystone: (given: Partial<KeystoneOptions> = {}) =>
-      createKeystone({
-        settings: credentials(),
-        clock: () => wire.now,
-        log: silentLog,
-        ...given,
-      }),
+      createKeystone({ settings: credentials(), clock: () => wire.now, log: silentLog, ...given }),
     validations: () => double.asked.filter(isValidation).length,
     revoke: async (token: string) => {
       const headers = { 'X-Auth-Token': 'admin-token', 'X-Subject-Token': token };

@@ -100,10 +100,7 @@ describe('a device with adopted providers', () => {
     const { device, deployables } = planDevice('cmp1', before, discovered(card), now);
     expect(device).toMatchObject({ digest: '', health: { state: 'unhealthy', since: now } });
     const providers = deployables.map((deployable) => ({ deployable, handles: [] }));
-    const [wanted] = wantedProviders(device, providers, {
-      stage: 'test',
-      attachTypes: ['PCI'],
-    });
+    const [wanted] = wantedProviders(device, providers, { stage: 'test', attachTypes: ['PCI'] });
     expect(wanted?.inventories).toEqual({ CUSTOM_NIC: { total: 3, reserved: 3 } });
     const later = planDevice(
       'cmp1',

@@ -24,9 +24,7 @@ const release = derivedUuid('release', '1') as ReleaseId;
 
 const states: Readonly<Record<string, Partial<AttachHandle>>> = {
   free: {},
-  claimed: {
-    claim: { arqUuid: 'other' as ArqUuid, instanceUuid: 'other' as InstanceUuid },
-  },
+  claimed: { claim: { arqUuid: 'other' as ArqUuid, instanceUuid: 'other' as InstanceUuid } },
   releasing: { release },
   cleaning: { release, cleanSeconds: 7200 },
   quarantined: { release, quarantine: 'no answer' },

@@ -156,10 +156,7 @@ describe('a release', () => {
   it('frees the handle under a new epoch', async () => {
     await store.release(binding, release);
     const update = transactions()[0]?.[1]?.Update;
-    expect(update).toMatchObject({
-      Key: handleKey,
-      ExpressionAttributeValues: { ':one': 1 },
-    });
+    expect(update).toMatchObject({ Key: handleKey, ExpressionAttributeValues: { ':one': 1 } });
     expect(update?.UpdateExpression).toContain('ADD epoch :one');
     expect(update?.UpdateExpression).toContain('REMOVE arq_uuid, instance_uuid');
   });

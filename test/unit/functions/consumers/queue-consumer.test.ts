@@ -46,10 +46,7 @@ async function consume(
     if (name === 'later') throw new RetryLater('not yet', 7.2);
     if (name === 'broken') throw new Error('broken');
   });
-  const handler = makeConsumer({
-    deps: () => someDeps({ settings }),
-    sqs: () => new SQSClient(),
-  });
+  const handler = makeConsumer({ deps: () => someDeps({ settings }), sqs: () => new SQSClient() });
   const { batchItemFailures } = await handler({ Records: [...records] }, {} as never);
   const hidden = sqs.commandCalls(ChangeMessageVisibilityCommand).map(({ args }) => args[0].input);
   const dead = sqs.commandCalls(SendMessageCommand).map(({ args }) => args[0].input);

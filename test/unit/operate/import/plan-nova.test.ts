@@ -253,10 +253,7 @@ describe('vGPUs', () => {
     ...['[mdev_nvidia-35]', 'device_addresses = 0000:84:00.0, 0000:85:00.0', 'max_instances = 4'],
     ...['[mdev_mtty-1]', 'device_addresses = 0000:86:00.0', 'mdev_class = CUSTOM_TTY'],
   ].join('\n');
-  const attached = {
-    isMdevAttached: true,
-    mdevTraits: new Map([['CUSTOM_NV35', 'nvidia-35']]),
-  };
+  const attached = { isMdevAttached: true, mdevTraits: new Map([['CUSTOM_NV35', 'nvidia-35']]) };
   const flavors = {
     one: { 'resources:VGPU': '1', 'trait:CUSTOM_RACK': 'required' },
     own: { 'resources1:VGPU': '2', 'trait1:CUSTOM_NV35': 'required' },
