@@ -44,7 +44,12 @@ export async function findVariables(base: string, tokens: Tokens): Promise<Recor
   const regions = deployables.filter((each) => each.parent_id !== null).slice(0, 3);
   return {
     ...tokens,
-    ...(fake && device && { PROVIDER: fake.rp_uuid, HOSTNAME: device.hostname }),
+    ...(fake &&
+      device && {
+        DEPLOYABLE: fake.uuid,
+        PROVIDER: fake.rp_uuid,
+        HOSTNAME: device.hostname,
+      }),
     ...(device && spellingsOf(device.vendor)),
     ...Object.fromEntries(regions.map(({ uuid }, index) => [`REGION_${index + 1}`, uuid])),
   };
