@@ -115,7 +115,7 @@ describe('a job', () => {
   });
 
   it('reports its progress', async () => {
-    host.setFaults({ delayMs: { prepare: 3000 } });
+    host.setFaults({ delayMs: { prepare: 1200 } });
     host.start();
     const steps = [create(), create({ uuid: randomUUID() })];
     const jobId = await host.model.create(host.document('prepare', { ...bind(), steps }));

@@ -9,7 +9,7 @@ import { type Answer, startWorld, type World } from '#test/support/world.ts';
 
 const path = '/v2/device_profiles';
 const senders = 8;
-const perSender = 50;
+const perSender = 20;
 
 let keystone: FakeKeystone;
 let wire: Forwarding;
