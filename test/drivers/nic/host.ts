@@ -18,13 +18,6 @@ export class NicHost extends DriverHost {
     if (functions > 0) this.kernel.addFunctions(card, functions, { driver: 'vfio-pci' });
   }
 
-  /** A guest has the function open. */
-  open(address: string): void {
-    const { sysfs, proc } = this.host;
-    const group = sysfs.linkName(`bus/pci/devices/${address}/iommu_group`);
-    proc.addProcess(31, { comm: 'qemu', open: [`/dev/vfio/${group}`] });
-  }
-
   /** The host has its default route there. */
   route(name: string): void {
     const header = 'Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\n';

@@ -34,6 +34,8 @@ export interface GuardedHost {
   context(given?: Partial<DriverContext>): Promise<DriverContext>;
   /** An entry of a class, as a link to a folder below the function. */
   addEntry(entry: string, address: string, below: string): string;
+  /** A guest has the function open, as process 31. */
+  openVfio(address: string): void;
   remove(): void;
 }
 
@@ -67,6 +69,10 @@ export function aGuardedHost(): GuardedHost {
       rmSync(join(tree.root, entry), { force: true });
       symlinkSync(`${depth}${path}`, join(tree.root, entry));
       return path;
+    },
+    openVfio: (address) => {
+      const group = sysfs.linkName(`bus/pci/devices/${address}/iommu_group`);
+      proc.addProcess(31, { comm: 'qemu', open: [`/dev/vfio/${group}`] });
     },
     remove: () => {
       tree.remove();

@@ -138,8 +138,7 @@ describe('virtual functions of xe', () => {
     await driver.setUp();
     await driver.discover();
     on.host.tree.write(`${on.host.tree.pathOf(gpu)}/${quantum.replace('N', '1')}`, '64\n');
-    const group = on.host.sysfs.linkName('bus/pci/devices/0000:3b:00.1/iommu_group');
-    on.host.proc.addProcess(31, { comm: 'qemu', open: [`/dev/vfio/${group}`] });
+    on.host.openVfio('0000:3b:00.1');
     expect(await driver.plan()).toMatchObject([
       { what: 'scheduling of virtual functions', refusal: expect.stringContaining('is open') },
     ]);

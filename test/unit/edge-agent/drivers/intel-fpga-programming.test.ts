@@ -107,7 +107,7 @@ describe('programming of an FPGA card', () => {
 
   it('refuses a card whose function a guest has', async () => {
     await host.start();
-    host.open(`/dev/vfio/${host.host.sysfs.linkName(`bus/pci/devices/${virtual}/iommu_group`)}`);
+    host.host.openVfio(virtual);
     await expect(host.write()).rejects.toThrow(
       `cannot be programmed: ${virtual} is open: process 31`,
     );
@@ -243,7 +243,7 @@ describe('cleaning of an FPGA card', () => {
 
   it('fails while a process has the function open', async () => {
     await host.start();
-    host.open(`/dev/vfio/${host.host.sysfs.linkName(`bus/pci/devices/${virtual}/iommu_group`)}`);
+    host.host.openVfio(virtual);
     await expect(host.clean()).rejects.toThrow(`The device at ${virtual} is open: process 31`);
   });
 

@@ -115,7 +115,7 @@ describe('discovery of FPGA cards', () => {
     const before = await host.start(whole);
     expect(before[address]?.regions[0]?.attach_handles[0]?.info.function).toBe('0');
     host.kernel.bind(address, 'vfio-pci');
-    host.open(`/dev/vfio/${host.host.sysfs.linkName(`bus/pci/devices/${address}/iommu_group`)}`);
+    host.host.openVfio(address);
     const { [address]: device } = await host.discover();
     const [region] = before[address]?.regions ?? [];
     const { 'function-uuid': _, ...unknown } = region ?? {};

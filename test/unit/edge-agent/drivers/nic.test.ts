@@ -1,23 +1,15 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import { card, divided, NicHost } from '#test/drivers/nic/host.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 
 const [first, second] = ['0000:3d:00.1', '0000:5e:00.0'] as const;
-const hosts: NicHost[] = [];
-
-function aHost(functions?: number): NicHost {
-  const made = new NicHost(functions);
-  hosts.push(made);
-  return made;
-}
-
-afterEach(() => {
-  for (const each of hosts.splice(0)) each.remove();
-});
+const host = perTest(() => new NicHost());
+/** Its card has no virtual functions. */
+const bare = perTest(() => new NicHost(0));
 
 describe('what driver nic reports', () => {
   it('is a card with its functions, the network and the traits of Cyborg', async () => {
-    const host = aHost();
     const settings = { ...divided.cards[0], physical_network: 'physnet-1', function: 'GTPv1' };
     const { [card]: device } = await host.start({ cards: [settings] });
     expect(device).toMatchObject({
@@ -36,18 +28,16 @@ describe('what driver nic reports', () => {
   });
 
   it('is a whole card, also on vfio-pci without an interface', async () => {
-    const host = aHost(0);
-    host.kernel.removeInterface(card, 'ens1');
-    host.host.tree.removeFunction(card);
-    host.host.tree.addFunction({ address: card, vendor: '8086', classCode: '020000' });
-    const { [card]: device } = await host.start({ cards: [{ addresses: [card] }] });
+    bare.kernel.removeInterface(card, 'ens1');
+    bare.host.tree.removeFunction(card);
+    bare.host.tree.addFunction({ address: card, vendor: '8086', classCode: '020000' });
+    const { [card]: device } = await bare.start({ cards: [{ addresses: [card] }] });
     expect(device?.offers?.traits).toContain('CUSTOM_PF');
     expect(device?.offers?.attach_handles).toHaveLength(1);
     expect(device?.health).toBeUndefined();
   });
 
   it('tells the uplink from representors in switchdev mode', async () => {
-    const host = aHost();
     host.kernel.addInterface(card, 'ens1_0', 'pf0vf0').addInterface(card, 'ens1_1', 'c1pf0vf1');
     host.kernel.addInterface(card, 'ens1', 'p0');
     host.kernel.at(card).switchId = '0a0b';
@@ -59,7 +49,6 @@ describe('what driver nic reports', () => {
   });
 
   it('has the firmware that devlink prints, and none if it prints nonsense', async () => {
-    const host = aHost();
     const running = { 'fw.mgmt': '9.20', 'fw.undi': '1.3429.0' };
     host.kernel.devlink = JSON.stringify({ info: { [`pci/${card}`]: { versions: { running } } } });
     expect((await host.start(divided))[card]?.firmware).toBe('9.20');
@@ -68,7 +57,6 @@ describe('what driver nic reports', () => {
   });
 
   it('is degraded without a link, since the discovery that has seen it first', async () => {
-    const host = aHost();
     host.kernel.at(card).flags = ['NO-CARRIER', 'BROADCAST', 'UP'];
     host.nowMs = 5_000;
     const { [card]: device } = await host.start(divided);
@@ -83,7 +71,6 @@ describe('what driver nic reports', () => {
   });
 
   it('is unhealthy after a fatal PCIe error', async () => {
-    const host = aHost();
     host.host.tree.write(`${host.host.tree.pathOf(card)}/aer_dev_fatal`, 'TOTAL_ERR_FATAL 1\n');
     expect((await host.start(divided))[card]?.health?.state).toBe('unhealthy');
   });
@@ -95,50 +82,43 @@ describe('what driver nic does not offer', () => {
     [first, `is a virtual function: name its card, ${card}`],
     [second, 'has class 030200, and network cards have class 02'],
   ])('is %s, which %s', async (address, reason) => {
-    const host = aHost();
     host.host.tree.addFunction({ address: second });
     await host.start({ cards: [{ addresses: address }] });
     expect(await host.reasons()).toEqual({ [address]: reason });
   });
 
   it('is a card without virtual functions that is to be offered by them', async () => {
-    const host = aHost(0);
-    await host.start(divided);
+    await bare.start(divided);
     const reason =
       'has no virtual functions: set virtual_functions to a number, or make them otherwise';
-    expect(await host.reasons()).toEqual({ [card]: reason });
+    expect(await bare.reasons()).toEqual({ [card]: reason });
   });
 
   it('is a card whose virtual functions the agent could not make', async () => {
-    const host = aHost(0);
-    await host.start({ cards: [{ addresses: card, virtual_functions: 300 }] });
+    await bare.start({ cards: [{ addresses: card, virtual_functions: 300 }] });
     const reason = 'has no virtual functions yet: the command plan prints why';
-    expect(await host.reasons()).toEqual({ [card]: reason });
+    expect(await bare.reasons()).toEqual({ [card]: reason });
   });
 
   it('is a whole card with the default route of the host; its functions are offered', async () => {
-    const host = aHost();
     host.route('ens1');
     expect(Object.keys(await host.start(divided))).toEqual([card]);
-    const whole = aHost(0);
-    whole.route('ens1');
-    expect(await whole.start({ cards: [{ addresses: card, bind_to: 'vfio-pci' }] })).toEqual({});
+    bare.route('ens1');
+    expect(await bare.start({ cards: [{ addresses: card, bind_to: 'vfio-pci' }] })).toEqual({});
     const reason = `carries the host's default route: ens1`;
-    expect(await whole.reasons()).toEqual({ [card]: reason });
-    expect(whole.host.sysfs.linkName(`bus/pci/devices/${card}/driver`)).toBe('i40e');
+    expect(await bare.reasons()).toEqual({ [card]: reason });
+    expect(bare.host.sysfs.linkName(`bus/pci/devices/${card}/driver`)).toBe('i40e');
   });
 
   it.each([['bond0'], ['br0'], ['ovs-system']])('is a whole card in %s', async (upper) => {
-    const host = aHost(0);
-    const { tree } = host.host;
+    const { tree } = bare.host;
     tree.link(`${tree.pathOf(card)}/net/ens1/master`, `devices/virtual/net/${upper}`);
-    await host.start({ cards: [{ addresses: card }] });
+    await bare.start({ cards: [{ addresses: card }] });
     const reason = `carries another network interface: ${upper} uses ens1`;
-    expect(await host.reasons()).toEqual({ [card]: reason });
+    expect(await bare.reasons()).toEqual({ [card]: reason });
   });
 
   it('is a card that fell off the bus, in each state', async () => {
-    const host = aHost();
     const { tree } = host.host;
     expect(Object.keys(await host.start(divided))).toEqual([card]);
     tree.write(`${tree.pathOf(card)}/config`, Buffer.alloc(256, 0xff));
@@ -153,7 +133,6 @@ describe('what driver nic does not offer', () => {
     ['[]', 'ip link show ens1 printed what is not valid for it.'],
     [new HardwareError('ETIMEDOUT', 'no answer within 10 s'), 'ETIMEDOUT: no answer within 10 s'],
   ])('is a card whose functions ip does not tell: %s', async (output, reason) => {
-    const host = aHost();
     host.kernel.output = output;
     expect(await host.start(divided)).toEqual({});
     const whole = `cannot show its virtual functions (${reason})`;
@@ -164,7 +143,6 @@ describe('what driver nic does not offer', () => {
   });
 
   it('is a card with two interfaces, or with one of another card', async () => {
-    const host = aHost();
     host.kernel.addInterface(card, 'ens1d1');
     expect(await host.start(divided)).toEqual({});
     expect((await host.reasons())[card]).toBe('has several network interfaces: ens1, ens1d1');
@@ -174,7 +152,6 @@ describe('what driver nic does not offer', () => {
   });
 
   it('stays offered and is unhealthy while ip fails, once the functions are known', async () => {
-    const host = aHost();
     await host.start(divided);
     host.kernel.output = 'nonsense';
     const { [card]: device } = await host.discover();

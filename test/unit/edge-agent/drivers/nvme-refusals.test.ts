@@ -13,7 +13,7 @@ const bindsBack = () => expect(host.kernel.driverOf(address)).toBe('vfio-pci');
 describe('cleaning an NVMe device', () => {
   it('touches nothing while a guest has it open', async () => {
     await host.start();
-    host.host.proc.addProcess(31, { comm: 'qemu', open: [`/dev/vfio/${groupOf(address)}`] });
+    host.host.openVfio(address);
     await expect(host.clean()).rejects.toThrow('is open: process 31 (qemu) uses /dev/vfio/');
     expect(host.kernel.ran).toEqual([]);
     bindsBack();
@@ -276,7 +276,3 @@ describe('boot partitions', () => {
     expect(host.device.dirty).toContain('boot 0');
   });
 });
-
-function groupOf(at: string): string {
-  return host.host.sysfs.linkName(`bus/pci/devices/${at}/iommu_group`) ?? '';
-}

@@ -258,7 +258,7 @@ describe('the plan', () => {
     host.tree.addVirtualFunctions(card, 2, virtual);
     const plan = (await (await driverOf([bound])).plan?.()) ?? [];
     expect(plan).toHaveLength(2);
-    host.proc.addProcess(31, { comm: 'qemu', open: [`/dev/vfio/${groupOf(first)}`] });
+    host.openVfio(first);
     for (const change of plan) {
       if (!('apply' in change)) throw new Error('It is refused.');
       const applied = expect(change.apply());
@@ -277,9 +277,6 @@ describe('the plan', () => {
       expect(virtualNow().map(driverNow)).toEqual(['vfio-pci', 'vfio-pci']);
     }
   });
-
-  const groupOf = (address: string) =>
-    host.sysfs.linkName(`bus/pci/devices/${address}/iommu_group`);
 
   /** Sets up by an agent that dies before a write. */
   async function dyingAfter(survived: number, entries: readonly object[]): Promise<void> {

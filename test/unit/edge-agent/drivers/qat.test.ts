@@ -1,11 +1,12 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { findChip } from '#agent/drivers/qat/card.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
-import { QatKernel, type SimulatedQat } from '#test/drivers/qat/kernel.ts';
+import { QatKernel } from '#test/drivers/qat/kernel.ts';
 import { DriverHost } from '#test/support/hosts/driver-host.ts';
 import { ownDriver } from '#test/support/hosts/own-driver.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 
 const [card, second] = ['0000:6b:00.0', '0000:70:00.0'] as const;
 const first = '0000:6b:00.1';
@@ -16,7 +17,7 @@ class QatHost extends DriverHost {
   /** Code of a read of the heartbeat that fails. */
   heartbeatFault: string | undefined;
 
-  constructor(given: Partial<SimulatedQat> | null) {
+  constructor(hasCard = true) {
     super(ownDriver('qat'), ({ hardware }) => ({
       ...this.kernel.hardware(),
       readText: async (device, path) => {
@@ -26,14 +27,7 @@ class QatHost extends DriverHost {
       },
     }));
     this.kernel = new QatKernel(this.host.tree);
-    if (given) this.kernel.addCard({ address: card }, given);
-  }
-
-  /** A guest has the function open. */
-  open(address: string): void {
-    const { sysfs, proc } = this.host;
-    const group = sysfs.linkName(`bus/pci/devices/${address}/iommu_group`);
-    proc.addProcess(31, { comm: 'qemu', open: [`/dev/vfio/${group}`] });
+    if (hasCard) this.kernel.addCard({ address: card });
   }
 
   /** The operator takes the card out of the settings and puts it back. */
@@ -44,22 +38,12 @@ class QatHost extends DriverHost {
   }
 }
 
-const hosts: QatHost[] = [];
-
-/** @param given of its card; null for a host without one */
-function aHost(given: Partial<SimulatedQat> | null = {}): QatHost {
-  const made = new QatHost(given);
-  hosts.push(made);
-  return made;
-}
-
-afterEach(() => {
-  for (const each of hosts.splice(0)) each.remove();
-});
+const host = perTest(() => new QatHost());
+/** It has no card. */
+const bare = perTest(() => new QatHost(false));
 
 describe('what driver qat reports', () => {
   it('is a card with all of its virtual functions, and a trait for each service', async () => {
-    const host = aHost();
     const { [card]: device } = await host.start({ cards: [divided] });
     expect(device).toMatchObject({
       ...{ type: 'QAT', vendor: '8086', product: '4940', model: 'QAT 4xxx' },
@@ -77,15 +61,14 @@ describe('what driver qat reports', () => {
   });
 
   it('is a card of generation 2, whose driver has no settings', async () => {
-    const host = aHost(null);
-    host.kernel.addOld({ address: card, product: '37c8', driver: 'c6xx' }, 2);
-    const { [card]: device } = await host.start({ cards: [divided] });
+    bare.kernel.addOld({ address: card, product: '37c8', driver: 'c6xx' }, 2);
+    const { [card]: device } = await bare.start({ cards: [divided] });
     expect(device?.attributes).toMatchObject({ family: 'c62x', generation: '2' });
     expect(device?.offers?.attach_handles).toHaveLength(2);
   });
 
   it('tells the chip of a c62x by the switch above its functions', async () => {
-    const { tree, sysfs } = aHost(null).host;
+    const { tree, sysfs } = bare.host;
     const place = 'devices/pci0000:67/0000:67:02.0/0000:69:00.0/0000:6a:08.0';
     tree.write(`${place}/${card}/x`, '').link(`bus/pci/devices/${card}`, `${place}/${card}`);
     const fn = { address: card, path: `bus/pci/devices/${card}` };
@@ -94,10 +77,9 @@ describe('what driver qat reports', () => {
   });
 
   it('is a whole card, whose services its holder sets', async () => {
-    const host = aHost(null);
-    host.kernel.addOld({ address: card, product: '4940', driver: 'vfio-pci' });
+    bare.kernel.addOld({ address: card, product: '4940', driver: 'vfio-pci' });
     const whole = { addresses: card, virtual_functions: false };
-    const { [card]: device } = await host.start({ cards: [whole] });
+    const { [card]: device } = await bare.start({ cards: [whole] });
     expect(device?.offers?.attach_handles).toMatchObject([{ clean_seconds: 150 }]);
     expect(device?.attributes).toEqual({ family: '4xxx', generation: '4' });
   });
@@ -107,7 +89,6 @@ describe('what driver qat reports', () => {
     ['0\n\0', undefined, undefined],
     ['nonsense', undefined, undefined],
   ])('has the health of the heartbeat %j', async (status, state, reason) => {
-    const host = aHost();
     await host.start({ cards: [divided] });
     host.kernel.heartbeat(card, status);
     const { [card]: device } = await host.discover();
@@ -120,7 +101,6 @@ describe('what driver qat reports', () => {
     ['nonfatal', 'degraded', 'has had 2 uncorrectable errors since it came up'],
     ['correctable', undefined, undefined],
   ])('has the health of its %s errors', async (kind, state, reason) => {
-    const host = aHost();
     const { tree } = host.host;
     await host.start({ cards: [divided] });
     tree.write(`${tree.pathOf(card)}/qat_ras/errors_${kind}`, '2\n');
@@ -138,14 +118,12 @@ describe('what driver qat does not offer', () => {
     ['0000:ff:00.0', 'is not on this host'],
     [second, 'is 10de:2235, which is no known QAT card'],
   ])('is %s, which %s', async (address, reason) => {
-    const host = aHost();
     host.host.tree.addFunction({ address: second });
     await host.start({ cards: [{ addresses: address }] });
     expect(await host.reasons()).toEqual({ [address]: reason });
   });
 
   it('is a virtual function, named in place of its card', async () => {
-    const host = aHost();
     await host.start({ cards: [divided] });
     await host.start({ cards: [{ addresses: first }] });
     const reason = `is a virtual function: name its card, ${card}`;
@@ -153,7 +131,7 @@ describe('what driver qat does not offer', () => {
   });
 
   it('is a card that the kernel cannot start with the services', async () => {
-    const host = aHost({ fails: 'dc' });
+    host.kernel.at(card).fails = 'dc';
     const settings = { cards: [{ ...divided, services: ['dc'] }] };
     expect(await host.start(settings)).toEqual({});
     expect(await host.reasons()).toEqual({ [card]: 'is down' });
@@ -165,7 +143,6 @@ describe('what driver qat does not offer', () => {
     ['qat/state', 'sideways', 'has an unknown state'],
     ['qat/cfg_services', 'sym;rsa', 'has an unknown list of services'],
   ])('is a card whose %s is %s', async (file, text, reason) => {
-    const host = aHost();
     const { tree } = host.host;
     await host.start({ cards: [divided] });
     tree.write(`${tree.pathOf(card)}/${file}`, `${text}\n`);
@@ -174,7 +151,6 @@ describe('what driver qat does not offer', () => {
   });
 
   it('is a card that fell off the bus', async () => {
-    const host = aHost();
     const { tree } = host.host;
     await host.start({ cards: [divided] });
     tree.write(`${tree.pathOf(card)}/config`, Buffer.alloc(256, 0xff));
@@ -189,7 +165,6 @@ describe('the services of a card', () => {
     host.kernel.written.filter((each) => /^(state|cfg_services|sriov_numvfs) /.test(each));
 
   it('are set while it is down, before its virtual functions are made', async () => {
-    const host = aHost();
     const { [card]: device } = await host.start({ cards: [withServices] });
     expect(steps(host)).toEqual([
       ...['state down', 'cfg_services dc;sym', 'state up', 'sriov_numvfs 4'],
@@ -200,14 +175,13 @@ describe('the services of a card', () => {
   });
 
   it('stay in another order, and when the settings name none', async () => {
-    const host = aHost({ services: 'sym;dc' });
-    await host.start({ cards: [withServices] });
-    await host.start({ cards: [divided] });
-    expect(steps(host)).toEqual(['sriov_numvfs 4']);
+    bare.kernel.addCard({ address: card }, { services: 'sym;dc' });
+    await bare.start({ cards: [withServices] });
+    await bare.start({ cards: [divided] });
+    expect(steps(bare)).toEqual(['sriov_numvfs 4']);
   });
 
   it('are brought back after a boot', async () => {
-    const host = aHost();
     await host.start({ cards: [withServices] });
     host.kernel.reboot();
     const { [card]: device } = await host.start({ cards: [withServices] });
@@ -216,7 +190,6 @@ describe('the services of a card', () => {
   });
 
   it('are not changed while a function is offered, and the card stays in the report', async () => {
-    const host = aHost();
     await host.start({ cards: [divided] });
     const { [card]: device } = await host.start({ cards: [withServices] });
     const change = { address: card, what: 'list of services', before: 'sym;asym', after: 'dc;sym' };
@@ -226,7 +199,6 @@ describe('the services of a card', () => {
   });
 
   it('are not changed after a discovery that could not read the card of a stopped guest', async () => {
-    const host = aHost();
     await host.start({ cards: [divided] });
     await host.start({ cards: [withServices] });
     const { tree } = host.host;
@@ -238,9 +210,8 @@ describe('the services of a card', () => {
   });
 
   it('are not changed while a guest has a function open, and are afterwards', async () => {
-    const host = aHost();
     await host.start({ cards: [divided] });
-    host.open(first);
+    host.host.openVfio(first);
     await host.restart(withServices);
     expect(await host.plan()).toMatchObject([
       { refusal: expect.stringContaining(`${first} is open: process 31 (qemu)`) },
@@ -252,26 +223,25 @@ describe('the services of a card', () => {
   });
 
   it('are checked again right before the card goes down', async () => {
-    const host = aHost();
     await host.start({ cards: [divided] });
-    host.open(first);
+    host.host.openVfio(first);
     await host.restart(withServices);
     rmSync(join(host.host.proc.root, '31'), { recursive: true });
     const [down] = await host.plan();
     if (!down || !('apply' in down)) throw new Error('The card is not taken down.');
-    host.open(first);
+    host.host.openVfio(first);
     await expect(down.apply()).rejects.toThrow(`${first} is open`);
     expect(host.kernel.at(card).state).toBe('up');
   });
 
   it('are not set where the driver refuses or ignores them', async () => {
-    const busy = aHost({ isBusy: true });
-    expect(await busy.start({ cards: [withServices] })).toEqual({});
-    expect(busy.kernel.at(card)).toMatchObject({ state: 'up', services: 'sym;asym' });
-    const ignoring = aHost({ ignores: true });
-    expect(await ignoring.start({ cards: [withServices] })).toEqual({});
-    expect(steps(ignoring)).toContain('cfg_services dc;sym');
-    expect(steps(ignoring)).not.toContain('sriov_numvfs 4');
+    host.kernel.at(card).isBusy = true;
+    expect(await host.start({ cards: [withServices] })).toEqual({});
+    expect(host.kernel.at(card)).toMatchObject({ state: 'up', services: 'sym;asym' });
+    bare.kernel.addCard({ address: card }, { ignores: true });
+    expect(await bare.start({ cards: [withServices] })).toEqual({});
+    expect(steps(bare)).toContain('cfg_services dc;sym');
+    expect(steps(bare)).not.toContain('sriov_numvfs 4');
   });
 
   it.each([
@@ -279,35 +249,31 @@ describe('the services of a card', () => {
     ['4940', ['decomp'], 'the family 4xxx does not have the service decomp'],
     ['37c8', ['sym'], 'services of the family c62x cannot be set'],
   ])('are refused for %s: %s', async (product, services, refusal) => {
-    const host = aHost(null);
-    if (product === '4940') host.kernel.addCard({ address: card });
-    else host.kernel.addOld({ address: card, product, driver: 'c6xx' });
-    expect(await host.start({ cards: [{ ...divided, services }] })).toEqual({});
-    expect(await host.plan()).toMatchObject([{ what: 'list of services', refusal }]);
+    if (product === '4940') bare.kernel.addCard({ address: card });
+    else bare.kernel.addOld({ address: card, product, driver: 'c6xx' });
+    expect(await bare.start({ cards: [{ ...divided, services }] })).toEqual({});
+    expect(await bare.plan()).toMatchObject([{ what: 'list of services', refusal }]);
     expect(steps(host)).toEqual([]);
   });
 
   it('may be three of generation 6', async () => {
-    const host = aHost(null);
-    host.kernel.addCard({ address: card, product: '4948', driver: '6xxx' });
+    bare.kernel.addCard({ address: card, product: '4948', driver: '6xxx' });
     const services = ['sym', 'dc', 'decomp'];
-    const { [card]: device } = await host.start({ cards: [{ ...divided, services }] });
+    const { [card]: device } = await bare.start({ cards: [{ ...divided, services }] });
     expect(device?.offers?.traits).toContain('CUSTOM_QAT_DECOMP');
   });
 });
 
 describe('cleaning', () => {
+  beforeEach(() => host.start({ cards: [divided] }));
+
   it('resets the function, and says that the card is up and answers', async () => {
-    const host = aHost();
-    await host.start({ cards: [divided] });
     expect(await host.clean(card, first)).toMatchObject({
       ...{ cleaned_by: 'reset', state: 'up', services: 'sym;asym', heartbeat: '0' },
     });
   });
 
   it('fails if the card does not answer, is down or is gone', async () => {
-    const host = aHost();
-    await host.start({ cards: [divided] });
     host.kernel.heartbeat(card, '-1\n\0');
     await expect(host.clean(card, first)).rejects.toThrow('does not answer');
     host.host.tree.write(`${host.host.tree.pathOf(card)}/qat/state`, 'down\n');
@@ -319,30 +285,25 @@ describe('cleaning', () => {
   it.each(['ETIMEDOUT', 'EIO', 'EBUSY', 'EAGAIN'])(
     'fails if the read of the heartbeat ends with %s, as while an earlier read hangs',
     async (code) => {
-      const host = aHost(null);
-      host.kernel.addOld({ address: card, product: '37c8', driver: 'c6xx' }, 2);
-      host.kernel.heartbeat(card, '0', 'c6xx');
-      await host.start({ cards: [divided] });
-      host.heartbeatFault = code;
-      await expect(host.clean(card, first)).rejects.toThrow('does not answer');
-      expect((await host.discover())[card]?.health?.state).toBe('unhealthy');
+      bare.kernel.addOld({ address: card, product: '37c8', driver: 'c6xx' }, 2);
+      bare.kernel.heartbeat(card, '0', 'c6xx');
+      await bare.start({ cards: [divided] });
+      bare.heartbeatFault = code;
+      await expect(bare.clean(card, first)).rejects.toThrow('does not answer');
+      expect((await bare.discover())[card]?.health?.state).toBe('unhealthy');
     },
   );
 
   it.each(['ENOENT', 'EPERM', 'EACCES'])(
     'needs no heartbeat where the kernel does not show it: %s',
     async (code) => {
-      const host = aHost();
-      await host.start({ cards: [divided] });
       host.heartbeatFault = code;
       expect(await host.clean(card, first)).not.toHaveProperty('heartbeat');
     },
   );
 
   it('fails while a process has the function open', async () => {
-    const host = aHost();
-    await host.start({ cards: [divided] });
-    host.open(first);
+    host.host.openVfio(first);
     await expect(host.clean(card, first)).rejects.toThrow('is open');
   });
 });

@@ -191,8 +191,7 @@ describe('an image', () => {
     state.hasContext = true;
     await expect(driver.program()).rejects.toThrow(/exit code 1: ERROR: .*resource busy/);
     state.hasContext = false;
-    const group = on.host.sysfs.linkName(`bus/pci/devices/${card}/iommu_group`);
-    on.host.proc.addProcess(31, { comm: 'qemu', open: [`/dev/vfio/${group}`] });
+    on.host.openVfio(card);
     await expect(driver.program()).rejects.toThrow(/is open: process 31/);
     expect(on.drivers()).toEqual(vfio);
     expect((await driver.discover()).region).not.toHaveProperty('bitstream-id');
