@@ -71,13 +71,6 @@ describe('the fake GPU', () => {
     await expect(driver.remove(mdev(2))).rejects.toMatchObject({ code: 'ENODEV' });
   });
 
-  it('keeps its mdevs while the agent restarts, and loses them when the host reboots', async () => {
-    await calls(aGpu()).create(mdev(1));
-    expect(await calls(aGpu()).find(mdev(1))).toEqual({ state: 'ready' });
-    expect(await calls(aGpu()).find(mdev(1, 'fake-2'))).toMatchObject({ state: 'other' });
-    expect(await calls(aGpu('boot-2')).find(mdev(1))).toEqual({ state: 'absent' });
-  });
-
   it('fails on request', async () => {
     writeFileSync(join(directory, 'faults.json'), '{"fail":{"prepare":"EIO"}}');
     await expect(calls(aGpu()).create(mdev(1))).rejects.toMatchObject({ code: 'EIO' });

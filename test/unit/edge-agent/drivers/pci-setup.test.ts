@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
 import { createPciDriver } from '#agent/drivers/pci/index.ts';
-import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { setUp as setUpDriver } from '#agent/process/set-up.ts';
 import { PciKernel, type PciKernelFaults } from '#test/drivers/pci/kernel.ts';
@@ -61,13 +60,6 @@ describe('the number of virtual functions', () => {
     expect(writes).toEqual(['sriov_drivers_autoprobe 0', 'sriov_numvfs 2']);
   });
 
-  it('stays when it is already so', async () => {
-    await setUp([entry]);
-    writes = [];
-    expect(await setUp([entry])).toEqual([]);
-    expect(writes).toEqual([]);
-  });
-
   it('changes through 0, while none is offered or used', async () => {
     host.tree.addVirtualFunctions(card, 1, virtual);
     expect(await setUp([entry])).toEqual([]);
@@ -78,21 +70,6 @@ describe('the number of virtual functions', () => {
     host.addEntry('class/net/ens1', card, 'net/ens1');
     host.proc.write('net/route', 'Iface\nens1\t00000000\t0\t3\t0\t0\t0\t00000000\n');
     expect(await setUp([entry])).toEqual([]);
-  });
-
-  it('goes on after a crash between 0 and the number', async () => {
-    host.tree.addVirtualFunctions(card, 1, virtual);
-    const dying = kernel();
-    const once: Hardware = {
-      ...dying,
-      writeText: async (device, path, text) => {
-        if (path.endsWith('sriov_numvfs') && text === '2') throw new HardwareError('EIO', path);
-        await dying.writeText(device, path, text);
-      },
-    };
-    expect(await setUp([entry], once)).toHaveLength(1);
-    expect(await setUp([entry])).toEqual([]);
-    expect(virtualNow()).toHaveLength(2);
   });
 
   it('of a physical function that no entry asks about stays', async () => {
@@ -169,9 +146,6 @@ describe('binding', () => {
   it('gives new virtual functions to the VFIO driver', async () => {
     expect(await setUp([bound])).toEqual([]);
     expect(virtualNow().map(driverNow)).toEqual(['vfio-pci', 'vfio-pci']);
-    writes = [];
-    expect(await setUp([bound])).toEqual([]);
-    expect(writes).toEqual([]);
   });
 
   it('takes a function from its driver first, and also one that was offered before', async () => {
@@ -241,11 +215,6 @@ describe('the plan', () => {
     ]);
   });
 
-  it('is empty when it was applied', async () => {
-    await setUp([bound]);
-    expect(await (await driverOf([bound])).plan?.()).toEqual([]);
-  });
-
   it('refuses the number while a virtual function cannot be read', async () => {
     host.tree.addVirtualFunctions(card, 1, virtual);
     host.tree.write(`${host.tree.pathOf(first)}/uevent`, '');
@@ -267,32 +236,4 @@ describe('the plan', () => {
     }
     expect(driverNow(first)).toBeUndefined();
   });
-
-  it('is finished after a death of the agent between any two writes', async () => {
-    const all = ['sriov_drivers_autoprobe', 'sriov_numvfs', 'driver_override', 'drivers_probe'];
-    for (let survived = 0; survived < all.length + 2; survived += 1) {
-      new PciKernel(host.tree, virtual).reboot([card]);
-      await dyingAfter(survived, [bound]);
-      expect(await setUp([bound])).toEqual([]);
-      expect(virtualNow().map(driverNow)).toEqual(['vfio-pci', 'vfio-pci']);
-    }
-  });
-
-  /** Sets up by an agent that dies before a write. */
-  async function dyingAfter(survived: number, entries: readonly object[]): Promise<void> {
-    const plain = kernel();
-    let count = 0;
-    await new Promise<void>((died) => {
-      const dying: Hardware = {
-        ...plain,
-        writeText: async (...given) => {
-          count += 1;
-          if (count <= survived) return plain.writeText(...given);
-          died();
-          return new Promise(() => {});
-        },
-      };
-      setUp(entries, dying).then(() => died());
-    });
-  }
 });
