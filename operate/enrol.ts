@@ -12,6 +12,7 @@ import { createStore } from '#core/deps.ts';
 import type { Presence } from '#core/domain/host/host.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
+import type { Input, StackCommand } from './command.ts';
 import { agentSettings, modulesIn } from './enrol/agent-settings.ts';
 import {
   keepCertificate,
@@ -23,7 +24,6 @@ import { EnrolmentRefused, enrolHost } from './enrol/enrol-host.ts';
 import { amazonAuthorities, installedAt, openHostFolder } from './enrol/host-folder.ts';
 import { createRegistry, type Registry, RegistryMismatch } from './enrol/registry.ts';
 import { removeHosts } from './enrol/remove-hosts.ts';
-import type { Input, StackCommand } from './ops/verb.ts';
 
 interface Target {
   readonly registry: Registry;

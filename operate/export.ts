@@ -7,9 +7,9 @@ import { printDocument, printError } from '#core/command-line/print.ts';
 import { createDeps, type Deps } from '#core/deps.ts';
 import type { Arq } from '#core/domain/arq/arq.ts';
 import { allProfiles } from '#core/operations/profiles/rename-in-profiles.ts';
+import type { Input, StackCommand } from './command.ts';
 import { type CyborgTables, readTables, TablesRefused } from './import/cyborg-tables.ts';
 import { planReturn } from './import/plan-return.ts';
-import type { Input, StackCommand } from './ops/verb.ts';
 
 async function main(input: Input): Promise<void> {
   const tables = readTables(readFileSync(input.required('tables'), 'utf8'));

@@ -8,6 +8,7 @@ import { jsonText, print, printError } from '#core/command-line/print.ts';
 import { createDeps } from '#core/deps.ts';
 import { DeviceProfileExists } from '#core/domain/errors.ts';
 import { createDeviceProfiles } from '#core/operations/profiles/create-device-profiles.ts';
+import type { Input, StackCommand } from './command.ts';
 import { NovaConfRefused, readNovaConf } from './import/nova/conf.ts';
 import { FlavorsRefused, readFlavors } from './import/nova/flavors.ts';
 import {
@@ -18,7 +19,6 @@ import {
 } from './import/nova/plan.ts';
 import type { NewProfile } from './import/nova/plan-flavors.ts';
 import { flavorCommands, novaLines } from './import/nova/print-plan.ts';
-import type { Input, StackCommand } from './ops/verb.ts';
 
 /** The microversion of the form of groups; the first that Cyborg has. */
 const microversion = '2.0';

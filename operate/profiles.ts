@@ -3,6 +3,7 @@
 // settings are those of the functions, from the environment or from `--environment <file>`.
 
 import { WrongArguments } from '#core/command-line/arguments.ts';
+import { type Column, tableLines } from '#core/command-line/columns.ts';
 import { print } from '#core/command-line/print.ts';
 import { createDeps } from '#core/deps.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
@@ -12,8 +13,7 @@ import {
   renamesOfReleases,
 } from '#core/domain/profile/profile-renames.ts';
 import { planRenames, renameInProfile } from '#core/operations/profiles/rename-in-profiles.ts';
-import { type Column, tableLines } from './ops/columns.ts';
-import type { Input, StackCommand } from './ops/verb.ts';
+import type { Input, StackCommand } from './command.ts';
 
 async function main(input: Input): Promise<void> {
   const renames = [...renamesOfReleases, ...input.all('rename').map(readOrExplain)];

@@ -8,7 +8,7 @@ import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { type Comparison, compareHost } from '#core/operations/placement/compare-host.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
-import type { Input, StackCommand } from './ops/verb.ts';
+import type { Input, StackCommand } from './command.ts';
 
 async function main(input: Input): Promise<void> {
   const deps = createConsumerDeps('reconcile');

@@ -7,7 +7,7 @@ import { print } from '#core/command-line/print.ts';
 import { createDeps } from '#core/deps.ts';
 import { ConflictStays } from '#core/domain/operator-errors.ts';
 import { endConflict } from '#core/operations/hosts/end-conflict.ts';
-import type { Input, StackCommand } from './ops/verb.ts';
+import type { Input, StackCommand } from './command.ts';
 
 async function main(input: Input): Promise<void> {
   const hostname = input.argument('host');

@@ -2,10 +2,10 @@
 // the time come in.
 
 import { parseArgs } from 'node:util';
+import type { Input } from '#operate/command.ts';
 import { connectionOptions, outputOptions, verbsOf } from './table.ts';
 import {
   type ApiVerb,
-  type Input,
   type KeystoneVerb,
   type LocalVerb,
   type Option,

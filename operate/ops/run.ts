@@ -5,6 +5,7 @@ import { createHttp, type Fetch, ServiceUnavailable } from '#core/clients/http.t
 import { runCommand } from '#core/command-line/arguments.ts';
 import { jsonText, print, printable, printError } from '#core/command-line/print.ts';
 import { createFetch, type Trust } from '#operate/any-port-fetch.ts';
+import type { Input } from '#operate/command.ts';
 import { loadEnvironment } from '#operate/environment.ts';
 import { createApi } from './api.ts';
 import { complete } from './completion.ts';
@@ -16,7 +17,7 @@ import { readCredentials } from './sign-in/credentials.ts';
 import { createKeystone } from './sign-in/keystone.ts';
 import { logIn, signIn } from './sign-in/sign-in.ts';
 import { connectionOptions, table } from './table.ts';
-import { CommandFailed, exitCodes, type Input, wrongUsage } from './verb.ts';
+import { CommandFailed, exitCodes, wrongUsage } from './verb.ts';
 
 /** A list of 1,000 rows takes longer than what a Lambda function waits for. */
 const timeoutMs = 60_000;

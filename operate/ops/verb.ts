@@ -1,6 +1,7 @@
 // The form of the table of verbs. Parsing, help and completion are made from its rows, and a row
 // says how its verb runs.
 
+import type { Input, StackCommand } from '#operate/command.ts';
 import type { Api } from './api.ts';
 import type { Keystone } from './sign-in/keystone.ts';
 
@@ -27,19 +28,6 @@ export interface Argument {
   readonly isOptional?: boolean;
 }
 
-/** The arguments and options of one call, after {@link Option.reads}. */
-export interface Input {
-  /** @throws Error if the table has no such argument */
-  argument(name: string): string;
-  repeated(name: string): readonly string[];
-  /** The first value of a repeated option. */
-  text(option: string): string | undefined;
-  /** @throws Error if the table does not require the option */
-  required(option: string): string;
-  all(option: string): readonly string[];
-  has(option: string): boolean;
-}
-
 /** The output of a verb: one JSON document for scripts, lines for people. */
 export interface Shown {
   readonly json: unknown;
@@ -51,13 +39,6 @@ export interface Shown {
 /** True if the verb signs in at Keystone, and has the options for that. */
 export function signsIn(verb: Verb): verb is ApiVerb | KeystoneVerb {
   return 'ask' in verb || 'askKeystone' in verb;
-}
-
-/** A command that works on the stack itself, with its settings and AWS credentials. */
-export interface StackCommand {
-  readonly main: (input: Input) => Promise<void>;
-  /** True for an error of a command that ran and was refused, exit code 1. */
-  readonly isRefusal?: (error: Error) => boolean;
 }
 
 interface Row {

@@ -1,6 +1,6 @@
 // The plan of a move from Nova as lines for the operator.
 
-import { tableLines } from '#operate/ops/columns.ts';
+import { tableLines } from '#core/command-line/columns.ts';
 import { copyCommand } from './flavors.ts';
 import type { NovaPlan, NovaRow, NovaVerdict } from './plan.ts';
 import { changedProperties } from './plan-flavors.ts';

@@ -1,11 +1,12 @@
 // How many more servers fit.
 
 import type * as z from 'zod';
+import { type Column, tableLines } from '#core/command-line/columns.ts';
 import { availabilityAnswer, capacityDetailAnswer } from '#core/contracts/api/operator.ts';
+import type { Input } from '#operate/command.ts';
 import { answer } from '#operate/ops/answers.ts';
-import { type Column, tableLines } from '#operate/ops/columns.ts';
 import { optionOf } from '#operate/ops/options.ts';
-import type { ApiVerb, Input } from '#operate/ops/verb.ts';
+import type { ApiVerb } from '#operate/ops/verb.ts';
 
 /** A tenant gets the availability alone. */
 const capacity = answer(capacityDetailAnswer.extend(availabilityAnswer.shape));

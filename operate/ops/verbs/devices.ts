@@ -3,9 +3,10 @@
 import * as z from 'zod';
 import { freedAnswer } from '#core/contracts/api/devices.ts';
 import { present } from '#core/shapes/derive/present.ts';
+import type { Input } from '#operate/command.ts';
 import { answer } from '#operate/ops/answers.ts';
 import { flag, optionOf } from '#operate/ops/options.ts';
-import type { ApiVerb, Argument, Input } from '#operate/ops/verb.ts';
+import type { ApiVerb, Argument } from '#operate/ops/verb.ts';
 import { listColumns, rowAnswer } from './list-columns.ts';
 import { counted, shownDone, shownOne } from './shown.ts';
 

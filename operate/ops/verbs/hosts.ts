@@ -1,13 +1,14 @@
 // Hosts: their agents, devices, and whether new binds go to them.
 
 import * as z from 'zod';
+import { columnsOf, tableLines } from '#core/command-line/columns.ts';
 import { drainedAnswer, hostDetailAnswer } from '#core/contracts/api/operator.ts';
 import { hostDeviceTitles, notOfferedTitles } from '#core/contracts/api/titles.ts';
+import type { Input } from '#operate/command.ts';
 import { answer } from '#operate/ops/answers.ts';
 import type { Api } from '#operate/ops/api.ts';
-import { columnsOf, tableLines } from '#operate/ops/columns.ts';
 import { optionOf, required } from '#operate/ops/options.ts';
-import type { ApiVerb, Argument, Input, Options, Shown } from '#operate/ops/verb.ts';
+import type { ApiVerb, Argument, Options, Shown } from '#operate/ops/verb.ts';
 import { listColumns } from './list-columns.ts';
 import { counted, shownDone, shownOne, shownStatus } from './shown.ts';
 

@@ -1,6 +1,7 @@
 // The deployment's entries in Keystone: its service user, and the API in the catalog.
 
-import { type Column, tableLines } from '#operate/ops/columns.ts';
+import { type Column, tableLines } from '#core/command-line/columns.ts';
+import type { Input } from '#operate/command.ts';
 import {
   type Making,
   makeEntries,
@@ -14,12 +15,7 @@ import {
 } from '#operate/ops/keystone/plan-registration.ts';
 import { findPlace, readRegistered } from '#operate/ops/keystone/read-registered.ts';
 import { flag, optionOf, required } from '#operate/ops/options.ts';
-import {
-  type Input,
-  type KeystoneAsking,
-  type KeystoneVerb,
-  wrongUsage,
-} from '#operate/ops/verb.ts';
+import { type KeystoneAsking, type KeystoneVerb, wrongUsage } from '#operate/ops/verb.ts';
 
 async function register(asking: KeystoneAsking) {
   const { keystone, input } = asking;

@@ -1,11 +1,11 @@
 // The columns of lists, from the rows of core/contracts/api/lists.ts.
 
 import type * as z from 'zod';
+import { type Cell, type Column, columnsOf } from '#core/command-line/columns.ts';
 import { type ListField, type ListName, lists } from '#core/contracts/api/lists.ts';
 import { rowShapes } from '#core/contracts/api/rows.ts';
 import { type IncidentAction, incidentActions } from '#core/domain/history/incidents.ts';
 import { type Answer, answer } from '#operate/ops/answers.ts';
-import { type Cell, type Column, columnsOf } from '#operate/ops/columns.ts';
 import { shownStatus } from './shown.ts';
 
 export type Row<Name extends ListName> = Answer<

@@ -1,13 +1,14 @@
 // The verbs that list, from the rows of core/contracts/api/lists.ts.
 
 import * as z from 'zod';
+import { cellText, tableLines } from '#core/command-line/columns.ts';
 import { type Filter, type ListName, lists } from '#core/contracts/api/lists.ts';
 import { rowShapes } from '#core/contracts/api/rows.ts';
+import type { Input } from '#operate/command.ts';
 import { answer } from '#operate/ops/answers.ts';
 import { cadfEvent } from '#operate/ops/cadf.ts';
-import { cellText, tableLines } from '#operate/ops/columns.ts';
 import { optionOf } from '#operate/ops/options.ts';
-import type { ApiVerb, Input, Option, Options } from '#operate/ops/verb.ts';
+import type { ApiVerb, Option, Options } from '#operate/ops/verb.ts';
 import { listColumns, rowAnswer } from './list-columns.ts';
 import { shownRows } from './shown.ts';
 

@@ -1,8 +1,9 @@
 // Quotas of projects by resource class.
 
 import * as z from 'zod';
-import { cellText } from '#operate/ops/columns.ts';
-import { type ApiVerb, type Argument, type Input, wrongUsage } from '#operate/ops/verb.ts';
+import { cellText } from '#core/command-line/columns.ts';
+import type { Input } from '#operate/command.ts';
+import { type ApiVerb, type Argument, wrongUsage } from '#operate/ops/verb.ts';
 import { listColumns, rowAnswer } from './list-columns.ts';
 import { shownDone, shownOne } from './shown.ts';
 

@@ -1,10 +1,10 @@
 // Releases what instances hold that do not use it, when the reaper waits for an operator.
 
 import type * as z from 'zod';
+import { type Column, tableLines } from '#core/command-line/columns.ts';
 import { reapAnswer } from '#core/contracts/api/operator.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { answer } from '#operate/ops/answers.ts';
-import { type Column, tableLines } from '#operate/ops/columns.ts';
 import { flag, optionOf } from '#operate/ops/options.ts';
 import { type ApiVerb, type Shown, wrongUsage } from '#operate/ops/verb.ts';
 import { counted } from './shown.ts';

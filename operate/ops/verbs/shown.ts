@@ -1,6 +1,6 @@
 // The forms in which a verb shows the API's answer.
 
-import { type Column, propertyLines, tableLines } from '#operate/ops/columns.ts';
+import { type Column, propertyLines, tableLines } from '#core/command-line/columns.ts';
 import type { Shown } from '#operate/ops/verb.ts';
 
 /** Rows as the API's document and as a table. */

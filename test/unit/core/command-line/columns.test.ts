@@ -1,7 +1,7 @@
 // Tables for people fit their terminal.
 
 import { describe, expect, it } from 'vitest';
-import { type Column, cellText, propertyLines, tableLines } from '#operate/ops/columns.ts';
+import { type Column, cellText, propertyLines, tableLines } from '#core/command-line/columns.ts';
 
 interface Row {
   readonly uuid: string;
