@@ -7,7 +7,7 @@ import type { ReportedDevice, ReportedRegion } from '#core/contracts/report/inve
 import { DriverHost } from '#test/support/hosts/driver-host.ts';
 import { aGbs, fakeInterface, type GbsGiven } from '#test/support/hosts/gbs.ts';
 import { ownDriver } from '#test/support/hosts/own-driver.ts';
-import { FpgaKernel } from './kernel.ts';
+import { FpgaKernel, type SimulatedCard } from './kernel.ts';
 
 export const address = '0000:5e:00.0';
 export const virtual = '0000:5e:00.1';
@@ -18,8 +18,9 @@ export class IntelFpgaHost extends DriverHost {
   readonly kernel = new FpgaKernel(this.host.tree);
   readonly blank = join(this.host.proc.root, 'blank.gbs');
 
-  constructor() {
+  constructor(card: Partial<SimulatedCard> = {}) {
     super(ownDriver('intel_fpga'), () => this.kernel.hardware());
+    this.kernel.add(address, card);
     writeFileSync(this.blank, aGbs({ functionUuid: blankFunction }));
   }
 

@@ -14,6 +14,7 @@ export class NvmeHost extends DriverHost {
 
   constructor() {
     super(ownDriver('nvme'), () => this.kernel.hardware());
+    this.kernel.add({ address });
   }
 
   get device(): NvmeDevice {

@@ -1,16 +1,12 @@
 // What the drivers tell of a host's hardware to the command self-test.
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { describeForm } from '#agent/drivers/nvidia/examine.ts';
 import { address, NvmeHost } from '#test/drivers/nvme/host.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 
 describe('driver nvme', () => {
-  let host: NvmeHost;
-  beforeEach(() => {
-    host = new NvmeHost();
-    host.kernel.add({ address });
-  });
-  afterEach(() => host.remove());
+  const host = perTest(() => new NvmeHost());
 
   it('tells what a controller on the kernel driver can do', async () => {
     await host.start();

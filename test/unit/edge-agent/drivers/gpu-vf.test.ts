@@ -1,6 +1,6 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { findIndex, parseAccelerator, parseMemory } from '#agent/drivers/gpu-vf/gim.ts';
 import { gpuVfSettings } from '#agent/drivers/gpu-vf/settings.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
@@ -14,12 +14,26 @@ const memory = 'sriov_admin/vfN/profile/vram_quota';
 const on = perTest(aGpuVfHost);
 const two = { addresses: gpu, virtual_functions: 2 };
 
+/** The driver after a set-up that leaves nothing. */
+async function ready(cards: object) {
+  const driver = await on.driver(cards);
+  expect((await driver.setUp()).left).toEqual([]);
+  return driver;
+}
+
+/** The driver after its first discovery, too. */
+async function offering(cards: object) {
+  const driver = await ready(cards);
+  await driver.discover();
+  return driver;
+}
+
 describe('virtual functions of xe', () => {
+  beforeEach(() => void on.kernel.add('xe', { address: gpu }));
+
   it('are made with the share of the settings, and offered with the names of vGPUs', async () => {
-    on.kernel.add('xe', { address: gpu });
     const profile = { vram_mib: 4095, exec_quantum_ms: 20, sched_priority: 'normal' };
-    const driver = await on.driver({ ...two, profile, name: 'half', traits: ['CUSTOM_VDI'] });
-    expect((await driver.setUp()).left).toEqual([]);
+    const driver = await ready({ ...two, profile, name: 'half', traits: ['CUSTOM_VDI'] });
     // Rounded up by the kernel.
     expect(on.kernel.shares(gpu, memory)).toEqual([`${4 * gibibyte}`, `${4 * gibibyte}`]);
     expect(on.kernel.writes.at(-1)).toBe('sriov_admin/.bulk_profile/sched_priority normal');
@@ -43,9 +57,7 @@ describe('virtual functions of xe', () => {
   });
 
   it('have the fair share of the kernel where the settings give none', async () => {
-    on.kernel.add('xe', { address: gpu });
-    const driver = await on.driver(two);
-    expect((await driver.setUp()).left).toEqual([]);
+    const driver = await ready(two);
     expect(on.kernel.writes).toEqual([]);
     const { device, handles } = await driver.discover();
     expect(device?.attributes).toMatchObject({ profile: '2VF', vram_mib: '8192' });
@@ -53,9 +65,7 @@ describe('virtual functions of xe', () => {
   });
 
   it('are not offered while one has another share than the first', async () => {
-    on.kernel.add('xe', { address: gpu });
-    const driver = await on.driver(two);
-    await driver.setUp();
+    const driver = await ready(two);
     on.host.tree.write(`${on.host.tree.pathOf(gpu)}/${memory.replace('N', '2')}`, '4096\n');
     const { handles, reasons } = await driver.discover();
     expect(handles.map(({ info }) => info.function)).toEqual(['1']);
@@ -66,18 +76,7 @@ describe('virtual functions of xe', () => {
     );
   });
 
-  it('are not made where their share does not fit', async () => {
-    on.kernel.add('xe', { address: gpu }, { total: 8 });
-    const given = { addresses: gpu, virtual_functions: 8, profile: { vram_mib: 4096 } };
-    const driver = await on.driver(given);
-    const { left } = await driver.setUp();
-    expect(left.join()).toMatch(/^The profile of virtual functions of 0000:3b:00.0 .*EIO/);
-    expect(on.kernel.shares(gpu, memory)).toEqual([]);
-    expect((await driver.discover()).reasons).toEqual(['has no virtual functions, not 8']);
-  });
-
   it('are not made after a write without an effect', async () => {
-    on.kernel.add('xe', { address: gpu });
     on.kernel.ignored = 'exec_quantum_ms';
     const driver = await on.driver({ ...two, profile: { exec_quantum_ms: 20 } });
     const { left } = await driver.setUp();
@@ -88,18 +87,13 @@ describe('virtual functions of xe', () => {
   });
 
   it('get their time again when xe has set another while it made them', async () => {
-    on.kernel.add('xe', { address: gpu });
     on.kernel.setsScheduling = true;
-    const driver = await on.driver({ ...two, profile: { exec_quantum_ms: 20 } });
-    expect((await driver.setUp()).left).toEqual([]);
+    await ready({ ...two, profile: { exec_quantum_ms: 20 } });
     expect(on.kernel.shares(gpu, quantum)).toEqual(['20', '20']);
   });
 
   it('stay with a share that another program has changed, and their card is degraded', async () => {
-    on.kernel.add('xe', { address: gpu });
-    const driver = await on.driver({ ...two, profile: { vram_mib: 4096 } });
-    await driver.setUp();
-    await driver.discover();
+    const driver = await offering({ ...two, profile: { vram_mib: 4096 } });
     on.host.tree.write(`${on.host.tree.pathOf(gpu)}/${memory.replace('N', '2')}`, '4096\n');
     const { device, handles } = await driver.discover();
     expect(handles).toHaveLength(2);
@@ -116,10 +110,8 @@ describe('virtual functions of xe', () => {
     ['their card', gpu],
     ['one of them', '0000:3b:00.1'],
   ])('stay after the uevent of %s could not be read once', async (_, unread) => {
-    on.kernel.add('xe', { address: gpu });
     const one = { ...two, virtual_functions: 1 };
-    const driver = await on.driver({ ...one, profile: { vram_mib: 4096 } });
-    await driver.setUp();
+    const driver = await ready({ ...one, profile: { vram_mib: 4096 } });
     expect((await driver.discover()).handles).toHaveLength(1);
     const file = join(on.host.tree.root, on.host.tree.pathOf(unread), 'uevent');
     const text = readFileSync(file);
@@ -133,10 +125,7 @@ describe('virtual functions of xe', () => {
   });
 
   it('keep their time while a guest has one of them open', async () => {
-    on.kernel.add('xe', { address: gpu });
-    const driver = await on.driver({ ...two, profile: { exec_quantum_ms: 20 } });
-    await driver.setUp();
-    await driver.discover();
+    const driver = await offering({ ...two, profile: { exec_quantum_ms: 20 } });
     on.host.tree.write(`${on.host.tree.pathOf(gpu)}/${quantum.replace('N', '1')}`, '64\n');
     on.host.openVfio('0000:3b:00.1');
     expect(await driver.plan()).toMatchObject([
@@ -149,19 +138,26 @@ describe('virtual functions of xe', () => {
   });
 
   it('are replaced, with their shares, where there is another number of them', async () => {
-    on.kernel.add('xe', { address: gpu });
     await (await on.driver({ ...two, virtual_functions: 3 })).setUp();
-    const driver = await on.driver({ ...two, profile: { vram_mib: 2048 } });
-    expect((await driver.setUp()).left).toEqual([]);
+    await ready({ ...two, profile: { vram_mib: 2048 } });
     expect(on.kernel.shares(gpu, memory)).toEqual([`${2 * gibibyte}`, `${2 * gibibyte}`]);
   });
 
   it('take no profile from a kernel without files for it, and are made without one', async () => {
-    on.kernel.add('xe', { address: gpu });
     rmSync(join(on.host.tree.root, on.host.tree.pathOf(gpu), 'sriov_admin'), { recursive: true });
     const { left } = await (await on.driver({ ...two, profile: { vram_mib: 4096 } })).setUp();
     expect(left.join()).toContain('the card takes no vram_mib: xe has no files for it');
   });
+});
+
+it('virtual functions of xe are not made where their share does not fit', async () => {
+  on.kernel.add('xe', { address: gpu }, { total: 8 });
+  const given = { addresses: gpu, virtual_functions: 8, profile: { vram_mib: 4096 } };
+  const driver = await on.driver(given);
+  const { left } = await driver.setUp();
+  expect(left.join()).toMatch(/^The profile of virtual functions of 0000:3b:00.0 .*EIO/);
+  expect(on.kernel.shares(gpu, memory)).toEqual([]);
+  expect((await driver.discover()).reasons).toEqual(['has no virtual functions, not 8']);
 });
 
 describe('virtual functions of i915', () => {
@@ -170,8 +166,7 @@ describe('virtual functions of i915', () => {
 
   it('have all quotas of the settings', async () => {
     on.kernel.add('i915', { address: gpu });
-    const driver = await on.driver({ ...two, profile: { ...quotas, exec_quantum_ms: 16 } });
-    expect((await driver.setUp()).left).toEqual([]);
+    const driver = await ready({ ...two, profile: { ...quotas, exec_quantum_ms: 16 } });
     expect(on.kernel.shares(gpu, quota('contexts'))).toEqual(['1024', '1024']);
     expect(on.kernel.shares(gpu, quota('ggtt'))).toEqual(['268435456', '268435456']);
     expect((await driver.discover()).handles).toHaveLength(2);
@@ -218,8 +213,7 @@ describe('virtual functions of gim', () => {
   it('are offered after gim has applied the partitions', async () => {
     on.kernel.add('gim', { address: gpu });
     const profile = { memory_partition: 'NPS4', accelerator_partition: 'CPX' };
-    const driver = await on.driver({ addresses: gpu, virtual_functions: 4, profile });
-    expect((await driver.setUp()).left).toEqual([]);
+    const driver = await ready({ addresses: gpu, virtual_functions: 4, profile });
     expect(on.kernel.writes).toEqual([
       'memory_partition_mode NPS4',
       // The index in the card's own list.
@@ -267,6 +261,8 @@ describe('virtual functions of gim', () => {
 });
 
 describe('health', () => {
+  beforeEach(() => void on.kernel.add('xe', { address: gpu }));
+
   it.each([
     ['survivability_mode', 'Survivability mode type: Runtime', 'unhealthy', /survivability mode/],
     ['gpu_health', 'critical', 'unhealthy', /gpu_health critical/],
@@ -274,9 +270,7 @@ describe('health', () => {
     ['aer_dev_fatal', 'DLP 1\nTOTAL_ERR_FATAL 1', 'unhealthy', /1 fatal PCIe errors/],
     ['aer_dev_nonfatal', 'TLP 2\nTOTAL_ERR_NONFATAL 2', 'degraded', /2 uncorrectable/],
   ])('is told of %s %j', async (file, text, state, reason) => {
-    on.kernel.add('xe', { address: gpu });
-    const driver = await on.driver(two);
-    await driver.setUp();
+    const driver = await ready(two);
     expect((await driver.discover()).device?.health).toBeUndefined();
     on.host.tree.write(`${on.host.tree.pathOf(gpu)}/${file}`, `${text}\n`);
     const { health } = (await driver.discover()).device ?? {};
@@ -287,8 +281,9 @@ describe('health', () => {
 });
 
 describe('a function is cleaned', () => {
+  beforeEach(() => void on.kernel.add('xe', { address: gpu }));
+
   it('not while the health that its card tells cannot be read', async () => {
-    on.kernel.add('xe', { address: gpu });
     const hardware = on.kernel.hardware();
     on.kernel.hardware = () => ({
       ...hardware,
@@ -297,9 +292,7 @@ describe('a function is cleaned', () => {
         return hardware.readText(device, path);
       },
     });
-    const driver = await on.driver(two);
-    await driver.setUp();
-    await driver.discover();
+    const driver = await offering(two);
     on.host.tree.write(`${on.host.tree.pathOf(gpu)}/gpu_health`, 'ok\n');
     await expect(driver.clean('1')).rejects.toThrow('ETIMEDOUT: no answer');
     expect((await driver.discover()).device?.health).toMatchObject({
@@ -309,10 +302,7 @@ describe('a function is cleaned', () => {
   });
 
   it('by a reset, and its share is read again', async () => {
-    on.kernel.add('xe', { address: gpu });
-    const driver = await on.driver({ ...two, profile: { vram_mib: 4096, exec_quantum_ms: 20 } });
-    await driver.setUp();
-    await driver.discover();
+    const driver = await offering({ ...two, profile: { vram_mib: 4096, exec_quantum_ms: 20 } });
     expect(await driver.clean('2')).toMatchObject({
       ...{ cleaned_by: 'reset', reset_method: 'flr' },
       ...{ virtual_function: 2, shares_verified: 2 },
@@ -320,10 +310,7 @@ describe('a function is cleaned', () => {
   });
 
   it('not with another share after the reset, or after its card fell off the bus', async () => {
-    on.kernel.add('xe', { address: gpu });
-    const driver = await on.driver({ ...two, profile: { vram_mib: 4096 } });
-    await driver.setUp();
-    await driver.discover();
+    const driver = await offering({ ...two, profile: { vram_mib: 4096 } });
     on.host.tree.write(`${on.host.tree.pathOf(gpu)}/${memory.replace('N', '1')}`, '4096\n');
     await expect(driver.clean('1')).rejects.toThrow(/vram_mib .* 4096, not 4294967296, after/);
     await expect(driver.clean('7')).rejects.toThrow('is no longer there');
@@ -347,8 +334,7 @@ describe('a card', () => {
 
   it('whose files cannot be read is neither changed nor offered', async () => {
     on.kernel.add('xe', { address: gpu });
-    const driver = await on.driver({ ...two, profile: { exec_quantum_ms: 20 } });
-    await driver.setUp();
+    await ready({ ...two, profile: { exec_quantum_ms: 20 } });
     const failing = async () => {
       throw new HardwareError('EIO', 'exec_quantum_ms');
     };

@@ -1,15 +1,13 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { address, IntelFpgaHost, imageId, virtual } from '#test/drivers/intel-fpga/host.ts';
 import { staticRegion } from '#test/drivers/intel-fpga/kernel.ts';
 import { aFunction, aGbs } from '#test/support/hosts/gbs.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 
 const other = '11111111-2222-4333-8444-555555555555';
-let host: IntelFpgaHost;
-beforeEach(() => {
-  host = new IntelFpgaHost();
-  host.kernel.add(address);
-});
-afterEach(() => host.remove());
+const host = perTest(() => new IntelFpgaHost());
+const withPorts = perTest(() => new IntelFpgaHost({ losesPorts: false }));
+const legacy = perTest(() => new IntelFpgaHost({ stack: 'intel-fpga' }));
 
 const whole = { cards: [{ addresses: address, virtual_functions: false }] };
 const keeping = { clean: 'reset', data_may_stay: true };
@@ -17,8 +15,9 @@ const engineFile = (name: string) => `${host.kernel.engineOf(address)}/${name}`;
 const portFile = (name: string) => `${host.kernel.portOf(address)}/${name}`;
 
 describe('programming of an FPGA card', () => {
+  beforeEach(() => host.start());
+
   it('takes the port back, writes the bitstream alone, verifies it and returns the port', async () => {
-    await host.start();
     host.kernel.ran.length = 0;
     const bytes = aGbs({ functionUuid: other, others: [aFunction] });
     await host.write(bytes);
@@ -35,46 +34,31 @@ describe('programming of an FPGA card', () => {
   });
 
   it('binds no driver anew where the kernel gives an assigned port its driver', async () => {
-    host.remove();
-    host = new IntelFpgaHost();
-    host.kernel.add(address, { losesPorts: false });
     const unbinds: string[] = [];
-    host.kernel.onUnbind = (each) => unbinds.push(each);
-    await host.start();
-    await host.write({ functionUuid: other });
-    expect((await host.region())?.['function-uuid']).toBe(other);
+    withPorts.kernel.onUnbind = (each) => unbinds.push(each);
+    await withPorts.start();
+    await withPorts.write({ functionUuid: other });
+    expect((await withPorts.region())?.['function-uuid']).toBe(other);
     expect(unbinds).not.toContain(address);
   });
 
   it('brings back a port that a program has assigned without a driver', async () => {
-    await host.start();
     await host.kernel.hardware().writeText(address, `bus/pci/devices/${address}/sriov_numvfs`, '0');
     await host.kernel.hardware().help(address, ['dfl-assign', '/dev/dfl-fme.0', '0']);
     expect(Object.keys(await host.discover())).toEqual([address]);
     expect(host.driverOf(virtual)).toBe('vfio-pci');
   });
 
-  it('waits until the port is enabled', async () => {
-    await host.start(whole);
-    host.kernel.at(address).disabledReads = 3;
-    await host.write({ functionUuid: other });
-    expect((await host.region())?.['function-uuid']).toBe(other);
-    host.kernel.at(address).disabledReads = 1000;
-    await expect(host.write()).rejects.toThrow('EBUSY');
-  });
-
   it.each([
     [{ interfaceUuid: other }, 'The image is for interface'],
     [Buffer.from('no image'), 'The image ends within its header'],
   ])('refuses an image before it touches the card', async (image, reason) => {
-    await host.start();
     host.kernel.ran.length = 0;
     await expect(host.write(image)).rejects.toThrow(reason);
     expect(host.kernel.ran).toEqual([]);
   });
 
   it('tells what the manager shows of a failed image, and brings the port back', async () => {
-    await host.start();
     host.kernel.at(address).fails = { code: 'EIO', status: 'reconfig CRC error' };
     await expect(host.write()).rejects.toThrow(
       'EIO: port 0 did not take the image (write complete error, reconfig CRC error)',
@@ -85,7 +69,6 @@ describe('programming of an FPGA card', () => {
   });
 
   it('fails if the port then shows another function', async () => {
-    await host.start();
     host.kernel.at(address).shows = other;
     await expect(host.write()).rejects.toThrow(
       `Port 0 of ${address} shows function ${other}, and the image has ${aFunction}.`,
@@ -94,19 +77,16 @@ describe('programming of an FPGA card', () => {
   });
 
   it('fails if the card falls off the bus meanwhile', async () => {
-    await host.start();
     host.host.tree.write(engineFile('bitstream_id'), '0xffffffffffffffff\n');
     await expect(host.write()).rejects.toThrow('it fell off the bus');
     expect(await host.discover()).toEqual({});
   });
 
   it.each(['region1', 'region', 'region00', '../region0'])('knows no region %s', async (name) => {
-    await host.start();
     await expect(host.write({}, name)).rejects.toThrow(`has no region ${name}`);
   });
 
   it('refuses a card whose function a guest has', async () => {
-    await host.start();
     host.host.openVfio(virtual);
     await expect(host.write()).rejects.toThrow(
       `cannot be programmed: ${virtual} is open: process 31`,
@@ -117,7 +97,6 @@ describe('programming of an FPGA card', () => {
   const clocked = { keys: { 'clock-frequency-high': 400, 'clock-frequency-low': 200 } };
 
   it('leaves an image with user clocks to fpgaconf, by the whole address', async () => {
-    await host.start();
     await host.write(clocked);
     expect(host.kernel.ran.find((each) => each.startsWith('true '))).toMatch(
       /^true --segment 0x0000 --bus 0x5e --device 0x00 --function 0x0 \/.*\/image$/,
@@ -134,15 +113,21 @@ describe('programming of an FPGA card', () => {
   });
 
   it('programs a card on the driver intel-fpga by fpgaconf', async () => {
-    host.remove();
-    host = new IntelFpgaHost();
-    host.kernel.add(address, { stack: 'intel-fpga' });
-    await host.start();
-    await host.write({ functionUuid: other });
-    expect((await host.region())?.['function-uuid']).toBe(other);
-    host.kernel.at(address).fails = { code: 'EIO', status: '' };
-    await expect(host.write()).rejects.toThrow('/bin/true ended with 1: HardwareError: EIO');
+    await legacy.start();
+    await legacy.write({ functionUuid: other });
+    expect((await legacy.region())?.['function-uuid']).toBe(other);
+    legacy.kernel.at(address).fails = { code: 'EIO', status: '' };
+    await expect(legacy.write()).rejects.toThrow('/bin/true ended with 1: HardwareError: EIO');
   });
+});
+
+it('the programming of a whole card waits until its port is enabled', async () => {
+  await host.start(whole);
+  host.kernel.at(address).disabledReads = 3;
+  await host.write({ functionUuid: other });
+  expect((await host.region())?.['function-uuid']).toBe(other);
+  host.kernel.at(address).disabledReads = 1000;
+  await expect(host.write()).rejects.toThrow('EBUSY');
 });
 
 describe('cleaning of an FPGA card', () => {
@@ -266,10 +251,7 @@ describe('cleaning of an FPGA card', () => {
   });
 
   it('offers no whole card of intel-fpga where it would only be reset', async () => {
-    host.remove();
-    host = new IntelFpgaHost();
-    host.kernel.add(address, { stack: 'intel-fpga' });
-    expect(await host.start({ ...whole, ...keeping })).toEqual({});
-    expect((await host.reasons())[address]).toContain('whose ports are not reset');
+    expect(await legacy.start({ ...whole, ...keeping })).toEqual({});
+    expect((await legacy.reasons())[address]).toContain('whose ports are not reset');
   });
 });

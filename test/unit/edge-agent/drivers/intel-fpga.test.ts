@@ -1,16 +1,13 @@
 import { writeFileSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { address, IntelFpgaHost, imageId } from '#test/drivers/intel-fpga/host.ts';
 import { staticRegion } from '#test/drivers/intel-fpga/kernel.ts';
 import { aFunction, aGbs, fakeInterface } from '#test/support/hosts/gbs.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
 
 const other = '11111111-2222-4333-8444-555555555555';
-let host: IntelFpgaHost;
-beforeEach(() => {
-  host = new IntelFpgaHost();
-  host.kernel.add(address);
-});
-afterEach(() => host.remove());
+const host = perTest(() => new IntelFpgaHost());
+const legacy = perTest(() => new IntelFpgaHost({ stack: 'intel-fpga' }));
 
 const whole = { cards: [{ addresses: address, virtual_functions: false }] };
 const engineFile = (name: string) => `${host.kernel.engineOf(address)}/${name}`;
@@ -47,11 +44,8 @@ describe('discovery of FPGA cards', () => {
 
   it('finds the same on the driver intel-fpga of OPAE', async () => {
     const before = await host.start();
-    host.remove();
-    host = new IntelFpgaHost();
-    host.kernel.add(address, { stack: 'intel-fpga' });
-    expect(await host.start()).toEqual(before);
-    expect(host.kernel.ran).toEqual(['fpgaport release /dev/intel-fpga-fme.0 0']);
+    expect(await legacy.start()).toEqual(before);
+    expect(legacy.kernel.ran).toEqual(['fpgaport release /dev/intel-fpga-fme.0 0']);
   });
 
   it.each([

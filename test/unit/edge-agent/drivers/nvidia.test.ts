@@ -42,18 +42,23 @@ async function aDriver(given: object = {}) {
   return { ...driver, discover, clean, setUp: () => setUp(driver, host.log) };
 }
 
+/** The driver has set the types. */
+async function setUpAndDiscover() {
+  const driver = await aDriver();
+  await driver.setUp();
+  return { driver, ...(await driver.discover()) };
+}
+
 const work = (info: Record<string, string>): HandleWork => ({
   ...{ address: card, uuid: '91ac1606-427e-44bb-8233-f4ff4bf3d241', type: 'PCI', info },
 });
 
-function aCard(count = 4): void {
-  kernel.addCard(card, { memory: 4, types }, count);
-}
+const aCard = () => kernel.addCard(card, { memory: 4, types }, 4);
 
 describe('types of vGPUs on virtual functions', () => {
+  beforeEach(() => void aCard().enable(card));
+
   it('are set ahead on as many as fit, and are the same after a boot', async () => {
-    aCard();
-    kernel.enable(card);
     const driver = await aDriver();
     expect((await driver.setUp()).left).toEqual([]);
     expect(kernel.types()).toEqual({ [`${functions[0]}`]: '1147', [`${functions[1]}`]: '1147' });
@@ -73,25 +78,7 @@ describe('types of vGPUs on virtual functions', () => {
     expect((await after.discover()).device).toEqual(device);
   });
 
-  it('are set after NVIDIA has made the virtual functions by its script', async () => {
-    aCard();
-    const driver = await aDriver();
-    expect((await driver.setUp()).left).toEqual([]);
-    expect(kernel.writes[0]).toBe(`/usr/lib/nvidia/sriov-manage -e ${card}`);
-    expect((await driver.discover()).handles).toHaveLength(2);
-    expect(await driver.plan?.()).toEqual([]);
-  });
-
-  it('wait for a script that fails, with what it says', async () => {
-    aCard();
-    kernel.fault = 'EBUSY';
-    const { left } = await (await aDriver()).setUp();
-    expect(left).toEqual([expect.stringContaining('Cannot obtain unbindLock for 0000:41:00.0')]);
-  });
-
   it('are not offered, and not touched, beside one that another program has set', async () => {
-    aCard();
-    kernel.enable(card);
     kernel.set(functions[3] ?? '', '1145');
     const driver = await aDriver();
     const { left } = await driver.setUp();
@@ -103,8 +90,6 @@ describe('types of vGPUs on virtual functions', () => {
   });
 
   it('are set again after a write that had no effect', async () => {
-    aCard();
-    kernel.enable(card);
     kernel.fault = 'ignored';
     const driver = await aDriver();
     const { left } = await driver.setUp();
@@ -115,11 +100,7 @@ describe('types of vGPUs on virtual functions', () => {
   });
 
   it('are cleared and set again for the next holder', async () => {
-    aCard();
-    kernel.enable(card);
-    const driver = await aDriver();
-    await driver.setUp();
-    const { handles } = await driver.discover();
+    const { driver, handles } = await setUpAndDiscover();
     kernel.writes.length = 0;
     const evidence = await driver.clean(work(handles[0]?.info ?? {}));
     expect(evidence).toEqual({ cleared: true, vgpu_type: 'nvidia-1147' });
@@ -128,11 +109,7 @@ describe('types of vGPUs on virtual functions', () => {
   });
 
   it('are not cleared while a guest has the function open', async () => {
-    aCard();
-    kernel.enable(card);
-    const driver = await aDriver();
-    await driver.setUp();
-    const { handles } = await driver.discover();
+    const { driver, handles } = await setUpAndDiscover();
     kernel.open.add(functions[0] ?? '');
     await expect(driver.clean(work(handles[0]?.info ?? {}))).rejects.toMatchObject({
       code: 'EBUSY',
@@ -141,8 +118,6 @@ describe('types of vGPUs on virtual functions', () => {
   });
 
   it('of another program are not cleared by a late job', async () => {
-    aCard();
-    kernel.enable(card);
     kernel.set(functions[0] ?? '', '1147');
     const info = { domain: '0000', bus: '41', device: '00', function: '1' };
     await expect((await aDriver()).clean(work(info))).rejects.toThrow('another program has set');
@@ -150,8 +125,6 @@ describe('types of vGPUs on virtual functions', () => {
   });
 
   it('change with the settings, once no guest can have the function', async () => {
-    aCard();
-    kernel.enable(card);
     const before = await aDriver();
     await before.setUp();
     await before.discover();
@@ -174,12 +147,28 @@ describe('types of vGPUs on virtual functions', () => {
   });
 
   it('are not offered to a Nova that has libvirt manage the function', async () => {
-    aCard();
-    kernel.enable(card);
     const driver = await aDriver({ attach_unmanaged: false });
     expect((await driver.setUp()).applied).toEqual([]);
     const { reasons } = await driver.discover();
     expect(reasons).toEqual([expect.stringContaining('see attach_unmanaged')]);
+  });
+});
+
+describe('virtual functions that NVIDIA makes by its script', () => {
+  beforeEach(() => aCard());
+
+  it('have their types after the set-up', async () => {
+    const driver = await aDriver();
+    expect((await driver.setUp()).left).toEqual([]);
+    expect(kernel.writes[0]).toBe(`/usr/lib/nvidia/sriov-manage -e ${card}`);
+    expect((await driver.discover()).handles).toHaveLength(2);
+    expect(await driver.plan?.()).toEqual([]);
+  });
+
+  it('wait for a script that fails, with what it says', async () => {
+    kernel.fault = 'EBUSY';
+    const { left } = await (await aDriver()).setUp();
+    expect(left).toEqual([expect.stringContaining('Cannot obtain unbindLock for 0000:41:00.0')]);
   });
 });
 
@@ -241,6 +230,8 @@ describe('a whole card', () => {
 });
 
 describe("what NVIDIA's driver tells of a card", () => {
+  beforeEach(() => void aCard().enable(card));
+
   const information = (lines: string) =>
     host.proc.write(`driver/nvidia/gpus/${card}/information`, lines);
   const known =
@@ -248,12 +239,9 @@ describe("what NVIDIA's driver tells of a card", () => {
     'Video BIOS: \t 95.02.66.00.01\nBus Location: \t 0000:41:00.0\nGPU Excluded:\t No\n';
 
   it('is in the report', async () => {
-    aCard();
-    kernel.enable(card);
     information(known);
-    const driver = await aDriver();
-    await driver.setUp();
-    expect((await driver.discover()).device).toMatchObject({
+    const { device } = await setUpAndDiscover();
+    expect(device).toMatchObject({
       model: 'NVIDIA L40S',
       firmware: '95.02.66.00.01',
       identity: 'GPU-0f1a2b3c-0000-4000-8000-00000000000a',
@@ -262,8 +250,6 @@ describe("what NVIDIA's driver tells of a card", () => {
   });
 
   it('is left out as long as the driver does not know it', async () => {
-    aCard();
-    kernel.enable(card);
     information('GPU UUID: \t GPU-????????-????-????-????-????????????\nVideo BIOS: \t ??.??\n');
     const { device } = await (await aDriver()).discover();
     expect(device).not.toHaveProperty('identity');
@@ -271,8 +257,6 @@ describe("what NVIDIA's driver tells of a card", () => {
   });
 
   it('keeps a card from being offered that the operator excluded', async () => {
-    aCard();
-    kernel.enable(card);
     information(known.replace('Excluded:\t No', 'Excluded:\t Yes'));
     expect((await (await aDriver()).discover()).reasons).toEqual([
       "is excluded from NVIDIA's driver",

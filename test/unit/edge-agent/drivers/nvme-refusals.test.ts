@@ -6,13 +6,12 @@ import { address, NvmeHost, second } from '#test/drivers/nvme/host.ts';
 import { perTest } from '#test/support/vitest/shared.ts';
 
 const host = perTest(() => new NvmeHost());
-
-beforeEach(() => host.kernel.add({ address }));
 const bindsBack = () => expect(host.kernel.driverOf(address)).toBe('vfio-pci');
 
 describe('cleaning an NVMe device', () => {
+  beforeEach(() => host.start());
+
   it('touches nothing while a guest has it open', async () => {
-    await host.start();
     host.host.openVfio(address);
     await expect(host.clean()).rejects.toThrow('is open: process 31 (qemu) uses /dev/vfio/');
     expect(host.kernel.ran).toEqual([]);
@@ -29,13 +28,11 @@ describe('cleaning an NVMe device', () => {
   });
 
   it('fails for a function that is no longer there', async () => {
-    await host.start();
     host.host.tree.removeFunction(address);
     await expect(host.clean()).rejects.toThrow(`${address} is no longer there`);
   });
 
   it('leaves a device alone on which the host has started a volume', async () => {
-    await host.start();
     host.kernel.afterBind = (_address, driver) => {
       if (driver !== 'nvme') return;
       const block = host.host.addEntry('class/block/nvme0n1', address, 'nvme/nvme0/nvme0n1');
@@ -56,7 +53,6 @@ describe('cleaning an NVMe device', () => {
     ['resetting', 'The controller of 0000:c1:00.0 is resetting after 130 s.'],
     [undefined, 'The controller of 0000:c1:00.0 has not appeared after 130 s.'],
   ])('fails for a controller whose state is %s', async (state, reason) => {
-    await host.start();
     host.device.state = state;
     await expect(host.clean()).rejects.toThrow(reason);
     expect(host.kernel.ran).toEqual([]);
@@ -79,7 +75,6 @@ describe('cleaning an NVMe device', () => {
   });
 
   it('fails for another device than before', async () => {
-    await host.start();
     host.device.serial = 'S-new';
     await expect(host.clean()).rejects.toThrow('is another one than before: its serial number.');
     expect(host.changes()).toEqual([]);
@@ -98,7 +93,6 @@ describe('cleaning an NVMe device', () => {
 
   it.each(['id-ctrl', 'sanitize-log', 'show-regs'])('fails if %s prints nonsense', async (verb) => {
     host.kernel.hasHelper = false;
-    await host.start();
     host.kernel.faults.set(verb, '\u0000{"sn":');
     await expect(host.clean()).rejects.toThrow(`nvme ${verb} printed what is not valid for it.`);
     bindsBack();
@@ -108,7 +102,6 @@ describe('cleaning an NVMe device', () => {
     'fails if %s fails, as on a device that fell off the bus',
     async (verb) => {
       host.kernel.hasHelper = false;
-      await host.start();
       host.kernel.faults.set(verb, { exitCode: 1, stderr: `${verb}: No such device\n` });
       await expect(host.clean()).rejects.toThrow(
         `nvme ${verb} failed with exit code 1: ${verb}: No such device`,
@@ -117,20 +110,17 @@ describe('cleaning an NVMe device', () => {
   );
 
   it.each(['id-ctrl', 'sanitize-log', 'sanitize'])('fails if %s hangs', async (verb) => {
-    await host.start();
     host.kernel.faults.set(verb, new HardwareError('ETIMEDOUT', 'no answer within 30 s'));
     await expect(host.clean()).rejects.toMatchObject({ code: 'ETIMEDOUT' });
   });
 
   it('fails if the tool is not installed', async () => {
-    await host.start();
     host.kernel.faults.set('id-ctrl', new HardwareError('EIO', '/usr/sbin/nvme did not run'));
     await expect(host.clean()).rejects.toThrow('/usr/sbin/nvme did not run');
     bindsBack();
   });
 
   it('fails if the log is of another operation', async () => {
-    await host.start();
     const sstat = { global_erased: 1, status: '(1) done' };
     const log = { nvme0: { sprog: 0xffff, sstat, cdw10_info: 2 } };
     host.kernel.faults.set('sanitize-log', JSON.stringify(log));

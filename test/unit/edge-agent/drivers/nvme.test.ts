@@ -5,8 +5,6 @@ import { address, NvmeHost, second } from '#test/drivers/nvme/host.ts';
 import { perTest } from '#test/support/vitest/shared.ts';
 
 const host = perTest(() => new NvmeHost());
-
-beforeEach(() => host.kernel.add({ address }));
 describe('discovery of NVMe devices', () => {
   it('describes a device by what the kernel showed before it was bound to VFIO', async () => {
     const { [address]: device } = await host.start({ traits: ['CUSTOM_FAST'] });
@@ -155,6 +153,8 @@ describe('discovery of NVMe devices', () => {
 });
 
 describe('cleaning by a sanitize operation', () => {
+  beforeEach(() => host.start());
+
   it.each(['2.8', '2.11', '2.16'] as const)('reads what nvme-cli %s prints', async (version) => {
     host.kernel.version = version;
     host.device.bpinfo = 2;
@@ -167,7 +167,6 @@ describe('cleaning by a sanitize operation', () => {
   });
 
   it('erases the media, says how, and returns the device to VFIO', async () => {
-    await host.start();
     expect(await host.clean()).toEqual({
       ...{ cleaned_by: 'sanitise crypto-erase', sanitize_status: 'completed' },
       ...{ sanitize_percent: 100, global_data_erased: true, namespaces: 'not reset: kept' },
@@ -225,7 +224,6 @@ describe('cleaning by a sanitize operation', () => {
   });
 
   it('follows an operation that an earlier run of the agent has started', async () => {
-    await host.start();
     Object.assign(host.device, { sstat: 2, sprog: 0, cdw10: 4 });
     expect(await host.clean()).toMatchObject({ sanitize_was_running: true });
     expect(host.changes()).toEqual([]);
@@ -233,7 +231,6 @@ describe('cleaning by a sanitize operation', () => {
   });
 
   it('goes on over a boot of the host', async () => {
-    await host.start();
     host.device.polls = 20;
     host.kernel.faults.set('sanitize-log', new Error('the host lost its power'));
     host.device.sstat = 1;
@@ -253,7 +250,6 @@ describe('cleaning by a sanitize operation', () => {
   });
 
   it('takes no completion of an earlier operation for its own', async () => {
-    await host.start();
     Object.assign(host.device, { sstat: 0x101, cdw10: 4 });
     await host.clean();
     expect(host.changes()).toEqual(['sanitize /dev/nvme0 --sanact=4']);
@@ -261,7 +257,6 @@ describe('cleaning by a sanitize operation', () => {
   });
 
   it('begins anew after a failure of the holder, and never leaves the failure mode', async () => {
-    await host.start();
     Object.assign(host.device, { sstat: 3, cdw10: 0xc });
     expect(await host.clean()).toMatchObject({ cleaned_by: 'sanitise crypto-erase' });
     expect(host.changes()).toEqual(['sanitize /dev/nvme0 --sanact=4']);

@@ -66,9 +66,8 @@ describe('a function that a server has', () => {
 
   it('that runs is refused for its open node', async () => {
     host.domains.define(name, [card]);
-    const group = at(card).iommuGroup;
-    host.proc.addProcess(31, { comm: 'qemu-system-x86', open: [`/dev/vfio/${group}`] });
-    const open = `is open: process 31 (qemu-system-x86) uses /dev/vfio/${group}`;
+    host.openVfio(card);
+    const open = `is open: process 31 (qemu) uses /dev/vfio/${at(card).iommuGroup}`;
     expect(await refusals(card)).toEqual({ [card]: open });
   });
 
@@ -94,16 +93,11 @@ describe('a function that stays on the list of offered functions', () => {
   const setReset = (method: string) =>
     host.tree.write(`${host.tree.pathOf(card)}/reset_method`, `${method}\n`);
 
-  it('is one of a stopped server while another reason refuses it', async () => {
-    host.domains.define(name, [card]);
-    setReset('');
-    expect(await refusals(card)).toEqual(none);
-    setReset('flr');
-    expect(await refusals(card)).toEqual({});
-  });
-
-  it('is one that a stopped server may have while the definitions cannot be read', async () => {
-    host.domains.write(`${name}.xml`, '<domain>');
+  it.each<[string, () => unknown]>([
+    ['one of a stopped server', () => host.domains.define(name, [card])],
+    ['one that a stopped server may have', () => host.domains.write(`${name}.xml`, '<domain>')],
+  ])('is %s while another reason refuses it', async (_what, define) => {
+    define();
     setReset('');
     expect(await refusals(card)).toEqual(none);
     setReset('flr');
@@ -132,8 +126,9 @@ describe('a function that stays on the list of offered functions', () => {
 });
 
 describe('definitions that cannot be read', () => {
+  beforeEach(() => void host.tree.addFunction({ address: card }));
+
   it('refuse what was never offered, and nothing else', async () => {
-    host.tree.addFunction({ address: card });
     expect(await refusals(card)).toEqual({});
     host.tree.addFunction({ address: mate });
     host.domains.write('a.xml', '<domain>').define(name, ['0000:c3:00.0']);
@@ -148,14 +143,12 @@ describe('definitions that cannot be read', () => {
   });
 
   it('change nothing in what is prepared or set up', async () => {
-    host.tree.addFunction({ address: card });
     host.domains.write('a.xml', '<domain>');
     expect(await guards.recheck(card, () => true)).toBeUndefined();
     expect([...(await guards.heldBy([at(card)], true))]).toEqual([]);
   });
 
   it('are the same as a sysfs that cannot be read', async () => {
-    host.tree.addFunction({ address: card });
     const { sysfs } = host;
     const failing = {
       ...sysfs,
