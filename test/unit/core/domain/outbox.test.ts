@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { ArqUuid, BindId, ReleaseId } from '#core/domain/ids.ts';
-import { followUps } from '#core/domain/outbox/outbox.ts';
+import { type Change, followUps } from '#core/domain/outbox/outbox.ts';
 import {
   aBinding,
   anInstanceUuid,
@@ -9,142 +10,116 @@ import {
   aStoredHandle,
 } from '#test/support/builders.ts';
 
-const tellNova = (binding = aBinding(), isAwaited = true) => [
-  { kind: 'notify-nova', binding, isAwaited },
-];
+const started = aBinding({ state: 'BindStarted' });
+const bound = aBinding();
+const unseen = { isAwaited: false } as const;
+const seen = { isAwaited: true } as const;
+const note = { instances: [anInstanceUuid], bootId: 'boot-1' };
+const work = {
+  ...{ hostname: 'cmp1', handles: [], startedAt: '2026-07-01T01:02:03.000Z' },
+  id: 'work-1' as ReleaseId,
+};
+const release = { ...work, kind: 'release' } as const;
+const program = {
+  ...work,
+  ...{ kind: 'program', imageId: 'image-1', providerUuid: aProviderUuid },
+} as const;
+const handle = aStoredHandle();
+const held = aStoredHandle({ quarantine: 'not confirmed' });
+const kept = aStoredHandle({ restoredAt: '2026-07-01T01:02:03Z' });
 const claim = { arqUuid: 'a' as ArqUuid, instanceUuid: anInstanceUuid };
+const sync = [{ kind: 'sync-providers', providerUuid: aProviderUuid }];
 
-describe('the follow-up of a committed change', () => {
-  it('is an event to Nova when a started binding becomes bound', () => {
-    const before = aBinding({ state: 'BindStarted' });
-    expect(followUps({ kind: 'instance', before, after: aBinding() })).toEqual(tellNova());
-  });
-
-  it('is an event that Nova does not await when a binding is bound at once', () => {
-    expect(followUps({ kind: 'instance', after: aBinding() })).toEqual(tellNova(aBinding(), false));
-  });
-
-  it('is an event that Nova does not await when no list has found the bind under way', () => {
-    const before = aBinding({ state: 'BindStarted', isAwaited: false });
-    const bound = aBinding({ isAwaited: false });
-    const failed = aBinding({ state: 'BindFailed', isAwaited: false });
-    for (const after of [bound, failed]) {
-      expect(followUps({ kind: 'instance', before, after })).toEqual(tellNova(after, false));
-    }
-  });
-
-  it('is an event to Nova when a list has found the bind under way', () => {
-    const before = aBinding({ state: 'BindStarted', isAwaited: true });
-    const after = aBinding({ isAwaited: true });
-    expect(followUps({ kind: 'instance', before, after })).toEqual(tellNova(after));
-  });
-
-  it('is an event to Nova when a binding is ready again after a boot', () => {
-    const before = aBinding({ state: 'provisioning', isAwaited: false });
-    const after = aBinding({ isAwaited: false });
-    expect(followUps({ kind: 'instance', before, after })).toEqual(tellNova(after));
-  });
-
-  it('is nothing when a list notes that Nova waits', () => {
-    const before = aBinding({ state: 'BindStarted', isAwaited: false });
-    const after = aBinding({ state: 'BindStarted', isAwaited: true });
-    expect(followUps({ kind: 'instance', before, after })).toEqual([]);
-  });
-
-  it('is an event to Nova when a started binding ends', () => {
-    const before = aBinding({ state: 'BindStarted' });
-    const after = aBinding({ state: 'BindFailed' });
-    expect(followUps({ kind: 'instance', before, after })).toEqual(tellNova(after));
-  });
-
-  it('is another event to Nova when the instance is bound again', () => {
-    const after = aBinding({ bindId: 'another' as BindId });
-    expect(followUps({ kind: 'instance', before: aBinding(), after })).toEqual(
-      tellNova(after, false),
-    );
-  });
-
-  it.each([
-    ['the host reboots', { before: aBinding(), after: aBinding({ state: 'provisioning' }) }],
-    ['one of its ARQs is released', { before: aBinding(), after: aBinding({ arqUuids: [] }) }],
-    ['it ends', { before: aBinding() }],
-  ])('is nothing for Nova when %s', (_case, images) => {
-    expect(followUps({ kind: 'instance', ...images })).toEqual([]);
-  });
-
-  it('is host work when a bind is started', () => {
-    const after = aBinding({ state: 'BindStarted' });
-    const { instanceUuid, bindId } = after;
-    expect(followUps({ kind: 'instance', after })).toEqual([
-      { kind: 'start-work', work: { kind: 'bind', instanceUuid, bindId } },
+describe('an event to Nova follows when', () => {
+  it.each<[string, InstanceBinding | undefined, InstanceBinding, boolean]>([
+    ['a started binding becomes bound', started, bound, true],
+    ['a started binding ends', started, aBinding({ state: 'BindFailed' }), true],
+    ['a binding is bound at once', undefined, bound, false],
+    ['no list has found the bind', { ...started, ...unseen }, aBinding(unseen), false],
+    [
+      'no list has found the bind that fails',
+      { ...started, ...unseen },
+      aBinding({ ...unseen, state: 'BindFailed' }),
+      false,
+    ],
+    ['a list has found the bind under way', { ...started, ...seen }, aBinding(seen), true],
+    [
+      'a binding is ready again after a boot',
+      aBinding({ ...unseen, state: 'provisioning' }),
+      aBinding(unseen),
+      true,
+    ],
+    ['the instance is bound again', bound, aBinding({ bindId: 'another' as BindId }), false],
+  ])('%s', (_case, before, after, isAwaited) => {
+    const images = before ? { before, after } : { after };
+    expect(followUps({ kind: 'instance', ...images })).toEqual([
+      { kind: 'notify-nova', binding: after, isAwaited },
     ]);
   });
+});
 
-  it('is host work when a release is started', () => {
-    const release = {
-      kind: 'release' as const,
-      id: 'release-1' as ReleaseId,
-      hostname: 'cmp1',
-      handles: [],
-      startedAt: '2026-07-01T01:02:03.000Z',
-    };
-    expect(followUps({ kind: 'release', after: release })).toEqual([
-      { kind: 'start-work', work: { kind: 'release', releaseId: release.id } },
-    ]);
-    expect(followUps({ kind: 'release', before: release, after: release })).toEqual([]);
-    expect(followUps({ kind: 'release', before: release })).toEqual([]);
-  });
+it.each<[string, Change]>([
+  [
+    'a list notes that Nova waits',
+    { kind: 'instance', before: { ...started, ...unseen }, after: { ...started, ...seen } },
+  ],
+  [
+    'the host reboots',
+    { kind: 'instance', before: bound, after: aBinding({ state: 'provisioning' }) },
+  ],
+  [
+    'an ARQ of the instance is released',
+    { kind: 'instance', before: bound, after: aBinding({ arqUuids: [] }) },
+  ],
+  ['a binding ends', { kind: 'instance', before: bound }],
+  ['a release changes', { kind: 'release', before: release, after: release }],
+  ['a release ends', { kind: 'release', before: release }],
+  ['a program changes', { kind: 'program', before: program, after: program }],
+  ['a bind is annotated', { kind: 'job', uuid: 'job-1', after: note }],
+  ['a handle is claimed', { kind: 'handle', after: aStoredHandle({ claim }) }],
+  ['a handle is freed', { kind: 'handle', after: handle }],
+])('nothing follows when %s', (_case, change) => {
+  expect(followUps(change)).toEqual([]);
+});
 
-  it('is host work when an operator programs a region, once', () => {
-    const program = {
-      kind: 'program' as const,
-      id: 'program-1' as ReleaseId,
-      hostname: 'cmp1',
-      handles: [],
-      imageId: 'image-1',
-      providerUuid: aProviderUuid,
-      startedAt: '2026-07-01T01:02:03.000Z',
-    };
-    expect(followUps({ kind: 'program', after: program })).toEqual([
-      { kind: 'start-work', work: { kind: 'program', programId: program.id } },
-    ]);
-    expect(followUps({ kind: 'program', before: program, after: program })).toEqual([]);
-  });
+it.each<[string, Change, object]>([
+  [
+    'a bind is started',
+    { kind: 'instance', after: started },
+    { kind: 'bind', instanceUuid: anInstanceUuid, bindId: started.bindId },
+  ],
+  [
+    'a release is started',
+    { kind: 'release', after: release },
+    { kind: 'release', releaseId: release.id },
+  ],
+  [
+    'an operator programs a region',
+    { kind: 'program', after: program },
+    { kind: 'program', programId: program.id },
+  ],
+  [
+    'a reprovision is stored',
+    { kind: 'job', uuid: 'job-1', after: { ...note, bootedHost: 'cmp1' } },
+    { kind: 'reprovision', jobUuid: 'job-1' },
+  ],
+])('host work follows when %s', (_case, change, started) => {
+  expect(followUps(change)).toEqual([{ kind: 'start-work', work: started }]);
+});
 
-  it('is host work when a reprovision is stored, and not when a bind is annotated', () => {
-    const note = { instances: [anInstanceUuid], bootId: 'boot-1' };
-    const after = { ...note, bootedHost: 'cmp1' };
-    expect(followUps({ kind: 'job', uuid: 'job-1', after })).toEqual([
-      { kind: 'start-work', work: { kind: 'reprovision', jobUuid: 'job-1' } },
-    ]);
-    expect(followUps({ kind: 'job', uuid: 'job-1', after: note })).toEqual([]);
-  });
-
-  it('is a comparison with Placement when a handle enters or leaves quarantine', () => {
-    const [free, held] = [aStoredHandle(), aStoredHandle({ quarantine: 'not confirmed' })];
-    expect(followUps({ kind: 'handle', before: free, after: held })).toHaveLength(1);
-    expect(followUps({ kind: 'handle', before: held, after: free })).toHaveLength(1);
-  });
-
-  it('is a comparison with Placement when a restored handle is reinstated', () => {
-    const [free, kept] = [aStoredHandle(), aStoredHandle({ restoredAt: '2026-07-01T01:02:03Z' })];
-    expect(followUps({ kind: 'handle', before: kept, after: free })).toHaveLength(1);
-  });
-
-  it('is a comparison with Placement when a device changes', () => {
-    expect(followUps({ kind: 'device', after: aStoredDevice() })).toEqual([
-      { kind: 'sync-providers', providerUuid: aProviderUuid },
-    ]);
-  });
-
-  it('is a comparison with Placement when the last claim on a gone handle ends', () => {
-    const before = aStoredHandle({ isGone: true, claim });
-    const after = aStoredHandle({ isGone: true });
-    expect(followUps({ kind: 'handle', before, after })).toHaveLength(1);
-  });
-
-  it('is empty when a handle is claimed or freed', () => {
-    expect(followUps({ kind: 'handle', after: aStoredHandle({ claim }) })).toEqual([]);
-    expect(followUps({ kind: 'handle', after: aStoredHandle() })).toEqual([]);
-  });
+it.each<[string, Change]>([
+  ['a handle enters quarantine', { kind: 'handle', before: handle, after: held }],
+  ['a handle leaves quarantine', { kind: 'handle', before: held, after: handle }],
+  ['a restored handle is reinstated', { kind: 'handle', before: kept, after: handle }],
+  ['a device changes', { kind: 'device', after: aStoredDevice() }],
+  [
+    'the last claim on a gone handle ends',
+    {
+      kind: 'handle',
+      before: aStoredHandle({ isGone: true, claim }),
+      after: aStoredHandle({ isGone: true }),
+    },
+  ],
+])('a comparison with Placement follows when %s', (_case, change) => {
+  expect(followUps(change)).toEqual(sync);
 });
