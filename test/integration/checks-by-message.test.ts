@@ -8,6 +8,7 @@ import type { BindId } from '#core/domain/ids.ts';
 import { startBind } from '#core/operations/bind/start-bind.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
+import { withClients } from '#test/support/deps.ts';
 import { loadedId, startFpgaHost } from '#test/support/hosts/fpga-host.ts';
 import { aGbs } from '#test/support/hosts/gbs.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
@@ -29,11 +30,9 @@ beforeEach(async () => {
   await cmp1.boot({ bitstream: loadedId });
   [sent, queued] = [[], []];
   cmp1.deps = {
-    ...cmp1.deps,
-    clients: {
-      ...cmp1.deps.clients,
+    ...withClients(cmp1.deps, {
       hostMessages: { send: async (_host, message) => void sent.push(message) },
-    },
+    }),
     queues: { send: async (_queue, messages) => void queued.push(...(messages as never[])) },
   };
 });

@@ -10,6 +10,7 @@ import { createDeviceProfiles } from '#core/operations/profiles/create-device-pr
 import { deleteArqs } from '#core/operations/release/delete-arqs.ts';
 import { unbindArqs } from '#core/operations/release/unbind-arqs.ts';
 import { aCaller } from '#test/support/builders.ts';
+import { withStore } from '#test/support/deps.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld, type World } from '#test/support/world.ts';
@@ -104,17 +105,12 @@ async function watched(work: (deps: World['deps']) => Promise<void>) {
     }
   };
   const { arqs, bindings } = deps.store;
-  await work({
-    ...deps,
-    store: {
-      ...deps.store,
-      arqs: { ...arqs, deleteUnbound: (uuid) => count('deletes', () => arqs.deleteUnbound(uuid)) },
-      bindings: {
-        ...bindings,
-        release: (...given) => count('releases', () => bindings.release(...given)),
-      },
-    },
-  });
+  await work(
+    withStore(deps, {
+      arqs: { deleteUnbound: (uuid) => count('deletes', () => arqs.deleteUnbound(uuid)) },
+      bindings: { release: (...given) => count('releases', () => bindings.release(...given)) },
+    }),
+  );
   return seen;
 }
 

@@ -6,6 +6,7 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { InventoryReport } from '#core/contracts/report/inventory-report.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { receiveReport } from '#core/operations/inventory/receive-report.ts';
+import { withClients, withStore } from '#test/support/deps.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
@@ -31,14 +32,11 @@ beforeAll(() => {
     ]),
   ) as unknown as typeof inventory;
   deps = {
-    ...world.deps,
-    store: { ...world.deps.store, inventory: noted },
+    ...withClients(withStore(world.deps, { inventory: noted }), {
+      jobs: { create: async () => {} },
+    }),
     clock: () => nowMs,
     random: () => 1,
-    clients: {
-      ...world.deps.clients,
-      jobs: { ...world.deps.clients.jobs, create: async () => {} },
-    },
   };
 });
 

@@ -3,10 +3,12 @@
 
 import { beforeEach, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { JobEvent } from '#core/contracts/job-document.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
+import { withStore } from '#test/support/deps.ts';
 import {
   gpu,
   instanceOf,
@@ -32,19 +34,14 @@ async function bootDying(
 ) {
   cmp1.counts.boots += 1;
   cmp1.counts.sequence += 1;
-  const dying = {
-    ...d,
-    store: {
-      ...d.store,
-      inventory: {
-        ...d.store.inventory,
-        putReport: async (...given: Parameters<typeof d.store.inventory.putReport>) => {
-          await at();
-          return d.store.inventory.putReport(...given);
-        },
+  const dying = withStore(d, {
+    inventory: {
+      putReport: async (...given) => {
+        await at();
+        return d.store.inventory.putReport(...given);
       },
     },
-  } as ConsumerDeps;
+  });
   const report = aReport([gpu], {
     boot_id: boot_idOf(cmp1.counts.boots),
     sequence: cmp1.counts.sequence,
@@ -66,36 +63,25 @@ it('a repeated report of a boot does not undo what its job has made', async () =
   expect(await cmp1.stateOf(instance)).toBe('Bound');
 });
 
-it('a rejected job of an earlier boot takes nothing from an instance', async () => {
-  const { instance } = await cmp1.bound();
-  await cmp1.boot();
-  const [old = ''] = [...cmp1.jobs.keys()];
-  await cmp1.boot();
-  cmp1.jobs.delete(old);
-  await finishJob(cmp1.deps, {
-    eventType: 'JOB_EXECUTION',
-    jobId: old,
-    operation: 'rejected',
-    statusDetails: { reason: 'The document is for another boot of this host.' },
-    thingArn: 'a',
-    timestamp: 1,
-  });
-  expect(await cmp1.stateOf(instance)).toBe('provisioning');
+const endOf = (
+  jobId: string,
+  operation: JobEvent['operation'],
+  reason = 'no device',
+): JobEvent => ({
+  ...{ eventType: 'JOB_EXECUTION', jobId, operation, statusDetails: { reason } },
+  ...{ thingArn: 'a', timestamp: 1 },
 });
 
-it("a late success of an earlier boot's job binds nothing", async () => {
+it.each([
+  ['rejected', 'takes nothing from an instance'],
+  ['succeeded', 'binds nothing'],
+] as const)('a job of an earlier boot that %s %s', async (operation, _effect) => {
   const { instance } = await cmp1.bound();
   await cmp1.boot();
   const [old = ''] = [...cmp1.jobs.keys()];
   await cmp1.boot();
-  await finishJob(cmp1.deps, {
-    eventType: 'JOB_EXECUTION',
-    jobId: old,
-    operation: 'succeeded',
-    statusDetails: {},
-    thingArn: 'a',
-    timestamp: 1,
-  });
+  const reason = 'The document is for another boot of this host.';
+  await finishJob(cmp1.deps, endOf(old, operation, reason));
   expect(await cmp1.stateOf(instance)).toBe('provisioning');
 });
 
@@ -105,22 +91,6 @@ it("a success under another boot than the host's is ignored", async () => {
   await cmp1.boot();
   await cmp1.end('bind');
   expect(await cmp1.stateOf(instance)).not.toBe('Bound');
-});
-
-it('a tenant without a service token cannot take a vGPU from its instance', async () => {
-  const { arq } = await cmp1.bound();
-  const body = {
-    [arq]: [
-      { op: 'remove', path: '/hostname' },
-      { op: 'remove', path: '/device_rp_uuid' },
-      { op: 'remove', path: '/instance_uuid' },
-    ],
-  };
-  const { status } = await cmp1.world.ask('PATCH', '/v2/accelerator_requests', {
-    token: 'demo-token',
-    body,
-  });
-  expect(status).toBe(403);
 });
 
 async function report(devices: (typeof gpu)[], extra: Record<string, unknown> = {}) {
@@ -166,24 +136,15 @@ it('a card that fails at the reboot affects no other instance', async () => {
     .map((s) => s.address);
   for (const [jobId, d] of cmp1.jobs) {
     const has = 'steps' in d && d.steps.some((s) => s.address === gpu2.address);
-    await finishJob(cmp1.deps, {
-      eventType: 'JOB_EXECUTION',
-      jobId,
-      operation: has ? 'failed' : 'succeeded',
-      statusDetails: { reason: '0000:0f:00.0 no device' },
-      thingArn: 'a',
-      timestamp: 1,
-    });
+    await finishJob(cmp1.deps, endOf(jobId, has ? 'failed' : 'succeeded'));
   }
   expect.soft(addresses).not.toContain(gpu2.address);
   expect(await cmp1.stateOf(healthy.instance)).toBe('Bound');
 });
 
 async function bindTwo() {
-  const arqs: string[] = [];
-  for (const _ of [1, 2]) {
-    arqs.push(...(await cmp1.world.createArqs('vgpu')));
-  }
+  const { world } = cmp1;
+  const arqs = [...(await world.createArqs('vgpu')), ...(await world.createArqs('vgpu'))];
   cmp1.counts.instances += 1;
   const instance = instanceOf(cmp1.counts.instances);
   expect((await cmp1.world.bindArqs(arqs, { provider, instance })).status).toBe(202);
@@ -193,31 +154,19 @@ async function bindTwo() {
 /** Delivers the success of the job twice; before the first is stored, Nova deletes the ARQ. */
 async function finishWhileDeleting(arq: string | undefined): Promise<void> {
   let once = true;
-  const racing = {
-    ...cmp1.deps,
-    store: {
-      ...cmp1.deps.store,
-      bindings: {
-        ...cmp1.deps.store.bindings,
-        succeed: async (...a: Parameters<typeof cmp1.deps.store.bindings.succeed>) => {
-          if (once) {
-            once = false;
-            await cmp1.world.asNova('DELETE', `/v2/accelerator_requests?arqs=${arq}`);
-          }
-          return cmp1.deps.store.bindings.succeed(...a);
-        },
+  const racing = withStore(cmp1.deps, {
+    bindings: {
+      succeed: async (...given) => {
+        if (once) {
+          once = false;
+          await cmp1.world.asNova('DELETE', `/v2/accelerator_requests?arqs=${arq}`);
+        }
+        return cmp1.deps.store.bindings.succeed(...given);
       },
     },
-  } as ConsumerDeps;
+  });
   const [jobId = ''] = [...cmp1.jobs.keys()];
-  const event = {
-    eventType: 'JOB_EXECUTION' as const,
-    jobId,
-    operation: 'succeeded' as const,
-    statusDetails: {},
-    thingArn: 'a',
-    timestamp: 1,
-  };
+  const event = endOf(jobId, 'succeeded');
   await finishJob(racing, event);
   await finishJob(cmp1.deps, event);
 }
@@ -283,19 +232,15 @@ it('the rest of a binding is reprovisioned while a part of it is deleted', async
   const { arqs, instance } = await bindTwo();
   await cmp1.startBindOf(instance);
   await cmp1.end('bind');
-  await cmp1.boot({
-    ...cmp1.deps,
-    store: {
-      ...cmp1.deps.store,
-      bindings: {
-        ...cmp1.deps.store.bindings,
-        provision: async (...a: Parameters<typeof cmp1.deps.store.bindings.provision>) => {
-          await cmp1.world.asNova('DELETE', `/v2/accelerator_requests?arqs=${arqs[0]}`);
-          return cmp1.deps.store.bindings.provision(...a);
-        },
+  const racing = withStore(cmp1.deps, {
+    bindings: {
+      provision: async (...given) => {
+        await cmp1.world.asNova('DELETE', `/v2/accelerator_requests?arqs=${arqs[0]}`);
+        return cmp1.deps.store.bindings.provision(...given);
       },
     },
-  } as ConsumerDeps);
+  });
+  await cmp1.boot(racing);
   expect(await cmp1.stateOf(instance)).toBe('provisioning');
 });
 

@@ -32,6 +32,7 @@ import {
   serverOf,
   xmlOf,
 } from '#test/support/cyborg-tables.ts';
+import { withClients } from '#test/support/deps.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage, startWorld } from '#test/support/world.ts';
@@ -54,23 +55,20 @@ const backups = () => backupStore(createDocuments().documents);
 
 beforeAll(async () => {
   deps = {
-    ...world.deps,
-    // The lease of a process that died ends while the next one waits.
-    sleep: async () => {
-      await leaseEnded();
-    },
-    inform: (sentence) => told.push(sentence),
-    clients: {
-      ...world.deps.clients,
+    ...withClients(world.deps, {
       nova: {
-        ...world.deps.clients.nova,
         server: async (uuid) =>
           servers.has(uuid) || uuid === foreign.uuid
             ? { projectId: project, host: 'compute', updatedAt: '2026-06-01T00:00:00Z' }
             : 'not-found',
         someServers: async () => [foreign],
       },
+    }),
+    // The lease of a process that died ends while the next one waits.
+    sleep: async () => {
+      await leaseEnded();
     },
+    inform: (sentence) => told.push(sentence),
   };
   await deps.clients.placement.createProvider({ uuid: node, name: cyborgHost });
 });
@@ -83,10 +81,7 @@ beforeEach(async () => {
   for (const each of (await placement.providersInTree(node)).toReversed()) {
     if (each.uuid !== node) await placement.deleteProvider(each.uuid);
   }
-  for (const name of names) {
-    const table = tableName(stage, name);
-    for (const row of (await backups().rows(table)).values()) await backups().delete(table, row);
-  }
+  await emptied();
   await placement.createProvider({ uuid: provider, name: cyborgProviderName, parentUuid: node });
   await placement.ensureTrait('CUSTOM_FAKE_DEVICE');
   await placement.ensureTrait('CUSTOM_OF_CYBORG');

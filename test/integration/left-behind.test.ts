@@ -12,6 +12,7 @@ import { unbindArqs } from '#core/operations/release/unbind-arqs.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { idOf } from '#local/openstack/keystone/catalog.ts';
 import { aCaller } from '#test/support/builders.ts';
+import { withClients } from '#test/support/deps.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
@@ -35,25 +36,15 @@ afterEach(() => world.asNova('DELETE', `/v2/accelerator_requests?instance=${inst
 
 /** @param host where Nova has the instance */
 function withNova(host: string | null | undefined, laterMs = 0, projectId = demo): ConsumerDeps {
-  const { deps } = world;
-  return {
-    ...deps,
-    clock: () => Date.now() + laterMs,
-    clients: {
-      ...deps.clients,
-      nova: {
-        ...deps.clients.nova,
-        server: async (uuid) =>
-          uuid === foreign.uuid ? { projectId: 'another', host: 'x' } : { projectId, host },
-        someServers: async () => [foreign],
-      },
-      placement: {
-        ...deps.clients.placement,
-        getAllocations: async () => ({}),
-        allocationsOf: async () => ({}),
-      },
+  const deps = { ...world.deps, clock: () => Date.now() + laterMs };
+  return withClients(deps, {
+    nova: {
+      server: async (uuid) =>
+        uuid === foreign.uuid ? { projectId: 'another', host: 'x' } : { projectId, host },
+      someServers: async () => [foreign],
     },
-  };
+    placement: { getAllocations: async () => ({}), allocationsOf: async () => ({}) },
+  });
 }
 
 async function create(): Promise<ArqUuid[]> {

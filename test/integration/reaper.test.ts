@@ -13,7 +13,7 @@ import { reap } from '#core/operations/release/reap.ts';
 import { reapWaiting } from '#core/operations/release/reap-waiting.ts';
 import { idOf } from '#local/openstack/keystone/catalog.ts';
 import { aCaller } from '#test/support/builders.ts';
-import { countingMetrics } from '#test/support/deps.ts';
+import { countingMetrics, withClients, withStore } from '#test/support/deps.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
@@ -73,31 +73,23 @@ async function reapAt(laterMs: number, store: Partial<ConsumerDeps['store']> = {
 }
 
 function depsAt(laterMs: number, store: Partial<ConsumerDeps['store']> = {}): ConsumerDeps {
-  const { deps } = world;
-  return {
-    ...deps,
-    metrics: counting.metrics,
-    clock: () => Date.now() + laterMs,
-    store: { ...deps.store, ...store },
-    clients: {
-      ...deps.clients,
-      nova: {
-        ...deps.clients.nova,
-        server: async (uuid) => {
-          if (broken.has(uuid)) throw new ServiceUnavailable('compute', '/', 'it says 500', true);
-          if (hostless.has(uuid)) return { projectId: 'demo', host: null };
-          return known.has(uuid) ? { projectId: 'demo' } : 'not-found';
-        },
-        someServers: async () => listed,
+  const deps = withStore(world.deps, store);
+  const counted = { ...deps, metrics: counting.metrics, clock: () => Date.now() + laterMs };
+  return withClients(counted, {
+    nova: {
+      server: async (uuid) => {
+        if (broken.has(uuid)) throw new ServiceUnavailable('compute', '/', 'it says 500', true);
+        if (hostless.has(uuid)) return { projectId: 'demo', host: null };
+        return known.has(uuid) ? { projectId: 'demo' } : 'not-found';
       },
-      placement: {
-        ...deps.clients.placement,
-        getAllocations: async (uuid) => (allocated.has(uuid) ? { [provider]: { FPGA: 1 } } : {}),
-        allocationsOf: async () =>
-          Object.fromEntries([...allocated].map((uuid) => [uuid, { FPGA: 1 }])),
-      },
+      someServers: async () => listed,
     },
-  };
+    placement: {
+      getAllocations: async (uuid) => (allocated.has(uuid) ? { [provider]: { FPGA: 1 } } : {}),
+      allocationsOf: async () =>
+        Object.fromEntries([...allocated].map((uuid) => [uuid, { FPGA: 1 }])),
+    },
+  });
 }
 
 /** The answer of a dry run. */

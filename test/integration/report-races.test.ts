@@ -5,6 +5,7 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { InventoryReport } from '#core/contracts/report/inventory-report.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
+import { withStore } from '#test/support/deps.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
@@ -34,19 +35,14 @@ it('a heartbeat undoes nothing of a report that overtakes it', async () => {
     applyReport(deps, 'cmp8', aReport([aDevice({ model })], given), 1000);
   await report('a', { sequence: 1 });
   const { inventory } = deps.store;
-  const slow = {
-    ...deps,
-    store: {
-      ...deps.store,
-      inventory: {
-        ...inventory,
-        putReport: async (...given: Parameters<typeof inventory.putReport>) => {
-          if (given[0].sequence === 2) await report('b', { sequence: 3 });
-          return inventory.putReport(...given);
-        },
+  const slow = withStore(deps, {
+    inventory: {
+      putReport: async (...given) => {
+        if (given[0].sequence === 2) await report('b', { sequence: 3 });
+        return inventory.putReport(...given);
       },
     },
-  };
+  });
   const heartbeat = aReport([aDevice({ model: 'a' })], { sequence: 2 });
   await applyReport(slow, 'cmp8', { ...heartbeat, devices: [] }, 1000);
   const { host, devices } = await inventory.host('cmp8');

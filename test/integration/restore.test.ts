@@ -16,6 +16,7 @@ import type { BackupStore } from '#core/store/backups/backups.ts';
 import { type TableName, tableName } from '#core/store/table/tables.ts';
 import { allocate } from '#test/support/allocations.ts';
 import { type Backups, createBackups } from '#test/support/aws/backup.ts';
+import { withClients } from '#test/support/deps.ts';
 import { aDevice, aGpu, aHandle, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage, startWorld } from '#test/support/world.ts';
@@ -56,20 +57,15 @@ const given = new Set<string>();
 
 beforeAll(async () => {
   backups = createBackups(stage);
-  deps = {
-    ...world.deps,
-    clients: {
-      ...world.deps.clients,
-      nova: {
-        ...world.deps.clients.nova,
-        server: async (uuid) => {
-          const updatedAt = servers.get(uuid);
-          return updatedAt === undefined ? 'not-found' : { projectId: 'demo', updatedAt };
-        },
-        someServers: async () => [foreign],
+  deps = withClients(world.deps, {
+    nova: {
+      server: async (uuid) => {
+        const updatedAt = servers.get(uuid);
+        return updatedAt === undefined ? 'not-found' : { projectId: 'demo', updatedAt };
       },
+      someServers: async () => [foreign],
     },
-  };
+  });
   await deps.clients.placement.createProvider({
     uuid: '00000000-0000-4000-8000-00000000c0de',
     name: host,
@@ -172,15 +168,10 @@ describe('after a restore', () => {
     await backups.take();
     await backups.restore();
     const made: string[] = [];
-    const jobs = { ...deps.clients.jobs, create: async (id: string) => void made.push(id) };
+    const noted = withClients(deps, { jobs: { create: async (id) => void made.push(id) } });
     sequence += 1;
-    const { devices: _, ...heartbeat } = aReport([fpga, gpu], { sequence });
-    await applyReport(
-      { ...deps, clients: { ...deps.clients, jobs } },
-      host,
-      { ...heartbeat, devices: [] },
-      Date.now(),
-    );
+    const heartbeat = { ...aReport([fpga, gpu], { sequence }), devices: [] };
+    await applyReport(noted, host, heartbeat, Date.now());
     expect(made).toEqual([expect.stringContaining(`${stage}-rediscover-`)]);
   });
 

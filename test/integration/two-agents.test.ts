@@ -1,7 +1,7 @@
 // A cloned compute node: two agents with one identity report as one host, and each ends the
 // other's connection. The test records the agents' jobs; everything else is real.
 
-import { DeleteCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
+import { DeleteCommand } from '@aws-sdk/lib-dynamodb';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { InventoryReport } from '#core/contracts/report/inventory-report.ts';
 import { providerUuid } from '#core/domain/ids.ts';
@@ -15,8 +15,9 @@ import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { hostKey } from '#core/store/rows/rows.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
+import { withStore } from '#test/support/deps.ts';
 import { gpu, minutes, provider, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
-import { aReport } from '#test/support/reports.ts';
+import { aReport, hasSettled } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage } from '#test/support/world.ts';
 
@@ -25,7 +26,8 @@ const cmp1 = perFile(startVgpuHost);
 beforeEach(async () => {
   await forgetHost();
   await cmp1.bootAfresh();
-  await bootedBefore();
+  // Tests that look ahead have stored a boot minutes later.
+  await hasSettled(cmp1.deps, 'cmp1');
   clone += 1;
   receivedMs = Date.now() + cmp1.counts.boots;
 });
@@ -65,18 +67,6 @@ async function conflict() {
 async function forgetHost(): Promise<void> {
   await createDocuments().documents.send(
     new DeleteCommand({ TableName: tableName(stage, 'inventory'), Key: hostKey('cmp1') }),
-  );
-}
-
-/** Tests that look ahead have stored a boot minutes later; this test needs it now. */
-async function bootedBefore(): Promise<void> {
-  await createDocuments().documents.send(
-    new UpdateCommand({
-      TableName: tableName(stage, 'inventory'),
-      Key: hostKey('cmp1'),
-      UpdateExpression: 'SET booted_at = :at',
-      ExpressionAttributeValues: { ':at': new Date(Date.now() - minutes).toISOString() },
-    }),
   );
 }
 
@@ -180,13 +170,8 @@ describe('a boot id that was replaced and returns', () => {
     await cmp1.bound();
     await says(cloned());
     const { inventory } = cmp1.deps.store;
-    const dying = {
-      ...cmp1.deps,
-      store: {
-        ...cmp1.deps.store,
-        inventory: { ...inventory, markConflict: () => Promise.reject(new Error('killed')) },
-      },
-    };
+    const markConflict = () => Promise.reject(new Error('killed'));
+    const dying = withStore(cmp1.deps, { inventory: { markConflict } });
     const report = aReport([gpu], { boot_id: original(), sequence: cmp1.counts.sequence + 1 });
     const receivedAt = receivedMs + seconds;
     await expect(applyReport(dying, 'cmp1', report, receivedAt)).rejects.toThrow('killed');

@@ -34,3 +34,27 @@ export function countingMetrics(): { readonly metrics: Metrics; readonly counted
   const counted: MetricValue[] = [];
   return { metrics: { put: (values) => void counted.push(...values) }, counted };
 }
+
+type Changed<T> = { readonly [Key in keyof T]?: Partial<T[Key]> };
+
+/** The deps, with these operations of the store in place of its own. */
+export function withStore<T extends Pick<ConsumerDeps, 'store'>>(
+  deps: T,
+  changed: Changed<ConsumerDeps['store']>,
+): T {
+  return { ...deps, store: overlay(deps.store, changed) };
+}
+
+/** The deps, with these calls of clients in place of their own. */
+export function withClients<T extends Pick<ConsumerDeps, 'clients'>>(
+  deps: T,
+  changed: Changed<ConsumerDeps['clients']>,
+): T {
+  return { ...deps, clients: overlay(deps.clients, changed) };
+}
+
+function overlay<T extends object>(parts: T, changed: Changed<T>): T {
+  const entries = Object.entries(changed) as [keyof T, object][];
+  const merged = entries.map(([name, part]) => [name, { ...parts[name], ...part }]);
+  return { ...parts, ...Object.fromEntries(merged) };
+}

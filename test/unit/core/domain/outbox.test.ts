@@ -19,11 +19,11 @@ const work = {
   ...{ hostname: 'cmp1', handles: [], startedAt: '2026-07-01T01:02:03.000Z' },
   id: 'work-1' as ReleaseId,
 };
-const release = { ...work, kind: 'release' } as const;
+const release = { ...work, kind: 'release' as const };
 const program = {
-  ...work,
-  ...{ kind: 'program', imageId: 'image-1', providerUuid: aProviderUuid },
-} as const;
+  ...{ ...work, imageId: 'image-1', providerUuid: aProviderUuid },
+  kind: 'program' as const,
+};
 const handle = aStoredHandle();
 const held = aStoredHandle({ quarantine: 'not confirmed' });
 const kept = aStoredHandle({ restoredAt: '2026-07-01T01:02:03Z' });
