@@ -155,7 +155,7 @@ describe('the reaper', () => {
     listed = us?.projectId ? [{ ...foreign, projectId: us.projectId }] : [];
     await reapTwice();
     expect(await isBound(instance)).toBe(true);
-    expect(counting.counted).toEqual([{ name: 'ReaperRefused', of: 'blind', value: 1 }]);
+    expect(counting.counted).toEqual([{ name: 'ReaperRefused', dimension: 'blind', value: 1 }]);
   });
 
   it('releases nothing while Nova lists the servers and answers 404 for each', async () => {
@@ -163,7 +163,7 @@ describe('the reaper', () => {
     known = new Set();
     await reapTwice();
     expect(await isBound(instance)).toBe(true);
-    expect(counting.counted).toEqual([{ name: 'ReaperRefused', of: 'blind', value: 1 }]);
+    expect(counting.counted).toEqual([{ name: 'ReaperRefused', dimension: 'blind', value: 1 }]);
   });
 
   it('goes on past a server for which Nova answers 500', async () => {
@@ -192,7 +192,7 @@ describe('the reaper', () => {
     await reapTwice();
     expect(await boundInstances()).toHaveLength(11);
     expect(counting.counted).toEqual([
-      { name: 'ReaperRefused', of: 'too-many', value: 1 },
+      { name: 'ReaperRefused', dimension: 'too-many', value: 1 },
       { name: 'InstancesReaped', value: 1 },
     ]);
     expect((await listOfReap()).map(({ instance_uuid }) => instance_uuid).sort()).toEqual(

@@ -76,8 +76,10 @@ describe('the hourly comparison', () => {
     await syncProviders({ ...deps, metrics }, provider, 1, 5000);
     const handles = { free: 3, withheld: 0, claimed: 0, releasing: 0, quarantined: 0 };
     expect(counted).toEqual([
-      ...Object.entries(handles).map(([of, value]) => ({ name: 'Handles', of, value, at: 5000 })),
-      { name: 'Hosts', of: 'present', value: 1, at: 5000 },
+      ...Object.entries(handles).map(([dimension, value]) => {
+        return { name: 'Handles', dimension, value, at: 5000 };
+      }),
+      { name: 'Hosts', dimension: 'present', value: 1, at: 5000 },
     ]);
     counted.length = 0;
     // A message about a changed device counts nothing.
