@@ -11,14 +11,14 @@ import {
   ScanCommand,
   TransactWriteCommand,
 } from '@aws-sdk/lib-dynamodb';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   createDocuments,
   type DocumentClients,
   type Documents,
 } from '#core/store/table/documents.ts';
-import { createTables, type LocalDynamoDb, startDynamoDb } from '#local/aws/dynamodb.ts';
-import { dynamoDbAt } from '#test/local/clients.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startTables } from './local-tables.ts';
 
 const config = {
   region: 'us-east-1',
@@ -116,20 +116,10 @@ describe('a write that met another transaction', () => {
 });
 
 describe("reads on Nova's path", () => {
-  let engine: LocalDynamoDb;
-  let clients: DocumentClients;
-  beforeAll(async () => {
-    engine = await startDynamoDb();
-    const client = dynamoDbAt(engine.url);
-    await createTables(client, 'test');
-    client.destroy();
-    clients = createDocuments({ ...config, endpoint: engine.url });
-    await clients.strong.send(new PutCommand({ TableName: 'test-arqs', Item: { pk: 'ARQ#1' } }));
-  });
-  afterAll(async () => {
-    clients.close();
-    await engine.stop();
-  });
+  const clients = perFile(startTables);
+  beforeAll(() =>
+    clients.strong.send(new PutCommand({ TableName: 'test-arqs', Item: { pk: 'ARQ#1' } })),
+  );
 
   const at = { TableName: 'test-arqs' };
   const byKey = {

@@ -1,11 +1,10 @@
-import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { ScanCommand } from '@aws-sdk/lib-dynamodb';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { givenPassword } from '#core/clients/aws/password.ts';
 import { ownTokenStore } from '#core/store/own-tokens.ts';
-import { createDocuments, type DocumentClients } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
-import { createTables, type LocalDynamoDb, startDynamoDb } from '#local/aws/dynamodb.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startTables } from './local-tables.ts';
 
 const table = tableName('test', 'service-tokens');
 const token = {
@@ -14,22 +13,7 @@ const token = {
   endpoints: [{ type: 'compute', interface: 'internal', region: 'one', url: 'http://nova.test' }],
 };
 
-let engine: LocalDynamoDb;
-let clients: DocumentClients;
-beforeAll(async () => {
-  engine = await startDynamoDb();
-  const config = {
-    endpoint: engine.url,
-    region: 'us-east-1',
-    credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
-  };
-  clients = createDocuments(config);
-  await createTables(new DynamoDBClient(config), 'test');
-});
-afterAll(async () => {
-  clients.close();
-  await engine.stop();
-});
+const clients = perFile(startTables);
 
 const store = (owner: string, password = 'secret') =>
   ownTokenStore(clients.strong, table, { owner, passwords: givenPassword(password) });
