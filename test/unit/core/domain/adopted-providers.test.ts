@@ -44,23 +44,6 @@ function imported(adopted: readonly AdoptedProvider[], handles: readonly AttachH
 }
 
 describe('a device with adopted providers', () => {
-  it('keeps the one provider of the whole device, with its traits beside ours', () => {
-    const { device, deployables, addHandles } = planDevice(
-      'cmp1',
-      imported([whole]),
-      discovered(card),
-      now,
-    );
-    expect(device).toMatchObject({ adopted: [whole], providers: [one] });
-    expect(deployables).toMatchObject([
-      { providerUuid: one, name: whole.name, numAccelerators: 3 },
-    ]);
-    expect(deployables[0]?.traits).toEqual(
-      expect.arrayContaining(['CUSTOM_OF_CYBORG', 'OWNER_CYBORG']),
-    );
-    expect(addHandles.map(({ providerUuid: of }) => of)).toEqual([one, one, one]);
-  });
-
   it('keeps a provider for each function that had one, and offers the others itself', () => {
     const adopted = [ofFunction(1, one), ofFunction(2, two)];
     const { deployables, addHandles } = planDevice(

@@ -13,7 +13,6 @@ import type { ArqUuid, InstanceUuid } from '#core/domain/ids.ts';
 import {
   aDeployable,
   anArq,
-  anInstanceUuid,
   aProvider,
   aProviderUuid,
   aStoredHandle,
@@ -33,28 +32,9 @@ function facts(provider: StoredProvider, arqs: readonly Arq[] = [anArq()]): Bind
 const two = [anArq({ uuid: 'arq-1' as ArqUuid }), anArq({ uuid: 'arq-2' as ArqUuid })];
 
 describe('planning a bind', () => {
-  it('gives each ARQ a handle of its own', () => {
-    const claims = planBind(facts(aProvider(), two));
-    expect(claims.map(({ handle }) => handle.uuid)).toEqual([
-      aStoredHandle({ index: 1 }).uuid,
-      aStoredHandle({ index: 2 }).uuid,
-    ]);
-  });
-
   it('picks a random free handle', () => {
     const [claim] = planBind({ ...facts(aProvider()), random: () => 0.99 });
     expect(claim?.handle.uuid).toBe(aStoredHandle({ index: 2 }).uuid);
-  });
-
-  it('skips handles that are claimed or gone', () => {
-    const claim = { arqUuid: 'other' as ArqUuid, instanceUuid: anInstanceUuid };
-    const handles = [
-      aStoredHandle({ index: 1, claim }),
-      aStoredHandle({ index: 2, isGone: true }),
-      aStoredHandle({ index: 3 }),
-    ];
-    const [planned] = planBind(facts({ ...aProvider(), handles }));
-    expect(planned?.handle.uuid).toBe(aStoredHandle({ index: 3 }).uuid);
   });
 
   const provided = (given: Parameters<typeof aProvider>[0]) => facts(aProvider(given));

@@ -57,54 +57,6 @@ describe('planning a device', () => {
     expect(again.changeHandles).toEqual([]);
   });
 
-  it('makes a provider for the device and one below it for each region', () => {
-    const region = {
-      name: 'region0',
-      kind: 'reconfigurable-region' as const,
-      resource_class: 'FPGA',
-      traits: [],
-      attach_handles: [aHandle(1, 'PCI')],
-    };
-    const { device, deployables } = planDevice(
-      'cmp1',
-      undefined,
-      discovered(aDevice({ regions: [region] })),
-      now,
-    );
-    expect(deployables.map(({ name }) => name)).toEqual([
-      'cmp1_FakeDevice',
-      'cmp1_FakeDevice_region0',
-    ]);
-    expect(deployables.map(({ regionKind }) => regionKind)).toEqual([
-      undefined,
-      'reconfigurable-region',
-    ]);
-    expect(deployables[1]?.parentProviderUuid).toBe(deployables[0]?.providerUuid);
-    expect(device.providers).toEqual(deployables.map(({ providerUuid }) => providerUuid));
-  });
-
-  it('keeps a gone region until Placement has deleted its provider', () => {
-    const region = {
-      name: 'region0',
-      kind: 'reconfigurable-region' as const,
-      resource_class: 'FPGA',
-      traits: [],
-      attach_handles: [],
-    };
-    const before = stored(aDevice({ regions: [region] }));
-    const { deployables, device } = planDevice('cmp1', before, discovered(aDevice()), now);
-    expect(deployables.map(({ isGone }) => isGone)).toEqual([false, true]);
-    expect(device.providers).toHaveLength(2);
-  });
-
-  it('keeps the status that an operator has set', () => {
-    const before = stored(aDevice());
-    const disabled = { ...before, device: { ...before.device, status: 'maintaining' as const } };
-    expect(
-      planDevice('cmp1', disabled, discovered(aDevice({ handles: 5 })), now).device.status,
-    ).toBe('maintaining');
-  });
-
   it('retires all handles of a gone device, and restores them when it returns', () => {
     const before = stored(aDevice());
     const retired = planRetirement(before, now);

@@ -16,13 +16,6 @@ const ofInstance = (before?: InstanceBinding, after?: InstanceBinding) =>
   toDomainEvents({ kind: 'instance', ...(before && { before }), ...(after && { after }) });
 
 describe('a bind', () => {
-  it('that needs no host work is announced with its claim', () => {
-    const atOnce = aBinding({ state: 'Bound', startedAt });
-    expect(ofInstance(undefined, atOnce)).toEqual([
-      { kind: 'bound', binding: atOnce, how: 'at-once', tookMs: 0 },
-    ]);
-  });
-
   it('that waits for its host has the time from its claim to its end', () => {
     expect(ofInstance(undefined, started)).toEqual([]);
     expect(ofInstance(started, bound)).toEqual([
@@ -78,12 +71,6 @@ describe('a device', () => {
   const gone = aStoredDevice({ isGone: true });
   const ofDevice = (before?: typeof device, after?: typeof device) =>
     toDomainEvents({ kind: 'device', ...(before && { before }), ...(after && { after }) });
-
-  it('is added when its host starts to report it, also again', () => {
-    const added = [{ kind: 'device-added', device }];
-    expect(ofDevice(undefined, device)).toEqual(added);
-    expect(ofDevice(gone, device)).toEqual(added);
-  });
 
   it('is removed when its host no longer reports it, not when its row is deleted', () => {
     expect(ofDevice(device, gone)).toEqual([{ kind: 'device-removed', device: gone }]);

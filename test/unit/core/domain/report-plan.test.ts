@@ -48,21 +48,6 @@ describe('planning a report', () => {
   const first = aDevice();
   const second = aDevice({ address: '0000:3b:00.0' });
 
-  it('stores what is new, and retires what is missing', () => {
-    const planned = plan(aHost(), [stored(first)], reportOf([second]));
-    expect(planned.put.map(({ address }) => address)).toEqual(['0000:3b:00.0']);
-    expect(planned.retire.map(({ address }) => address)).toEqual(['0000:0c:00.0']);
-  });
-
-  it('changes nothing for a heartbeat', () => {
-    const heartbeat = reportOf([first], { devices: [] });
-    expect(plan(aHost(), [stored(first)], heartbeat)).toMatchObject({
-      put: [],
-      retire: [],
-      wanted: {},
-    });
-  });
-
   it('keeps the devices of a failed driver', () => {
     const report = reportOf([second], { failed_drivers: ['fake_driver'] });
     expect(plan(aHost(), [stored(first)], report).retire).toEqual([]);

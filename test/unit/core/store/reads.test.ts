@@ -23,14 +23,6 @@ afterEach(() => {
 
 const keys = (count: number) => Array.from({ length: count }, (_, at) => ({ pk: `ARQ#${at}` }));
 
-it('reads rows consistently', async () => {
-  dynamoDb.on(BatchGetCommand).resolves({ Responses: { [table]: [{ pk: 'ARQ#0' }] } });
-  expect(await getRows(clients.strong, table, keys(1))).toEqual([{ pk: 'ARQ#0' }]);
-  expect(dynamoDb.commandCalls(BatchGetCommand)[0]?.args[0].input).toEqual({
-    RequestItems: { [table]: { Keys: keys(1), ConsistentRead: true } },
-  });
-});
-
 it('asks for at most 100 rows at once, and again for those that DynamoDB left out', async () => {
   dynamoDb.on(BatchGetCommand).callsFake(({ RequestItems }) => {
     const wanted = RequestItems[table].Keys as Record<string, string>[];

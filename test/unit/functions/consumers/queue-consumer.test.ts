@@ -55,33 +55,12 @@ async function consume(
 }
 
 describe("a queue's consumer", () => {
-  it('works on each record separately', async () => {
-    const { seen, failed } = await consume([
-      aRecord('1', good),
-      aRecord('2', { name: 'broken' }),
-      aRecord('3', good, 4),
-    ]);
-    expect(seen).toEqual([
-      ['good', 1],
-      ['broken', 1],
-      ['good', 4],
-    ]);
-    expect(failed).toEqual(['2']);
-  });
-
   it('hides a message that must be retried for the requested time', async () => {
     const { hidden, failed } = await consume([aRecord('1', { name: 'later' })]);
     expect(failed).toEqual(['1']);
     expect(hidden).toEqual([
       { QueueUrl: queueUrl, ReceiptHandle: 'receipt-1', VisibilityTimeout: 8 },
     ]);
-  });
-
-  it.each(['{"na', '{}', 'null'])('sends %s to the dead-letter queue at once', async (body) => {
-    const { seen, dead, failed } = await consume([aRecord('1', body), aRecord('2', good)]);
-    expect({ seen, failed }).toEqual({ seen: [['good', 1]], failed: [] });
-    expect(dead).toMatchObject([{ QueueUrl: deadQueueUrl, MessageBody: body }]);
-    expect(dead[0]?.MessageAttributes?.cause?.StringValue).toMatch(/./);
   });
 
   it('keeps a message that it could not dead-letter, and blocks no other', async () => {
