@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
+import { basename } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Call, Notice, Ran, Reply } from './protocol.ts';
 
@@ -60,6 +61,26 @@ export async function errorOf(call: Promise<unknown>): Promise<string> {
     if (error instanceof GuestError) return error.code;
     throw error;
   }
+}
+
+/** Starts a program that has the VFIO device at the path open until it is stopped. */
+export async function holdOpen(guest: Guest, device: string): Promise<GuestProcess> {
+  const node = `/dev/vfio/${await guest.link(`${device}/iommu_group`)}`;
+  const command = ['kernel-calls', 'vfio-hold', node, basename(device)];
+  const holder = await guest.start('holder', command);
+  await holder.line((line) => line === 'held');
+  return holder;
+}
+
+/** Binds the function to the driver, away from another one. */
+export async function bindTo(guest: Guest, address: string, driver: string): Promise<void> {
+  const device = `/sys/bus/pci/devices/${address}`;
+  await guest.write(`${device}/driver_override`, driver);
+  if (await guest.exists(`${device}/driver`)) {
+    await guest.write(`${device}/driver/unbind`, address);
+  }
+  await guest.write('/sys/bus/pci/drivers_probe', address);
+  assert.equal(await guest.link(`${device}/driver`), driver);
 }
 
 interface Running {

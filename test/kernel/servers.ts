@@ -15,6 +15,9 @@ interface Arq {
   readonly attach_handle_info: Readonly<Record<string, string>>;
 }
 
+/** With the address of its PCI function. */
+type ServerArq = Arq & { readonly function: string };
+
 /** Waits until exactly these models of the host are in the list of the API. */
 export async function untilModels(
   { api }: Cloud,
@@ -97,12 +100,24 @@ export async function createActiveServer(cloud: Cloud, flavor: string): Promise<
 }
 
 /** The one ARQ of the server. */
-export async function arqOf({ api }: Cloud, server: string): Promise<Arq> {
+export async function arqOf({ api }: Cloud, server: string): Promise<ServerArq> {
   const path = `/accelerator_requests?instance=${server}`;
   const { arqs } = await api.get<{ arqs: Arq[] }>(path, 'demo-token');
   const [arq, ...others] = arqs;
   assert.ok(arq && others.length === 0, `Server ${server} has ${arqs.length} ARQs.`);
-  return arq;
+  const { domain, bus, device, function: fn } = arq.attach_handle_info;
+  return { ...arq, function: `${domain}:${bus}:${device}.${fn}` };
+}
+
+/** The PCI function of the server's ARQ, once it is Bound. */
+export async function boundFunction(cloud: Cloud, server: string): Promise<string> {
+  const arq = await eventually(
+    () => arqOf(cloud, server),
+    ({ state }) => state === 'Bound',
+    withinSeconds,
+  );
+  assert.equal(arq.attach_handle_type, 'PCI');
+  return arq.function;
 }
 
 /** Deletes the server and waits until it has no ARQ. */

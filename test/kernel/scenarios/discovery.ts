@@ -2,9 +2,11 @@
 // cloud follows what happens to the host's devices.
 
 import assert from 'node:assert/strict';
+import { bindTo } from '#test/kernel/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,
+  createActiveServer,
   createFlavor,
   createServer,
   deleteServer,
@@ -47,19 +49,14 @@ const scenarios: readonly Scenario[] = [
         'resources:PGPU': '1',
         'trait:CUSTOM_PCI_PRODUCT_ID_2331': 'required',
       });
-      const first = await createServer(cloud, 'gpu');
-      assert.equal(first.status, 'ACTIVE');
-      const arq = await arqOf(cloud, first.id);
-      assert.equal(arq.state, 'Bound');
-      assert.equal(arq.attach_handle_type, 'PCI');
-      const { domain, bus, device, function: number } = arq.attach_handle_info;
-      assert.equal(`${domain}:${bus}:${device}.${number}`, gpu);
+      const first = await createActiveServer(cloud, 'gpu');
+      const arq = await arqOf(cloud, first);
+      const { state, attach_handle_type: type } = arq;
+      assert.deepEqual([state, type, arq.function], ['Bound', 'PCI', gpu]);
       const second = await createServer(cloud, 'gpu');
       assert.equal(second.status, 'ERROR');
-      for (const { id } of [first, second]) await deleteServer(cloud, id);
-      const third = await createServer(cloud, 'gpu');
-      assert.equal(third.status, 'ACTIVE');
-      await deleteServer(cloud, third.id);
+      for (const id of [first, second.id]) await deleteServer(cloud, id);
+      await deleteServer(cloud, await createActiveServer(cloud, 'gpu'));
     },
   },
   {
@@ -83,12 +80,8 @@ const scenarios: readonly Scenario[] = [
   {
     name: 'a card stays offered while vfio-pci holds it',
     run: async ({ cloud, guest, hostname }) => {
-      await guest.write(`${devices}/${gpu}/driver_override`, 'vfio-pci');
-      await guest.write('/sys/bus/pci/drivers_probe', gpu);
-      assert.equal(await guest.link(`${devices}/${gpu}/driver`), 'vfio-pci');
-      const server = await createServer(cloud, 'gpu');
-      assert.equal(server.status, 'ACTIVE');
-      await deleteServer(cloud, server.id);
+      await bindTo(guest, gpu, 'vfio-pci');
+      await deleteServer(cloud, await createActiveServer(cloud, 'gpu'));
       await untilInventory(cloud, `${hostname}_${gpu}`, 'PGPU', 1);
     },
   },

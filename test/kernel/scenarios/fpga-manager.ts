@@ -6,6 +6,7 @@ import type { GuestProcess } from '#test/kernel/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,
+  createActiveServer,
   createFlavor,
   createServer,
   deleteServer,
@@ -70,15 +71,13 @@ const scenarios: readonly Scenario[] = [
       const image = await cloud.addImage('design', imageOf('design', wantedBytes));
       const group = { ...ofBoard, 'accel:bitstream_id': image };
       await createFlavor(cloud, 'design', group);
-      const server = await createServer(cloud, 'design');
-      assert.equal(server.status, 'ACTIVE');
-      const { attach_handle_info: info } = await arqOf(cloud, server.id);
-      assert.equal(`${info.domain}:${info.bus}:${info.device}.${info.function}`, attached);
+      const server = await createActiveServer(cloud, 'design');
+      assert.equal((await arqOf(cloud, server)).function, attached);
       assert.equal(await guest.read(`${manager}/state`), 'operating');
       // Without the header; the flag of a partial image.
       assert.match(await guest.read(`${manager}/loaded`), /^100000 [0-9a-f]{8} 1$/);
       assert.deepEqual(await guest.list('/lib/firmware'), []);
-      await deleteServer(cloud, server.id);
+      await deleteServer(cloud, server);
     },
   },
   {

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { errorOf } from '#test/kernel/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
-  arqOf,
+  boundFunction,
   createActiveServer,
   createFlavor,
   createServer,
@@ -37,21 +37,6 @@ const settings = {
 
 function share({ guest }: Stage, number: number, file: string): Promise<string> {
   return guest.read(`${admin}/vf${number}/profile/${file}`);
-}
-
-async function functionOf({ cloud }: Stage, server: string): Promise<string> {
-  await eventually(
-    async () => (await arqOf(cloud, server)).state,
-    (state) => state === 'Bound',
-    120,
-  );
-  const {
-    domain,
-    bus,
-    device: slot,
-    function: fn,
-  } = (await arqOf(cloud, server)).attach_handle_info;
-  return `${domain}:${bus}:${slot}.${fn}`;
 }
 
 const scenarios: readonly Scenario[] = [
@@ -102,7 +87,7 @@ const scenarios: readonly Scenario[] = [
         'trait:CUSTOM_INTEL_E211_HALF': 'required',
       });
       const id = await createActiveServer(cloud, 'intel-vgpu');
-      const address = await functionOf(stage, id);
+      const address = await boundFunction(stage.cloud, id);
       assert.match(address, /^0001:01:00\.[01]$/);
       const resets = async () =>
         Number(await stage.guest.read('/sys/module/fake_pci/parameters/resets'));
@@ -117,13 +102,13 @@ const scenarios: readonly Scenario[] = [
     name: 'after a loss of power a server has its function again, with its share',
     run: async (stage) => {
       servers.first = (await createServer(stage.cloud, 'intel-vgpu')).id;
-      const address = await functionOf(stage, servers.first);
+      const address = await boundFunction(stage.cloud, servers.first);
       await stage.powerOff();
       await stage.boot();
       assert.equal(await stage.guest.exists(`/sys/bus/pci/devices/${address}`), false);
       await stage.startAgent(settings);
       await untilInventory(stage.cloud, `${hostname}_${gpu}`, 'VGPU', 2);
-      assert.equal(await functionOf(stage, servers.first), address);
+      assert.equal(await boundFunction(stage.cloud, servers.first), address);
       const number = Number(address.at(-1)) + 1;
       assert.equal(await share(stage, number, 'vram_quota'), String(4 * gibibyte));
       assert.equal(await share(stage, number, 'exec_quantum_ms'), '20');

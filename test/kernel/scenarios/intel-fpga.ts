@@ -7,6 +7,7 @@ import { errorOf, type Guest, type GuestProcess } from '#test/kernel/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,
+  createActiveServer,
   createFlavor,
   createServer,
   deleteServer,
@@ -96,18 +97,16 @@ const scenarios: readonly Scenario[] = [
       const ofIntel = { 'trait:CUSTOM_FPGA_INTEL': 'required' };
       const group = { 'resources:FPGA': '1', ...ofIntel, 'accel:bitstream_id': image };
       await createFlavor(cloud, 'programmed', group);
-      const server = await createServer(cloud, 'programmed');
-      assert.equal(server.status, 'ACTIVE');
-      const { attach_handle_info: info } = await arqOf(cloud, server.id);
+      const server = await createActiveServer(cloud, 'programmed');
       const virtual = await virtualFunction(guest);
-      assert.equal(`${info.domain}:${info.bus}:${info.device}.${info.function}`, virtual);
+      assert.equal((await arqOf(cloud, server)).function, virtual);
       assert.equal(await guest.link(`/sys/bus/pci/devices/${virtual}/driver`), 'vfio-pci');
       assert.equal(await guest.read('/sys/class/fpga_manager/fpga0/state'), 'operating');
       await eventually(
         () => functionOf(stage),
         (found) => found.join() === traitOf(wanted.functionUuid),
       );
-      await deleteServer(cloud, server.id);
+      await deleteServer(cloud, server);
     },
   },
   {

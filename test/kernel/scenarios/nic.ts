@@ -3,7 +3,7 @@
 // changed through both ends: the physical function, and the virtual one.
 
 import assert from 'node:assert/strict';
-import type { Guest, GuestProcess } from '#test/kernel/guest.ts';
+import { bindTo, type Guest, type GuestProcess } from '#test/kernel/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,
@@ -72,23 +72,13 @@ async function set(guest: Guest, number: number, ...args: readonly string[]): Pr
   await guest.run('ip', 'link', 'set', 'dev', name, 'vf', String(number), ...args);
 }
 
-async function bind(guest: Guest, address: string, driver: string): Promise<void> {
-  const device = `${devices}/${address}`;
-  await guest.write(`${device}/driver_override`, driver);
-  if (await guest.exists(`${device}/driver`)) {
-    await guest.write(`${device}/driver/unbind`, address);
-  }
-  await guest.write('/sys/bus/pci/drivers_probe', address);
-  assert.equal(await guest.link(`${device}/driver`), driver);
-}
-
 async function startServer({ cloud }: Stage): Promise<void> {
   const id = await createActiveServer(cloud, 'nic');
-  const { attach_handle_type: type, attach_handle_info: info } = await arqOf(cloud, id);
-  assert.equal(type, 'PCI');
-  assert.equal(info.physical_network, 'physnet1');
+  const arq = await arqOf(cloud, id);
+  assert.equal(arq.attach_handle_type, 'PCI');
+  assert.equal(arq.attach_handle_info.physical_network, 'physnet1');
   running.server = id;
-  running.address = `${info.domain}:${info.bus}:${info.device}.${info.function}`;
+  running.address = arq.function;
 }
 
 const scenarios: readonly Scenario[] = [
@@ -144,12 +134,12 @@ const scenarios: readonly Scenario[] = [
       const number = await numberOf(guest, address);
       // The agent would bind the function back at its next discovery.
       await running.agent?.stop();
-      await bind(guest, address, 'igbvf');
+      await bindTo(guest, address, 'igbvf');
       const name = await interfaceOf(guest, address);
       await guest.run('ip', 'link', 'set', 'dev', name, 'address', tenantMac);
       await guest.run('ip', 'link', 'set', 'dev', name, 'up');
       assert.equal((await heldOf(guest, number)).address, tenantMac);
-      await bind(guest, address, 'vfio-pci');
+      await bindTo(guest, address, 'vfio-pci');
       running.agent = await stage.startAgent(settings);
       await deleteServer(cloud, running.server ?? '');
       await eventually(() => cloud.isClean(hostname), Boolean, 240);

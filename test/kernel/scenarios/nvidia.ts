@@ -2,10 +2,10 @@
 // are types of virtual functions.
 
 import assert from 'node:assert/strict';
-import type { GuestProcess } from '#test/kernel/guest.ts';
+import { type GuestProcess, holdOpen } from '#test/kernel/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
-  arqOf,
+  boundFunction,
   createActiveServer,
   createFlavor,
   createServer,
@@ -42,19 +42,6 @@ async function startAgent(stage: Stage): Promise<void> {
   });
 }
 
-/** The virtual function of the server's ARQ, which is Bound. */
-async function functionOf({ cloud }: Stage, server: string): Promise<string> {
-  await eventually(
-    async () => (await arqOf(cloud, server)).state,
-    (state) => state === 'Bound',
-    120,
-  );
-  const arq = await arqOf(cloud, server);
-  assert.equal(arq.attach_handle_type, 'PCI');
-  const { domain, bus, device, function: number } = arq.attach_handle_info;
-  return `${domain}:${bus}:${device}.${number}`;
-}
-
 function currentType({ guest }: Stage, address: string): Promise<string> {
   return guest.read(`${devices}/${address}/nvidia/current_vgpu_type`);
 }
@@ -83,8 +70,8 @@ const scenarios: readonly Scenario[] = [
       servers.first = await createActiveServer(stage.cloud, 'nvidia-vgpu');
       servers.second = await createActiveServer(stage.cloud, 'nvidia-vgpu');
       const functions = [
-        await functionOf(stage, servers.first),
-        await functionOf(stage, servers.second),
+        await boundFunction(stage.cloud, servers.first),
+        await boundFunction(stage.cloud, servers.second),
       ];
       assert.equal(new Set(functions).size, 2);
       for (const each of functions) assert.equal(await currentType(stage, each), '558');
@@ -97,11 +84,8 @@ const scenarios: readonly Scenario[] = [
     name: 'a function that a program holds open is cleaned, and given on, after its end',
     run: async (stage) => {
       const { cloud, guest } = stage;
-      const address = await functionOf(stage, servers.second);
-      const group = await guest.link(`${devices}/${address}/iommu_group`);
-      const hold = ['kernel-calls', 'vfio-hold', `/dev/vfio/${group}`, address];
-      const holder = await guest.start('holder', hold);
-      await holder.line((line) => line === 'held');
+      const address = await boundFunction(stage.cloud, servers.second);
+      const holder = await holdOpen(guest, `${devices}/${address}`);
       await deleteServer(cloud, servers.second);
       await agent?.line((line) => line.includes('FAILED') && line.includes('EBUSY'));
       assert.equal(await currentType(stage, address), '558');
@@ -109,13 +93,13 @@ const scenarios: readonly Scenario[] = [
       await eventually(() => cloud.isClean(hostname), Boolean, 240);
       await untilInventory(cloud, `${hostname}_${divided}`, 'VGPU', 2);
       servers.second = await createActiveServer(stage.cloud, 'nvidia-vgpu');
-      assert.equal(await functionOf(stage, servers.second), address);
+      assert.equal(await boundFunction(stage.cloud, servers.second), address);
     },
   },
   {
     name: 'after a loss of power a server has the function with its type again',
     run: async (stage) => {
-      const address = await functionOf(stage, servers.first);
+      const address = await boundFunction(stage.cloud, servers.first);
       await stage.powerOff();
       await stage.boot();
       assert.equal(await stage.guest.exists(`${devices}/${address}`), false);
@@ -127,7 +111,7 @@ const scenarios: readonly Scenario[] = [
         (type) => type === '558',
         120,
       );
-      assert.equal(await functionOf(stage, servers.first), address);
+      assert.equal(await boundFunction(stage.cloud, servers.first), address);
     },
   },
   {

@@ -3,12 +3,12 @@
 // what a scenario writes.
 
 import assert from 'node:assert/strict';
-import type { Guest, GuestProcess } from '#test/kernel/guest.ts';
+import { bindTo, type Guest, type GuestProcess } from '#test/kernel/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,
+  createActiveServer,
   createFlavor,
-  createServer,
   deleteServer,
   untilInventory,
   untilModels,
@@ -32,13 +32,6 @@ const settings = {
     clean_seconds: 280,
   },
 };
-
-async function bind(guest: Guest, driver: string): Promise<void> {
-  await guest.write(`${device}/driver_override`, driver);
-  if (await guest.exists(`${device}/driver`)) await guest.write(`${device}/driver/unbind`, nvme);
-  await guest.write('/sys/bus/pci/drivers_probe', nvme);
-  assert.equal(await guest.link(`${device}/driver`), driver);
-}
 
 /** The block device of the namespace appears some time after its controller. */
 async function namespaceOf(guest: Guest): Promise<string> {
@@ -97,14 +90,11 @@ const scenarios: readonly Scenario[] = [
     run: async (stage) => {
       const { cloud } = stage;
       await createFlavor(cloud, 'ssd', { 'resources:CUSTOM_SSD': '1' });
-      const first = await createServer(cloud, 'ssd');
-      assert.equal(first.status, 'ACTIVE');
-      assert.equal((await arqOf(cloud, first.id)).attach_handle_info.bus, '01');
-      await deleteServer(cloud, first.id);
+      const first = await createActiveServer(cloud, 'ssd');
+      assert.equal((await arqOf(cloud, first)).function, nvme);
+      await deleteServer(cloud, first);
       await untilClean(stage);
-      const second = await createServer(cloud, 'ssd');
-      assert.equal(second.status, 'ACTIVE');
-      await deleteServer(cloud, second.id);
+      await deleteServer(cloud, await createActiveServer(cloud, 'ssd'));
       await untilClean(stage);
     },
   },
@@ -113,7 +103,7 @@ const scenarios: readonly Scenario[] = [
     run: async ({ guest }) => {
       // The agent would bind the device back at its next discovery.
       await running.agent?.stop();
-      await bind(guest, 'nvme');
+      await bindTo(guest, nvme, 'nvme');
       const from = `if=${await namespaceOf(guest)}`;
       const bytes = await guest.run('dd', from, 'bs=512', 'count=1');
       assert.ok(!bytes.includes(secret));

@@ -1,7 +1,7 @@
 // What the kernel does with PCI functions, and drivers of the agent rely on.
 
 import assert from 'node:assert/strict';
-import { errorOf, type Guest } from '#test/kernel/guest.ts';
+import { bindTo, errorOf, type Guest, holdOpen } from '#test/kernel/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import type { Stage } from '#test/kernel/stage.ts';
 
@@ -13,14 +13,6 @@ const nic = '0001:00:01.0';
 const withoutReset = '0001:00:02.0';
 const mate = '0001:00:03.0';
 const parameters = '/sys/module/fake_pci/parameters';
-
-async function bindToVfio(guest: Guest, address: string): Promise<void> {
-  await guest.write(`${devices}/${address}/driver_override`, 'vfio-pci');
-  if (await guest.exists(`${devices}/${address}/driver`)) {
-    await guest.write(`${devices}/${address}/driver/unbind`, address);
-  }
-  await guest.write('/sys/bus/pci/drivers_probe', address);
-}
 
 async function unbind(guest: Guest, address: string): Promise<void> {
   await guest.write(`${devices}/${address}/driver/unbind`, address);
@@ -47,8 +39,7 @@ function virtualFunctions(physical: string, count: number, ids: readonly string[
       assert.equal(await errorOf(guest.write(`${card}/sriov_numvfs`, '999')), 'ERANGE');
       assert.equal(await errorOf(guest.write(`${card}/sriov_numvfs`, String(count))), 'none');
 
-      await bindToVfio(guest, address);
-      assert.equal(await guest.link(`${virtual}/driver`), 'vfio-pci');
+      await bindTo(guest, address, 'vfio-pci');
       const group = await guest.link(`${virtual}/iommu_group`);
       assert.ok(await guest.exists(`/dev/vfio/${group}`));
       await guest.write(`${virtual}/reset`, '1');
@@ -102,12 +93,10 @@ const scenarios: readonly Scenario[] = [
   {
     name: 'a function on vfio-pci is opened by one program at a time',
     run: async ({ guest }) => {
-      await bindToVfio(guest, gpu);
+      await bindTo(guest, gpu, 'vfio-pci');
       const group = await guest.link(`${devices}/${gpu}/iommu_group`);
-      const hold = ['kernel-calls', 'vfio-hold', `/dev/vfio/${group}`, gpu];
-      const holder = await guest.start('holder', hold);
-      await holder.line((line) => line === 'held');
-      const second = await guest.tryRun(...hold);
+      const holder = await holdOpen(guest, `${devices}/${gpu}`);
+      const second = await guest.tryRun('kernel-calls', 'vfio-hold', `/dev/vfio/${group}`, gpu);
       assert.match(second.stderr, /Device or resource busy/);
       await holder.stop();
       await unbind(guest, gpu);

@@ -2,7 +2,7 @@
 // generation 4, which Debian leaves out: its files and its errors, without cryptography.
 
 import assert from 'node:assert/strict';
-import { errorOf, type GuestProcess } from '#test/kernel/guest.ts';
+import { errorOf, type GuestProcess, holdOpen } from '#test/kernel/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,
@@ -33,9 +33,8 @@ function settingsOf(services: readonly string[]) {
 
 async function bootServer({ cloud }: Stage): Promise<string> {
   const id = await createActiveServer(cloud, 'qat');
-  const { domain, bus, device, function: fn } = (await arqOf(cloud, id)).attach_handle_info;
   running.server = id;
-  return `${domain}:${bus}:${device}.${fn}`;
+  return (await arqOf(cloud, id)).function;
 }
 
 const scenarios: readonly Scenario[] = [
@@ -85,10 +84,7 @@ const scenarios: readonly Scenario[] = [
     run: async (stage) => {
       const { guest, cloud } = stage;
       const address = await bootServer(stage);
-      const group = await guest.link(`${devices}/${address}/iommu_group`);
-      const hold = ['kernel-calls', 'vfio-hold', `/dev/vfio/${group}`, address];
-      const holder = await guest.start('holder', hold);
-      await holder.line((line) => line === 'held');
+      const holder = await holdOpen(guest, `${devices}/${address}`);
       await running.agent?.stop();
       const agent = await stage.startAgent(settingsOf(['asym']));
       running.agent = agent;

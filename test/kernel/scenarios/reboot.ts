@@ -2,6 +2,7 @@
 // again, and nothing leaks. The mdevs are the kernel's, on physical and on virtual functions.
 
 import assert from 'node:assert/strict';
+import { holdOpen } from '#test/kernel/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,
@@ -114,10 +115,7 @@ const scenarios: readonly Scenario[] = [
       // Otherwise the other vGPU of the card would wait behind the one that blocks.
       await eventually(() => cloud.isClean(hostname), Boolean, 120);
       const { attach_handle_uuid: uuid } = await arqOf(cloud, id);
-      const group = await guest.link(`${mdevs}/${uuid}/iommu_group`);
-      const hold = ['kernel-calls', 'vfio-hold', `/dev/vfio/${group}`, uuid];
-      const holder = await guest.start('holder', hold);
-      await holder.line((line) => line === 'held');
+      const holder = await holdOpen(guest, `${mdevs}/${uuid}`);
       await deleteServer(cloud, id);
       const others = [
         await createActiveServer(cloud, 'virtual'),

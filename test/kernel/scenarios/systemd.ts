@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { packageFile, packageVersions } from '#test/kernel/agent-packages.ts';
-import type { Guest } from '#test/kernel/guest.ts';
+import { type Guest, holdOpen } from '#test/kernel/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,
@@ -250,10 +250,7 @@ const scenarios: readonly Scenario[] = [
       const id = await boot(stage, 'vgpu');
       const pid = await property(guest, 'MainPID');
       const { attach_handle_uuid: uuid } = await arqOf(cloud, id);
-      const group = await guest.link(`${mdevs}/${uuid}/iommu_group`);
-      const hold = ['kernel-calls', 'vfio-hold', `/dev/vfio/${group}`, uuid];
-      const holder = await guest.start('holder', hold);
-      await holder.line((line) => line === 'held');
+      const holder = await holdOpen(guest, `${mdevs}/${uuid}`);
       await deleteServer(cloud, id);
       await eventually(
         () => guest.list(mdevs),

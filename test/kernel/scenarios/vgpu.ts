@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { errorOf, type Guest } from '#test/kernel/guest.ts';
+import { errorOf, type Guest, holdOpen } from '#test/kernel/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import type { Stage } from '#test/kernel/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';
@@ -89,10 +89,7 @@ const scenarios: readonly Scenario[] = [
     run: async ({ guest }) => {
       const uuid = randomUUID();
       await create(guest, pf, 'nvidia-557', uuid);
-      const group = await guest.link(`${mdevs}/${uuid}/iommu_group`);
-      const hold = ['kernel-calls', 'vfio-hold', `/dev/vfio/${group}`, uuid];
-      const holder = await guest.start('holder', hold);
-      await holder.line((line) => line === 'held');
+      const holder = await holdOpen(guest, `${mdevs}/${uuid}`);
       // One of two removals begins; the kernel refuses the other one at once.
       const removals = [errorOf(remove(guest, uuid)), errorOf(remove(guest, uuid))];
       const refused = await Promise.race(removals);
@@ -205,10 +202,7 @@ const scenarios: readonly Scenario[] = [
       const [first = ''] = await virtualFunctions(guest, vendor);
       const current = `${devices}/${first}/nvidia/current_vgpu_type`;
       await guest.write(current, '557');
-      const group = await guest.link(`${devices}/${first}/iommu_group`);
-      const hold = ['kernel-calls', 'vfio-hold', `/dev/vfio/${group}`, first];
-      const holder = await guest.start('holder', hold);
-      await holder.line((line) => line === 'held');
+      const holder = await holdOpen(guest, `${devices}/${first}`);
       assert.equal(await errorOf(guest.write(current, '0')), 'EBUSY');
       await holder.stop();
       await guest.write(current, '0');
