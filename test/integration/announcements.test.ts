@@ -3,7 +3,7 @@
 
 import { ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { PutCommand } from '@aws-sdk/lib-dynamodb';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type EventType, eventDetails, eventSource } from '#core/contracts/events.ts';
 import { streamConsumers } from '#core/contracts/queues.ts';
 import { toHandlePlace } from '#core/domain/device/handle-claim.ts';
@@ -15,23 +15,21 @@ import { createDocuments } from '#core/store/table/documents.ts';
 import { aBinding, aTarget } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
-let world: World;
 let isAway = false;
+const world = perFile(() =>
+  startWorld({ consumers: true, eventsFail: () => (isAway ? 'InternalFailure' : undefined) }),
+);
 let sequence = 1;
 const provider = providerUuid('cmp1_FakeDevice');
 
 beforeAll(async () => {
-  world = await startWorld({
-    consumers: true,
-    eventsFail: () => (isAway ? 'InternalFailure' : undefined),
-  });
   await world.startComputeNode('cmp1');
   await report([aDevice({ handles: 4 })]);
   await world.createProfile('fpga', { 'resources:FPGA': '1' });
 });
-afterAll(() => world.stop());
 
 async function report(devices: Parameters<typeof aReport>[0]) {
   const next = aReport(devices, { sequence });

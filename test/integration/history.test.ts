@@ -2,7 +2,7 @@
 
 import { marshall } from '@aws-sdk/util-dynamodb';
 import type { DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type HistoryPartition, partsOfDay } from '#core/domain/history/history.ts';
 import { type ArqUuid, providerUuid } from '#core/domain/ids.ts';
 import { readRename } from '#core/domain/profile/profile-renames.ts';
@@ -14,22 +14,20 @@ import { handler } from '#functions/consumers/announcements.ts';
 import { anArq } from '#test/support/builders.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
-let world: World;
 let isAway = false;
+const world = perFile(() =>
+  startWorld({ consumers: true, eventsFail: () => (isAway ? 'InternalFailure' : undefined) }),
+);
 const provider = providerUuid('cmp1_FakeDevice');
 
 beforeAll(async () => {
-  world = await startWorld({
-    consumers: true,
-    eventsFail: () => (isAway ? 'InternalFailure' : undefined),
-  });
   await world.startComputeNode('cmp1');
   await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 4 })]), Date.now());
   await world.createProfile('fpga', { 'resources:FPGA': '1' });
 });
-afterAll(() => world.stop());
 
 async function boot(instance: string): Promise<string> {
   return (await world.createBound('fpga', { provider, instance }))[0];
@@ -55,9 +53,10 @@ it('is with an ARQ and its instance, and with its project, host and day', async 
   const [created, ended] = await read({ subject: 'arq', key: arq });
   const [claimed] = await read({ subject: 'instance', key: instanceOf(1) });
   const records = [created, claimed, ended];
+  const named = { profileName: 'fpga', handleUuid: expect.any(String) };
   expect(records).toMatchObject([
     { kind: 'arq.created', to: 'Initial', by: expect.stringMatching(/^user:/) },
-    { kind: 'handle.claimed', from: 'free', to: 'claimed', instanceUuid: instanceOf(1) },
+    { kind: 'handle.claimed', from: 'free', to: 'claimed', instanceUuid: instanceOf(1), ...named },
     { kind: 'handle.released', from: 'claimed', to: 'free', since: claimed?.at, arqUuid: arq },
   ]);
   for (const record of records) expect(record?.requestId).toMatch(/^req-/);

@@ -10,22 +10,19 @@ import { recordPresence } from '#core/operations/hosts/record-presence.ts';
 import { hostSummaryKey } from '#core/store/rows/rows.ts';
 import { tableName } from '#core/store/table/tables.ts';
 import { aDevice, applySettled, aReport, bootId } from '#test/support/reports.ts';
-import { stage, startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { stage, startWorld } from '#test/support/world.ts';
 
 const otherBoot = '22222222-2222-4222-8222-222222222222';
-let world: World;
+const world = perFile(startWorld);
 let documents: DynamoDBDocumentClient;
 let receivedAt = Date.now() - 1_000_000;
 let sequence = 0;
 
-beforeAll(async () => {
-  world = await startWorld();
+beforeAll(() => {
   documents = DynamoDBDocumentClient.from(new DynamoDBClient());
 });
-afterAll(async () => {
-  documents.destroy();
-  await world.stop();
-});
+afterAll(() => documents.destroy());
 
 const summary = () => world.deps.store.inventory.hostSummary('cmp1');
 

@@ -1,7 +1,7 @@
 // The service user's password is rotated in Secrets Manager and Keystone while servers boot and
 // are deleted; see docs/adr/0031-password-rotation.md.
 
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { password as first, idOf } from '#local/openstack/keystone/catalog.ts';
@@ -10,12 +10,11 @@ import { serveSecret } from '#test/support/http-server.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { startWorld } from '#test/support/world.ts';
 
 /** The versions of the secret by their stages, as in Secrets Manager. */
 const secret: Record<string, string> = { AWSCURRENT: first };
 let reads = 0;
-let world: World;
 const secrets = perFile(() =>
   serveSecret((stage) => {
     reads += 1;
@@ -23,21 +22,22 @@ const secrets = perFile(() =>
   }),
 );
 
-beforeAll(async () => {
-  world = await startWorld({
+const world = perFile(() =>
+  startWorld({
     consumers: true,
     settings: {
       AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url,
       CYBORG_OS_PASSWORD: '',
       CYBORG_OS_PASSWORD_SECRET: 'cyborg/keystone-password',
     },
-  });
+  }),
+);
+
+beforeAll(async () => {
   await world.startComputeNode('cmp1');
   await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 64 })]), Date.now());
-  const body = [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }];
-  expect((await world.ask('POST', '/v2/device_profiles', { body })).status).toBe(201);
+  await world.createProfile('fpga', { 'resources:FPGA': '1' });
 });
-afterAll(() => world.stop());
 
 /** A token that no function has seen, so that it is validated by our own. */
 async function freshToken(name: string): Promise<string> {

@@ -24,10 +24,11 @@ import { lateEventsConsumer } from '#functions/consumers/late-events.ts';
 import { makeConsumer as novaEvents } from '#functions/consumers/nova-events.ts';
 import { makeConsumer as providerSyncs } from '#functions/consumers/provider-syncs.ts';
 import type { MakeConsumer } from '#functions/consumers/queue-consumer.ts';
-import { createQueues, type LocalQueues, startQueues } from '#local/aws/queues.ts';
+import { createQueues, startQueues } from '#local/aws/queues.ts';
 import { AlarmStage, messagesShownBy } from '#test/support/aws/alarm-stage.ts';
 import { aReport } from '#test/support/reports.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
 
 const consumers: Readonly<Record<QueueName, MakeConsumer>> = {
   'nova-events': novaEvents,
@@ -121,26 +122,20 @@ const causes: Readonly<Record<QueueName, RegExp>> = {
   'job-events': /^Unexpected token .+ is not valid JSON$/,
 };
 
-let world: World;
-let engine: LocalQueues;
-let sqs: SQSClient;
+const world = perFile(startWorld);
 let offsetMs = 0;
+const engine = perFile(() => startQueues({ now: () => Date.now() + offsetMs }));
+let sqs: SQSClient;
 let isMended = false;
 let urls: Readonly<Record<QueueName, string>>;
 const lines: { readonly level: string; readonly message: string; readonly fields: LogFields }[] =
   [];
 
 beforeAll(async () => {
-  world = await startWorld();
-  engine = await startQueues({ now: () => Date.now() + offsetMs });
   sqs = new SQSClient({ endpoint: engine.url });
   urls = await createQueues(sqs, 'test');
 });
-afterAll(async () => {
-  sqs.destroy();
-  await engine.stop();
-  await world.stop();
-});
+afterAll(() => sqs.destroy());
 beforeEach(() => {
   lines.length = 0;
   isMended = false;

@@ -1,39 +1,31 @@
 // A flood of unknown tokens while Keystone does not answer, against the deployed handlers.
 
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type FakeKeystone, startKeystone } from '#local/openstack/keystone/keystone.ts';
+import { afterAll, expect, it } from 'vitest';
+import { startKeystone } from '#local/openstack/keystone/keystone.ts';
 import { startFaultProxy } from '#test/support/aws/fault-proxy.ts';
-import type { Forwarding } from '#test/support/aws/forwarding.ts';
 import { patience } from '#test/support/vitest/patience.ts';
-import { type Answer, startWorld, type World } from '#test/support/world.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { type Answer, startWorld } from '#test/support/world.ts';
 
 const path = '/v2/device_profiles';
 const senders = 8;
 const perSender = 20;
 
-let keystone: FakeKeystone;
-let wire: Forwarding;
-let world: World;
 let validations = 0;
 /** While this is set, Keystone accepts requests and answers none. */
 let silence: PromiseWithResolvers<void> | undefined;
 
-beforeAll(async () => {
-  keystone = await startKeystone({ host: '127.0.0.1', port: 0 });
-  const target = keystone.url.replace(/\/v3$/, '');
-  wire = await startFaultProxy('Keystone', target, async ({ name, phase }) => {
+const keystone = perFile(() => startKeystone({ host: '127.0.0.1', port: 0 }));
+const wire = perFile(() =>
+  startFaultProxy('Keystone', keystone.url.replace(/\/v3$/, ''), async ({ name, phase }) => {
     if (phase === 'after') return;
     if (name === 'Keystone GET') validations += 1;
     await silence?.promise;
-  });
-  world = await startWorld({ settings: { KEYSTONE_URL: `${wire.url}/v3` } });
-});
-afterAll(async () => {
-  silence?.resolve();
-  await world?.stop();
-  await wire?.stop();
-  await keystone?.stop();
-});
+  }),
+);
+const world = perFile(() => startWorld({ settings: { KEYSTONE_URL: `${wire.url}/v3` } }));
+// The servers stop after it.
+afterAll(() => silence?.resolve());
 
 it('costs Keystone few calls, and a caller with a validated token is served meanwhile', async () => {
   expect((await world.ask('GET', path, { token: 'demo-token' })).status).toBe(200);

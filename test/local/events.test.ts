@@ -3,19 +3,20 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createEvents } from '#core/clients/aws/events.ts';
 import type { CyborgEvent } from '#core/contracts/events.ts';
 import { type DeliveredEvent, type Entry, startEvents } from '#local/aws/events.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 
 const delivered: DeliveredEvent[] = [];
 let fails: (entry: Entry) => string | undefined = () => undefined;
-let engine: Awaited<ReturnType<typeof startEvents>>;
 let client: EventBridgeClient;
 
-beforeAll(async () => {
-  engine = await startEvents({
-    host: '127.0.0.1',
-    port: 0,
+const engine = perFile(() =>
+  startEvents({
+    ...{ host: '127.0.0.1', port: 0 },
     onEvent: (event) => void delivered.push(event),
     fails: (entry) => fails(entry),
-  });
+  }),
+);
+beforeAll(() => {
   client = new EventBridgeClient({
     endpoint: engine.url,
     region: 'us-east-1',
@@ -23,10 +24,7 @@ beforeAll(async () => {
     maxAttempts: 1,
   });
 });
-afterAll(async () => {
-  client.destroy();
-  await engine.stop();
-});
+afterAll(() => client.destroy());
 beforeEach(() => {
   delivered.length = 0;
   fails = () => undefined;

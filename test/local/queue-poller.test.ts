@@ -2,31 +2,28 @@ import { CreateQueueCommand, SendMessageBatchCommand, type SQSClient } from '@aw
 import type { SQSEvent, SQSRecord } from 'aws-lambda';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { silentLog } from '#core/log.ts';
-import { type LocalQueues, startQueues } from '#local/aws/queues.ts';
+import { startQueues } from '#local/aws/queues.ts';
 import {
   failedMessages,
   type QueueConsumer,
   startQueuePoller,
 } from '#local/lambda/event-sources/queue-poller.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 import { sqsAt } from './clients.ts';
 
-let engine: LocalQueues;
 let sqs: SQSClient;
 let offsetMs = 0;
 const stops: (() => Promise<void>)[] = [];
 
-beforeAll(async () => {
-  engine = await startQueues({ now: () => Date.now() + offsetMs });
+const engine = perFile(() => startQueues({ now: () => Date.now() + offsetMs }));
+beforeAll(() => {
   sqs = sqsAt(engine.url);
 });
 afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();
 });
-afterAll(async () => {
-  sqs.destroy();
-  await engine.stop();
-});
+afterAll(() => sqs.destroy());
 
 let made = 0;
 async function aQueueOf(...bodies: string[]): Promise<string> {

@@ -20,10 +20,10 @@ import {
 } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { queues as queueTable, streamConsumers } from '#core/contracts/queues.ts';
-import { createQueues, type LocalQueues, startQueues } from '#local/aws/queues.ts';
+import { createQueues, startQueues } from '#local/aws/queues.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 import { sqsAt } from './clients.ts';
 
-let engine: LocalQueues;
 let sqs: SQSClient;
 /** The offset of the engine's clock, with which time passes without waiting. */
 let offsetMs = 0;
@@ -31,15 +31,12 @@ const passSeconds = (seconds: number) => {
   offsetMs += seconds * 1000;
 };
 
-beforeAll(async () => {
-  engine = await startQueues({ now: () => Date.now() + offsetMs });
+const engine = perFile(() => startQueues({ now: () => Date.now() + offsetMs }));
+beforeAll(() => {
   sqs = sqsAt(engine.url);
 });
 
-afterAll(async () => {
-  sqs.destroy();
-  await engine.stop();
-});
+afterAll(() => sqs.destroy());
 
 let made = 0;
 async function aQueue(attributes: CreateQueueCommandInput['Attributes'] = {}): Promise<string> {

@@ -2,23 +2,18 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import type { Service } from '#local/openstack/http-service.ts';
-import { type FakeKeystone, startKeystone } from '#local/openstack/keystone/keystone.ts';
+import { startKeystone } from '#local/openstack/keystone/keystone.ts';
 import { startPlacement } from '#local/openstack/placement/placement.ts';
-import { directoryPerTest } from '#test/support/vitest/shared.ts';
+import { directoryPerTest, perTest } from '#test/support/vitest/shared.ts';
 
 const directory = directoryPerTest();
-let keystone: FakeKeystone;
+const keystone = perTest(() => startKeystone({ host: '127.0.0.1', port: 0 }));
 let placement: Service;
 
 beforeEach(async () => {
-  keystone = await startKeystone({ host: '127.0.0.1', port: 0 });
   placement = await start();
 });
-
-afterEach(async () => {
-  await placement.stop();
-  await keystone.stop();
-});
+afterEach(() => placement.stop());
 
 describe('a caller', () => {
   it.each([

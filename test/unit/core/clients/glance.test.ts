@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createHttp, RequestRefused, ServiceUnavailable } from '#core/clients/http.ts';
 import { createGlance, ImageUnusable } from '#core/clients/openstack/glance.ts';
 import type { Answer, Ask } from '#local/openstack/http-service.ts';
-import { aService, type ServiceDouble } from './service-double.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
+import { aService } from './service-double.ts';
 
 const id = '11111111-2222-4333-8444-555555555555';
 const image = {
@@ -15,14 +16,12 @@ const image = {
   os_hash_value: 'a'.repeat(128),
 };
 
-let service: ServiceDouble;
+const service = perTest(() => aService((ask) => answer(ask)));
 let answer: (ask: Ask) => Answer;
 let tokens: string[];
-beforeEach(async () => {
+beforeEach(() => {
   tokens = ['first', 'second'];
-  service = await aService((ask) => answer(ask));
 });
-afterEach(() => service.stop());
 
 function glance() {
   const identity = {

@@ -1,17 +1,17 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createHttp, RequestRefused, ServiceUnavailable } from '#core/clients/http.ts';
 import { createNova, type ExternalEvent, type Nova } from '#core/clients/openstack/nova.ts';
 import type { ServiceIdentity } from '#core/clients/openstack/service-calls.ts';
 import type { Answer, Ask } from '#local/openstack/http-service.ts';
-import { aService, type ServiceDouble } from './service-double.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
+import { aService } from './service-double.ts';
 
 let answer: (ask: Ask) => Answer;
-let service: ServiceDouble;
+const service = perTest(() => aService((ask) => answer(ask)));
 let nova: Nova;
 let tokens: string[];
 
-beforeEach(async () => {
-  service = await aService((ask) => answer(ask));
+beforeEach(() => {
   tokens = ['first', 'second', 'third'];
   const identity: ServiceIdentity = {
     ownToken: async () => tokens[0] ?? 'none left',
@@ -22,7 +22,6 @@ beforeEach(async () => {
   };
   nova = createNova({ identity, http: createHttp() });
 });
-afterEach(() => service.stop());
 
 const instance = '77aa0000-0000-4000-8000-000000000001';
 

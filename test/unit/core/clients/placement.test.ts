@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createHttp, RequestRefused, ServiceUnavailable } from '#core/clients/http.ts';
 import { createKeystone, type Keystone } from '#core/clients/openstack/keystone.ts';
 import {
@@ -9,31 +9,23 @@ import {
   ProviderExists,
 } from '#core/clients/openstack/placement.ts';
 import { silentLog } from '#core/log.ts';
-import type { Service } from '#local/openstack/http-service.ts';
-import {
-  type FakeKeystone,
-  serviceCredentials,
-  startKeystone,
-} from '#local/openstack/keystone/keystone.ts';
+import { serviceCredentials, startKeystone } from '#local/openstack/keystone/keystone.ts';
 import { startPlacement } from '#local/openstack/placement/placement.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
 import { aService } from './service-double.ts';
 
-let cloud: FakeKeystone;
-let service: Service;
+const cloud = perFile(() => startKeystone({ host: '127.0.0.1', port: 0 }));
+const service = perFile(() =>
+  startPlacement({ host: '127.0.0.1', port: 0, keystoneUrl: cloud.url }),
+);
 let identity: Keystone;
 let placement: Placement;
 
-beforeAll(async () => {
-  cloud = await startKeystone({ host: '127.0.0.1', port: 0 });
-  service = await startPlacement({ host: '127.0.0.1', port: 0, keystoneUrl: cloud.url });
+beforeAll(() => {
   cloud.announce('placement', service.url);
   const settings = serviceCredentials('cyborg', cloud.url);
   identity = createKeystone({ settings, clock: Date.now, log: silentLog });
   placement = createPlacement({ identity, http: createHttp() });
-});
-afterAll(async () => {
-  await service.stop();
-  await cloud.stop();
 });
 
 describe('a provider', () => {

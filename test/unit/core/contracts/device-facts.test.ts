@@ -17,18 +17,6 @@ const facts = {
 };
 
 describe('the facts of a device', () => {
-  it('are read', () => {
-    const device = reportedDevice.parse({ ...aDevice(), ...facts });
-    expect(discovered(device)).toMatchObject({
-      identity: facts.identity,
-      numaNode: 1,
-      pcieRoot: '0000:00:01.0',
-      firmware: '96.00.61',
-      health,
-      attributes: facts.attributes,
-    });
-  });
-
   it.each<[string, object]>([
     ['numa_node', { numa_node: -2 }],
     ['pcie_root', { pcie_root: 'pci0000:00' }],

@@ -1,8 +1,5 @@
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { describe, expect, it } from 'vitest';
-import type { StatusChange } from '#core/domain/device/device.ts';
-import { toWire } from '#core/shapes/derive/case.ts';
-import { statusChange } from '#core/shapes/device.ts';
 import { arqRow, instanceRow, toArq, toInstance } from '#core/store/rows/arq-rows.ts';
 import { handleRow, toHandle } from '#core/store/rows/handle-rows.ts';
 import { toHost } from '#core/store/rows/host-rows.ts';
@@ -10,23 +7,14 @@ import {
   attributeField,
   attributeValue,
   deployableRow,
-  deviceRow,
   toDeployable,
-  toDevice,
 } from '#core/store/rows/inventory-rows.ts';
 import type { Row } from '#core/store/rows/rows.ts';
-import {
-  aBinding,
-  aDeployable,
-  anArq,
-  aStoredDevice,
-  aStoredHandle,
-} from '#test/support/builders.ts';
+import { aBinding, aDeployable, anArq, aStoredHandle } from '#test/support/builders.ts';
 
 const at = '2026-07-01T01:02:03.000Z';
 const handle = aStoredHandle();
 const arq = anArq({ state: 'Unbound' });
-const device = aStoredDevice();
 const deployable = aDeployable();
 
 function stored(row: Row): Row {
@@ -36,18 +24,6 @@ function stored(row: Row): Row {
 describe('the row', () => {
   it('of an unbound ARQ is read as it was written', () => {
     expect(toArq(stored(arqRow(arq)))).toEqual(arq);
-  });
-
-  it('of a device has the fields of operators and conflicts', () => {
-    const change: StatusChange = { status: 'maintaining', by: 'admin', at, requestId: 'req-1' };
-    const row = {
-      ...deviceRow(device),
-      status: 'maintaining',
-      status_change: toWire(statusChange, change),
-      conflict_since: at,
-    };
-    const added = { status: 'maintaining', statusChange: change, conflictSince: at };
-    expect(toDevice(stored(row))).toEqual({ ...device, ...added });
   });
 
   it('of a deployable has its added attributes and the last program', () => {
