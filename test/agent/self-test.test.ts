@@ -107,11 +107,11 @@ describe('self-test --erase', () => {
   },`;
   const enable = () => readFileSync(join(host.tree.root, `bus/pci/devices/${card}/enable`), 'utf8');
   beforeEach(() => {
+    host.haveDriver('npu', cardDriver({ members: cleaning }));
     host.tree.addFunction({ address: card }).write(`${host.tree.pathOf(card)}/enable`, '0');
   });
 
   it('cleans one handle, with the evidence of the driver', async () => {
-    host.haveDriver('npu', cardDriver({ members: cleaning }));
     const { code, output } = await erase();
     expect(linesOf(output)).toEqual([
       `seen      npu ${card}: A handle is cleaned, with the evidence {"cleaned_by":"reset"}.`,
@@ -130,33 +130,27 @@ describe('self-test --erase', () => {
     expect(code).toBe(1);
   });
 
-  it('erases nothing that was offered to guests, also while no agent runs', async () => {
-    host.haveDriver('npu', cardDriver({ members: cleaning }));
+  it.each([
+    [
+      'names the card, also while no agent runs',
+      JSON.stringify({ version: 1, drivers: { pci: [card] } }),
+      `${card} is offered to guests, whose data would be erased.`,
+    ],
+    [
+      'cannot be read',
+      '{"version":1,"drivers":{"pci":["0000',
+      'offered.json, the list of offered functions, is not valid.',
+    ],
+  ])('erases nothing while the list of offered functions %s', async (_what, list, reason) => {
     mkdirSync(host.state);
-    const offered = JSON.stringify({ version: 1, drivers: { pci: [card] } });
-    writeFileSync(join(host.state, 'offered.json'), offered);
+    writeFileSync(join(host.state, 'offered.json'), list);
     const { code, output } = await erase();
-    expect(output).toBe(
-      `Nothing is erased: ${card} is offered to guests, whose data would be erased.\n`,
-    );
-    expect(code).toBe(1);
-    expect(enable()).toBe('0');
-  });
-
-  it('erases nothing while the list of offered functions cannot be read', async () => {
-    host.haveDriver('npu', cardDriver({ members: cleaning }));
-    mkdirSync(host.state);
-    writeFileSync(join(host.state, 'offered.json'), '{"version":1,"drivers":{"pci":["0000');
-    const { code, output } = await erase();
-    expect(output).toContain(
-      'Nothing is erased: offered.json, the list of offered functions, is not valid.\n',
-    );
+    expect(output).toContain(`Nothing is erased: ${reason}\n`);
     expect(code).toBe(1);
     expect(enable()).toBe('0');
   });
 
   it('names the devices that it could erase, if no driver offers the address', async () => {
-    host.haveDriver('npu', cardDriver({ members: cleaning }));
     const { code, output } = await erase('0000:aa:00.0');
     expect(output).toBe(`Nothing is erased: No driver offers 0000:aa:00.0; these are: ${card}.\n`);
     expect(code).toBe(1);

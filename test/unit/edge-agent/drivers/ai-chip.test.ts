@@ -200,30 +200,22 @@ describe('driver ai_chip does not offer', () => {
     expect(found.devices).toEqual({});
     return found.notOffered?.map(({ address: at, reason }) => `${at} ${reason}`);
   };
+  const at = { addresses: [address] };
+  const named = { model: 'Ascend 310' };
+  const unknown = 'is 19e5:d999, which no model has: add a row for it to ai_chip.rows';
+  const another = 'is the model Ascend 310P, and ai_chip.devices names it as Ascend 310';
+  const unfit = 'has class 020000, and the model Ascend 310 has class 12';
+  const dirty = 'cannot be cleaned between guests: it has no reset method';
 
-  it('an address that the host does not have', async () => {
-    expect(await refusal([{ addresses: [address] }])).toEqual([`${address} is not on this host`]);
-  });
-
-  it('an unknown product of a known vendor, and names the setting', async () => {
-    tree.addFunction({ ...ascend310, product: 'd999' });
-    expect(await refusal([{ addresses: [address] }])).toEqual([
-      `${address} is 19e5:d999, which no model has: add a row for it to ai_chip.rows`,
-    ]);
-  });
-
-  it('a device that is another model than its entry says', async () => {
-    tree.addFunction({ ...ascend310, product: 'd500' });
-    expect(await refusal([{ model: 'Ascend 310', addresses: [address] }])).toEqual([
-      `${address} is the model Ascend 310P, and ai_chip.devices names it as Ascend 310`,
-    ]);
-  });
-
-  it('a device of another class than its model', async () => {
-    tree.addFunction({ ...ascend310, classCode: '020000' });
-    expect(await refusal([{ addresses: [address] }])).toEqual([
-      `${address} has class 020000, and the model Ascend 310 has class 12`,
-    ]);
+  it.each<[string, object, object, string]>([
+    ['of an unknown product', { product: 'd999' }, at, unknown],
+    ['of another model', { product: 'd500' }, { ...named, ...at }, another],
+    ['of another class', { classCode: '020000' }, at, unfit],
+    ['that the guards refuse', { resetMethod: undefined }, named, dirty],
+    ['that is elsewhere', { address: '0000:5e:00.0' }, at, 'is not on this host'],
+  ])('a device %s', async (_what, given, entry, reason) => {
+    tree.addFunction({ ...ascend310, ...given });
+    expect(await refusal([entry])).toEqual([`${address} ${reason}`]);
   });
 
   it('a card whose virtual functions are offered, while it has none', async () => {
@@ -246,13 +238,6 @@ describe('driver ai_chip does not offer', () => {
     tree.addFunction({ address, vendor: '8086', product: '2030', classCode: '060400' });
     const row = { ...myRow, vendor_id: '8086', product_ids: ['2030'] };
     expect(await refusal([{ model: 'My NPU' }], [row])).toEqual([`${address} is a bridge`]);
-  });
-
-  it('what the guards refuse', async () => {
-    tree.addFunction({ ...ascend310, resetMethod: undefined });
-    expect(await refusal([{ model: 'Ascend 310' }])).toEqual([
-      `${address} cannot be cleaned between guests: it has no reset method`,
-    ]);
   });
 });
 

@@ -134,13 +134,17 @@ describe('discovery of FPGA managers', () => {
 });
 
 describe('programming by an FPGA manager', () => {
+  beforeEach(async () => {
+    kernel.add('fpga0');
+    await start();
+  });
+
   it.each([
     ['full', '0'],
     ['partial', '1'],
   ])(
     'writes a %s image with its flags, under its own name, and removes the file',
     async (images, flags) => {
-      kernel.add('fpga0');
       await start({ images });
       await write({ functionUuid: other, others: [aFunction], bitstream: 'the bits' });
       expect(kernel.at('fpga0').loaded).toEqual([{ flags, bytes: Buffer.from('the bits') }]);
@@ -152,8 +156,6 @@ describe('programming by an FPGA manager', () => {
   );
 
   it('knows the image of a board after a restart, and not after a boot', async () => {
-    kernel.add('fpga0');
-    await start();
     await write();
     expect((await start())?.regions[0]?.['bitstream-id']).toBe(imageId);
     expect((await start({}, 'second'))?.regions[0]?.['bitstream-id']).toBeUndefined();
@@ -169,8 +171,6 @@ describe('programming by an FPGA manager', () => {
       '(write complete error, reconfig CRC error)',
     ],
   ])('tells of %s by the state of the manager', async (code, state, status, shown) => {
-    kernel.add('fpga0');
-    await start();
     await write();
     kernel.at('fpga0').fails = { code, state, ...(status && { status }) };
     await expect(write()).rejects.toThrow(`${code}: fpga0 did not take the image ${shown}`);
@@ -179,8 +179,7 @@ describe('programming by an FPGA manager', () => {
   });
 
   it('fails unless the FPGA operates afterwards', async () => {
-    kernel.add('fpga0').ends = 'write';
-    await start();
+    kernel.at('fpga0').ends = 'write';
     await expect(write()).rejects.toThrow(
       'fpga0 does not operate after the image was written (write)',
     );
@@ -195,22 +194,16 @@ describe('programming by an FPGA manager', () => {
       '.bit file',
     ],
   ])('refuses an image that is not for the board %#', async (image, reason) => {
-    kernel.add('fpga0');
-    await start();
     await expect(write(image)).rejects.toThrow(reason);
     expect(kernel.at('fpga0').loaded).toEqual([]);
   });
 
   it('says that the folder of firmware cannot be written', async () => {
-    kernel.add('fpga0');
-    await start();
     rmSync(kernel.firmware, { recursive: true });
     await expect(write()).rejects.toThrow('ENOENT: ');
   });
 
   it('replaces what an agent has left that died', async () => {
-    kernel.add('fpga0');
-    await start();
     writeFileSync(join(kernel.firmware, 'cyborg-agent-fpga0.bin.part'), 'half');
     writeFileSync(join(kernel.firmware, 'cyborg-agent-fpga0.bin'), 'old');
     await write({ bitstream: 'new' });
@@ -218,7 +211,13 @@ describe('programming by an FPGA manager', () => {
     expect(readdirSync(kernel.firmware)).toEqual([]);
   });
 
-  it('changes nothing while a guest has the function', async () => {
+  it('knows no other region and no other board', async () => {
+    await expect(write({}, 'region1')).rejects.toThrow('has no region region1');
+  });
+});
+
+describe('a board with a function for guests', () => {
+  it('is neither programmed nor cleaned while a guest has the function', async () => {
     await startAttached();
     host.proc.addProcess(31, { comm: 'qemu', open: ['/dev/vfio/1'] });
     await expect(write()).rejects.toThrow(`The device at ${attach} is open: process 31 (qemu)`);
@@ -226,15 +225,7 @@ describe('programming by an FPGA manager', () => {
     expect(kernel.at('fpga0').loaded).toEqual([]);
   });
 
-  it('knows no other region and no other board', async () => {
-    kernel.add('fpga0');
-    await start();
-    await expect(write({}, 'region1')).rejects.toThrow('has no region region1');
-  });
-});
-
-describe('cleaning of a board', () => {
-  it('writes the blank image, and the board has no function then', async () => {
+  it('is cleaned by the blank image, and has no function then', async () => {
     await startAttached();
     await write();
     expect(await clean()).toEqual({

@@ -131,8 +131,9 @@ it('the programming of a whole card waits until its port is enabled', async () =
 });
 
 describe('cleaning of an FPGA card', () => {
+  beforeEach(() => host.start());
+
   it('writes the blank image, and says what was verified', async () => {
-    await host.start();
     await host.write({ functionUuid: other });
     expect(await host.clean()).toEqual({
       ...{ cleaned_by: 'blank image', function: '00000000-0000-4000-8000-00000000b1a4' },
@@ -143,44 +144,7 @@ describe('cleaning of an FPGA card', () => {
     expect(host.driverOf(virtual)).toBe('vfio-pci');
   });
 
-  it('takes a whole card back from VFIO, and leaves it on its driver', async () => {
-    await host.start(whole);
-    host.kernel.bind(address, 'vfio-pci');
-    expect(await host.clean(address)).toMatchObject({ cleaned_by: 'blank image' });
-    expect(host.driverOf(address)).toBe('dfl-pci');
-  });
-
-  it('clears the errors that a guest has left, by their value', async () => {
-    await host.start(whole);
-    host.host.tree.write(portFile('errors/errors'), '0x200\n');
-    host.host.tree.write(engineFile('errors/pcie0_errors'), '0x2\n');
-    const { errors_cleared: cleared } = await host.clean(address);
-    expect(cleared).toBe('port 0 0x200, pcie0_errors 0x2');
-    host.host.tree.write(portFile('errors/errors'), '0x1\n');
-    host.kernel.at(address).hasLastingErrors = true;
-    await expect(host.clean(address)).rejects.toThrow(
-      'The errors of port 0 of 0000:5e:00.0 stay: 0x1.',
-    );
-  });
-
-  it('fails on a card with fatal errors', async () => {
-    await host.start(whole);
-    host.host.tree.write(engineFile('errors/catfatal_errors'), '0x800\n');
-    await expect(host.clean(address)).rejects.toThrow('shows catastrophic or fatal errors: 0x800.');
-  });
-
-  it('fails for another static region also after discoveries that have seen it', async () => {
-    await host.start(whole);
-    host.host.tree.write(engineFile('bitstream_id'), '0x666\n');
-    await host.discover();
-    const reason = `The static region of ${address} is 0x666, and was ${staticRegion}.`;
-    await expect(host.clean(address)).rejects.toThrow(reason);
-    await host.start(whole);
-    await expect(host.clean(address)).rejects.toThrow(reason);
-  });
-
   it('is not disturbed by a change that was planned before it', async () => {
-    await host.start();
     await host.kernel.hardware().writeText(address, `bus/pci/devices/${address}/sriov_numvfs`, '0');
     const [change] = (await host.driver?.plan?.()) ?? [];
     if (!change || !('apply' in change)) throw new Error('No functions are planned.');
@@ -193,7 +157,6 @@ describe('cleaning of an FPGA card', () => {
   });
 
   it('leaves no function offered that the guards refuse, after its agent died', async () => {
-    await host.start();
     await new Promise<void>((resolve) => {
       host.kernel.onProgram = () => {
         resolve();
@@ -207,40 +170,9 @@ describe('cleaning of an FPGA card', () => {
     expect((await host.reasons())[virtual]).toContain('it has no reset method');
   });
 
-  it('takes the static region of a card that was out of the settings as it is', async () => {
-    await host.start(whole);
-    await host.start({ cards: ['0000:5f:00.0'] });
-    host.host.tree.write(engineFile('bitstream_id'), '0x666\n');
-    await host.start(whole);
-    expect(await host.clean(address)).toMatchObject({ static_region: '0x666' });
-  });
-
-  it('fails if a guest has replaced the static region', async () => {
-    await host.start(whole);
-    host.kernel.bind(address, 'vfio-pci');
-    await host.discover();
-    host.kernel.bind(address, 'dfl-pci');
-    host.host.tree.write(engineFile('bitstream_id'), '0x666\n');
-    await expect(host.clean(address)).rejects.toThrow(
-      `The static region of ${address} is 0x666, and was ${staticRegion}.`,
-    );
-  });
-
   it('fails while a process has the function open', async () => {
-    await host.start();
     host.host.openVfio(virtual);
     await expect(host.clean()).rejects.toThrow(`The device at ${virtual} is open: process 31`);
-  });
-
-  it('resets the port of a whole card where the image may stay', async () => {
-    await host.start({ ...whole, ...keeping });
-    await host.write();
-    expect(await host.clean(address)).toMatchObject({
-      cleaned_by: 'port reset',
-      function: aFunction,
-    });
-    expect(host.kernel.ran.at(-1)).toBe('dfl-reset /dev/dfl-port.0');
-    expect((await host.region())?.['bitstream-id']).toBe(imageId);
   });
 
   it('resets the virtual function where the image may stay', async () => {
@@ -253,5 +185,69 @@ describe('cleaning of an FPGA card', () => {
   it('offers no whole card of intel-fpga where it would only be reset', async () => {
     expect(await legacy.start({ ...whole, ...keeping })).toEqual({});
     expect((await legacy.reasons())[address]).toContain('whose ports are not reset');
+  });
+});
+
+describe('cleaning of a whole FPGA card', () => {
+  beforeEach(() => host.start(whole));
+
+  it('takes a whole card back from VFIO, and leaves it on its driver', async () => {
+    host.kernel.bind(address, 'vfio-pci');
+    expect(await host.clean(address)).toMatchObject({ cleaned_by: 'blank image' });
+    expect(host.driverOf(address)).toBe('dfl-pci');
+  });
+
+  it('clears the errors that a guest has left, by their value', async () => {
+    host.host.tree.write(portFile('errors/errors'), '0x200\n');
+    host.host.tree.write(engineFile('errors/pcie0_errors'), '0x2\n');
+    const { errors_cleared: cleared } = await host.clean(address);
+    expect(cleared).toBe('port 0 0x200, pcie0_errors 0x2');
+    host.host.tree.write(portFile('errors/errors'), '0x1\n');
+    host.kernel.at(address).hasLastingErrors = true;
+    await expect(host.clean(address)).rejects.toThrow(
+      'The errors of port 0 of 0000:5e:00.0 stay: 0x1.',
+    );
+  });
+
+  it('fails on a card with fatal errors', async () => {
+    host.host.tree.write(engineFile('errors/catfatal_errors'), '0x800\n');
+    await expect(host.clean(address)).rejects.toThrow('shows catastrophic or fatal errors: 0x800.');
+  });
+
+  it('fails for another static region also after discoveries that have seen it', async () => {
+    host.host.tree.write(engineFile('bitstream_id'), '0x666\n');
+    await host.discover();
+    const reason = `The static region of ${address} is 0x666, and was ${staticRegion}.`;
+    await expect(host.clean(address)).rejects.toThrow(reason);
+    await host.start(whole);
+    await expect(host.clean(address)).rejects.toThrow(reason);
+  });
+
+  it('takes the static region of a card that was out of the settings as it is', async () => {
+    await host.start({ cards: ['0000:5f:00.0'] });
+    host.host.tree.write(engineFile('bitstream_id'), '0x666\n');
+    await host.start(whole);
+    expect(await host.clean(address)).toMatchObject({ static_region: '0x666' });
+  });
+
+  it('fails if a guest has replaced the static region', async () => {
+    host.kernel.bind(address, 'vfio-pci');
+    await host.discover();
+    host.kernel.bind(address, 'dfl-pci');
+    host.host.tree.write(engineFile('bitstream_id'), '0x666\n');
+    await expect(host.clean(address)).rejects.toThrow(
+      `The static region of ${address} is 0x666, and was ${staticRegion}.`,
+    );
+  });
+
+  it('resets the port where the image may stay', async () => {
+    await host.start({ ...whole, ...keeping });
+    await host.write();
+    expect(await host.clean(address)).toMatchObject({
+      cleaned_by: 'port reset',
+      function: aFunction,
+    });
+    expect(host.kernel.ran.at(-1)).toBe('dfl-reset /dev/dfl-port.0');
+    expect((await host.region())?.['bitstream-id']).toBe(imageId);
   });
 });

@@ -26,6 +26,10 @@ async function recheck(): Promise<string | undefined> {
   return await (await host.guards()).recheck(address, () => false);
 }
 
+const held = 'is open: process 31 (qemu-system-x86) uses /dev/vfio/12';
+const start = () => host.proc.addProcess(31, { ...qemu, open: ['/dev/vfio/12'] });
+const end = () => host.proc.addProcess(31, { ...qemu, open: [] }).link('31/fd/0', '/dev/null');
+
 describe('a device node that another process has open', () => {
   it.each([
     ['/dev/vfio/12', undefined],
@@ -68,41 +72,35 @@ describe('a device node that another process has open', () => {
   });
 });
 
+it('a function is refused if it is open when it is offered for the first time', async () => {
+  start();
+  expect(await check()).toBe(held);
+  expect(await check()).toBe(held);
+  end();
+  expect(await check()).toBeUndefined();
+});
+
 describe('a function that the agent has offered', () => {
-  const held = 'is open: process 31 (qemu-system-x86) uses /dev/vfio/12';
-  const start = () => host.proc.addProcess(31, { ...qemu, open: ['/dev/vfio/12'] });
-  const end = () => host.proc.addProcess(31, { ...qemu, open: [] }).link('31/fd/0', '/dev/null');
+  beforeEach(() => check());
 
   it('stays offered while a guest has it, also after a restart of the agent', async () => {
-    await check();
     start();
     expect(await check()).toBeUndefined();
     expect(await check()).toBeUndefined();
   });
 
   it('is refused when it is to be prepared or cleaned while a process has it', async () => {
-    await check();
     start();
     expect(await recheck()).toBe(held);
   });
 
-  it('is refused if it is open when it is offered for the first time', async () => {
-    start();
-    expect(await check()).toBe(held);
-    expect(await check()).toBe(held);
-    end();
-    expect(await check()).toBeUndefined();
-  });
-
   it('is forgotten when the operator takes it back, so that its next holder counts', async () => {
-    await check();
     await check([]);
     start();
     expect(await check()).toBe(held);
   });
 
   it('is kept in mind while a guest has it and it is refused for another reason', async () => {
-    await check();
     start();
     const methods = `${host.tree.pathOf(address)}/reset_method`;
     host.tree.write(methods, '\n');
@@ -112,7 +110,6 @@ describe('a function that the agent has offered', () => {
   });
 
   it('is kept in mind while it is not known what uses it, as of a stopped guest', async () => {
-    await check();
     host.addEntry('class/block/nvme0n1', address, 'nvme/nvme0/nvme0n1');
     host.proc.write('self/mountinfo', '1 0 0:1 / /x rw - tmpfs tmpfs rw\n'.repeat(600_000));
     expect(await check()).toContain('may be in use');
@@ -120,7 +117,6 @@ describe('a function that the agent has offered', () => {
   });
 
   it('is refused once it is open, if the list of them is unreadable', async () => {
-    await check();
     host.proc.write('state/offered.json', '{');
     start();
     expect(await check()).toBe(held);
