@@ -57,6 +57,21 @@ describe('planning a device', () => {
     expect(again.changeHandles).toEqual([]);
   });
 
+  it('keeps the status that an operator has set', () => {
+    const before = stored(aDevice());
+    const disabled = { ...before, device: { ...before.device, status: 'maintaining' as const } };
+    const { device } = planDevice('cmp1', disabled, discovered(aDevice({ handles: 5 })), now);
+    expect(device.status).toBe('maintaining');
+  });
+
+  it('stores the kind of each region', () => {
+    const offering = { resource_class: 'FPGA', traits: [], attach_handles: [aHandle(1, 'PCI')] };
+    const region = { name: 'region0', kind: 'reconfigurable-region' as const, ...offering };
+    const { providers } = stored(aDevice({ regions: [region] }));
+    const kinds = providers.map(({ deployable }) => deployable.regionKind);
+    expect(kinds).toEqual([undefined, 'reconfigurable-region']);
+  });
+
   it('retires all handles of a gone device, and restores them when it returns', () => {
     const before = stored(aDevice());
     const retired = planRetirement(before, now);
