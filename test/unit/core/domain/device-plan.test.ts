@@ -72,6 +72,15 @@ describe('planning a device', () => {
     expect(kinds).toEqual([undefined, 'reconfigurable-region']);
   });
 
+  it('keeps a gone region until Placement has deleted its provider', () => {
+    const offering = { resource_class: 'FPGA', traits: [], attach_handles: [] };
+    const region = { name: 'region0', kind: 'reconfigurable-region' as const, ...offering };
+    const before = stored(aDevice({ regions: [region] }));
+    const { deployables, device } = planDevice('cmp1', before, discovered(aDevice()), now);
+    expect(deployables.map(({ isGone }) => isGone)).toEqual([false, true]);
+    expect(device.providers).toHaveLength(2);
+  });
+
   it('retires all handles of a gone device, and restores them when it returns', () => {
     const before = stored(aDevice());
     const retired = planRetirement(before, now);
