@@ -48,7 +48,7 @@ export function showHelp(usage: string): void {
   process.exit(0);
 }
 
-/** Ends the process if a command without arguments has any. */
+/** Refuses arguments, because a misspelled option would otherwise run the command without it. */
 export function takeNoArguments(usage: string): void {
   showHelp(usage);
   try {

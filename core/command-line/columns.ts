@@ -127,7 +127,7 @@ export function cellText(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (Array.isArray(value)) return value.length === 0 ? none : value.map(cellText).join(', ');
   if (typeof value === 'object') {
-    // A stored map has any order.
+    // DynamoDB does not keep the order of a map, and a cell must read the same each time.
     const pairs = Object.keys(value)
       .toSorted()
       .map((name) => `${name}=${cellText((value as Readonly<Record<string, unknown>>)[name])}`);
