@@ -6,7 +6,7 @@
 // - AWS has confirmed that a job is in progress, under the version that the agent knows, before
 //   its first step: a job that was cancelled before never begins. For a work message, which is
 //   short and cannot be cancelled, no such question is asked.
-// - A job whose work a message has done is answered with the message's outcome.
+// - A job whose steps a message has all done is answered with the message's outcome.
 // - The outcome of steps is recorded before it is answered; if recording fails, that failure is
 //   the answer.
 
@@ -30,7 +30,7 @@ import type { JobOutcome } from '#agent/state/checkpoint.ts';
 import type { JobStep } from '#core/contracts/job-document.ts';
 import type { WorkMessage } from '#core/contracts/work-message.ts';
 import { JobStopped } from './prepare-region.ts';
-import { leavesNothing, runSteps, type StepsDeps } from './run-steps.ts';
+import { isDone, leavesNothing, runSteps, type StepsDeps } from './run-steps.ts';
 
 /** Notifications are not guaranteed; this limits how long a job waits after a lost one. */
 const askAgainMs = 5 * 60_000;
@@ -155,9 +155,11 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
       looks.ask(isProgram ? 'everything' : 'changes');
     };
     if ('refused' in read) return answer({ status: 'REJECTED', reason: read.refused });
-    const recorded = checkpoint.job(jobId, handle.identity)?.outcome;
-    if (recorded) return answer(recorded);
     const { job } = read;
+    const recorded = checkpoint.job(jobId, handle.identity);
+    // A job may have steps that the message before it had not.
+    const isSame = recorded?.execution === handle.identity || isDone(job, recorded?.results ?? []);
+    if (recorded?.outcome && isSame) return answer(recorded.outcome);
     const addresses = [...new Set(job.steps.map(({ address }) => address))];
     const stopped = AbortSignal.any([cancelled.signal, stop]);
     const outcome = await locks.hold(addresses, () => carryOut(job, handle, stopped));

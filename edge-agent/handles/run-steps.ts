@@ -34,7 +34,7 @@ interface Run {
   readonly onProgress: (step: number, percent: number) => void;
 }
 
-/** From the first step without a recorded result. @throws JobStopped */
+/** Each step without a recorded result. @throws JobStopped */
 export async function runSteps(deps: StepsDeps, run: Run): Promise<JobOutcome> {
   const { job, jobId, execution, stop } = run;
   const { action, bindId } = job;
@@ -43,9 +43,15 @@ export async function runSteps(deps: StepsDeps, run: Run): Promise<JobOutcome> {
   if (bindId !== undefined && action === 'prepare' && deps.checkpoint.isReleased(bindId)) {
     return { status: 'REJECTED', reason: bindReleased };
   }
-  const results = [...(deps.checkpoint.job(jobId, execution)?.results ?? [])];
-  for (const [index, step] of [...job.steps.entries()].slice(results.length)) {
+  const recorded = deps.checkpoint.job(jobId, execution)?.results ?? [];
+  const results: StepResult[] = [];
+  for (const [index, step] of job.steps.entries()) {
     if (results.some(isFailed) && !goesOn(job)) break;
+    const result = recorded.find((each) => each.step === nameStep(step));
+    if (result) {
+      results.push(result);
+      continue;
+    }
     if (stop.aborted) throw new JobStopped();
     run.onProgress(index + 1, 0);
     results.push(await runStep(deps, run, step, index + 1));
@@ -109,7 +115,8 @@ async function runStep(
   if (result.failed === undefined) deps.log.info('Job step done', fields);
   else deps.log.warn('Job step failed', fields);
   const isUnmade = result.failed !== undefined && (await areAbsent(deps, [step]));
-  await deps.checkpoint.record(jobId, execution, result, isUnmade ? 'absent' : undefined);
+  const named = { ...result, step: nameStep(step) };
+  await deps.checkpoint.record(jobId, execution, named, isUnmade ? 'absent' : undefined);
   return result;
 }
 
@@ -142,6 +149,16 @@ async function doStep(
   }
   await prepareRegion(context, step);
   return {};
+}
+
+/** Whether each step of the job has a recorded result. */
+export function isDone({ steps }: Job, results: readonly { readonly step: string }[]): boolean {
+  return steps.every((step) => results.some((each) => each.step === nameStep(step)));
+}
+
+/** The same for each attempt: what the step does, to what, and for which claim. */
+function nameStep(step: JobStep): string {
+  return Object.values(toIntent(step, step.kind)).join(' ');
 }
 
 /** Without the image's URL, which is a secret. */

@@ -32,6 +32,8 @@ const releasedMax = 1024;
 const cleanedMax = 8192;
 
 const stepResult = z.object({
+  /** The name of the step: a message and the job that follows it may have different steps. */
+  step: z.string().default(''),
   failed: z.string().optional(),
   /** The step failed because of its request, not because of this host. */
   fault: jobFault.optional(),
@@ -40,7 +42,8 @@ const stepResult = z.object({
   /** What the driver has verified after cleaning. */
   evidence: evidence.optional(),
 });
-export type StepResult = z.infer<typeof stepResult>;
+type NamedResult = z.infer<typeof stepResult>;
+export type StepResult = Omit<NamedResult, 'step'>;
 
 const outcome = z.object({
   status: z.enum(['SUCCEEDED', 'FAILED', 'REJECTED']),
@@ -80,7 +83,7 @@ const jobRecord = z.object({
       intent: z.record(z.string(), z.string()),
     })
     .optional(),
-  /** Results of the finished steps, in order. */
+  /** Results of the finished steps. */
   results: z.array(stepResult),
   outcome: outcome.optional(),
 });
@@ -119,7 +122,7 @@ export interface Checkpoint {
   /** @param mark for a step that prepares a handle */
   claim(jobId: string, execution: string, intent: Intent, mark?: ClaimedMark): Promise<void>;
   /** @param seen `absent` if what the step prepares does not exist after the step */
-  record(jobId: string, execution: string, result: StepResult, seen?: 'absent'): Promise<void>;
+  record(jobId: string, execution: string, result: NamedResult, seen?: 'absent'): Promise<void>;
   finish(jobId: string, execution: string, outcome: JobOutcome): Promise<void>;
 }
 

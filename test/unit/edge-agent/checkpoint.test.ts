@@ -35,11 +35,11 @@ describe('after a crash', () => {
   it('results and the outcome are known', async () => {
     const before = await open();
     await before.claim('job', '1', making, mark);
-    await before.record('job', '1', {});
+    await before.record('job', '1', { step: 'a' });
     await before.finish('job', '1', { status: 'FAILED', reason: 'why' });
     expect((await open()).job('job', '1')).toEqual({
       execution: '1',
-      results: [{}],
+      results: [{ step: 'a' }],
       outcome: { status: 'FAILED', reason: 'why' },
     });
   });
@@ -61,26 +61,26 @@ describe('a prepared handle', () => {
   it('is ours until its cleaning is stored', async () => {
     const checkpoint = await open();
     await checkpoint.claim('job', '1', making, mark);
-    await checkpoint.record('job', '1', {});
+    await checkpoint.record('job', '1', { step: 'a' });
     await checkpoint.claim('job-2', '1', removing);
-    await checkpoint.record('job-2', '1', { failed: 'EBUSY' });
+    await checkpoint.record('job-2', '1', { step: 'a', failed: 'EBUSY' });
     expect(checkpoint.prepared('uuid-1')).toEqual(unconfirmed);
     await checkpoint.claim('job-2', '1', removing);
-    await checkpoint.record('job-2', '1', {});
+    await checkpoint.record('job-2', '1', { step: 'a' });
     expect((await open()).prepared('uuid-1')).toBeUndefined();
   });
 
   it('stays ours when its step fails', async () => {
     const checkpoint = await open();
     await checkpoint.claim('job', '1', making, mark);
-    await checkpoint.record('job', '1', { failed: 'EIO' });
+    await checkpoint.record('job', '1', { step: 'a', failed: 'EIO' });
     expect((await open()).prepared('uuid-1')).toEqual(unconfirmed);
   });
 
   it('is no longer ours once a check has shown that it does not exist', async () => {
     const checkpoint = await open();
     await checkpoint.claim('job', '1', making, mark);
-    await checkpoint.record('job', '1', { failed: 'ENOSPC' }, 'absent');
+    await checkpoint.record('job', '1', { step: 'a', failed: 'ENOSPC' }, 'absent');
     expect((await open()).prepared('uuid-1')).toBeUndefined();
   });
 });
@@ -95,7 +95,7 @@ describe('the checkpoint', () => {
   it('keeps what an earlier boot had prepared as lost, until it is prepared again', async () => {
     const before = await open();
     await before.claim('job', '1', making, mark);
-    await before.record('job', '1', {});
+    await before.record('job', '1', { step: 'a' });
     await open({ bootId: 'boot-2' });
     const later = await open({ bootId: 'boot-3' });
     expect(later.lost()).toEqual({ 'uuid-1': confirmed });
@@ -108,7 +108,7 @@ describe('the checkpoint', () => {
     const checkpoint = await open();
     await checkpoint.claim('job', '1', making, mark);
     expect((await open({ bootId: 'boot-2' })).lost()).toEqual({});
-    await checkpoint.record('job', '1', {});
+    await checkpoint.record('job', '1', { step: 'a' });
     await checkpoint.claim('job-2', '1', removing);
     expect((await open({ bootId: 'boot-2' })).lost()).toEqual({});
   });
@@ -116,7 +116,7 @@ describe('the checkpoint', () => {
   it('keeps the last cleaning of each handle over boots', async () => {
     const checkpoint = await open();
     await checkpoint.claim('job', '1', removing);
-    await checkpoint.record('job', '1', { evidence: { method: 'flr' } });
+    await checkpoint.record('job', '1', { step: 'a', evidence: { method: 'flr' } });
     expect((await open({ bootId: 'boot-2' })).cleaned('uuid-1')).toEqual({
       epoch: 2,
       evidence: { method: 'flr' },

@@ -66,6 +66,37 @@ it('is not done again by the job that follows, which gets the same outcome', asy
   expect(gpus.calls).toHaveLength(calls);
 });
 
+describe('the job that follows may have fewer steps, and does those that the message did not', () => {
+  it('after a message that ended', async () => {
+    const { gpus, service, session, send } = await aHostWith(1);
+    await service.create(document('prepare', { bind_id: uuid(98), steps: [create(2)] }));
+    await eventually(() => gpus.mdevs).toHaveLength(2);
+    send(message('release-1', cleaning));
+    await eventually(() => answersOf(session)).toHaveLength(1);
+    await service.create(
+      document('release', { bind_id: uuid(99), steps: [remove(2)] }),
+      'release-1',
+    );
+    await eventually(() => service.job('release-1').status).toBe('SUCCEEDED');
+    expect(gpus.mdevs).toEqual([]);
+  });
+
+  it('after a message that was interrupted', async () => {
+    const { gpus, stop, runner, service, send } = await aHostWith(1);
+    await service.create(document('prepare', { bind_id: uuid(98), steps: [create(2)] }));
+    await eventually(() => gpus.mdevs).toHaveLength(2);
+    gpus.hooks.beforeLook = async () => stop.abort();
+    send(message('release-1', document('release', { steps: [remove(1), remove(2)] })));
+    await eventually(() => gpus.mdevs).toHaveLength(1);
+    await runner.idle();
+    const next = await aJobHost(directory, { gpus });
+    next.connect();
+    await next.service.create(document('release', { steps: [remove(2)] }), 'release-1');
+    await eventually(() => next.service.job('release-1').status).toBe('SUCCEEDED');
+    expect(gpus.mdevs).toEqual([]);
+  });
+});
+
 it('runs on while AWS IoT lists other jobs, and the job with its id waits', async () => {
   const { gpus, service, session, send } = await aHostWith(1);
   const gate = aGate();
