@@ -105,3 +105,14 @@ it('a device that a report disables during a resume is enabled', async () => {
   );
   expect((await stored()).states).toEqual(['enabled undefined']);
 });
+
+it('a device that was gone at the resume is enabled when it returns', async () => {
+  const two = [1, 2].map((slot) =>
+    aDevice({ address: `0000:0${slot}:00.0`, provider_suffix: undefined }),
+  );
+  await drainHost(later(), caller, hostname, { reason: 'a fan' });
+  await applySettled(world.deps, hostname, aReport(two.slice(1), { sequence: 2 }), Date.now());
+  await resumeHost(later(), caller, hostname);
+  await applySettled(world.deps, hostname, aReport(two, { sequence: 3 }), Date.now());
+  expect(await stored()).toEqual({ drain: undefined, states: ['enabled undefined'] });
+});

@@ -43,7 +43,7 @@ export async function drainHost(
   if (!isSame) await deps.store.inventory.putDrain(hostname, drain);
   await changeEach(deps, hostname, (device, now) => {
     const isOwn = device.status === 'enabled' || isDrained(device);
-    const isDue = isOwn && device.statusChange?.at !== drain.at;
+    const isDue = !device.isGone && isOwn && device.statusChange?.at !== drain.at;
     return isDue && stands(drain, now) ? toStatusChange(drain) : undefined;
   });
   deps.log.info('Host drained', { host: hostname, by: caller.userId, reason, until });
@@ -98,8 +98,9 @@ export async function resumeHost(
   hostname: string,
 ): Promise<readonly Device[]> {
   const { host, devices: stored } = await findHost(deps, hostname);
+  // A device that is gone keeps its status, and must not be disabled when it returns.
+  const drained = stored.filter(isDrained);
   const devices = presentIn(stored);
-  const drained = devices.filter(isDrained);
   if (drained.length === 0 && !activeDrain(host, deps.clock())) {
     const enabled = devices.filter(({ status }) => status === 'enabled').length;
     throw new HostNotDrained(hostname, enabled, devices.length - enabled);
@@ -111,7 +112,7 @@ export async function resumeHost(
   );
   if (host.drain) await deps.store.inventory.endDrain(hostname, host.drain.at);
   deps.log.info('Host resumed', { host: hostname, by: caller.userId });
-  return drained;
+  return presentIn(drained);
 }
 
 function isDrained({ status, statusChange }: Device): boolean {
@@ -146,7 +147,7 @@ async function changeEach(
 ): Promise<void> {
   const { inventory } = deps.store;
   const read = await inventory.host(hostname);
-  await forEachAtOnce(presentIn(read.devices), devicesAtOnce, async (first) => {
+  await forEachAtOnce(read.devices, devicesAtOnce, async (first) => {
     await untilWritten(
       'devices',
       async (round) => {
