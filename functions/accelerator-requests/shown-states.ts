@@ -22,10 +22,13 @@ export async function shownStates(
   for (const hostname of new Set(made.map((arq) => String(arq.binding?.hostname)))) {
     hosts.set(hostname, await deps.store.inventory.hostAlone(hostname));
   }
+  // Nova lists a bind that the host has just ended. If a lost presence event made it unknown, Nova
+  // would wait for an event that no later change sends.
+  const workedAt = binding?.state === 'Bound' ? binding.resolvedAt : undefined;
   const shown = (arq: Arq): ShownState => {
     const host = made.includes(arq) && hosts.get(String(arq.binding?.hostname));
     if (!host) return arq.state;
-    if (host.conflict || isLost(host, deps.clock())) return 'unknown';
+    if (host.conflict || isLost(host, deps.clock(), workedAt)) return 'unknown';
     const isMissing = isOfEarlierBoot(host, binding) || isNotYetMade(host, arq);
     return isMissing ? 'provisioning' : arq.state;
   };

@@ -225,10 +225,20 @@ describe('a host that reboots', () => {
     expect((await cmp1.handles()).filter(({ release }) => release)).toEqual([]);
   });
 
+  it('is shown as Bound when its host has just ended it, although a presence event is lost', async () => {
+    const { instance } = await cmp1.bind();
+    await cmp1.startBindOf(instance);
+    await cmp1.disconnect(2 * minutes);
+    await cmp1.end('bind');
+    expect(await cmp1.stateOf(instance)).toBe('Bound');
+  });
+
   it('is unknown while its agent is lost', async () => {
     const { instance } = await cmp1.bind();
     await cmp1.startBindOf(instance);
+    cmp1.setClockAhead(-3);
     await cmp1.end('bind');
+    cmp1.setClockAhead(0);
     await cmp1.disconnect(2 * minutes);
     expect(await cmp1.stateOf(instance)).toBe('unknown');
     const resolved = `/v2/accelerator_requests?instance=${instance}&bind_state=resolved`;

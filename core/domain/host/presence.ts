@@ -34,8 +34,11 @@ type Heard = Pick<StoredHost, 'presence' | 'lastReportAt'>;
  * Whether the host's agent has been away for longer than the grace. A presence event may be lost:
  * an agent that has reported since its connection ended has connected again, and one that is
  * connected without reporting is gone.
+ *
+ * @param workedAt when work of the agent ended last; ISO 8601
  */
-export function isLost(host: Heard, nowMs: number): boolean {
+export function isLost(host: Heard, nowMs: number, workedAt?: string): boolean {
+  if (nowMs - toMs(workedAt) <= graceMs) return false;
   const { presence } = host;
   const reportedMs = toMs(host.lastReportAt);
   const isEnded = presence && !presence.isConnected && reportedMs <= toMs(presence.at) + delayMs;

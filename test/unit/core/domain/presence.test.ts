@@ -54,4 +54,11 @@ describe('an agent', () => {
     const lastReportAt = reportedAgo === undefined ? undefined : ago(reportedAgo);
     expect(isLost(present({ presence, lastReportAt }), now)).toBe(lost);
   });
+
+  it.each([
+    [false, 60],
+    [true, 61],
+  ])('whose end seems long ago is lost (%s) %d s after it ended work', (lost, workedAgo) => {
+    expect(isLost({ presence: gone(9999) }, now, ago(workedAgo))).toBe(lost);
+  });
 });
