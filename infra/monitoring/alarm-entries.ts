@@ -159,7 +159,7 @@ export const alarmEntries = {
     failing('provider-syncs'),
   ),
   'reports-in-conflict': page(
-    'Identity conflict: two agents report as one host',
+    'Identity conflict: two agents report as one host.',
     'cyborg-ops hosts list --state conflict',
     saying('Identity conflict: two agents report as one host', 'inventory-reports'),
   ),
