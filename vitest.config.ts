@@ -13,8 +13,7 @@ export default defineConfig({
     tags: [{ name: 'long', description: 'takes too long for npm test' }],
     globalSetup: ['test/support/vitest/temporary-files.ts'],
     reporters: ['default', countReporter],
-    // One more than the cores of a small machine, because some files wait more than they work.
-    maxWorkers: 3,
+    maxWorkers: 2,
     // To start a process and to load packages takes longer than most files do.
     isolate: false,
     sequence: { sequencer: LongestFirst },
