@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto';
 import type { ProviderUuid } from '#core/shapes/ids.ts';
 import { integerId } from './integer-id.ts';
+import { withHyphens } from './uuid-form.ts';
 
 export type * from '#core/shapes/ids.ts';
 
@@ -60,12 +61,5 @@ function formatUuid(bytes: Buffer, version: number): string {
   const marked = Buffer.from(bytes);
   marked[6] = ((marked[6] ?? 0) & 0x0f) | (version << 4);
   marked[8] = ((marked[8] ?? 0) & 0x3f) | 0x80;
-  const hex = marked.toString('hex');
-  return [
-    hex.slice(0, 8),
-    hex.slice(8, 12),
-    hex.slice(12, 16),
-    hex.slice(16, 20),
-    hex.slice(20),
-  ].join('-');
+  return withHyphens(marked.toString('hex'));
 }

@@ -23,6 +23,7 @@ import {
   groupTraits,
   wantedImage,
 } from '#core/domain/profile/device-profile.ts';
+import { withHyphens } from '#core/domain/uuid-form.ts';
 import { type Arq, mayBecome } from './arq.ts';
 import { typesRefused, typesTaken } from './attach-types.ts';
 
@@ -166,12 +167,7 @@ export function needsProgram(group: Group, deployable: Deployable): boolean {
   const { bitstreamId, functionUuids = [] } = deployable;
   const held = { bitstream_id: bitstreamId ? [bitstreamId] : [], function_id: functionUuids };
   const heldIds = image.by in held ? held[image.by as keyof typeof held] : [];
-  return !heldIds.some((uuid) => plain(uuid) === plain(image.value));
-}
-
-/** Uuids are written with or without hyphens, in either case. */
-function plain(uuid: string): string {
-  return uuid.toLowerCase().replaceAll('-', '');
+  return !heldIds.some((uuid) => withHyphens(uuid) === withHyphens(image.value));
 }
 
 function countFor(targets: readonly BindTarget[], provider: ProviderUuid): number {

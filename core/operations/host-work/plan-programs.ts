@@ -6,6 +6,7 @@ import { isProgrammable, needsProgram, type StoredProvider } from '#core/domain/
 import type { AttachHandle, Device } from '#core/domain/device/device.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import { type Group, type ImageQuery, wantedImage } from '#core/domain/profile/device-profile.ts';
+import { withHyphens } from '#core/domain/uuid-form.ts';
 import type { BoundArq } from '#core/store/arqs/binding-items.ts';
 import { isBeingProgrammed } from './share-region.ts';
 import { stepPlace } from './step-place.ts';
@@ -81,12 +82,6 @@ export function checkStep(
     region: provider.deployable.region ?? '',
     content: by === 'function_id' ? { function_id: uuid } : { bitstream_id: uuid },
   };
-}
-
-/** Profiles may spell uuids without hyphens. */
-function withHyphens(uuid: string): string {
-  const hex = uuid.replaceAll('-', '').toLowerCase();
-  return [0, 8, 12, 16, 20].map((from, index, all) => hex.slice(from, all[index + 1])).join('-');
 }
 
 function distinct(queries: readonly ImageQuery[]): ImageQuery[] {
