@@ -1,11 +1,13 @@
 import type { Deps } from '#core/deps.ts';
 import type { ChangeNote } from '#core/domain/change-note.ts';
 import { present } from '#core/shapes/derive/present.ts';
+import { timeNow } from './time-now.ts';
 
 /** The note of a change that is made now. */
-export function makeChangeNote({ clock, actor, requestId }: Deps): ChangeNote {
+export function makeChangeNote(deps: Deps): ChangeNote {
+  const { actor, requestId } = deps;
   return {
-    at: new Date(clock()).toISOString(),
+    at: timeNow(deps),
     by: actor ?? 'service',
     ...present({ requestId }),
   };

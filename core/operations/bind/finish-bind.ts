@@ -11,6 +11,7 @@ import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { BoundArq } from '#core/store/arqs/binding-items.ts';
+import { timeNow } from '../time-now.ts';
 
 /**
  * Resolves a binding that its host has made ready.
@@ -27,7 +28,7 @@ export async function succeedBind(
 ): Promise<void> {
   const isDone = await resolve(deps, binding, async (current, arqs) => {
     const ready = arqs.map((arq) => withPrepared(arq, prepared));
-    if (await deps.store.bindings.succeed(current, ready, nowOf(deps), bootId)) return true;
+    if (await deps.store.bindings.succeed(current, ready, timeNow(deps), bootId)) return true;
     if (bootId !== undefined) await refuseOtherBoot(deps, current.hostname, bootId);
     return false;
   });
@@ -89,7 +90,7 @@ export async function failBind(
 export async function bindAgain(deps: Deps, binding: InstanceBinding): Promise<void> {
   if (binding.state !== 'BindStarted') return;
   const startedMs = Date.parse(binding.startedAt);
-  if (workDueAt('bind', deps.settings, startedMs) <= nowOf(deps)) {
+  if (workDueAt('bind', deps.settings, startedMs) <= timeNow(deps)) {
     const reason = `Host ${binding.hostname} has booted since the bind began.`;
     await failBind(deps, binding, { cause: 'boot', reason });
     return;
@@ -98,7 +99,7 @@ export async function bindAgain(deps: Deps, binding: InstanceBinding): Promise<v
   const isDone = await resolve(deps, binding, (current, arqs) => {
     const groups = arqs.map(({ group }) => group);
     const dueAt = bindDueAt(groups, deps.settings, startedMs, deps.clock());
-    return deps.store.bindings.startAgain(current, arqs, bindId, nowOf(deps), dueAt);
+    return deps.store.bindings.startAgain(current, arqs, bindId, timeNow(deps), dueAt);
   });
   if (isDone)
     deps.log.info('Bind started again: host booted', { ...logFields(binding), by: bindId });
@@ -131,8 +132,4 @@ export async function resolve(
     },
     `The binding of instance ${binding.instanceUuid} was not resolved`,
   );
-}
-
-function nowOf(deps: Deps): string {
-  return new Date(deps.clock()).toISOString();
 }

@@ -12,6 +12,7 @@ import { RetryLater } from '#core/domain/retry-later.ts';
 import { askHost } from '#core/operations/host-work/ask-host.ts';
 import { prepareHostWork } from '#core/operations/host-work/prepare-host-work.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
+import { timeNow } from '../time-now.ts';
 
 /** A shared job carries at most this many attach handles, because its answer names each one. */
 export const handlesMax = 6;
@@ -177,7 +178,7 @@ export async function askForAll(
   const request = { uuid, hostname, bootId, requestId };
   const steps = shares.flatMap((share) => share.steps);
   await askHost(deps, 'bind', request, { bind_id: uuid, steps }, { instances });
-  const until = new Date(deps.clock() + sharedSeconds * 1000).toISOString();
+  const until = timeNow(deps, sharedSeconds * 1000);
   await deps.store.waitingBinds.putShared(hostname, bindIds, until);
   throw leftToShared();
 }
@@ -187,6 +188,6 @@ export async function stopSharing(
   deps: ConsumerDeps,
   { hostname, bindId }: InstanceBinding,
 ): Promise<void> {
-  const now = new Date(deps.clock()).toISOString();
+  const now = timeNow(deps);
   await deps.store.waitingBinds.putShared(hostname, [bindId], now);
 }

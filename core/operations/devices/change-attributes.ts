@@ -14,6 +14,7 @@ import {
   DeployableNotFound,
   TooManyAttributes,
 } from '#core/domain/errors.ts';
+import { timeNow } from '../time-now.ts';
 import { findDeployable } from './find-by-id.ts';
 
 /**
@@ -34,7 +35,7 @@ export async function addAttribute(
     deployableUuid: deployable.uuid,
     ...entry,
     isReported: false,
-    createdAt: new Date(deps.clock()).toISOString(),
+    createdAt: timeNow(deps),
   };
   if (!(await deps.store.attributes.add(deployable, attribute))) {
     const stored = await deps.store.inventory.provider(deployable.providerUuid);

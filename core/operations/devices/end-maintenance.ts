@@ -1,6 +1,7 @@
 import type { Deps } from '#core/deps.ts';
 import { sweeper } from '#core/domain/change-note.ts';
 import { activeDrain } from '#core/domain/host/host-state.ts';
+import { timeNow } from '../time-now.ts';
 import { storedProviders } from './set-device-status.ts';
 
 /**
@@ -9,7 +10,7 @@ import { storedProviders } from './set-device-status.ts';
  */
 export async function endMaintenance(deps: Deps): Promise<void> {
   const { inventory } = deps.store;
-  const now = new Date(deps.clock()).toISOString();
+  const now = timeNow(deps);
   const places = await deps.listings.endedMaintenance(now);
   for (const [hostname, ended] of Map.groupBy(places, (place) => place.hostname)) {
     const { devices, host } = await inventory.host(hostname);

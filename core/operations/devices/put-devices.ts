@@ -8,6 +8,7 @@ import type {
 import { type DevicePlan, planDevice, planRetirement } from '#core/domain/report/device-plan.ts';
 import { devicesAtOnce, forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { newDeviceGroups } from '#core/store/inventory/inventory.ts';
+import { timeNow } from '../time-now.ts';
 
 /**
  * Stores devices as the host's report describes them. Runs under the lease of the host's reports,
@@ -26,7 +27,7 @@ export async function putDevices(
   await forEachAtOnce(described, devicesAtOnce, async (discovered) => {
     const was = stored.get(discovered.address);
     const plan = await planFor(deps, hostname, was, discovered, hostAttachTypes);
-    const now = new Date(deps.clock()).toISOString();
+    const now = timeNow(deps);
     const withheld = await withheldIfUnknown(plan, now, restoredAt);
     if (plan.isNew) added.push(withheld);
     else await deps.store.inventory.putDevice(withheld);
@@ -41,7 +42,7 @@ export async function retireDevices(deps: Deps, devices: readonly Device[]): Pro
   const { inventory } = deps.store;
   await forEachAtOnce(devices, devicesAtOnce, async (device) => {
     const providers = await inventory.providers(device.providers);
-    const now = new Date(deps.clock()).toISOString();
+    const now = timeNow(deps);
     await inventory.putDevice(planRetirement({ device, providers }, now));
   });
 }
@@ -57,7 +58,7 @@ async function planFor(
     device: was,
     providers: await deps.store.inventory.providers(was.providers),
   };
-  const now = new Date(deps.clock()).toISOString();
+  const now = timeNow(deps);
   return planDevice(hostname, stored, discovered, now, hostAttachTypes);
 }
 

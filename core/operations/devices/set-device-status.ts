@@ -5,6 +5,7 @@ import { DeviceNotFound } from '#core/domain/errors.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { present } from '#core/shapes/derive/present.ts';
+import { timeNow } from '../time-now.ts';
 import { findDevice } from './find-by-id.ts';
 
 /**
@@ -46,7 +47,7 @@ async function setOnce(
   const change = {
     status,
     by: caller.userId,
-    at: new Date(deps.clock()).toISOString(),
+    at: timeNow(deps),
     ...present({ reason }),
     requestId: caller.requestId,
   };

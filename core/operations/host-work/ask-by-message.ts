@@ -2,6 +2,7 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { jobDocument, jobDocumentBytesMax } from '#core/contracts/job-document.ts';
 import { jobId } from '#core/contracts/job-ids.ts';
 import { type SentKind, validFor } from '#core/contracts/work-message.ts';
+import { timeNow } from '../time-now.ts';
 import { type HostRequest, type Task, toDocument } from './ask-host.ts';
 
 /**
@@ -22,7 +23,7 @@ export async function askByMessage<Kind extends SentKind>(
   const isSmall = Buffer.byteLength(JSON.stringify(document)) <= jobDocumentBytesMax;
   if (!isSmall) return false;
   const job_id = jobId(deps.settings.stage, kind, request.uuid);
-  const valid_until = new Date(deps.clock() + validFor[kind] * 1000).toISOString();
+  const valid_until = timeNow(deps, validFor[kind] * 1000);
   const named = { job: job_id, host: request.hostname, ...fields };
   try {
     await deps.clients.hostMessages.send(request.hostname, { job_id, valid_until, document });

@@ -12,6 +12,7 @@ import { storedProviders } from '#core/operations/devices/set-device-status.ts';
 import { devicesAtOnce, forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { present } from '#core/shapes/derive/present.ts';
+import { timeNow } from '../time-now.ts';
 import { findHost } from './find-host.ts';
 
 interface Drained {
@@ -60,7 +61,7 @@ export async function drainLater(deps: Deps, host: StoredHost): Promise<void> {
   );
   // A resume that came meanwhile may have read the device before it was disabled.
   if (stands(drain, await deps.store.inventory.hostAlone(hostname))) return;
-  const at = new Date(deps.clock()).toISOString();
+  const at = timeNow(deps);
   await changeEach(deps, hostname, (device) =>
     isDrained(device) && device.statusChange?.at === drain.at
       ? { status: 'enabled', by: sweeper, at }
@@ -165,6 +166,6 @@ async function changeEach(
 }
 
 function changeBy(deps: Deps, caller: Caller, status: Device['status']): StatusChange {
-  const at = new Date(deps.clock()).toISOString();
+  const at = timeNow(deps);
   return { status, by: caller.userId, at, requestId: caller.requestId };
 }

@@ -8,6 +8,7 @@ import { storedProviders } from '#core/operations/devices/set-device-status.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
+import { timeNow } from '../time-now.ts';
 import { findHost } from './find-host.ts';
 
 /** The API's functions run no longer, so a request that died holds up reports no longer. */
@@ -27,9 +28,10 @@ export async function forgetHost(deps: Deps, caller: Caller, hostname: string): 
   const { inventory } = deps.store;
   checkGone(deps, await findHost(deps, hostname));
   const holder = deps.uuid();
-  const [now, until] = [0, leaseSeconds].map((seconds) =>
-    new Date(deps.clock() + seconds * 1000).toISOString(),
-  ) as [string, string];
+  const [now, until] = [0, leaseSeconds].map((seconds) => timeNow(deps, seconds * 1000)) as [
+    string,
+    string,
+  ];
   if (!(await inventory.takeLease(hostname, holder, now, until))) throw new HostIsBusy(hostname);
   try {
     // A report may have come between the first look and the lease.
@@ -97,7 +99,7 @@ async function enableDevice(deps: Deps, hostname: string, uuid: string): Promise
       const { devices } = await inventory.host(hostname);
       const device = devices.find((each) => each.uuid === uuid);
       if (device?.status !== 'maintaining') return undefined;
-      const at = new Date(deps.clock()).toISOString();
+      const at = timeNow(deps);
       const change = { status: 'enabled', by: 'forget', at } as const;
       const providers = await storedProviders(deps, device.providers);
       return (await inventory.changeStatus({ ...device, providers }, change))

@@ -9,6 +9,7 @@ import {
 } from '#core/domain/host/host-summary.ts';
 import type { ReportPlan } from '#core/domain/report/report-plan.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
+import { timeNow } from '../time-now.ts';
 
 /**
  * Makes the host's summary what the host's row says, where they differ. The next report repeats a
@@ -22,7 +23,7 @@ export async function keepSummary(
   { host, summary }: Pick<HostInventory, 'host' | 'summary'>,
   counts?: DeviceCounts,
 ): Promise<HostSummary | undefined> {
-  const now = new Date(deps.clock()).toISOString();
+  const now = timeNow(deps);
   let kept = summary;
   for (const part of staleParts(host, summary, counts)) {
     if (!(await deps.store.inventory.putSummaryPart(host.hostname, part, now))) continue;

@@ -3,6 +3,7 @@ import type { Device } from '#core/domain/device/device.ts';
 import { type BootReport, openConflict, withSighting } from '#core/domain/host/identity.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
+import { timeNow } from '../time-now.ts';
 import { keepSummary } from './keep-summary.ts';
 
 /**
@@ -18,7 +19,7 @@ export async function beginConflict(
   report: BootReport,
 ): Promise<boolean> {
   const { host, devices } = inventory;
-  const conflict = openConflict(host, report, new Date(deps.clock()).toISOString());
+  const conflict = openConflict(host, report, timeNow(deps));
   if (!(await deps.store.inventory.putConflict(host, conflict, deps.holder))) return false;
   deps.metrics.put([{ name: 'ReportsInConflict', value: 1 }]);
   deps.log.error('Identity conflict: two agents report as one host', {

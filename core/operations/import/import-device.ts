@@ -1,6 +1,7 @@
 import type { Deps } from '#core/deps.ts';
 import { type ImportedDevice, importer } from '#core/domain/arq/imports.ts';
 import type { Device } from '#core/domain/device/device.ts';
+import { timeNow } from '../time-now.ts';
 import { type Imported, ImportRefused } from './import-refused.ts';
 
 /** Longer than the writes of one device take; a report of the host waits for no longer. */
@@ -34,9 +35,10 @@ export async function importDevice(deps: ImportDeps, imported: ImportedDevice): 
 
 async function leased(deps: ImportDeps, hostname: string, holder: string): Promise<void> {
   for (let attempt = 1; attempt <= attempts; attempt++) {
-    const [now, until] = [0, leaseSeconds].map((seconds) =>
-      new Date(deps.clock() + seconds * 1000).toISOString(),
-    ) as [string, string];
+    const [now, until] = [0, leaseSeconds].map((seconds) => timeNow(deps, seconds * 1000)) as [
+      string,
+      string,
+    ];
     if (await deps.store.inventory.takeLease(hostname, holder, now, until)) return;
     if (attempt === 1) {
       deps.inform(
@@ -67,7 +69,7 @@ async function importUnderLease(deps: Deps, imported: ImportedDevice): Promise<I
   }
   const current = stored ?? (await storedDevice(deps, device));
   if (maintenance !== undefined && current && !current.statusChange) {
-    const at = new Date(deps.clock()).toISOString();
+    const at = timeNow(deps);
     const change = { status: device.status, by: importer, at, reason: maintenance };
     await deps.store.inventory.putStatus(current, change);
   }

@@ -32,6 +32,7 @@ import { retryAfterReport } from '#core/operations/release/quarantine.ts';
 import { reprovisionHost } from '#core/operations/reprovision/reprovision-host.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
+import { timeNow } from '../time-now.ts';
 import { cleanCards } from './clean-cards.ts';
 import { copyAttachTypes, hasOtherTypes, reportedTypes } from './copy-attach-types.ts';
 import { hostAfter } from './host-after.ts';
@@ -67,8 +68,8 @@ export async function applyReport(
   const isHeartbeat = report.devices.length === 0;
   const leaseDeps = { ...deps, holder };
   if (isHeartbeat && (await noteHeartbeat(leaseDeps, hostname, report, receivedAtMs))) return;
-  const until = new Date(deps.clock() + leaseSeconds * 1000).toISOString();
-  if (!(await deps.store.inventory.takeLease(hostname, holder, nowOf(deps), until))) {
+  const until = timeNow(deps, leaseSeconds * 1000);
+  if (!(await deps.store.inventory.takeLease(hostname, holder, timeNow(deps), until))) {
     throw leaseTaken(hostname);
   }
   try {
@@ -111,7 +112,7 @@ async function noteHeartbeat(
     return true;
   }
   checkPace(deps, host);
-  const isAtWork = leasedUntil !== undefined && leasedUntil >= nowOf(deps);
+  const isAtWork = leasedUntil !== undefined && leasedUntil >= timeNow(deps);
   const isOther =
     changesNotOffered(inventory, report) ||
     hasOtherTypes(devices, reportedTypes(report)) ||
@@ -242,7 +243,7 @@ async function noteBoot(
     sequence: report.sequence - 1,
     lastReceivedAtMs: receivedAtMs,
     lastReportAt: new Date(receivedAtMs).toISOString(),
-    bootedAt: nowOf(deps),
+    bootedAt: timeNow(deps),
     earlierBoots: replacedBoots(stored, toBootReport(report, receivedAtMs)),
     // A host that is new has made nothing that its boot could have ended.
     isReprovisioning: stored.bootId !== undefined || devices.length > 0,
@@ -263,8 +264,4 @@ async function askForReport(
   const { boot_id: bootId, sequence } = report;
   const uuid = derivedUuid('rediscover', hostname, bootId, String(sequence));
   await askHost(deps, 'rediscover', { uuid, hostname, bootId }, {});
-}
-
-function nowOf(deps: Deps): string {
-  return new Date(deps.clock()).toISOString();
 }

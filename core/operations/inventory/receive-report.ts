@@ -5,6 +5,7 @@ import type { StoredHost } from '#core/domain/host/host.ts';
 import { judgeStanding } from '#core/domain/report/report-plan.ts';
 import { backoffSeconds, RetryLater } from '#core/domain/retry-later.ts';
 import { noteSighting } from '#core/operations/hosts/note-conflict.ts';
+import { timeNow } from '../time-now.ts';
 import { applyReport, checkPace, leaseTaken } from './apply-report.ts';
 
 const retrySecondsMax = 60;
@@ -63,7 +64,7 @@ async function admit(
   // Its devices may still be wanted: a large report comes in parts, in any order.
   if (isLate && Object.keys(host.wanted).length === 0) return undefined;
   checkPace(deps, host);
-  const now = new Date(deps.clock()).toISOString();
+  const now = timeNow(deps);
   if (host.leasedUntil !== undefined && host.leasedUntil >= now) throw leaseTaken(hostname);
   return { host };
 }

@@ -5,6 +5,7 @@ import { type MovedDevice, movedDevices } from '#core/domain/report/moved-device
 import type { ReportPlan } from '#core/domain/report/report-plan.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { present } from '#core/shapes/derive/present.ts';
+import { timeNow } from '../time-now.ts';
 import { type CardReads, createCardReads, withoutPresent } from './earlier-places.ts';
 
 const cardsAtOnce = 16;
@@ -57,7 +58,7 @@ async function judge(
   device: DiscoveredDevice,
   { before, moved }: StoredOfCard,
 ): Promise<CardVerdict> {
-  const now = new Date(deps.clock()).toISOString();
+  const now = timeNow(deps);
   const isSame = before !== undefined && isSameCard(before, device);
   const stored = isSame ? before.cardCleaning : undefined;
   const isIdentified = device.identity === undefined || device.identity === before?.identity;
@@ -123,7 +124,7 @@ function judged(
     cleaning?.heldAt?.address === device.address && cleaning.heldAt.hostname === before?.hostname;
   const identity = waitsHere ? (before?.identity ?? device.identity) : device.identity;
   const isKnown = before?.health?.reason === reason;
-  const since = isKnown ? before.health.since : new Date(deps.clock()).toISOString();
+  const since = isKnown ? before.health.since : timeNow(deps);
   if (!isKnown) deps.log.warn('Moved card withheld', { address: device.address, reason });
   return {
     ...described,

@@ -9,6 +9,7 @@ import type { HandleUuid, ProviderUuid } from '#core/domain/ids.ts';
 import { newRelease } from '#core/operations/host-work/new-release.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { present } from '#core/shapes/derive/present.ts';
+import { timeNow } from '../time-now.ts';
 import { isDirty, returnToPool } from './return-to-pool.ts';
 import { waitingHandles } from './waiting-handles.ts';
 
@@ -159,7 +160,7 @@ async function note(
 ): Promise<void> {
   await deps.store.releases.noteForce(device, {
     by: caller.userId,
-    at: new Date(deps.clock()).toISOString(),
+    at: timeNow(deps),
     isCleaned,
     ...(reason && { reason }),
   });

@@ -9,13 +9,14 @@ import { cleaningRetryMs } from '#core/domain/host-work/deadlines.ts';
 import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
+import { timeNow } from '../time-now.ts';
 
 /** A report may be older than a failure that is as recent as this. */
 const settledMs = 60_000;
 
 /** Keeps handles from being claimed, and says when their host is asked again to clean up. */
 export async function quarantine(deps: Deps, work: AwaitedWork, reason: string): Promise<void> {
-  const retryAt = timeIn(deps, cleaningRetryMs(work.retries ?? 0));
+  const retryAt = timeNow(deps, cleaningRetryMs(work.retries ?? 0));
   await deps.store.releases.quarantine(work, makeChangeNote(deps), reason, retryAt);
 }
 
@@ -43,7 +44,7 @@ export async function retryAfterReport(
 
 /** Makes work in quarantine due now. */
 async function bringForward(deps: Deps, devices: readonly Device[], most: number): Promise<void> {
-  const now = new Date(deps.clock()).toISOString();
+  const now = timeNow(deps);
   const seen = new Set<string>();
   for (const uuid of devices.flatMap(({ providers }) => providers)) {
     const handles = (await deps.store.inventory.provider(uuid))?.handles ?? [];
@@ -55,8 +56,4 @@ async function bringForward(deps: Deps, devices: readonly Device[], most: number
       if (seen.size >= most) return;
     }
   }
-}
-
-export function timeIn(deps: Deps, milliseconds: number): string {
-  return new Date(deps.clock() + milliseconds).toISOString();
 }

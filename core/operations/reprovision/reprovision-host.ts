@@ -10,6 +10,7 @@ import { resolve } from '#core/operations/bind/finish-bind.ts';
 import { devicesAtOnce, forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { cleanUnderBoot } from '#core/operations/release/clean-under-boot.ts';
+import { timeNow } from '../time-now.ts';
 
 /** Steps of one job; well below the size that AWS allows for a document. */
 const stepsPerJob = 100;
@@ -150,7 +151,7 @@ async function provision(
         current,
         arqs,
         { uuid, bootId },
-        new Date(deps.clock()).toISOString(),
+        timeNow(deps),
         workDueAt('reprovision', deps.settings, deps.clock()),
       ),
     );

@@ -3,6 +3,7 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { JobEvent } from '#core/contracts/job-document.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
+import { timeNow } from '../time-now.ts';
 
 /** What is read of it. */
 export type EndOfJob = Pick<JobEvent, 'operation' | 'jobId'> &
@@ -30,7 +31,7 @@ export async function noteFailure(
   count: 0 | 1,
 ): Promise<void> {
   if (event.operation !== 'failed' || event.statusDetails?.fault === 'request') return;
-  const now = new Date(deps.clock()).toISOString();
+  const now = timeNow(deps);
   await deps.store.inventory.noteFailure(host, {
     count,
     reason: failureReason(event),

@@ -13,6 +13,7 @@ import { failBind } from '#core/operations/bind/finish-bind.ts';
 import { quarantine } from '#core/operations/release/quarantine.ts';
 import { reprovisionInstance } from '#core/operations/reprovision/reprovision-host.ts';
 import { present } from '#core/shapes/derive/present.ts';
+import { timeNow } from '../time-now.ts';
 import { askAboutJob } from './ask-about-job.ts';
 import { retryCleaning } from './retry-cleaning.ts';
 
@@ -66,7 +67,7 @@ export const expireWork: { readonly [Kind in ExpiringWorkKind]: Expire<Kind> } =
       await deps.queues.send('host-jobs', [{ kind: 'reprovision', job_uuid: jobUuid }]);
     }
     const dueMs = isDropped ? askAgainMs : workDueMs('reprovision', deps.settings);
-    await deps.store.bindings.postpone(binding, new Date(deps.clock() + dueMs).toISOString());
+    await deps.store.bindings.postpone(binding, timeNow(deps, dueMs));
   },
 
   async release(deps, release, retries) {

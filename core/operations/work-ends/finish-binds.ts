@@ -14,6 +14,7 @@ import { noteSuccess } from '#core/operations/release/quarantine.ts';
 import { reprovisionInstance } from '#core/operations/reprovision/reprovision-host.ts';
 import { handleInfo } from '#core/shapes/attach-handle.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
+import { timeNow } from '../time-now.ts';
 import {
   type EndOfJob,
   failureReason,
@@ -82,7 +83,7 @@ const finish: Readonly<Record<BindingEnd, Finish>> = {
     reprovisionInstance(deps, inventory.host, binding),
 
   async 'left-to-own-job'(deps, { binding, jobUuid, event }) {
-    const now = new Date(deps.clock()).toISOString();
+    const now = timeNow(deps);
     const { hostname: host, bindId } = binding;
     await deps.store.waitingBinds.putShared(host, [bindId], now);
     deps.log.warn('Shared job failed', { host, job: jobUuid, reason: failureReason(event) });

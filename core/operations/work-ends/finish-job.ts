@@ -17,6 +17,7 @@ import { cleanUnderBoot } from '#core/operations/release/clean-under-boot.ts';
 import { noteSuccess, quarantine } from '#core/operations/release/quarantine.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
+import { timeNow } from '../time-now.ts';
 import {
   type EndOfJob,
   failureReason,
@@ -119,7 +120,7 @@ async function hostOfFailures(
 /** What the host has verified, by the handles' uuids. */
 function readCleanings(deps: ConsumerDeps, { statusDetails }: EndOfJob): Record<string, Cleaning> {
   const reported = readDetail(z.record(z.string(), evidence), statusDetails?.evidence) ?? {};
-  const at = new Date(deps.clock()).toISOString();
+  const at = timeNow(deps);
   return Object.fromEntries(
     Object.entries(reported).map(([handle, facts]) => [handle, { at, evidence: facts }]),
   );

@@ -3,8 +3,8 @@ import { cleaningRetryMs } from '#core/domain/host-work/deadlines.ts';
 import { type AwaitedWork, type HandleRef, leftAtOf } from '#core/domain/host-work/host-work.ts';
 import { newRelease, type ReleasePlan } from '#core/operations/host-work/new-release.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
-import { timeIn } from '#core/operations/release/quarantine.ts';
 import { type WaitingHandle, waitingHandles } from '#core/operations/release/waiting-handles.ts';
+import { timeNow } from '#core/operations/time-now.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { itemsPerReplacementMax } from '#core/store/arqs/releases.ts';
 import { askAboutJob, hasEnded, jobStatus } from './ask-about-job.ts';
@@ -33,12 +33,12 @@ export async function retryCleaning(
   // While two agents report as one host, each might clean up what the other's instances use.
   const { conflict } = await deps.store.inventory.hostAlone(hostname);
   if (conflict) {
-    await deps.store.releases.postpone(work, timeIn(deps, conflictRetryMs));
+    await deps.store.releases.postpone(work, timeNow(deps, conflictRetryMs));
     return;
   }
   const count = retriesByHost.get(hostname) ?? 0;
   if (count >= retriesPerHost) {
-    await deps.store.releases.postpone(work, timeIn(deps, nextSweepMs));
+    await deps.store.releases.postpone(work, timeNow(deps, nextSweepMs));
     return;
   }
   retriesByHost.set(hostname, count + 1);
@@ -50,12 +50,12 @@ export async function retryCleaning(
   }
   // The host does the job when it is back.
   if (status !== undefined && !hasEnded(status)) {
-    await deps.store.releases.postpone(work, timeIn(deps, cleaningRetryMs(retries)));
+    await deps.store.releases.postpone(work, timeNow(deps, cleaningRetryMs(retries)));
     return;
   }
   const waiting = await waitingHandles(deps, work);
   if (waiting.length === 0) return deps.store.releases.confirm(work, makeChangeNote(deps));
-  const dueAt = timeIn(deps, cleaningRetryMs(retries));
+  const dueAt = timeNow(deps, cleaningRetryMs(retries));
   const next = byDevice(waiting).map(
     (handles) =>
       newRelease(deps, { ...unfinishedPart(work), handles, retryAt: dueAt, retries }).release,

@@ -5,6 +5,7 @@ import type { ArqUuid } from '#core/domain/ids.ts';
 import { recount } from '#core/operations/quotas/recount.ts';
 import { releaseArqs } from '#core/operations/release/release-arqs.ts';
 import type { DueKind } from '#core/store/rows/shards.ts';
+import { timeNow } from '../time-now.ts';
 import { expireWork } from './expire-work.ts';
 
 /** After this time the sweep reads no other page: its next run is a minute away. */
@@ -17,7 +18,7 @@ const beginsWithinMs = 40_000;
  * @throws the first fault, when everything else has been done
  */
 export async function sweep(deps: ConsumerDeps): Promise<void> {
-  const now = new Date(deps.clock()).toISOString();
+  const now = timeNow(deps);
   const faults: unknown[] = [];
   // Nova waits for binds, and the next claim for releases and programs; unbound ARQs and quotas
   // can wait.
