@@ -170,6 +170,16 @@ describe('mdevs made ahead', () => {
 describe('the plan of mdevs made ahead', () => {
   const change = { address: card, what: 'number of mdevs of type nvidia-1' };
 
+  it('goes on where a set-up ended half way', async () => {
+    await aDriver().makeAll();
+    const [, second = ''] = kernel.uuids();
+    kernel.reboot();
+    kernel.make(card, 'nvidia-1', second);
+    expect(await aDriver().plan?.()).toMatchObject([{ ...change, before: '1', after: '4' }]);
+    expect(await aDriver().makeAll()).toEqual([]);
+    expect(kernel.uuids()).toHaveLength(4);
+  });
+
   it('is refused while another program divides the card', async () => {
     kernel.make(card, 'nvidia-2', uuid);
     const refusal = `${card} has the mdev ${uuid}, which another program has made`;
@@ -246,6 +256,12 @@ describe('mdevs made at binds', () => {
     await driver.prepare?.(work());
     rmSync(join(kernel.tree.root, 'bus/mdev/devices', uuid));
     await expect(driver.find?.(work())).rejects.toThrow(`EBUSY: ${uuid} is open`);
+  });
+
+  it('fail with the error of the kernel', async () => {
+    const driver = aDriver({ made: 'at-bind' });
+    kernel.faults.set('/create', 'ENOSPC');
+    await expect(driver.prepare?.(work())).rejects.toMatchObject({ code: 'ENOSPC' });
   });
 
   it('on virtual functions are as many as the card holds, not as many as the functions', async () => {

@@ -119,6 +119,13 @@ describe('the state before a holder', () => {
     });
     expect(host.kernel.functionAt(card, 0)).toEqual({ ...untouched, ...own });
   });
+
+  it('is not remembered of a function that a guest has open', async () => {
+    host.host.openVfio(first);
+    const { [card]: device } = await host.start(divided);
+    expect(device?.offers?.attach_handles).toHaveLength(1);
+    expect((await host.reasons())[first]).toContain('is open: process 31 (qemu)');
+  });
 });
 
 describe('the number of virtual functions', () => {
