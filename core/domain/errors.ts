@@ -51,31 +51,22 @@ export class NotAcceptable extends DomainError {
 
 export class DeviceProfileNotFound extends DomainError {
   constructor(nameOrUuid: string) {
-    super(
-      'not-found',
-      'cyborg.device_profile.not_found',
-      `Device profile ${nameOrUuid} not found.`,
-    );
+    const sentence = `Device profile ${nameOrUuid} not found.`;
+    super('not-found', 'cyborg.device_profile.not_found', sentence);
   }
 }
 
 export class DeviceProfileExists extends DomainError {
   constructor(field: 'name' | 'uuid', value: string) {
-    super(
-      'conflict',
-      'cyborg.device_profile.exists',
-      `A device profile with ${field} ${value} exists.`,
-    );
+    const sentence = `A device profile with ${field} ${value} exists.`;
+    super('conflict', 'cyborg.device_profile.exists', sentence);
   }
 }
 
 export class DeviceProfileInUse extends DomainError {
   constructor(name: string) {
-    super(
-      'conflict',
-      'cyborg.device_profile.in_use',
-      `Device profile ${name} is used by accelerator requests.`,
-    );
+    const sentence = `Device profile ${name} is used by accelerator requests.`;
+    super('conflict', 'cyborg.device_profile.in_use', sentence);
   }
 }
 
@@ -88,43 +79,32 @@ export class ArqNotFound extends DomainError {
 
 export class ArqStateConflict extends DomainError {
   constructor(uuid: string, state: string, next: string) {
-    super(
-      'conflict',
-      'cyborg.arq.state_conflict',
-      `Accelerator request ${uuid} is ${state} and cannot become ${next}.`,
-    );
+    const sentence = `Accelerator request ${uuid} is ${state} and cannot become ${next}.`;
+    super('conflict', 'cyborg.arq.state_conflict', sentence);
   }
 }
 
 /** Begins with deployed Cyborg's sentence, and has its status. */
 export class InstanceAlreadyBound extends DomainError {
   constructor(instanceUuid: string, hostname: string) {
-    super(
-      'invalid',
-      'cyborg.instance.already_bound',
+    const sentence =
       `Instance ${instanceUuid} already has accelerator requests. Cannot append a new one to it. ` +
-        `They are bound on host ${hostname}, and can be replaced only while Nova has the instance on no host.`,
-    );
+      `They are bound on host ${hostname}, and can be replaced only while Nova has the instance on no host.`;
+    super('invalid', 'cyborg.instance.already_bound', sentence);
   }
 }
 
 export class ProviderNotFound extends DomainError {
   constructor(providerUuid: string) {
-    super(
-      'not-found',
-      'cyborg.deployable.not_found',
-      `Deployable not found with resource provider uuid ${providerUuid}.`,
-    );
+    const sentence = `Deployable not found with resource provider uuid ${providerUuid}.`;
+    super('not-found', 'cyborg.deployable.not_found', sentence);
   }
 }
 
 export class NoFreeHandle extends DomainError {
   constructor(providerUuid: string, requested: number) {
-    super(
-      'conflict',
-      'cyborg.attach_handle.none_free',
-      `Resource provider ${providerUuid} has fewer than ${requested} free attach handles.`,
-    );
+    const sentence = `Resource provider ${providerUuid} has fewer than ${requested} free attach handles.`;
+    super('conflict', 'cyborg.attach_handle.none_free', sentence);
   }
 }
 
@@ -149,61 +129,48 @@ export class DeviceUnhealthy extends DomainError {
 
 export class AgentAway extends DomainError {
   constructor(hostname: string, since: string | undefined) {
-    super(
-      'conflict',
-      'cyborg.host.agent_away',
-      `The agent of host ${hostname} is not connected${since ? ` since ${since}` : ''}; the device cannot be made ready.`,
-    );
+    const away = `is not connected${since ? ` since ${since}` : ''}`;
+    const sentence = `The agent of host ${hostname} ${away}; the device cannot be made ready.`;
+    super('conflict', 'cyborg.host.agent_away', sentence);
   }
 }
 
 export class HostPaused extends DomainError {
   constructor(hostname: string, { count, reason }: FailedJobs, until: string) {
-    super(
-      'conflict',
-      'cyborg.host.paused',
-      `Host ${hostname} has failed its last ${count} jobs (the last: ${reason}); it accepts no bind that needs host work until ${until}, or until a job succeeds.`,
-    );
+    const sentence =
+      `Host ${hostname} has failed its last ${count} jobs (the last: ${reason}); ` +
+      `it accepts no bind that needs host work until ${until}, or until a job succeeds.`;
+    super('conflict', 'cyborg.host.paused', sentence);
   }
 }
 
 export class HostInConflict extends DomainError {
   constructor(hostname: string) {
-    super(
-      'conflict',
-      'cyborg.host.in_conflict',
-      `Two agents report as host ${hostname}: it accepts no bind until an operator ends the conflict.`,
-    );
+    const sentence = `Two agents report as host ${hostname}: it accepts no bind until an operator ends the conflict.`;
+    super('conflict', 'cyborg.host.in_conflict', sentence);
   }
 }
 
 export class CleaningImpossible extends DomainError {
   constructor(deviceUuid: string, cause: string) {
-    super(
-      'conflict',
-      'cyborg.device.cleaning_impossible',
-      `Device ${deviceUuid} cannot be cleaned by its host: ${cause}. If you have cleaned the device, send {"cleaned": true}.`,
-    );
+    const sentence =
+      `Device ${deviceUuid} cannot be cleaned by its host: ${cause}. ` +
+      'If you have cleaned the device, send {"cleaned": true}.';
+    super('conflict', 'cyborg.device.cleaning_impossible', sentence);
   }
 }
 
 export class BindFailedForInstance extends DomainError {
   constructor(instanceUuid: string, reason: string) {
-    super(
-      'conflict',
-      'cyborg.bind.failed',
-      `Binding accelerators to instance ${instanceUuid} failed: ${reason}`,
-    );
+    const sentence = `Binding accelerators to instance ${instanceUuid} failed: ${reason}`;
+    super('conflict', 'cyborg.bind.failed', sentence);
   }
 }
 
 export class BindsUnresolved extends DomainError {
   constructor(instanceUuid: string) {
-    super(
-      'locked',
-      'cyborg.bind.unresolved',
-      `Not all accelerator requests of instance ${instanceUuid} are resolved.`,
-    );
+    const sentence = `Not all accelerator requests of instance ${instanceUuid} are resolved.`;
+    super('locked', 'cyborg.bind.unresolved', sentence);
   }
 }
 
@@ -215,11 +182,8 @@ export class DeviceNotFound extends DomainError {
 
 export class DeployableInUse extends DomainError {
   constructor(uuid: string) {
-    super(
-      'conflict',
-      'cyborg.deployable.in_use',
-      `Deployable ${uuid} cannot be programmed now: it is in use, being cleaned or being programmed.`,
-    );
+    const sentence = `Deployable ${uuid} cannot be programmed now: it is in use, being cleaned or being programmed.`;
+    super('conflict', 'cyborg.deployable.in_use', sentence);
   }
 }
 
@@ -237,32 +201,24 @@ export class AttributeNotFound extends DomainError {
 
 export class AttributeIsReported extends DomainError {
   constructor(uuid: string) {
-    super(
-      'conflict',
-      'cyborg.attribute.reported',
-      `Attribute ${uuid} cannot be deleted: it is reported by the device's host.`,
-    );
+    const sentence = `Attribute ${uuid} cannot be deleted: it is reported by the device's host.`;
+    super('conflict', 'cyborg.attribute.reported', sentence);
   }
 }
 
 export class TooManyAttributes extends DomainError {
   constructor(deployableUuid: string, max: number) {
-    super(
-      'conflict',
-      'cyborg.attribute.too_many',
-      `Deployable ${deployableUuid} already has ${max} added attributes, the maximum.`,
-    );
+    const sentence = `Deployable ${deployableUuid} already has ${max} added attributes, the maximum.`;
+    super('conflict', 'cyborg.attribute.too_many', sentence);
   }
 }
 
 export class TooManyUnbound extends DomainError {
   constructor(unbound: { count: number; requested: number; max: number; minutes: number }) {
-    super(
-      'forbidden',
-      'cyborg.arq.too_many_unbound',
+    const sentence =
       `The project has ${unbound.count} accelerator requests that are bound to no instance and asks for ${unbound.requested} more; ` +
-        `at most ${unbound.max} are allowed. Delete some, or wait: each is deleted ${unbound.minutes} minutes after its creation.`,
-    );
+      `at most ${unbound.max} are allowed. Delete some, or wait: each is deleted ${unbound.minutes} minutes after its creation.`;
+    super('forbidden', 'cyborg.arq.too_many_unbound', sentence);
   }
 }
 

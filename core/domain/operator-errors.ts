@@ -5,75 +5,58 @@ import { DomainError } from './errors.ts';
 
 export class HostNotFound extends DomainError {
   constructor(hostname: string) {
-    super(
-      'not-found',
-      'cyborg.host.not_found',
-      `Host ${hostname} not found: no agent has connected or reported under this name.`,
-    );
+    const sentence = `Host ${hostname} not found: no agent has connected or reported under this name.`;
+    super('not-found', 'cyborg.host.not_found', sentence);
   }
 }
 
 export class ServersHidden extends DomainError {
   constructor() {
-    super(
-      'conflict',
-      'cyborg.reaper.blind',
+    const sentence =
       'Nova shows our user no server of another project, so that its answer "not found" proves nothing. ' +
-        'Give the service user a role that reads all servers, and ask again.',
-    );
+      'Give the service user a role that reads all servers, and ask again.';
+    super('conflict', 'cyborg.reaper.blind', sentence);
   }
 }
 
 export class HostIsBack extends DomainError {
   constructor(hostname: string, state: string, since: string | undefined) {
-    super(
-      'conflict',
-      'cyborg.host.not_away',
+    const sentence =
       `Host ${hostname} cannot be forgotten: it is ${state}${since ? ` since ${since}` : ''}. ` +
-        'Stop its agent, and ask again when the host is away.',
-    );
+      'Stop its agent, and ask again when the host is away.';
+    super('conflict', 'cyborg.host.not_away', sentence);
   }
 }
 
 export class HostInUse extends DomainError {
   constructor(hostname: string, claims: number, instances: readonly string[]) {
-    super(
-      'conflict',
-      'cyborg.host.in_use',
+    const sentence =
       `Host ${hostname} cannot be forgotten: ${claims} of its attach handles belong to instances ` +
-        `${instances.join(', ')}. Delete or evacuate them first.`,
-    );
+      `${instances.join(', ')}. Delete or evacuate them first.`;
+    super('conflict', 'cyborg.host.in_use', sentence);
   }
 }
 
 export class HostIsBusy extends DomainError {
   constructor(hostname: string) {
-    super(
-      'conflict',
-      'cyborg.host.busy',
-      `Host ${hostname} is being changed now, by a report or by another request. Ask again.`,
-    );
+    const sentence = `Host ${hostname} is being changed now, by a report or by another request. Ask again.`;
+    super('conflict', 'cyborg.host.busy', sentence);
   }
 }
 
 export class HostNotDrained extends DomainError {
   constructor(hostname: string, enabled: number, maintaining: number) {
-    super(
-      'conflict',
-      'cyborg.host.not_drained',
+    const sentence =
       `Host ${hostname} is not drained: ${enabled} of its devices are enabled, and ${maintaining} ` +
-        'are in maintenance by changes of their own.',
-    );
+      'are in maintenance by changes of their own.';
+    super('conflict', 'cyborg.host.not_drained', sentence);
   }
 }
 
 export class HostUnreachable extends DomainError {
   constructor(hostname: string, state: string, since: string | undefined) {
-    super(
-      'conflict',
-      'cyborg.host.unreachable',
-      `Host ${hostname} cannot be asked: it is ${state}${since ? ` since ${since}` : ''}.`,
-    );
+    const sentence = `Host ${hostname} cannot be asked: it is ${state}${since ? ` since ${since}` : ''}.`;
+    super('conflict', 'cyborg.host.unreachable', sentence);
   }
 }
 

@@ -12,12 +12,10 @@ export interface QuotaShortage {
 
 export class QuotaExceeded extends DomainError {
   constructor(projectId: string, { resourceClass, limit, inUse, requested }: QuotaShortage) {
-    super(
-      'forbidden',
-      'cyborg.quota.exceeded',
+    const sentence =
       `Quota of ${resourceClass} exceeded for project ${projectId}: limit ${limit}, in use ${inUse}, wanted ${requested}. ` +
-        'Delete servers with accelerators, or ask an administrator for a higher quota.',
-    );
+      'Delete servers with accelerators, or ask an administrator for a higher quota.';
+    super('forbidden', 'cyborg.quota.exceeded', sentence);
   }
 }
 
