@@ -31,7 +31,8 @@ describe('the life of an attach handle', () => {
     expect(page).toContain(handleStatesTable());
   });
 
-  it('covers what handles go through in simulated operations', async () => {
+  const simulated = 'covers what handles go through in simulated operations';
+  it(simulated, { tags: ['long'] }, async () => {
     const seen = new Set<string>();
     for (const name of Object.keys(operations)) {
       await runOperation(name, { trace: handleWatcher((change) => seen.add(change)) });
