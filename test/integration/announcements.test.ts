@@ -7,13 +7,12 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { type EventType, eventDetails, eventSource } from '#core/contracts/events.ts';
 import { streamConsumers } from '#core/contracts/queues.ts';
 import { toHandlePlace } from '#core/domain/device/handle-claim.ts';
-import { type ArqUuid, type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
+import { type ArqUuid, providerUuid } from '#core/domain/ids.ts';
 import { failBind } from '#core/operations/bind/finish-bind.ts';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { instanceRow } from '#core/store/rows/arq-rows.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
-import { aBinding, aTarget } from '#test/support/builders.ts';
-import { aDevice, aReport } from '#test/support/reports.ts';
+import { aBinding, aTarget, instanceOf } from '#test/support/builders.ts';
+import { aDevice } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
@@ -22,31 +21,17 @@ let isAway = false;
 const world = perFile(() =>
   startWorld({ consumers: true, eventsFail: () => (isAway ? 'InternalFailure' : undefined) }),
 );
-let sequence = 1;
 const provider = providerUuid('cmp1_FakeDevice');
 
 beforeAll(async () => {
   await world.startComputeNode('cmp1');
-  await report([aDevice({ handles: 4 })]);
+  await world.report('cmp1', [aDevice({ handles: 4 })]);
   await world.createProfile('fpga', { 'resources:FPGA': '1' });
 });
-
-async function report(devices: Parameters<typeof aReport>[0]) {
-  const next = aReport(devices, { sequence });
-  sequence += 1;
-  await applyReport(world.deps, 'cmp1', next, Date.now());
-}
-
-async function createArq(): Promise<ArqUuid> {
-  return (await world.createArqs('fpga'))[0];
-}
 
 async function bind(instance: string): Promise<ArqUuid> {
   return (await world.createBound('fpga', { provider, instance }))[0];
 }
-
-const release = (instance: string) =>
-  world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
 
 /** Details of the announced events of a type that have the value `about` in any field. */
 function told(type: EventType, about: string) {
@@ -55,8 +40,6 @@ function told(type: EventType, about: string) {
     .map(({ detail }) => detail)
     .filter((detail) => Object.values(detail).includes(about));
 }
-
-const instanceOf = (number: number) => `aaaaaaaa-0000-4000-8000-00000000000${number}`;
 
 describe('EventBridge receives an event', () => {
   it('of a device that its host starts to report', async () => {
@@ -73,7 +56,7 @@ describe('EventBridge receives an event', () => {
     ]);
     const [bound] = told('ARQ bound', arq);
     expect(bound?.request_id).toMatch(/^req-/);
-    await release(instance);
+    await world.deleteArqsOf(instance);
     await eventually(() => told('ARQ released', arq)).toMatchObject([
       { instance_uuid: instance, was: 'Bound', bind_id: bound?.bind_id },
     ]);
@@ -81,12 +64,12 @@ describe('EventBridge receives an event', () => {
 
   it('of a failed bind, with the reason', async () => {
     const { arqs, bindings, inventory } = world.deps.store;
-    const uuid = await createArq();
+    const [uuid] = await world.createArqs('fpga');
     const arq = (await arqs.byUuids([uuid])).get(uuid);
     const stored = await inventory.provider(provider);
     const [handle] = stored?.handles ?? [];
     if (!arq || !stored || !handle) throw new Error('The ARQ or a handle is missing.');
-    const instanceUuid = instanceOf(2) as InstanceUuid;
+    const instanceUuid = instanceOf(2);
     const bindId = 'bbbbbbbb-0000-4000-8000-000000000001' as const;
     const binding = aBinding({
       ...{ instanceUuid, bindId: bindId as never, state: 'BindStarted', arqUuids: [uuid] },
@@ -100,13 +83,13 @@ describe('EventBridge receives an event', () => {
     await eventually(() => told('ARQ failed', uuid)).toMatchObject([
       { cause: 'image', reason: 'The image does not exist.' },
     ]);
-    await release(instanceUuid);
+    await world.deleteArqsOf(instanceUuid);
   });
 
   it('of a gone device', async () => {
-    await report([]);
+    await world.report('cmp1', []);
     await eventually(() => told('Device removed', 'cmp1')).toMatchObject([{ hostname: 'cmp1' }]);
-    await report([aDevice({ handles: 4 })]);
+    await world.report('cmp1', [aDevice({ handles: 4 })]);
     await eventually(() => told('Device added', 'cmp1')).toHaveLength(2);
   });
 
@@ -127,11 +110,11 @@ describe('while EventBridge is away', () => {
     isAway = true;
     const arq = await bind(instanceOf(3));
     const other = aDevice({ address: '0000:0d:00.0', provider_suffix: 'Other' });
-    await report([aDevice({ handles: 4 }), other]);
+    await world.report('cmp1', [aDevice({ handles: 4 }), other]);
     // The reader that binds depend on has followed both streams up to this change.
     const { placement } = world.deps.clients;
     await eventually(() => placement.getProvider(providerUuid('cmp1_Other'))).toBeDefined();
-    expect((await release(instanceOf(3))).status).toBe(204);
+    expect((await world.deleteArqsOf(instanceOf(3))).status).toBe(204);
     const kinds = async () => {
       const { json } = await world.ask('GET', `/operator/v1/history?arq=${arq}&order=oldest-first`);
       return json.history.map(({ kind }) => kind);
@@ -148,9 +131,7 @@ describe('while EventBridge is away', () => {
 
 describe('an unreadable row', () => {
   it('is dead-lettered with its cause by both readers, and does not block the rows behind it', async () => {
-    const { arq_uuids, ...damaged } = instanceRow(
-      aBinding({ instanceUuid: instanceOf(9) as InstanceUuid }),
-    );
+    const { arq_uuids, ...damaged } = instanceRow(aBinding({ instanceUuid: instanceOf(9) }));
     const { documents } = createDocuments();
     await documents.send(new PutCommand({ TableName: 'test-arqs', Item: damaged }));
     const arq = await bind(instanceOf(4));

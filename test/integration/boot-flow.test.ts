@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
-import { aDevice, aReport } from '#test/support/reports.ts';
+import { aDevice } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
 
@@ -9,17 +8,11 @@ const world = perFile(startWorld);
 const provider = providerUuid('cmp1_FakeDevice');
 const instance = 'aaaaaaaa-0000-4000-8000-000000000001';
 
-beforeAll(() => applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 2 })]), Date.now()));
+beforeAll(() => world.report('cmp1', [aDevice({ handles: 2 })]));
 const profile = {
   name: 'fpga-2',
   groups: [{ 'resources:FPGA': '2', 'trait:CUSTOM_FAKE_DEVICE': 'required' }],
 };
-
-const bindPatch = (target = instance) => [
-  { op: 'add', path: '/hostname', value: 'cmp1' },
-  { op: 'add', path: '/device_rp_uuid', value: provider },
-  { op: 'add', path: '/instance_uuid', value: target },
-];
 
 async function handlesInUse() {
   const stored = await world.deps.store.inventory.provider(provider);
@@ -47,10 +40,9 @@ describe('the life of two accelerator requests', () => {
   });
 
   it('binds them to an instance, each with a handle of its own', async () => {
-    const body = Object.fromEntries(uuids.map((uuid) => [uuid, bindPatch()]));
-    const bound = await world.asNova('PATCH', '/v2/accelerator_requests', body);
+    const bound = await world.bindArqs(uuids, { provider, instance });
     expect(bound).toMatchObject({ status: 202, text: '' });
-    const { json } = await world.asNova('GET', `/v2/accelerator_requests?instance=${instance}`);
+    const { json } = await world.arqsOf(instance);
     expect(json.arqs).toMatchObject([
       {
         state: 'Bound',
@@ -66,10 +58,7 @@ describe('the life of two accelerator requests', () => {
   });
 
   it('answers the repeated bind as it answered the first', async () => {
-    const body = Object.fromEntries(uuids.map((uuid) => [uuid, bindPatch()]));
-    expect(await world.asNova('PATCH', '/v2/accelerator_requests', body)).toMatchObject({
-      status: 202,
-    });
+    expect(await world.bindArqs(uuids, { provider, instance })).toMatchObject({ status: 202 });
     expect(await handlesInUse()).toHaveLength(2);
   });
 
@@ -80,10 +69,8 @@ describe('the life of two accelerator requests', () => {
   });
 
   it('ends with the delete of the instance, and leaves no claim', async () => {
-    const path = `/v2/accelerator_requests?instance=${instance}`;
-    expect(await world.asNova('DELETE', path)).toMatchObject({ status: 204 });
-    expect(await world.asNova('DELETE', path)).toMatchObject({ status: 204 });
+    for (const _ of [1, 2]) expect((await world.deleteArqsOf(instance)).status).toBe(204);
     expect(await handlesInUse()).toHaveLength(0);
-    expect((await world.asNova('GET', path)).json).toEqual({ arqs: [] });
+    expect((await world.arqsOf(instance)).json).toEqual({ arqs: [] });
   });
 });

@@ -7,13 +7,8 @@ import { startRelease } from '#core/operations/release/start-release.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
-import {
-  gpu,
-  instanceOf,
-  minutes,
-  provider,
-  startVgpuHost,
-} from '#test/support/hosts/vgpu-host.ts';
+import { instanceOf } from '#test/support/builders.ts';
+import { gpu, minutes, provider, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
 import { applySettled, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 

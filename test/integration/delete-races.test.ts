@@ -5,13 +5,12 @@ import type { BindTarget } from '#core/domain/arq/bind-plan.ts';
 import { type ArqUuid, type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
 import { createArqs } from '#core/operations/bind/create-arqs.ts';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { createDeviceProfiles } from '#core/operations/profiles/create-device-profiles.ts';
 import { deleteArqs } from '#core/operations/release/delete-arqs.ts';
 import { unbindArqs } from '#core/operations/release/unbind-arqs.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { withStore } from '#test/support/deps.ts';
-import { aDevice, aReport } from '#test/support/reports.ts';
+import { aDevice } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
@@ -25,7 +24,7 @@ const world = perFile(startWorld);
 let arq: ArqUuid;
 
 beforeAll(async () => {
-  await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 2 })]), Date.now());
+  await world.report('cmp1', [aDevice({ handles: 2 })]);
   const groups = [{ 'resources:FPGA': '1' }];
   await createDeviceProfiles(world.deps, [{ name: 'fpga', groups }], '2.0');
 });

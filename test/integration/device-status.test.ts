@@ -2,9 +2,9 @@
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
+import { instanceOf } from '#test/support/builders.ts';
 import { refused, sentenceOf } from '#test/support/refusals.ts';
-import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
+import { aDevice, aHandle } from '#test/support/reports.ts';
 import { patience } from '#test/support/vitest/patience.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
@@ -29,7 +29,7 @@ const board = aDevice({
 
 beforeAll(async () => {
   await world.startComputeNode('cmp1');
-  await applyReport(world.deps, 'cmp1', aReport([board]), Date.now());
+  await world.report('cmp1', [board]);
   await world.createProfile('fpga', { 'resources:FPGA': '1' });
   const { json } = await world.ask('GET', '/v2/devices');
   path = `/v2/devices/${json.devices[0].uuid}`;
@@ -54,19 +54,17 @@ const patch = (value: string, more: object = {}) => ({
 
 describe('a device', () => {
   it('is put into maintenance with all its providers, and enabled again', async () => {
-    const instance = 'aaaaaaaa-0000-4000-8000-000000000001';
-    expect(await bind(instance)).toBe(202);
+    expect(await bind(instanceOf(1))).toBe(202);
     expect((await world.ask('POST', `${path}/disable`)).status).toBe(204);
     expect(await statusShown()).toBe('maintaining');
     await expect.poll(() => reservedOf(provider), soon).toBe(2);
     await expect.poll(() => reservedOf(region), soon).toBe(1);
-    expect(await bind('aaaaaaaa-0000-4000-8000-000000000002')).toBe(409);
-    const listed = await world.asNova('GET', `/v2/accelerator_requests?instance=${instance}`);
-    expect(listed.json.arqs).toMatchObject([{ state: 'Bound' }]);
+    expect(await bind(instanceOf(2))).toBe(409);
+    expect((await world.arqsOf(instanceOf(1))).json.arqs).toMatchObject([{ state: 'Bound' }]);
 
     expect((await world.ask('POST', `${path}/enable`)).status).toBe(204);
     await expect.poll(() => reservedOf(provider), soon).toBe(0);
-    expect(await bind('aaaaaaaa-0000-4000-8000-000000000003')).toBe(202);
+    expect(await bind(instanceOf(3))).toBe(202);
   });
 
   it('takes the patch of the specification, with a reason', async () => {
@@ -80,35 +78,32 @@ describe('a device', () => {
   it('stays in maintenance when its host describes it again', async () => {
     await world.ask('PATCH', path, patch('disabled'));
     const changed = { ...board, model: 'another' };
-    await applyReport(world.deps, 'cmp1', aReport([changed], { sequence: 2 }), Date.now());
+    await world.report('cmp1', [changed]);
     expect(await statusShown()).toBe('maintaining');
   });
 
   it('is disabled although one of its regions is gone and the next report is still to come', async () => {
     const bare = { ...board, regions: [] };
-    await applyReport(world.deps, 'cmp1', aReport([bare], { sequence: 3 }), Date.now());
+    await world.report('cmp1', [bare]);
     await expect.poll(() => world.deps.store.inventory.provider(region), soon).toBe(undefined);
     expect((await world.ask('PATCH', path, patch('enabled'))).status).toBe(204);
     expect(await statusShown()).toBe('enabled');
-    await applyReport(world.deps, 'cmp1', aReport([board], { sequence: 4 }), Date.now());
+    await world.report('cmp1', [board]);
   });
 
   it('is still in maintenance when its host reports it again', async () => {
     await world.ask('PATCH', path, patch('disabled', { reason: 'loses its link' }));
-    for (const instance of [1, 3]) {
-      const uuid = `aaaaaaaa-0000-4000-8000-00000000000${instance}`;
-      await world.asNova('DELETE', `/v2/accelerator_requests?instance=${uuid}`);
-    }
-    await applyReport(world.deps, 'cmp1', aReport([], { sequence: 5 }), Date.now());
+    for (const number of [1, 3]) await world.deleteArqsOf(instanceOf(number));
+    await world.report('cmp1', []);
     await expect
       .poll(() => world.deps.clients.placement.getProvider(provider), soon)
       .toBe(undefined);
-    await applyReport(world.deps, 'cmp1', aReport([board], { sequence: 6 }), Date.now());
+    await world.report('cmp1', [board]);
     expect(await statusShown()).toBe('maintaining');
     await expect.poll(() => reservedOf(provider), soon).toBe(2);
 
     // After it is enabled it is deleted like any other gone device.
-    await applyReport(world.deps, 'cmp1', aReport([], { sequence: 7 }), Date.now());
+    await world.report('cmp1', []);
     await expect.poll(() => reservedOf(provider), soon).toBe(undefined);
     expect((await world.ask('PATCH', path, patch('enabled'))).status).toBe(204);
     const status = async () => (await world.ask('GET', path)).status;

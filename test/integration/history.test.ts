@@ -6,13 +6,12 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { type HistoryPartition, partsOfDay } from '#core/domain/history/history.ts';
 import { type ArqUuid, providerUuid } from '#core/domain/ids.ts';
 import { readRename } from '#core/domain/profile/profile-renames.ts';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { planRenames, renameInProfile } from '#core/operations/profiles/rename-in-profiles.ts';
 import type { HistoryPage } from '#core/store/history/history.ts';
 import { arqRow } from '#core/store/rows/arq-rows.ts';
 import { handler } from '#functions/consumers/announcements.ts';
-import { anArq } from '#test/support/builders.ts';
-import { aDevice, aReport } from '#test/support/reports.ts';
+import { anArq, instanceOf } from '#test/support/builders.ts';
+import { aDevice } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
@@ -25,18 +24,13 @@ const provider = providerUuid('cmp1_FakeDevice');
 
 beforeAll(async () => {
   await world.startComputeNode('cmp1');
-  await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 4 })]), Date.now());
+  await world.report('cmp1', [aDevice({ handles: 4 })]);
   await world.createProfile('fpga', { 'resources:FPGA': '1' });
 });
 
 async function boot(instance: string): Promise<string> {
   return (await world.createBound('fpga', { provider, instance }))[0];
 }
-
-const end = (instance: string) =>
-  world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
-
-const instanceOf = (number: number) => `aaaaaaaa-0000-4000-8000-00000000000${number}`;
 
 async function read(partition: HistoryPartition, page: Partial<HistoryPage> = {}) {
   const whole = { limit: 100, order: 'oldest-first', filter: {}, ...page } as const;
@@ -48,7 +42,7 @@ const kindsOf = async (partition: HistoryPartition, page?: Partial<HistoryPage>)
 
 it('is with an ARQ and its instance, and with its project, host and day', async () => {
   const arq = await boot(instanceOf(1));
-  await end(instanceOf(1));
+  await world.deleteArqsOf(instanceOf(1));
   await eventually(() => kindsOf({ subject: 'arq', key: arq })).toHaveLength(2);
   const [created, ended] = await read({ subject: 'arq', key: arq });
   const [claimed] = await read({ subject: 'instance', key: instanceOf(1) });
@@ -111,7 +105,7 @@ it('is written while EventBridge is away', async () => {
   const instance = { subject: 'instance', key: instanceOf(2) } as const;
   await eventually(() => read(instance)).toMatchObject([{ kind: 'handle.claimed', arqUuid: arq }]);
   isAway = false;
-  await end(instanceOf(2));
+  await world.deleteArqsOf(instanceOf(2));
 });
 
 describe('a stream record that is delivered again', () => {

@@ -8,14 +8,9 @@ import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
+import { instanceOf } from '#test/support/builders.ts';
 import { withStore } from '#test/support/deps.ts';
-import {
-  gpu,
-  instanceOf,
-  minutes,
-  provider,
-  startVgpuHost,
-} from '#test/support/hosts/vgpu-host.ts';
+import { gpu, minutes, provider, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
 import { applySettled, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 

@@ -2,33 +2,21 @@
 
 import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import { describe, expect, it } from 'vitest';
-import type { InventoryReport, ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { stackTrait } from '#core/domain/placement/stack-mark.ts';
 import { planDevice } from '#core/domain/report/device-plan.ts';
 import { createArqs } from '#core/operations/bind/create-arqs.ts';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { handleRow } from '#core/store/rows/handle-rows.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
 import { aCaller } from '#test/support/builders.ts';
-import { aDevice, aHandle, aReport, discovered } from '#test/support/reports.ts';
+import { aDevice, aHandle, discovered } from '#test/support/reports.ts';
 import { everythingStored } from '#test/support/tables.ts';
 import { patience } from '#test/support/vitest/patience.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage, startWorld } from '#test/support/world.ts';
 
 const world = perFile(() => startWorld({ consumers: true }));
-let sequence = 0;
-
-async function report(
-  host: string,
-  devices: readonly ReportedDevice[],
-  given: Partial<InventoryReport> = {},
-): Promise<void> {
-  sequence += 1;
-  await applyReport(world.deps, host, aReport(devices, { sequence, ...given }), Date.now());
-}
 
 async function inventoryOf(name: string) {
   return (await world.deps.clients.placement.getInventories(providerUuid(name)))?.inventories;
@@ -48,7 +36,7 @@ const region = {
 describe('a device that a host reports', () => {
   it('becomes a provider below the compute node, with all its traits', async () => {
     await world.startComputeNode('cmp1');
-    await report('cmp1', [aDevice({ handles: 16 })]);
+    await world.report('cmp1', [aDevice({ handles: 16 })]);
     await expect
       .poll(() => inventoryOf('cmp1_FakeDevice'), soon)
       .toMatchObject({ FPGA: { total: 16, reserved: 0, max_unit: 16 } });
@@ -73,7 +61,7 @@ describe('a device that a host reports', () => {
     const { documents } = createDocuments();
     const Item = handleRow({ ...known, epoch: 7 });
     await documents.send(new PutCommand({ TableName: tableName(stage, 'inventory'), Item }));
-    await report('cmp9', devices);
+    await world.report('cmp9', devices);
     const { store } = world.deps;
     const providers = await store.inventory.providers(
       devices.map((_, at) => providerUuid(`cmp9_Many${at}`)),
@@ -87,15 +75,15 @@ describe('a device that a host reports', () => {
     const device = aDevice({ handles: 16 });
     const rows = async () => (await everythingStored()).filter(({ sk }) => sk !== 'HOST');
     const before = await rows();
-    await report('cmp1', [device]);
-    await report('cmp1', [device], { devices: [] });
+    await world.report('cmp1', [device]);
+    await world.report('cmp1', [device], { devices: [] });
     expect(await rows()).toEqual(before);
   });
 
   it('puts the inventory of a region on a provider of its own', async () => {
     await world.startComputeNode('cmp2');
     const { offers: _, ...board } = aDevice({ regions: [region] });
-    await report('cmp2', [board]);
+    await world.report('cmp2', [board]);
     await expect
       .poll(() => inventoryOf('cmp2_FakeDevice_region0'), soon)
       .toMatchObject({ FPGA: { total: 1 } });
@@ -107,7 +95,7 @@ describe('a device that a host reports', () => {
   });
 
   it('waits for the compute node when the agent starts first', async () => {
-    await report('cmp3', [aDevice()]);
+    await world.report('cmp3', [aDevice()]);
     await expect
       .poll(async () => (await everythingStored()).some(({ pk }) => pk === 'HOST#cmp3'), soon)
       .toBe(true);
@@ -131,29 +119,28 @@ describe('a device that disappears', () => {
 
   it('is deleted from Placement and from our tables', async () => {
     await world.startComputeNode('cmp4');
-    await report('cmp4', [aDevice()]);
+    await world.report('cmp4', [aDevice()]);
     await expect.poll(() => inventoryOf('cmp4_FakeDevice'), soon).toBeDefined();
-    await report('cmp4', []);
+    await world.report('cmp4', []);
     await expect.poll(() => gone('cmp4_FakeDevice'), soon).toBe(true);
     await expect.poll(() => rowsOf('cmp4_FakeDevice', 'cmp4'), soon).toEqual([]);
   });
 
   it('stays while a server has it, and is not offered again', async () => {
     await world.startComputeNode('cmp5');
-    await report('cmp5', [aDevice()]);
+    await world.report('cmp5', [aDevice()]);
     await expect.poll(() => inventoryOf('cmp5_FakeDevice'), soon).toBeDefined();
     await world.createProfile('fpga', { 'resources:FPGA': '1' });
     const instance = 'aaaaaaaa-0000-4000-8000-000000000005';
     const provider = providerUuid('cmp5_FakeDevice');
     await world.createBound('fpga', { host: 'cmp5', provider, instance });
-    await report('cmp5', []);
+    await world.report('cmp5', []);
     await expect
       .poll(() => inventoryOf('cmp5_FakeDevice'), soon)
       .toMatchObject({ FPGA: { total: 2, reserved: 2 } });
-    const listed = await world.asNova('GET', `/v2/accelerator_requests?instance=${instance}`);
-    expect(listed.json.arqs).toMatchObject([{ state: 'Bound' }]);
+    expect((await world.arqsOf(instance)).json.arqs).toMatchObject([{ state: 'Bound' }]);
 
-    await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+    await world.deleteArqsOf(instance);
     await expect.poll(() => gone('cmp5_FakeDevice'), soon).toBe(true);
     await expect.poll(() => rowsOf('cmp5_FakeDevice', 'cmp5'), soon).toEqual([]);
   });

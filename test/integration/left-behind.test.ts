@@ -5,7 +5,6 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { type ArqUuid, type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
 import { failBind } from '#core/operations/bind/finish-bind.ts';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { deleteArqs, deleteArqsOfInstance } from '#core/operations/release/delete-arqs.ts';
 import { reap } from '#core/operations/release/reap.ts';
 import { unbindArqs } from '#core/operations/release/unbind-arqs.ts';
@@ -13,7 +12,7 @@ import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { idOf } from '#local/openstack/keystone/catalog.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { withClients } from '#test/support/deps.ts';
-import { aDevice, aReport } from '#test/support/reports.ts';
+import { aDevice } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
 
@@ -28,11 +27,11 @@ const admin = aCaller({ projectId: 'admin', roles: ['admin'], hasServiceToken: f
 const world = perFile(startWorld);
 
 beforeAll(async () => {
-  await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 2 })]), Date.now());
+  await world.report('cmp1', [aDevice({ handles: 2 })]);
   await world.createProfile('fpga', { 'resources:FPGA': '2' });
 });
 
-afterEach(() => world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`));
+afterEach(() => world.deleteArqsOf(instance));
 
 /** @param host where Nova has the instance */
 function withNova(host: string | null | undefined, laterMs = 0, projectId = demo): ConsumerDeps {

@@ -1,12 +1,10 @@
 // Maintenance and a concurrent report of the same device: the status that the operator set stays.
 
 import { beforeAll, expect, it } from 'vitest';
-import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
-import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
+import { aDevice, aHandle } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
 
@@ -16,17 +14,11 @@ const card = aDevice({});
 const path = `/v2/devices/${deviceUuid(host, card.address)}`;
 
 const world = perFile(startWorld);
-let sequence = 0;
 
 beforeAll(async () => {
   const { placement } = world.deps.clients;
   await placement.createProvider({ uuid: '00000000-0000-4000-8000-00000000c0de', name: host });
 });
-
-async function report(devices: (typeof card)[], deps: ConsumerDeps = world.deps): Promise<void> {
-  sequence += 1;
-  await applyReport(deps, host, aReport(devices, { sequence }), Date.now());
-}
 
 async function set(status: 'enable' | 'disable'): Promise<void> {
   expect((await world.ask('POST', `${path}/${status}`)).status).toBe(204);
@@ -37,8 +29,8 @@ async function statusShown(): Promise<string> {
 }
 
 it('a device that is disabled while its rows are deleted is in maintenance when it returns', async () => {
-  await report([card]);
-  await report([]);
+  await world.report(host, [card]);
+  await world.report(host, []);
   const { placement } = world.deps.clients;
   let isTold = false;
   const slow: typeof placement = {
@@ -51,17 +43,17 @@ it('a device that is disabled while its rows are deleted is in maintenance when 
   };
   const deps = { ...world.deps, clients: { ...world.deps.clients, placement: slow } };
   await syncProviders(deps, provider, 1);
-  await report([card]);
+  await world.report(host, [card]);
   expect(await statusShown()).toBe('maintaining');
 
-  await report([]);
+  await world.report(host, []);
   await set('enable');
   await syncProviders(world.deps, provider, 1);
   expect((await world.ask('GET', path)).status).toBe(404);
 });
 
 it('a region that appears while its device is enabled is enabled, too', async () => {
-  await report([card]);
+  await world.report(host, [card]);
   await set('disable');
   const { inventory } = world.deps.store;
   const overtaken: typeof inventory = {
@@ -74,14 +66,14 @@ it('a region that appears while its device is enabled is enabled, too', async ()
   const own = { resource_class: 'FPGA', traits: [], attach_handles: [aHandle(9, 'PCI')] };
   const board = aDevice({ regions: [{ name: 'region0', kind: 'reconfigurable-region', ...own }] });
   const store = { ...world.deps.store, inventory: overtaken };
-  await report([board], { ...world.deps, store });
+  await world.report(host, [board], {}, { ...world.deps, store });
   await syncProviders(world.deps, provider, 1);
   const region = providerUuid(`${host}_FakeDevice_region0`);
   expect((await inventory.provider(region))?.deployable.deviceStatus).toBe('enabled');
 });
 
 it('a device that is disabled while Placement is updated stays disabled in all its parts', async () => {
-  await report([card]);
+  await world.report(host, [card]);
   await set('enable');
   const { inventory } = world.deps.store;
   const seen: (string | undefined)[] = [];

@@ -3,11 +3,10 @@
 
 import { beforeAll, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { password as first, idOf } from '#local/openstack/keystone/catalog.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { serveSecret } from '#test/support/http-server.ts';
-import { aDevice, aReport } from '#test/support/reports.ts';
+import { aDevice } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
@@ -35,7 +34,7 @@ const world = perFile(() =>
 
 beforeAll(async () => {
   await world.startComputeNode('cmp1');
-  await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 64 })]), Date.now());
+  await world.report('cmp1', [aDevice({ handles: 64 })]);
   await world.createProfile('fpga', { 'resources:FPGA': '1' });
 });
 

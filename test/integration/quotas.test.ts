@@ -7,7 +7,6 @@ import type { Arq } from '#core/domain/arq/arq.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
 import { createArqs } from '#core/operations/bind/create-arqs.ts';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { createDeviceProfiles } from '#core/operations/profiles/create-device-profiles.ts';
 import { recount } from '#core/operations/quotas/recount.ts';
 import { deleteQuota, setQuota } from '#core/operations/quotas/set-quota.ts';
@@ -17,7 +16,7 @@ import type { QuotaStore } from '#core/store/quotas/quotas.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { countCapacity, counts } from '#test/support/aws/aws-counter.ts';
 import { aCaller } from '#test/support/builders.ts';
-import { aDevice, aReport } from '#test/support/reports.ts';
+import { aDevice } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage, startWorld } from '#test/support/world.ts';
 
@@ -26,7 +25,7 @@ const world = perFile(startWorld);
 let project: string;
 
 beforeAll(async () => {
-  await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles: 2 })]), Date.now());
+  await world.report('cmp1', [aDevice({ handles: 2 })]);
   const profiles = {
     fpga: [{ 'resources:FPGA': '1' }],
     fpga3: [{ 'resources:FPGA': '3' }],

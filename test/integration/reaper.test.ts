@@ -6,15 +6,14 @@ import { ServiceUnavailable } from '#core/clients/http.ts';
 import { ownIdentity } from '#core/clients/openstack/keystone.ts';
 import type { SomeServer } from '#core/clients/openstack/nova.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
+import { providerUuid } from '#core/domain/ids.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { reap } from '#core/operations/release/reap.ts';
 import { reapWaiting } from '#core/operations/release/reap-waiting.ts';
 import { idOf } from '#local/openstack/keystone/catalog.ts';
-import { aCaller } from '#test/support/builders.ts';
+import { aCaller, instanceOf } from '#test/support/builders.ts';
 import { countingMetrics, withClients, withStore } from '#test/support/deps.ts';
-import { aDevice, aReport } from '#test/support/reports.ts';
+import { aDevice } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
 
@@ -41,14 +40,12 @@ let hostless: Set<string>;
 let counting: ReturnType<typeof countingMetrics>;
 
 beforeAll(async () => {
-  await applyReport(world.deps, 'cmp1', aReport([aDevice({ handles })]), Date.now());
+  await world.report('cmp1', [aDevice({ handles })]);
   await world.createProfile('fpga', { 'resources:FPGA': '1' });
 });
 
 beforeEach(async () => {
-  for (; instances > 0; instances -= 1) {
-    await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instanceOf(instances)}`);
-  }
+  for (; instances > 0; instances -= 1) await world.deleteArqsOf(instanceOf(instances));
   known = new Set([foreign.uuid]);
   allocated = new Set();
   broken = new Set();
@@ -56,10 +53,6 @@ beforeEach(async () => {
   listed = [foreign];
   counting = countingMetrics();
 });
-
-function instanceOf(number: number): string {
-  return `aaaaaaaa-0000-4000-8000-${String(number).padStart(12, '0')}`;
-}
 
 async function bound(): Promise<string> {
   instances += 1;
@@ -100,7 +93,7 @@ async function listOfReap() {
 
 async function boundInstances(): Promise<string[]> {
   const all = Array.from({ length: instances }, (_, index) => instanceOf(index + 1));
-  const found = await world.deps.store.arqs.bindings(all as InstanceUuid[]);
+  const found = await world.deps.store.arqs.bindings(all);
   return [...found.keys()].sort();
 }
 
@@ -201,7 +194,7 @@ describe('the reaper', () => {
     // One that Nova has on a host again, and one that was deleted, do not wait.
     const [first = '', second = ''] = await boundInstances();
     known.add(first);
-    await world.asNova('DELETE', `/v2/accelerator_requests?instance=${second}`);
+    await world.deleteArqsOf(second);
     await reapAt(12 * minutes);
     expect([await boundInstances(), await listOfReap()]).toEqual([[first], []]);
   });
@@ -277,7 +270,7 @@ it("an ARQ that an admin has made for a tenant's instance is the tenant's", asyn
   const instance = instanceOf(instances);
   const nova = { ...deps.clients.nova, server: async () => ({ projectId: 'tenant' }) };
   await bindArqs({ ...deps, clients: { ...deps.clients, nova } }, caller, [
-    { arqUuid, hostname: 'cmp1', providerUuid: provider, instanceUuid: instance as InstanceUuid },
+    { arqUuid, hostname: 'cmp1', providerUuid: provider, instanceUuid: instance },
   ]);
   expect((await deps.store.arqs.binding(instance))?.projectId).toBe('tenant');
 });

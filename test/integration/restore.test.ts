@@ -7,7 +7,6 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { AttachHandle } from '#core/domain/device/device.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { compareHost } from '#core/operations/placement/compare-host.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
@@ -17,7 +16,7 @@ import { type TableName, tableName } from '#core/store/table/tables.ts';
 import { allocate } from '#test/support/allocations.ts';
 import { type Backups, createBackups } from '#test/support/aws/backup.ts';
 import { withClients } from '#test/support/deps.ts';
-import { aDevice, aGpu, aHandle, aReport } from '#test/support/reports.ts';
+import { aDevice, aGpu, aHandle } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage, startWorld } from '#test/support/world.ts';
 
@@ -46,7 +45,6 @@ const foreign = { uuid: 'bbbbbbbb-0000-4000-8000-000000000001', projectId: 'anot
 const world = perFile(startWorld);
 let deps: ConsumerDeps;
 let backups: Backups;
-let sequence = 0;
 let instances = 0;
 
 /** Servers that Nova has, with the time of their last change. */
@@ -89,10 +87,7 @@ beforeEach(async () => {
   expect((await handlesOf('fpga')).filter(isFree)).toHaveLength(3);
 });
 
-async function report(...devices: (typeof fpga)[]): Promise<void> {
-  sequence += 1;
-  await applyReport(deps, host, aReport(devices, { sequence }), Date.now());
-}
+const report = (...devices: (typeof fpga)[]) => world.report(host, devices, {}, deps);
 
 function force({ address }: { readonly address: string }) {
   const path = `/v2/devices/${deviceUuid(host, address)}/force_release`;
@@ -169,9 +164,7 @@ describe('after a restore', () => {
     await backups.restore();
     const made: string[] = [];
     const noted = withClients(deps, { jobs: { create: async (id) => void made.push(id) } });
-    sequence += 1;
-    const heartbeat = { ...aReport([fpga, gpu], { sequence }), devices: [] };
-    await applyReport(noted, host, heartbeat, Date.now());
+    await world.report(host, [fpga, gpu], { devices: [] }, noted);
     expect(made).toEqual([expect.stringContaining(`${stage}-rediscover-`)]);
   });
 

@@ -3,10 +3,9 @@
 
 import { beforeEach, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { compareHost } from '#core/operations/placement/compare-host.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
-import { aDevice, aReport } from '#test/support/reports.ts';
+import { aDevice } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
 
@@ -16,7 +15,6 @@ const traits = ['CUSTOM_FAKE_DEVICE', 'CUSTOM_FPGA_ABCD_ABCD'];
 const world = perFile(startWorld);
 let host: string;
 let hosts = 0;
-let sequence = 0;
 const logged: string[] = [];
 
 beforeEach(async () => {
@@ -37,11 +35,6 @@ const provider = () => providerUuid(`${host}_FakeDevice`);
 const placement = () => world.deps.clients.placement;
 const sync = (stage = 'test') => syncProviders(asStack(stage), provider(), 1);
 
-async function report(...devices: ReturnType<typeof aDevice>[]): Promise<void> {
-  sequence += 1;
-  await applyReport(world.deps, host, aReport(devices, { sequence }), Date.now() + sequence);
-}
-
 async function stateInPlacement() {
   const [held, inventories] = await Promise.all([
     placement().getTraits(provider()),
@@ -51,17 +44,17 @@ async function stateInPlacement() {
 }
 
 it('marks each provider with its stack', async () => {
-  await report(aDevice());
+  await world.report(host, [aDevice()]);
   await sync();
   expect((await stateInPlacement())?.traits).toEqual([ours, ...traits, 'OWNER_CYBORG'].sort());
 });
 
 it('changes nothing of a provider of another stack, and says so', async () => {
-  await report(aDevice());
+  await world.report(host, [aDevice()]);
   await sync('blue-2');
   const before = await stateInPlacement();
   expect(before?.traits).toContain(theirs);
-  await report(aDevice({ handles: 1 }));
+  await world.report(host, [aDevice({ handles: 1 })]);
   await sync();
   expect(await stateInPlacement()).toEqual(before);
   expect(logged).toEqual(['Device offered by another stack, too: forget its host there']);
@@ -71,10 +64,10 @@ it('changes nothing of a provider of another stack, and says so', async () => {
 });
 
 it('keeps the provider of another stack when the device ends here', async () => {
-  await report(aDevice());
+  await world.report(host, [aDevice()]);
   await sync('blue-2');
   const before = await stateInPlacement();
-  await report();
+  await world.report(host, []);
   await sync();
   expect(await stateInPlacement()).toEqual(before);
   expect(await world.deps.store.inventory.provider(provider())).toBeUndefined();
@@ -84,7 +77,7 @@ it('keeps the provider of another stack when the device ends here', async () => 
 });
 
 it('takes over when the other stack has removed its provider', async () => {
-  await report(aDevice());
+  await world.report(host, [aDevice()]);
   await sync('blue-2');
   await sync();
   expect((await stateInPlacement())?.traits).not.toContain(ours);
@@ -94,7 +87,7 @@ it('takes over when the other stack has removed its provider', async () => {
 });
 
 it('takes over a provider without a mark, as of Cyborg', async () => {
-  await report(aDevice());
+  await world.report(host, [aDevice()]);
   await sync('blue-2');
   const { generation = 0 } = (await placement().getTraits(provider())) ?? {};
   await placement().putTraits(provider(), generation, ['OWNER_CYBORG', ...traits]);

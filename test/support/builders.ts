@@ -15,7 +15,11 @@ import {
   providerUuid,
 } from '#core/domain/ids.ts';
 
-export const anInstanceUuid = 'aaaaaaaa-0000-4000-8000-000000000001' as InstanceUuid;
+/** The uuid of an instance with this number. */
+export const instanceOf = (number: number) =>
+  `aaaaaaaa-0000-4000-8000-${String(number).padStart(12, '0')}` as InstanceUuid;
+
+export const anInstanceUuid = instanceOf(1);
 export const aProviderUuid = providerUuid('cmp1_FakeDevice');
 const createdAt = '2026-07-01T01:02:03.000Z';
 

@@ -6,7 +6,8 @@ import { SendMessageBatchCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { DynamoDBDocumentClient, PutCommand, ScanCommand } from '@aws-sdk/lib-dynamodb';
 import { expect, vi } from 'vitest';
 import { tableName, tables } from '#core/store/table/tables.ts';
-import { instanceOf, VgpuHost } from './hosts/vgpu-host.ts';
+import { instanceOf } from './builders.ts';
+import { VgpuHost } from './hosts/vgpu-host.ts';
 import { patience } from './vitest/patience.ts';
 import { stage, type World } from './world.ts';
 
@@ -24,7 +25,7 @@ export interface Recorded {
 }
 
 /** Instances of the servers: one has its vGPU, one waits for it, one is deleted. */
-export const [bound, starting, deleted] = [1, 2, 3].map(instanceOf) as [string, string, string];
+export const [bound, starting, deleted] = [instanceOf(1), instanceOf(2), instanceOf(3)];
 
 /** What the states send. */
 const awaited = ['host-jobs bind', 'host-jobs release', 'nova-events', 'provider-syncs'];

@@ -5,9 +5,11 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
+import type { InventoryReport, ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
 import { silentLog } from '#core/log.ts';
 import { noMetrics } from '#core/metrics.ts';
+import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { queueUrlVariable } from '#core/settings.ts';
 import { createTables } from '#local/aws/dynamodb.ts';
 import { type DeliveredEvent, type EventsOptions, startEvents } from '#local/aws/events.ts';
@@ -23,6 +25,7 @@ import { environmentFor } from '#local/process/environment.ts';
 import type { ApiBody } from '#simulation/api-body.ts';
 import { stage, startEngines } from './aws/engines.ts';
 import { bindPatch } from './bind-patch.ts';
+import { aReport } from './reports.ts';
 
 export { stage } from './aws/engines.ts';
 
@@ -75,6 +78,17 @@ export interface World {
   bindArqs(arqs: string | readonly string[], target: Target, token?: string): Promise<Answer>;
   /** Creates the ARQs of a device profile and binds them. @throws if the bind is refused */
   createBound(profile: string, target: Target, token?: string): Promise<Uuids>;
+  /** Lists the ARQs of an instance, as Nova does. */
+  arqsOf(instance: string): Promise<Answer>;
+  /** Deletes the ARQs of an instance, as Nova does. */
+  deleteArqsOf(instance: string): Promise<Answer>;
+  /** Applies the next report of a host, which describes these devices. */
+  report(
+    hostname: string,
+    devices: readonly ReportedDevice[],
+    given?: Partial<InventoryReport>,
+    by?: ConsumerDeps,
+  ): Promise<void>;
   /** Creates the compute node's provider, as nova-compute does when it starts. */
   startComputeNode(name: string): Promise<void>;
   readonly consumers: Consumers | undefined;
@@ -163,14 +177,23 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     const patch = bindPatch(target);
     return askNova('PATCH', Object.fromEntries([arqs].flat().map((arq) => [arq, patch])), token);
   };
+  const asNova: World['asNova'] = (method, path, body) =>
+    ask(method, path, { token: 'demo-token', serviceToken: 'nova-token', body });
+  const deps = { ...createConsumerDeps('test'), log: silentLog, metrics: noMetrics };
+  let sequence = 0;
   const all: Running[] = [glance, nova, api, placement, keystone, events, engines];
   return {
-    deps: { ...createConsumerDeps('test'), log: silentLog, metrics: noMetrics },
+    deps,
     apiUrl: api.url,
     urls: { keystone: keystone.url, placement: placement.url, nova: nova.url, glance: glance.url },
     ask,
-    asNova: (method, path, body) =>
-      ask(method, path, { token: 'demo-token', serviceToken: 'nova-token', body }),
+    asNova,
+    arqsOf: (instance) => asNova('GET', `${arqsPath}?instance=${instance}`),
+    deleteArqsOf: (instance) => asNova('DELETE', `${arqsPath}?instance=${instance}`),
+    report: async (hostname, devices, given, by = deps) => {
+      sequence += 1;
+      await applyReport(by, hostname, aReport(devices, { sequence, ...given }), Date.now());
+    },
     createProfile: (name, ...groups) =>
       ask('POST', '/v2/device_profiles', { body: [{ name, groups }] }),
     createArqs,

@@ -174,7 +174,7 @@ class FpgaHost {
   }
 
   async remove(instance: string): Promise<void> {
-    await this.world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+    await this.world.deleteArqsOf(instance);
   }
 
   async end(operation: JobEvent['operation']): Promise<void> {
@@ -185,8 +185,7 @@ class FpgaHost {
   }
 
   async stateOf(instance: string): Promise<unknown> {
-    const path = `/v2/accelerator_requests?instance=${instance}`;
-    const { status, json } = await this.world.asNova('GET', path);
+    const { status, json } = await this.world.arqsOf(instance);
     return status === 200 ? json.arqs[0]?.state : status;
   }
 

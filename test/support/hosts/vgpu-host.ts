@@ -12,6 +12,7 @@ import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { startReprovision } from '#core/operations/reprovision/start-reprovision.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
+import { instanceOf } from '#test/support/builders.ts';
 import { aDevice, applySettled, aReport, madeAtBind } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 
@@ -44,9 +45,6 @@ function gpuWith(handles: number) {
     ],
   });
 }
-
-export const instanceOf = (number: number) =>
-  `aaaaaaaa-0000-4000-8000-${String(number).padStart(12, '0')}`;
 
 /**
  * @param settings in addition to the usual ones
@@ -219,14 +217,12 @@ export class VgpuHost {
   }
 
   async stateOf(instance: string): Promise<unknown> {
-    const path = `/v2/accelerator_requests?instance=${instance}`;
-    const { status, json } = await this.world.asNova('GET', path);
+    const { status, json } = await this.world.arqsOf(instance);
     return status === 200 ? json.arqs[0]?.state : status;
   }
 
   async remove(instance: string): Promise<number> {
-    return (await this.world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`))
-      .status;
+    return (await this.world.deleteArqsOf(instance)).status;
   }
 
   async bound() {
