@@ -7,10 +7,8 @@ import type { BindTarget } from '#core/domain/arq/bind-plan.ts';
 import { type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
 import { createArqs } from '#core/operations/bind/create-arqs.ts';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
-import { createDeviceProfiles } from '#core/operations/profiles/create-device-profiles.ts';
 import { deleteArqs, deleteArqsOfInstance } from '#core/operations/release/delete-arqs.ts';
-import { aCaller } from '#test/support/builders.ts';
+import { aCaller, nextInstance } from '#test/support/builders.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
@@ -26,12 +24,7 @@ const provider = providerUuid('cmp1_FakeDevice');
 const nova = aCaller();
 
 let world: World;
-let instances = 0;
-
-function nextInstance(): InstanceUuid {
-  instances += 1;
-  return `aaaaaaaa-0000-4000-8000-${String(instances).padStart(12, '0')}` as InstanceUuid;
-}
+let boots = 0;
 
 async function anArq(): Promise<Arq> {
   const [arq] = await createArqs(world.deps, nova, 'fpga');
@@ -78,10 +71,8 @@ describe.each(worlds)('world %i', (number) => {
   beforeAll(async () => {
     world = await startWorld();
     boot = {};
-    const report = aReport([aDevice({ handles: handleCount })]);
-    await applyReport(world.deps, 'cmp1', report, Date.now());
-    const groups = [{ 'resources:FPGA': '1' }];
-    await createDeviceProfiles(world.deps, [{ name: 'fpga', groups }], '2.0');
+    await world.report('cmp1', [aDevice({ handles: handleCount })]);
+    await world.createProfile('fpga', { 'resources:FPGA': '1' });
   });
   afterAll(() => world.stop());
 
@@ -142,22 +133,21 @@ function race(): void {
 
   it('leaves no claim on a device that disappears during the binds', async () => {
     const arqs = await arqsOf(handleCount);
-    const sequence = 10 * instances;
-    const vanish = applyReport(world.deps, 'cmp1', aReport([], { ...boot, sequence }), Date.now());
+    const vanish = world.report('cmp1', [], { ...boot, sequence: 2 });
     await Promise.allSettled([...arqs.map((arq) => bind(arq, nextInstance())), vanish]);
     await cleanUp(arqs);
-    const back = aReport([aDevice({ handles: handleCount })], { ...boot, sequence: sequence + 1 });
-    await applyReport(world.deps, 'cmp1', back, Date.now());
+    await world.report('cmp1', [aDevice({ handles: handleCount })], { ...boot, sequence: 3 });
     const stored = await world.deps.store.inventory.provider(provider);
     expect(stored?.handles.filter(({ isGone }) => !isGone)).toHaveLength(handleCount);
   });
 
   it('leaves no handle claimed twice when the host reboots during the binds', async () => {
     const arqs = await arqsOf(many / 4);
-    const boot_id = `bbbbbbbb-0000-4000-8000-${String(instances).padStart(12, '0')}`;
+    boots += 1;
+    const boot_id = `bbbbbbbb-0000-4000-8000-${String(boots).padStart(12, '0')}`;
     boot = { boot_id };
     const report = aReport([aDevice({ handles: handleCount })], { boot_id, sequence: 1 });
-    const booting = applySettled(world.deps, 'cmp1', report, Date.now() + instances);
+    const booting = applySettled(world.deps, 'cmp1', report, Date.now() + boots);
     const won = await fulfilledOf(arqs.map((arq) => bind(arq, nextInstance())));
     await booting;
     expect(won).toBe(handleCount);

@@ -7,11 +7,10 @@ import type { Placement } from '#core/clients/openstack/placement.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { providerUuid } from '#core/domain/ids.ts';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { compareHost } from '#core/operations/placement/compare-host.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { countingMetrics } from '#test/support/deps.ts';
-import { aDevice, aReport } from '#test/support/reports.ts';
+import { aDevice } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
 
@@ -59,7 +58,7 @@ beforeAll(async () => {
   placement = deps.clients.placement;
   await placement.createProvider({ uuid: node, name: host });
   await placement.createProvider({ uuid: otherNode, name: 'cmp2' });
-  await applyReport(deps, host, aReport([withFunctions, forTests]), Date.now());
+  await world.report(host, [withFunctions, forTests]);
   for (const each of [provider, fake]) await syncProviders(deps, each, 1);
 });
 
@@ -130,8 +129,7 @@ it('takes no other device of ours for a conflict', async () => {
   // A driver of the operator reports a function by itself, which the driver `pci` offers as well.
   const address = '0000:3b:00.4';
   const own = aDevice({ address, driver: 'own', provider_suffix: undefined, handles: 1 });
-  const report = aReport([withFunctions, forTests, own], { sequence: 2 });
-  await applyReport(deps, host, report, Date.now());
+  await world.report(host, [withFunctions, forTests, own]);
   const another = providerUuid(`${host}_${address}`);
   expect(await synced(another)).toEqual({ reserved: 0, conflicts: 0 });
   expect(await synced()).toEqual({ reserved: 0, conflicts: 0 });
@@ -145,7 +143,7 @@ it('looks for conflicts in two requests, however many functions a device has', a
   });
   const address = '0000:3c:00.0';
   const large = { ...withFunctions, address, offers: offering(attach_handles), regions: [] };
-  await applyReport(deps, host, aReport([large], { sequence: 3 }), Date.now());
+  await world.report(host, [large]);
   const its = providerUuid(`${host}_${address}`);
   await syncProviders(deps, its, 1);
   const asked: string[] = [];

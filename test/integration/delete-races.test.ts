@@ -5,10 +5,9 @@ import type { BindTarget } from '#core/domain/arq/bind-plan.ts';
 import { type ArqUuid, type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
 import { createArqs } from '#core/operations/bind/create-arqs.ts';
-import { createDeviceProfiles } from '#core/operations/profiles/create-device-profiles.ts';
 import { deleteArqs } from '#core/operations/release/delete-arqs.ts';
 import { unbindArqs } from '#core/operations/release/unbind-arqs.ts';
-import { aCaller } from '#test/support/builders.ts';
+import { aCaller, instanceOf } from '#test/support/builders.ts';
 import { withStore } from '#test/support/deps.ts';
 import { aDevice } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
@@ -16,17 +15,14 @@ import { startWorld, type World } from '#test/support/world.ts';
 
 const provider = providerUuid('cmp1_FakeDevice');
 const nova = aCaller();
-const [one, other] = ['1', '2'].map(
-  (last) => `aaaaaaaa-0000-4000-8000-00000000000${last}` as InstanceUuid,
-) as [InstanceUuid, InstanceUuid];
+const [one, other] = [instanceOf(1), instanceOf(2)];
 
 const world = perFile(startWorld);
 let arq: ArqUuid;
 
 beforeAll(async () => {
   await world.report('cmp1', [aDevice({ handles: 2 })]);
-  const groups = [{ 'resources:FPGA': '1' }];
-  await createDeviceProfiles(world.deps, [{ name: 'fpga', groups }], '2.0');
+  await world.createProfile('fpga', { 'resources:FPGA': '1' });
 });
 
 beforeEach(async () => {
@@ -49,16 +45,19 @@ async function bind(instanceUuid: InstanceUuid): Promise<void> {
 async function deleteDuring(meanwhile: () => Promise<void>): Promise<void> {
   const { deps } = world;
   let isDone = false;
-  const byUuids: typeof deps.store.arqs.byUuids = async (uuids) => {
-    const found = await deps.store.arqs.byUuids(uuids);
-    if (!isDone) {
-      isDone = true;
-      await meanwhile();
-    }
-    return found;
-  };
-  const arqs = { ...deps.store.arqs, byUuids };
-  await deleteArqs({ ...deps, store: { ...deps.store, arqs } }, nova, [arq]);
+  const racing = withStore(deps, {
+    arqs: {
+      byUuids: async (uuids) => {
+        const found = await deps.store.arqs.byUuids(uuids);
+        if (!isDone) {
+          isDone = true;
+          await meanwhile();
+        }
+        return found;
+      },
+    },
+  });
+  await deleteArqs(racing, nova, [arq]);
 }
 
 async function whatIsLeft() {
@@ -67,21 +66,14 @@ async function whatIsLeft() {
   return { arqs: (await world.deps.store.arqs.byUuids([arq])).size, claims: claims.length };
 }
 
-it('an ARQ that is unbound during the delete is deleted', async () => {
-  await deleteDuring(() => unbindArqs(world.deps, nova, [arq]));
-  expect(await whatIsLeft()).toEqual({ arqs: 0, claims: 0 });
-});
+const unbind = () => unbindArqs(world.deps, nova, [arq]);
 
-it('an ARQ that is bound to another instance during the delete is deleted, and its device is free', async () => {
-  await deleteDuring(async () => {
-    await unbindArqs(world.deps, nova, [arq]);
-    await bind(other);
-  });
-  expect(await whatIsLeft()).toEqual({ arqs: 0, claims: 0 });
-});
-
-it('an ARQ that another request deletes first is deleted', async () => {
-  await deleteDuring(() => deleteArqs(world.deps, nova, [arq]));
+it.each([
+  ['unbinds', unbind],
+  ['binds to another instance', () => unbind().then(() => bind(other))],
+  ['deletes first', () => deleteArqs(world.deps, nova, [arq])],
+])('deletes an ARQ that another request %s, and frees its device', async (_what, meanwhile) => {
+  await deleteDuring(meanwhile);
   expect(await whatIsLeft()).toEqual({ arqs: 0, claims: 0 });
 });
 
@@ -126,8 +118,7 @@ it('deletes unbound ARQs concurrently, eight at a time', async () => {
 
 it('releases the ARQs of one instance in one transaction', async () => {
   await deleteArqs(world.deps, nova, [arq]);
-  const groups = [{ 'resources:FPGA': '2' }];
-  await createDeviceProfiles(world.deps, [{ name: 'fpga-2', groups }], '2.0');
+  await world.createProfile('fpga-2', { 'resources:FPGA': '2' });
   const uuids = (await createArqs(world.deps, nova, 'fpga-2')).map(({ uuid }) => uuid);
   const targets = uuids.map((arqUuid): BindTarget => {
     return { arqUuid, hostname: 'cmp1', providerUuid: provider, instanceUuid: one };

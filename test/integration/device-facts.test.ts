@@ -3,8 +3,9 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { providerUuid } from '#core/domain/ids.ts';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
-import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
+import { nextInstance } from '#test/support/builders.ts';
+import { withClients } from '#test/support/deps.ts';
+import { aDevice, aHandle } from '#test/support/reports.ts';
 import { patience } from '#test/support/vitest/patience.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
@@ -13,8 +14,6 @@ const [slotA, slotB] = ['0000:3b:00.0', '0000:af:00.0'];
 const world = perFile(() => startWorld({ consumers: true }));
 let hosts = 0;
 let host: string;
-let sequence = 0;
-let instances = 0;
 
 beforeAll(() => world.createProfile('fpga', { 'resources:FPGA': '1' }));
 
@@ -24,25 +23,18 @@ beforeEach(async () => {
   await world.startComputeNode(host);
 });
 
-async function report(...devices: ReportedDevice[]): Promise<void> {
-  await reportAfter(0, ...devices);
-}
+const report = (...devices: ReportedDevice[]) => reportAfter(0, ...devices);
 
 async function reportAfter(minutes: number, ...devices: ReportedDevice[]): Promise<void> {
-  sequence += 1;
-  const receivedAtMs = Date.now() + sequence + minutes * 60_000;
-  await applyReport(world.deps, host, aReport(devices, { sequence }), receivedAtMs);
+  const clock = () => Date.now() + minutes * 60_000;
+  await world.report(host, devices, {}, { ...world.deps, clock });
 }
 
 /** The jobs that a report makes which describes no device. */
 async function jobsOfHeartbeat(device: ReportedDevice): Promise<string[]> {
   const jobs: string[] = [];
-  const { clients } = world.deps;
-  const noted = { ...clients.jobs, create: async (id: string) => void jobs.push(id) };
-  sequence += 1;
-  const heartbeat = aReport([device], { sequence, devices: [] });
-  const deps = { ...world.deps, clients: { ...clients, jobs: noted } };
-  await applyReport(deps, host, heartbeat, Date.now() + sequence);
+  const noted = withClients(world.deps, { jobs: { create: async (id) => void jobs.push(id) } });
+  await world.report(host, [device], { devices: [] }, noted);
   return jobs;
 }
 
@@ -59,8 +51,7 @@ async function reservedOf(address: string): Promise<number | undefined> {
 
 async function bind(address: string) {
   const arqs = await world.createArqs('fpga');
-  instances += 1;
-  const instance = `aaaaaaaa-0000-4000-8000-${String(instances).padStart(12, '0')}`;
+  const instance = nextInstance();
   const target = { host, provider: providerAt(address), instance };
   const { status, text } = await world.bindArqs(arqs, target);
   return { instance, status, text };
@@ -105,8 +96,7 @@ describe('an unhealthy device', () => {
     const refused = await bind(slotA);
     expect([refused.status, refused.text]).toEqual([409, expect.stringContaining('is stuck')]);
     await expect.poll(() => reservedOf(slotA), patience).toBe(2);
-    const { json } = await world.asNova('GET', `/v2/accelerator_requests?instance=${instance}`);
-    expect(json.arqs).toMatchObject([{ state: 'Bound' }]);
+    expect((await world.arqsOf(instance)).json.arqs).toMatchObject([{ state: 'Bound' }]);
   });
 
   it('is offered again after ten minutes without a fault', async () => {
@@ -160,7 +150,7 @@ describe('a card in another slot', () => {
     const { status, text } = await bind(slotB);
     expect([status, text]).toEqual([409, expect.stringContaining(`was at ${slotA}, and 1 attach`)]);
     await expect.poll(() => reservedOf(slotB), patience).toBe(2);
-    await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+    await world.deleteArqsOf(instance);
     await report(card(slotB, { identity: serial(1) }));
     expect((await bind(slotB)).status).toBe(202);
   });
@@ -173,7 +163,7 @@ describe('a card in another slot', () => {
     for (const _ of [1, 2]) await report(...after);
     expect((await bind(slotA)).text).toContain('is another card than before');
     expect((await bind(slotB)).text).toContain(`is the card that was at ${slotA}`);
-    await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+    await world.deleteArqsOf(instance);
     await report(...after);
     expect([await healthAt(slotA), await healthAt(slotB)]).toEqual([undefined, undefined]);
     expect((await bind(slotB)).status).toBe(202);

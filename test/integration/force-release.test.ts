@@ -7,7 +7,6 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { JobDocument } from '#core/contracts/job-document.ts';
 import { type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
@@ -15,7 +14,7 @@ import { deviceKey } from '#core/store/rows/rows.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
-import { aGpu, aReport } from '#test/support/reports.ts';
+import { aGpu } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
 
@@ -39,7 +38,7 @@ beforeAll(async () => {
     executionStatus: async () => undefined,
   };
   deps = { ...world.deps, clients: { ...world.deps.clients, jobs } };
-  await applyReport(deps, 'cmp1', aReport(addresses.map(gpuAt)), Date.now());
+  await world.report('cmp1', addresses.map(gpuAt), {}, deps);
   await world.createProfile('two', { 'resources:VGPU': '1' }, { 'resources:VGPU': '1' });
 });
 
@@ -64,7 +63,7 @@ function force(address: string, word: object = { cleaned: true }) {
 
 async function inQuarantine(): Promise<string> {
   await bindOneOfEach();
-  await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+  await world.deleteArqsOf(instance);
   const release = (await handleOf(first))?.release ?? '';
   await startRelease(deps, release);
   await sweep({ ...deps, clock: () => Date.now() + 10 * minuteMs });

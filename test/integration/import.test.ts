@@ -9,7 +9,6 @@ import { type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
 import { stackTrait } from '#core/domain/placement/stack-mark.ts';
 import { importAll } from '#core/operations/import/import-all.ts';
 import type { ImportDeps } from '#core/operations/import/import-device.ts';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { countProjectUse } from '#core/operations/quotas/count-use.ts';
@@ -33,7 +32,7 @@ import {
   xmlOf,
 } from '#test/support/cyborg-tables.ts';
 import { withClients } from '#test/support/deps.ts';
-import { aDevice, aReport } from '#test/support/reports.ts';
+import { aDevice } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage, startWorld } from '#test/support/world.ts';
 
@@ -50,7 +49,6 @@ const world = perFile(startWorld);
 let deps: ConsumerDeps & ImportDeps;
 let servers: Set<string>;
 let told: string[] = [];
-let sequence = 0;
 const backups = () => backupStore(createDocuments().documents);
 
 beforeAll(async () => {
@@ -106,8 +104,7 @@ async function importOnce(documents: Documents = createDocuments().strong, dump 
 }
 
 async function report(...devices: (typeof fpga)[]): Promise<void> {
-  sequence += 1;
-  await applyReport(deps, cyborgHost, aReport(devices, { sequence }), Date.now() + sequence);
+  await world.report(cyborgHost, devices, {}, deps);
   await syncProviders(deps, provider, 1);
 }
 
@@ -136,8 +133,7 @@ describe('an import from Cyborg', () => {
   it('gives each server its ARQs, and nothing to others until the agent has reported', async () => {
     expect(await importOnce()).toEqual({ imported: 4, present: 0 });
     expect(await states()).toEqual(['claimed', 'claimed', 'restored', 'restored']);
-    const { json } = await world.asNova('GET', `/v2/accelerator_requests?instance=${serverOf(1)}`);
-    expect(json.arqs).toMatchObject([
+    expect((await world.arqsOf(serverOf(1))).json.arqs).toMatchObject([
       {
         ...{ uuid: arqOf(1), state: 'Bound', device_rp_uuid: provider, hostname: cyborgHost },
         ...{ attach_handle_type: 'TEST_PCI', project_id: project },
@@ -256,7 +252,7 @@ describe('an import from Cyborg', () => {
 
   it('refuses a device that our agent has reported before', async () => {
     const plan = await planned();
-    await applyReport(deps, cyborgHost, aReport([fpga], { sequence: ++sequence }), Date.now());
+    await world.report(cyborgHost, [fpga]);
     const { rows: after } = await planned();
     expect(after.map(({ verdict }) => verdict)).toContain('refuse');
     const tables = { arqs: tableName(stage, 'arqs'), inventory: tableName(stage, 'inventory') };
@@ -286,8 +282,7 @@ describe('an import from Cyborg', () => {
 
 /** A server as Nova deletes it. */
 async function gone(instance: string): Promise<void> {
-  const path = `/v2/accelerator_requests?instance=${instance}`;
-  expect((await world.asNova('DELETE', path)).status).toBe(204);
+  expect((await world.deleteArqsOf(instance)).status).toBe(204);
   await allocate(world, instance, undefined);
 }
 

@@ -1,13 +1,14 @@
 // A card that moves to another host while something of its last holder may be on it.
 
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { AttachHandle, Device } from '#core/domain/device/device.ts';
 import { providerUuid, type ReleaseId } from '#core/domain/ids.ts';
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { retryCleaning } from '#core/operations/work-ends/retry-cleaning.ts';
-import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
+import { nextInstance } from '#test/support/builders.ts';
+import { aDevice, aHandle } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage, startWorld } from '#test/support/world.ts';
 
@@ -15,8 +16,6 @@ const slot = '0000:3b:00.0';
 const minuteMs = 60_000;
 const world = perFile(startWorld);
 let round = 0;
-let sequence = 0;
-let instances = 0;
 
 /** Minutes that have passed for reports and for the control plane. */
 let minutes = 0;
@@ -29,9 +28,8 @@ beforeEach(() => {
 });
 
 const hostOf = (letter: string) => `cmp${round}${letter}`;
-const depsNow = (settings: object = {}) => ({
-  ...world.deps,
-  settings: { ...world.deps.settings, ...settings },
+const depsNow = (given: Partial<ConsumerDeps> = {}): ConsumerDeps => ({
+  ...{ ...world.deps, ...given },
   clock: () => Date.now() + minutes * minuteMs,
 });
 
@@ -50,11 +48,9 @@ function card({ cleans = true, serial = `serial-${round}` as string | undefined 
 }
 
 /** Reports, a minute later. */
-async function report(letter: string, devices = [card()], settings: object = {}): Promise<void> {
+async function report(letter: string, devices = [card()], given: Partial<ConsumerDeps> = {}) {
   minutes += 1;
-  sequence += 1;
-  const deps = depsNow(settings);
-  await applyReport(deps, hostOf(letter), aReport(devices, { sequence }), deps.clock());
+  await world.report(hostOf(letter), devices, {}, depsNow(given));
 }
 
 const deviceOn = async (letter: string): Promise<Device | undefined> =>
@@ -69,16 +65,19 @@ async function handleOn(letter: string): Promise<AttachHandle | undefined> {
 
 async function bind(letter: string) {
   const arqs = await world.createArqs('disk');
-  instances += 1;
-  const instance = `aaaaaaaa-0000-4000-8000-${String(instances).padStart(12, '0')}`;
+  const instance = nextInstance();
   const host = hostOf(letter);
   const target = { host, provider: providerUuid(`${host}_${slot}`), instance };
   const { status, text } = await world.bindArqs(arqs, target);
   return { instance, status, text };
 }
 
-const unbind = (instance: string) =>
-  world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+/** A server had the card of host a, and is deleted. */
+async function leaveCard(): Promise<void> {
+  await report('a');
+  const { instance } = await bind('a');
+  await world.deleteArqsOf(instance);
+}
 
 /** The host's answer to the release that its handle waits for. */
 async function clean(letter: string, operation: 'succeeded' | 'failed' = 'succeeded') {
@@ -108,9 +107,7 @@ it('is offered at once where nothing is left of a holder', async () => {
 
 describe('a card that is not clean where it was', () => {
   it('is cleaned by its new host before it is offered; an operator ends its record', async () => {
-    await report('a');
-    const { instance } = await bind('a');
-    await unbind(instance);
+    await leaveCard();
     await clean('a', 'failed');
     await report('a', []);
     await report('b');
@@ -139,9 +136,7 @@ describe('a card that is not clean where it was', () => {
   });
 
   it('stays unclean where it was, whatever another host says that it has cleaned', async () => {
-    await report('a');
-    const { instance } = await bind('a');
-    await unbind(instance);
+    await leaveCard();
     const left = await clean('a', 'failed');
     // The card has only failed to show itself. Another host names its serial number.
     await report('a', []);
@@ -162,9 +157,7 @@ describe('a card that is not clean where it was', () => {
   });
 
   it('stays withheld while its new host cannot clean it', async () => {
-    await report('a');
-    const { instance } = await bind('a');
-    await unbind(instance);
+    await leaveCard();
     await report('a', []);
     await report('b');
     await clean('b', 'failed');
@@ -174,9 +167,7 @@ describe('a card that is not clean where it was', () => {
   });
 
   it('stays withheld where its new host cleans nothing', async () => {
-    await report('a');
-    const { instance } = await bind('a');
-    await unbind(instance);
+    await leaveCard();
     await report('a', []);
     for (const _ of [1, 2]) await report('b', [card({ cleans: false })]);
     expect((await bind('b')).status).toBe(409);
@@ -184,9 +175,7 @@ describe('a card that is not clean where it was', () => {
   });
 
   it('is withheld again where it moves to a third host before it is clean', async () => {
-    await report('a');
-    const { instance } = await bind('a');
-    await unbind(instance);
+    await leaveCard();
     await report('a', []);
     await report('b');
     await report('b', []);
@@ -206,7 +195,7 @@ describe('a card that a server holds where it was', () => {
     for (const _ of [1, 2]) await report('b');
     expect((await bind('b')).status).toBe(409);
     expect(await handleOn('b')).not.toHaveProperty('release');
-    await unbind(instance);
+    await world.deleteArqsOf(instance);
     await report('b');
     await clean('b');
     await report('b');
@@ -237,43 +226,38 @@ it('is looked up once in a report, without the rows of its own host', async () =
     },
   };
   const [a, b] = [hostOf('a'), hostOf('b')];
-  for (const [host, count] of [
-    [a, 3],
-    [b, 3],
-    [a, 4],
-  ] as const) {
-    minutes += 1;
-    sequence += 1;
-    const deps = { ...depsNow(), listings };
-    await applyReport(deps, host, aReport(cards.slice(0, count), { sequence }), deps.clock());
-  }
+  await report('a', cards.slice(0, 3), { listings });
+  await report('b', cards.slice(0, 3), { listings });
+  await report('a', cards, { listings });
   expect(hosts).toEqual([[], [a, a, a], [b, b, b]]);
 });
 
 describe('a card that no record names', () => {
+  const cleaning = () => ({
+    settings: { ...world.deps.settings, cleanAtFirstSight: ['CUSTOM_NVME'] },
+  });
+
   it('is offered at once, unless its class is cleaned at first sight', async () => {
     await report('a');
     expect((await bind('a')).status).toBe(202);
-    const settings = { cleanAtFirstSight: ['CUSTOM_NVME'] };
     round += 1;
-    await report('a', [card()], settings);
+    await report('a', [card()], cleaning());
     const { status, text } = await bind('a');
     expect([status, text]).toEqual([409, expect.stringContaining('since it was first seen')]);
     await clean('a');
-    await report('a', [card()], settings);
+    await report('a', [card()], cleaning());
     expect((await bind('a')).status).toBe(202);
   });
 
   it('without a serial number is cleaned at first sight, too, and only then', async () => {
-    const settings = { cleanAtFirstSight: ['CUSTOM_NVME'] };
     const bare = card({ serial: undefined });
-    await report('a', [bare], settings);
+    await report('a', [bare], cleaning());
     await clean('a');
-    await report('a', [bare], settings);
+    await report('a', [bare], cleaning());
     const { instance } = await bind('a');
-    await unbind(instance);
+    await world.deleteArqsOf(instance);
     await clean('a');
-    await report('a', [{ ...bare, firmware: '2' }], settings);
+    await report('a', [{ ...bare, firmware: '2' }], cleaning());
     expect((await bind('a')).status).toBe(202);
   });
 });

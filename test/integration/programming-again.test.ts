@@ -134,7 +134,7 @@ describe('a host that reboots', () => {
     await cmp1.boot();
     await cmp1.reprovisionFor(instance);
     expect([cmp1.jobs.size, await cmp1.stateOf(instance)]).toEqual([0, 409]);
-    const listed = await cmp1.world.asNova('GET', `/v2/accelerator_requests?instance=${instance}`);
+    const listed = await cmp1.world.arqsOf(instance);
     expect(listed.json.error_message).toContain(name);
   });
 

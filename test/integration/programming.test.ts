@@ -126,7 +126,7 @@ it('fails with the reason when its job cannot be made', async () => {
     throw new JobTooLarge('The job document for host cmp1 exceeds 32768 bytes.');
   };
   await cmp1.startBindOf(instance, { jobs: { ...cmp1.deps.clients.jobs, create } });
-  const listed = await cmp1.world.asNova('GET', `/v2/accelerator_requests?instance=${instance}`);
+  const listed = await cmp1.world.arqsOf(instance);
   expect([listed.status, listed.json.error_message]).toEqual([
     409,
     expect.stringContaining('exceeds 32768 bytes'),

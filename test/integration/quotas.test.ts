@@ -7,7 +7,6 @@ import type { Arq } from '#core/domain/arq/arq.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
 import { createArqs } from '#core/operations/bind/create-arqs.ts';
-import { createDeviceProfiles } from '#core/operations/profiles/create-device-profiles.ts';
 import { recount } from '#core/operations/quotas/recount.ts';
 import { deleteQuota, setQuota } from '#core/operations/quotas/set-quota.ts';
 import { deleteArqs } from '#core/operations/release/delete-arqs.ts';
@@ -31,9 +30,7 @@ beforeAll(async () => {
     fpga3: [{ 'resources:FPGA': '3' }],
     both: [{ 'resources:FPGA': '1' }, { 'resources:VGPU': '1' }],
   };
-  for (const [name, groups] of Object.entries(profiles)) {
-    await createDeviceProfiles(world.deps, [{ name, groups }], '2.0');
-  }
+  for (const [name, groups] of Object.entries(profiles)) await world.createProfile(name, ...groups);
 });
 
 beforeEach(() => {

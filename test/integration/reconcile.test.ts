@@ -6,13 +6,12 @@ import { GenerationConflict, type Placement } from '#core/clients/openstack/plac
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { compareHost } from '#core/operations/placement/compare-host.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { countingMetrics } from '#test/support/deps.ts';
-import { aDevice, aReport } from '#test/support/reports.ts';
+import { aDevice } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage, startWorld } from '#test/support/world.ts';
 
@@ -28,7 +27,7 @@ beforeAll(async () => {
   deps = world.deps;
   placement = deps.clients.placement;
   await placement.createProvider({ uuid: '00000000-0000-4000-8000-00000000c0de', name: host });
-  await applyReport(deps, host, aReport([aDevice({ handles: 3 })]), Date.now());
+  await world.report(host, [aDevice({ handles: 3 })]);
   await syncProviders(deps, provider, 1);
 });
 
@@ -124,7 +123,7 @@ describe('Placement', () => {
     await world.createBound('one', { host, provider, instance });
     const [row] = await differing();
     expect(row?.placement).toContain(`bound without allocation: ${instance}`);
-    await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+    await world.deleteArqsOf(instance);
     expect(await differing()).toEqual([]);
   });
 
@@ -183,25 +182,25 @@ describe('Placement', () => {
 describe('an allocation of a class that the device no longer has', () => {
   const consumer = '00000000-0000-4000-8000-00000000beef';
   const region = providerUuid(`${host}_FakeDevice_r0`);
-  const report = (resourceClass: string, sequence: number) => {
+  const report = (resourceClass: string, bus: string) => {
     const regions = [
       {
         name: 'r0',
         resource_class: 'FPGA',
         kind: 'partition' as const,
         traits: [],
-        attach_handles: [{ type: 'TEST_PCI' as const, info: { bus: `${sequence}` } }],
+        attach_handles: [{ type: 'TEST_PCI' as const, info: { bus } }],
       },
     ];
     const device = aDevice({ handles: 3 });
     const offers = device.offers && { ...device.offers, resource_class: resourceClass };
     const changed = aDevice({ handles: 3, ...(offers && { offers }), regions });
-    return applyReport(deps, host, aReport([changed], { sequence }), Date.now());
+    return world.report(host, [changed]);
   };
 
   it('keeps the class in Placement without spare units until its holder is gone', async () => {
     await allocate(consumer, { [provider]: { FPGA: 1 } });
-    await report('CUSTOM_OTHER', 20);
+    await report('CUSTOM_OTHER', '20');
     await expect(syncProviders(deps, provider, 1)).rejects.toThrow(RetryLater);
     const kept = (await placement.getInventories(provider))?.inventories;
     expect(kept).toEqual({ FPGA: expect.objectContaining({ total: 3, reserved: 3 }) });
@@ -215,18 +214,18 @@ describe('an allocation of a class that the device no longer has', () => {
   });
 
   it('does not block the comparison while a server has it', async () => {
-    await report('FPGA', 21);
+    await report('FPGA', '21');
     await syncProviders(deps, provider, 1);
     await world.createProfile('fpga', { 'resources:FPGA': '1' });
     await world.createBound('fpga', { host, provider, instance: consumer });
     await allocate(consumer, { [provider]: { FPGA: 1 } });
-    await report('CUSTOM_OTHER', 22);
+    await report('CUSTOM_OTHER', '22');
     await syncProviders(deps, provider, 1);
     const kept = (await placement.getInventories(provider))?.inventories;
     expect(kept).toEqual({ FPGA: expect.objectContaining({ total: 3, reserved: 3 }) });
-    await world.asNova('DELETE', `/v2/accelerator_requests?instance=${consumer}`);
+    await world.deleteArqsOf(consumer);
     await allocate(consumer, {});
-    await applyReport(deps, host, aReport([aDevice({ handles: 3 })], { sequence: 23 }), Date.now());
+    await world.report(host, [aDevice({ handles: 3 })]);
     await syncProviders(deps, provider, 1);
     const { inventories } = (await placement.getInventories(provider)) ?? {};
     expect(inventories).toEqual({ FPGA: expect.objectContaining({ total: 3, reserved: 0 }) });
@@ -241,7 +240,7 @@ describe('our own rows', () => {
     await documents.send(new DeleteCommand({ TableName: `${stage}-inventory`, Key }));
     expect((await differing())[0]?.host).toContain('rows are missing');
     await syncProviders(deps, provider, 1);
-    await applyReport(deps, host, aReport([aDevice({ handles: 3 })], { sequence: 30 }), Date.now());
+    await world.report(host, [aDevice({ handles: 3 })]);
     expect((await deps.store.inventory.provider(provider))?.handles).toHaveLength(3);
     expect(await differing()).toEqual([]);
   });

@@ -8,9 +8,8 @@ import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
 import { jobId } from '#core/contracts/job-ids.ts';
 import type { HostWorkKind } from '#core/domain/host-work/host-work.ts';
 import { type DeviceUuid, providerUuid } from '#core/domain/ids.ts';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { iotAt, serveHttp } from '#test/support/http-server.ts';
-import { aGpu, aReport } from '#test/support/reports.ts';
+import { aGpu } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
@@ -42,8 +41,7 @@ beforeAll(async () => {
       return true;
     });
   }
-  const gpu = aGpu([{ asked_type: 'nvidia-223', vgpu_mark: '1' }]);
-  await applyReport(world.deps, host, aReport([gpu]), Date.now());
+  await world.report(host, [aGpu([{ asked_type: 'nvidia-223', vgpu_mark: '1' }])]);
   await world.createProfile('vgpu', { 'resources:VGPU': '1' });
 });
 afterAll(() => void vi.restoreAllMocks());
@@ -88,7 +86,7 @@ it('goes from a bind to the host, and on to Nova', async () => {
 });
 
 it('goes from a delete to the host, and back', async () => {
-  const ended = await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+  const ended = await world.deleteArqsOf(instance);
   expect(ended.status).toBe(204);
   const id = idOf(ended);
   await eventually(() => said(id, 'Release job created')).toHaveLength(1);

@@ -15,6 +15,7 @@ import type { BackupStore } from '#core/store/backups/backups.ts';
 import { type TableName, tableName } from '#core/store/table/tables.ts';
 import { allocate } from '#test/support/allocations.ts';
 import { type Backups, createBackups } from '#test/support/aws/backup.ts';
+import { nextInstance } from '#test/support/builders.ts';
 import { withClients } from '#test/support/deps.ts';
 import { aDevice, aGpu, aHandle } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
@@ -45,7 +46,6 @@ const foreign = { uuid: 'bbbbbbbb-0000-4000-8000-000000000001', projectId: 'anot
 const world = perFile(startWorld);
 let deps: ConsumerDeps;
 let backups: Backups;
-let instances = 0;
 
 /** Servers that Nova has, with the time of their last change. */
 let servers: Map<string, string>;
@@ -114,8 +114,7 @@ function isFree(handle: AttachHandle): boolean {
 
 async function tryToBind(name: 'fpga' | 'late' = 'fpga') {
   const arqs = await world.createArqs('fpga');
-  instances += 1;
-  const instance = `aaaaaaaa-0000-4000-8000-${String(instances).padStart(12, '0')}`;
+  const instance = nextInstance();
   given.add(instance);
   const target = { host, provider: providers[name], instance };
   const { status, json } = await world.bindArqs(arqs, target);
@@ -136,7 +135,7 @@ async function boot(name: 'fpga' | 'late' = 'fpga'): Promise<string> {
 
 /** A server as Nova deletes it. */
 async function gone(instance: string): Promise<void> {
-  await world.asNova('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+  await world.deleteArqsOf(instance);
   expect([204, 404]).toContain(await allocate(world, instance, undefined));
   servers.delete(instance);
 }
@@ -194,8 +193,7 @@ describe('after a restore', () => {
       agrees: false,
     });
     // Binds that the backup knows go on.
-    const { json } = await world.asNova('GET', `/v2/accelerator_requests?instance=${before}`);
-    expect(json.arqs).toMatchObject([{ state: 'Bound' }]);
+    expect((await world.arqsOf(before)).json.arqs).toMatchObject([{ state: 'Bound' }]);
 
     await gone(unknownConsumer);
     await sync();

@@ -19,6 +19,14 @@ import {
 export const instanceOf = (number: number) =>
   `aaaaaaaa-0000-4000-8000-${String(number).padStart(12, '0')}` as InstanceUuid;
 
+const instances = { last: 0 };
+
+/** The uuid of an instance that no test of the file has had. */
+export function nextInstance(): InstanceUuid {
+  instances.last += 1;
+  return instanceOf(instances.last);
+}
+
 export const anInstanceUuid = instanceOf(1);
 export const aProviderUuid = providerUuid('cmp1_FakeDevice');
 const createdAt = '2026-07-01T01:02:03.000Z';

@@ -82,7 +82,7 @@ export interface World {
   arqsOf(instance: string): Promise<Answer>;
   /** Deletes the ARQs of an instance, as Nova does. */
   deleteArqsOf(instance: string): Promise<Answer>;
-  /** Applies the next report of a host, which describes these devices. */
+  /** Applies the next report of a host, which describes these devices, at the time of `by`. */
   report(
     hostname: string,
     devices: readonly ReportedDevice[],
@@ -192,7 +192,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     deleteArqsOf: (instance) => asNova('DELETE', `${arqsPath}?instance=${instance}`),
     report: async (hostname, devices, given, by = deps) => {
       sequence += 1;
-      await applyReport(by, hostname, aReport(devices, { sequence, ...given }), Date.now());
+      await applyReport(by, hostname, aReport(devices, { sequence, ...given }), by.clock());
     },
     createProfile: (name, ...groups) =>
       ask('POST', '/v2/device_profiles', { body: [{ name, groups }] }),
