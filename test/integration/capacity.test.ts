@@ -2,10 +2,8 @@
 // failing takes no more of them.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { gpu, minutes, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
-import { aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 
 const cmp1 = perFile(startVgpuHost);
@@ -37,18 +35,12 @@ async function failBinds(count: number) {
   }
 }
 
-async function report(given: object = {}) {
-  const { host } = await cmp1.deps.store.inventory.host('cmp1');
-  cmp1.counts.sequence += 1;
-  const from = { boot_id: host.bootId as string, sequence: cmp1.counts.sequence, ...given };
-  // The clock is ahead, because the failure must be some minutes old.
-  await applyReport(inMinutes(2), 'cmp1', aReport([gpu], from), Date.now());
-}
+/** The clock is ahead, because the failure must be some minutes old. */
+const report = (given: object = {}) => cmp1.report([gpu], given, inMinutes(2));
 
 describe('a failed bind', () => {
   it('frees its handle at once when the host reports that nothing was made', async () => {
-    const { instance } = await cmp1.bind();
-    await cmp1.startBindOf(instance);
+    const { instance } = await cmp1.started();
     await cmp1.end('bind', 'failed', { reason: 'ENOSPC', left: 'nothing' });
     expect(await cmp1.stateOf(instance)).toBe(409);
     expect((await cmp1.handles()).filter(({ claim, release }) => claim || release)).toEqual([]);
@@ -58,8 +50,7 @@ describe('a failed bind', () => {
     ['failed', {}],
     ['timed_out', { left: 'nothing' }],
   ] as const)('that %s with %j is cleaned up first', async (operation, details) => {
-    const { instance } = await cmp1.bind();
-    await cmp1.startBindOf(instance);
+    await cmp1.started();
     await cmp1.end('bind', operation, { reason: 'ENOSPC', ...details });
     expect(await waiting()).toHaveLength(1);
   });

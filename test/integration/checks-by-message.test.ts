@@ -38,8 +38,7 @@ beforeEach(async () => {
 });
 
 async function started(): Promise<string> {
-  const { instance } = await cmp1.bind({ 'accel:bitstream_id': loadedId });
-  await cmp1.startBindOf(instance);
+  const { instance } = await cmp1.started({ 'accel:bitstream_id': loadedId });
   expect([sent.length, cmp1.jobs.size]).toEqual([1, 0]);
   return instance;
 }
@@ -93,8 +92,7 @@ it('is left alone by the sweep until its host has been asked', async () => {
 
 it('is a job from the start where the region must be programmed', async () => {
   const id = await cmp1.anImage({}, aGbs());
-  const { instance } = await cmp1.bind({ 'accel:bitstream_id': id });
-  await cmp1.startBindOf(instance);
+  await cmp1.started({ 'accel:bitstream_id': id });
   await sweepIn(60);
   expect([sent.length, queued.length, cmp1.jobs.size]).toEqual([0, 0, 1]);
 });

@@ -7,9 +7,8 @@ import { startRelease } from '#core/operations/release/start-release.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
-import { instanceOf } from '#test/support/builders.ts';
+import { aJobEnd, instanceOf } from '#test/support/builders.ts';
 import { gpu, minutes, provider, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
-import { applySettled, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 
 const cmp1 = perFile(startVgpuHost);
@@ -46,10 +45,7 @@ async function bindOnBothCards(): Promise<string> {
 }
 
 it('frees the handle of a clean card while the other card still fails', async () => {
-  const { host } = await cmp1.deps.store.inventory.host('cmp1');
-  cmp1.counts.sequence += 1;
-  const from = { boot_id: host.bootId as string, sequence: cmp1.counts.sequence };
-  await applySettled(cmp1.deps, 'cmp1', aReport([gpu, secondCard], from), Date.now());
+  await cmp1.report([gpu, secondCard]);
   await cmp1.remove(await bindOnBothCards());
   await cmp1.startReleases();
   await cmp1.end('release', 'failed', { reason: 'EIO' });
@@ -63,11 +59,8 @@ it('frees the handle of a clean card while the other card still fails', async ()
   expect(cmp1.jobs.size).toBe(2);
   for (const [jobId, job] of cmp1.jobs) {
     const isClean = JSON.stringify(job).includes(gpu.address);
-    await finishJob(later, {
-      ...{ eventType: 'JOB_EXECUTION', thingArn: 'arn', timestamp: 1, jobId },
-      operation: isClean ? 'succeeded' : 'failed',
-      statusDetails: isClean ? {} : { reason: 'EIO' },
-    });
+    const failed = { operation: 'failed', statusDetails: { reason: 'EIO' } } as const;
+    await finishJob(later, aJobEnd(jobId, isClean ? {} : failed));
   }
   expect(await releaseOn(provider)).toBeUndefined();
   expect(await releaseOn(secondProvider)).toBeDefined();

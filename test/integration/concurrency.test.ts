@@ -8,7 +8,7 @@ import { type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
 import { createArqs } from '#core/operations/bind/create-arqs.ts';
 import { deleteArqs, deleteArqsOfInstance } from '#core/operations/release/delete-arqs.ts';
-import { aCaller, nextInstance } from '#test/support/builders.ts';
+import { aCaller, bootIdOf, nextInstance } from '#test/support/builders.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
@@ -144,7 +144,7 @@ function race(): void {
   it('leaves no handle claimed twice when the host reboots during the binds', async () => {
     const arqs = await arqsOf(many / 4);
     boots += 1;
-    const boot_id = `bbbbbbbb-0000-4000-8000-${String(boots).padStart(12, '0')}`;
+    const boot_id = bootIdOf(boots);
     boot = { boot_id };
     const report = aReport([aDevice({ handles: handleCount })], { boot_id, sequence: 1 });
     const booting = applySettled(world.deps, 'cmp1', report, Date.now() + boots);

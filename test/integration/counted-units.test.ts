@@ -30,6 +30,7 @@ import { fpga, gpu, host, nic, pool } from '#test/support/aws/counted-devices.ts
 import { anImage, profileFor } from '#test/support/aws/counted-profiles.ts';
 import { ruled } from '#test/support/aws/documented-events.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
+import { aJobEnd } from '#test/support/builders.ts';
 import { iotAt, serveHttp } from '#test/support/http-server.ts';
 import { aReport } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
@@ -191,13 +192,8 @@ async function ask(method: string, path: string, body?: unknown) {
 }
 
 async function endJob(kind: Parameters<typeof jobId>[1], uuid: string): Promise<void> {
-  await publish('job-events', {
-    eventType: 'JOB_EXECUTION',
-    operation: 'succeeded',
-    jobId: jobId('test', kind, uuid),
-    thingArn: `arn:aws:iot:us-east-1:000000000000:thing/${thingName('test', host)}`,
-    timestamp: 1,
-  });
+  const thingArn = `arn:aws:iot:us-east-1:000000000000:thing/${thingName('test', host)}`;
+  await publish('job-events', aJobEnd(jobId('test', kind, uuid), { thingArn }));
   await settled();
 }
 

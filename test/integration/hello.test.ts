@@ -3,6 +3,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { jobId } from '#core/contracts/job-ids.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
+import { aJobEnd, numberedUuid } from '#test/support/builders.ts';
 import { gpu, minutes, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
 import { applySettled, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
@@ -49,20 +50,11 @@ async function endOfJob(
   operation: 'rejected' | 'succeeded',
   nowMs = Date.now(),
 ): Promise<void> {
-  await finishJob(
-    { ...cmp1.deps, clock: () => nowMs },
-    {
-      eventType: 'JOB_EXECUTION',
-      jobId: jobId(stage, 'bind', bindId ?? ''),
-      operation,
-      statusDetails: {},
-      thingArn: 'arn',
-      timestamp: 1,
-    },
-  );
+  const event = aJobEnd(jobId(stage, 'bind', bindId ?? ''), { operation, statusDetails: {} });
+  await finishJob({ ...cmp1.deps, clock: () => nowMs }, event);
 }
 
-const bootId = (number: number) => `cccccccc-0000-4000-8000-${String(number).padStart(12, '0')}`;
+const bootId = (number: number) => numberedUuid('cccccccc', number);
 
 describe('the hello of a new boot', () => {
   it('makes ARQs provisioning; the next report starts the work for them', async () => {
@@ -79,9 +71,7 @@ describe('the hello of a new boot', () => {
   });
 
   it('asks the host again for a release that the agent refuses for an earlier boot', async () => {
-    const { instance } = await cmp1.bound();
-    await cmp1.remove(instance);
-    await cmp1.startReleases();
+    await cmp1.releasing();
     await report(bootId(6), true);
     await cmp1.end('release', 'rejected', { reason: 'another boot' });
     expect((await cmp1.handles()).filter(({ quarantine }) => quarantine)).toEqual([]);
@@ -105,8 +95,7 @@ describe('the hello of a new boot', () => {
   });
 
   it('starts a bind again that the agent refuses for an earlier boot', async () => {
-    const { instance } = await cmp1.bind();
-    await cmp1.startBindOf(instance);
+    const { instance } = await cmp1.started();
     const before = await bindingOf(instance);
     await report(bootId(8), true);
     await cmp1.end('bind', 'rejected', { reason: 'another boot' });
@@ -142,8 +131,7 @@ describe('the hello of a new boot', () => {
   });
 
   it('fails a bind that the agent refuses after its deadline', async () => {
-    const { instance } = await cmp1.bind();
-    await cmp1.startBindOf(instance);
+    const { instance } = await cmp1.started();
     const binding = await bindingOf(instance);
     await report(bootId(11), true);
     await endOfJob(binding?.bindId, 'rejected', Date.now() + 10 * minutes);

@@ -3,12 +3,11 @@
 
 import { beforeEach, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { JobEvent } from '#core/contracts/job-document.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
-import { instanceOf } from '#test/support/builders.ts';
+import { aJobEnd, bootIdOf, instanceOf } from '#test/support/builders.ts';
 import { withStore } from '#test/support/deps.ts';
 import { gpu, minutes, provider, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
 import { applySettled, aReport } from '#test/support/reports.ts';
@@ -17,8 +16,6 @@ import { perFile } from '#test/support/vitest/shared.ts';
 const cmp1 = perFile(startVgpuHost);
 
 beforeEach(() => cmp1.bootAfresh());
-
-const boot_idOf = (n: number) => `bbbbbbbb-0000-4000-8000-${String(n).padStart(12, '0')}`;
 
 /** Delivers a report of a new boot; the consumer dies before putReport. */
 async function bootDying(
@@ -37,10 +34,8 @@ async function bootDying(
       },
     },
   });
-  const report = aReport([gpu], {
-    boot_id: boot_idOf(cmp1.counts.boots),
-    sequence: cmp1.counts.sequence,
-  });
+  const { boots, sequence } = cmp1.counts;
+  const report = aReport([gpu], { boot_id: bootIdOf(boots), sequence });
   const receivedAt = Date.now() + cmp1.counts.boots;
   await applySettled(dying, 'cmp1', report, receivedAt).catch(() => {});
   await cmp1.reprovisionAll(d);
@@ -58,15 +53,6 @@ it('a repeated report of a boot does not undo what its job has made', async () =
   expect(await cmp1.stateOf(instance)).toBe('Bound');
 });
 
-const endOf = (
-  jobId: string,
-  operation: JobEvent['operation'],
-  reason = 'no device',
-): JobEvent => ({
-  ...{ eventType: 'JOB_EXECUTION', jobId, operation, statusDetails: { reason } },
-  ...{ thingArn: 'a', timestamp: 1 },
-});
-
 it.each([
   ['rejected', 'takes nothing from an instance'],
   ['succeeded', 'binds nothing'],
@@ -75,41 +61,24 @@ it.each([
   await cmp1.boot();
   const [old = ''] = [...cmp1.jobs.keys()];
   await cmp1.boot();
-  const reason = 'The document is for another boot of this host.';
-  await finishJob(cmp1.deps, endOf(old, operation, reason));
+  const statusDetails = { reason: 'The document is for another boot of this host.' };
+  await finishJob(cmp1.deps, aJobEnd(old, { operation, statusDetails }));
   expect(await cmp1.stateOf(instance)).toBe('provisioning');
 });
 
 it("a success under another boot than the host's is ignored", async () => {
-  const { instance } = await cmp1.bind();
-  await cmp1.startBindOf(instance);
+  const { instance } = await cmp1.started();
   await cmp1.boot();
   await cmp1.end('bind');
   expect(await cmp1.stateOf(instance)).not.toBe('Bound');
 });
 
-async function report(devices: (typeof gpu)[], extra: Record<string, unknown> = {}) {
-  cmp1.counts.sequence += 1;
-  await applyReport(
-    cmp1.deps,
-    'cmp1',
-    aReport(devices, {
-      boot_id: boot_idOf(cmp1.counts.boots),
-      sequence: cmp1.counts.sequence,
-      ...extra,
-    }),
-    Date.now() + cmp1.counts.boots,
-  );
-}
-
 it('a device that is missing from one report stays in quarantine', async () => {
-  const { instance } = await cmp1.bound();
-  await cmp1.remove(instance);
-  await cmp1.startReleases();
+  await cmp1.releasing();
   await cmp1.end('release', 'failed', { reason: 'EBUSY' });
   expect((await cmp1.handles()).filter((h) => h.quarantine)).toHaveLength(1);
-  await report([]);
-  await report([gpu]);
+  await cmp1.report([]);
+  await cmp1.report([gpu]);
   const now = await cmp1.handles();
   expect(now.filter((h) => h.quarantine)).toHaveLength(1);
 });
@@ -117,7 +86,7 @@ it('a device that is missing from one report stays in quarantine', async () => {
 const gpu2 = { ...gpu, address: '0000:0f:00.0' };
 
 it('a card that fails at the reboot affects no other instance', async () => {
-  await report([gpu, gpu2]);
+  await cmp1.report([gpu, gpu2]);
   const healthy = await cmp1.bound();
   cmp1.counts.instances += 1;
   const i2 = instanceOf(cmp1.counts.instances);
@@ -131,7 +100,7 @@ it('a card that fails at the reboot affects no other instance', async () => {
     .map((s) => s.address);
   for (const [jobId, d] of cmp1.jobs) {
     const has = 'steps' in d && d.steps.some((s) => s.address === gpu2.address);
-    await finishJob(cmp1.deps, endOf(jobId, has ? 'failed' : 'succeeded'));
+    await finishJob(cmp1.deps, aJobEnd(jobId, { operation: has ? 'failed' : 'succeeded' }));
   }
   expect.soft(addresses).not.toContain(gpu2.address);
   expect(await cmp1.stateOf(healthy.instance)).toBe('Bound');
@@ -161,7 +130,7 @@ async function finishWhileDeleting(arq: string | undefined): Promise<void> {
     },
   });
   const [jobId = ''] = [...cmp1.jobs.keys()];
-  const event = endOf(jobId, 'succeeded');
+  const event = aJobEnd(jobId);
   await finishJob(racing, event);
   await finishJob(cmp1.deps, event);
 }

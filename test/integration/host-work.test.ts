@@ -43,8 +43,7 @@ describe('a bind that needs the host', () => {
   });
 
   it("fails as a whole with the host's reason, and Nova's list is an error", async () => {
-    const { instance, arq } = await cmp1.bind();
-    await cmp1.startBindOf(instance);
+    const { instance, arq } = await cmp1.started();
     await cmp1.end('bind', 'failed', { reason: 'ENOSPC' });
     expect(await cmp1.stateOf(instance)).toBe(409);
     const resolved = `/v2/accelerator_requests?instance=${instance}&bind_state=resolved`;
@@ -57,8 +56,7 @@ describe('a bind that needs the host', () => {
   });
 
   it('fails at its deadline, and a late success of the host changes nothing', async () => {
-    const { instance } = await cmp1.bind();
-    await cmp1.startBindOf(instance);
+    const { instance } = await cmp1.started();
     await sweep({ ...cmp1.deps, clock: () => Date.now() + 2 * minutes });
     expect(await cmp1.stateOf(instance)).toBe('BindStarted');
     await sweep({ ...cmp1.deps, clock: () => Date.now() + 4 * minutes });
@@ -112,8 +110,7 @@ describe('a release', () => {
   });
 
   it('of a started bind cancels the job of the bind, and is cleaned up all the same', async () => {
-    const { instance } = await cmp1.bind();
-    await cmp1.startBindOf(instance);
+    const { instance } = await cmp1.started();
     const [jobId = ''] = cmp1.jobs.keys();
     expect(await cmp1.remove(instance)).toBe(204);
     await cmp1.startReleases();
@@ -142,18 +139,14 @@ describe('a release', () => {
   });
 
   it('that failed on the host leaves the other vGPUs of the type usable', async () => {
-    const { instance } = await cmp1.bound();
-    await cmp1.remove(instance);
-    await cmp1.startReleases();
+    await cmp1.releasing();
     await cmp1.end('release', 'failed', { reason: 'EBUSY' });
     expect((await cmp1.handles()).filter(({ quarantine }) => quarantine)).toHaveLength(1);
     expect(await cmp1.stateOf((await cmp1.bound()).instance)).toBe('Bound');
   });
 
   it('that failed on the host is repeated when an admin frees the handle by force', async () => {
-    const { instance } = await cmp1.bound();
-    await cmp1.remove(instance);
-    await cmp1.startReleases();
+    await cmp1.releasing();
     const late = new Map(cmp1.jobs);
     await cmp1.end('release', 'failed', { reason: 'EBUSY' });
     const [held] = (await cmp1.handles()).filter(({ quarantine }) => quarantine === 'EBUSY');
@@ -182,9 +175,7 @@ describe('a release', () => {
 
 describe('a host that reboots', () => {
   it('is asked to reprovision what it lost; until then the ARQs are provisioning', async () => {
-    const { instance, arq } = await cmp1.bind();
-    await cmp1.startBindOf(instance);
-    await cmp1.end('bind');
+    const { instance, arq } = await cmp1.bound();
     await cmp1.boot();
     expect(await cmp1.stateOf(instance)).toBe('provisioning');
     const listed = await cmp1.world.asNova('GET', `/v2/accelerator_requests/${arq}`);
@@ -197,8 +188,7 @@ describe('a host that reboots', () => {
   });
 
   it('is asked again for a bind whose message is repeated after the reboot', async () => {
-    const { instance } = await cmp1.bind();
-    await cmp1.startBindOf(instance);
+    const { instance } = await cmp1.started();
     const [old = ''] = [...cmp1.jobs.keys()];
     await cmp1.boot();
     await cmp1.startBindOf(instance);
@@ -226,16 +216,14 @@ describe('a host that reboots', () => {
   });
 
   it('is shown as Bound when its host has just ended it, although a presence event is lost', async () => {
-    const { instance } = await cmp1.bind();
-    await cmp1.startBindOf(instance);
+    const { instance } = await cmp1.started();
     await cmp1.disconnect(2 * minutes);
     await cmp1.end('bind');
     expect(await cmp1.stateOf(instance)).toBe('Bound');
   });
 
   it('is unknown while its agent is lost', async () => {
-    const { instance } = await cmp1.bind();
-    await cmp1.startBindOf(instance);
+    const { instance } = await cmp1.started();
     cmp1.setClockAhead(-3);
     await cmp1.end('bind');
     cmp1.setClockAhead(0);

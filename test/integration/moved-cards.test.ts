@@ -7,7 +7,7 @@ import { providerUuid, type ReleaseId } from '#core/domain/ids.ts';
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { retryCleaning } from '#core/operations/work-ends/retry-cleaning.ts';
-import { nextInstance } from '#test/support/builders.ts';
+import { aJobEnd, nextInstance } from '#test/support/builders.ts';
 import { aDevice, aHandle } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage, startWorld } from '#test/support/world.ts';
@@ -83,10 +83,7 @@ async function leaveCard(): Promise<void> {
 async function clean(letter: string, operation: 'succeeded' | 'failed' = 'succeeded') {
   const release = (await handleOn(letter))?.release;
   expect(release).toBeDefined();
-  await finishJob(depsNow(), {
-    ...{ eventType: 'JOB_EXECUTION', operation, statusDetails: {} },
-    ...{ jobId: `${stage}-release-${release}`, thingArn: 'arn', timestamp: 1 },
-  });
+  await finishJob(depsNow(), aJobEnd(`${stage}-release-${release}`, { operation }));
   return release as ReleaseId;
 }
 

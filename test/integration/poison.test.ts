@@ -26,6 +26,7 @@ import { makeConsumer as providerSyncs } from '#functions/consumers/provider-syn
 import type { MakeConsumer } from '#functions/consumers/queue-consumer.ts';
 import { createQueues, startQueues } from '#local/aws/queues.ts';
 import { AlarmStage, messagesShownBy } from '#test/support/aws/alarm-stage.ts';
+import { aJobEnd } from '#test/support/builders.ts';
 import { aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
@@ -60,13 +61,7 @@ const fromHost = (host: string, payload: object | string) => ({
     'base64',
   ),
 });
-const jobEnd = (uuid: string) => ({
-  eventType: 'JOB_EXECUTION',
-  operation: 'succeeded',
-  jobId: jobId('test', 'bind', uuid),
-  thingArn: 'arn',
-  timestamp: 1,
-});
+const jobEnd = (uuid: string) => aJobEnd(jobId('test', 'bind', uuid));
 const connected = { clientId: 'x', timestamp: 1, eventType: 'connected' };
 
 /** Each queue has an unreadable message, one whose work fails (see below), and a good one. */

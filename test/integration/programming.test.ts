@@ -56,8 +56,7 @@ describe('a bind that names an image', () => {
     ]) {
       await cmp1.boot();
       cmp1.jobs.clear();
-      const { instance } = await cmp1.bind(accel);
-      await cmp1.startBindOf(instance);
+      const { instance } = await cmp1.started(accel);
       expect(cmp1.theStep().image.id).toBe(id);
       await cmp1.remove(instance);
     }
@@ -65,23 +64,20 @@ describe('a bind that names an image', () => {
 
   it('programs a region once for several ARQs of one instance', async () => {
     const id = await cmp1.anImage({}, aGbs());
-    const { instance } = await cmp1.bind({ 'accel:bitstream_id': id }, 2);
-    await cmp1.startBindOf(instance);
+    await cmp1.started({ 'accel:bitstream_id': id }, 2);
     expect(cmp1.theStep().image.id).toBe(id);
   });
 
   it('has the host check a region that is reported to hold the image', async () => {
     await cmp1.boot({ bitstream: loadedId, function: loadedFunction });
-    const { instance } = await cmp1.bind({ 'accel:bitstream_id': loadedId.toUpperCase() });
-    await cmp1.startBindOf(instance);
+    const { instance } = await cmp1.started({ 'accel:bitstream_id': loadedId.toUpperCase() });
     expect(cmp1.theOnlyStep()).toMatchObject({ content: { bitstream_id: loadedId } });
     await cmp1.end('succeeded');
     expect(await cmp1.stateOf(instance)).toBe('Bound');
     await cmp1.remove(instance);
     cmp1.jobs.clear();
     const plain = loadedFunction.replaceAll('-', '');
-    const byFunction = await cmp1.bind({ 'accel:function_id': plain });
-    await cmp1.startBindOf(byFunction.instance);
+    const byFunction = await cmp1.started({ 'accel:function_id': plain });
     expect(cmp1.theOnlyStep()).toMatchObject({ content: { function_id: loadedFunction } });
     await cmp1.end('failed');
     expect(await cmp1.stateOf(byFunction.instance)).toBe(409);
@@ -90,8 +86,7 @@ describe('a bind that names an image', () => {
   it('fails when the host fails, and the content of the region is unknown afterwards', async () => {
     await cmp1.boot({ bitstream: loadedId });
     const id = await cmp1.anImage({}, aGbs());
-    const { instance } = await cmp1.bind({ 'accel:bitstream_id': id });
-    await cmp1.startBindOf(instance);
+    const { instance } = await cmp1.started({ 'accel:bitstream_id': id });
     await cmp1.end('failed');
     expect(await cmp1.stateOf(instance)).toBe(409);
     const provider = await cmp1.deps.store.inventory.provider(region);
@@ -101,8 +96,7 @@ describe('a bind that names an image', () => {
   it('keeps the known content of the region when the host did not start the job', async () => {
     const id = await cmp1.anImage({}, aGbs());
     await cmp1.boot({ bitstream: loadedId, function: loadedFunction }, { isSameBoot: true });
-    const { instance } = await cmp1.bind({ 'accel:bitstream_id': id });
-    await cmp1.startBindOf(instance);
+    await cmp1.started({ 'accel:bitstream_id': id });
     await cmp1.end('failed');
     await cmp1.boot({ bitstream: loadedId, function: loadedFunction }, { isSameBoot: true });
     const stored = await cmp1.deps.store.inventory.provider(region);
@@ -146,8 +140,7 @@ describe('an image that is not available', () => {
   };
 
   it.each(Object.entries(cases))('fails the bind: it %s', async (_case, accel) => {
-    const { instance } = await cmp1.bind(await accel());
-    await cmp1.startBindOf(instance);
+    const { instance } = await cmp1.started(await accel());
     expect([await cmp1.stateOf(instance), cmp1.jobs.size]).toEqual([409, 0]);
   });
 

@@ -9,6 +9,7 @@ import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { makeConsumer as hostJobs } from '#functions/consumers/host-jobs.ts';
 import { makeConsumer as novaEvents } from '#functions/consumers/nova-events.ts';
 import { makeConsumer as providerSyncs } from '#functions/consumers/provider-syncs.ts';
+import { aJobEnd } from '#test/support/builders.ts';
 import { gpu, provider, VgpuHost } from '#test/support/hosts/vgpu-host.ts';
 import { bound, deleted, loadRows, type Recorded, starting } from '#test/support/release-states.ts';
 import { applySettled, aReport } from '#test/support/reports.ts';
@@ -40,10 +41,7 @@ describe(`after an upgrade from ${newest.replace('.json', '')}`, () => {
 
   /** A job has the name of its stage; that of the recording was `test`. */
   const finish = (jobId: string) =>
-    finishJob(host.deps, {
-      ...{ eventType: 'JOB_EXECUTION', operation: 'succeeded', statusDetails: {} },
-      ...{ jobId: jobId.replace(/^test-/, `${stage}-`), thingArn: 'arn', timestamp: 1 },
-    });
+    finishJob(host.deps, aJobEnd(jobId.replace(/^test-/, `${stage}-`)));
 
   it('the rows are those of a server, of one that boots and of one that is deleted', async () => {
     expect(recorded.rows.length).toBeGreaterThan(15);
@@ -85,12 +83,8 @@ describe(`after an upgrade from ${newest.replace('.json', '')}`, () => {
 
   it('the host reports, is listed, and takes the next server', async () => {
     const { boot_id, sequence } = recorded.boot;
-    await applySettled(
-      host.deps,
-      'cmp1',
-      aReport([gpu], { boot_id, sequence: sequence + 1 }),
-      Date.now(),
-    );
+    const report = aReport([gpu], { boot_id, sequence: sequence + 1 });
+    await applySettled(host.deps, 'cmp1', report, Date.now());
     const { status, json } = await host.world.ask('GET', '/operator/v1/hosts');
     expect([status, json.hosts]).toMatchObject([200, [{ hostname: 'cmp1' }]]);
     const instance = 'aaaaaaaa-0000-4000-8000-000000000004';

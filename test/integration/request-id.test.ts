@@ -4,10 +4,11 @@
 import { json } from 'node:stream/consumers';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
+import type { JobDocument } from '#core/contracts/job-document.ts';
 import { jobId } from '#core/contracts/job-ids.ts';
 import type { HostWorkKind } from '#core/domain/host-work/host-work.ts';
 import { type DeviceUuid, providerUuid } from '#core/domain/ids.ts';
+import { aJobEnd } from '#test/support/builders.ts';
 import { iotAt, serveHttp } from '#test/support/http-server.ts';
 import { aGpu } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
@@ -55,13 +56,8 @@ function idOf({ headers }: { headers: Headers }): string {
 }
 
 async function endJob(kind: HostWorkKind, uuid: string) {
-  const event: JobEvent = {
-    eventType: 'JOB_EXECUTION',
-    operation: 'succeeded',
-    jobId: jobId('test', kind, uuid),
-    thingArn: `arn:aws:iot:us-east-1:000000000000:thing/${host}`,
-    timestamp: 1,
-  };
+  const thingArn = `arn:aws:iot:us-east-1:000000000000:thing/${host}`;
+  const event = aJobEnd(jobId('test', kind, uuid), { thingArn });
   const payload = Buffer.from(JSON.stringify(event)).toString('base64');
   const MessageBody = JSON.stringify({ thing: 'x', topic: 'any', received_at: 1, payload });
   const QueueUrl = world.deps.settings.queueUrls['job-events'];

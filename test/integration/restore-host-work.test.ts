@@ -4,13 +4,12 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
-import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { reinstateHandles } from '#core/operations/restore/reinstate-handles.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { tableName } from '#core/store/table/tables.ts';
 import { type Backups, createBackups } from '#test/support/aws/backup.ts';
+import { numberedUuid } from '#test/support/builders.ts';
 import { gpu, minutes, provider, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
-import { aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage } from '#test/support/world.ts';
 
@@ -31,11 +30,8 @@ beforeEach(async () => {
 });
 
 /** State before anything has happened on the host. */
-async function report(devices = [gpu], given: ConsumerDeps = cmp1.deps): Promise<void> {
-  cmp1.counts.sequence += 1;
-  const { host } = await cmp1.deps.store.inventory.host('cmp1');
-  const from = { boot_id: host.bootId as string, sequence: cmp1.counts.sequence };
-  await applyReport(given, 'cmp1', aReport(devices, from), Date.now());
+async function report(devices = [gpu], by: ConsumerDeps = cmp1.deps): Promise<void> {
+  await cmp1.report(devices, {}, by);
   await cmp1.reprovisionAll();
 }
 
@@ -124,7 +120,7 @@ describe('after a restore', () => {
     const { instance } = await cmp1.bound();
     const { host } = await cmp1.deps.store.inventory.host('cmp1');
     cmp1.counts.boots += 1;
-    const bootId = `cccccccc-0000-4000-8000-${String(cmp1.counts.boots).padStart(12, '0')}`;
+    const bootId = numberedUuid('cccccccc', cmp1.counts.boots);
     const booted = { ...host, bootId, epoch: host.epoch + 1, isReprovisioning: true };
     await cmp1.underLease((holder) => cmp1.deps.store.inventory.putBoot(booted, holder));
     await backups.take();

@@ -24,8 +24,7 @@ async function confirmReleases() {
 describe('a bind beside another of the same region', () => {
   it("is decided when the other's image is programmed, whatever function it asks for", async () => {
     const image = await cmp1.anImage({}, aGbs());
-    const first = await cmp1.bind({ 'accel:bitstream_id': image });
-    await cmp1.startBindOf(first.instance);
+    const first = await cmp1.started({ 'accel:bitstream_id': image });
     const plain = await cmp1.bind({});
     await expect(cmp1.startBindOf(plain.instance)).rejects.toThrow(RetryLater);
     expect(await cmp1.stateOf(plain.instance)).toBe('BindStarted');

@@ -15,6 +15,7 @@ import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { hostKey } from '#core/store/rows/rows.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
+import { aJobEnd, bootIdOf, numberedUuid } from '#test/support/builders.ts';
 import { withStore } from '#test/support/deps.ts';
 import { gpu, minutes, provider, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
 import { aReport, hasSettled } from '#test/support/reports.ts';
@@ -38,8 +39,8 @@ let clone = 0;
 /** Counts all reports here, so that each is received after the one before. */
 let receivedMs = 0;
 
-const original = () => `bbbbbbbb-0000-4000-8000-${String(cmp1.counts.boots).padStart(12, '0')}`;
-const cloned = () => `cccccccc-0000-4000-8000-${String(clone).padStart(12, '0')}`;
+const original = () => bootIdOf(cmp1.counts.boots);
+const cloned = () => numberedUuid('cccccccc', clone);
 
 interface Said extends Partial<InventoryReport> {
   /** Time of a report after the one before. */
@@ -118,9 +119,7 @@ describe('a boot id that was replaced and returns', () => {
   });
 
   it('makes the end of a cleaning job worthless', async () => {
-    const { instance } = await cmp1.bound();
-    await cmp1.remove(instance);
-    await cmp1.startReleases();
+    await cmp1.releasing();
     await says(cloned());
     await says(original());
     await cmp1.end('release');
@@ -237,18 +236,11 @@ describe('a late report of a replaced boot', () => {
 
 describe('a rejected job', () => {
   it('waits once for the report that may explain it', async () => {
-    const { instance } = await cmp1.bind();
-    await cmp1.startBindOf(instance);
+    const { instance } = await cmp1.started();
     const [jobId = ''] = [...cmp1.jobs.keys()];
     expect(jobId).toContain(`${stage}-bind-`);
-    const rejected = {
-      eventType: 'JOB_EXECUTION',
-      jobId,
-      operation: 'rejected',
-      statusDetails: { reason: 'The document is for another boot of this host.' },
-      thingArn: 'arn',
-      timestamp: 1,
-    } as const;
+    const statusDetails = { reason: 'The document is for another boot of this host.' };
+    const rejected = aJobEnd(jobId, { operation: 'rejected', statusDetails });
     await expect(finishJob(cmp1.deps, rejected, 1)).rejects.toBeInstanceOf(RetryLater);
     await finishJob(cmp1.deps, rejected, 2);
     expect(await cmp1.stateOf(instance)).toBe(409);

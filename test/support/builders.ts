@@ -1,5 +1,6 @@
 // Domain objects with defaults: a test names only what matters to it.
 
+import type { JobEvent } from '#core/contracts/job-document.ts';
 import type { Arq, InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { BindTarget, StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import type { Caller } from '#core/domain/caller.ts';
@@ -15,9 +16,12 @@ import {
   providerUuid,
 } from '#core/domain/ids.ts';
 
-/** The uuid of an instance with this number. */
-export const instanceOf = (number: number) =>
-  `aaaaaaaa-0000-4000-8000-${String(number).padStart(12, '0')}` as InstanceUuid;
+/** A uuid that is easy to tell from others. */
+export const numberedUuid = (prefix: string, number: number) =>
+  `${prefix}-0000-4000-8000-${String(number).padStart(12, '0')}`;
+
+export const instanceOf = (number: number) => numberedUuid('aaaaaaaa', number) as InstanceUuid;
+export const bootIdOf = (number: number) => numberedUuid('bbbbbbbb', number);
 
 const instances = { last: 0 };
 
@@ -123,6 +127,14 @@ export function aTarget(given: Partial<BindTarget> = {}): BindTarget {
     providerUuid: aProviderUuid,
     instanceUuid: anInstanceUuid,
     ...given,
+  };
+}
+
+/** The end of a host's job, as AWS IoT tells of it. */
+export function aJobEnd(jobId: string, given: Partial<JobEvent> = {}): JobEvent {
+  return {
+    ...{ eventType: 'JOB_EXECUTION', jobId, operation: 'succeeded' },
+    ...{ thingArn: 'arn', timestamp: 1, ...given },
   };
 }
 

@@ -6,7 +6,7 @@ import { SendMessageBatchCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { DynamoDBDocumentClient, PutCommand, ScanCommand } from '@aws-sdk/lib-dynamodb';
 import { expect, vi } from 'vitest';
 import { tableName, tables } from '#core/store/table/tables.ts';
-import { instanceOf } from './builders.ts';
+import { bootIdOf, instanceOf } from './builders.ts';
 import { VgpuHost } from './hosts/vgpu-host.ts';
 import { patience } from './vitest/patience.ts';
 import { stage, type World } from './world.ts';
@@ -66,12 +66,10 @@ async function play(world: World, sent: Recorded['messages']): Promise<Omit<Reco
   const host = new VgpuHost(world);
   await host.bootAfresh();
   await host.bound();
-  const { instance } = await host.bind();
-  await host.startBindOf(instance);
+  await host.started();
   const [bind = ''] = host.jobs.keys();
   host.jobs.clear();
-  const last = await host.bind();
-  await host.startBindOf(last.instance);
+  const last = await host.started();
   // Without a service token the list does not wait, and Nova gets an event.
   const path = `/v2/accelerator_requests?instance=${last.instance}`;
   await world.ask('GET', path, { token: 'demo-token' });
@@ -89,7 +87,7 @@ async function play(world: World, sent: Recorded['messages']): Promise<Omit<Reco
     at: new Date().toISOString(),
     jobs: { bind, release },
     unbound,
-    boot: { boot_id: `bbbbbbbb-0000-4000-8000-${String(boots).padStart(12, '0')}`, sequence },
+    boot: { boot_id: bootIdOf(boots), sequence },
     rows: await allRows(),
   };
 }

@@ -16,6 +16,7 @@ import { startProgram } from '#core/operations/program/start-program.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { startReprovision } from '#core/operations/reprovision/start-reprovision.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
+import { aJobEnd, bootIdOf } from '#test/support/builders.ts';
 import { aDevice, aHandle, applySettled, aReport } from '#test/support/reports.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 import { fakeInterface } from './gbs.ts';
@@ -102,8 +103,7 @@ class FpgaHost {
         },
       ],
     });
-    const boot_id = `bbbbbbbb-0000-4000-8000-${String(this.boots).padStart(12, '0')}`;
-    return aReport([fpga], { boot_id, sequence: this.sequence });
+    return aReport([fpga], { boot_id: bootIdOf(this.boots), sequence: this.sequence });
   }
 
   async receive(report: InventoryReport, given = this.deps): Promise<void> {
@@ -158,10 +158,16 @@ class FpgaHost {
     if (binding?.jobUuid) await startReprovision(this.deps, binding.jobUuid, attempt);
   }
 
+  /** A bind that the host has been asked to prepare. */
+  async started(accel: Record<string, string>, count = 1) {
+    const made = await this.bind(accel, count);
+    await this.startBindOf(made.instance);
+    return made;
+  }
+
   /** Binds an instance, and returns it when its bind has succeeded. */
   async bound(accel: Record<string, string>): Promise<string> {
-    const { instance } = await this.bind(accel);
-    await this.startBindOf(instance);
+    const { instance } = await this.started(accel);
     await this.end('succeeded');
     this.jobs.clear();
     return instance;
@@ -178,10 +184,7 @@ class FpgaHost {
   }
 
   async end(operation: JobEvent['operation']): Promise<void> {
-    for (const jobId of this.jobs.keys()) {
-      const event = { jobId, operation, thingArn: 'arn', timestamp: 1 };
-      await finishJob(this.deps, { eventType: 'JOB_EXECUTION', ...event });
-    }
+    for (const jobId of this.jobs.keys()) await finishJob(this.deps, aJobEnd(jobId, { operation }));
   }
 
   async stateOf(instance: string): Promise<unknown> {

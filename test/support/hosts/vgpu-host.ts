@@ -8,11 +8,12 @@ import type { AttachHandle } from '#core/domain/device/device.ts';
 import type { Presence } from '#core/domain/host/host.ts';
 import { type BindId, providerUuid } from '#core/domain/ids.ts';
 import { startBind } from '#core/operations/bind/start-bind.ts';
+import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { startReprovision } from '#core/operations/reprovision/start-reprovision.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
-import { instanceOf } from '#test/support/builders.ts';
+import { aJobEnd, bootIdOf, instanceOf } from '#test/support/builders.ts';
 import { aDevice, applySettled, aReport, madeAtBind } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 
@@ -155,7 +156,7 @@ export class VgpuHost {
   async boot(given: ConsumerDeps = this.deps): Promise<void> {
     this.counts.boots += 1;
     this.counts.sequence += 1;
-    const boot_id = `bbbbbbbb-0000-4000-8000-${String(this.counts.boots).padStart(12, '0')}`;
+    const boot_id = bootIdOf(this.counts.boots);
     // Some tests set the clock ahead; a boot must come after that.
     const later = { ...given, clock: () => Date.now() + 10 * minutes };
     await applySettled(
@@ -165,6 +166,14 @@ export class VgpuHost {
       Date.now() + this.counts.boots,
     );
     await this.reprovisionAll(later);
+  }
+
+  /** The next report in the boot that the host has reported last. */
+  async report(devices = [this.gpu], given: object = {}, by = this.deps): Promise<void> {
+    const { host } = await this.deps.store.inventory.host('cmp1');
+    this.counts.sequence += 1;
+    const from = { boot_id: host.bootId as string, sequence: this.counts.sequence, ...given };
+    await applyReport(by, 'cmp1', aReport(devices, from), Date.now());
   }
 
   async bind() {
@@ -209,9 +218,9 @@ export class VgpuHost {
     const ids = [...this.jobs.keys()].filter((id) => id.startsWith(`${stage}-${kind}-`));
     expect(ids.length).toBeGreaterThan(0);
     for (const jobId of ids) {
-      const event = { jobId, operation, statusDetails, thingArn: 'arn', timestamp: 1 };
+      const event = aJobEnd(jobId, { operation, statusDetails });
       // Deliver twice: events come at least once.
-      for (const _ of [1, 2]) await finishJob(this.deps, { eventType: 'JOB_EXECUTION', ...event });
+      for (const _ of [1, 2]) await finishJob(this.deps, event);
       this.jobs.delete(jobId);
     }
   }
@@ -225,10 +234,24 @@ export class VgpuHost {
     return (await this.world.deleteArqsOf(instance)).status;
   }
 
-  async bound() {
+  /** A bind that the host has been asked to prepare. */
+  async started() {
     const made = await this.bind();
     await this.startBindOf(made.instance);
+    return made;
+  }
+
+  async bound() {
+    const made = await this.started();
     await this.end('bind');
+    return made;
+  }
+
+  /** A deleted server whose handle the host has been asked to clean. */
+  async releasing() {
+    const made = await this.bound();
+    await this.remove(made.instance);
+    await this.startReleases();
     return made;
   }
 
