@@ -2,15 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { eventually } from '#test/support/suites/rest.ts';
+import { providersOf } from './providers.ts';
 import { show } from './servers.ts';
 import type { Stage } from './stage.ts';
 
 /** Adds the second node, unless it is added, and waits for devices and providers of both nodes. */
 export async function joinSecondNode(stage: Stage): Promise<readonly [string, string]> {
   const [first = '', second = ''] = stage.cloud.plan.computeHosts;
-  const named = `/resource_providers?name=${second}`;
-  const joined = (await stage.admin.placement.ask('GET', named)).body.resource_providers.length > 0;
-  if (!joined) {
+  if ((await providersOf(stage, second)).length === 0) {
     await stage.system.start(`agent-${second}`);
     await stage.cloud.startCompute(second);
     await eventually(
@@ -19,18 +18,10 @@ export async function joinSecondNode(stage: Stage): Promise<readonly [string, st
     );
   }
   await eventually(
-    () => providersBelow(stage, second),
-    (count) => count === 7,
+    () => providersOf(stage, second),
+    ({ length }) => length === 7,
   );
   return [first, second];
-}
-
-async function providersBelow({ admin }: Stage, host: string): Promise<number> {
-  const named = `/resource_providers?name=${host}`;
-  const [node] = (await admin.placement.ask('GET', named)).body.resource_providers;
-  if (!node) return 0;
-  const tree = `/resource_providers?in_tree=${node.uuid}`;
-  return (await admin.placement.ask('GET', tree)).body.resource_providers.length;
 }
 
 type ServiceState = { readonly status: 'enabled' | 'disabled' } | { readonly forced_down: boolean };

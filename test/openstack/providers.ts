@@ -1,4 +1,4 @@
-// The compute node's tree of resource providers in Placement.
+// A compute node's tree of resource providers in Placement.
 
 import { providerUuid } from '#core/domain/ids.ts';
 import type { Stage } from './stage.ts';
@@ -9,8 +9,12 @@ export interface ProviderRow {
   readonly generation: number;
 }
 
-export async function providersOf({ admin, cloud }: Stage): Promise<readonly ProviderRow[]> {
-  const named = `/resource_providers?name=${cloud.plan.computeHost}`;
+/** The providers of the node's tree; none before nova-compute has started on it. */
+export async function providersOf(
+  { admin, cloud }: Stage,
+  host = cloud.plan.computeHost,
+): Promise<readonly ProviderRow[]> {
+  const named = `/resource_providers?name=${host}`;
   const [node] = (await admin.placement.ask('GET', named)).body.resource_providers;
   if (!node) return [];
   const tree = `/resource_providers?in_tree=${node.uuid}`;

@@ -20,6 +20,19 @@ export async function makeFlavor({ admin }: Stage, name: string): Promise<void> 
   await admin.nova.ask('POST', '/flavors', { flavor });
 }
 
+/** Puts a public image into Glance; returns its id. */
+export async function putImage(
+  { admin }: Stage,
+  name: string,
+  data: Uint8Array<ArrayBuffer>,
+  properties: object = {},
+): Promise<string> {
+  const form = { visibility: 'public', disk_format: 'raw', container_format: 'bare' };
+  const { body } = await admin.glance.ask('POST', '/v2/images', { name, ...form, ...properties });
+  await admin.glance.ask('PUT', `/v2/images/${body.id}/file`, data);
+  return body.id;
+}
+
 async function imageId(stage: Stage): Promise<string> {
   return (await stage.demo.glance.ask('GET', '/v2/images?name=cirros')).body.images[0].id;
 }
@@ -56,13 +69,18 @@ export interface Built {
 export async function build(stage: Stage, flavor: string, hints?: object): Promise<Built> {
   const startedAt = performance.now();
   const id = await create(stage, flavor, hints);
-  const server = await eventually(
-    () => show(stage, id),
-    ({ status, task }) => status !== 'BUILD' && task === null,
-    120,
-  );
+  const server = await untilBuilt(stage, id, 120);
   const seconds = (performance.now() - startedAt) / 1000;
   return { id, status: server.status, fault: server.fault, seconds };
+}
+
+/** Waits until the server is ACTIVE or in ERROR. */
+export function untilBuilt(stage: Stage, id: string, withinSeconds: number) {
+  return eventually(
+    () => show(stage, id),
+    ({ status, task }) => status !== 'BUILD' && task === null,
+    withinSeconds,
+  );
 }
 
 export async function show(stage: Stage, id: string) {
@@ -133,6 +151,12 @@ export async function assertNothingLeft(stage: Stage, id: string): Promise<void>
   );
 }
 
+/** Deletes the server, and asserts that nothing of it is left. */
+export async function removeCleanly(stage: Stage, id: string): Promise<void> {
+  await remove(stage, id);
+  await assertNothingLeft(stage, id);
+}
+
 /** Asserts that the server ends in ERROR without ever being ACTIVE; returns the fault. */
 export async function assertNeverActive(stage: Stage, id: string): Promise<string> {
   for (;;) {
@@ -155,6 +179,5 @@ export async function assertAllVgpusFree(stage: Stage): Promise<void> {
     180,
   );
   await assertHas(stage, built, 2);
-  await remove(stage, built.id);
-  await assertNothingLeft(stage, built.id);
+  await removeCleanly(stage, built.id);
 }

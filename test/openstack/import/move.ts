@@ -10,6 +10,7 @@ import {
   build,
   offer,
   remove,
+  removeCleanly,
 } from '#test/openstack/servers.ts';
 import { acceleratorUrl, type Stage } from '#test/openstack/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';
@@ -129,8 +130,7 @@ export function moves(move: Move): readonly Scenario[] {
           { id: id(three), status: 'ACTIVE', fault: '', seconds: 0 },
           three?.count ?? 0,
         );
-        await remove(after, id(four));
-        await assertNothingLeft(after, id(four));
+        await removeCleanly(after, id(four));
         move.servers.splice(3, 1);
         return `${others.length + 3} servers are left`;
       },
@@ -170,8 +170,7 @@ export function moves(move: Move): readonly Scenario[] {
         const own = await arqsOf(after, kept.id);
         const all = [...own, ...arqs].map((arq) => JSON.stringify(arq.attach_handle_info));
         assert.equal(new Set(all).size, 16);
-        await remove(after, built.id);
-        await assertNothingLeft(after, built.id);
+        await removeCleanly(after, built.id);
         return 'one server got the 15 handles that the kept one does not have';
       },
     },

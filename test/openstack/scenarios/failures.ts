@@ -5,11 +5,11 @@ import { ownProvider } from '#test/openstack/providers.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import {
   assertNeverActive,
-  assertNothingLeft,
   build,
   create,
   offer,
   remove,
+  removeCleanly,
 } from '#test/openstack/servers.ts';
 import type { Stage } from '#test/openstack/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';
@@ -24,19 +24,13 @@ export const failures: readonly Scenario[] = [
     run: async (stage) => {
       const device = await deviceOfType(stage, 'FPGA', 'miss model info');
       await stage.guide('disable', undefined, { DEVICE: device });
-      await eventually(
-        () => reserved(stage),
-        (count) => count === 16,
-      );
+      await untilReserved(stage, 16);
       const refused = await build(stage, 'fpga');
       assert.equal(refused.status, 'ERROR');
       assert.match(refused.fault, /No valid host/);
       await remove(stage, refused.id);
       await stage.admin.accelerator.ask('POST', `/devices/${device}/enable`);
-      await eventually(
-        () => reserved(stage),
-        (count) => count === 0,
-      );
+      await untilReserved(stage, 0);
       const built = await build(stage, 'fpga');
       assert.equal(built.status, 'ACTIVE');
       await remove(stage, built.id);
@@ -48,10 +42,7 @@ export const failures: readonly Scenario[] = [
     run: async (stage) => {
       const device = await deviceOfType(stage, 'FPGA', 'miss model info');
       await stage.admin.accelerator.ask('POST', `/devices/${device}/disable`);
-      await eventually(
-        () => reserved(stage),
-        (count) => count === 16,
-      );
+      await untilReserved(stage, 16);
       // Set reserved back to 0, so that Nova schedules to the device.
       const provider = ownProvider(stage, 'FakeDevice');
       const { body } = await stage.admin.placement.ask('GET', `${provider}/inventories/FPGA`);
@@ -62,8 +53,7 @@ export const failures: readonly Scenario[] = [
       const id = await create(stage, 'fpga');
       const fault = await assertNeverActive(stage, id);
       assert.equal(lastPatch(stage), 409);
-      await remove(stage, id);
-      await assertNothingLeft(stage, id);
+      await removeCleanly(stage, id);
       await stage.admin.accelerator.ask('POST', `/devices/${device}/enable`);
       return fault;
     },
@@ -78,8 +68,7 @@ export const failures: readonly Scenario[] = [
         const id = await create(stage, 'early');
         const fault = await assertNeverActive(stage, id);
         const found = firstList(stage);
-        await remove(stage, id);
-        await assertNothingLeft(stage, id);
+        await removeCleanly(stage, id);
         if (found === 409) return `${fault} (in build ${builds})`;
       }
       return assert.fail(`in ${buildsMax} builds nova-compute was never slower than the failure`);
@@ -98,8 +87,7 @@ export const failures: readonly Scenario[] = [
     run: async (stage) => {
       const built = await build(stage, 'all-vgpus');
       assert.equal(built.status, 'ACTIVE', built.fault);
-      await remove(stage, built.id);
-      await assertNothingLeft(stage, built.id);
+      await removeCleanly(stage, built.id);
       return '';
     },
   },
@@ -111,8 +99,7 @@ async function failAfter(stage: Stage, delayMs: number, listed: number): Promise
   const id = await create(stage, 'vgpu');
   const fault = await assertNeverActive(stage, id);
   assert.equal(firstList(stage), listed);
-  await remove(stage, id);
-  await assertNothingLeft(stage, id);
+  await removeCleanly(stage, id);
   return fault;
 }
 
@@ -123,9 +110,12 @@ async function deviceOfType(stage: Stage, type: string, model: string): Promise<
   return found.uuid;
 }
 
-async function reserved(stage: Stage): Promise<number> {
+async function untilReserved(stage: Stage, count: number): Promise<void> {
   const path = `${ownProvider(stage, 'FakeDevice')}/inventories/FPGA`;
-  return (await stage.admin.placement.ask('GET', path)).body.reserved;
+  await eventually(
+    () => stage.admin.placement.ask('GET', path),
+    ({ body }) => body.reserved === count,
+  );
 }
 
 function lastPatch({ answers }: Stage): number | undefined {

@@ -19,10 +19,10 @@ import type { Scenario } from '#test/openstack/scenario.ts';
 import {
   arqsOf,
   assertHas,
-  assertNothingLeft,
   build,
   offer,
-  remove,
+  putImage,
+  removeCleanly,
 } from '#test/openstack/servers.ts';
 import type { Stage } from '#test/openstack/stage.ts';
 import { type Arq, eventually } from '#test/support/suites/rest.ts';
@@ -82,8 +82,7 @@ export function hardware(): {
   const removeAll = async (stage: Stage): Promise<string> => {
     const startedAt = performance.now();
     for (const { id } of servers.values()) {
-      await remove(stage, id);
-      await assertNothingLeft(stage, id);
+      await removeCleanly(stage, id);
     }
     await eventually(() => node().hosts.isClean(hardwareHost), Boolean, 290);
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
@@ -103,7 +102,7 @@ export function hardware(): {
         );
         await scheduleOnlyTo(stage, hardwareHost);
         for (const [name, { resourceClass, group, image }] of Object.entries(hardwareClasses)) {
-          const id = image && (await upload(stage, name, image));
+          const id = image && (await putImage(stage, name, new Uint8Array(image)));
           const programmed = id && { 'accel:bitstream_id': id };
           const resources = { [`resources:${resourceClass}`]: '1' };
           await offer(stage, name, [{ ...resources, ...group, ...programmed }]);
@@ -176,13 +175,6 @@ async function startHost({ layout }: Stage): Promise<Host> {
   const host = new Host({ group, image, directory, qemu, hosts: hostCloud(layout) });
   await host.boot();
   return host;
-}
-
-async function upload({ admin }: Stage, name: string, content: Buffer): Promise<string> {
-  const form = { visibility: 'public', disk_format: 'raw', container_format: 'bare' };
-  const { body } = await admin.glance.ask('POST', '/v2/images', { name, ...form });
-  await admin.glance.ask('PUT', `/v2/images/${body.id}/file`, new Uint8Array(content));
-  return body.id;
 }
 
 /** The resource classes of the providers below the compute node. */

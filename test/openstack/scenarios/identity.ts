@@ -5,7 +5,7 @@ import { startKeystone } from '#test/openstack/install/cloud.ts';
 import { keystoneUrl } from '#test/openstack/install/configuration.ts';
 import { ownClients } from '#test/openstack/own-clients.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
-import { assertNothingLeft, create, remove } from '#test/openstack/servers.ts';
+import { create, removeCleanly } from '#test/openstack/servers.ts';
 import { acceleratorUrl } from '#test/openstack/stage.ts';
 import { demo, logIn, other } from '#test/openstack/users.ts';
 import { eventually, restClient } from '#test/support/suites/rest.ts';
@@ -127,8 +127,7 @@ export const identity: readonly Scenario[] = [
       const theirs = ownClients(stage, { username: 'other', projectName: 'other', password });
       assert.equal(await theirs.nova.server(id), 'not-found');
       await assert.rejects(theirs.nova.someServers(), /compute answered 403/);
-      await remove(stage, id);
-      await assertNothingLeft(stage, id);
+      await removeCleanly(stage, id);
       return `its last change: ${owner.updatedAt}`;
     },
   },

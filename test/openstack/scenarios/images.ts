@@ -10,11 +10,11 @@ import type { Scenario } from '#test/openstack/scenario.ts';
 import {
   assertHas,
   assertNeverActive,
-  assertNothingLeft,
   build,
   create,
   offer,
-  remove,
+  putImage,
+  removeCleanly,
 } from '#test/openstack/servers.ts';
 import type { Stage } from '#test/openstack/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';
@@ -37,8 +37,7 @@ export const images: readonly Scenario[] = [
         async () => (await stage.admin.placement.ask('GET', traits)).body.traits,
         (found) => found.includes(functionTrait),
       );
-      await remove(stage, built.id);
-      await assertNothingLeft(stage, built.id);
+      await removeCleanly(stage, built.id);
       return `ACTIVE after ${built.seconds.toFixed(1)} s`;
     },
   },
@@ -57,8 +56,7 @@ export const images: readonly Scenario[] = [
       const built = await build(stage, 'by-function');
       const [arq] = await assertHas(stage, built, 1);
       assert.equal(arq?.device_rp_uuid, own);
-      await remove(stage, built.id);
-      await assertNothingLeft(stage, built.id);
+      await removeCleanly(stage, built.id);
       return `${query.replaceAll(',', ' ')}: ${own}`;
     },
   },
@@ -82,18 +80,8 @@ export const images: readonly Scenario[] = [
   },
 ];
 
-async function upload(stage: Stage, name: string, properties: object): Promise<string> {
-  const { glance } = stage.admin;
-  const { body } = await glance.ask('POST', '/v2/images', {
-    name,
-    visibility: 'public',
-    disk_format: 'raw',
-    container_format: 'bare',
-    ...properties,
-  });
-  const data = new Uint8Array(aGbs({ bitstream: name }));
-  await glance.ask('PUT', `/v2/images/${body.id}/file`, data);
-  return body.id;
+function upload(stage: Stage, name: string, properties: object): Promise<string> {
+  return putImage(stage, name, new Uint8Array(aGbs({ bitstream: name })), properties);
 }
 
 async function failsWith(
@@ -105,8 +93,7 @@ async function failsWith(
   await offer(stage, flavor, [{ ...regionGroup, 'accel:bitstream_id': image }]);
   const id = await create(stage, flavor);
   await assertNeverActive(stage, id);
-  await remove(stage, id);
-  await assertNothingLeft(stage, id);
+  await removeCleanly(stage, id);
   const log = readFileSync(join(stage.layout.logDirectory, 'consumers.log'), 'utf8');
   const line = log.split('\n').findLast((each) => reason.test(each));
   assert.ok(line, `no line of the log says ${reason}`);

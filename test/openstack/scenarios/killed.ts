@@ -11,10 +11,9 @@ import {
   type Built,
   create,
   remove,
-  show,
+  untilBuilt,
 } from '#test/openstack/servers.ts';
 import type { Stage } from '#test/openstack/stage.ts';
-import { eventually } from '#test/support/suites/rest.ts';
 
 const boots = 3;
 /** The length of an outage after which half-bound servers remained in an earlier version. */
@@ -58,11 +57,7 @@ async function bootAndKill(stage: Stage, victim: Victim, boot: number): Promise<
   await victim.kill(stage);
   await sleep(awayMs);
   await victim.start(stage);
-  const server = await eventually(
-    () => show(stage, id),
-    ({ status, task }) => status !== 'BUILD' && task === null,
-    330,
-  );
+  const server = await untilBuilt(stage, id, 330);
   if (server.status === 'ACTIVE') {
     const built: Built = { id, status: server.status, fault: server.fault, seconds: 0 };
     await assertHas(stage, built, 2);

@@ -11,10 +11,12 @@ import {
   flavorId,
   makeFlavor,
   remove,
+  removeCleanly,
   show,
 } from '#test/openstack/servers.ts';
+import type { Stage } from '#test/openstack/stage.ts';
 import { demo } from '#test/openstack/users.ts';
-import { eventually } from '#test/support/suites/rest.ts';
+import { type Arq, eventually } from '#test/support/suites/rest.ts';
 
 const seconds = (each: { seconds: number }) => `${each.seconds.toFixed(1)} s`;
 
@@ -33,35 +35,21 @@ export const servers: readonly Scenario[] = [
   },
   {
     name: 'a server with one accelerator becomes ACTIVE; deleted, it leaves nothing',
-    run: async (stage) => {
-      const built = await build(stage, 'fpga');
-      await assertHas(stage, built, 1);
-      await remove(stage, built.id);
-      await assertNothingLeft(stage, built.id);
-      return `ACTIVE after ${seconds(built)}`;
-    },
+    run: (stage) => buildAndRemove(stage, 'fpga', 1),
   },
   {
     name: 'a server with two accelerators of one group gets two',
-    run: async (stage) => {
-      const built = await build(stage, 'two-fpgas');
-      const arqs = await assertHas(stage, built, 2);
-      assert.equal(new Set(arqs.map((arq) => arq.device_rp_uuid)).size, 1);
-      await remove(stage, built.id);
-      await assertNothingLeft(stage, built.id);
-      return `ACTIVE after ${seconds(built)}`;
-    },
+    run: (stage) =>
+      buildAndRemove(stage, 'two-fpgas', 2, (arqs) =>
+        assert.equal(new Set(arqs.map((arq) => arq.device_rp_uuid)).size, 1),
+      ),
   },
   {
     name: 'a server with two groups gets an accelerator of each, one of them made by the host',
-    run: async (stage) => {
-      const built = await build(stage, 'fpga-and-vgpu');
-      const arqs = await assertHas(stage, built, 2);
-      assert.deepEqual(arqs.map((arq) => arq.attach_handle_type).sort(), ['MDEV', 'TEST_PCI']);
-      await remove(stage, built.id);
-      await assertNothingLeft(stage, built.id);
-      return `ACTIVE after ${seconds(built)}`;
-    },
+    run: (stage) =>
+      buildAndRemove(stage, 'fpga-and-vgpu', 2, (arqs) =>
+        assert.deepEqual(arqs.map((arq) => arq.attach_handle_type).sort(), ['MDEV', 'TEST_PCI']),
+      ),
   },
   {
     name: 'no project sees or takes accelerators of another',
@@ -94,16 +82,10 @@ export const servers: readonly Scenario[] = [
         { 'os-stop': null },
         { 'os-start': null },
       ]) {
-        await stage.demo.nova.ask('POST', `/servers/${built.id}/action`, action);
-        const wanted = 'os-stop' in action ? 'SHUTOFF' : 'ACTIVE';
-        await eventually(
-          () => show(stage, built.id),
-          ({ status, task }) => status === wanted && task === null,
-        );
+        await act(stage, built.id, action, 'os-stop' in action ? 'SHUTOFF' : 'ACTIVE');
         assert.deepEqual(await arqsOf(stage, built.id), before);
       }
-      await remove(stage, built.id);
-      await assertNothingLeft(stage, built.id);
+      await removeCleanly(stage, built.id);
       return '';
     },
   },
@@ -111,19 +93,11 @@ export const servers: readonly Scenario[] = [
     name: 'a shelved server releases its accelerator, and gets one when it is unshelved',
     run: async (stage) => {
       const built = await build(stage, 'fpga');
-      const act = async (action: object, wanted: string) => {
-        await stage.demo.nova.ask('POST', `/servers/${built.id}/action`, action);
-        await eventually(
-          () => show(stage, built.id),
-          ({ status, task }) => status === wanted && task === null,
-        );
-      };
-      await act({ shelve: null }, 'SHELVED_OFFLOADED');
+      await act(stage, built.id, { shelve: null }, 'SHELVED_OFFLOADED');
       await assertNothingLeft(stage, built.id);
-      await act({ unshelve: null }, 'ACTIVE');
+      await act(stage, built.id, { unshelve: null }, 'ACTIVE');
       await assertHas(stage, built, 1);
-      await remove(stage, built.id);
-      await assertNothingLeft(stage, built.id);
+      await removeCleanly(stage, built.id);
       return '';
     },
   },
@@ -138,8 +112,7 @@ export const servers: readonly Scenario[] = [
       assert.deepEqual(await allocationsOf(stage, first.id), {});
       const second = await build(stage, 'all-vgpus');
       await assertHas(stage, second, 2);
-      await remove(stage, second.id);
-      await assertNothingLeft(stage, second.id);
+      await removeCleanly(stage, second.id);
       return `the second ACTIVE after ${seconds(second)}`;
     },
   },
@@ -174,9 +147,31 @@ export const servers: readonly Scenario[] = [
       const reply = await stage.demo.nova.try('POST', path, resize);
       const said = JSON.stringify(reply.body ?? '');
       assert.equal(reply.status, 400, said);
-      await remove(stage, built.id);
-      await assertNothingLeft(stage, built.id);
+      await removeCleanly(stage, built.id);
       return `${reply.status} ${said}`;
     },
   },
 ];
+
+/** @param check of the server's ARQs, beside their number */
+async function buildAndRemove(
+  stage: Stage,
+  flavor: string,
+  count: number,
+  check?: (arqs: readonly Arq[]) => void,
+): Promise<string> {
+  const built = await build(stage, flavor);
+  const arqs = await assertHas(stage, built, count);
+  check?.(arqs);
+  await removeCleanly(stage, built.id);
+  return `ACTIVE after ${seconds(built)}`;
+}
+
+/** Performs an action of the server's user, and waits until it has led to the status. */
+async function act(stage: Stage, id: string, action: object, wanted: string): Promise<void> {
+  await stage.demo.nova.ask('POST', `/servers/${id}/action`, action);
+  await eventually(
+    () => show(stage, id),
+    ({ status, task }) => status === wanted && task === null,
+  );
+}

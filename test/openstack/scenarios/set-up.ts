@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { providerNames } from '#test/openstack/providers.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
-import { offer } from '#test/openstack/servers.ts';
+import { offer, putImage } from '#test/openstack/servers.ts';
 import type { Stage } from '#test/openstack/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';
 
@@ -49,16 +49,10 @@ export const setUp: readonly Scenario[] = [
 ];
 
 /** Waits until the scheduler has mapped the compute node; before that no server can be built. */
-export async function mapHost({ admin }: Stage): Promise<void> {
+export async function mapHost(stage: Stage): Promise<void> {
   await eventually(
-    () => admin.nova.try('GET', '/os-hypervisors'),
+    () => stage.admin.nova.try('GET', '/os-hypervisors'),
     ({ status, body }) => status === 200 && body.hypervisors.length === 1,
   );
-  const image = await admin.glance.ask('POST', '/v2/images', {
-    name: 'cirros',
-    disk_format: 'raw',
-    container_format: 'bare',
-    visibility: 'public',
-  });
-  await admin.glance.ask('PUT', `/v2/images/${image.body.id}/file`, new Uint8Array(4096));
+  await putImage(stage, 'cirros', new Uint8Array(4096));
 }

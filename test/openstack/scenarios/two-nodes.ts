@@ -16,7 +16,7 @@ import {
   assertNothingLeft,
   build,
   flavorId,
-  remove,
+  removeCleanly,
 } from '#test/openstack/servers.ts';
 import type { Stage } from '#test/openstack/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';
@@ -44,8 +44,7 @@ export const twoNodes: readonly Scenario[] = [
         assert.equal(arq?.hostname, target);
       }
       await scheduleOnlyTo(stage);
-      await remove(stage, built.id);
-      await assertNothingLeft(stage, built.id);
+      await removeCleanly(stage, built.id);
       return `${unshelveCount} of ${unshelveCount}, ACTIVE after ${seconds.join(', ')} s`;
     },
   },
@@ -69,8 +68,7 @@ export const twoNodes: readonly Scenario[] = [
         120,
       );
       await assertHas(stage, { ...built, status }, 1);
-      await remove(stage, built.id);
-      await assertNothingLeft(stage, built.id);
+      await removeCleanly(stage, built.id);
       return `after the first, its ARQs were answered with ${left.status}`;
     },
   },
@@ -90,8 +88,7 @@ export const twoNodes: readonly Scenario[] = [
       assert.ok(after.every(({ uuid }) => !before.some((arq) => arq.uuid === uuid)));
       await restorePower(stage, first);
       await assertAllVgpusOn(stage, first);
-      await remove(stage, built.id);
-      await assertNothingLeft(stage, built.id);
+      await removeCleanly(stage, built.id);
       return '';
     },
   },
@@ -112,8 +109,7 @@ export const twoNodes: readonly Scenario[] = [
       assert.equal(new Set(hosts.map(({ hostname }) => hostname)).size, 2);
       assert.equal(third.status, 'ERROR');
       for (const { id } of [first, second, third]) {
-        await remove(stage, id);
-        await assertNothingLeft(stage, id);
+        await removeCleanly(stage, id);
       }
       return `the third: ${third.fault}`;
     },
