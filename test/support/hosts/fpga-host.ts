@@ -1,25 +1,20 @@
-// A host with one region of an FPGA. The test records the agent's jobs and ends them; everything
-// else is real.
+// A host with one region of an FPGA.
 
 import { randomUUID } from 'node:crypto';
-
 import { expect } from 'vitest';
-
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
+import type { JobEvent } from '#core/contracts/job-document.ts';
 import type { InventoryReport } from '#core/contracts/report/inventory-report.ts';
-
-import { type BindId, providerUuid } from '#core/domain/ids.ts';
-
-import { startBind } from '#core/operations/bind/start-bind.ts';
+import { providerUuid } from '#core/domain/ids.ts';
 import { startProgram } from '#core/operations/program/start-program.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { startReprovision } from '#core/operations/reprovision/start-reprovision.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { aJobEnd, bootIdOf } from '#test/support/builders.ts';
 import { aDevice, aHandle, applySettled, aReport } from '#test/support/reports.ts';
-import { startWorld, type World } from '#test/support/world.ts';
+import { startWorld } from '#test/support/world.ts';
 import { fakeInterface } from './gbs.ts';
+import { RecordedHost } from './recorded-host.ts';
 
 export const region = providerUuid('cmp1_0000:0d:00.0_region0');
 
@@ -40,23 +35,10 @@ export async function startFpgaHost(): Promise<FpgaHost> {
   return new FpgaHost(await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } }));
 }
 
-class FpgaHost {
-  readonly world: World;
-  deps: ConsumerDeps;
-  /** The jobs that the host was sent, by id. */
-  jobs = new Map<string, JobDocument>();
+class FpgaHost extends RecordedHost {
   private sequence = 0;
   private boots = 0;
   private instances: string[] = [];
-
-  constructor(world: World) {
-    this.world = world;
-    this.deps = world.deps;
-  }
-
-  stop(): Promise<void> {
-    return this.world.stop();
-  }
 
   /** Boots the host with an empty region, so that no state of an earlier test is left. */
   async bootAfresh(): Promise<void> {
@@ -139,13 +121,6 @@ class FpgaHost {
     return { instance, status, error: json?.error };
   }
 
-  /** Starts the bind with the message that the stream would cause. */
-  async startBindOf(instance: string, given: Partial<ConsumerDeps['clients']> = {}) {
-    const binding = await this.deps.store.arqs.binding(instance);
-    const clients = { ...this.deps.clients, ...given };
-    if (binding) await startBind({ ...this.deps, clients }, instance, binding.bindId as BindId);
-  }
-
   /** Starts a release or a program with the message that the stream would cause. */
   async startAwaited(given: ConsumerDeps, id: string): Promise<void> {
     await startRelease(given, id);
@@ -179,17 +154,8 @@ class FpgaHost {
     return [...new Set(provider?.handles.flatMap(({ release }) => release ?? []))];
   }
 
-  async remove(instance: string): Promise<void> {
-    await this.world.deleteArqsOf(instance);
-  }
-
   async end(operation: JobEvent['operation']): Promise<void> {
     for (const jobId of this.jobs.keys()) await finishJob(this.deps, aJobEnd(jobId, { operation }));
-  }
-
-  async stateOf(instance: string): Promise<unknown> {
-    const { status, json } = await this.world.arqsOf(instance);
-    return status === 200 ? json.arqs[0]?.state : status;
   }
 
   /** The only step of the only job. */

@@ -1,13 +1,11 @@
-// A host with a GPU that makes mdevs. The test records the agent's jobs and ends them; everything
-// else is real.
+// A host with a GPU that makes mdevs.
 
 import { expect } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { JobDocument, JobEvent } from '#core/contracts/job-document.ts';
 import type { AttachHandle } from '#core/domain/device/device.ts';
 import type { Presence } from '#core/domain/host/host.ts';
-import { type BindId, providerUuid } from '#core/domain/ids.ts';
-import { startBind } from '#core/operations/bind/start-bind.ts';
+import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
@@ -16,6 +14,7 @@ import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { aJobEnd, bootIdOf, instanceOf } from '#test/support/builders.ts';
 import { aDevice, applySettled, aReport, madeAtBind } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
+import { RecordedHost } from './recorded-host.ts';
 
 export const provider = providerUuid('cmp1_0000:0e:00.0_fake-1');
 
@@ -60,24 +59,15 @@ export async function startVgpuHost(
   return new VgpuHost(world, gpuWith(handles));
 }
 
-export class VgpuHost {
-  readonly world: World;
-  deps: ConsumerDeps;
-  /** The jobs that the host was sent, by id. */
-  jobs = new Map<string, JobDocument>();
+export class VgpuHost extends RecordedHost {
   cancelled: string[] = [];
   readonly counts = { sequence: 0, instances: 0, boots: 0 };
   private everMade = new Set<string>();
   private readonly gpu: typeof gpu;
 
   constructor(world: World, device = gpu) {
+    super(world);
     this.gpu = device;
-    this.world = world;
-    this.deps = world.deps;
-  }
-
-  stop(): Promise<void> {
-    return this.world.stop();
   }
 
   /** Begins to record the jobs, with none of an earlier test. */
@@ -194,12 +184,6 @@ export class VgpuHost {
     for (const uuid of jobUuids) await startReprovision(given, uuid, 1);
   }
 
-  /** Starts the bind with the message that the stream would cause. */
-  async startBindOf(instance: string): Promise<void> {
-    const binding = await this.deps.store.arqs.binding(instance);
-    if (binding) await startBind(this.deps, instance, binding.bindId as BindId);
-  }
-
   async startReleases(given: ConsumerDeps = this.deps): Promise<void> {
     for (const id of new Set((await this.handles()).flatMap(({ release }) => release ?? []))) {
       await startRelease(given, id);
@@ -223,15 +207,6 @@ export class VgpuHost {
       for (const _ of [1, 2]) await finishJob(this.deps, event);
       this.jobs.delete(jobId);
     }
-  }
-
-  async stateOf(instance: string): Promise<unknown> {
-    const { status, json } = await this.world.arqsOf(instance);
-    return status === 200 ? json.arqs[0]?.state : status;
-  }
-
-  async remove(instance: string): Promise<number> {
-    return (await this.world.deleteArqsOf(instance)).status;
   }
 
   /** A bind that the host has been asked to prepare. */
