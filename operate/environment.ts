@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import * as z from 'zod';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 
 /** Adds the file's settings to this process's environment. @throws Error if the file is invalid */
 export function loadEnvironment(file: string): void {
@@ -10,12 +11,4 @@ export function loadEnvironment(file: string): void {
   if (!read.success) throw new Error(`${file} must be a JSON object with string values.`);
   // The process's own environment has precedence, so that credentials stay.
   process.env = { ...read.data, ...process.env };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

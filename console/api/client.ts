@@ -1,5 +1,6 @@
 // The API as the screens ask it: at the page's own origin, with the token of the session.
 
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { ApiFailure, toFailure } from './failure.ts';
 
@@ -77,12 +78,11 @@ async function exchange(send: () => Promise<Response>): Promise<{ status: number
     throw new ApiFailure('unreachable', `The API ${why}.`);
   }
   if (text === '') return { status: response.status, body: undefined };
-  try {
-    return { status: response.status, body: JSON.parse(text) };
-  } catch {
-    if (response.status >= 400) return { status: response.status, body: undefined };
+  const body = parseJson(text);
+  if (body === undefined && response.status < 400) {
     throw new ApiFailure('unavailable', 'The answer is not that of the API: it is not JSON.');
   }
+  return { status: response.status, body };
 }
 
 function queryText(query: Query): string {

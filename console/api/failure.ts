@@ -1,5 +1,7 @@
 // A failed request, with the API's own sentence where the answer has one.
 
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
+
 type FailureKind =
   /** There was no answer. */
   | 'unreachable'
@@ -54,12 +56,8 @@ function readSentence(body: unknown): string | undefined {
   if (typeof error === 'string') return error;
   if (isRecord(error) && typeof error.message === 'string') return error.message;
   if (typeof faultText !== 'string') return undefined;
-  try {
-    const fault: unknown = JSON.parse(faultText);
-    return isRecord(fault) && typeof fault.faultstring === 'string' ? fault.faultstring : faultText;
-  } catch {
-    return faultText;
-  }
+  const fault = parseJson(faultText);
+  return isRecord(fault) && typeof fault.faultstring === 'string' ? fault.faultstring : faultText;
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -2,6 +2,7 @@
 // ServiceUnavailable if the service did not answer, RequestRefused if it refused the request.
 
 import * as z from 'zod';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -144,11 +145,8 @@ async function exchange(
 
 function parseBody(text: string): unknown {
   if (text === '') return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  const body = parseJson(text);
+  return body === undefined ? text : body;
 }
 
 /**

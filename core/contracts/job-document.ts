@@ -5,6 +5,7 @@ import * as z from 'zod';
 import { type HostWorkKind, hostWork } from '#core/domain/host-work/host-work.ts';
 import { attachedAs } from '#core/shapes/attach-handle.ts';
 import { deviceAddress, driverName } from '#core/shapes/derive/fields.ts';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { checkInfo } from './attach-handle.ts';
 import { isHostname } from './topics.ts';
 
@@ -186,11 +187,7 @@ export type JobStatusDetails = {
 
 /** A detail that is JSON; undefined where it is absent, or not as its form says. */
 export function readDetail<T>(form: z.ZodType<T>, text: string | undefined): T | undefined {
-  try {
-    return form.safeParse(JSON.parse(text ?? '')).data;
-  } catch {
-    return undefined;
-  }
+  return form.safeParse(parseJson(text)).data;
 }
 
 /**

@@ -3,6 +3,7 @@
 // https://docs.aws.amazon.com/iot/latest/developerguide/jobs-mqtt-api.html
 
 import * as z from 'zod';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 
 const jobId = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/);
 
@@ -80,10 +81,6 @@ export function isJobId(text: string): boolean {
 }
 
 function objectOfText(document: unknown): unknown {
-  if (typeof document !== 'string') return document;
-  try {
-    return JSON.parse(document);
-  } catch {
-    return document;
-  }
+  const value = typeof document === 'string' ? parseJson(document) : undefined;
+  return value === undefined ? document : value;
 }

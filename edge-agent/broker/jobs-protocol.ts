@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { backoffMs } from '#agent/backoff.ts';
 import type { Clock } from '#agent/clock.ts';
 import { type Log, reasonOf } from '#agent/log.ts';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import {
   accepted,
   isJobId,
@@ -76,7 +77,7 @@ export async function openJobs(
     // Messages of other things cannot arrive here; if one does, it is ignored.
     if (!topic.startsWith(`${root}/`)) return;
     const name = topic.slice(root.length + 1);
-    const message = parsed(payload);
+    const message = parseJson(payload.toString());
     if (name === 'notify') return onPending(parsePending(message) ?? []);
     const token = readToken(message);
     const answer = name.endsWith('/accepted')
@@ -212,14 +213,6 @@ function isTransient(answer: Answer): boolean {
 function refusal({ code, message }: Rejected): Error {
   const kind = lastingCodes.has(code) ? 'an invalid request' : 'a request';
   return new Error(`AWS IoT Jobs refused ${kind}: ${code} ${message}`);
-}
-
-function parsed(payload: Buffer): unknown {
-  try {
-    return JSON.parse(payload.toString());
-  } catch {
-    return undefined;
-  }
 }
 
 function readToken(message: unknown): string | undefined {

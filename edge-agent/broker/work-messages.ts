@@ -7,6 +7,7 @@ import { type Log, reasonOf } from '#agent/log.ts';
 import { sentExecution } from '#agent/state/checkpoint.ts';
 import { workEndTopic, workTopic } from '#core/contracts/topics.ts';
 import { type WorkMessage, workMessage } from '#core/contracts/work-message.ts';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { type Execution, toStatusDetails } from './job-execution.ts';
 import type { Session } from './mqtt.ts';
 
@@ -46,7 +47,7 @@ export function takeWorkMessages(
   };
   session.onMessage((topic, payload) => {
     if (topic !== ownTopic) return;
-    const read = workMessage.safeParse(parsed(payload));
+    const read = workMessage.safeParse(parseJson(payload.toString()));
     if (!read.success) {
       log.warn('Work message unreadable', { reason: read.error.message });
     } else judge(read.data);
@@ -84,12 +85,4 @@ export function holdMessage(
       return true;
     },
   };
-}
-
-function parsed(payload: Buffer): unknown {
-  try {
-    return JSON.parse(payload.toString());
-  } catch {
-    return undefined;
-  }
 }

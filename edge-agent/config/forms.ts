@@ -2,6 +2,7 @@
 
 import * as z from 'zod';
 import { attachType } from '#core/shapes/attach-handle.ts';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 
 export const commaList = z
   .union([z.string().transform((text) => text.split(',')), z.array(z.string())], 'must be a list')
@@ -36,10 +37,7 @@ export const endpoint = z
 export const absolutePath = z.string().startsWith('/', 'must be an absolute path');
 
 export const jsonText = z.string().transform((text, context): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    context.addIssue({ code: 'custom', message: 'must be JSON' });
-    return z.NEVER;
-  }
+  const value = parseJson(text);
+  if (value === undefined) context.addIssue({ code: 'custom', message: 'must be JSON' });
+  return value;
 });

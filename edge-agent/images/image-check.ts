@@ -11,6 +11,7 @@
 
 import { open } from 'node:fs/promises';
 import * as z from 'zod';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 
 const magic = Buffer.from('58656F6E46504741B747425376303031', 'hex');
 const headBytes = magic.length + 4;
@@ -129,11 +130,9 @@ function toClocks(values: readonly (number | string)[]): number[] {
 }
 
 function parseAfu(text: string) {
-  try {
-    return metadata.parse(JSON.parse(text))['afu-image'];
-  } catch {
-    throw new ImageRefused("The image's metadata cannot be read.");
-  }
+  const read = metadata.safeParse(parseJson(text));
+  if (read.success) return read.data['afu-image'];
+  throw new ImageRefused("The image's metadata cannot be read.");
 }
 
 function plain(uuid: string): string {

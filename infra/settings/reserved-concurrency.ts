@@ -4,6 +4,7 @@
 
 import * as z from 'zod';
 import { queues } from '#core/contracts/queues.ts';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { access, type FunctionName } from '#infra/access.ts';
 import type { ReservedConcurrency } from './given-settings.ts';
 
@@ -40,13 +41,9 @@ export function faultsOfQuota(reserved: ReservedConcurrency, quota: number): str
 }
 
 function recordIn(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const parsed: unknown = JSON.parse(text);
-    const isRecord = typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed);
-    return isRecord ? (parsed as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
+  const parsed = parseJson(text);
+  const isRecord = typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed);
+  return isRecord ? (parsed as Record<string, unknown>) : undefined;
 }
 
 function faultOf(name: string, executions: unknown): string | undefined {

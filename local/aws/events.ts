@@ -9,6 +9,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { dirname } from 'node:path';
 import { json } from 'node:stream/consumers';
 import * as z from 'zod';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { type ListenOptions, type Running, serve } from '#local/ports.ts';
 
 /** An event as the target of a rule gets it. */
@@ -91,13 +92,9 @@ export async function startEvents(options: EventsOptions): Promise<Running & { u
 
 function faultOf({ Source, DetailType, Detail }: Entry): string | undefined {
   if (!Source || !DetailType || Detail === undefined) return 'InvalidArgument';
-  try {
-    const detail: unknown = JSON.parse(Detail);
-    const isObject = typeof detail === 'object' && detail !== null && !Array.isArray(detail);
-    return isObject ? undefined : 'MalformedDetail';
-  } catch {
-    return 'MalformedDetail';
-  }
+  const detail = parseJson(Detail);
+  const isObject = typeof detail === 'object' && detail !== null && !Array.isArray(detail);
+  return isObject ? undefined : 'MalformedDetail';
 }
 
 function bytesOf({ Source = '', DetailType = '', Detail = '', Resources, Time }: Entry): number {

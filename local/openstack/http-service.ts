@@ -3,6 +3,8 @@
 
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { type ListenOptions, serve } from '#local/ports.ts';
 
 export interface Ask {
@@ -88,7 +90,7 @@ async function respond(
   };
   let answered: Answer;
   try {
-    const bytes = await readBytes(request);
+    const bytes = await buffer(request);
     answered = await answer({ ...ask, bytes, body: readJson(bytes) });
   } catch (error) {
     console.error(`${ask.method} ${ask.path}:`, error);
@@ -98,20 +100,10 @@ async function respond(
   return { ...answered, headers };
 }
 
-async function readBytes(request: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(Buffer.from(chunk));
-  return Buffer.concat(chunks);
-}
-
 function readJson(bytes: Buffer): unknown {
   const text = bytes.toString('utf8');
-  if (text === '') return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  const value = parseJson(text);
+  return value === undefined && text !== '' ? text : value;
 }
 
 /** The value of a header; the last one of a repeated header. */

@@ -6,6 +6,7 @@ import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { thingName } from '#core/contracts/topics.ts';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { openCertificates } from '#local/aws/certificates.ts';
 import { startDynamoDb } from '#local/aws/dynamodb-engine.ts';
 import { bundleProcesses } from './bundle.ts';
@@ -241,8 +242,8 @@ function child({ name, command, environment, layout, log, onLine }: ChildOptions
   if (started.stdout) {
     createInterface(started.stdout).on('line', (line) => {
       log.write(`${line}\n`);
-      const parsed = onLine && parseLine(line);
-      if (parsed) onLine?.(name, parsed);
+      const parsed = onLine && parseJson(line);
+      if (parsed) onLine?.(name, parsed as Record<string, unknown>);
     });
   }
   started.stderr?.on('data', (text) => log.write(text));
@@ -271,12 +272,4 @@ function readyMessage(started: ChildProcess, name: string): Promise<void> {
     started.once('error', reject);
     started.once('exit', (code) => reject(new Error(`${name} ended during its start (${code}).`)));
   });
-}
-
-function parseLine(line: string): Record<string, unknown> | undefined {
-  try {
-    return JSON.parse(line) as Record<string, unknown>;
-  } catch {
-    return undefined;
-  }
 }

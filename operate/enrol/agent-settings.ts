@@ -5,6 +5,7 @@ import * as z from 'zod';
 import { ConfigInvalid, loadConfig } from '#agent/config/config.ts';
 import { loadOperatorModules } from '#agent/config/operator-modules.ts';
 import type { DriverModule } from '#agent/drivers/contract/define-driver.ts';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { EnrolmentRefused } from './enrol-host.ts';
 
@@ -64,9 +65,7 @@ export async function modulesIn(folder: string): Promise<readonly DriverModule[]
 }
 
 function parseObject(text: string): Record<string, unknown> {
-  try {
-    return z.record(z.string(), z.unknown()).parse(JSON.parse(text));
-  } catch {
-    throw new EnrolmentRefused('The settings must be one JSON object.');
-  }
+  const read = z.record(z.string(), z.unknown()).safeParse(parseJson(text));
+  if (read.success) return read.data;
+  throw new EnrolmentRefused('The settings must be one JSON object.');
 }

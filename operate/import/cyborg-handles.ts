@@ -3,6 +3,7 @@
 import * as z from 'zod';
 import { validInfo } from '#core/contracts/attach-handle.ts';
 import { pciAddress } from '#core/shapes/derive/fields.ts';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { attachTypes } from '#core/shapes/words.ts';
 import type { CyborgHandle } from './cyborg-tables.ts';
 
@@ -46,12 +47,4 @@ export function parseHandle({
 /** Hexadecimal digits may be in upper case; names of mdev types and networks stay as they are. */
 function lowered(text: string, type: string): string {
   return type === 'MDEV' || text.includes('physical_network') ? text : text.toLowerCase();
-}
-
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -5,9 +5,10 @@ import type { ImportedDevice } from '#core/domain/arq/imports.ts';
 import { attributeUuid, keyLengthMax, valueLengthMax } from '#core/domain/device/attribute.ts';
 import type { Deployable, Device, DeviceStatus } from '#core/domain/device/device.ts';
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { deviceTypes } from '#core/shapes/words.ts';
-import { parseAddress, parseJson } from './cyborg-handles.ts';
+import { parseAddress } from './cyborg-handles.ts';
 import type { CyborgDeployable, CyborgDevice, CyborgTables } from './cyborg-tables.ts';
 import type { CloudFacts, PlanRow } from './plan.ts';
 import { NotImportable, type PlannedHandle, planProvider, withheld } from './plan-providers.ts';
@@ -195,6 +196,6 @@ function toDriver(deployable: CyborgDeployable | undefined): string {
 }
 
 function toProduct({ std_board_info: text }: CyborgDevice): string {
-  const info = parseJson(text ?? '') as Readonly<Record<string, unknown>> | undefined;
+  const info = parseJson(text) as Readonly<Record<string, unknown>> | undefined;
   return String(info?.product_id ?? info?.device_id ?? '');
 }

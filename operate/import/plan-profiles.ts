@@ -11,6 +11,7 @@ import {
   checkProfileUuid,
   type DeviceProfile,
 } from '#core/domain/profile/device-profile.ts';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { CyborgTables } from './cyborg-tables.ts';
 import type { CloudFacts, PlanRow } from './plan.ts';
@@ -26,11 +27,7 @@ const body = z.object({
 
 /** The profile's groups as Cyborg has them; undefined if the text is not valid JSON of groups. */
 export function parseGroups({ profile_json: text }: CyborgProfile) {
-  try {
-    return body.parse(JSON.parse(text)).groups;
-  } catch {
-    return undefined;
-  }
+  return body.safeParse(parseJson(text)).data?.groups;
 }
 
 export function planProfiles({ profiles }: CyborgTables, { stored }: CloudFacts) {

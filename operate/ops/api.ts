@@ -3,6 +3,7 @@
 import * as z from 'zod';
 import { type Http, type HttpAnswer, type Method, readBody } from '#core/clients/http.ts';
 import { pageMax } from '#core/contracts/api/lists.ts';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { CommandFailed, exitCodes } from './verb.ts';
 
@@ -101,6 +102,7 @@ function readMarker(links: unknown): string | undefined {
 
 const errorBody = z.looseObject({ error: z.string() });
 const faultBody = z.looseObject({ error_message: z.string() });
+const fault = z.object({ faultstring: z.string() });
 
 function refusal(method: Method, url: string, { status, body }: HttpAnswer): CommandFailed {
   const sentence = readSentence(body);
@@ -121,12 +123,6 @@ function refusal(method: Method, url: string, { status, body }: HttpAnswer): Com
 function readSentence(body: unknown): string | undefined {
   const plain = errorBody.safeParse(body);
   if (plain.success) return plain.data.error;
-  const read = faultBody.safeParse(body);
-  const text = read.success ? read.data.error_message : undefined;
-  if (text === undefined) return undefined;
-  try {
-    return z.object({ faultstring: z.string() }).parse(JSON.parse(text)).faultstring;
-  } catch {
-    return text;
-  }
+  const text = faultBody.safeParse(body).data?.error_message;
+  return fault.safeParse(parseJson(text)).data?.faultstring ?? text;
 }

@@ -4,6 +4,7 @@
 
 import { SignatureV4 } from '@smithy/signature-v4';
 import { ServiceUnavailable } from '#core/clients/http.ts';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 
 export type SecretStage = 'AWSCURRENT' | 'AWSPENDING';
 
@@ -69,12 +70,8 @@ function fail(
 function readField(secret: unknown, field: string | undefined): string | undefined {
   if (typeof secret !== 'string') return undefined;
   if (field === undefined) return secret;
-  try {
-    const value = (JSON.parse(secret) as Record<string, unknown> | null)?.[field];
-    return typeof value === 'string' ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = (parseJson(secret) as Record<string, unknown> | null | undefined)?.[field];
+  return typeof value === 'string' ? value : undefined;
 }
 
 function chooseEndpoint(env: Readonly<Record<string, string | undefined>>, region: string): string {

@@ -5,6 +5,7 @@ import * as z from 'zod';
 import { openStateFiles } from '#agent/state/state-files.ts';
 import { cardIds, type PciFunction } from '#agent/sysfs/pci.ts';
 import { pciAddress } from '#core/shapes/derive/fields.ts';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import type { CardFacts } from './engines.ts';
 
 const card = z.object({
@@ -123,9 +124,5 @@ export function openCardRecords(directory: string, bootId: string): CardRecords 
 
 /** An invalid file counts as none. */
 function parsed(text: string | undefined): z.infer<typeof form> {
-  try {
-    return form.parse(JSON.parse(text ?? '{}'));
-  } catch {
-    return form.parse({});
-  }
+  return form.safeParse(parseJson(text)).data ?? form.parse({});
 }

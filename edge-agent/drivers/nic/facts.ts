@@ -7,6 +7,7 @@ import { aerHealth } from '#agent/drivers/pci/health.ts';
 import { reasonOf } from '#agent/log.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { type Interfaces, type Link, type Ports, readLink } from './link.ts';
 
@@ -116,13 +117,8 @@ function toAttributes(look: NicLook): Record<string, string> {
 
 /** Pure. */
 function parseVersion(text: string, address: string): string | undefined {
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  const running = versions.safeParse(json).data?.info[`pci/${address}`]?.versions?.running ?? {};
+  const { info } = versions.safeParse(parseJson(text)).data ?? {};
+  const running = info?.[`pci/${address}`]?.versions?.running ?? {};
   const name = firmwareNames.find((each) => running[each]);
   const version = name === undefined ? undefined : running[name];
   return version !== undefined && /^[\x21-\x7e][\x20-\x7e]{0,63}$/.test(version)

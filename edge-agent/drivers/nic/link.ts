@@ -5,6 +5,7 @@ import * as z from 'zod';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { type FunctionSettings, functionForm, toSettings } from './function.ts';
 
 export interface LinkDeps {
@@ -130,17 +131,9 @@ export async function readLink(
 
 /** Pure. @throws a sentence if the text is not what the form says */
 function parsed(text: string, name: string): z.infer<typeof form>[number] {
-  const [first] = parseForm(text) ?? [];
+  const [first] = form.safeParse(parseJson(text)).data ?? [];
   if (first) return first;
   throw new Error(`ip link show ${name} printed what is not valid for it.`);
-}
-
-function parseForm(text: string) {
-  try {
-    return form.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Sets one thing of a virtual function. @returns what iproute2 says if it fails */

@@ -3,6 +3,7 @@
 
 import * as z from 'zod';
 import { openStateFiles } from '#agent/state/state-files.ts';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { type FunctionSettings, functionSettings } from './function.ts';
 
 const file = 'functions.json';
@@ -52,9 +53,5 @@ export function openRecords(directory: string): Records {
 
 /** A file that is not valid is as none: cleanings then bring back what the kernel gives. */
 function parseRecords(text: string | undefined): Known {
-  try {
-    return form.parse(JSON.parse(text ?? '{}'));
-  } catch {
-    return {};
-  }
+  return form.safeParse(parseJson(text)).data ?? {};
 }

@@ -2,7 +2,7 @@
 // what they were offered.
 
 import * as z from 'zod';
-import { reasonOf } from '#agent/log.ts';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 
 export const recordName = 'vgpu-types.json';
 const texts = z.record(z.string(), z.string());
@@ -27,7 +27,7 @@ export interface Records {
 
 /** A boot clears all types. */
 export function toRecords(text: string | undefined, bootId: string): Records {
-  const parsed = record.safeParse(text === undefined ? undefined : parseJson(text));
+  const parsed = record.safeParse(parseJson(text));
   if (!parsed.success) return { types: new Map(), names: new Map(), offered: new Map() };
   const { boot_id: boot, types, names, offered } = parsed.data;
   return {
@@ -35,12 +35,4 @@ export function toRecords(text: string | undefined, bootId: string): Records {
     names: new Map(Object.entries(names)),
     offered: new Map(Object.entries(offered)),
   };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    return reasonOf(error);
-  }
 }

@@ -9,6 +9,7 @@ import { reasonOf } from '#agent/log.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
 import { cardIds, type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { present } from '#core/shapes/derive/present.ts';
 
 const text = (max: number) =>
@@ -184,11 +185,7 @@ export function openKnownControllers(sysfs: Sysfs, directory: string): KnownCont
 
 /** A file that is not valid is as none: the next boot shows the controllers to the kernel. */
 function readKnown(text: string | undefined): Known {
-  try {
-    return storedFacts.parse(JSON.parse(text ?? '{}'));
-  } catch {
-    return {};
-  }
+  return storedFacts.safeParse(parseJson(text)).data ?? {};
 }
 
 /** A controller starts within CAP.TO, at most 127.5 s (Base Specification 1.4, 3.1.1). */

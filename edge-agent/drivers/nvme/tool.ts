@@ -4,6 +4,7 @@
 
 import * as z from 'zod';
 import type { Hardware } from '#agent/hardware/port.ts';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 
 export interface ToolDeps {
   readonly hardware: Hardware;
@@ -117,11 +118,9 @@ async function read<T>(deps: ToolDeps, form: z.ZodType<T>, verb: string, ...args
 
 /** Pure. @throws a sentence if the text is not what the form says */
 function parsed<T>(form: z.ZodType<T>, verb: string, text: string): T {
-  try {
-    return form.parse(JSON.parse(text));
-  } catch {
-    throw new Error(`nvme ${verb} printed what is not valid for it.`);
-  }
+  const read = form.safeParse(parseJson(text));
+  if (read.success) return read.data;
+  throw new Error(`nvme ${verb} printed what is not valid for it.`);
 }
 
 export async function run(

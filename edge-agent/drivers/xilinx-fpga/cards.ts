@@ -13,6 +13,7 @@ import {
   readPciFunctions,
 } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 
 const vendorId = '10ee';
 /** Ids of the images that cards leave the factory with: XRT, xocl/devices.h (XBB_MFG). */
@@ -126,11 +127,7 @@ export function openKnownCards(directory: string): KnownCards {
 
 /** A file that is not valid is as none: the cards are read again by their drivers. */
 function readKnown(text: string | undefined): z.infer<typeof form> {
-  try {
-    return form.parse(JSON.parse(text ?? '{}'));
-  } catch {
-    return {};
-  }
+  return form.safeParse(parseJson(text)).data ?? {};
 }
 
 function cardIds({ management, user }: Card): string {

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import * as z from 'zod';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { validFact } from './cards.ts';
 import type { XilinxSettings } from './settings.ts';
 
@@ -98,12 +99,8 @@ export async function readPlatform(deps: ToolDeps, directory: string): Promise<P
 
 /** Pure. */
 export function parseFacts(text: string, device: string): PlatformFacts {
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    throw new Error('xbmgmt examine has written what is not valid JSON');
-  }
+  const json = parseJson(text);
+  if (json === undefined) throw new Error('xbmgmt examine has written what is not valid JSON');
   const { success, data } = report.safeParse(json);
   if (!success) throw new Error('xbmgmt examine has written another report than of one platform');
   const { bdf, hardware, device_properties: board, ...partitions } = data.devices[0].platform;

@@ -18,6 +18,7 @@ import {
 import { isUuid } from '#core/domain/uuid-form.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { findHost } from '#core/operations/hosts/find-host.ts';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { MarkerNotFound } from '#core/store/table/marker-not-found.ts';
 import { action, type Reply } from '#functions/http/action.ts';
@@ -92,12 +93,8 @@ async function readProfile(
   { profile = '', groups: text }: CapacityQuery,
 ): Promise<RequestedProfile> {
   if (text === undefined) return findProfile(deps, profile);
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch {
-    throw new InvalidInput('groups: not valid JSON.');
-  }
+  const parsed = parseJson(text);
+  if (parsed === undefined) throw new InvalidInput('groups: not valid JSON.');
   const { groups } = validate(profileRequest.pick({ groups: true }), { groups: parsed });
   return { groups: canonicalGroups(groups), name: null };
 }

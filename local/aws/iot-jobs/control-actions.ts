@@ -4,6 +4,7 @@
 // https://docs.aws.amazon.com/iot/latest/apireference/API_CreateJob.html
 
 import * as z from 'zod';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { JobsError } from './errors.ts';
 import {
   jobIdPattern,
@@ -132,13 +133,7 @@ function isForced(query: URLSearchParams): boolean {
 }
 
 function isJson(document: string): boolean {
-  if (Buffer.byteLength(document) > documentBytesMax) return false;
-  try {
-    JSON.parse(document);
-    return true;
-  } catch {
-    return false;
-  }
+  return Buffer.byteLength(document) <= documentBytesMax && parseJson(document) !== undefined;
 }
 
 function validJobId(jobId: string): string {

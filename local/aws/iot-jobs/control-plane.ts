@@ -4,6 +4,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import type { Log } from '#core/log.ts';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import {
   type Action,
   type ActionContext,
@@ -74,6 +75,7 @@ async function perform(options: ControlPlaneOptions, incoming: IncomingMessage):
     return { message: 'OK', traceId: crypto.randomUUID() };
   }
   const body = text === '' ? {} : parseJson(text);
+  if (body === undefined) throw new JobsError('InvalidRequest', 'The body is not valid JSON.');
   for (const [method, path, action] of routes) {
     const match = method === incoming.method ? path.exec(pathname) : null;
     if (match === null) continue;
@@ -95,14 +97,6 @@ async function perform(options: ControlPlaneOptions, incoming: IncomingMessage):
     'InvalidRequest',
     `${incoming.method} ${pathname} is not supported by the fake.`,
   );
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new JobsError('InvalidRequest', 'The body is not valid JSON.');
-  }
 }
 
 function refuse(response: ServerResponse, error: unknown, log: Log): void {

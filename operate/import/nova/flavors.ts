@@ -2,6 +2,7 @@
 // PCI devices and vGPUs. Pure.
 
 import * as z from 'zod';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 
 /** The file has no flavors; the message completes the name of the file. */
 export class FlavorsRefused extends Error {
@@ -59,12 +60,8 @@ export type Flavor = z.infer<typeof flavor>;
 /** @throws FlavorsRefused */
 export function readFlavors(text: string): readonly Flavor[] {
   const form = 'it must be what "openstack flavor list --long --all -f json" prints';
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    throw new FlavorsRefused(`is not valid JSON: ${form}.`);
-  }
+  const json = parseJson(text);
+  if (json === undefined) throw new FlavorsRefused(`is not valid JSON: ${form}.`);
   const read = z.array(flavor).safeParse(json);
   if (read.success) return read.data;
   const [first] = read.error.issues;

@@ -2,6 +2,7 @@
 // spelling of classes and traits. A value in no such form is refused by a sentence. Pure.
 
 import * as z from 'zod';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { isTrue } from './conf.ts';
 
 /** An entry of `device_spec`. */
@@ -198,14 +199,6 @@ function parseTraits(text: string | undefined): string[] {
 function customName(name: string): string {
   const letters = name.replaceAll(/[^A-Z0-9_]+/g, '_');
   return letters.startsWith('CUSTOM_') ? letters : `CUSTOM_${letters}`;
-}
-
-function parseJson(value: string): unknown {
-  try {
-    return JSON.parse(value);
-  } catch {
-    return undefined;
-  }
 }
 
 function describeFault({ issues: [first] }: z.ZodError, allowed: readonly string[]): string {

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
 
 interface Named {
   readonly id: string;
@@ -124,11 +125,8 @@ async function send(
 }
 
 function parsed(text: string): unknown {
-  try {
-    return text === '' ? undefined : JSON.parse(text);
-  } catch {
-    return text;
-  }
+  const value = parseJson(text);
+  return value === undefined && text !== '' ? text : value;
 }
 
 /** Returns the first value that holds. @throws Error with the last value after a timeout */
