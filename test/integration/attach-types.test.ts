@@ -14,6 +14,7 @@ import { compareHost } from '#core/operations/placement/compare-host.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { deleteArqsOfInstance } from '#core/operations/release/delete-arqs.ts';
 import { aCaller } from '#test/support/builders.ts';
+import { withClients, withStore } from '#test/support/deps.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
@@ -65,8 +66,7 @@ async function says(
   // A host may not report often.
   const nowMs = Date.now() + sequence * 10_000;
   // The host is asked for devices that no report has described.
-  const jobs = { ...by.clients.jobs, create: async () => {} };
-  const own = { ...by, clients: { ...by.clients, jobs }, clock: () => nowMs };
+  const own = { ...withClients(by, { jobs: { create: async () => {} } }), clock: () => nowMs };
   await applyReport(own, host, { ...whole, devices: [...devices], ...named }, nowMs);
 }
 
@@ -103,6 +103,11 @@ async function reserved(): Promise<Record<Name, number | undefined>> {
     return held?.inventories.FPGA?.reserved;
   };
   return { mdevs: await of('mdevs'), region: await of('region'), functions: await of('functions') };
+}
+
+async function deviceWithMdevs(): Promise<Device> {
+  const { devices } = await deps.store.inventory.host(host);
+  return devices.find(({ address }) => address === mdevs.address) as Device;
 }
 
 async function stored() {
@@ -192,9 +197,7 @@ describe("a host's own types", () => {
   });
 
   it('leave alone what operators have set', async () => {
-    const { devices } = await deps.store.inventory.host(host);
-    const device = devices.find(({ address }) => address === mdevs.address);
-    const path = `/v2/devices/${device?.uuid}`;
+    const path = `/v2/devices/${(await deviceWithMdevs()).uuid}`;
     await world.ask('POST', `${path}/disable`);
     await says(['MDEV']);
     expect(await bind('mdevs')).toContain('maintenance');
@@ -210,7 +213,7 @@ describe("a host's own types", () => {
       copies += 1;
       return inventory.copyAttachTypes(...given);
     };
-    const counting = withInventory({ copyAttachTypes });
+    const counting = withStore(deps, { inventory: { copyAttachTypes } });
     await says(['MDEV'], [], {}, counting);
     await says(['MDEV'], [mdevs, functions], {}, counting);
     expect(copies).toBe(0);
@@ -229,7 +232,9 @@ describe('a change of the types', () => {
       if (copied !== uuid) throw new Error('killed');
       return inventory.copyAttachTypes(...given);
     };
-    await expect(says(['MDEV'], [], {}, withInventory({ copyAttachTypes }))).rejects.toThrow();
+    await expect(
+      says(['MDEV'], [], {}, withStore(deps, { inventory: { copyAttachTypes } })),
+    ).rejects.toThrow();
     expect((await stored()).devices.filter((types) => types !== undefined)).toHaveLength(1);
     // The host has removed its list again, and the row of the host never had it.
     expect((await stored()).host).toBeUndefined();
@@ -240,28 +245,22 @@ describe('a change of the types', () => {
 
   it('is delivered again when rows of the device are deleted meanwhile', async () => {
     const copyAttachTypes = async () => false;
-    await expect(says(['MDEV'], [], {}, withInventory({ copyAttachTypes }))).rejects.toThrow(
-      RetryLater,
-    );
+    await expect(
+      says(['MDEV'], [], {}, withStore(deps, { inventory: { copyAttachTypes } })),
+    ).rejects.toThrow(RetryLater);
     await says(['MDEV']);
     expect(await bindAll()).toEqual(onlyMdevs);
   });
 
   it('changes no row of a device while one of its rows is missing', async () => {
     const { inventory } = deps.store;
-    const { devices } = await inventory.host(host);
-    const device = devices.find(({ address }) => address === mdevs.address);
-    const present = (await inventory.providers(device?.providers ?? [])).map(
-      ({ deployable }) => deployable,
-    );
+    const device = await deviceWithMdevs();
+    const providers = await inventory.providers(device.providers);
+    const present = providers.map(({ deployable }) => deployable);
     const missing = { ...present[0], providerUuid: providerUuid('cmp1_Missing') };
     const given = [...present, missing] as typeof present;
-    expect(await inventory.copyAttachTypes(device as Device, given, ['MDEV'])).toBe(false);
+    expect(await inventory.copyAttachTypes(device, given, ['MDEV'])).toBe(false);
     expect((await stored()).devices).toEqual([undefined, undefined]);
     expect(await inventory.provider(missing.providerUuid)).toBeUndefined();
   });
 });
-
-function withInventory(given: Partial<ConsumerDeps['store']['inventory']>): ConsumerDeps {
-  return { ...deps, store: { ...deps.store, inventory: { ...deps.store.inventory, ...given } } };
-}

@@ -3,6 +3,7 @@
 import { beforeEach, expect, it } from 'vitest';
 import type { Deps } from '#core/deps.ts';
 import { drainHost, drainLater, resumeHost } from '#core/operations/hosts/drain-host.ts';
+import { withStore } from '#test/support/deps.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
@@ -13,14 +14,14 @@ const world = perFile(startWorld);
 let hostname = '';
 let rounds = 0;
 let nowMs = Date.now();
+const cardAt = (slot: number) =>
+  aDevice({ address: `0000:0${slot}:00.0`, provider_suffix: undefined });
+const two = [cardAt(1), cardAt(2)];
 
 beforeEach(async () => {
   rounds += 1;
   hostname = `cmp${rounds}`;
-  const devices = [1, 2].map((slot) =>
-    aDevice({ address: `0000:0${slot}:00.0`, provider_suffix: undefined }),
-  );
-  await applySettled(world.deps, hostname, aReport(devices), Date.now());
+  await applySettled(world.deps, hostname, aReport(two), Date.now());
 });
 
 /** Each request has a time of its own. */
@@ -33,15 +34,17 @@ function later(): Deps {
 /** Before the first change of a device, another request comes, and ends. */
 function interrupted(deps: Deps, other: () => Promise<unknown>): Deps {
   let hasCome = false;
-  const { inventory } = deps.store;
-  const changeStatus: typeof inventory.changeStatus = async (...change) => {
+  const changeStatus: Deps['store']['inventory']['changeStatus'] = async (...change) => {
     if (!hasCome) {
       hasCome = true;
       await other();
     }
-    return inventory.changeStatus(...change);
+    return deps.store.inventory.changeStatus(...change);
   };
-  return { ...deps, store: { ...deps.store, inventory: { ...inventory, changeStatus } } };
+  return {
+    ...deps,
+    store: { ...deps.store, inventory: { ...deps.store.inventory, changeStatus } },
+  };
 }
 
 async function stored() {
@@ -79,11 +82,10 @@ it('the later of two drains counts for all devices', async () => {
 
 it('a report that read the drain before its resume keeps no device from binds', async () => {
   await drainHost(later(), caller, hostname, { reason: 'a fan' });
-  const added = aDevice({ address: '0000:03:00.0', provider_suffix: undefined });
   const { host } = await world.deps.store.inventory.host(hostname);
   await resumeHost(later(), caller, hostname);
-  const devices = [...[1, 2].map((slot) => aDevice({ address: `0000:0${slot}:00.0` })), added];
-  await applySettled(world.deps, hostname, aReport(devices, { sequence: 2 }), Date.now());
+  const report = aReport([...two, cardAt(3)], { sequence: 2 });
+  await applySettled(world.deps, hostname, report, Date.now());
   await drainLater(later(), host);
   expect(await stored()).toEqual({ drain: undefined, states: ['enabled undefined'] });
 });
@@ -91,12 +93,10 @@ it('a report that read the drain before its resume keeps no device from binds', 
 it('a device that a report disables during a resume is enabled', async () => {
   await drainHost(later(), caller, hostname, { reason: 'a fan' });
   const { host } = await world.deps.store.inventory.host(hostname);
-  const added = aDevice({ address: '0000:03:00.0', provider_suffix: undefined });
-  const withoutDrain = { ...world.deps.store.inventory };
-  const report = aReport([added], { sequence: 2 });
+  const report = aReport([cardAt(3)], { sequence: 2 });
   // The device is stored; its report stalls before it follows the drain.
-  withoutDrain.changeStatus = () => Promise.reject(new Error('stalled'));
-  const deps = { ...world.deps, store: { ...world.deps.store, inventory: withoutDrain } };
+  const changeStatus = () => Promise.reject(new Error('stalled'));
+  const deps = withStore(world.deps, { inventory: { changeStatus } });
   await expect(applySettled(deps, hostname, report, Date.now())).rejects.toThrow('stalled');
   const stalled = later();
   await drainLater(
@@ -107,9 +107,6 @@ it('a device that a report disables during a resume is enabled', async () => {
 });
 
 it('a device that was gone at the resume is enabled when it returns', async () => {
-  const two = [1, 2].map((slot) =>
-    aDevice({ address: `0000:0${slot}:00.0`, provider_suffix: undefined }),
-  );
   await drainHost(later(), caller, hostname, { reason: 'a fan' });
   await applySettled(world.deps, hostname, aReport(two.slice(1), { sequence: 2 }), Date.now());
   await resumeHost(later(), caller, hostname);

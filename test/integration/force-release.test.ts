@@ -14,6 +14,7 @@ import { deviceKey } from '#core/store/rows/rows.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
+import { withClients } from '#test/support/deps.ts';
 import { aGpu } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
@@ -37,7 +38,7 @@ beforeAll(async () => {
     cancel: async () => {},
     executionStatus: async () => undefined,
   };
-  deps = { ...world.deps, clients: { ...world.deps.clients, jobs } };
+  deps = withClients(world.deps, { jobs });
   await world.report('cmp1', addresses.map(gpuAt), {}, deps);
   await world.createProfile('two', { 'resources:VGPU': '1' }, { 'resources:VGPU': '1' });
 });

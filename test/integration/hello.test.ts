@@ -13,24 +13,18 @@ const cmp1 = perFile(startVgpuHost);
 
 beforeEach(() => cmp1.bootAfresh());
 
-const ahead = {
-  ...gpu,
-  regions: gpu.regions.map((region) => ({
+/** The GPU with mdevs that are made ahead. */
+function madeAhead(given: { readonly clean_seconds?: number } = {}) {
+  const ahead = { prepare: 'ahead' as const, ...given };
+  const regions = gpu.regions.map((region) => ({
     ...region,
-    attach_handles: region.attach_handles.map(({ type, info }) => ({
-      ...{ type, info },
-      prepare: 'ahead' as const,
-    })),
-  })),
-};
+    attach_handles: region.attach_handles.map(({ type, info }) => ({ type, info, ...ahead })),
+  }));
+  return { ...gpu, regions };
+}
 
-const cleanedAhead = {
-  ...ahead,
-  regions: ahead.regions.map((region) => ({
-    ...region,
-    attach_handles: region.attach_handles.map((handle) => ({ ...handle, clean_seconds: 300 })),
-  })),
-};
+const ahead = madeAhead();
+const cleanedAhead = madeAhead({ clean_seconds: 300 });
 
 async function report(boot_id: string, isHello: boolean, device = gpu): Promise<void> {
   cmp1.counts.sequence += 1;

@@ -2,12 +2,12 @@
 
 import { beforeEach, expect, it } from 'vitest';
 import { ImageUnusable } from '#core/clients/openstack/glance.ts';
-import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
 import { createArqs } from '#core/operations/bind/create-arqs.ts';
 import { programDeployable } from '#core/operations/program/program-deployable.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { aCaller, anInstanceUuid } from '#test/support/builders.ts';
+import { withClients, withStore } from '#test/support/deps.ts';
 import { region, startFpgaHost } from '#test/support/hosts/fpga-host.ts';
 import { aGbs } from '#test/support/hosts/gbs.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
@@ -51,19 +51,16 @@ it('a region is not programmed after another instance had it while the image was
   const [id = ''] = await cmp1.releases();
   let state: unknown;
   const { staging } = cmp1.deps.clients;
-  const slow: ConsumerDeps['clients']['staging'] = {
-    ...staging,
-    stage: async (image) => {
-      const gone = await cmp1.bind({}, 2);
-      await cmp1.remove(gone.instance);
-      for (const each of await cmp1.releases())
-        if (each !== id) await cmp1.startAwaited(cmp1.deps, each);
-      await cmp1.end('succeeded');
-      state = await bindAsItIs();
-      return staging.stage(image);
-    },
+  const slow: typeof staging.stage = async (image) => {
+    const gone = await cmp1.bind({}, 2);
+    await cmp1.remove(gone.instance);
+    for (const each of await cmp1.releases())
+      if (each !== id) await cmp1.startAwaited(cmp1.deps, each);
+    await cmp1.end('succeeded');
+    state = await bindAsItIs();
+    return staging.stage(image);
   };
-  await cmp1.startAwaited({ ...cmp1.deps, clients: { ...cmp1.deps.clients, staging: slow } }, id);
+  await cmp1.startAwaited(withClients(cmp1.deps, { staging: { stage: slow } }), id);
   expect(state).toBe('Bound');
   expect([...cmp1.jobs.values()].map(({ action }) => action)).toEqual(['release']);
   expect(await cmp1.releases()).toEqual([]);
@@ -73,11 +70,8 @@ it('a region is not bound when the message is repeated after its image was delet
   await program();
   const [id = ''] = await cmp1.releases();
   await cmp1.startAwaited(cmp1.deps, id);
-  const glance: ConsumerDeps['clients']['glance'] = {
-    ...cmp1.deps.clients.glance,
-    findImage: () => Promise.reject(new ImageUnusable('It was deleted.')),
-  };
-  await cmp1.startAwaited({ ...cmp1.deps, clients: { ...cmp1.deps.clients, glance } }, id);
+  const findImage = () => Promise.reject(new ImageUnusable('It was deleted.'));
+  await cmp1.startAwaited(withClients(cmp1.deps, { glance: { findImage } }), id);
   expect([await cmp1.releases(), cmp1.jobs.size]).toEqual([[id], 1]);
 });
 
@@ -92,8 +86,7 @@ it('a bind that read the region as free waits for the program', async () => {
     if ((await cmp1.releases()).length === 0) await program();
     return store.bindings.claim(...given);
   };
-  const late = { ...cmp1.deps, store: { ...store, bindings: { ...store.bindings, claim } } };
-  await bindArqs(late, nova, [target]);
+  await bindArqs(withStore(cmp1.deps, { bindings: { claim } }), nova, [target]);
   expect(await cmp1.stateOf(instanceUuid)).toBe('BindStarted');
   // Its delete leaves the region to the release of the bind, and none to the program.
   const [id = ''] = await cmp1.releases();
@@ -107,15 +100,9 @@ it('a region is not bound before the job that its host has not started is cancel
   const [id = ''] = await cmp1.releases();
   await cmp1.startAwaited(cmp1.deps, id);
   const cancelled: string[] = [];
-  const given = {
-    ...cmp1.deps.clients.jobs,
-    cancel: async (job: string) => void cancelled.push(job),
-  };
-  await sweep({
-    ...cmp1.deps,
-    clients: { ...cmp1.deps.clients, jobs: given },
-    clock: () => Date.now() + 25 * minuteMs,
-  });
+  const cancel = async (job: string) => void cancelled.push(job);
+  const noted = withClients(cmp1.deps, { jobs: { cancel } });
+  await sweep({ ...noted, clock: () => Date.now() + 25 * minuteMs });
   expect(cancelled).toEqual([...cmp1.jobs.keys()]);
   // The host is not asked again when the image arrives at last.
   cmp1.jobs.clear();

@@ -4,6 +4,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
+import { withClients, withStore } from '#test/support/deps.ts';
 import { aDevice, aHandle } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
@@ -33,16 +34,12 @@ it('a device that is disabled while its rows are deleted is in maintenance when 
   await world.report(host, []);
   const { placement } = world.deps.clients;
   let isTold = false;
-  const slow: typeof placement = {
-    ...placement,
-    deleteProvider: async (uuid) => {
-      if (!isTold) await set('disable');
-      isTold = true;
-      return placement.deleteProvider(uuid);
-    },
+  const deleteProvider: typeof placement.deleteProvider = async (uuid) => {
+    if (!isTold) await set('disable');
+    isTold = true;
+    return placement.deleteProvider(uuid);
   };
-  const deps = { ...world.deps, clients: { ...world.deps.clients, placement: slow } };
-  await syncProviders(deps, provider, 1);
+  await syncProviders(withClients(world.deps, { placement: { deleteProvider } }), provider, 1);
   await world.report(host, [card]);
   expect(await statusShown()).toBe('maintaining');
 
@@ -56,17 +53,13 @@ it('a region that appears while its device is enabled is enabled, too', async ()
   await world.report(host, [card]);
   await set('disable');
   const { inventory } = world.deps.store;
-  const overtaken: typeof inventory = {
-    ...inventory,
-    putDevice: async (plan) => {
-      await set('enable');
-      await inventory.putDevice(plan);
-    },
+  const putDevice: typeof inventory.putDevice = async (plan) => {
+    await set('enable');
+    await inventory.putDevice(plan);
   };
   const own = { resource_class: 'FPGA', traits: [], attach_handles: [aHandle(9, 'PCI')] };
   const board = aDevice({ regions: [{ name: 'region0', kind: 'reconfigurable-region', ...own }] });
-  const store = { ...world.deps.store, inventory: overtaken };
-  await world.report(host, [board], {}, { ...world.deps, store });
+  await world.report(host, [board], {}, withStore(world.deps, { inventory: { putDevice } }));
   await syncProviders(world.deps, provider, 1);
   const region = providerUuid(`${host}_FakeDevice_region0`);
   expect((await inventory.provider(region))?.deployable.deviceStatus).toBe('enabled');
@@ -77,19 +70,19 @@ it('a device that is disabled while Placement is updated stays disabled in all i
   await set('enable');
   const { inventory } = world.deps.store;
   const seen: (string | undefined)[] = [];
-  const overtaken: typeof inventory = {
-    ...inventory,
-    host: async (name) => {
-      const read = await inventory.host(name);
-      if (seen.length === 0) await set('disable');
-      return read;
+  const overtaken = withStore(world.deps, {
+    inventory: {
+      host: async (name) => {
+        const read = await inventory.host(name);
+        if (seen.length === 0) await set('disable');
+        return read;
+      },
+      copyStatus: async (...given) => {
+        await inventory.copyStatus(...given);
+        seen.push((await inventory.provider(provider))?.deployable.deviceStatus);
+      },
     },
-    copyStatus: async (...given) => {
-      await inventory.copyStatus(...given);
-      seen.push((await inventory.provider(provider))?.deployable.deviceStatus);
-    },
-  };
-  const store = { ...world.deps.store, inventory: overtaken };
-  await syncProviders({ ...world.deps, store }, provider, 1);
+  });
+  await syncProviders(overtaken, provider, 1);
   expect(new Set(seen)).toEqual(new Set(['maintaining']));
 });

@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Queues } from '#core/clients/aws/queues.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
+import { withClients, withStore } from '#test/support/deps.ts';
 import { loadedId, region, startFpgaHost } from '#test/support/hosts/fpga-host.ts';
 import { aGbs } from '#test/support/hosts/gbs.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
@@ -15,17 +16,20 @@ beforeEach(() => cmp1.bootAfresh());
 
 /** A consumer that dies after it has stored the boot. */
 function dyingAtDevices(given: ConsumerDeps): ConsumerDeps {
-  const inventory = {
-    ...given.store.inventory,
-    putDevice: () => Promise.reject(new Error('died')),
-  };
-  return { ...given, store: { ...given.store, inventory } };
+  return withStore(given, { inventory: { putDevice: () => Promise.reject(new Error('died')) } });
 }
 
 describe('a host that reboots', () => {
   async function boundWith(data: Buffer) {
     const id = await cmp1.anImage({}, data);
     return { id, instance: await cmp1.bound({ 'accel:bitstream_id': id }) };
+  }
+
+  /** The host reports the image, boots, and cannot read its region. */
+  async function bootUnread(bitstream: string) {
+    await cmp1.boot({ bitstream }, { isSameBoot: true });
+    const unread = { manifest: {}, devices: [], failed_drivers: ['fake_driver'] };
+    await cmp1.receive({ ...cmp1.nextReport(), ...unread });
   }
 
   it('has its region programmed again; until then the ARQ is provisioning', async () => {
@@ -47,13 +51,7 @@ describe('a host that reboots', () => {
 
   it('is asked to check a region that its driver could not read', async () => {
     const { id, instance } = await boundWith(aGbs());
-    await cmp1.boot({ bitstream: id }, { isSameBoot: true });
-    await cmp1.receive({
-      ...cmp1.nextReport(),
-      manifest: {},
-      devices: [],
-      failed_drivers: ['fake_driver'],
-    });
+    await bootUnread(id);
     expect(await cmp1.stateOf(instance)).toBe('provisioning');
     await cmp1.boot({}, { isSameBoot: true });
     await cmp1.reprovisionFor(instance);
@@ -62,13 +60,7 @@ describe('a host that reboots', () => {
 
   it('is known to hold the image once its driver can read the region', async () => {
     const { id } = await boundWith(aGbs());
-    await cmp1.boot({ bitstream: id }, { isSameBoot: true });
-    await cmp1.receive({
-      ...cmp1.nextReport(),
-      manifest: {},
-      devices: [],
-      failed_drivers: ['fake_driver'],
-    });
+    await bootUnread(id);
     await cmp1.boot({ bitstream: id }, { isSameBoot: true });
     expect((await cmp1.deps.store.inventory.provider(region))?.deployable.bitstreamId).toBe(id);
   });
@@ -121,8 +113,8 @@ describe('a host that reboots', () => {
     await cmp1.remove(instance);
     const cancelled: string[] = [];
     const cancel = async (id: string) => void cancelled.push(id);
-    const clients = { ...cmp1.deps.clients, jobs: { ...cmp1.deps.clients.jobs, cancel } };
-    for (const id of await cmp1.releases()) await cmp1.startAwaited({ ...cmp1.deps, clients }, id);
+    const noted = withClients(cmp1.deps, { jobs: { cancel } });
+    for (const id of await cmp1.releases()) await cmp1.startAwaited(noted, id);
     expect(cancelled).toContain(job);
   });
 

@@ -15,6 +15,7 @@ import type { QuotaStore } from '#core/store/quotas/quotas.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { countCapacity, counts } from '#test/support/aws/aws-counter.ts';
 import { aCaller } from '#test/support/builders.ts';
+import { withClients, withStore } from '#test/support/deps.ts';
 import { aDevice } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage, startWorld } from '#test/support/world.ts';
@@ -51,25 +52,17 @@ const remove = (arqs: readonly Arq[]) =>
 const left = async () => (await world.deps.store.quotas.byProject(project))?.unitsLeft;
 const stored = async () => (await world.deps.listings.arqUuidsOf(project)).length;
 
-/** The dependencies with one method of the quota store replaced. */
-function withQuotas(deps: typeof world.deps, quotas: Partial<QuotaStore>): typeof world.deps {
-  return { ...deps, store: { ...deps.store, quotas: { ...deps.store.quotas, ...quotas } } };
-}
-
 /** Creates an ARQ, and runs `meanwhile` when its units are taken and it is not stored. */
 function createDuring(meanwhile: () => Promise<unknown>, deps = world.deps): Promise<Arq[]> {
   let isDone = false;
-  const arqs: typeof deps.store.arqs = {
-    ...deps.store.arqs,
-    create: async (...given) => {
-      if (!isDone) {
-        isDone = true;
-        await meanwhile();
-      }
-      return deps.store.arqs.create(...given);
-    },
+  const createArq: typeof deps.store.arqs.create = async (...given) => {
+    if (!isDone) {
+      isDone = true;
+      await meanwhile();
+    }
+    return deps.store.arqs.create(...given);
   };
-  return create('fpga', { ...deps, store: { ...deps.store, arqs } });
+  return create('fpga', withStore(deps, { arqs: { create: createArq } }));
 }
 
 describe('a creation', () => {
@@ -138,7 +131,9 @@ describe('a creation', () => {
     await setQuota(world.deps, project, { FPGA: 1 });
     const { take } = world.deps.store.quotas;
     const twice: QuotaStore['take'] = async (...given) => (await take(...given)) && take(...given);
-    expect(await create('fpga', withQuotas(world.deps, { take: twice }))).toHaveLength(1);
+    expect(await create('fpga', withStore(world.deps, { quotas: { take: twice } }))).toHaveLength(
+      1,
+    );
     expect(await left()).toEqual({ FPGA: 0 });
   });
 });
@@ -177,12 +172,11 @@ describe('a recount', () => {
   it('keeps the unit of a creation during the recount', async () => {
     await setQuota(world.deps, project, { FPGA: 9 });
     const { recounted } = world.deps.store.quotas;
-    const deps = withQuotas(later(1100), {
-      recounted: async (...given) => {
-        await create('fpga3');
-        return recounted(...given);
-      },
-    });
+    const during: QuotaStore['recounted'] = async (...given) => {
+      await create('fpga3');
+      return recounted(...given);
+    };
+    const deps = withStore(later(1100), { quotas: { recounted: during } });
     await remove(await create('fpga3'));
     expect(await recount(deps, project)).toBe(true);
     expect(await left()).toEqual({ FPGA: 6 });
@@ -192,12 +186,11 @@ describe('a recount', () => {
     await setQuota(world.deps, project, { FPGA: 9 });
     await remove(await create('fpga3'));
     const { recounted } = world.deps.store.quotas;
-    const deps = withQuotas(later(1100), {
-      recounted: async (...given) => {
-        expect(await recount(later(1200), project)).toBe(true);
-        return recounted(...given);
-      },
-    });
+    const overtaken: QuotaStore['recounted'] = async (...given) => {
+      expect(await recount(later(1200), project)).toBe(true);
+      return recounted(...given);
+    };
+    const deps = withStore(later(1100), { quotas: { recounted: overtaken } });
     expect(await recount(deps, project)).toBe(false);
     expect(await left()).toEqual({ FPGA: 9 });
   });
@@ -208,9 +201,8 @@ describe('a recount', () => {
     await setQuota(world.deps, project, { FPGA: 1 });
     await setQuota(world.deps, owner, { FPGA: 1 });
     const [arq] = await create();
-    const { nova } = world.deps.clients;
-    const server: typeof nova.server = async () => ({ projectId: owner, host: 'cmp1' });
-    const deps = { ...world.deps, clients: { ...world.deps.clients, nova: { ...nova, server } } };
+    const server = async () => ({ projectId: owner, host: 'cmp1' });
+    const deps = withClients(world.deps, { nova: { server } });
     const admin = aCaller({ projectId: project, roles: ['admin'] });
     const target = { hostname: 'cmp1', providerUuid: providerUuid('cmp1_FakeDevice') };
     await bindArqs(deps, admin, [{ ...target, arqUuid: arq?.uuid, instanceUuid } as never]);

@@ -142,18 +142,18 @@ describe('the reaper', () => {
     expect(await isBound(instance)).toBe(true);
   });
 
-  it('releases nothing while Nova shows our user no servers of other projects', async () => {
+  it.each([
+    [
+      'shows our user no servers of other projects',
+      async () => {
+        const us = await ownIdentity(world.deps.clients.keystone);
+        listed = us?.projectId ? [{ ...foreign, projectId: us.projectId }] : [];
+      },
+    ],
+    ['lists the servers and answers 404 for each', async () => known.clear()],
+  ])('releases nothing while Nova %s', async (_what, blind) => {
     const instance = await bound();
-    const us = await ownIdentity(world.deps.clients.keystone);
-    listed = us?.projectId ? [{ ...foreign, projectId: us.projectId }] : [];
-    await reapTwice();
-    expect(await isBound(instance)).toBe(true);
-    expect(counting.counted).toEqual([{ name: 'ReaperRefused', dimension: 'blind', value: 1 }]);
-  });
-
-  it('releases nothing while Nova lists the servers and answers 404 for each', async () => {
-    const instance = await bound();
-    known = new Set();
+    await blind();
     await reapTwice();
     expect(await isBound(instance)).toBe(true);
     expect(counting.counted).toEqual([{ name: 'ReaperRefused', dimension: 'blind', value: 1 }]);
@@ -174,8 +174,7 @@ describe('the reaper', () => {
     const putCursor = async () => {
       moves += 1;
     };
-    const reaper = { ...world.deps.store.reaper, putCursor };
-    await reapAt(0, { reaper });
+    await reapAt(0, { reaper: { ...world.deps.store.reaper, putCursor } });
     expect(moves).toBe(1);
     expect([await isBound(first), await isBound(second)]).toEqual([true, true]);
   });
@@ -268,8 +267,8 @@ it("an ARQ that an admin has made for a tenant's instance is the tenant's", asyn
   const caller = aCaller({ projectId: idOf('project', 'admin'), roles: ['admin'] });
   instances += 1;
   const instance = instanceOf(instances);
-  const nova = { ...deps.clients.nova, server: async () => ({ projectId: 'tenant' }) };
-  await bindArqs({ ...deps, clients: { ...deps.clients, nova } }, caller, [
+  const asTenants = withClients(deps, { nova: { server: async () => ({ projectId: 'tenant' }) } });
+  await bindArqs(asTenants, caller, [
     { arqUuid, hostname: 'cmp1', providerUuid: provider, instanceUuid: instance },
   ]);
   expect((await deps.store.arqs.binding(instance))?.projectId).toBe('tenant');

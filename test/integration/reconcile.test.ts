@@ -10,7 +10,8 @@ import { compareHost } from '#core/operations/placement/compare-host.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
-import { countingMetrics } from '#test/support/deps.ts';
+import { allocate } from '#test/support/allocations.ts';
+import { countingMetrics, withClients } from '#test/support/deps.ts';
 import { aDevice } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage, startWorld } from '#test/support/world.ts';
@@ -136,9 +137,8 @@ describe('Placement', () => {
 
   it('gets no inventory of a provider whose traits it refuses', async () => {
     await placement.deleteProvider(provider);
-    const refusing = withPlacement({
-      putTraits: () => Promise.reject(new Error('No such trait(s): OWNER_CYBORG.')),
-    });
+    const putTraits = () => Promise.reject(new Error('No such trait(s): OWNER_CYBORG.'));
+    const refusing = withClients(deps, { placement: { putTraits } });
     await expect(syncProviders(refusing, provider, 1)).rejects.toThrow('No such trait');
     expect((await placement.getInventories(provider))?.inventories).toEqual({});
     await syncProviders(deps, provider, 1);
@@ -148,13 +148,12 @@ describe('Placement', () => {
   it('is written at the next attempt when others write at the same moment', async () => {
     await placement.deleteProvider(provider);
     let writes = 0;
-    const stormy = withPlacement({
-      putInventories: () => {
-        writes += 1;
-        const request = { service: 'placement', method: 'PUT', url: 'http://p.test' } as const;
-        throw new GenerationConflict(request, { status: 409, headers: new Headers(), body: '' });
-      },
-    });
+    const putInventories = () => {
+      writes += 1;
+      const request = { service: 'placement', method: 'PUT', url: 'http://p.test' } as const;
+      throw new GenerationConflict(request, { status: 409, headers: new Headers(), body: '' });
+    };
+    const stormy = withClients(deps, { placement: { putInventories } });
     await expect(syncProviders(stormy, provider, 1)).rejects.toThrow(RetryLater);
     expect(writes).toBe(5);
     await syncProviders(deps, provider, 1);
@@ -199,14 +198,14 @@ describe('an allocation of a class that the device no longer has', () => {
   };
 
   it('keeps the class in Placement without spare units until its holder is gone', async () => {
-    await allocate(consumer, { [provider]: { FPGA: 1 } });
+    expect(await allocate(world, consumer, provider)).toBe(204);
     await report('CUSTOM_OTHER', '20');
     await expect(syncProviders(deps, provider, 1)).rejects.toThrow(RetryLater);
     const kept = (await placement.getInventories(provider))?.inventories;
     expect(kept).toEqual({ FPGA: expect.objectContaining({ total: 3, reserved: 3 }) });
     // The rest of the device is updated all the same.
     expect((await placement.getInventories(region))?.inventories.FPGA?.total).toBe(1);
-    await allocate(consumer, {});
+    expect(await allocate(world, consumer, undefined)).toBe(204);
     await syncProviders(deps, provider, 2);
     const { inventories } = (await placement.getInventories(provider)) ?? {};
     expect(inventories).toMatchObject({ CUSTOM_OTHER: { total: 3, reserved: 0 } });
@@ -218,13 +217,13 @@ describe('an allocation of a class that the device no longer has', () => {
     await syncProviders(deps, provider, 1);
     await world.createProfile('fpga', { 'resources:FPGA': '1' });
     await world.createBound('fpga', { host, provider, instance: consumer });
-    await allocate(consumer, { [provider]: { FPGA: 1 } });
+    expect(await allocate(world, consumer, provider)).toBe(204);
     await report('CUSTOM_OTHER', '22');
     await syncProviders(deps, provider, 1);
     const kept = (await placement.getInventories(provider))?.inventories;
     expect(kept).toEqual({ FPGA: expect.objectContaining({ total: 3, reserved: 3 }) });
     await world.deleteArqsOf(consumer);
-    await allocate(consumer, {});
+    expect(await allocate(world, consumer, undefined)).toBe(204);
     await world.report(host, [aDevice({ handles: 3 })]);
     await syncProviders(deps, provider, 1);
     const { inventories } = (await placement.getInventories(provider)) ?? {};
@@ -245,21 +244,3 @@ describe('our own rows', () => {
     expect(await differing()).toEqual([]);
   });
 });
-
-async function allocate(consumer: string, held: Record<string, Record<string, number>>) {
-  const path = `${world.urls.placement}/allocations/${consumer}`;
-  const headers = { 'X-Auth-Token': 'admin-token', 'OpenStack-API-Version': 'placement 1.36' };
-  const allocations = Object.fromEntries(
-    Object.entries(held).map(([uuid, resources]) => [uuid, { resources }]),
-  );
-  const was = (await (await fetch(path, { headers })).json()) as { consumer_generation?: number };
-  const { consumer_generation = null } = was;
-  const whose = { project_id: 'demo', user_id: 'demo', consumer_generation };
-  const body = JSON.stringify({ allocations, ...whose });
-  const answer = await fetch(path, { method: 'PUT', headers, body });
-  expect([answer.status, await answer.text()]).toEqual([204, '']);
-}
-
-function withPlacement(given: Partial<Placement>): ConsumerDeps {
-  return { ...deps, clients: { ...deps.clients, placement: { ...placement, ...given } } };
-}

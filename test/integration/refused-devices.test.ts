@@ -8,6 +8,7 @@ import type { InventoryReport, ReportedDevice } from '#core/contracts/report/inv
 import { thingName } from '#core/contracts/topics.ts';
 import type { Log, LogFields } from '#core/log.ts';
 import { makeConsumer } from '#functions/consumers/inventory-reports.ts';
+import { withClients } from '#test/support/deps.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage, startWorld } from '#test/support/world.ts';
@@ -49,11 +50,9 @@ async function deliver(
   };
   const say = (message: string, fields: LogFields = {}) => void lines.push({ message, fields });
   const log: Log = { debug: say, info: say, warn: say, error: say, child: () => log };
-  const { deps } = world;
-  const { clients } = deps;
-  const noted = { ...clients.jobs, create: async (id: string) => void jobs.push(id) };
+  const noted = withClients(world.deps, { jobs: { create: async (id) => void jobs.push(id) } });
   const consumer = makeConsumer({
-    deps: () => ({ ...deps, clients: { ...clients, jobs: noted }, log }),
+    deps: () => ({ ...noted, log }),
     sqs: () => ({ send: () => Promise.reject(new Error('Nothing is dead-lettered.')) }),
   });
   const record = {

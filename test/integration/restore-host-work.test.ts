@@ -9,6 +9,7 @@ import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { tableName } from '#core/store/table/tables.ts';
 import { type Backups, createBackups } from '#test/support/aws/backup.ts';
 import { numberedUuid } from '#test/support/builders.ts';
+import { withStore } from '#test/support/deps.ts';
 import { gpu, minutes, provider, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage } from '#test/support/world.ts';
@@ -138,17 +139,14 @@ describe('after a restore', () => {
     await backups.restore();
     expect(await cmp1.handles()).toMatchObject([{ isGone: true }]);
     const { inventory } = cmp1.deps.store;
-    const overtaken: typeof inventory = {
-      ...inventory,
-      putDevice: async (...device) => {
-        await cmp1.remove(instance);
-        await cmp1.startReleases();
-        await inventory.deleteGoneHandles(await cmp1.handles());
-        expect(await cmp1.handles()).toEqual([]);
-        await inventory.putDevice(...device);
-      },
+    const putDevice: typeof inventory.putDevice = async (...device) => {
+      await cmp1.remove(instance);
+      await cmp1.startReleases();
+      await inventory.deleteGoneHandles(await cmp1.handles());
+      expect(await cmp1.handles()).toEqual([]);
+      await inventory.putDevice(...device);
     };
-    await report([gpu], { ...cmp1.deps, store: { ...cmp1.deps.store, inventory: overtaken } });
+    await report([gpu], withStore(cmp1.deps, { inventory: { putDevice } }));
     const withheld = { restoredAt: backups.moment(), isGone: false };
     expect(await cmp1.handles()).toMatchObject([withheld, withheld, withheld]);
   });

@@ -77,8 +77,7 @@ beforeEach(async () => {
   for (const instance of given) await gone(instance);
   given.clear();
   for (const device of [fpga, gpu, late]) await force(device);
-  await report(fpga, gpu);
-  await sync();
+  await reportAndSync();
   for (const handle of [...(await handlesOf('fpga')), ...(await handlesOf('gpu'))]) {
     if (!handle.release) continue;
     const release = await deps.store.releases.awaited(handle.release);
@@ -97,6 +96,18 @@ function force({ address }: { readonly address: string }) {
 /** Work that the streams and the hourly sweep start. */
 async function sync(): Promise<void> {
   for (const provider of Object.values(providers)) await syncProviders(deps, provider, 1);
+}
+
+/** The host reports its devices, and Placement is asked. */
+async function reportAndSync(...devices: (typeof fpga)[]): Promise<void> {
+  await report(fpga, gpu, ...devices);
+  await sync();
+}
+
+/** Nothing happens between the backup and its restore. */
+async function takeAndRestore(): Promise<void> {
+  await backups.take();
+  await backups.restore();
 }
 
 async function handlesOf(name: keyof typeof providers): Promise<readonly AttachHandle[]> {
@@ -147,8 +158,7 @@ function dump(): Promise<unknown[]> {
 
 describe('after a restore', () => {
   it('no handle is offered until its host has reported and Placement was asked', async () => {
-    await backups.take();
-    await backups.restore();
+    await takeAndRestore();
     expect(await tryToBind()).toMatchObject(refused);
     await sync();
     expect(await tryToBind()).toMatchObject(refused);
@@ -159,8 +169,7 @@ describe('after a restore', () => {
   });
 
   it('the host is asked for all its devices, whatever its heartbeat says', async () => {
-    await backups.take();
-    await backups.restore();
+    await takeAndRestore();
     const made: string[] = [];
     const noted = withClients(deps, { jobs: { create: async (id) => void made.push(id) } });
     await world.report(host, [fpga, gpu], { devices: [] }, noted);
@@ -168,13 +177,11 @@ describe('after a restore', () => {
   });
 
   it('Placement allocates no unit of a restored device', async () => {
-    await backups.take();
-    await backups.restore();
+    await takeAndRestore();
     await sync();
     const held = await deps.clients.placement.getInventories(providers.fpga);
     expect(held?.inventories.FPGA).toMatchObject({ total: 3, reserved: 3 });
-    await report(fpga, gpu);
-    await sync();
+    await reportAndSync();
     const free = await deps.clients.placement.getInventories(providers.fpga);
     expect(free?.inventories.FPGA).toMatchObject({ total: 3, reserved: 0 });
   });
@@ -184,8 +191,7 @@ describe('after a restore', () => {
     await backups.take();
     const unknownConsumer = await boot();
     await backups.restore();
-    await report(fpga, gpu);
-    await sync();
+    await reportAndSync();
     expect((await handlesOf('fpga')).filter(isFree)).toEqual([]);
     expect(await tryToBind()).toMatchObject(refused);
     expect(await comparisonOf('FakeDevice')).toMatchObject({
@@ -207,8 +213,7 @@ describe('after a restore', () => {
       await backups.take();
       servers = new Map(isShown ? [...servers, [instance, new Date().toISOString()]] : []);
       await backups.restore();
-      await report(fpga, gpu);
-      await sync();
+      await reportAndSync();
       expect((await handlesOf('fpga')).filter(isFree)).toEqual([]);
       expect(await comparisonOf('FakeDevice')).toMatchObject({
         placement: expect.stringContaining(`changed since the backup: ${instance}`),
@@ -228,8 +233,7 @@ describe('after a restore', () => {
     expect(await allocate(world, first as string, undefined)).toBe(204);
     servers.set(second as string, new Date().toISOString());
     await backups.restore();
-    await report(fpga, gpu);
-    await sync();
+    await reportAndSync();
     await gone(first as string);
     expect((await handlesOf('fpga')).filter(isFree)).toEqual([]);
   });
@@ -238,8 +242,7 @@ describe('after a restore', () => {
     await backups.take();
     await boot();
     await backups.restore();
-    await report(fpga, gpu);
-    await sync();
+    await reportAndSync();
     expect(await tryToBind()).toMatchObject(refused);
     const { json } = await force(fpga);
     expect(json.attach_handles).toHaveLength(3);
@@ -253,8 +256,7 @@ describe('after a restore', () => {
     const unknownConsumer = await boot();
     await backups.restore();
     expect(await deps.store.arqs.binding(instance)).toBeDefined();
-    await report(fpga, gpu);
-    await sync();
+    await reportAndSync();
     const reapTwice = async () => {
       await reap(deps);
       await reap({ ...deps, clock: () => Date.now() + 11 * minuteMs });
@@ -271,8 +273,7 @@ describe('after a restore', () => {
 
   it('a device that the backup does not know is restored like the others', async () => {
     await backups.take();
-    await report(fpga, gpu, late);
-    await sync();
+    await reportAndSync(late);
     const unknownConsumer = await boot('late');
     await backups.restore();
     expect(await handlesOf('late')).toEqual([]);
@@ -286,10 +287,8 @@ describe('after a restore', () => {
   });
 
   it('a host first removes what it may have made after the backup', async () => {
-    await backups.take();
-    await backups.restore();
-    await report(fpga, gpu);
-    await sync();
+    await takeAndRestore();
+    await reportAndSync();
     const waiting = await handlesOf('gpu');
     const [id] = new Set(waiting.map(({ release }) => release));
     expect(waiting).toMatchObject([{ release: id }, { release: id }]);
@@ -303,8 +302,7 @@ describe('after a restore', () => {
     await backups.take();
     const stale = (await handlesOf('fpga'))[0];
     await backups.restore();
-    await report(fpga, gpu);
-    await sync();
+    await reportAndSync();
     const now = (await handlesOf('fpga')).find(({ uuid }) => uuid === stale?.uuid);
     expect(now?.epoch).toBeGreaterThan(stale?.epoch ?? Number.NaN);
   });

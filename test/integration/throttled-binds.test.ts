@@ -8,6 +8,7 @@ import type { BindId, InstanceUuid } from '#core/domain/ids.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { handlesMax, type Share, sharesBeside, toShare } from '#core/operations/bind/share-job.ts';
 import { prepareHostWork } from '#core/operations/host-work/prepare-host-work.ts';
+import { withClients, withStore } from '#test/support/deps.ts';
 import { gpu, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 
@@ -30,8 +31,7 @@ function throttle(): void {
     if (isThrottled) throw new RetryLater('AWS IoT: ThrottlingException', 2);
     await jobs.create(...job);
   };
-  const clients = { ...cmp1.deps.clients, jobs: { ...jobs, create } };
-  cmp1.deps = { ...cmp1.deps, clients };
+  cmp1.deps = withClients(cmp1.deps, { jobs: { create } });
 }
 
 /** Instances with a bind each that AWS has throttled. */
@@ -77,12 +77,10 @@ it('makes throttled binds of a host ready by one job', async () => {
 
 it('creates the same job for the same binds, whichever leads', async () => {
   const [first = '', second = ''] = await throttled(2);
-  const { waitingBinds } = cmp1.deps.store;
-  const putShared: typeof waitingBinds.putShared = async () => Promise.reject(new Error('killed'));
-  const store = { ...cmp1.deps.store, waitingBinds: { ...waitingBinds, putShared } };
+  const putShared = async () => Promise.reject(new Error('killed'));
   isThrottled = false;
   const { deps } = cmp1;
-  cmp1.deps = { ...deps, store };
+  cmp1.deps = withStore(deps, { waitingBinds: { putShared } });
   await expect(cmp1.startBindOf(first)).rejects.toThrow('killed');
   cmp1.deps = deps;
   await lead(second);
@@ -129,12 +127,11 @@ it('gives each bind its own job after a shared one that failed', async () => {
 it('cleans after a bind whose own job left nothing, because the shared one may', async () => {
   const [first = '', second = ''] = await throttled(2);
   isThrottled = false;
-  const { store } = cmp1.deps;
-  const before = await store.inventory.host('cmp1');
+  const { deps } = cmp1;
+  const before = await deps.store.inventory.host('cmp1');
   // The consumer of the second bind has read what waits before the first bind's job is created.
   const alone = async () => ({ ...before, waiting: [] });
-  const { deps } = cmp1;
-  cmp1.deps = { ...deps, store: { ...store, inventory: { ...store.inventory, host: alone } } };
+  cmp1.deps = withStore(deps, { inventory: { host: alone } });
   await cmp1.startBindOf(first);
   cmp1.deps = deps;
   const own = [...cmp1.jobs];

@@ -71,10 +71,14 @@ async function forgetHost(): Promise<void> {
   );
 }
 
-async function inConflict() {
-  const made = await cmp1.bound();
+async function bothSay(): Promise<void> {
   await says(cloned());
   await says(original());
+}
+
+async function inConflict() {
+  const made = await cmp1.bound();
+  await bothSay();
   return made;
 }
 
@@ -82,10 +86,7 @@ describe('a boot id that was replaced and returns', () => {
   it('is a conflict: binds are unknown, and keep their handles', async () => {
     const { instance } = await cmp1.bound();
     const before = await cmp1.handles();
-    for (let turn = 1; turn <= 4; turn++) {
-      await says(cloned());
-      await says(original());
-    }
+    for (let turn = 1; turn <= 4; turn++) await bothSay();
     expect(cmp1.jobs.size).toBe(0);
     expect(await cmp1.handles()).toEqual(before);
     expect((await cmp1.deps.store.arqs.binding(instance))?.state).toBe('Bound');
@@ -120,8 +121,7 @@ describe('a boot id that was replaced and returns', () => {
 
   it('makes the end of a cleaning job worthless', async () => {
     await cmp1.releasing();
-    await says(cloned());
-    await says(original());
+    await bothSay();
     await cmp1.end('release');
     expect((await cmp1.handles()).filter(({ quarantine }) => quarantine)).toHaveLength(1);
   });
@@ -143,8 +143,7 @@ describe('a boot id that was replaced and returns', () => {
 
   it('refuses new binds with a reason, and fails the started ones', async () => {
     const begun = await cmp1.bind();
-    await says(cloned());
-    await says(original());
+    await bothSay();
     expect(await cmp1.bind()).toMatchObject({
       status: 409,
       error: expect.stringContaining('Two agents report as host cmp1'),
@@ -197,12 +196,8 @@ describe('a late report of a replaced boot', () => {
   it('starts no conflict when the broker received it before the boot', async () => {
     const sequence = cmp1.counts.sequence + 1;
     await says(cloned(), { sequence: sequence + 1 });
-    await applyReport(
-      cmp1.deps,
-      'cmp1',
-      aReport([gpu], { boot_id: original(), sequence }),
-      receivedMs - 1,
-    );
+    const late = aReport([gpu], { boot_id: original(), sequence });
+    await applyReport(cmp1.deps, 'cmp1', late, receivedMs - 1);
     expect(await conflict()).toBeUndefined();
   });
 
@@ -288,8 +283,7 @@ describe('the end of a conflict by an operator', () => {
   it('has that agent clean up a release that began before', async () => {
     const { instance } = await cmp1.bound();
     await cmp1.remove(instance);
-    await says(cloned());
-    await says(original());
+    await bothSay();
     await endConflict(later(), 'cmp1', original());
     await says(original(), { afterMs: 18 * minutes });
     const [waiting] = (await cmp1.handles()).filter(({ release }) => release);

@@ -1,6 +1,7 @@
 // Cleaning that is asked for by a message in place of a job.
 
 import { beforeEach, expect, it } from 'vitest';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import {
   answerWithinSeconds,
   type WorkEnd,
@@ -8,6 +9,7 @@ import {
 } from '#core/contracts/work-message.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { makeConsumer } from '#functions/consumers/job-events.ts';
+import { withClients } from '#test/support/deps.ts';
 import { startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage } from '#test/support/world.ts';
@@ -20,17 +22,12 @@ let isAway: boolean;
 beforeEach(async () => {
   await cmp1.bootAfresh();
   [sent, queued, isAway] = [[], [], false];
+  const send: ConsumerDeps['clients']['hostMessages']['send'] = async (host, message) => {
+    if (isAway) throw new Error('AWS IoT is away');
+    sent.push({ host, message });
+  };
   cmp1.deps = {
-    ...cmp1.deps,
-    clients: {
-      ...cmp1.deps.clients,
-      hostMessages: {
-        send: async (host, message) => {
-          if (isAway) throw new Error('AWS IoT is away');
-          sent.push({ host, message });
-        },
-      },
-    },
+    ...withClients(cmp1.deps, { hostMessages: { send } }),
     queues: {
       send: async (queue, messages, delaySeconds) => {
         expect(queue).toBe('host-jobs');
