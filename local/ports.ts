@@ -9,6 +9,12 @@ export interface Running {
   stop(): Promise<void>;
 }
 
+/** An engine that serves HTTP. */
+export interface HttpEngine extends Running {
+  readonly url: string;
+  readonly port: number;
+}
+
 /** The message is one line for the user. */
 export class PortTaken extends Error {
   override readonly name = 'PortTaken';
@@ -44,10 +50,7 @@ export function listen(server: Server, options: ListenOptions): Promise<number> 
 }
 
 /** Serves HTTP until `stop`, which ends open connections. @throws PortTaken */
-export async function serve(
-  server: HttpServer,
-  options: ListenOptions,
-): Promise<Running & { readonly url: string; readonly port: number }> {
+export async function serve(server: HttpServer, options: ListenOptions): Promise<HttpEngine> {
   // Longer than a client keeps an idle connection, so that a reused connection is open.
   server.keepAliveTimeout = 65_000;
   const port = await listen(server, options);

@@ -10,7 +10,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startGuarded } from '#local/child-process.ts';
-import { freePort, type ListenOptions, type Running } from '#local/ports.ts';
+import { freePort, type HttpEngine, type ListenOptions } from '#local/ports.ts';
 import { type EngineFile, openEngineFile } from './dynamodb-file.ts';
 import type { EngineWrites } from './dynamodb-writes.ts';
 
@@ -22,9 +22,7 @@ export interface DynamoDbOptions extends Partial<ListenOptions> {
   readonly file?: string;
 }
 
-export interface LocalDynamoDb extends Running {
-  readonly url: string;
-  readonly port: number;
+export interface LocalDynamoDb extends HttpEngine {
   /** Notifies the readers of the streams of writes. Only with a file. */
   readonly writes?: EngineWrites;
   /** Resolves when the engine has ended, for any reason. */

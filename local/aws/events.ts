@@ -10,7 +10,7 @@ import { dirname } from 'node:path';
 import { json } from 'node:stream/consumers';
 import * as z from 'zod';
 import { parseJson } from '#core/shapes/derive/parse-json.ts';
-import { type ListenOptions, type Running, serve } from '#local/ports.ts';
+import { type HttpEngine, type ListenOptions, serve } from '#local/ports.ts';
 
 /** An event as the target of a rule gets it. */
 export interface DeliveredEvent {
@@ -49,7 +49,7 @@ export type Entry = z.infer<typeof entry>;
 const request = z.object({ Entries: z.array(entry).min(1).max(entriesMax) });
 
 /** @throws PortTaken */
-export async function startEvents(options: EventsOptions): Promise<Running & { url: string }> {
+export async function startEvents(options: EventsOptions): Promise<HttpEngine> {
   const { file, onEvent, fails } = options;
   if (file !== undefined) mkdirSync(dirname(file), { recursive: true });
 

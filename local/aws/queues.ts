@@ -19,7 +19,7 @@ import {
   type StreamConsumerName,
   streamConsumers,
 } from '#core/contracts/queues.ts';
-import { type ListenOptions, type Running, serve } from '#local/ports.ts';
+import { type HttpEngine, type ListenOptions, serve } from '#local/ports.ts';
 import type { Action } from './queues/action.ts';
 import { Arrivals } from './queues/arrivals.ts';
 import { SqsError } from './queues/errors.ts';
@@ -38,13 +38,8 @@ interface QueuesOptions extends Partial<ListenOptions> {
   readonly now?: () => number;
 }
 
-export interface LocalQueues extends Running {
-  readonly url: string;
-  readonly port: number;
-}
-
 /** @throws PortTaken */
-export async function startQueues(options: QueuesOptions = {}): Promise<LocalQueues> {
+export async function startQueues(options: QueuesOptions = {}): Promise<HttpEngine> {
   const { host = '127.0.0.1', now = Date.now } = options;
   const storage = new QueueStorage(options.file, now);
   const arrivals = new Arrivals();

@@ -17,16 +17,12 @@ import {
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { type ListenOptions, type Running, serve } from '#local/ports.ts';
+import { type HttpEngine, type ListenOptions, serve } from '#local/ports.ts';
 
 interface S3Options extends ListenOptions {
   readonly directory: string;
   /** Milliseconds since 1970. */
   readonly clock?: () => number;
-}
-
-interface LocalS3 extends Running {
-  readonly url: string;
 }
 
 class Refusal extends Error {
@@ -42,7 +38,7 @@ class Refusal extends Error {
 }
 
 /** @throws PortTaken */
-export async function startS3(options: S3Options): Promise<LocalS3> {
+export async function startS3(options: S3Options): Promise<HttpEngine> {
   const { directory, clock = Date.now } = options;
   mkdirSync(directory, { recursive: true });
   const server = createServer((request, response) => {

@@ -13,8 +13,8 @@ import type { HttpHandler } from '#functions/http/resource-handler.ts';
 import { handler as operator } from '#functions/operator/handler.ts';
 import type { Resource } from '#functions/routes.ts';
 import { handler as versions } from '#functions/versions/handler.ts';
-import type { ListenOptions } from '#local/ports.ts';
-import { type LocalHttpServer, startHttpServer } from './http-server.ts';
+import type { HttpEngine, ListenOptions } from '#local/ports.ts';
+import { startHttpServer } from './http-server.ts';
 import type { LambdaHandler } from './lambda.ts';
 
 const handlers: Readonly<Record<Resource, HttpHandler>> = {
@@ -29,9 +29,7 @@ const handlers: Readonly<Record<Resource, HttpHandler>> = {
 };
 
 /** @throws PortTaken */
-export function startApi(
-  options: ListenOptions & { readonly log?: Log },
-): Promise<LocalHttpServer> {
+export function startApi(options: ListenOptions & { readonly log?: Log }): Promise<HttpEngine> {
   return startHttpServer({
     ...options,
     resolve: (path) => handlers[resourceFor(path)] as LambdaHandler,

@@ -4,7 +4,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Log, silentLog } from '#core/log.ts';
-import { type ListenOptions, listen, type Running } from '#local/ports.ts';
+import { type HttpEngine, type ListenOptions, listen } from '#local/ports.ts';
 import { httpEvent, writeResult } from './http-event.ts';
 import { invoke, type LambdaHandler } from './lambda.ts';
 
@@ -21,13 +21,8 @@ interface HttpServerOptions extends ListenOptions {
   readonly log?: Log;
 }
 
-export interface LocalHttpServer extends Running {
-  readonly url: string;
-  readonly port: number;
-}
-
 /** @throws PortTaken */
-export async function startHttpServer(options: HttpServerOptions): Promise<LocalHttpServer> {
+export async function startHttpServer(options: HttpServerOptions): Promise<HttpEngine> {
   const { host, resolve, timeoutSeconds = 30, log = silentLog } = options;
   const server = createServer((request, response) => {
     answer(request, response).catch((error: unknown) => {

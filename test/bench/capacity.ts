@@ -2,9 +2,9 @@
 // for each request of Nova and for the consumers.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { HttpEngine } from '#local/ports.ts';
 import { environmentFor } from '#local/process/environment.ts';
 import { type Layout, urlOf } from '#local/process/layout.ts';
-import type { Forwarding } from '#test/support/aws/forwarding.ts';
 import { printTable } from './print-table.ts';
 import { createApi } from './system/api.ts';
 import { type Exchange, startCountingProxy } from './system/counting-proxy.ts';
@@ -93,7 +93,7 @@ class Meter {
   #lastAt = 0;
   #messagesUnderWay = 0;
   #streams: StreamProgress | undefined;
-  #proxies: Forwarding[] = [];
+  #proxies: HttpEngine[] = [];
 
   /**
    * Returns the variables by which the system's processes find the proxies instead of the engines.

@@ -23,6 +23,7 @@ import { createDocuments } from '#core/store/table/documents.ts';
 import { createTables } from '#local/aws/dynamodb.ts';
 import { createQueues } from '#local/aws/queues.ts';
 import { announceHost } from '#local/demo/announce-host.ts';
+import type { HttpEngine } from '#local/ports.ts';
 import { chooseLayout, type Layout, settingsOf, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
 import type { CheckContext } from '#operate/doctor/check.ts';
@@ -30,7 +31,7 @@ import { examine } from '#operate/doctor/examine.ts';
 import { revokeCertificates } from '#operate/enrol/end-certificates.ts';
 import { createRegistry } from '#operate/enrol/registry.ts';
 import { run } from '#test/agent/agent-process.ts';
-import { type HttpServer, serveHttp } from '#test/support/http-server.ts';
+import { serveHttp } from '#test/support/http-server.ts';
 import { patience } from '#test/support/vitest/patience.ts';
 import { directoryPerFile } from '#test/support/vitest/shared.ts';
 
@@ -39,7 +40,7 @@ const minuteMs = 60_000;
 const directory = directoryPerFile();
 let layout: Layout;
 let system: System;
-const servers: HttpServer[] = [];
+const servers: HttpEngine[] = [];
 
 beforeAll(async () => {
   layout = await chooseLayout({ stage, directory, anyPorts: true });
@@ -54,7 +55,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  for (const server of servers) server.stop();
+  for (const server of servers) await server.stop();
   await system.stop();
 });
 

@@ -1,29 +1,14 @@
 // HTTP servers of tests, on free ports of loopback.
 
 import { createServer, type RequestListener } from 'node:http';
-import { listen } from '#local/ports.ts';
+import { type HttpEngine, serve } from '#local/ports.ts';
 
-export interface HttpServer {
-  readonly url: string;
-  readonly port: number;
-  stop(): void;
-}
-
-export async function serveHttp(listener: RequestListener): Promise<HttpServer> {
-  const server = createServer(listener);
-  const port = await listen(server, { host: '127.0.0.1', port: 0 });
-  return {
-    url: `http://127.0.0.1:${port}`,
-    port,
-    stop: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
+export function serveHttp(listener: RequestListener): Promise<HttpEngine> {
+  return serve(createServer(listener), { host: '127.0.0.1', port: 0 });
 }
 
 /** An AWS Secrets Manager with one secret. @param read its value by the stage of a version */
-export function serveSecret(read: (stage: string) => string | undefined): Promise<HttpServer> {
+export function serveSecret(read: (stage: string) => string | undefined): Promise<HttpEngine> {
   return serveHttp(async (request, response) => {
     let body = '';
     for await (const part of request) body += part;
@@ -37,6 +22,6 @@ export function serveSecret(read: (stage: string) => string | undefined): Promis
 export const serveJobs = () => serveHttp((_request, response) => response.end('{}'));
 
 /** Settings that name an AWS IoT. */
-export function iotAt({ url }: HttpServer) {
+export function iotAt({ url }: HttpEngine) {
   return { AWS_ENDPOINT_URL_IOT: url, AWS_ENDPOINT_URL_IOT_DATA_PLANE: url };
 }

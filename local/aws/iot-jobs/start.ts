@@ -2,7 +2,7 @@
 // through the broker, which is in the same process. Development only.
 
 import { type Log, silentLog } from '#core/log.ts';
-import { type ListenOptions, type Running, serve } from '#local/ports.ts';
+import { type HttpEngine, type ListenOptions, serve } from '#local/ports.ts';
 import { createControlPlane } from './control-plane.ts';
 import { answerDevice, type Reply } from './device-requests.ts';
 import { Jobs } from './jobs.ts';
@@ -40,9 +40,7 @@ export interface DeviceJobs {
   receive(thing: string, topic: string, payload: Buffer, answer: (reply: Reply) => void): void;
 }
 
-interface LocalIotJobs extends Running {
-  readonly url: string;
-  readonly port: number;
+interface LocalIotJobs extends HttpEngine {
   readonly devices: DeviceJobs;
 }
 

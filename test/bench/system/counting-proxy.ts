@@ -1,12 +1,8 @@
 // A proxy between the system and an engine that counts requests. It asks DynamoDB for the consumed
 // capacity of each request, so that the product needs no switch for it.
 
-import {
-  type Answer,
-  actionOf,
-  type Forwarding,
-  startForwarding,
-} from '#test/support/aws/forwarding.ts';
+import type { HttpEngine } from '#local/ports.ts';
+import { type Answer, actionOf, startForwarding } from '#test/support/aws/forwarding.ts';
 
 export interface Exchange {
   /** AWS's name of the action, such as `TransactWriteItems`. */
@@ -25,7 +21,7 @@ interface CountingProxyOptions {
 
 const refusal: Answer = { status: 503, headers: {}, body: Buffer.from('{}') };
 
-export function startCountingProxy(options: CountingProxyOptions): Promise<Forwarding> {
+export function startCountingProxy(options: CountingProxyOptions): Promise<HttpEngine> {
   const { target, alter = (asked) => asked, onExchange } = options;
   return startForwarding(async (incoming, body, ask) => {
     const asked = alter(parse(body));

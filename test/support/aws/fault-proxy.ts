@@ -2,7 +2,8 @@
 // request: before the service gets it, or after the service has answered and before the caller
 // gets the answer.
 
-import { actionOf, type Forwarding, startForwarding } from './forwarding.ts';
+import type { HttpEngine } from '#local/ports.ts';
+import { actionOf, startForwarding } from './forwarding.ts';
 
 export interface Call {
   /** An example: `DynamoDB TransactWriteItems`, `SQS DeleteMessage`, `Nova POST`. */
@@ -16,7 +17,7 @@ export async function startFaultProxy(
   service: string,
   target: string,
   onCall: CallListener,
-): Promise<Forwarding> {
+): Promise<HttpEngine> {
   return startForwarding(async (incoming, body, ask) => {
     const name = `${service} ${actionOf(incoming)}`;
     await onCall({ name, phase: 'before' });

@@ -2,11 +2,8 @@
 // the service answer it.
 
 import { Agent, createServer, type IncomingMessage, request } from 'node:http';
-import { listen, type Running } from '#local/ports.ts';
-
-export interface Forwarding extends Running {
-  readonly url: string;
-}
+import { buffer } from 'node:stream/consumers';
+import { type HttpEngine, serve } from '#local/ports.ts';
 
 export interface Answer {
   readonly status: number;
@@ -27,7 +24,7 @@ export async function startForwarding(
     body: Buffer,
     ask: (url: string, body: Buffer) => Promise<Answer>,
   ) => Promise<Answer>,
-): Promise<Forwarding> {
+): Promise<HttpEngine> {
   const agent = new Agent({ keepAlive: true });
   const ask = (incoming: IncomingMessage) => (url: string, body: Buffer) =>
     new Promise<Answer>((resolve, reject) => {
@@ -42,7 +39,7 @@ export async function startForwarding(
       upstream.on('response', (response) => {
         const { 'transfer-encoding': _, ...kept } = response.headers;
         const status = response.statusCode ?? 502;
-        bytesOf(response).then((bytes) => resolve({ status, headers: kept, body: bytes }), reject);
+        buffer(response).then((bytes) => resolve({ status, headers: kept, body: bytes }), reject);
       });
       upstream.on('error', reject);
       // End the request of a caller that was killed.
@@ -52,26 +49,19 @@ export async function startForwarding(
       upstream.end(body);
     });
   const server = createServer((incoming, outgoing) => {
-    bytesOf(incoming)
+    buffer(incoming)
       .then((body) => answer(incoming, body, ask(incoming)))
       .then(
         ({ status, headers, body }) => outgoing.writeHead(status, headers).end(body),
         () => outgoing.destroy(),
       );
   });
-  const port = await listen(server, { host: '127.0.0.1', port: 0 });
+  const engine = await serve(server, { host: '127.0.0.1', port: 0 });
   return {
-    url: `http://127.0.0.1:${port}`,
-    stop: async () => {
+    ...engine,
+    stop: () => {
       agent.destroy();
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      return engine.stop();
     },
   };
-}
-
-async function bytesOf(message: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of message) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks);
 }
