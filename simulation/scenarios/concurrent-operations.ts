@@ -33,6 +33,7 @@ import {
   replaceDisks,
   unplug,
   withholdAll,
+  withLast,
   withoutAllocation,
 } from '#simulation/world/acts.ts';
 import { fpgaAddress, gpuAddress, nicAddress } from '#simulation/world/host.ts';
@@ -59,31 +60,19 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
   },
   'bind the ARQs to another instance': {
     about: ['instance'],
-    act: (world) => {
-      const server = last(world);
-      return server && world.nova.bindElsewhere(server);
-    },
+    act: withLast((nova, server) => nova.bindElsewhere(server)),
   },
   'delete the ARQs': {
     about: ['instance'],
-    act: (world) => {
-      const server = last(world);
-      return server && world.nova.deleteArqs(server);
-    },
+    act: withLast((nova, server) => nova.deleteArqs(server)),
   },
   'unbind and rebind': {
     about: ['instance'],
-    act: (world) => {
-      const server = last(world);
-      return server && world.nova.unbindAndRebind(server);
-    },
+    act: withLast((nova, server) => nova.unbindAndRebind(server)),
   },
   'unbind and rebind at once': {
     about: ['instance'],
-    act: (world) => {
-      const server = last(world);
-      return server && world.nova.unbindAndRebind(server, 100);
-    },
+    act: withLast((nova, server) => nova.unbindAndRebind(server, 100)),
   },
   'bind the unbound ARQs': {
     about: ['NIC'],
@@ -215,10 +204,11 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
       'reboot a host with a broken GPU',
     ],
     act: inTurn(
-      inTurn(isIotOut(true), 0, (world) => {
-        const server = last(world);
-        return server && world.nova.unbindAndRebind(server, 100);
-      }),
+      inTurn(
+        isIotOut(true),
+        0,
+        withLast((nova, server) => nova.unbindAndRebind(server, 100)),
+      ),
       60_000,
       isIotOut(false),
     ),
@@ -323,10 +313,11 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
   'bind and delete during an AWS IoT outage': {
     about: ['FPGA'],
     act: inTurn(
-      inTurn(inTurn(isIotOut(true), 0, boot('fpga2')), 4000, (world) => {
-        const server = last(world);
-        return server && world.nova.deleteArqs(server);
-      }),
+      inTurn(
+        inTurn(isIotOut(true), 0, boot('fpga2')),
+        4000,
+        withLast((nova, server) => nova.deleteArqs(server)),
+      ),
       40_000,
       isIotOut(false),
     ),

@@ -5,7 +5,7 @@ import { backupStore } from '#core/store/backups/backups.ts';
 import { toDeployable, toDevice } from '#core/store/rows/inventory-rows.ts';
 import { tableName } from '#core/store/table/tables.ts';
 import { foreignMdev } from './host.ts';
-import type { Server } from './openstack/nova.ts';
+import type { Server, SimulatedNova } from './openstack/nova.ts';
 import { stage, type World } from './world.ts';
 
 export type Act = (world: World) => unknown;
@@ -171,6 +171,14 @@ export function last({ nova }: World): Server | undefined {
   return nova.servers.at(-1);
 }
 
+/** What Nova does with the newest server; nothing before there is one. */
+export function withLast(act: (nova: SimulatedNova, server: Server) => unknown): Act {
+  return (world) => {
+    const server = last(world);
+    return server && act(world.nova, server);
+  };
+}
+
 export function forget(world: World): void {
   const { uuid } = first(world);
   first(world).status = 'DELETED';
@@ -260,10 +268,7 @@ interface Operation {
 
 export const deleteFirst: Act = (world) => world.nova.delete(first(world));
 
-export const deleteLast: Act = (world) => {
-  const server = last(world);
-  return server && world.nova.delete(server);
-};
+export const deleteLast = withLast((nova, server) => nova.delete(server));
 
 /** Withholds all handles, as a restore does before it writes the rows of a backup. */
 export const withholdAll: Act = ({ database }) => {
