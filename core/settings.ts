@@ -11,6 +11,7 @@ import {
 import { isStage } from './contracts/topics.ts';
 import { bindDeadlineSeconds, lastNotificationSeconds } from './domain/host-work/deadlines.ts';
 import { type PolicyOverrides, policyRules } from './domain/policy.ts';
+import { present } from './shapes/derive/present.ts';
 
 const flag = (byDefault: boolean) =>
   z
@@ -240,12 +241,10 @@ export function loadSettings(variables: Readonly<Record<string, string | undefin
       ...(env.CYBORG_OS_PASSWORD_SECRET && {
         passwordSecret: {
           id: env.CYBORG_OS_PASSWORD_SECRET,
-          ...(env.CYBORG_OS_PASSWORD_FIELD && { field: env.CYBORG_OS_PASSWORD_FIELD }),
+          ...present({ field: env.CYBORG_OS_PASSWORD_FIELD }),
         },
       }),
-      ...(env.CYBORG_OS_APPLICATION_CREDENTIAL_ID && {
-        applicationCredentialId: env.CYBORG_OS_APPLICATION_CREDENTIAL_ID,
-      }),
+      ...present({ applicationCredentialId: env.CYBORG_OS_APPLICATION_CREDENTIAL_ID }),
       projectName: env.CYBORG_OS_PROJECT_NAME,
       userDomainName: env.CYBORG_OS_USER_DOMAIN_NAME,
       projectDomainName: env.CYBORG_OS_PROJECT_DOMAIN_NAME,
@@ -253,11 +252,11 @@ export function loadSettings(variables: Readonly<Record<string, string | undefin
       interface: env.CYBORG_OS_INTERFACE,
       tokenCacheSeconds: { admin: 60, ...env.CYBORG_TOKEN_CACHE_SECONDS },
     },
-    endpoints: {
-      ...(env.PLACEMENT_URL && { placement: env.PLACEMENT_URL }),
-      ...(env.NOVA_URL && { compute: env.NOVA_URL }),
-      ...(env.GLANCE_URL && { image: env.GLANCE_URL }),
-    },
+    endpoints: present({
+      placement: env.PLACEMENT_URL,
+      compute: env.NOVA_URL,
+      image: env.GLANCE_URL,
+    }),
     queueUrls: Object.fromEntries(
       // A function gets only the URLs of the queues that it may use.
       queues.map(({ name }) => [name, variables[queueUrlVariable(name)] ?? '']),

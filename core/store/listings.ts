@@ -14,7 +14,13 @@ import { toProfile } from './rows/profile-rows.ts';
 import type { Row } from './rows/rows.ts';
 import { type DueKind, shardsFor } from './rows/shards.ts';
 import type { Documents } from './table/documents.ts';
-import { type IndexPage, type Page, pageOfIndex, pageOfKind } from './table/index-pages.ts';
+import {
+  type IndexPage,
+  type Page,
+  pageByUuid,
+  pageOfIndex,
+  pageOfKind,
+} from './table/index-pages.ts';
 import { getRows, queryAll } from './table/reads.ts';
 
 interface DeviceFilter {
@@ -148,13 +154,7 @@ export function listings(client: Documents, tables: ListingTables): Listings {
     },
 
     async deployablesFrom(page, beyond) {
-      const rows = await pageOfIndex(client, page, {
-        table: tables.inventory,
-        index: 'by-kind',
-        partition: ['kind', 'deployable'],
-        sort: ['uuid', beyond],
-        filter: {},
-      });
+      const rows = await pageByUuid(client, tables.inventory, 'deployable', beyond, page);
       return rows.map(toDeployable);
     },
 
@@ -163,14 +163,7 @@ export function listings(client: Documents, tables: ListingTables): Listings {
     },
 
     async devicesAfter(text, limit) {
-      const page = { limit, sortKey: 'uuid', sortDir: 'asc' } as const;
-      const rows = await pageOfIndex(client, page, {
-        table: tables.inventory,
-        index: 'by-kind',
-        partition: ['kind', 'device'],
-        sort: ['uuid', text],
-        filter: {},
-      });
+      const rows = await pageByUuid(client, tables.inventory, 'device', text, { limit });
       return rows.map(toDevice);
     },
 

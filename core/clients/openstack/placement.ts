@@ -10,6 +10,7 @@ import {
   ServiceUnavailable,
   saysAbsent,
 } from '#core/clients/http.ts';
+import type { HeldInventories } from '#core/domain/placement/provider-tree.ts';
 import { createServiceCalls, type ServiceCall, type ServiceIdentity } from './service-calls.ts';
 
 /**
@@ -25,19 +26,6 @@ export interface Provider {
   readonly parentUuid?: string;
   readonly rootUuid: string;
 }
-
-/** In Placement's names; an absent field gets Placement's default. */
-interface Inventory {
-  readonly total: number;
-  readonly reserved?: number | undefined;
-  readonly min_unit?: number | undefined;
-  readonly max_unit?: number | undefined;
-  readonly step_size?: number | undefined;
-  readonly allocation_ratio?: number | undefined;
-}
-
-/** Resource class → amount. */
-export type Inventories = Readonly<Record<string, Inventory>>;
 
 /** Amount by resource class. */
 type Resources = Readonly<Record<string, number>>;
@@ -76,13 +64,13 @@ export interface Placement {
 
   getInventories(
     uuid: string,
-  ): Promise<{ generation: number; inventories: Inventories } | undefined>;
+  ): Promise<{ generation: number; inventories: HeldInventories } | undefined>;
   /**
    * Replaces all inventories of the provider; returns its new generation.
    *
    * @throws GenerationConflict, InventoryInUse
    */
-  putInventories(uuid: string, generation: number, inventories: Inventories): Promise<number>;
+  putInventories(uuid: string, generation: number, inventories: HeldInventories): Promise<number>;
 
   getTraits(uuid: string): Promise<{ generation: number; traits: string[] } | undefined>;
   /** Replaces all traits of the provider; returns its generation. @throws GenerationConflict */

@@ -91,7 +91,10 @@ export function withheld(provider: WantedProvider): WantedProvider {
   return { ...provider, inventories };
 }
 
-/** A provider's inventories in Placement; an absent field has Placement's default. */
+/**
+ * A provider's inventories by resource class, in Placement's names. An absent field has the default
+ * of Placement.
+ */
 export type HeldInventories = Readonly<
   Record<
     string,

@@ -1,11 +1,14 @@
 import {
   GenerationConflict,
-  type Inventories,
   InventoryInUse,
   type Provider,
 } from '#core/clients/openstack/placement.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { differsFrom, type WantedProvider } from '#core/domain/placement/provider-tree.ts';
+import {
+  differsFrom,
+  type HeldInventories,
+  type WantedProvider,
+} from '#core/domain/placement/provider-tree.ts';
 import { otherStackMark } from '#core/domain/placement/stack-mark.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
@@ -96,7 +99,7 @@ export async function putInventories(deps: ConsumerDeps, planned: WantedProvider
   });
 }
 
-function keptOnly(inventories: Inventories): Inventories {
+function keptOnly(inventories: HeldInventories): HeldInventories {
   const kept = Object.entries(inventories).map(([resourceClass, inventory]) => {
     return [resourceClass, { ...inventory, reserved: inventory.total }];
   });
@@ -120,7 +123,7 @@ async function ensureProvider(
   return placement.createProvider({ uuid: planned.uuid, name: planned.name, parentUuid: parent });
 }
 
-function toInventories(planned: WantedProvider): Inventories {
+function toInventories(planned: WantedProvider): HeldInventories {
   const whole = Object.entries(planned.inventories).map(([resourceClass, { total, reserved }]) => {
     const inventory = { total, reserved, min_unit: 1, max_unit: total, step_size: 1 };
     return [resourceClass, { ...inventory, allocation_ratio: 1 }];

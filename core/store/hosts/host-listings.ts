@@ -6,7 +6,7 @@ import type { HostSummary } from '#core/domain/host/host-summary.ts';
 import { toDevice } from '#core/store/rows/inventory-rows.ts';
 import { hostKey } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
-import { pageOfIndex } from '#core/store/table/index-pages.ts';
+import { pageByUuid } from '#core/store/table/index-pages.ts';
 import { getRows, queryAll } from '#core/store/table/reads.ts';
 import { toSummary } from './host-summaries.ts';
 
@@ -25,15 +25,7 @@ export interface HostListings {
 export function hostListings(client: Documents, table: string): HostListings {
   return {
     async hostsAfter(hostname, limit) {
-      const page = { limit, sortKey: 'uuid', sortDir: 'asc' } as const;
-      const rows = await pageOfIndex(client, page, {
-        table,
-        index: 'by-kind',
-        partition: ['kind', 'host'],
-        sort: ['uuid', hostname],
-        filter: {},
-      });
-      return rows.map(toSummary);
+      return (await pageByUuid(client, table, 'host', hostname, { limit })).map(toSummary);
     },
 
     async devicesOfCard(card, except, hostsMax) {

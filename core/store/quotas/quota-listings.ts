@@ -6,7 +6,7 @@ import type { Quota } from '#core/domain/quota/quota.ts';
 import { quotaKind, toQuota } from '#core/store/rows/quota-rows.ts';
 import { quotaKey } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
-import { type Page, pageOfIndex } from '#core/store/table/index-pages.ts';
+import { type Page, pageByUuid } from '#core/store/table/index-pages.ts';
 import { getRows, queryAll } from '#core/store/table/reads.ts';
 
 export interface QuotaListings {
@@ -19,14 +19,7 @@ export interface QuotaListings {
 export function quotaListings(client: Documents, table: string): QuotaListings {
   return {
     async quotas({ limit, marker }) {
-      const page = { limit, sortKey: 'uuid', sortDir: 'asc' } as const;
-      const keys = await pageOfIndex(client, page, {
-        table,
-        index: 'by-kind',
-        partition: ['kind', quotaKind],
-        sort: ['uuid', marker],
-        filter: {},
-      });
+      const keys = await pageByUuid(client, table, quotaKind, marker, { limit });
       const rows = await getRows(
         client,
         table,

@@ -15,6 +15,8 @@ export interface Page {
   readonly sortDir: 'asc' | 'desc';
 }
 
+type PageOrder = Pick<Page, 'limit' | 'sortDir'>;
+
 export interface IndexPage {
   readonly table: string;
   readonly index: string;
@@ -45,8 +47,27 @@ export async function pageOfKind(
   });
 }
 
+/** Rows of a kind in the order of their uuids, those beyond the given one. */
+export function pageByUuid(
+  client: Documents,
+  table: string,
+  kind: string,
+  beyond: string | undefined,
+  { limit, sortDir = 'asc' }: Pick<Page, 'limit'> & Partial<Page>,
+): Promise<Row[]> {
+  return pageOfIndex(
+    client,
+    { limit, sortDir },
+    { table, index: 'by-kind', partition: ['kind', kind], sort: ['uuid', beyond], filter: {} },
+  );
+}
+
 /** Reads on until the page is full: a filter drops rows only after DynamoDB has read them. */
-export async function pageOfIndex(client: Documents, page: Page, at: IndexPage): Promise<Row[]> {
+export async function pageOfIndex(
+  client: Documents,
+  page: PageOrder,
+  at: IndexPage,
+): Promise<Row[]> {
   const rows: Row[] = [];
   let from: Row | undefined;
   do {
@@ -60,7 +81,7 @@ export async function pageOfIndex(client: Documents, page: Page, at: IndexPage):
 }
 
 function indexQuery(
-  page: Page,
+  page: PageOrder,
   { table, index, partition, sort, filter }: IndexPage,
 ): QueryCommandInput {
   const names: Record<string, string> = { '#partition': partition[0] };
