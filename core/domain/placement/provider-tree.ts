@@ -91,10 +91,7 @@ export function withheld(provider: WantedProvider): WantedProvider {
   return { ...provider, inventories };
 }
 
-/**
- * A provider's inventories by resource class, in Placement's names. An absent field has the default
- * of Placement.
- */
+/** A provider's inventories in Placement by class; an absent field has Placement's default. */
 export type HeldInventories = Readonly<
   Record<
     string,
