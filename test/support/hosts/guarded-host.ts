@@ -5,12 +5,15 @@ import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { systemClock } from '#agent/clock.ts';
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
+import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
+import { createPciDriver } from '#agent/drivers/pci/index.ts';
 import { type Guards, openGuards } from '#agent/guards/guards.ts';
 import { openDomains, type ReadDomains } from '#agent/guards/libvirt/domains.ts';
 import { openOfferedBefore } from '#agent/guards/offered-before.ts';
 import { openProc } from '#agent/guards/proc.ts';
 import { type Hardware, openHardware } from '#agent/hardware/port.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
+import { readPciFunctions } from '#agent/sysfs/pci.ts';
 import { openSysfs, type Sysfs } from '#agent/sysfs/root.ts';
 import { aLog } from './agent.ts';
 import { DomainFolder } from './domain-folder.ts';
@@ -30,6 +33,12 @@ export interface GuardedHost {
   readonly unguardedDrivers: string[];
   /** The guards as after a start of the agent; its state stays. */
   guards(): Promise<Guards>;
+  /** Why new guards refuse a function that is asked for with these. */
+  check(address: string, wanted?: readonly string[]): Promise<string | undefined>;
+  /** Why new guards refuse a function before one of its handles is prepared. */
+  recheck(address: string): Promise<string | undefined>;
+  /** Driver pci with the entries of an allow list. */
+  pciDriver(entries: unknown, given?: Hardware): Promise<ReturnType<typeof createPciDriver>>;
   /** What the agent gives a driver, with what a test gives in its place. */
   context(given?: Partial<DriverContext>): Promise<DriverContext>;
   /** An entry of a class, as a link to a folder below the function. */
@@ -61,6 +70,21 @@ export function aGuardedHost(): GuardedHost {
       ...{ sysfs, hardware, log, guards: await guards(), clock: systemClock, directory: state },
       ...{ thing: 'test:cmp1', bootId: 'boot-1', isPrepared: () => false, ...given },
     }),
+    check: async (address, wanted = [address]) => {
+      const all = readPciFunctions(sysfs, () => {});
+      const asked = { driver: 'pci', all, isOurs: () => false };
+      const refusals = await (await guards()).check({
+        ...asked,
+        wanted: all.filter((fn) => wanted.includes(fn.address)),
+      });
+      return refusals.get(address);
+    },
+    recheck: async (address) => (await guards()).recheck(address, () => false),
+    pciDriver: async (entries, given = hardware) =>
+      createPciDriver({
+        ...{ sysfs, hardware: given, guards: await guards(), log },
+        allowList: pciAllowList.parse(entries),
+      }),
     addEntry: (entry, address, below) => {
       const path = `${tree.pathOf(address)}/${below}`;
       mkdirSync(join(tree.root, path), { recursive: true });

@@ -59,6 +59,16 @@ function aDriver(given: object = {}, thing = 'test:cmp1') {
   return { ...driver, discover, clean, makeAll };
 }
 
+/** Four virtual functions of the card, the first with this description of type `a`. */
+function addVirtualParents(description: string): void {
+  kernel.tree.addVirtualFunctions(card, 4, { product: '2236', driver: 'nvidia' });
+  for (const each of ['1', '2', '3', '4']) {
+    kernel.addParent(`0000:3b:00.${each}`, { capacity: 1, types: { a: 1 } });
+  }
+  const type = `${kernel.tree.pathOf('0000:3b:00.1')}/mdev_supported_types/a`;
+  kernel.tree.write(`${type}/description`, `${description}\n`);
+}
+
 const work = (given: object = {}): HandleWork => ({
   ...{ address: card, uuid, type: 'MDEV' },
   info: { asked_type: 'nvidia-1', vgpu_mark: 'nvidia-1_0' },
@@ -200,12 +210,7 @@ describe('the plan of mdevs made ahead', () => {
   });
 
   it('is as much as the card holds, not as much as its virtual functions', async () => {
-    kernel.tree.addVirtualFunctions(card, 4, { product: '2236', driver: 'nvidia' });
-    for (const each of ['1', '2', '3', '4']) {
-      kernel.addParent(`0000:3b:00.${each}`, { capacity: 1, types: { a: 1 } });
-    }
-    const type = `${kernel.tree.pathOf('0000:3b:00.1')}/mdev_supported_types/a`;
-    kernel.tree.write(`${type}/description`, 'num_heads=4, max_instance=2\n');
+    addVirtualParents('num_heads=4, max_instance=2');
     const driver = aDriver({ pools: [{ parents: card, type: 'a' }] });
     expect(await driver.plan?.()).toHaveLength(2);
     await driver.makeAll();
@@ -265,12 +270,7 @@ describe('mdevs made at binds', () => {
   });
 
   it('on virtual functions are as many as the card holds, not as many as the functions', async () => {
-    kernel.tree.addVirtualFunctions(card, 4, { product: '2236', driver: 'nvidia' });
-    for (const each of ['1', '2', '3', '4']) {
-      kernel.addParent(`0000:3b:00.${each}`, { capacity: 1, types: { a: 1 } });
-    }
-    const type = `${kernel.tree.pathOf('0000:3b:00.1')}/mdev_supported_types/a`;
-    kernel.tree.write(`${type}/description`, 'num_heads=4, framebuffer=2048M, max_instance=2\n');
+    addVirtualParents('num_heads=4, framebuffer=2048M, max_instance=2');
     const driver = aDriver({ made: 'at-bind', pools: [{ parents: card, type: 'a' }] });
     expect((await driver.discover()).handles).toHaveLength(2);
   });

@@ -1,6 +1,4 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
-import { createPciDriver } from '#agent/drivers/pci/index.ts';
 import { faultAfterReset } from '#agent/drivers/pci/reset.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
@@ -28,7 +26,6 @@ function config(given: { vendor?: number; command?: number; bar?: number } = {})
 
 /** What the reset does to the function. */
 async function clean(reset: () => void = () => {}) {
-  const { sysfs, log } = host;
   const resetting: Hardware = {
     ...host.hardware,
     writeText: async (device, file, text, limitMs) => {
@@ -36,10 +33,7 @@ async function clean(reset: () => void = () => {}) {
       reset();
     },
   };
-  const driver = createPciDriver({
-    ...{ sysfs, log, hardware: resetting, guards: await host.guards() },
-    allowList: pciAllowList.parse({ vendor_id: '10de', clean: 'reset' }),
-  });
+  const driver = await host.pciDriver({ vendor_id: '10de', clean: 'reset' }, resetting);
   const info = { domain: '0000', bus: '3b', device: '00', function: '0' };
   return await driver.clean?.({ address, uuid: 'u', type: 'PCI', info }, () => {});
 }

@@ -1,8 +1,6 @@
 // Driver pci on a host with libvirt's definitions of servers: what it binds, makes and offers.
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
-import { createPciDriver } from '#agent/drivers/pci/index.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { setUp } from '#agent/process/set-up.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
@@ -40,7 +38,6 @@ function aCard(): void {
 
 /** Starts the agent: set-up and discovery. */
 async function start(entries: readonly object[] = [entry]) {
-  const { sysfs, log } = host;
   const hardware: Hardware = {
     ...host.hardware,
     writeText: async (device, path, text) => {
@@ -48,10 +45,8 @@ async function start(entries: readonly object[] = [entry]) {
       aKernel().effect(path, text);
     },
   };
-  const guards = await host.guards();
-  const allowList = pciAllowList.parse(entries);
-  const driver = createPciDriver({ sysfs, hardware, guards, log, allowList });
-  const { left } = await setUp(driver, log);
+  const driver = await host.pciDriver(entries, hardware);
+  const { left } = await setUp(driver, host.log);
   const { devices, notOffered = [] } = await driver.discover();
   const handles = devices[card]?.offers?.attach_handles ?? [];
   return {

@@ -1,6 +1,4 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
-import { createPciDriver } from '#agent/drivers/pci/index.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { setUp as setUpDriver } from '#agent/process/set-up.ts';
 import { PciKernel, type PciKernelFaults } from '#test/drivers/pci/kernel.ts';
@@ -40,14 +38,8 @@ function kernel(faults: PciKernelFaults = {}): Hardware {
   };
 }
 
-async function driverOf(entries: readonly object[], hardware: Hardware = kernel()) {
-  const { sysfs, log } = host;
-  const guards = await host.guards();
-  return createPciDriver({
-    ...{ sysfs, hardware, guards, log },
-    allowList: pciAllowList.parse(entries),
-  });
-}
+const driverOf = (entries: readonly object[], hardware: Hardware = kernel()) =>
+  host.pciDriver(entries, hardware);
 
 async function setUp(entries: readonly object[], hardware?: Hardware) {
   return (await setUpDriver(await driverOf(entries, hardware), host.log)).left;

@@ -1,6 +1,4 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
-import { createPciDriver } from '#agent/drivers/pci/index.ts';
 import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { DriverHost } from '#test/support/hosts/driver-host.ts';
 import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
@@ -17,14 +15,9 @@ beforeEach(() => {
 });
 
 async function driverOf(...allowList: object[]) {
-  const { sysfs, hardware, log } = host;
-  const guards = await host.guards();
-  const driver = createPciDriver({
-    ...{ sysfs, hardware, guards, log },
-    allowList: pciAllowList.parse(allowList),
-  });
+  const driver = await host.pciDriver(allowList);
   const devices = async () => (await driver.discover()).devices;
-  return { ...driver, log, devices };
+  return { ...driver, log: host.log, devices };
 }
 
 describe('driver pci', () => {

@@ -1,21 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { readPciFunctions } from '#agent/sysfs/pci.ts';
 import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
 import { perTest } from '#test/support/vitest/shared.ts';
 
 const address = '0000:c1:00.0';
 const host = perTest(aGuardedHost);
 
-async function check(): Promise<string | undefined> {
-  const all = readPciFunctions(host.sysfs, () => {});
-  const asked = { driver: 'pci', all, isOurs: () => false };
-  const wanted = all.filter((fn) => fn.address === address);
-  return (await (await host.guards()).check({ ...asked, wanted })).get(address);
-}
-
-async function recheck(): Promise<string | undefined> {
-  return await (await host.guards()).recheck(address, () => false);
-}
+const check = () => host.check(address);
 
 describe("a node of a vendor's kernel driver, whose device sysfs does not tell", () => {
   const ids = {
@@ -78,7 +68,7 @@ describe('a kernel driver with device nodes that no guard knows', () => {
     async (classCode) => {
       bound('npu_drv', classCode);
       expect(await check()).toBe(unknown);
-      expect(await recheck()).toBe(unknown);
+      expect(await host.recheck(address)).toBe(unknown);
     },
   );
 

@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { readOpenNodes } from '#agent/guards/open-nodes.ts';
 import { openProc } from '#agent/guards/proc.ts';
-import { readPciFunctions } from '#agent/sysfs/pci.ts';
 import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
 import { perTest } from '#test/support/vitest/shared.ts';
 
@@ -11,20 +10,7 @@ const host = perTest(aGuardedHost);
 beforeEach(() => host.tree.addFunction({ address, iommuGroup: 12, driver: 'nvidia' }));
 const qemu = { comm: 'qemu-system-x86' };
 
-async function check(wanted: readonly string[] = [address]): Promise<string | undefined> {
-  const all = readPciFunctions(host.sysfs, () => {});
-  const guards = await host.guards();
-  const asked = { driver: 'pci', all, isOurs: () => false };
-  const refusals = await guards.check({
-    ...asked,
-    wanted: all.filter((fn) => wanted.includes(fn.address)),
-  });
-  return refusals.get(address);
-}
-
-async function recheck(): Promise<string | undefined> {
-  return await (await host.guards()).recheck(address, () => false);
-}
+const check = (wanted?: readonly string[]) => host.check(address, wanted);
 
 const held = 'is open: process 31 (qemu-system-x86) uses /dev/vfio/12';
 const start = () => host.proc.addProcess(31, { ...qemu, open: ['/dev/vfio/12'] });
@@ -91,7 +77,7 @@ describe('a function that the agent has offered', () => {
 
   it('is refused when it is to be prepared or cleaned while a process has it', async () => {
     start();
-    expect(await recheck()).toBe(held);
+    expect(await host.recheck(address)).toBe(held);
   });
 
   it('is forgotten when the operator takes it back, so that its next holder counts', async () => {

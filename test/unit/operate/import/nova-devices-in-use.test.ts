@@ -2,8 +2,6 @@
 // devices: docs/import.md says what becomes of them.
 
 import { beforeEach, expect, it } from 'vitest';
-import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
-import { createPciDriver } from '#agent/drivers/pci/index.ts';
 import { groupResources, groupTraits } from '#core/domain/profile/device-profile.ts';
 import { readNovaConf } from '#operate/import/nova/conf.ts';
 import { planNova } from '#operate/import/nova/plan.ts';
@@ -32,9 +30,7 @@ const { settings, profiles } = planNova({
 });
 
 async function discover() {
-  const { sysfs, hardware, log } = host;
-  const allowList = pciAllowList.parse(settings?.pci?.allow_list);
-  const driver = createPciDriver({ sysfs, hardware, guards: await host.guards(), log, allowList });
+  const driver = await host.pciDriver(settings?.pci?.allow_list);
   expect(await driver.plan?.()).toEqual([]);
   return driver.discover();
 }
