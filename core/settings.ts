@@ -19,10 +19,9 @@ const flag = (byDefault: boolean) =>
     .default(byDefault ? 'true' : 'false')
     .transform((text) => text === 'true');
 
-const commaList = <T extends z.ZodType<unknown, string>>(item: T, byDefault: string) =>
+const commaList = <T extends z.ZodType<unknown, string>>(item: T) =>
   z
     .string()
-    .default(byDefault)
     .transform((text) => text.split(',').filter((part) => part !== ''))
     .pipe(z.array(item));
 
@@ -61,7 +60,7 @@ const environment = z.object({
    * instead.
    */
   CYBORG_REQUIRE_SERVICE_TOKEN: flag(true),
-  CYBORG_SERVICE_TOKEN_ROLES: commaList(z.string(), 'service'),
+  CYBORG_SERVICE_TOKEN_ROLES: commaList(z.string()).prefault('service'),
   /** Overrides the table in domain/policy.ts, e.g. `{"cyborg:device:get_all": ["reader"]}`. */
   CYBORG_POLICY: json(policyOverrides),
   /** How long a token with the role works after its revocation; another token works for 300 s. */
@@ -69,10 +68,12 @@ const environment = z.object({
   /** `nova`: the form that Nova accepts. `spec`: plural name and profile tag of the Nova spec. */
   CYBORG_EVENT_STYLE: z.enum(['nova', 'spec']).default('nova'),
   /**
-   * What the hypervisors of hosts can attach whose agent names no types; Nova's libvirt driver
-   * silently ignores any other type.
+   * What the hypervisors of hosts can attach whose agent names no types; empty, as without it, is
+   * what the release of Nova on the host attaches (core/domain/arq/attach-types.ts).
    */
-  CYBORG_ATTACH_TYPES: commaList(z.enum(['PCI', 'MDEV', 'TEST_PCI']), 'PCI,TEST_PCI'),
+  CYBORG_ATTACH_TYPES: commaList(z.enum(['PCI', 'MDEV', 'TEST_PCI']))
+    .transform((types) => (types.length > 0 ? types : undefined))
+    .optional(),
   /** ARN prefix of the account's things; jobs address things by it. */
   CYBORG_THING_ARN_PREFIX: z
     .string()
@@ -102,7 +103,7 @@ const environment = z.object({
   /** Most ARQs of one project that are bound to no instance; 0: unlimited. */
   CYBORG_UNBOUND_ARQS_MAX: z.coerce.number().int().min(0).default(1000),
   /** Resource classes of cards that their host cleans before it offers them for the first time. */
-  CYBORG_CLEAN_AT_FIRST_SIGHT: commaList(z.string().regex(/^[A-Z0-9_]{1,255}$/), ''),
+  CYBORG_CLEAN_AT_FIRST_SIGHT: commaList(z.string().regex(/^[A-Z0-9_]{1,255}$/)).prefault(''),
   /** How long records of the history are kept. */
   CYBORG_HISTORY_DAYS: z.coerce.number().int().min(1).max(3650).default(400),
   /** Folder of the console's files; the default is `console` beside the function's bundle. */
@@ -140,7 +141,7 @@ export interface Settings {
   readonly serviceTokenRoles: readonly string[];
   readonly policy: PolicyOverrides;
   readonly eventStyle: 'nova' | 'spec';
-  readonly attachTypes: readonly ('PCI' | 'MDEV' | 'TEST_PCI')[];
+  readonly attachTypes: readonly ('PCI' | 'MDEV' | 'TEST_PCI')[] | undefined;
   readonly thingArnPrefix: string;
   readonly bindDeadlineSeconds: number;
   readonly resolveWaitSeconds: number;

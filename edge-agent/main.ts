@@ -57,7 +57,7 @@ async function run(config: Config): Promise<void> {
   const random = Math.random;
   const looks = createRediscoverRequests();
   const host = await openHost(config, { files, clock, log });
-  const { thing, bootId, checkpoint, drivers, healthOf } = host;
+  const { thing, bootId, checkpoint, drivers, healthOf, novaVersions } = host;
   const jobs = createJobRunner({
     stage: config.stage,
     thing,
@@ -79,7 +79,7 @@ async function run(config: Config): Promise<void> {
     thing,
     drivers: config.drivers.map(({ name }) => name),
   });
-  const discoverNow = createDiscovery({ drivers, healthOf, clock, log });
+  const discoverNow = createDiscovery({ drivers, healthOf, novaVersions, clock, log });
   // A driver that hangs must not keep the agent from its other devices.
   const settled = new AbortController();
   const recovered = Promise.race([

@@ -69,6 +69,7 @@ function Facts({ host, onAnswer }: FactsProps) {
             ...fieldItems(titles, host, {
               state: <StateOf key="state" word={host.state} />,
               failed_drivers: host.failed_drivers.join(', ') || 'none',
+              nova_versions: host.nova_versions?.join(', ') || 'not found',
               clock_ahead_seconds: clockText(host.clock_ahead_seconds),
             }),
             ['Incidents', <IncidentsLink key="incidents" hostname={host.hostname} />],

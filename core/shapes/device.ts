@@ -179,6 +179,8 @@ export const describedDevice = z.object({
   is_gone: z.boolean(),
   /** Number of attach handles in the last report that described it. */
   handle_count: z.number().exactOptional(),
+  /** Those of its attach handles; absent in rows that an earlier release wrote. */
+  attach_types: z.array(z.enum(attachTypes)).exactOptional(),
   /** Copy of the host's. */
   host_attach_types: z.array(z.enum(attachTypes)).exactOptional(),
   created_at: z.string(),

@@ -13,7 +13,11 @@ export const clockSkew = z.object({
 });
 
 /** Reported and stored as it is; the API shows it to operators. */
-export const hostFacts = z.object({ agent_version: z.string().max(64) });
+export const hostFacts = z.object({
+  agent_version: z.string().max(64),
+  /** Releases of nova-compute; absent or empty: unknown. */
+  nova_versions: z.array(z.string().max(32)).max(4).exactOptional(),
+});
 
 /** A device that the settings of its host name, and that the host does not offer. */
 export const notOffered = z.object({

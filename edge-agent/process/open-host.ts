@@ -16,6 +16,7 @@ import { type Checkpoint, openCheckpoint } from '#agent/state/checkpoint.ts';
 import type { StateFiles } from '#agent/state/state-files.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
 import { thingName } from '#core/contracts/topics.ts';
+import { readNovaVersions } from './nova-versions.ts';
 
 interface Host {
   /** The host's name in the control plane. */
@@ -24,6 +25,7 @@ interface Host {
   readonly checkpoint: Checkpoint;
   readonly drivers: readonly Driver[];
   readonly healthOf: Hardware['healthOf'];
+  readonly novaVersions: () => readonly string[];
 }
 
 interface HostDeps {
@@ -38,10 +40,11 @@ export async function openHost(config: Config, { files, clock, log }: HostDeps):
   const sysfs = openSysfs(config.sysfsRoot);
   const checkpoint = await openCheckpoint({ files, bootId, log });
   const hardware = openHardware({ sysfs, procRoot: config.procRoot, clock });
+  const proc = openProc(config.procRoot);
   const guards = openGuards({
     sysfs,
     hardware,
-    proc: openProc(config.procRoot),
+    proc,
     ownPid: String(process.pid),
     unguardedDrivers: config.unguardedDrivers,
     offeredBefore: await openOfferedBefore(files, log),
@@ -60,5 +63,6 @@ export async function openHost(config: Config, { files, clock, log }: HostDeps):
       isPrepared: (uuid) => checkpoint.prepared(uuid) !== undefined,
     }),
   );
-  return { thing, bootId, checkpoint, drivers, healthOf: hardware.healthOf };
+  const novaVersions = () => readNovaVersions(proc);
+  return { thing, bootId, checkpoint, drivers, healthOf: hardware.healthOf, novaVersions };
 }

@@ -15,11 +15,12 @@ const everythingSeconds = 3600;
 // AWS counts the whole packet, including its header and a topic of at most 256 bytes.
 const payloadBytesMax = reportBytesMax - 1024;
 
+/** What each report says beside the devices. */
+type HostFound = Omit<Found, 'devices'>;
+
 /** What the control plane has acknowledged in this session. Times are of the monotonic clock. */
-export interface Acknowledged {
+export interface Acknowledged extends HostFound {
   readonly digests: Readonly<Record<string, string>>;
-  readonly failedDrivers: readonly string[];
-  readonly notOffered: Found['notOffered'];
   readonly reportedMs: number;
   readonly everythingMs: number;
 }
@@ -28,17 +29,16 @@ export const nothingAcknowledged: Acknowledged = {
   digests: {},
   failedDrivers: [],
   notOffered: [],
+  novaVersions: [],
   reportedMs: Number.NEGATIVE_INFINITY,
   everythingMs: Number.NEGATIVE_INFINITY,
 };
 
 type ReportReason = 'everything' | 'change' | 'heartbeat' | 'nothing';
 
-interface ComposedReport {
+interface ComposedReport extends HostFound {
   readonly reason: ReportReason;
   readonly manifest: Readonly<Record<string, string>>;
-  readonly failedDrivers: readonly string[];
-  readonly notOffered: Found['notOffered'];
   /** The devices of each report to send, in order; a single empty list is a heartbeat. */
   readonly parts: readonly (readonly ReportedDevice[])[];
   /** Addresses of devices that do not fit into one message; their last report stays valid. */
@@ -59,32 +59,23 @@ export function composeReport(
     acknowledged.digests[device.address] !== digest;
   const drivers = discovery.devices.map(({ device }) => device.driver);
   // Leaves room for the names of drivers that fail below.
-  const largest = unique([...discovery.failedDrivers, ...drivers]);
-  const room =
-    payloadBytesMax - envelopeBytes(toManifest(discovery.devices), largest, discovery.notOffered);
+  const largest = { ...discovery, failedDrivers: unique([...discovery.failedDrivers, ...drivers]) };
+  const room = payloadBytesMax - envelopeBytes(toManifest(discovery.devices), largest);
   const isTooLarge = room < 0;
   const oversized = discovery.devices.filter((each) => isNew(each) && countBytes(each) > room);
   const devices = discovery.devices.filter((each) => !oversized.includes(each));
   const manifest = toManifest(devices);
   // A device that is left out must not count as removed.
-  const failedDrivers = unique([
-    ...discovery.failedDrivers,
-    ...oversized.map(({ device }) => device.driver),
-  ]);
-  const reason = isTooLarge
-    ? 'nothing'
-    : chooseReason(
-        { manifest, failedDrivers, notOffered: discovery.notOffered },
-        acknowledged,
-        nowMs,
-      );
+  const failed = [...discovery.failedDrivers, ...oversized.map(({ device }) => device.driver)];
+  const { notOffered, novaVersions } = discovery;
+  const host = { failedDrivers: unique(failed), notOffered, novaVersions };
+  const reason = isTooLarge ? 'nothing' : chooseReason(manifest, host, acknowledged, nowMs);
   const described = reason === 'everything' ? devices : devices.filter(isNew);
   const fitting = described.filter((each) => countBytes(each) <= room);
   return {
     reason,
     manifest,
-    failedDrivers,
-    notOffered: discovery.notOffered,
+    ...host,
     parts: reason === 'nothing' ? [] : split(fitting, room),
     oversized: isTooLarge ? [] : oversized.map(({ device }) => device.address),
     isTooLarge,
@@ -114,6 +105,7 @@ export function acknowledge(
     ),
     failedDrivers: plan.failedDrivers,
     notOffered: plan.notOffered,
+    novaVersions: plan.novaVersions,
     reportedMs: nowMs,
     everythingMs: isLast && plan.reason === 'everything' ? nowMs : acknowledged.everythingMs,
   } satisfies Acknowledged;
@@ -132,11 +124,9 @@ export function nextReportMs(acknowledged: Acknowledged): number {
   );
 }
 
-/** Parts of every report. */
-type ReportPart = 'manifest' | 'failedDrivers' | 'notOffered';
-
 function chooseReason(
-  { manifest, failedDrivers, notOffered }: Pick<ComposedReport, ReportPart>,
+  manifest: ComposedReport['manifest'],
+  { failedDrivers, notOffered, novaVersions }: HostFound,
   acknowledged: Acknowledged,
   nowMs: number,
 ): ReportReason {
@@ -144,6 +134,7 @@ function chooseReason(
   const isSame =
     failedDrivers.join() === acknowledged.failedDrivers.join() &&
     JSON.stringify(notOffered) === JSON.stringify(acknowledged.notOffered) &&
+    novaVersions.join() === acknowledged.novaVersions.join() &&
     Object.keys(manifest).length === Object.keys(acknowledged.digests).length &&
     Object.entries(manifest).every(([address, digest]) => acknowledged.digests[address] === digest);
   if (!isSame) return 'change';
@@ -177,8 +168,7 @@ function countBytes({ device }: FoundDevice): number {
 
 function envelopeBytes(
   manifest: ComposedReport['manifest'],
-  failedDrivers: readonly string[],
-  notOffered: Found['notOffered'],
+  { failedDrivers, notOffered, novaVersions }: HostFound,
 ) {
   const report: InventoryReport = {
     version: 1,
@@ -188,6 +178,7 @@ function envelopeBytes(
     manifest,
     failed_drivers: [...failedDrivers],
     not_offered: [...notOffered],
+    nova_versions: [...novaVersions],
     attach_types: [...attachType.options],
     clock: { ahead_ms: -Number.MAX_SAFE_INTEGER, within_ms: Number.MAX_SAFE_INTEGER },
     devices: [],

@@ -31,6 +31,8 @@ export interface Found {
   readonly failedDrivers: readonly string[];
   /** In the order of their addresses; bounded. */
   readonly notOffered: readonly NotOffered[];
+  /** The host's releases of nova-compute; empty: unknown. */
+  readonly novaVersions: readonly string[];
 }
 
 interface DiscoveryDeps {
@@ -38,6 +40,7 @@ interface DiscoveryDeps {
   readonly drivers: readonly Driver[];
   /** Whether operations on the device end in time; without it, drivers alone report health. */
   readonly healthOf?: Hardware['healthOf'];
+  readonly novaVersions?: () => readonly string[];
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -46,6 +49,7 @@ interface DiscoveryDeps {
 export function createDiscovery({
   drivers,
   healthOf,
+  novaVersions = () => [],
   clock,
   log,
 }: DiscoveryDeps): () => Promise<Found> {
@@ -123,6 +127,7 @@ export function createDiscovery({
       notOffered: notOffered
         .sort((a, b) => (a.address < b.address ? -1 : 1))
         .slice(0, notOfferedMax),
+      novaVersions: novaVersions(),
     };
   };
 }

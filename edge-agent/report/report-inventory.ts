@@ -88,6 +88,7 @@ export async function reportInventory(
       manifest: plan.manifest,
       failed_drivers: [...plan.failedDrivers],
       not_offered: [...plan.notOffered],
+      nova_versions: [...plan.novaVersions],
       ...(deps.attachTypes && { attach_types: [...deps.attachTypes] }),
       ...(skew && { clock: { ahead_ms: skew.aheadMs, within_ms: skew.withinMs } }),
       devices: [...devices],

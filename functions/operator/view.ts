@@ -5,6 +5,7 @@ import {
   incidentAnswer,
 } from '#core/contracts/api/operator.ts';
 import type { Arq } from '#core/domain/arq/arq.ts';
+import { allNotOffered, type DeploymentTypes } from '#core/domain/arq/attach-types.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import type { HostCapacity, Obstacle } from '#core/domain/capacity/capacity.ts';
 import type { Device } from '#core/domain/device/device.ts';
@@ -49,16 +50,18 @@ function viewPause(host: StoredHost, nowMs: number) {
 }
 
 export function viewHostDetail(
-  { host, devices, notOffered, summary }: HostInventory,
+  inventory: HostInventory,
   providers: readonly StoredProvider[],
+  deploymentTypes: DeploymentTypes,
   nowMs: number,
 ) {
+  const { host, devices, summary } = inventory;
   const { conflict } = host;
   const boots = conflict?.boots.map((boot) => ({ ...boot, lastReportAt: boot.lastAt }));
   return toWire(hostDetailAnswer, {
     ...hostFields(host, summary ?? {}, nowMs),
     devices: devices.filter(({ isGone }) => !isGone).map((each) => viewHostDevice(each, providers)),
-    notOffered,
+    notOffered: allNotOffered(inventory, deploymentTypes),
     conflict: conflict && { ...conflict, boots: boots ?? [] },
   });
 }

@@ -3,7 +3,7 @@
 
 import { CheckFailed, type Finding, perform } from '#core/command-line/checks.ts';
 import { readHostname, thingName } from '#core/contracts/topics.ts';
-import { typesRefused } from '#core/domain/arq/attach-types.ts';
+import { allNotOffered } from '#core/domain/arq/attach-types.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import { handleStateOf } from '#core/domain/device/handle-state.ts';
 import { failuresBeforePause } from '#core/domain/host/host-pause.ts';
@@ -81,7 +81,8 @@ async function examineHost(
       `Enrol the host with an empty folder: ${enrol}`,
     );
   }
-  const { host, devices, notOffered } = await deps.store.inventory.host(hostname);
+  const inventory = await deps.store.inventory.host(hostname);
+  const { host, devices } = inventory;
   if (host.lastReportAt === undefined) {
     const remedy = 'Install its folder and start its agent; see docs/agent.md.';
     throw new CheckFailed('The host has never reported.', remedy);
@@ -119,17 +120,12 @@ async function examineHost(
   const foreign = await readForeignProviders(deps, hostname, devices);
   const offeredTwice: string[] = [];
   const ofOtherStacks: string[] = [];
+  const notOffered = allNotOffered(inventory, deps.settings.attachTypes);
   const left = notOffered.map(({ address, driver, reason }) => `${address} (${driver}) ${reason}`);
   const withheld = { quarantined: 0, restored: 0 };
   const blocking = new Set<string>();
   for (const device of devices) {
     const providers = await deps.store.inventory.providers(device.providers);
-    const present = providers.filter(({ deployable }) => !deployable.isGone);
-    const types = present.flatMap((each) => typesRefused(each, deps.settings.attachTypes));
-    for (const type of new Set(types)) {
-      const reason = `attaches as ${type}, which the hypervisor does not take`;
-      left.push(`${device.address} (${device.driver}) ${reason}`);
-    }
     for (const each of providers) {
       const states = each.handles.map(handleStateOf);
       withheld.quarantined += states.filter((state) => state === 'quarantined').length;

@@ -107,7 +107,7 @@ async function firstReport(deps: ConsumerDeps, hostname: string): Promise<number
     return { device, digest: computeDigest(device) };
   });
   const plan = composeReport(
-    { devices: found, failedDrivers: [], notOffered: [] },
+    { devices: found, failedDrivers: [], notOffered: [], novaVersions: [] },
     nothingAcknowledged,
     0,
   );

@@ -1,9 +1,11 @@
 // Which types of attach handles the hypervisor of a host takes: what its agent says replaces the
-// deployment's setting, for its binds and in Placement.
+// deployment's setting, and this replaces what its release of Nova takes, for its binds and in
+// Placement.
 
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { InventoryReport } from '#core/contracts/report/inventory-report.ts';
+import { allNotOffered } from '#core/domain/arq/attach-types.ts';
 import type { Device } from '#core/domain/device/device.ts';
 import { type DeviceUuid, derivedUuid, type InstanceUuid, providerUuid } from '#core/domain/ids.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
@@ -71,24 +73,24 @@ async function says(
 }
 
 /** `bound`, or why not. */
-async function bind(name: Name): Promise<string> {
+async function bind(name: Name, by = deps): Promise<string> {
   const caller = aCaller();
-  const [arq] = await createArqs(deps, caller, 'one');
+  const [arq] = await createArqs(by, caller, 'one');
   if (!arq) throw new Error('No ARQ was created.');
   const instanceUuid = derivedUuid('instance', arq.uuid) as InstanceUuid;
   const target = { hostname: host, providerUuid: providers[name], instanceUuid };
   try {
-    await bindArqs(deps, caller, [{ ...target, arqUuid: arq.uuid }]);
+    await bindArqs(by, caller, [{ ...target, arqUuid: arq.uuid }]);
   } catch (error) {
     return (error as Error).message;
   }
-  await deleteArqsOfInstance(deps, caller, instanceUuid);
+  await deleteArqsOfInstance(by, caller, instanceUuid);
   return 'bound';
 }
 
-async function bindAll(): Promise<Record<Name, boolean>> {
+async function bindAll(by = deps): Promise<Record<Name, boolean>> {
   const ends = { mdevs: false, region: false, functions: false };
-  for (const name of Object.keys(ends) as Name[]) ends[name] = (await bind(name)) === 'bound';
+  for (const name of Object.keys(ends) as Name[]) ends[name] = (await bind(name, by)) === 'bound';
   return ends;
 }
 
@@ -219,6 +221,58 @@ describe("a host's own types", () => {
     expect(copies).toBe(0);
     await says(undefined, [], {}, counting);
     expect(copies).toBe(2);
+  });
+});
+
+describe('the release of Nova on the host', () => {
+  const everything = { mdevs: true, region: true, functions: true };
+  let open: ConsumerDeps;
+
+  beforeAll(() => {
+    open = { ...deps, settings: { ...deps.settings, attachTypes: undefined } };
+  });
+
+  /** Why the host does not offer its mdevs; undefined: it does. The list of hosts counts them. */
+  async function refusal(by = open): Promise<string | undefined> {
+    const inventory = await deps.store.inventory.host(host);
+    const all = allNotOffered(inventory, by.settings.attachTypes);
+    expect(inventory.summary?.notOffered).toBe(all.length);
+    return all.find(({ address }) => address === mdevs.address)?.reason;
+  }
+
+  it('leaves what any Nova takes where it was never found', async () => {
+    await says(undefined, [], {}, open);
+    expect(await bindAll(open)).toEqual(onlyFunctions);
+    expect(await refusal()).toContain('was not found; the agent');
+  });
+
+  it.each([
+    [['34.0.0'], everything, undefined],
+    [['34.0.0', '35.1.0'], everything, undefined],
+    [['33.0.0', '34.0.0'], onlyFunctions, 'the host has Nova 33.0.0 and 34.0.0, and 34 or later'],
+    [['26.2.2'], onlyFunctions, 'which the hypervisor does not take: the host has Nova 26.2.2, '],
+  ])('%j decides where nothing is set', async (versions, bound, reason) => {
+    await says(undefined, [], { nova_versions: versions }, open);
+    expect(await bindAll(open)).toEqual(bound);
+    if (reason) expect(await refusal()).toContain(reason);
+    else expect(await refusal()).toBeUndefined();
+  });
+
+  it('stays what it was while none is found', async () => {
+    await says(undefined, [], { nova_versions: ['34.0.0'] }, open);
+    await says(undefined, [], { nova_versions: [] }, open);
+    await says(undefined, [], {}, open);
+    expect(await bindAll(open)).toEqual(everything);
+    expect((await deps.store.inventory.host(host)).host.novaVersions).toEqual(['34.0.0']);
+  });
+
+  it('is overruled by the types of the deployment, and by those of the host', async () => {
+    await says(undefined, [], { nova_versions: ['34.0.0'] });
+    expect(await bindAll()).toEqual(onlyFunctions);
+    expect(await refusal(deps)).toContain("the deployment's attachTypes leave it out");
+    await says(['TEST_PCI'], [], { nova_versions: ['34.0.0'] }, open);
+    expect(await bindAll(open)).toEqual(onlyFunctions);
+    expect(await refusal()).toContain("the agent's attach_types leave it out");
   });
 });
 

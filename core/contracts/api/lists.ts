@@ -67,6 +67,7 @@ export const lists = {
       state: whole('state'),
       state_since: 'since',
       agent_version: 'agent',
+      nova_versions: optional('Nova'),
       last_report_at: 'last report',
       devices: 'devices',
       not_offered: 'not offered',

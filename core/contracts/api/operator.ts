@@ -26,9 +26,10 @@ export const hostAnswer = z.strictObject({
     description: "by how much the host's clock is ahead of the control plane's; negative if behind",
   }),
   devices: z.int(),
-  not_offered: z
-    .int()
-    .meta({ description: 'number of devices that the settings name and the host does not offer' }),
+  not_offered: z.int().meta({
+    description:
+      'number of devices that the settings name and the host does not offer, or whose attach type its hypervisor does not take',
+  }),
   drained: z
     .strictObject({ by: z.string(), since: time, reason: z.string(), until: time.nullable() })
     .nullable()

@@ -152,6 +152,14 @@ export function clockAfter(
   return version === stored.agentVersion ? stored.clock : undefined;
 }
 
+/** nova-compute may be down: what it was before still counts. */
+export function novaVersionsAfter(
+  { nova_versions: reported }: AcceptedReport,
+  stored: { readonly novaVersions?: readonly string[] },
+): readonly string[] | undefined {
+  return reported && reported.length > 0 ? reported : stored.novaVersions;
+}
+
 /** @param hostname whose report it is: the names of its providers begin with it */
 export function acceptReport(
   hostname: string,

@@ -2,7 +2,7 @@
 // Every lasting failure is answered on the PATCH: only an error there makes Nova fail a build
 // early. Pure.
 
-import type { AttachHandle, AttachType, Deployable } from '#core/domain/device/device.ts';
+import type { AttachHandle, Deployable } from '#core/domain/device/device.ts';
 import { type HandlePlace, toHandlePlace } from '#core/domain/device/handle-claim.ts';
 import { handleStateOf, isClaimable, isWithheld } from '#core/domain/device/handle-state.ts';
 import { type RegionRules, regionRules } from '#core/domain/device/region-kinds.ts';
@@ -25,7 +25,7 @@ import {
 } from '#core/domain/profile/device-profile.ts';
 import { withHyphens } from '#core/domain/uuid-form.ts';
 import { type Arq, mayBecome } from './arq.ts';
-import { typesRefused, typesTaken } from './attach-types.ts';
+import { type DeploymentTypes, typesRefused, typesTaken } from './attach-types.ts';
 
 /** The host and provider that Nova chose for one ARQ. */
 export interface BindTarget {
@@ -59,7 +59,7 @@ export interface BindFacts {
   readonly arqs: ReadonlyMap<ArqUuid, Arq>;
   readonly providers: ReadonlyMap<ProviderUuid, StoredProvider>;
   /** Those of the deployment; a host may have its own. */
-  readonly attachTypes: readonly AttachType[];
+  readonly attachTypes: DeploymentTypes;
   /** 0 ≤ x < 1. Handles are picked at random, so that parallel binds rarely pick the same one. */
   readonly random: () => number;
 }
@@ -179,7 +179,7 @@ export function checkTarget(
   arq: Arq,
   target: BindTarget,
   stored: StoredProvider,
-  attachTypes: readonly AttachType[],
+  attachTypes: DeploymentTypes,
 ): void {
   const { deployable, handles } = stored;
   const provider = `Resource provider ${target.providerUuid}`;

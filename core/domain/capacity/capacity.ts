@@ -3,7 +3,7 @@
 // server from one host. Pure.
 
 import type { Arq } from '#core/domain/arq/arq.ts';
-import { typesRefused } from '#core/domain/arq/attach-types.ts';
+import { type DeploymentTypes, typesRefused } from '#core/domain/arq/attach-types.ts';
 import {
   checkTarget,
   handlesShareContent,
@@ -12,7 +12,7 @@ import {
   type StoredProvider,
   withheldHandles,
 } from '#core/domain/arq/bind-plan.ts';
-import type { AttachHandle, AttachType } from '#core/domain/device/device.ts';
+import type { AttachHandle } from '#core/domain/device/device.ts';
 import { handleStateOf, isClaimable } from '#core/domain/device/handle-state.ts';
 import {
   DeviceDisabled,
@@ -72,7 +72,7 @@ export interface HostCapacity {
 export function measureCapacity(
   groups: readonly Group[],
   host: CapacityHost,
-  attachTypes: readonly AttachType[],
+  attachTypes: DeploymentTypes,
 ): HostCapacity | undefined {
   const classes = new Set(groups.flatMap((group) => Object.keys(groupResources(group))));
   const providers = host.providers.filter(
@@ -106,7 +106,7 @@ function describeOffer(
   groups: readonly Group[],
   provider: StoredProvider,
   { stoppedBy, isPaused }: CapacityHost,
-  attachTypes: readonly AttachType[],
+  attachTypes: DeploymentTypes,
 ): Offer {
   const groupObstacles = groups.map((group) => groupObstacle(group, provider, attachTypes));
   const lasting = stoppedBy ?? commonObstacle(groupObstacles);
@@ -167,7 +167,7 @@ function isPrepared(group: Group, handle: AttachHandle, provider: StoredProvider
 function groupObstacle(
   group: Group,
   provider: StoredProvider,
-  attachTypes: readonly AttachType[],
+  attachTypes: DeploymentTypes,
 ): Obstacle | 'class' | undefined {
   const { deployable } = provider;
   // One provider has one class: Placement finds none for a group of two.
@@ -192,7 +192,7 @@ function toObstacle(
   error: DomainError,
   group: Group,
   provider: StoredProvider,
-  attachTypes: readonly AttachType[],
+  attachTypes: DeploymentTypes,
 ): Obstacle {
   if (error instanceof HostInConflict) return 'host-conflict';
   if (error instanceof DeviceDisabled) return 'disabled';

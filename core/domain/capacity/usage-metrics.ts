@@ -2,9 +2,9 @@
 // are made once an hour, when the device is compared with Placement, from rows that the
 // comparison has read.
 
-import { typesRefused } from '#core/domain/arq/attach-types.ts';
+import { type DeploymentTypes, typesRefused } from '#core/domain/arq/attach-types.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
-import type { AttachHandle, AttachType, Device } from '#core/domain/device/device.ts';
+import type { AttachHandle, Device } from '#core/domain/device/device.ts';
 import { handleStateOf } from '#core/domain/device/handle-state.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
 import { isLost } from '#core/domain/host/presence.ts';
@@ -30,7 +30,7 @@ export function measureUsage(
   device: Device,
   providers: readonly StoredProvider[],
   { host, devices }: { readonly host: StoredHost; readonly devices: readonly Device[] },
-  attachTypes: readonly AttachType[],
+  attachTypes: DeploymentTypes,
   nowMs: number,
 ): UsageMetrics {
   const handles = { free: 0, withheld: 0, claimed: 0, releasing: 0, quarantined: 0 };

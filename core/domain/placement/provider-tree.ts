@@ -2,9 +2,9 @@
 // A suffixed request group needs class and traits on one provider, so each provider that holds
 // inventory carries all traits of its device, region and function, and the mark of its stack.
 
-import { typesRefused } from '#core/domain/arq/attach-types.ts';
+import { type DeploymentTypes, typesRefused } from '#core/domain/arq/attach-types.ts';
 import { type StoredProvider, withheldHandles } from '#core/domain/arq/bind-plan.ts';
-import type { AttachType, Device } from '#core/domain/device/device.ts';
+import type { Device } from '#core/domain/device/device.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import { present } from '#core/shapes/derive/present.ts';
@@ -31,7 +31,7 @@ export interface WantedProvider {
 /** The deployment's settings; a host may have attach types of its own. */
 interface StackSettings {
   readonly stage: string;
-  readonly attachTypes: readonly AttachType[];
+  readonly attachTypes: DeploymentTypes;
 }
 
 /** The device's providers, parents first. */

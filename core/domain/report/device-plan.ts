@@ -76,6 +76,7 @@ export function planDevice(
     status: was?.status ?? 'enabled',
     digest: discovered.digest,
     handleCount: countHandles(discovered),
+    attachTypes: attachTypesOf(discovered),
     providers: [],
     isGone: false,
     createdAt: was?.createdAt ?? now,
@@ -231,7 +232,7 @@ function wantedDeployable(
       ...present({
         parentProviderUuid: parent,
         resourceClass: offering?.resourceClass,
-        attachTypes: offering && distinctTypes(offering),
+        attachTypes: offering && distinctTypes([offering]),
         region: region?.name,
         regionKind: region?.kind,
         functionUuids: region?.functionUuids,
@@ -262,8 +263,13 @@ function withheldIfUnlike(
   return withholdUnlike(discovered, held, isReported, { now, was: device.health });
 }
 
-function distinctTypes({ attachHandles }: Offering): AttachType[] {
-  return [...new Set(attachHandles.map(({ type }) => type))];
+/** The types of all handles of a device. */
+export function attachTypesOf({ offers, regions }: DiscoveredDevice): AttachType[] {
+  return distinctTypes([...(offers ? [offers] : []), ...regions]);
+}
+
+function distinctTypes(offerings: readonly Offering[]): AttachType[] {
+  return [...new Set(offerings.flatMap((each) => each.attachHandles.map(({ type }) => type)))];
 }
 
 function wantedHandle(

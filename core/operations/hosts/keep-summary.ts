@@ -1,12 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AcceptedReport } from '#core/contracts/report/inventory-report.ts';
 import type { Deps } from '#core/deps.ts';
+import { allNotOffered } from '#core/domain/arq/attach-types.ts';
+import type { NotOffered } from '#core/domain/host/host.ts';
 import {
   type DeviceCounts,
   type HostSummary,
   staleParts,
   withPart,
 } from '#core/domain/host/host-summary.ts';
+import { attachTypesOf } from '#core/domain/report/device-plan.ts';
 import type { ReportPlan } from '#core/domain/report/report-plan.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
 import { timeNow } from '../time-now.ts';
@@ -34,14 +37,19 @@ export async function keepSummary(
 
 /** The numbers of devices once the plan is applied. */
 export function countsAfter(
-  { devices, notOffered }: Pick<HostInventory, 'devices' | 'notOffered'>,
+  { settings }: Pick<Deps, 'settings'>,
+  { host, devices, notOffered }: Pick<HostInventory, 'host' | 'devices' | 'notOffered'>,
   { put, retire }: Pick<ReportPlan, 'put' | 'retire'> = { put: [], retire: [] },
-  reported?: readonly unknown[],
+  reported: readonly NotOffered[] = notOffered,
 ): DeviceCounts {
-  const addresses = new Set(devices.flatMap(({ isGone, address }) => (isGone ? [] : [address])));
-  for (const { address } of put) addresses.add(address);
-  for (const { address } of retire) addresses.delete(address);
-  return { devices: addresses.size, notOffered: (reported ?? notOffered).length };
+  const changed = new Set([...put, ...retire].map(({ address }) => address));
+  const left = devices.filter(({ isGone, address }) => !isGone && !changed.has(address));
+  const added = put.map((each) => ({ ...each, isGone: false, attachTypes: attachTypesOf(each) }));
+  const after = { host, devices: [...left, ...added], notOffered: reported };
+  return {
+    devices: after.devices.length,
+    notOffered: allNotOffered(after, settings.attachTypes).length,
+  };
 }
 
 /** Whether the report names other devices as not offered than the one before. */

@@ -34,7 +34,7 @@ import { present } from '#core/shapes/derive/present.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
 import { timeNow } from '../time-now.ts';
 import { cleanCards } from './clean-cards.ts';
-import { copyAttachTypes, hasOtherTypes, reportedTypes } from './copy-attach-types.ts';
+import { copyAttachTypes, hasOtherTypes, typesAfter } from './copy-attach-types.ts';
 import { hostAfter } from './host-after.ts';
 import { logOutcome } from './log-outcome.ts';
 import { withholdUnclean } from './withhold-unclean.ts';
@@ -115,7 +115,7 @@ async function noteHeartbeat(
   const isAtWork = leasedUntil !== undefined && leasedUntil >= timeNow(deps);
   const isOther =
     changesNotOffered(inventory, report) ||
-    hasOtherTypes(devices, reportedTypes(report)) ||
+    hasOtherTypes(devices, typesAfter(deps, report, host)) ||
     lacksDrain(host, devices, deps.clock());
   if (!changesNothing(host, plan) || isOther || holder === undefined || isAtWork) return false;
   const applied = hostAfter(deps, host, plan, report, receivedAtMs);
@@ -160,7 +160,7 @@ async function applyUnderLease(
     const seconds = settlingMs / 1000;
     throw new RetryLater(`Host ${hostname} has booted less than ${seconds} s ago.`, seconds);
   }
-  const types = plan.standing === 'newer' ? reportedTypes(report) : stored.attachTypes;
+  const types = plan.standing === 'newer' ? typesAfter(deps, report, stored) : stored.attachTypes;
   await putDevices(deps, hostname, devices, plan.put, types);
   await drainLater(deps, host);
   await retireDevices(deps, plan.retire);
@@ -192,7 +192,7 @@ async function keep(
   report: AcceptedReport,
 ): Promise<void> {
   const notOffered = plan.standing === 'newer' ? report.not_offered : undefined;
-  await keepSummary(deps, inventory, countsAfter(inventory, plan, notOffered));
+  await keepSummary(deps, inventory, countsAfter(deps, inventory, plan, notOffered));
 }
 
 function planFor(
@@ -232,7 +232,7 @@ async function noteBoot(
   receivedAtMs: number,
 ): Promise<HostInventory> {
   const { host: stored, devices } = inventory;
-  const counts = countsAfter(inventory);
+  const counts = countsAfter(deps, inventory);
   // Each boot is a change of the summary, also one whose consumer has died.
   const summary = stored.bootId ? await keepSummary(deps, inventory, counts) : inventory.summary;
   const host: StoredHost = {

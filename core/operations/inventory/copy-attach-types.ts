@@ -1,14 +1,25 @@
-import type { AcceptedReport } from '#core/contracts/report/inventory-report.ts';
+import { type AcceptedReport, novaVersionsAfter } from '#core/contracts/report/inventory-report.ts';
 import type { Deps } from '#core/deps.ts';
-import { isSameTypes, knownAttachTypes } from '#core/domain/arq/attach-types.ts';
+import { type DeploymentTypes, isSameTypes, typesOfHost } from '#core/domain/arq/attach-types.ts';
 import type { AttachType, Device } from '#core/domain/device/device.ts';
+import type { StoredHost } from '#core/domain/host/host.ts';
 import type { ReportPlan } from '#core/domain/report/report-plan.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { devicesAtOnce, forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 
-/** The types that the host's hypervisor takes; undefined: the deployment's setting holds. */
-export function reportedTypes({ attach_types: named }: AcceptedReport): AttachType[] | undefined {
-  return named && knownAttachTypes(named);
+/** The deployment's setting, which decides where the host names no types. */
+export interface Deployment {
+  readonly settings: { readonly attachTypes: DeploymentTypes };
+}
+
+/** The types that the host names after the report, by its settings or its release of Nova. */
+export function typesAfter(
+  { settings }: Deployment,
+  report: AcceptedReport,
+  host: StoredHost,
+): AttachType[] | undefined {
+  const novaVersions = novaVersionsAfter(report, host);
+  return typesOfHost({ named: report.attach_types, novaVersions }, settings.attachTypes);
 }
 
 /** Whether a device that the host has still has other types than the host names. */

@@ -1,4 +1,8 @@
-import { type AcceptedReport, clockAfter } from '#core/contracts/report/inventory-report.ts';
+import {
+  type AcceptedReport,
+  clockAfter,
+  novaVersionsAfter,
+} from '#core/contracts/report/inventory-report.ts';
 import type { Deps } from '#core/deps.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
 import { afterOne } from '#core/domain/host/pace.ts';
@@ -6,11 +10,11 @@ import type { ReportPlan } from '#core/domain/report/report-plan.ts';
 import { fromWire, omit } from '#core/shapes/derive/case.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { hostFacts } from '#core/shapes/host.ts';
-import { reportedTypes } from './copy-attach-types.ts';
+import { type Deployment, typesAfter } from './copy-attach-types.ts';
 
 /** The host's row after the report has been applied. */
 export function hostAfter(
-  deps: Pick<Deps, 'clock'>,
+  deps: Pick<Deps, 'clock'> & Deployment,
   host: StoredHost,
   plan: ReportPlan,
   report: AcceptedReport,
@@ -22,7 +26,8 @@ export function hostAfter(
     ...(isNewer ? omit(hostFacts, host) : host),
     ...(isNewer && {
       ...fromWire(hostFacts, report),
-      attachTypes: reportedTypes(report),
+      novaVersions: novaVersionsAfter(report, host),
+      attachTypes: typesAfter(deps, report, host),
       clock: clockAfter(report, host),
       // A hello names all drivers, because none has answered yet.
       failedDrivers: report.is_hello ? host.failedDrivers : failed,

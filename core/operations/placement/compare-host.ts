@@ -1,8 +1,8 @@
 import type { Provider } from '#core/clients/openstack/placement.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { typesRefused, typesTaken } from '#core/domain/arq/attach-types.ts';
+import { type DeploymentTypes, typesRefused, typesTaken } from '#core/domain/arq/attach-types.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
-import type { AttachType, Device } from '#core/domain/device/device.ts';
+import type { Device } from '#core/domain/device/device.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
 import {
   differsFrom,
@@ -154,7 +154,7 @@ function reported(host: StoredHost, device: Device, providers: readonly StoredPr
 }
 
 /** Why all of a provider is reserved, where its handles cannot be attached. */
-function refusal(stored: StoredProvider, attachTypes: readonly AttachType[]): string[] {
+function refusal(stored: StoredProvider, attachTypes: DeploymentTypes): string[] {
   const refused = typesRefused(stored, attachTypes);
   const taken = typesTaken(stored, attachTypes).join(', ') || 'none';
   return refused.length > 0 ? [`cannot attach ${refused.join(', ')}: takes ${taken}`] : [];

@@ -53,14 +53,13 @@ export function chooseCards(settings: MdevSettings, { sysfs }: DriverContext) {
   return { cards: [...cards.values()], notOffered };
 }
 
-/** An mdev that neither this agent nor, where the settings say so, Nova has made. */
+/** An mdev that another program has made. */
 export function usedByOthers(
   { made }: MdevSettings,
   context: DriverContext,
   card: Card,
   existing: readonly ExistingMdev[],
 ): string | undefined {
-  if (made === 'nova') return undefined;
   const unread = existing.find(({ parent, uuid }) => parent === '' && !context.isPrepared(uuid));
   if (unread) return `may have the mdev ${unread.uuid}, which cannot be read`;
   const foreign = existing.find(

@@ -159,7 +159,7 @@ function describeHandle(
     type: 'MDEV',
     info: { ...parsePciAddress(address), asked_type: type, vgpu_mark: `${type}_${mark}` },
     ...(uuid && { uuid }),
-    ...(made !== 'nova' && { prepare: made }),
+    prepare: made,
     // An mdev of one bind alone is removed with it.
     ...(made === 'at-bind' || (made === 'ahead' && clean === 'recreate')
       ? { clean_seconds: cleanSeconds }

@@ -32,11 +32,8 @@ const pool = z.strictObject({
 export const mdevSettings = z
   .strictObject({
     pools: z.array(pool, 'must list the parents and the type of each').min(1).max(64),
-    /**
-     * `ahead`: all mdevs exist before any bind. `at-bind`: a job makes each. `nova`: Nova makes
-     * them, and the agent none.
-     */
-    made: z.enum(['ahead', 'at-bind', 'nova'], 'must be ahead, at-bind or nova').default('ahead'),
+    /** `ahead`: all mdevs exist before any bind. `at-bind`: a job makes each. */
+    made: z.enum(['ahead', 'at-bind'], 'must be ahead or at-bind').default('ahead'),
     /**
      * `recreate`: an mdev is removed and recreated after each holder. `none`: only where the
      * vendor's driver erases the memory when a guest closes the mdev.

@@ -49,11 +49,8 @@ const cards = z
 export const nvidiaSettings = z
   .strictObject({
     cards: z.array(cards, 'must list the cards that are offered').min(1).max(64),
-    /**
-     * `ahead`: all vGPUs exist before any bind. `at-bind`: a job makes each; for mdevs alone.
-     * `nova`: Nova makes the mdevs.
-     */
-    made: z.enum(['ahead', 'at-bind', 'nova'], 'must be ahead, at-bind or nova').default('ahead'),
+    /** `ahead`: all vGPUs exist before any bind. `at-bind`: a job makes each; for mdevs alone. */
+    made: z.enum(['ahead', 'at-bind'], 'must be ahead or at-bind').default('ahead'),
     /**
      * vGPUs only, after each holder. `none`: only where the vendor's driver erases the memory when
      * a guest closes its vGPU.

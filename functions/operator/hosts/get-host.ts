@@ -13,5 +13,5 @@ async function hostDetail(deps: Deps, hostname: string) {
   const inventory = await findHost(deps, hostname);
   const uuids = inventory.devices.flatMap(({ providers }) => providers);
   const providers = await deps.store.inventory.providers(uuids);
-  return viewHostDetail(inventory, providers, deps.clock());
+  return viewHostDetail(inventory, providers, deps.settings.attachTypes, deps.clock());
 }

@@ -4,6 +4,7 @@
 
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { Deps } from '#core/deps.ts';
+import { allNotOffered } from '#core/domain/arq/attach-types.ts';
 import type { CardPlace } from '#core/domain/device/card-cleaning.ts';
 import {
   awayIncident,
@@ -68,7 +69,8 @@ export const readIncidents: Readonly<Record<StoredKind, ReadIncidents>> = {
   'not-offered': (deps, after, count) =>
     readHosts(deps, after, count, async ({ hostname, notOffered }) => {
       if (notOffered === 0) return undefined;
-      return notOfferedIncident(hostname, (await deps.store.inventory.host(hostname)).notOffered);
+      const inventory = await deps.store.inventory.host(hostname);
+      return notOfferedIncident(hostname, allNotOffered(inventory, deps.settings.attachTypes));
     }),
   'unhealthy-device': async (deps, after, count) => {
     const devices = await deps.listings.devicesAfter(after ?? '0', count);

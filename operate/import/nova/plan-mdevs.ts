@@ -77,7 +77,7 @@ function reasonToStay(
   if (other) return `the parent ${other} is not a PCI device`;
   return isAttached
     ? undefined
-    : 'no released Nova attaches mdevs of accelerator requests: --attach-mdev if yours does';
+    : 'Nova before 34 attaches no mdev of an accelerator request: --attach-mdev if this one does';
 }
 
 const pciAddress = /^[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]$/i;

@@ -15,6 +15,7 @@ const host: fc.Arbitrary<Found> = fc
   .map((states) => ({
     failedDrivers: [],
     notOffered: [],
+    novaVersions: [],
     devices: Object.entries(states)
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([address, { model, handles }]) => {

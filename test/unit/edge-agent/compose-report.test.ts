@@ -24,6 +24,7 @@ function found(devices: readonly ReportedDevice[], failedDrivers: string[] = [])
     devices: devices.map((device) => ({ device, digest: computeDigest(device) })),
     failedDrivers,
     notOffered: [],
+    novaVersions: [],
   };
 }
 

@@ -189,7 +189,7 @@ describe('discovery', () => {
       const found = { ...gpu, driver: 'one', ...wrong };
       const driver = { name: 'one', discover: async () => ({ devices: { [gpu.address]: found } }) };
       const { discover, log } = discoveryOf(driver);
-      expect(await discover()).toEqual({ devices: [], failedDrivers: ['one'], notOffered: [] });
+      expect(await discover()).toMatchObject({ devices: [], failedDrivers: ['one'] });
       expect(log.lines).toEqual([
         expect.objectContaining({ fault: expect.stringContaining(fault) as string }),
       ]);

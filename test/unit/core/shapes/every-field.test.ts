@@ -101,7 +101,7 @@ describe('every declared field', () => {
     withEvery(device, reportedFacts, camelCase);
     withEvery(viewDevice(device, '', true), deviceFacts);
     const inventory = { host: toHost('cmp1'), devices: [device], notOffered: [], waiting: [] };
-    const [shown] = viewHostDetail(inventory, [], now).devices;
+    const [shown] = viewHostDetail(inventory, [], undefined, now).devices;
     withEvery(shown ?? {}, operatorFacts);
     const [deployable] = plan.deployables;
     const attributes = deployable ? attributesOf(deployable) : [];
@@ -155,7 +155,7 @@ describe('every declared field', () => {
     const dynamoDb = mockClient(clients.strong);
     const host = { ...toHost('cmp1'), ...shaped(reportedHost) };
     const applied = hostAfter(
-      { clock: () => now },
+      { clock: () => now, settings: { attachTypes: undefined } },
       toHost('cmp1'),
       { ...nothing, standing: 'newer', isNewBoot: false },
       aReport([], sampleOf(hostFacts)),

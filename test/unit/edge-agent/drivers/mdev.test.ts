@@ -330,12 +330,3 @@ describe('a card is not offered', () => {
     ]);
   });
 });
-
-it('mdevs of Nova are offered without preparation, and may be there', async () => {
-  kernel.make(card, 'nvidia-1', uuid);
-  const driver = aDriver({ made: 'nova' });
-  const { handles } = await driver.discover();
-  expect(handles).toHaveLength(4);
-  expect(handles[0]).not.toHaveProperty('prepare');
-  expect(handles[0]).not.toHaveProperty('clean_seconds');
-});

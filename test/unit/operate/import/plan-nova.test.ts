@@ -265,7 +265,7 @@ describe('vGPUs', () => {
 
   it('stay where Nova does not attach mdevs of accelerator requests', () => {
     const result = plan({ more });
-    expect(told(result, 'mdev', 'nvidia-35')).toContain('stay no released Nova attaches mdevs');
+    expect(told(result, 'mdev', 'nvidia-35')).toContain('stay Nova before 34 attaches no mdev');
     expect(result.settings).toBeUndefined();
   });
 

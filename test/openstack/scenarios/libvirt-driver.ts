@@ -1,0 +1,129 @@
+// Nova's libvirt driver: its code meets our answers, and the guide's patch of it is applied. No
+// hypervisor is part of it.
+
+import assert from 'node:assert/strict';
+import { copyFileSync, mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { debian } from '#test/openstack/install/releases.ts';
+import type { Scenario } from '#test/openstack/scenario.ts';
+import { assertHas, build, remove } from '#test/openstack/servers.ts';
+import type { Stage } from '#test/openstack/stage.ts';
+
+const patch = join(import.meta.dirname, '../../../docs/patches/nova-unmanaged.patch');
+const driver = 'nova/virt/libvirt/driver.py';
+
+/** Prints the XML of two devices, which a file of Nova's libvirt driver makes of two ARQs. */
+const program = `
+import importlib.util, sys, types
+import nova.conf
+nova.conf.CONF([], project='nova')
+spec = importlib.util.spec_from_file_location('nova.virt.libvirt.driver', sys.argv[1])
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+one = types.SimpleNamespace()
+one._set_managed_mode = types.MethodType(module.LibvirtDriver._set_managed_mode, one)
+guest = types.SimpleNamespace(add_device=lambda device: print(device.to_xml()))
+place = {'domain': '0000', 'bus': '41', 'device': '00', 'function': '4'}
+arqs = [{'attach_handle_info': place}, {'attach_handle_info': {**place, 'managed': 'no'}}]
+module.LibvirtDriver._guest_add_accel_pci_devices(one, guest, arqs)
+`;
+
+/**
+ * Prints what the driver looks up, creates and writes into a guest's XML for ARQs, where libvirt
+ * has the mdev and where it lacks it; nothing where Nova attaches no mdevs of ARQs.
+ */
+const attaching = `
+import json, sys, types
+import nova.conf
+nova.conf.CONF([], project='nova')
+import nova.virt.libvirt.driver as module
+Driver = module.LibvirtDriver
+if not hasattr(Driver, '_allocate_cyborg_mdevs'):
+    sys.exit()
+class Missing(Exception):
+    def get_error_code(self):
+        return 'no such node device'
+module.libvirt = types.SimpleNamespace(
+    libvirtError=Missing, VIR_ERR_NO_NODE_DEVICE='no such node device')
+def say(what, text):
+    print('SAID ' + json.dumps([what, text]))
+for exists in (True, False):
+    def look_up(name):
+        say('look up', name)
+        if not exists:
+            raise Missing()
+    one = types.SimpleNamespace(
+        pgpu_type_mapping={}, pgpu_type_default=None, _host=types.SimpleNamespace(
+            device_lookup_by_name=look_up,
+            device_create=lambda conf: say('create', conf.to_xml()),
+            device_define=lambda conf: types.SimpleNamespace(name=lambda: 'defined'),
+            device_set_autostart=lambda device, autostart: None))
+    for name in ('_warn_if_nova_managed', '_create_mdev'):
+        setattr(one, name, types.MethodType(getattr(Driver, name), one))
+    guest = types.SimpleNamespace(add_device=lambda device: say('attach', device.to_xml()))
+    Driver._guest_add_mdevs(one, guest, Driver._allocate_cyborg_mdevs(one, json.loads(sys.argv[1])))
+`;
+
+type Said = readonly [what: 'look up' | 'create' | 'attach', text: string];
+
+/** What the file says of the two devices. */
+async function managedBy({ cloud }: Stage, file: string): Promise<string[]> {
+  const command = [cloud.plan.release.python, '-s', '-c', program, file];
+  const printed = await cloud.processes.run({ name: 'print-devices', command });
+  return [...printed.matchAll(/managed="(\w+)"/g)].map(([, value]) => value ?? '');
+}
+
+export const libvirtDriver: readonly Scenario[] = [
+  {
+    name: 'the libvirt driver of Nova attaches a vGPU whose mdev is there, and makes one that is not',
+    run: async (stage) => {
+      const { plan, processes } = stage.cloud;
+      const built = await build(stage, 'fpga-and-vgpu');
+      const arqs = await assertHas(stage, built, 2);
+      const command = [plan.release.python, '-s', '-c', attaching, JSON.stringify(arqs)];
+      const printed = await processes.run({ name: 'attach-arqs', command });
+      await remove(stage, built.id);
+      const lines = printed.split('\n').filter((line) => line.startsWith('SAID '));
+      const said = lines.map((line) => JSON.parse(line.slice(5)) as Said);
+      if (said.length === 0) {
+        assert.equal(plan.release, debian);
+        return `Nova ${plan.release.name} attaches no mdev of an accelerator request`;
+      }
+      const { attach_handle_uuid: uuid, attach_handle_info: info } =
+        arqs.find((arq) => arq.attach_handle_type === 'MDEV') ?? assert.fail();
+      const parent = [info.domain, info.bus, info.device, info.function].join('_');
+      const whats = said.map(([what]) => what);
+      assert.deepEqual(whats, ['look up', 'attach', 'look up', 'create', 'attach']);
+      const name = `mdev_${uuid.replaceAll('-', '_')}_${parent}`;
+      const textsOf = (what: Said[0]) => said.filter(([each]) => each === what).map(([, t]) => t);
+      assert.deepEqual(textsOf('look up'), [name, name]);
+      for (const xml of textsOf('attach')) assert.match(xml, new RegExp(`uuid="${uuid}"`));
+      const [created = ''] = textsOf('create');
+      assert.match(created, new RegExp(`<parent>pci_${parent}</parent>`));
+      assert.match(created, new RegExp(`<type id='${info.asked_type}'/>`.replaceAll("'", '[\'"]')));
+      assert.match(created, new RegExp(`<uuid>${uuid}</uuid>`));
+      return `${name} found; ${created.replaceAll(/\s+/g, ' ')} where it is missing`;
+    },
+  },
+  {
+    name: 'the patch of the guide attaches a device unmanaged, where its attach handle says so',
+    run: async (stage) => {
+      const { plan, processes } = stage.cloud;
+      const find = 'import nova.virt.libvirt.driver as found; print(found.__file__)';
+      const printed = await processes.run({
+        name: 'find-driver',
+        command: [plan.release.python, '-s', '-c', find],
+      });
+      // Warnings of Python come before it.
+      const released = printed.trim().split('\n').at(-1) ?? '';
+      const root = join(plan.directory, 'patched');
+      const patched = join(root, driver);
+      mkdirSync(dirname(patched), { recursive: true });
+      copyFileSync(released, patched);
+      await processes.run({ name: 'patch', command: ['patch', '-d', root, '-p1', '-i', patch] });
+      assert.deepEqual(await managedBy(stage, released), ['yes', 'yes']);
+      assert.deepEqual(await managedBy(stage, patched), ['yes', 'no']);
+      return `applied to Nova ${plan.release.name}`;
+    },
+  },
+];
