@@ -227,7 +227,7 @@ async function makeOthers(cloud: Cloud): Promise<void> {
   await manage('placement-manage', 'placement', 'db', 'sync');
   startPlacement(cloud);
   await manage('glance-manage', 'glance-api', 'db_sync');
-  startPython(cloud, 'glance.cmd.api', 'glance-api', { name: 'glance' });
+  startPython(cloud, 'glance.cmd.api', 'glance-api', 'glance');
   await manage('nova-manage', 'nova', 'api_db', 'sync');
   const cell0 = databaseUrl(plan, 'nova_cell0');
   await manage('nova-manage', 'nova', 'cell_v2', 'map_cell0', '--database_connection', cell0);

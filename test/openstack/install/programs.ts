@@ -19,7 +19,7 @@ export function startPlacement(cloud: Cloud): void {
 export function startNovaApi(cloud: Cloud): void {
   const { plan } = cloud;
   if (!plan.release.servesByWaitress) {
-    startNova(cloud, 'api_os_compute', 'nova', { name: 'nova-api' });
+    startNova(cloud, 'api_os_compute', 'nova', 'nova-api');
     return;
   }
   const configuration = `${plan.directory}/conf`;
@@ -48,29 +48,40 @@ function startWaitress(
 /**
  * Starts nova-compute of one node. Nova's fake driver draws a new identity of its node in each
  * process, and current releases refuse to start with another identity than before. So the node
- * gets a fixed identity.
+ * gets a fixed identity, by a module that Python loads first. The program of a current release is
+ * started as an operator does it, because the agent finds the release by it.
  */
 export function startNovaCompute(cloud: Cloud, host: string): void {
-  const { plan } = cloud;
+  const { plan, processes } = cloud;
   const name = computeConfigurationName(plan, host);
+  if (!plan.release.servesByWaitress) {
+    startNova(cloud, 'compute', name, name);
+    return;
+  }
   const identity = providerUuid(`node ${host}`);
-  writeFileSync(`${plan.directory}/${name}/compute_id`, identity);
-  const fix =
-    'from oslo_utils.fixture import uuidsentinel; ' +
-    `setattr(uuidsentinel, 'node_${host}', '${identity}'); `;
-  startNova(cloud, 'compute', name, { name, before: plan.release.servesByWaitress ? fix : '' });
+  const directory = `${plan.directory}/${name}`;
+  writeFileSync(`${directory}/compute_id`, identity);
+  const fix = `setattr(uuidsentinel, 'node_${host}', '${identity}')`;
+  const first = `from oslo_utils.fixture import uuidsentinel\n${fix}\n`;
+  writeFileSync(`${directory}/sitecustomize.py`, first);
+  processes.start({
+    name,
+    variables: { PYTHONPATH: directory, PYTHONNOUSERSITE: '1' },
+    command: [
+      ...[plan.release.program('nova-compute'), '--config-file', configurationFile(plan, name)],
+      ...['--log-file', `${plan.directory}/log/${name}.log`],
+    ],
+  });
 }
 
-interface Started {
-  readonly name?: string;
-  /** Python code that runs first. */
-  readonly before?: string;
-}
-
-export function startNova(cloud: Cloud, module: string, file: string, given: Started = {}): void {
-  const name = given.name ?? `nova-${module}`;
+export function startNova(
+  cloud: Cloud,
+  module: string,
+  file: string,
+  name = `nova-${module}`,
+): void {
   const log = `${cloud.plan.directory}/log/${name}.log`;
-  startPython(cloud, `nova.cmd.${module}`, file, { ...given, name }, '--log-file', log);
+  startPython(cloud, `nova.cmd.${module}`, file, name, '--log-file', log);
 }
 
 /** @param module of Nova in the release under test, or of Debian's Glance */
@@ -78,12 +89,12 @@ export function startPython(
   cloud: Cloud,
   module: string,
   file: string,
-  { name, before = '' }: Started & { readonly name: string },
+  name: string,
   ...args: string[]
 ): void {
   const python = module.startsWith('nova.') ? cloud.plan.release.python : '/usr/bin/python3';
   // Like Debian's script of that name, whose package is not needed.
-  const program = `${before}import sys; sys.argv[0] = '${name}'; from ${module} import main; sys.exit(main())`;
+  const program = `import sys; sys.argv[0] = '${name}'; from ${module} import main; sys.exit(main())`;
   const configuration = ['--config-file', configurationFile(cloud.plan, file)];
   cloud.processes.start({
     name,
