@@ -20,6 +20,7 @@ import { countLine, planLines } from './import/print-plan.ts';
 
 async function main(input: Input): Promise<void> {
   const tables = tablesIn(input.required('tables'));
+  for (const warning of tables.warnings) printError(warning);
   const isJson = input.has('json');
   const deps = createConsumerDeps('import');
   const facts = await readCloudFacts(deps, tables);

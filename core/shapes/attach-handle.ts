@@ -42,7 +42,7 @@ export const cleaning = z.object({
 export const handleState = z.object({
   /** What its host last verified after cleaning it. */
   last_cleaning: cleaning.exactOptional(),
-  /** Why it is in quarantine: its release was not confirmed in time. */
+  /** Why it is in quarantine: its release was not confirmed, or it was imported unclean. */
   quarantine: optionalText,
   /** The moment of the backup that it comes from, ISO 8601; its holder since is not known. */
   restored_at: optionalText,

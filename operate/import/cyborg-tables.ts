@@ -1,14 +1,23 @@
-// Cyborg's tables as its database has them. Only releases whose tables are known are read:
+// Cyborg's tables as its database has them. The columns decide whether they are read, and not the
+// name of the last migration:
 // https://opendev.org/openstack/cyborg/src/branch/master/cyborg/db/sqlalchemy/models.py
 
 import * as z from 'zod';
 import { NotMysqlXml, readMysqlXml, type XmlRow } from './mysql-xml.ts';
 
-/** The last migration of a database → the releases that have it. */
-export const revisions: Readonly<Record<string, string>> = {
-  '4cc1d79978fc': 'Wallaby to Antelope',
-  '6c77bd6afea5': 'Bobcat and later',
-};
+/** Known migrations in their order, with the column that each adds to the devices. */
+const migrations: readonly { readonly revision: string; readonly adds?: string }[] = [
+  // Wallaby to Antelope, such as 9.0.0.
+  { revision: '4cc1d79978fc' },
+  // Bobcat to 2026.1.
+  { revision: '6c77bd6afea5', adds: 'status' },
+  { revision: '9625668549b5' },
+  { revision: 'a35b4295a0e5' },
+  // 17.0.0 (2026.2).
+  { revision: 'b47c8f2d1e3a', adds: 'device_state' },
+];
+/** The only columns that a table may lack. */
+const laterColumns = migrations.flatMap(({ adds }) => adds ?? []);
 
 const id = z.coerce.number().int();
 const maybeId = z
@@ -53,6 +62,7 @@ const schemas = {
     vendor_board_info: maybe,
     hostname: z.string(),
     status: maybe,
+    device_state: maybe,
   }),
   controlpath_ids: z.object({ id, device_id: id, cpid_type: z.string(), cpid_info: z.string() }),
   deployables: z.object({
@@ -105,6 +115,10 @@ export interface CyborgTables {
   readonly attributes: readonly RowOf<'attributes'>[];
   readonly handles: readonly RowOf<'attach_handles'>[];
   readonly arqs: readonly RowOf<'extended_accelerator_requests'>[];
+  /** Devices have the column device_state. */
+  readonly hasDeviceState: boolean;
+  /** Sentences for the operator. */
+  readonly warnings: readonly string[];
 }
 export type CyborgDevice = CyborgTables['devices'][number];
 export type CyborgDeployable = CyborgTables['deployables'][number];
@@ -135,8 +149,13 @@ export function readTables(text: string): CyborgTables {
       `lacks the tables ${missing.join(', ')}: it must be what "mysql --xml" prints for the statements of "cyborg-ops import queries"`,
     );
   }
-  checkRevision(rows(tables, 'alembic_version'));
+  const revision = onlyRevision(rows(tables, 'alembic_version'));
+  checkColumns(tables, revision);
+  checkMigration(tables, revision);
+  const isKnown = migrations.some((each) => each.revision === revision);
   return {
+    hasDeviceState: columnsOf(tables, 'devices')?.has('device_state') ?? false,
+    warnings: isKnown ? [] : [unknownMigration(revision)],
     profiles: rows(tables, 'device_profiles'),
     devices: rows(tables, 'devices'),
     controlPaths: rows(tables, 'controlpath_ids'),
@@ -156,15 +175,55 @@ function parsed(text: string): Map<string, XmlRow[]> {
   }
 }
 
-function checkRevision(revisionRows: readonly RowOf<'alembic_version'>[]): void {
-  const [revision] = revisionRows;
-  const supported = Object.entries(revisions).map(([each, releases]) => `${each} (${releases})`);
-  if (revisionRows.length === 1 && revision && Object.hasOwn(revisions, revision.version_num))
-    return;
-  const named = revisionRows.map(({ version_num }) => version_num).join(', ') || 'none';
+function onlyRevision(revisions: readonly RowOf<'alembic_version'>[]): string {
+  const [revision] = revisions;
+  if (revisions.length === 1 && revision) return revision.version_num;
   throw new TablesRefused(
-    `is of a database with the migration ${named}; it must be ${supported.join(' or ')}`,
+    `is of a database that is half migrated: alembic_version has ${revisions.length} rows instead of one; ${completeFirst}`,
   );
+}
+
+const completeFirst = 'complete the migration of Cyborg, and print the tables again';
+
+function unknownMigration(revision: string): string {
+  return `The database has the migration ${revision}, which this command does not know. It reads the columns that it knows: compare the plan with Cyborg.`;
+}
+
+/** Undefined for a table without rows: the client prints no columns of it. */
+function columnsOf(
+  tables: ReadonlyMap<string, readonly XmlRow[]>,
+  name: TableName,
+): ReadonlySet<string> | undefined {
+  const [row] = tables.get(name) ?? [];
+  return row && new Set(Object.keys(row));
+}
+
+function checkColumns(tables: ReadonlyMap<string, readonly XmlRow[]>, revision: string): void {
+  const missing = tableNames.flatMap((name) => {
+    const columns = columnsOf(tables, name);
+    if (!columns) return [];
+    return Object.keys(schemas[name].shape)
+      .filter((column) => !columns.has(column) && !laterColumns.includes(column))
+      .map((column) => `${name}.${column}`);
+  });
+  if (missing.length === 0) return;
+  throw new TablesRefused(
+    `lacks the columns ${missing.join(', ')}, which the import needs: its database has the migration ${revision}`,
+  );
+}
+
+/** A migration that was interrupted has changed the table or the version, and not both. */
+function checkMigration(tables: ReadonlyMap<string, readonly XmlRow[]>, revision: string): void {
+  const columns = columnsOf(tables, 'devices');
+  const reached = migrations.findIndex((each) => each.revision === revision);
+  if (!columns || reached < 0) return;
+  for (const [index, { revision: since, adds }] of migrations.entries()) {
+    if (adds === undefined || columns.has(adds) === index <= reached) continue;
+    const verb = columns.has(adds) ? 'has' : 'lacks';
+    throw new TablesRefused(
+      `is of a database that is half migrated: alembic_version is ${revision}, and the table devices ${verb} the column ${adds} of migration ${since}; ${completeFirst}`,
+    );
+  }
 }
 
 function rows<Name extends TableName>(

@@ -10,6 +10,7 @@ import { present } from '#core/shapes/derive/present.ts';
 import { deviceTypes } from '#core/shapes/words.ts';
 import { parseAddress } from './cyborg-handles.ts';
 import type { CyborgDeployable, CyborgDevice, CyborgTables } from './cyborg-tables.ts';
+import { describeUnclean } from './device-states.ts';
 import type { CloudFacts, PlanRow } from './plan.ts';
 import { NotImportable, type PlannedHandle, planProvider, withheld } from './plan-providers.ts';
 
@@ -55,6 +56,7 @@ export function planDevices(tables: CyborgTables, facts: CloudFacts, now: string
 }
 
 type Parts = ReturnType<typeof findParts>;
+type DeviceType = (typeof deviceTypes)[number];
 
 function findParts(tables: CyborgTables, { id }: CyborgDevice) {
   const paths = tables.controlPaths.filter((each) => each.device_id === id);
@@ -71,6 +73,10 @@ function findParts(tables: CyborgTables, { id }: CyborgDevice) {
 
 interface PlannedDevice {
   readonly imported: ImportedDevice;
+  /** Its type in Cyborg. */
+  readonly cyborgType: string;
+  /** Why it is withheld until it is clean. */
+  readonly unclean?: string;
   readonly handles: ReadonlyMap<number, PlannedHandle>;
   readonly refusals: ReadonlyMap<number, string>;
 }
@@ -83,8 +89,7 @@ function planDevice(
   now: string,
 ): PlannedDevice {
   const { hostname, created_at: createdAt = now } = row;
-  const type = deviceTypes.find((each) => each === row.type);
-  if (!type) throw new NotImportable(`type ${row.type} is none of ${deviceTypes.join(', ')}`);
+  const type = toType(row.type);
   if (!isHostname(hostname)) throw new NotImportable(`${hostname} is not a valid name of a host`);
   if (!facts.nodes.has(hostname)) {
     throw new NotImportable(`Placement has no compute node named ${hostname}`);
@@ -102,8 +107,9 @@ function planDevice(
   }
   const status: DeviceStatus = row.status === 'maintaining' ? 'maintaining' : 'enabled';
   const isDivided = deployables.length > 1;
+  const unclean = describeUnclean(row.device_state);
   const parts = deployables.map((each) =>
-    planProvider(each, cyborgParts, facts, { isDivided, hostname }),
+    planProvider(each, cyborgParts, facts, { isDivided, hostname, ...present({ unclean }) }),
   );
   const device: Device = {
     uuid,
@@ -148,6 +154,8 @@ function planDevice(
     },
     handles: new Map(parts.flatMap(({ handles }) => [...handles])),
     refusals: new Map(parts.flatMap(({ refusals }) => [...refusals])),
+    cyborgType: row.type,
+    ...present({ unclean }),
   };
 }
 
@@ -173,15 +181,18 @@ function attributeRows(device: string, { attributes }: Parts): PlanRow[] {
 
 function toRow(
   name: string,
-  { imported, handles, refusals }: PlannedDevice,
+  { imported, handles, refusals, cyborgType, unclean }: PlannedDevice,
   isPresent: boolean,
 ): PlanRow {
   const { device } = imported;
   const providers = device.adopted?.map((each) => each.name).join(', ');
+  const typeNote =
+    cyborgType === device.type ? device.type : `${device.type} (${cyborgType} in Cyborg)`;
   const notes = [
-    `${device.type}, provider ${providers}, ${handles.size} attach handles`,
+    `${typeNote}, provider ${providers}, ${handles.size} attach handles`,
     ...(refusals.size > 0 ? [`${refusals.size} attach handles left out`] : []),
     ...(imported.maintenance ? ['in maintenance'] : []),
+    ...(unclean ? [`withheld until it is clean, since it ${unclean}`] : []),
   ];
   return {
     what: 'device',
@@ -189,6 +200,22 @@ function toRow(
     verdict: isPresent ? 'present' : 'import',
     note: notes.join('; '),
   };
+}
+
+/** Types that only Cyborg has. The first report of our agent says which type a device has. */
+const otherTypes: ReadonlyMap<string, DeviceType> = new Map([
+  ['NVME', 'SSD'],
+  // Cyborg's own drivers report devices of an allow-list, and parents of mdevs, as GPU.
+  ['PCI', 'GPU'],
+  ['MDEV', 'GPU'],
+]);
+
+/** @throws NotImportable */
+function toType(name: string): DeviceType {
+  const type = deviceTypes.find((each) => each === name) ?? otherTypes.get(name);
+  if (type) return type;
+  const accepted = [...deviceTypes, ...otherTypes.keys()];
+  throw new NotImportable(`type ${name} is none of ${accepted.join(', ')}`);
 }
 
 function toDriver(deployable: CyborgDeployable | undefined): string {

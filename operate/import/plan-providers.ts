@@ -21,15 +21,19 @@ export interface PlannedHandle extends ReadHandle {
   readonly uuid: HandleUuid;
   readonly providerUuid: ProviderUuid;
   readonly hostname: string;
+  /** Why it is withheld until its host has cleaned it. */
+  readonly unclean?: string;
 }
 
 /** Rows of the device's providers. */
 type DeviceRows = Pick<CyborgTables, 'handles' | 'attributes'>;
 
-interface Divided {
+/** What all providers of the device have in common. */
+interface OfDevice {
   /** The device has more than one provider. */
   readonly isDivided: boolean;
   readonly hostname: string;
+  readonly unclean?: string;
 }
 
 /** @throws NotImportable */
@@ -37,8 +41,9 @@ export function planProvider(
   row: CyborgDeployable,
   rows: DeviceRows,
   facts: CloudFacts,
-  { isDivided, hostname }: Divided,
+  ofDevice: OfDevice,
 ) {
+  const { isDivided, hostname } = ofDevice;
   const uuid = (row.rp_uuid ?? '').toLowerCase() as ProviderUuid;
   const held = facts.providers.get(uuid);
   if (!held) throw new NotImportable(`Placement has no resource provider ${uuid} (${row.name})`);
@@ -60,7 +65,7 @@ export function planProvider(
       `Placement has ${held.classes.join(', ')} at ${held.name}, and Cyborg ${resourceClass}`,
     );
   }
-  const { handles, refusals, hasMdevs } = planHandles(row, rows, uuid, hostname);
+  const { handles, refusals, hasMdevs } = planHandles(row, rows, uuid, ofDevice);
   const address = isDivided ? onlyFunction(row, [...handles.values()]) : undefined;
   const kept = held.traits.filter((trait) => isOfferedTrait(trait) && !isStackTrait(trait));
   const adopted: AdoptedProvider = {
@@ -88,7 +93,7 @@ function planHandles(
   { id }: CyborgDeployable,
   rows: DeviceRows,
   providerUuid: ProviderUuid,
-  hostname: string,
+  { hostname, unclean }: OfDevice,
 ) {
   const handles = new Map<number, PlannedHandle>();
   const refusals = new Map<number, string>();
@@ -105,7 +110,7 @@ function planHandles(
       );
     } else {
       const uuid = handleUuid(providerUuid, read);
-      handles.set(row.id, { ...read, uuid, providerUuid, hostname });
+      handles.set(row.id, { ...read, uuid, providerUuid, hostname, ...present({ unclean }) });
     }
   }
   return { handles, refusals, hasMdevs };
@@ -121,9 +126,12 @@ function onlyFunction({ name }: CyborgDeployable, handles: readonly PlannedHandl
   );
 }
 
-/** Withheld until a server claims it, or Placement shows that no other consumer can hold it. */
+/**
+ * Withheld until a server claims it, or Placement shows that no other consumer can hold it. What
+ * is not clean is in quarantine, too, until its host has cleaned it.
+ */
 export function withheld(
-  { uuid, providerUuid, type, info }: PlannedHandle,
+  { uuid, providerUuid, type, info, unclean }: PlannedHandle,
   now: string,
 ): AttachHandle {
   return {
@@ -135,5 +143,6 @@ export function withheld(
     epoch: Date.parse(now),
     restoredAt: now,
     isGone: false,
+    ...(unclean !== undefined && { quarantine: `The device ${unclean}` }),
   };
 }

@@ -110,6 +110,11 @@ function planArq(row: CyborgArq, instance: string, { tables, facts, devices }: S
   if (!tables.handles.find(({ id }) => id === handleId)?.in_use) {
     throw new NotImportable(`${arq} is half deleted: its attach handle is not marked as in use`);
   }
+  if (handle.unclean !== undefined) {
+    throw new NotImportable(
+      `${arq} is Bound, but its device ${handle.unclean}: set device_state in Cyborg to what is true of the device`,
+    );
+  }
   const other = tables.arqs.find(
     (each) => each.attach_handle_id === handleId && each.id !== row.id,
   );

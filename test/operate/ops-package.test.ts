@@ -108,7 +108,7 @@ describe('the installed command', () => {
     expect(await told('devices', 'show', uuid)).toMatch(/status +disabled\nreason +fan is loud/);
     expect(await told('devices', 'enable', uuid)).toContain('enabled');
     expect(await told('devices')).toMatch(new RegExp(`${uuid} +cmp1 .* enabled`));
-    expect(await told('devices', 'force-release', uuid)).toContain('no handle was in quarantine');
+    expect(await told('devices', 'force-release', uuid)).toContain('no handle freed');
   });
 
   it('tells a refusal by its exit code, in one sentence', async () => {

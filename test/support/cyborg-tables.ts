@@ -24,11 +24,18 @@ function cyborgInfo(id: number): string {
   return `{"domain": "0000", "bus": "0c", "device": "${device}", "function": "${fn}"}`;
 }
 
+interface CyborgShape {
+  readonly handles?: number;
+  readonly servers?: number;
+  /** Of the device, in a database of 17.0.0; without it the database is of an earlier release. */
+  readonly state?: string | null;
+}
+
 /** A host with the device of the fake driver, and a server for each of its first handles. */
-export function aCyborg({ handles = 4, servers = 2 } = {}): CyborgDump {
+export function aCyborg({ handles = 4, servers = 2, state }: CyborgShape = {}): CyborgDump {
   const ids = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
   return {
-    alembic_version: [{ version_num: '6c77bd6afea5' }],
+    alembic_version: [{ version_num: state === undefined ? '6c77bd6afea5' : 'b47c8f2d1e3a' }],
     device_profiles: [
       {
         ...{ id: 1, uuid: uuidOf(1, 1), name: 'fpga', description: null },
@@ -42,6 +49,7 @@ export function aCyborg({ handles = 4, servers = 2 } = {}): CyborgDump {
         ...{ id: 1, uuid: uuidOf(2, 1), type: 'FPGA', vendor: '0xABCD', model: 'miss model info' },
         std_board_info: '{"device_id": "0xabcd", "class": "Fake class"}',
         ...{ vendor_board_info: 'fake_vendor_info', hostname: cyborgHost, status: 'enabled' },
+        ...(state !== undefined && { device_state: state }),
         ...times,
       },
     ],

@@ -68,3 +68,15 @@ export function isWithheld(handle: AttachHandle): boolean {
 export function isUnheld({ claim, release }: Pick<AttachHandle, 'claim' | 'release'>): boolean {
   return claim === undefined && release === undefined;
 }
+
+/** Whether its row must stay, although the host may no longer report the handle. */
+export function mustStay(handle: AttachHandle): boolean {
+  return !isUnheld(handle) || isUncleanImport(handle);
+}
+
+/**
+ * In quarantine by an import: the other service had not cleaned it. No work of the host waits.
+ */
+export function isUncleanImport({ quarantine, release }: AttachHandle): boolean {
+  return quarantine !== undefined && release === undefined;
+}

@@ -22,7 +22,7 @@ import type {
 import { identifyingInfo } from '#core/domain/device/device.ts';
 import { factAttributes } from '#core/domain/device/device-facts.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
-import { isUnheld } from '#core/domain/device/handle-state.ts';
+import { mustStay } from '#core/domain/device/handle-state.ts';
 import {
   type DeployableUuid,
   type DeviceUuid,
@@ -258,7 +258,7 @@ function withheldIfUnlike(
       (offering?.attachHandles ?? []).map((each) => wantedHandle(deployable, each, now).uuid),
     ),
   );
-  const held = providers.flatMap(({ handles }) => handles.filter((each) => !isUnheld(each)));
+  const held = providers.flatMap(({ handles }) => handles.filter(mustStay));
   const isReported = ({ uuid }: AttachHandle) => reported.has(uuid);
   return withholdUnlike(discovered, held, isReported, { now, was: device.health });
 }

@@ -15,7 +15,8 @@ import { type Imported, ImportRefused } from './import-refused.ts';
  * Stores the bound ARQs of a running server, with the claims of their handles. Repeatable: a
  * server that an earlier attempt has stored is not stored again.
  *
- * @throws ImportRefused where the server has other ARQs here, or a handle is not withheld any more
+ * @throws ImportRefused where the server has other ARQs here, or a handle is not withheld any
+ *   more, or not clean
  */
 export async function importServer(
   deps: Deps & { readonly imports: ImportStore },
@@ -52,7 +53,7 @@ export async function importServer(
   throw new ImportRefused(
     stored
       ? `Server ${instanceUuid} cannot be imported: it has accelerators of this service.`
-      : `Server ${instanceUuid} cannot be imported: an attach handle or accelerator request of it is in use here.`,
+      : `Server ${instanceUuid} cannot be imported: an attach handle or accelerator request of it is in use here, or not clean.`,
   );
 }
 

@@ -4,7 +4,7 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import { handleUses, measureUsage } from '#core/domain/capacity/usage-metrics.ts';
 import type { Device } from '#core/domain/device/device.ts';
-import { isUnheld } from '#core/domain/device/handle-state.ts';
+import { mustStay } from '#core/domain/device/handle-state.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import { type WantedProvider, wantedProviders } from '#core/domain/placement/provider-tree.ts';
 import { backoffSeconds, RetryLater } from '#core/domain/retry-later.ts';
@@ -164,7 +164,7 @@ async function putAll(
       const end = await putProvider(deps, device.hostname, each);
       const stored = providers.find(({ deployable }) => deployable.providerUuid === each.uuid);
       // A server may keep the allocation for months: the next reconcile compares again.
-      if (end === 'in-use' && !isClaimed(stored)) isInUse = true;
+      if (end === 'in-use' && !isNeeded(stored)) isInUse = true;
     } catch (error) {
       if (!(error instanceof ProviderOfOtherStack)) throw error;
       sayOfferedTwice(deps, device, 'Device offered by another stack, too: forget its host there', {
@@ -178,8 +178,8 @@ async function putAll(
   return isInUse ? 'in-use' : 'done';
 }
 
-function isClaimed(stored: StoredProvider | undefined): boolean {
-  return stored?.handles.some((handle) => !isUnheld(handle)) ?? false;
+function isNeeded(stored: StoredProvider | undefined): boolean {
+  return stored?.handles.some(mustStay) ?? false;
 }
 
 function stillAllocated({ hostname }: Device): RetryLater {
@@ -253,7 +253,7 @@ async function removeProvider(
   stored: StoredProvider,
 ): Promise<RemovalEnd> {
   const { placement } = deps.clients;
-  const isInUse = isClaimed(stored);
+  const isInUse = isNeeded(stored);
   // Another stack's provider stays as it is; only the rows end.
   if (await otherStackAt(deps, planned.uuid)) return isInUse ? 'claimed' : 'removed';
   if (!isInUse && (await placement.deleteProvider(planned.uuid)) !== 'in-use') return 'removed';

@@ -1,7 +1,7 @@
 import type { Deps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import type { AttachHandle, Device } from '#core/domain/device/device.ts';
-import { isWithheld, longestCleaning } from '#core/domain/device/handle-state.ts';
+import { isUncleanImport, isWithheld, longestCleaning } from '#core/domain/device/handle-state.ts';
 import { CleaningImpossible } from '#core/domain/errors.ts';
 import { isLost } from '#core/domain/host/presence.ts';
 import { type AwaitedWork, type HandleRef, leftAtOf } from '#core/domain/host-work/host-work.ts';
@@ -57,8 +57,9 @@ export async function forceRelease(
     else await cleanAgain(deps, caller, device, work);
   }
   const restored = held.filter(
-    ({ restoredAt, quarantine }) =>
-      restoredAt !== undefined && (word.isCleaned || quarantine === undefined),
+    (each) =>
+      each.restoredAt !== undefined &&
+      (word.isCleaned || each.quarantine === undefined || isUncleanImport(each)),
   );
   if (word.isCleaned)
     for (const handle of restored)

@@ -24,7 +24,7 @@ export interface ImportedClaim {
 export interface ImportStore {
   /**
    * False, and nothing is stored, if an ARQ or the instance's binding exists, or if a handle is
-   * not withheld since its import.
+   * not withheld since its import, or is not clean.
    */
   putServer(
     binding: InstanceBinding,
@@ -49,7 +49,8 @@ export function importStore(client: Documents, tables: BindingTables): ImportSto
               'SET arq_uuid = :arq, instance_uuid = :instance, claim_facts = :facts, last_change = :change REMOVE restored_at',
             ConditionExpression:
               'attribute_exists(restored_at) AND attribute_not_exists(arq_uuid) AND ' +
-              'attribute_not_exists(release_id) AND attribute_not_exists(is_gone)',
+              'attribute_not_exists(release_id) AND attribute_not_exists(quarantine) AND ' +
+              'attribute_not_exists(is_gone)',
             ExpressionAttributeValues: {
               ':arq': arq.uuid,
               ':instance': binding.instanceUuid,

@@ -234,11 +234,13 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
       });
     },
 
-    reinstate({ providerUuid, uuid, restoredAt, claim }, change) {
+    reinstate({ providerUuid, uuid, restoredAt, claim, release }, change) {
+      // The end of a release ends its quarantine; an import's has no release.
+      const ended = release === undefined ? 'restored_at, quarantine' : 'restored_at';
       return updateIf(client, {
         TableName: tables.inventory,
         Key: handleKey(providerUuid, uuid),
-        UpdateExpression: 'SET last_change = :change REMOVE restored_at',
+        UpdateExpression: `SET last_change = :change REMOVE ${ended}`,
         ConditionExpression: claim
           ? 'restored_at = :at AND arq_uuid = :arq'
           : 'restored_at = :at AND attribute_not_exists(arq_uuid)',

@@ -67,12 +67,13 @@ export function restoreClaims(arqs: Rows, inventory: Rows): Map<string, Row> {
               instances.get(instanceKey(String(arq.instance_uuid)).pk),
               deployables.get(row.pk),
             );
-      const isAwaited = awaited.some(({ pk }) => bound.has(pk));
+      // The quarantine of an import waits for no work.
+      const isAwaited = release_id === undefined || awaited.some(({ pk }) => bound.has(pk));
       const claimed = {
         ...handle,
         ...(holder && { arq_uuid: holder.uuid, instance_uuid: holder.instance_uuid }),
         ...(holder && { claim_facts: factsFor(holder) }),
-        ...(isAwaited && { release_id, ...present({ quarantine }) }),
+        ...(isAwaited && present({ release_id, quarantine })),
       };
       return [key, claimed];
     }),

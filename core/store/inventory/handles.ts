@@ -2,6 +2,7 @@
 
 import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import type { AttachHandle } from '#core/domain/device/device.ts';
+import { isUncleanImport } from '#core/domain/device/handle-state.ts';
 import { factsInRow, handleRow } from '#core/store/rows/handle-rows.ts';
 import { handleKey } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
@@ -69,7 +70,8 @@ export async function dropHandle(
     ConditionExpression: 'attribute_exists(pk)',
     ExpressionAttributeValues: { ':gone': true },
   });
-  if (marked) await deleteGoneHandle(client, table, handle);
+  // Only this row says that the device is not clean.
+  if (marked && !isUncleanImport(handle)) await deleteGoneHandle(client, table, handle);
 }
 
 export async function deleteGoneHandle(client: Documents, table: string, handle: AttachHandle) {

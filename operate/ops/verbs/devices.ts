@@ -68,7 +68,9 @@ export const deviceVerbs: readonly ApiVerb[] = [
         ...(free.length > 0 ? [`${counted(free.length, 'handle')} free now`] : []),
         ...(cleaning.length > 0 ? [later] : []),
       ];
-      const sentence = parts.join(', ') || 'no handle was in quarantine';
+      const sentence =
+        parts.join(', ') ||
+        'no handle freed: none is in quarantine, or the host does not clean them';
       return shownDone(`${input.argument('device')}: ${sentence}.`, answer);
     },
   },

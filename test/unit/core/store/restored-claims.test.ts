@@ -53,3 +53,9 @@ it.each([
     ...{ arq_uuid: 'b', claim_facts: factsOfOther },
   });
 });
+
+it('keeps the quarantine of an import, for which no work waits', () => {
+  const unclean = { ...free, quarantine: 'not cleaned' };
+  expect(restored(unclean, [])).toEqual(unclean);
+  expect(restored({ ...unclean, release_id: 'r' }, [])).toEqual(free);
+});

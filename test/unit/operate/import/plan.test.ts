@@ -125,6 +125,59 @@ describe('planning an import', () => {
   });
 });
 
+describe('devices of Cyborg 17.0.0', () => {
+  const planOfState = (state: string | null, servers = 0) =>
+    planOf(aCyborg({ servers, state }), someFacts(servers));
+
+  it.each([
+    ['NVME', 'SSD'],
+    ['PCI', 'GPU'],
+    ['MDEV', 'GPU'],
+  ])('are imported with type %s as %s, and the plan says so', (type, ours) => {
+    const { rows, devices } = planOf(changed((dump) => (first(dump.devices).type = type)));
+    expect(rowOf(rows, device)).toMatchObject({ verdict: 'import' });
+    expect(rowOf(rows, device).note).toMatch(`${ours} (${type} in Cyborg), provider`);
+    expect(first(devices).device.type).toBe(ours);
+  });
+
+  it.each(['available', 'allocated', null])(
+    'in state %s are imported by their handles',
+    (state) => {
+      const { rows, devices, servers } = planOfState(state, 2);
+      expect(rows.map(({ verdict }) => verdict)).toEqual(['import', 'import', 'import', 'import']);
+      expect(first(devices).handles.map(({ quarantine }) => quarantine)).toEqual(
+        Array.from({ length: 4 }, () => undefined),
+      );
+      expect(servers).toHaveLength(2);
+    },
+  );
+
+  it.each([
+    ['pending_cleaning', /its last server is gone, and its cleaning has not begun/],
+    ['cleaning', /its cleaning has begun, and may not have ended/],
+    ['error', /its cleaning failed/],
+    ['rotting', /this command does not know that state/],
+  ])('in state %s are withheld until they are clean', (state, meaning) => {
+    const { rows, devices } = planOfState(state);
+    expect(rowOf(rows, device)).toMatchObject({ verdict: 'import' });
+    expect(rowOf(rows, device).note).toMatch(/withheld until it is clean, since it was in the/);
+    expect(rowOf(rows, device).note).toMatch(meaning);
+    const { handles } = first(devices);
+    expect(handles).toHaveLength(4);
+    for (const { quarantine, restoredAt } of handles) {
+      expect(quarantine).toMatch(meaning);
+      expect(restoredAt).toBe(now);
+    }
+  });
+
+  it('are not imported with a server while Cyborg has them as not clean', () => {
+    const { rows, servers } = planOfState('pending_cleaning', 1);
+    expect(rowOf(rows, serverOf(1))).toMatchObject({ verdict: 'refuse' });
+    expect(rowOf(rows, serverOf(1)).note).toMatch(/is Bound, but its device was in the state/);
+    expect(servers).toEqual([]);
+  });
+});
+
 describe('bad input is refused by name', () => {
   const inFirst = (table: keyof CyborgDump, cells: CyborgRow) => (dump: CyborgDump) =>
     void Object.assign(first(dump[table]), cells);
@@ -143,7 +196,7 @@ describe('bad input is refused by name', () => {
     d.controlpath_ids.push({ ...first(d.controlpath_ids), id: 2, device_id: 2 });
 
   it.each<[string, string, RegExp, (dump: CyborgDump) => void]>([
-    ['an unknown type', device, /type DPU is none of GPU/, inDevice({ type: 'DPU' })],
+    ['an unknown type', device, /type DPU is none of GPU.* MDEV$/, inDevice({ type: 'DPU' })],
     ['no address', withoutAddress, /PCI address/, inFirst('controlpath_ids', { cpid_info: '{}' })],
     ['no provider', device, /no resource provider/, providedBy(null)],
     ['an unknown class', device, /resource class GPU/, ofClass('GPU')],
