@@ -3,26 +3,34 @@
 
 import type { Arq } from '#core/domain/arq/arq.ts';
 import { pciFunction } from '#core/domain/device/adopted-providers.ts';
+import type { AttachHandle } from '#core/domain/device/device.ts';
+import { isWithheld } from '#core/domain/device/handle-state.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { handleUuid } from '#core/domain/report/device-plan.ts';
 import { parseHandle } from './cyborg-handles.ts';
-import type { CyborgTables } from './cyborg-tables.ts';
+import type { CyborgDevice, CyborgTables } from './cyborg-tables.ts';
+import { describeUnclean, type UncleanState, uncleanState } from './device-states.ts';
 
 interface ReturnedState {
   readonly profiles: readonly DeviceProfile[];
   /** Bound ARQs. */
   readonly arqs: readonly Arq[];
+  /** All attach handles of devices on Cyborg's hosts. */
+  readonly handles: readonly AttachHandle[];
 }
 
 interface ReturnPlan {
   readonly statements: readonly string[];
   /** Sentences about what Cyborg's tables cannot have. */
   readonly refused: readonly string[];
+  /** Sentences about what Cyborg must not give away yet. */
+  readonly warnings: readonly string[];
   readonly counts: Readonly<Record<'ended' | 'added' | 'kept' | 'profiles', number>>;
 }
 
-export function planReturn(tables: CyborgTables, { profiles, arqs }: ReturnedState): ReturnPlan {
+export function planReturn(tables: CyborgTables, state: ReturnedState): ReturnPlan {
+  const { profiles, arqs } = state;
   const imported = new Map(tables.arqs.map((each) => [each.uuid.toLowerCase(), each]));
   const held = new Set(arqs.map(({ uuid }) => uuid as string));
   const ended = tables.arqs.filter(({ uuid }) => !held.has(uuid.toLowerCase()));
@@ -45,6 +53,7 @@ export function planReturn(tables: CyborgTables, { profiles, arqs }: ReturnedSta
     );
     return [];
   });
+  const unclean = findUnclean(state.handles, handles);
   // First what ended: a handle may have another server since then.
   const statements = [
     ...newProfiles.map(insertProfile),
@@ -53,6 +62,8 @@ export function planReturn(tables: CyborgTables, { profiles, arqs }: ReturnedSta
       ...(id === undefined ? [] : [`UPDATE attach_handles SET in_use = 0 WHERE id = ${id};`]),
     ]),
     ...inserts,
+    ...unclean.map(({ id }) => `UPDATE attach_handles SET in_use = 1 WHERE id = ${id};`),
+    ...(tables.hasDeviceState ? stateStatements(tables, state.handles, handles) : []),
     ...gone.map(
       ({ id }) =>
         `DELETE FROM device_profiles WHERE id = ${id} AND id NOT IN (SELECT device_profile_id FROM extended_accelerator_requests);`,
@@ -61,6 +72,10 @@ export function planReturn(tables: CyborgTables, { profiles, arqs }: ReturnedSta
   return {
     statements: ['START TRANSACTION;', ...statements, 'COMMIT;'],
     refused,
+    warnings: unclean.map(
+      ({ id, state: left }) =>
+        `Attach handle ${id} of Cyborg is not clean (${left}): it stays marked as in use, so that Cyborg gives it to no server. Clean the device, then set attach_handles.in_use to 0.`,
+    ),
     counts: {
       ended: ended.length,
       added: added.length - refused.length,
@@ -88,6 +103,57 @@ function mapHandles({ handles, deployables }: CyborgTables): Map<string, KnownHa
     byPlace.set(uuid, { id: row.id, deployableId: row.deployable_id });
   }
   return byPlace;
+}
+
+interface UncleanHandle extends KnownHandle {
+  readonly state: UncleanState;
+}
+
+/** Handles of Cyborg without a server that their host has not cleaned since the last one. */
+function findUnclean(
+  ours: readonly AttachHandle[],
+  known: ReadonlyMap<string, KnownHandle>,
+): readonly UncleanHandle[] {
+  return ours.flatMap((handle) => {
+    const row = known.get(handle.uuid);
+    const state = uncleanState(handle);
+    return row && state ? [{ ...row, state }] : [];
+  });
+}
+
+/** Cyborg's own rule for a device whose state it does not know. */
+const usualState =
+  "IF(id IN (SELECT device_id FROM deployables WHERE id IN (SELECT deployable_id FROM attach_handles WHERE in_use = 1)), 'allocated', 'available')";
+
+/** The states of the devices; they follow the statements that change `in_use`. */
+function stateStatements(
+  { devices, deployables }: CyborgTables,
+  ours: readonly AttachHandle[],
+  known: ReadonlyMap<string, KnownHandle>,
+): string[] {
+  const deviceOf = new Map(deployables.map((each) => [each.id, each.device_id]));
+  const ofDevice = Map.groupBy(ours, ({ uuid }) =>
+    deviceOf.get(known.get(uuid)?.deployableId ?? -1),
+  );
+  const byState = Map.groupBy(devices, (each) => stateAfter(each, ofDevice.get(each.id) ?? []));
+  return [...byState].flatMap(([state, rows]) => {
+    if (state === undefined) return [];
+    const value = state === 'usual' ? usualState : text(state);
+    const ids = rows.map(({ id }) => id).join(', ');
+    return `UPDATE devices SET device_state = ${value} WHERE id IN (${ids});`;
+  });
+}
+
+/** Undefined where the device stays in the state that Cyborg gave it. */
+function stateAfter(
+  { device_state: before }: CyborgDevice,
+  handles: readonly AttachHandle[],
+): 'usual' | UncleanState | undefined {
+  if (handles.some(({ claim, release }) => claim && release === undefined)) return 'usual';
+  const left = handles.flatMap((each) => uncleanState(each) ?? []);
+  if (left.length > 0) return left.includes('error') ? 'error' : 'pending_cleaning';
+  const isClean = handles.length > 0 && !handles.some(isWithheld);
+  return describeUnclean(before) === undefined || isClean ? 'usual' : undefined;
 }
 
 function insertProfile({ uuid, name, description, groups, createdAt }: DeviceProfile): string {

@@ -58,14 +58,13 @@ describe('cyborg-ops import', () => {
     });
   });
 
-  it('refuses a file that is not of Cyborg, in one sentence', async () => {
-    const file = fileOf({ ...aCyborg(), alembic_version: [{ version_num: 'f50980397351' }] });
+  it('refuses a database that is half migrated, in one sentence', async () => {
+    const file = fileOf({ ...aCyborg(), alembic_version: [{ version_num: 'b47c8f2d1e3a' }] });
     const { code, said } = await ops(['import', 'cyborg', '--tables', file, '--apply']);
     expect(code).toBe(1);
-    expect(said.trim()).toMatch(
-      /^\S+cyborg\.xml is of a database with the migration f50980397351; /,
-    );
+    expect(said.trim()).toMatch(/^\S+cyborg\.xml is of a database that is half migrated: /);
     expect(said.trim().split('\n')).toHaveLength(1);
+    expect((await world.deps.store.inventory.host(cyborgHost)).devices).toEqual([]);
   });
 
   it('refuses a catalog without Placement, in one sentence', async () => {
@@ -100,6 +99,16 @@ describe('cyborg-ops import', () => {
     expect(JSON.parse(said)).toContainEqual(
       expect.objectContaining({ what: 'server', name: serverOf(1), verdict: 'skip' }),
     );
+  });
+});
+
+describe('an unknown migration', () => {
+  const dump = { ...aCyborg(), alembic_version: [{ version_num: 'c0ffee000000' }] };
+
+  it.each(['import', 'export'])('is read by %s, which warns', async (verb) => {
+    const { code, said } = await ops([verb, 'cyborg', '--tables', fileOf(dump)]);
+    expect(code).toBe(0);
+    expect(said).toContain('The database has the migration c0ffee000000, which this command does');
   });
 });
 
