@@ -5,7 +5,8 @@
 // --only <words>   plays the set-up and the scenarios with the words in their names
 // --hardware       plays the set-up and the scenarios of a compute node with real drivers of the
 //                  agent, which is a VM with a real kernel
-// --cyborg         plays the move from a real Cyborg to this service, and back
+// --cyborg [17.0.0]  plays the move from a real Cyborg to this service, and back; 9.0.0 unless
+//                    another release is named
 
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +18,7 @@ import { isWanted, optionOf, ScenarioSuite } from '#test/support/suites/scenario
 import { novaConfiguration } from './guide.ts';
 import { type Cloud, planCloud, startCloud } from './install/cloud.ts';
 import { type CloudPlan, keystoneUrl } from './install/configuration.ts';
-import { installCyborg } from './install/cyborg.ts';
+import { type CyborgRelease, installCyborg, usualRelease } from './install/cyborg.ts';
 import { CannotRun, ensurePackages } from './install/packages.ts';
 import { debian, installRelease, type Release } from './install/releases.ts';
 import { play, type Scenario } from './scenario.ts';
@@ -64,8 +65,8 @@ async function main(): Promise<void> {
   mkdirSync(directory, { recursive: true });
   ensurePackages();
   if (withHardware && !canHaveHardware()) return;
-  const python = withCyborg ? cyborgsPython() : undefined;
-  if (withCyborg && python === undefined) return;
+  const cyborg = withCyborg ? cyborgRelease() : undefined;
+  if (withCyborg && cyborg === undefined) return;
   suite.step('the packages are installed');
   const release = wantedRelease();
   const nodes = withHardware ? ([computeHosts[0], hardwareHost] as const) : computeHosts;
@@ -76,7 +77,7 @@ async function main(): Promise<void> {
   suite.step(`Keystone, Placement, Glance and Nova (${release.name}) have started`);
   const { stage, answers } = await startBeside(cloud);
   suite.step('the local system has started');
-  const scenarios = python === undefined ? chosen() : await importing(stage, answers, python);
+  const scenarios = cyborg === undefined ? chosen() : await importing(stage, answers, cyborg);
   for (const scenario of scenarios) {
     const outcome = await play(scenario, stage);
     suite.report(outcome);
@@ -117,9 +118,10 @@ async function startBeside(cloud: Cloud): Promise<Beside> {
   return { stage: await openStage(cloud, layout, system, answers), answers };
 }
 
-function cyborgsPython(): string | undefined {
+function cyborgRelease(): CyborgRelease | undefined {
+  const next = optionOf('--cyborg') ?? '';
   try {
-    return installCyborg(environments);
+    return installCyborg(next === '' || next.startsWith('--') ? usualRelease : next, environments);
   } catch (error) {
     if (!(error instanceof CannotRun)) throw error;
     console.log(`SKIPPED: test:openstack --cyborg cannot run on this machine: ${error.message}`);

@@ -4,6 +4,10 @@ import assert from 'node:assert/strict';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import type { Move } from './stage.ts';
 
+function withRevision(xml: string, revision: string): string {
+  return xml.replace(/(<field name="version_num">)\w+/, `$1${revision}`);
+}
+
 /** A change of the tables' text → what the command says of it. */
 interface Damage {
   readonly name: string;
@@ -13,9 +17,23 @@ interface Damage {
 
 const damages: readonly Damage[] = [
   {
-    name: 'a database of another version',
-    change: (xml) => xml.replace('4cc1d79978fc', '899cead40bc9'),
-    says: /migration 899cead40bc9; it must be 4cc1d79978fc/,
+    name: 'a database that lacks a column of its migration',
+    change: (xml) => withRevision(xml, '6c77bd6afea5').replaceAll('name="status"', 'name="other"'),
+    says: /half migrated: alembic_version is 6c77bd6afea5, and the table devices lacks the column status/,
+  },
+  {
+    name: 'a database that has a column of a later migration',
+    change: (xml) =>
+      withRevision(xml, 'a35b4295a0e5').replaceAll(
+        /<field name="hostname">(.*?<\/field>)/g,
+        '<field name="status">enabled</field><field name="device_state">available</field>$&',
+      ),
+    says: /half migrated: alembic_version is a35b4295a0e5, and the table devices has the column device_state/,
+  },
+  {
+    name: 'a table without a needed column',
+    change: (xml) => xml.replaceAll('name="attach_info"', 'name="attach_data"'),
+    says: /lacks the columns attach_handles\.attach_info, which the import needs/,
   },
   {
     name: 'a file that ends too early',
@@ -55,7 +73,16 @@ const damages: readonly Damage[] = [
   },
 ];
 
+/** What only a database with the states of devices can have. */
+const damagedState: Damage = {
+  name: 'a server whose device is being cleaned',
+  change: (xml) => xml.replace(/(<field name="device_state">)\w+/, '$1pending_cleaning'),
+  says: /refuse +server .*is Bound, but its device was in the state pending_cleaning in Cyborg/,
+};
+
 export function dryRuns(move: Move): readonly Scenario[] {
+  const { hasDeviceState } = move.cyborg.release;
+  const all = hasDeviceState ? [...damages, damagedState] : damages;
   return [
     {
       name: 'dry run: names what it would import, and writes nothing',
@@ -71,7 +98,7 @@ export function dryRuns(move: Move): readonly Scenario[] {
     {
       name: 'dry run: refuses damaged tables by name, and --apply writes nothing then',
       run: async () => {
-        for (const { name, change, says } of damages) {
+        for (const { name, change, says } of all) {
           const file = await move.dump(change);
           const { code, out, err } = await move.ops(['cyborg', '--tables', file, '--apply']);
           assert.match(`${out}${err}`, says, name);
@@ -79,7 +106,18 @@ export function dryRuns(move: Move): readonly Scenario[] {
         }
         const clean = await move.ops(['cyborg', '--tables', await move.dump()]);
         assert.match(clean.out, /15 to import, 0 present/);
-        return damages.map(({ name }) => name).join(', ');
+        return all.map(({ name }) => name).join(', ');
+      },
+    },
+    {
+      name: 'dry run: reads a database with an unknown migration, and warns',
+      run: async () => {
+        const file = await move.dump((xml) => withRevision(xml, 'c0ffee000000'));
+        const { code, out, err } = await move.ops(['cyborg', '--tables', file]);
+        assert.equal(code, 0, err);
+        assert.match(err, /has the migration c0ffee000000, which this command does not know/);
+        assert.match(out, /15 to import, 0 present, 0 skipped, 0 refused/);
+        return err.trim();
       },
     },
     {

@@ -189,6 +189,7 @@ export function moves(move: Move): readonly Scenario[] {
         const { code, out, err } = await move.exported(file);
         assert.equal(code, 0, err);
         await move.cyborg.sql(out);
+        const state = await assertStateIsCyborgs(move, out);
         await move.cyborg.start('conductor', 'api', 'agent');
         const back = await move.back();
         const shown = (each: (typeof ours)[number]) => [each.uuid, each.attach_handle_info];
@@ -210,10 +211,27 @@ export function moves(move: Move): readonly Scenario[] {
           () => move.cyborg.sql(count),
           (printed) => printed.endsWith('\n0\n'),
         );
-        return err.trim();
+        return `${err.trim()}${state}`;
       },
     },
   ];
+}
+
+/**
+ * The device's state after the way back is the one that Cyborg gives a device without one. A
+ * database without states is not asked for any.
+ */
+async function assertStateIsCyborgs({ cyborg }: Move, statements: string): Promise<string> {
+  if (!cyborg.release.hasDeviceState) {
+    assert.doesNotMatch(statements, /device_state/);
+    return '';
+  }
+  const select = 'SELECT device_state FROM devices';
+  const written = await cyborg.sql(select);
+  await cyborg.sql('UPDATE devices SET device_state = NULL');
+  await cyborg.migrate();
+  assert.equal(await cyborg.sql(select), written);
+  return `; the device is ${written.trim().split('\n').at(-1)}, as cyborg-dbsync has it`;
 }
 
 /** How many rows of the plan are written. */

@@ -1,10 +1,11 @@
-// A real Cyborg beside the other services: release 9.0.0 (Zed) from PyPI on Debian's libraries,
-// with its API, conductor and agent, and its fake driver.
+// A real Cyborg beside the other services, with its API, conductor and agent, and its fake driver:
+// from PyPI 9.0.0 (Zed) on Debian's libraries, or 17.0.0 (2026.2) with libraries of its own.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { servicePassword } from '#test/openstack/stage.ts';
+import { ensureEnvironment } from '#test/support/suites/virtual-environment.ts';
 import type { Cloud } from './cloud.ts';
 import {
   type CloudPlan,
@@ -16,31 +17,73 @@ import {
   tokenValidation,
 } from './configuration.ts';
 import { CannotRun, ensurePackages, packagesOfCyborg } from './packages.ts';
-import { startWsgi } from './programs.ts';
+import { startWaitress, startWsgi } from './programs.ts';
 
-const release = 'openstack-cyborg==9.0.0';
 const parts = ['api', 'conductor', 'agent'] as const;
 type Part = (typeof parts)[number];
 
 export interface Cyborg {
+  readonly release: CyborgRelease;
   /** The URL in the catalog. */
   readonly url: string;
   start(...which: Part[]): Promise<void>;
   /** Ends these processes, as an operator stops the services. */
   stop(...which: Part[]): Promise<void>;
+  /** Has it complete its rows, as after an upgrade; 9.0.0 does not know the command. */
+  migrate(): Promise<void>;
   /** What the client of the database prints for the statements. */
   tables(statements: string): Promise<string>;
   /** Runs statements that break what Cyborg has stored. */
   sql(statements: string): Promise<string>;
 }
 
-/** @param directory of the virtual environment, kept between runs. @throws CannotRun */
-export function installCyborg(directory: string): string {
+export interface CyborgRelease {
+  readonly name: string;
+  /** The Python interpreter with Cyborg's modules. */
+  readonly python: string;
+  /** Its database has the states of devices. */
+  readonly hasDeviceState: boolean;
+  readonly servesByWaitress: boolean;
+}
+
+/** What the suite plays unless it is told otherwise; it needs the fewest packages. */
+export const usualRelease = '9.0.0';
+const currentRelease = '17.0.0';
+
+/**
+ * Installs a release of Cyborg, unless it is installed.
+ *
+ * @param directory of the virtual environments, kept between runs
+ * @throws CannotRun
+ */
+export function installCyborg(name: string, directory: string): CyborgRelease {
+  const at = join(directory, `cyborg-${name}`);
+  const python = join(at, 'bin/python');
+  const isCurrent = name === currentRelease;
+  if (isCurrent) installCurrent(at);
+  else if (name === usualRelease) installUsual(at);
+  else {
+    const known = [usualRelease, currentRelease].join(', ');
+    throw new CannotRun(`unknown release of Cyborg: ${name}; known are ${known}.`);
+  }
+  return { name, python, hasDeviceState: isCurrent, servesByWaitress: isCurrent };
+}
+
+function installCurrent(at: string): void {
+  try {
+    console.log(`Installing Cyborg ${currentRelease} from PyPI, unless it is installed ...`);
+    ensureEnvironment(at, join(import.meta.dirname, `cyborg-${currentRelease}.txt`));
+  } catch (error) {
+    throw new CannotRun((error as Error).message);
+  }
+}
+
+function installUsual(at: string): void {
   ensurePackages(packagesOfCyborg);
-  const at = join(directory, 'cyborg-9.0.0');
   const mark = join(at, 'installed');
-  if (existsSync(mark)) return join(at, 'bin/python');
+  if (existsSync(mark)) return;
   rmSync(at, { recursive: true, force: true });
+  const release = `openstack-cyborg==${usualRelease}`;
   const options = ['--quiet', '--disable-pip-version-check', '--no-deps', '--no-build-isolation'];
   try {
     execFileSync('/usr/bin/python3', ['-m', 'venv', '--system-site-packages', at], {
@@ -52,11 +95,11 @@ export function installCyborg(directory: string): string {
     throw new CannotRun(`Installing ${release} failed: ${said.trim().slice(-300)}`);
   }
   writeFileSync(mark, '');
-  return join(at, 'bin/python');
 }
 
 /** Makes its database; {@link Cyborg.start} starts it. */
-export async function prepareCyborg(cloud: Cloud, python: string): Promise<Cyborg> {
+export async function prepareCyborg(cloud: Cloud, release: CyborgRelease): Promise<Cyborg> {
+  const { python } = release;
   const { plan, processes } = cloud;
   const { port, file } = { port: plan.ports.cyborg, file: configurationFile(plan, 'cyborg') };
   const wsgi = join(plan.directory, 'conf', 'cyborg-wsgi.py');
@@ -72,14 +115,20 @@ export async function prepareCyborg(cloud: Cloud, python: string): Promise<Cybor
       ],
     });
   await client('cyborg-database', 'CREATE DATABASE cyborg CHARACTER SET utf8mb4;');
-  await processes.run({
-    name: 'cyborg-dbsync',
-    command: [...pythonOf(python, 'dbsync'), '--config-file', file, 'upgrade'],
-  });
+  const dbsync = (verb: string) =>
+    processes.run({
+      name: `cyborg-dbsync-${verb}`,
+      command: [...pythonOf(python, 'dbsync'), '--config-file', file, verb],
+    });
+  await dbsync('upgrade');
   const starts: Readonly<Record<Part, () => Promise<void>>> = {
     api: () => {
-      // Several threads use up the connections to the database in this release.
-      startWsgi(cloud, 'cyborg-api', port, wsgi, 2, { PYTHONPATH: sitePackages(python) }, 1);
+      if (release.servesByWaitress) {
+        startWaitress(cloud, 'cyborg-api', port, { python, program: program(file) });
+      } else {
+        // Several threads use up the connections to the database in this release.
+        startWsgi(cloud, 'cyborg-api', port, wsgi, 2, { PYTHONPATH: sitePackages(python) }, 1);
+      }
       return processes.listening('cyborg-api', port);
     },
     conductor: async () => start('conductor'),
@@ -92,12 +141,16 @@ export async function prepareCyborg(cloud: Cloud, python: string): Promise<Cybor
     });
   let asked = 0;
   return {
+    release,
     url: `http://127.0.0.1:${port}/accelerator/v2`,
     start: async (...which) => {
       for (const part of which) await starts[part]();
     },
     stop: async (...which) => {
       for (const part of which) await processes.kill(`cyborg-${part}`);
+    },
+    migrate: async () => {
+      await dbsync('online_data_migrations');
     },
     tables: (statements) => client(`cyborg-tables-${++asked}`, statements, '--xml', 'cyborg'),
     sql: (statements) => client(`cyborg-sql-${++asked}`, statements, 'cyborg'),

@@ -10,7 +10,7 @@ export function startPlacement(cloud: Cloud): void {
   const port = plan.ports.placement;
   const variables = { OS_PLACEMENT_CONFIG_DIR: `${plan.directory}/conf` };
   if (plan.release.servesByWaitress) {
-    startWaitress(cloud, 'placement', port, 'placement.wsgi.api', variables);
+    startReleased(cloud, 'placement', port, 'placement.wsgi.api', variables);
   } else {
     startWsgi(cloud, 'placement', port, '/usr/bin/placement-api', 1, variables);
   }
@@ -24,24 +24,39 @@ export function startNovaApi(cloud: Cloud): void {
   }
   const configuration = `${plan.directory}/conf`;
   copyFileSync(plan.release.pasteFile, `${configuration}/api-paste.ini`);
-  startWaitress(cloud, 'nova-api', plan.ports.nova, 'nova.wsgi.osapi_compute', {
+  startReleased(cloud, 'nova-api', plan.ports.nova, 'nova.wsgi.osapi_compute', {
     OS_NOVA_CONFIG_DIR: configuration,
     OS_NOVA_CONFIG_FILES: 'api-paste.ini;nova.conf',
   });
 }
 
-function startWaitress(
-  { plan, processes }: Cloud,
+function startReleased(
+  cloud: Cloud,
   name: string,
   port: number,
   module: string,
   variables: Readonly<Record<string, string>>,
 ): void {
   // Not with waitress-serve: Nova reads the arguments of its process.
-  const program =
-    `import sys; sys.argv = ['${name}']; import waitress; from ${module} import application; ` +
-    `waitress.serve(application, listen='127.0.0.1:${port}', threads=6)`;
-  const command = [plan.release.python, '-s', '-c', program];
+  const program = `import sys; sys.argv = ['${name}']; from ${module} import application`;
+  startWaitress(cloud, name, port, { python: cloud.plan.release.python, program }, variables);
+}
+
+interface WsgiProgram {
+  readonly python: string;
+  /** Python code that defines `application`. */
+  readonly program: string;
+}
+
+export function startWaitress(
+  { processes }: Cloud,
+  name: string,
+  port: number,
+  { python, program }: WsgiProgram,
+  variables: Readonly<Record<string, string>> = {},
+): void {
+  const serve = `import waitress; waitress.serve(application, listen='127.0.0.1:${port}', threads=6)`;
+  const command = [python, '-s', '-c', `${program}\n${serve}`];
   processes.start({ name, variables, command });
 }
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { dryRuns } from '#test/openstack/import/dry-runs.ts';
 import { moves } from '#test/openstack/import/move.ts';
 import { openMove } from '#test/openstack/import/stage.ts';
-import { prepareCyborg } from '#test/openstack/install/cyborg.ts';
+import { type CyborgRelease, prepareCyborg } from '#test/openstack/install/cyborg.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import { build, offer } from '#test/openstack/servers.ts';
 import type { ApiAnswer, Stage } from '#test/openstack/stage.ts';
@@ -23,9 +23,9 @@ const flavors = [...Array.from({ length: 10 }, () => 'one'), 'two', 'two'];
 export async function importing(
   stage: Stage,
   answers: readonly ApiAnswer[],
-  python: string,
+  release: CyborgRelease,
 ): Promise<readonly Scenario[]> {
-  const cyborg = await prepareCyborg(stage.cloud, python);
+  const cyborg = await prepareCyborg(stage.cloud, release);
   const move = await openMove(stage, answers, cyborg);
   return [
     {
@@ -61,7 +61,11 @@ export async function importing(
         assert.ok(arqs.every(({ state }) => state === 'Bound'));
         const handles = arqs.map((arq) => arq.attach_handle_info);
         assert.equal(new Set(handles.map((info) => JSON.stringify(info))).size, 14);
-        return `${move.servers.length} servers, ${handles.length} ARQs`;
+        // No release says by the state that a server has the device.
+        const state = release.hasDeviceState
+          ? `; the state of the device: ${(await cyborg.sql('SELECT device_state FROM devices')).trim().split('\n').at(-1)}`
+          : '';
+        return `${move.servers.length} servers, ${handles.length} ARQs${state}`;
       },
     },
     ...dryRuns(move),
