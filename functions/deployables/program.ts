@@ -7,12 +7,15 @@ import { viewDeployable } from './view.ts';
 const body = z.tuple([
   z.strictObject({
     op: z.enum(['replace', 'add']),
-    path: z.literal('/program'),
+    path: z.enum(['/program', '/bitstream_id']),
     value: z.tuple([z.strictObject({ image_uuid: z.guid() })]),
   }),
 ]);
 
-/** Deployed Cyborg's form, and openstacksdk's, which has the deployable's uuid in two places. */
+/**
+ * Deployed Cyborg's form with the path of its client, too, and openstacksdk's, which has the
+ * deployable's uuid in two places.
+ */
 export const program = action(
   { body, answers: { 200: deployableAnswer }, refuses: [404, 409] },
   async ({ deps, caller, id, base, body: [{ value }] }) => {

@@ -3,6 +3,9 @@
 
 import * as z from 'zod';
 
+/** What only answers have; ignored, so that an answer can be sent again. */
+const ofAnswers = z.unknown().meta({ description: 'ignored' }).optional();
+
 export const profileRequest = z.strictObject({
   name: z.string(),
   description: z.string().max(1024).nullish(),
@@ -10,5 +13,9 @@ export const profileRequest = z.strictObject({
   groups: z
     .array(z.record(z.string().max(300), z.union([z.string().max(255), z.number().int()])))
     .max(32),
+  id: ofAnswers,
+  created_at: ofAnswers,
+  updated_at: ofAnswers,
+  links: ofAnswers,
 });
 export type ProfileBody = z.infer<typeof profileRequest>;

@@ -21,6 +21,8 @@ export type ProfileDeletion = Shaped<typeof profileDeletion>;
 export const acceleratorsPerProfileMax = 32;
 
 const traitName = /^[A-Z][A-Z0-9_]*$/;
+/** Those of os-traits, and that of traits that operators make. Placement refuses other names. */
+const traitNamespaces = ['CUSTOM_', 'HW_', 'COMPUTE_', 'MISC_', 'OWNER_', 'STORAGE_'];
 const nameLengthMax = 255;
 export const profileNameMax = nameLengthMax;
 export const profileNamePattern = /^[a-zA-Z0-9_-]+$/;
@@ -157,6 +159,12 @@ function canonicalTrait(name: string, where: string): string {
   const canonical = toPlacementName(name);
   if (!traitName.test(canonical) || canonical.length > nameLengthMax) {
     throw new InvalidInput(`${where}: trait ${JSON.stringify(name)} is not a trait name.`);
+  }
+  if (!traitNamespaces.some((each) => canonical.startsWith(each))) {
+    const allowed = traitNamespaces.join('*, ');
+    throw new InvalidInput(
+      `${where}: no provider can have trait ${canonical}; names begin with ${allowed}*.`,
+    );
   }
   return canonical;
 }

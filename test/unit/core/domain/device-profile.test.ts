@@ -34,6 +34,11 @@ describe('groups of a device profile', () => {
       "'required'",
     ],
     ['a trait with a dot', [{ 'resources:FPGA': 1, 'trait:CUSTOM_A.B': 'required' }], 'trait name'],
+    [
+      'a trait that no provider can have',
+      [{ 'resources:FPGA': 1, 'trait:FAKE_TRAIT': 'required' }],
+      'no provider can have trait FAKE_TRAIT; names begin with CUSTOM_*, HW_*,',
+    ],
     ['an unknown accel key', [{ 'resources:FPGA': 1, 'accel:speed': '1' }], 'accel keys are'],
     [
       'a key that every object has',
