@@ -1,6 +1,7 @@
 // `npm run test:openstack`: the local system with a real Keystone, Placement, Nova and Glance.
 //
-// --nova 34.0.0    Nova and Placement of that release from PyPI instead of Debian's
+// --release Zed    Debian's release instead of the current one from PyPI
+// --newer          only tells whether the registry has newer releases than the suite
 // --stay           keeps all of it running until Ctrl-C, for manual tests
 // --only <words>   plays the set-up and the scenarios with the words in their names
 // --hardware       plays the set-up and the scenarios of a compute node with real drivers of the
@@ -19,6 +20,7 @@ import { novaConfiguration } from './guide.ts';
 import { type Cloud, planCloud, startCloud } from './install/cloud.ts';
 import { type CloudPlan, keystoneUrl } from './install/configuration.ts';
 import { type CyborgRelease, installCyborg, usualRelease } from './install/cyborg.ts';
+import { sayWhatIsNewer } from './install/newer.ts';
 import { CannotRun, ensurePackages } from './install/packages.ts';
 import { debian, installRelease, type Release } from './install/releases.ts';
 import { play, type Scenario } from './scenario.ts';
@@ -28,7 +30,7 @@ import { identity } from './scenarios/identity.ts';
 import { images } from './scenarios/images.ts';
 import { importing } from './scenarios/import.ts';
 import { killed } from './scenarios/killed.ts';
-import { libvirtDriver } from './scenarios/libvirt-driver.ts';
+import { novaCode } from './scenarios/nova-code.ts';
 import { placement } from './scenarios/placement.ts';
 import { servers } from './scenarios/servers.ts';
 import { setUp } from './scenarios/set-up.ts';
@@ -49,7 +51,7 @@ const all = [
   ...servers,
   ...failures,
   ...placement,
-  ...libvirtDriver,
+  ...novaCode,
   ...images,
   ...identity,
   ...twoNodes,
@@ -162,9 +164,9 @@ function chosen(): readonly Scenario[] {
   return all.filter((each) => setUp.includes(each) || isWanted(each.name));
 }
 
+/** The real Cyborg stands on Debian's libraries. */
 function wantedRelease(): Release {
-  const name = optionOf('--nova');
-  return name === undefined ? debian : installRelease(name, environments);
+  return withCyborg ? debian : installRelease(optionOf('--release'), environments);
 }
 
 async function stay({ cloud, layout }: Stage): Promise<void> {
@@ -173,6 +175,7 @@ async function stay({ cloud, layout }: Stage): Promise<void> {
   await suite.stay();
 }
 
+if (process.argv.includes('--newer')) process.exit(sayWhatIsNewer() ? 0 : 1);
 await suite.run(main, {
   shown: (error) => (error instanceof CannotRun ? error.message : error),
   lastStep: `all processes have ended; the logs of the services are in ${directory}/log`,

@@ -1,5 +1,5 @@
 // A small real OpenStack on loopback: Keystone, Placement, Glance and Nova with its fake
-// hypervisor, from Debian's packages, with a database and a broker of their own.
+// hypervisor, with a database and a broker of their own.
 
 import { execFileSync } from 'node:child_process';
 import { freePort } from '#local/ports.ts';
@@ -18,12 +18,12 @@ import {
 import { startFakeNetwork } from './fake-network.ts';
 import { openProcesses, type Processes } from './processes.ts';
 import {
+  startGlance,
+  startKeystoneApi,
   startNova,
   startNovaApi,
   startNovaCompute,
   startPlacement,
-  startPython,
-  startWsgi,
 } from './programs.ts';
 import type { Release } from './releases.ts';
 
@@ -173,7 +173,12 @@ async function makeKeystone(cloud: Cloud): Promise<void> {
   const manage = (...args: string[]) =>
     processes.run({
       name: `keystone-manage-${args[0]}`,
-      command: ['keystone-manage', '--config-file', configurationFile(plan, 'keystone'), ...args],
+      command: [
+        plan.release.program('keystone-manage'),
+        '--config-file',
+        configurationFile(plan, 'keystone'),
+        ...args,
+      ],
     });
   await manage('db_sync');
   await manage('fernet_setup', ...owner);
@@ -193,9 +198,7 @@ async function makeKeystone(cloud: Cloud): Promise<void> {
 
 export async function startKeystone(cloud: Cloud): Promise<void> {
   const { plan, processes } = cloud;
-  startWsgi(cloud, 'keystone', plan.ports.keystone, '/usr/bin/keystone-wsgi-public', 2, {
-    OS_KEYSTONE_CONFIG_FILES: configurationFile(plan, 'keystone'),
-  });
+  startKeystoneApi(cloud, 'keystone', plan.ports.keystone);
   await processes.listening('keystone', plan.ports.keystone);
 }
 
@@ -203,9 +206,7 @@ export async function startKeystone(cloud: Cloud): Promise<void> {
 export async function startBriefKeystone(cloud: Cloud): Promise<string> {
   const { plan, processes } = cloud;
   const port = plan.ports.briefKeystone;
-  startWsgi(cloud, 'keystone-brief', port, '/usr/bin/keystone-wsgi-public', 1, {
-    OS_KEYSTONE_CONFIG_FILES: configurationFile(plan, 'keystone-brief'),
-  });
+  startKeystoneApi(cloud, 'keystone-brief', port);
   await processes.listening('keystone-brief', port);
   return `http://127.0.0.1:${port}/v3`;
 }
@@ -219,7 +220,7 @@ async function makeOthers(cloud: Cloud): Promise<void> {
         .replaceAll(/[^\w-]/g, '')
         .slice(0, 40)}`,
       command: [
-        program.startsWith('glance') ? program : plan.release.program(program),
+        plan.release.program(program),
         ...['--config-file', configurationFile(plan, file)],
         ...args,
       ],
@@ -227,7 +228,7 @@ async function makeOthers(cloud: Cloud): Promise<void> {
   await manage('placement-manage', 'placement', 'db', 'sync');
   startPlacement(cloud);
   await manage('glance-manage', 'glance-api', 'db_sync');
-  startPython(cloud, 'glance.cmd.api', 'glance-api', 'glance');
+  startGlance(cloud);
   await manage('nova-manage', 'nova', 'api_db', 'sync');
   const cell0 = databaseUrl(plan, 'nova_cell0');
   await manage('nova-manage', 'nova', 'cell_v2', 'map_cell0', '--database_connection', cell0);

@@ -81,7 +81,10 @@ export function common(plan: CloudPlan, name: string) {
   };
 }
 
-const policy = { enforce_scope: false, enforce_new_defaults: false };
+/** The current release has its default policies, and Zed those of its time. */
+function policyOf({ release }: CloudPlan): Ini[string] {
+  return release.servesByWaitress ? {} : { enforce_scope: false, enforce_new_defaults: false };
+}
 
 /** The configuration file of one compute node. */
 export function computeConfigurationName(plan: CloudPlan, host: string): string {
@@ -96,7 +99,7 @@ function keystone(plan: CloudPlan, expiration: number): Ini {
     token: { provider: 'fernet', expiration },
     fernet_tokens: keys('fernet'),
     credential: keys('credential'),
-    oslo_policy: { enforce_scope: false },
+    oslo_policy: policyOf(plan),
   };
 }
 
@@ -129,9 +132,9 @@ function glance(plan: CloudPlan): Ini {
     os_glance_tasks_store: store('tasks'),
     paste_deploy: {
       flavor: 'keystone',
-      config_file: '/usr/share/glance-common/glance-api-paste.ini',
+      config_file: plan.release.pasteFiles.glance,
     },
-    oslo_policy: policy,
+    oslo_policy: policyOf(plan),
     keystone_authtoken: tokenValidation(plan, 'glance'),
   };
 }
@@ -158,7 +161,7 @@ function nova(plan: CloudPlan): Ini {
       service_down_time: 60,
     },
     api: { auth_strategy: 'keystone', local_metadata_per_cell: false },
-    wsgi: { api_paste_config: plan.release.pasteFile },
+    wsgi: { api_paste_config: plan.release.pasteFiles.nova },
     api_database: { connection: databaseUrl(plan, 'nova_api') },
     database: { connection: databaseUrl(plan, 'nova') },
     conductor: { workers: 1 },
@@ -166,7 +169,7 @@ function nova(plan: CloudPlan): Ini {
     upgrade_levels: { compute: 'auto' },
     cache: { enabled: false },
     vnc: { enabled: false },
-    oslo_policy: policy,
+    oslo_policy: policyOf(plan),
     oslo_concurrency: { lock_path: join(plan.directory, 'nova', 'locks') },
     oslo_messaging_rabbit: { heartbeat_in_pthread: false, rpc_conn_pool_size: 5 },
     glance: { endpoint_override: `http://127.0.0.1:${plan.ports.glance}` },

@@ -1,9 +1,29 @@
-// Starts the services' programs: Debian's files, or those of another release of Nova.
+// Starts the services' programs: Debian's files, or those of the current release.
 
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { providerUuid } from '#core/domain/ids.ts';
 import type { Cloud } from './cloud.ts';
 import { computeConfigurationName, configurationFile } from './configuration.ts';
+
+/** @param name of its configuration, too */
+export function startKeystoneApi(cloud: Cloud, name: string, port: number): void {
+  const variables = { OS_KEYSTONE_CONFIG_FILES: configurationFile(cloud.plan, name) };
+  if (cloud.plan.release.servesByWaitress) {
+    startReleased(cloud, name, port, 'keystone.wsgi.api', variables);
+  } else {
+    startWsgi(cloud, name, port, '/usr/bin/keystone-wsgi-public', 2, variables);
+  }
+}
+
+export function startGlance(cloud: Cloud): void {
+  const { plan } = cloud;
+  const variables = { OS_GLANCE_CONFIG_DIR: `${plan.directory}/conf` };
+  if (plan.release.servesByWaitress) {
+    startReleased(cloud, 'glance', plan.ports.glance, 'glance.wsgi.api', variables);
+  } else {
+    startPython(cloud, 'glance.cmd.api', 'glance-api', 'glance');
+  }
+}
 
 export function startPlacement(cloud: Cloud): void {
   const { plan } = cloud;
@@ -23,7 +43,7 @@ export function startNovaApi(cloud: Cloud): void {
     return;
   }
   const configuration = `${plan.directory}/conf`;
-  copyFileSync(plan.release.pasteFile, `${configuration}/api-paste.ini`);
+  copyFileSync(plan.release.pasteFiles.nova, `${configuration}/api-paste.ini`);
   startReleased(cloud, 'nova-api', plan.ports.nova, 'nova.wsgi.osapi_compute', {
     OS_NOVA_CONFIG_DIR: configuration,
     OS_NOVA_CONFIG_FILES: 'api-paste.ini;nova.conf',
@@ -99,21 +119,19 @@ export function startNova(
   startPython(cloud, `nova.cmd.${module}`, file, name, '--log-file', log);
 }
 
-/** @param module of Nova in the release under test, or of Debian's Glance */
-export function startPython(
+function startPython(
   cloud: Cloud,
   module: string,
   file: string,
   name: string,
   ...args: string[]
 ): void {
-  const python = module.startsWith('nova.') ? cloud.plan.release.python : '/usr/bin/python3';
   // Like Debian's script of that name, whose package is not needed.
   const program = `import sys; sys.argv[0] = '${name}'; from ${module} import main; sys.exit(main())`;
   const configuration = ['--config-file', configurationFile(cloud.plan, file)];
   cloud.processes.start({
     name,
-    command: [python, '-s', '-c', program, ...configuration, ...args],
+    command: [cloud.plan.release.python, '-s', '-c', program, ...configuration, ...args],
   });
 }
 

@@ -1,6 +1,5 @@
-// The Nova and Placement under test: Debian 12's (Zed, 2022), or a current release from PyPI in a
-// virtual environment of its own. Keystone, Glance, the database and the broker are Debian's in
-// both cases.
+// The OpenStack under test: the current release from PyPI in a virtual environment, with default
+// policies, or Debian 12's (Zed, 2022). Debian has the database and the broker of both.
 
 import { join } from 'node:path';
 import { ensureEnvironment } from '#test/support/suites/virtual-environment.ts';
@@ -8,14 +7,12 @@ import { CannotRun } from './packages.ts';
 
 export interface Release {
   readonly name: string;
-  /** The Python interpreter with Nova's modules. */
+  /** The Python interpreter with the services' modules. */
   readonly python: string;
   /** Path of a program of the release, such as `nova-manage`. */
   program(name: string): string;
-  readonly pasteFile: string;
-  /**
-   * Since 2025 Nova and Placement have no server of their own: an operator chooses a WSGI server.
-   */
+  readonly pasteFiles: { readonly nova: string; readonly glance: string };
+  /** Since 2025 no service has a server of its own: an operator chooses a WSGI server. */
   readonly servesByWaitress: boolean;
 }
 
@@ -23,39 +20,46 @@ export const debian: Release = {
   name: 'Zed',
   python: '/usr/bin/python3',
   program: (name) => `/usr/bin/${name}`,
-  pasteFile: '/usr/share/nova-common/api-paste.ini',
+  pasteFiles: {
+    nova: '/usr/share/nova-common/api-paste.ini',
+    glance: '/usr/share/glance-common/glance-api-paste.ini',
+  },
   servesByWaitress: false,
 };
 
-/** Files with the exact versions of all dependencies, as constraints for pip. */
-const constraints: Readonly<Record<string, string>> = {
-  '34.0.0': join(import.meta.dirname, 'nova-34.0.0.txt'),
-};
-const releaseNames = Object.keys(constraints);
+/** Keystone 30.0.0, Glance 33.0.0, Placement 16.0.0 and Nova 34.0.0. */
+const current = '2026.2';
+
+/** All packages with their versions, in the form of pip freeze. */
+export const currentRequirements = join(import.meta.dirname, `openstack-${current}.txt`);
 
 /**
- * Installs a release of Nova, unless it is installed.
+ * Installs a release, unless it is installed.
  *
+ * @param name by default the current one
  * @param directory of the virtual environments, kept between runs
  * @throws CannotRun
  */
-export function installRelease(name: string, directory: string): Release {
-  const requirements = constraints[name];
-  if (requirements === undefined) {
-    throw new CannotRun(`unknown release of Nova: ${name}; known are ${releaseNames.join(', ')}.`);
+export function installRelease(name: string | undefined, directory: string): Release {
+  if (name === debian.name) return debian;
+  if (name !== undefined && name !== current) {
+    throw new CannotRun(`unknown release: ${name}; known are ${current} and ${debian.name}.`);
   }
-  const at = join(directory, `nova-${name}`);
+  const at = join(directory, `openstack-${current}`);
   try {
-    console.log(`Installing Nova ${name} from PyPI, unless it is installed ...`);
-    ensureEnvironment(at, requirements);
+    console.log(`Installing OpenStack ${current} from PyPI, unless it is installed ...`);
+    ensureEnvironment(at, currentRequirements);
   } catch (error) {
     throw new CannotRun((error as Error).message);
   }
   return {
-    name,
+    name: current,
     python: join(at, 'bin/python'),
     program: (program) => join(at, 'bin', program),
-    pasteFile: join(at, 'etc/nova/api-paste.ini'),
+    pasteFiles: {
+      nova: join(at, 'etc/nova/api-paste.ini'),
+      glance: join(at, 'etc/glance/glance-api-paste.ini'),
+    },
     servesByWaitress: true,
   };
 }

@@ -50,6 +50,8 @@ async function startAgent(host: Host): Promise<void> {
   const classes = Object.values(hardwareClasses);
   await host.startAgent({
     drivers: classes.map(({ driver }) => driver),
+    // nova-compute runs outside of the VM, where the agent does not find its release.
+    attach_types: ['PCI', 'MDEV'],
     image_source: `http://127.0.0.1:${port}/`,
     ...Object.fromEntries(classes.map((each) => [each.driver, each.settings])),
   });

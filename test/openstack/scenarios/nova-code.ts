@@ -1,5 +1,5 @@
-// Nova's libvirt driver: its code meets our answers, and the guide's patch of it is applied. No
-// hypervisor is part of it.
+// Nova's own code meets our answers: its libvirt driver, the guide's patch of it, and its tests'
+// fixture. No hypervisor is part of it.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync } from 'node:fs';
@@ -73,21 +73,65 @@ async function managedBy({ cloud }: Stage, file: string): Promise<string[]> {
   return [...printed.matchAll(/managed="(\w+)"/g)].map(([, value]) => value ?? '');
 }
 
-export const libvirtDriver: readonly Scenario[] = [
+/** Prints the ARQs of the fixture, unbound and bound. */
+const fixture = `
+import importlib.util, json, os, sys, types
+import nova
+stub = types.ModuleType('fixtures')
+stub.Fixture = object
+sys.modules['fixtures'] = stub
+path = os.path.join(os.path.dirname(nova.__file__), 'tests/fixtures/cyborg.py')
+spec = importlib.util.spec_from_file_location('cyborg_fixture', path)
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+print('SAID ' + json.dumps(module.get_arqs('fpga')))
+`;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The lines that a program marks; Python's warnings come between them. */
+async function marked<T>({ cloud }: Stage, name: string, program: string, ...args: string[]) {
+  const command = [cloud.plan.release.python, '-s', '-c', program, ...args];
+  const printed = await cloud.processes.run({ name, command });
+  const lines = printed.split('\n').filter((line) => line.startsWith('SAID '));
+  return lines.map((line) => JSON.parse(line.slice(5)) as T);
+}
+
+export const novaCode: readonly Scenario[] = [
+  {
+    name: "accelerator requests have the fields of Nova's own fixture, of the same types",
+    run: async (stage) => {
+      const [found] = await marked<readonly (readonly Fields[])[]>(stage, 'fixture', fixture);
+      const [[unbound], [bound]] = (found ?? assert.fail()) as readonly [[Fields], [Fields]];
+      const body = { device_profile_name: 'fpga' };
+      const path = '/accelerator_requests';
+      const reply = await stage.demo.accelerator.ask('POST', path, body);
+      const created = { ...(reply.body.arqs[0] ?? assert.fail()) } as Fields;
+      await stage.demo.accelerator.ask('DELETE', `${path}?arqs=${created.uuid}`);
+      const ownWithout = Object.keys(unbound).map((key) => [key, created[key]]);
+      assert.deepEqual(Object.fromEntries(ownWithout), { ...unbound, uuid: created.uuid });
+      const built = await build(stage, 'fpga');
+      const [arq] = await assertHas(stage, built, 1);
+      await remove(stage, built.id);
+      const own = { ...arq } as Fields;
+      // The fixture's tests fill in the host, the provider and the instance.
+      for (const [key, value] of Object.entries(bound)) {
+        assert.equal(typeof own[key], value === null ? 'string' : typeof value, key);
+      }
+      return Object.keys(bound).join(', ');
+    },
+  },
   {
     name: 'the libvirt driver of Nova attaches a vGPU whose mdev is there, and makes one that is not',
     run: async (stage) => {
-      const { plan, processes } = stage.cloud;
+      const { release } = stage.cloud.plan;
       const built = await build(stage, 'fpga-and-vgpu');
       const arqs = await assertHas(stage, built, 2);
-      const command = [plan.release.python, '-s', '-c', attaching, JSON.stringify(arqs)];
-      const printed = await processes.run({ name: 'attach-arqs', command });
+      const said = await marked<Said>(stage, 'attach-arqs', attaching, JSON.stringify(arqs));
       await remove(stage, built.id);
-      const lines = printed.split('\n').filter((line) => line.startsWith('SAID '));
-      const said = lines.map((line) => JSON.parse(line.slice(5)) as Said);
       if (said.length === 0) {
-        assert.equal(plan.release, debian);
-        return `Nova ${plan.release.name} attaches no mdev of an accelerator request`;
+        assert.equal(release, debian);
+        return `Nova ${release.name} attaches no mdev of an accelerator request`;
       }
       const { attach_handle_uuid: uuid, attach_handle_info: info } =
         arqs.find((arq) => arq.attach_handle_type === 'MDEV') ?? assert.fail();
