@@ -3,7 +3,7 @@
 import sys
 
 import openstack
-from openstack import exceptions
+from openstack import exceptions, resource
 
 connection = openstack.connect()
 proxy = connection.accelerator
@@ -23,7 +23,9 @@ def devices(state):
 
 @step
 def get_device(state):
-    assert proxy.get_device(state.device).uuid == state.device
+    device = proxy.get_device(state.device)
+    assert device.uuid == state.device
+    filled(device)
 
 
 @step
@@ -38,7 +40,9 @@ def deployables(state):
 
 @step
 def get_deployable(state):
-    assert proxy.get_deployable(state.deployable).id == state.deployable
+    deployable = proxy.get_deployable(state.deployable)
+    assert deployable.id == state.deployable
+    filled(deployable)
 
 
 @step
@@ -60,7 +64,9 @@ def create_device_profile_twice(state):
 
 @step
 def get_device_profile(state):
-    assert proxy.get_device_profile(state.profile.uuid).name == "sdk"
+    profile = proxy.get_device_profile(state.profile.uuid)
+    assert profile.name == "sdk"
+    filled(profile)
 
 
 @step
@@ -76,7 +82,9 @@ def accelerator_requests(state):
 
 @step
 def get_accelerator_request(state):
-    assert proxy.get_accelerator_request(state.arq).state == "Initial"
+    arq = proxy.get_accelerator_request(state.arq)
+    assert arq.state == "Initial"
+    filled(arq)
 
 
 @step
@@ -104,6 +112,13 @@ def delete_device_profile_missing(state):
         exceptions.NotFoundException,
         lambda: proxy.delete_device_profile("99999999-0000-4000-8000-000000000009", ignore_missing=False),
     )
+
+
+def filled(answer):
+    """Asserts that the answer has each field that the SDK's class of it declares."""
+    fields = {each.name for each in vars(type(answer)).values() if isinstance(each, resource._BaseComponent)}
+    missing = fields - set(answer._body.attributes) - {"links"}
+    assert fields and not missing, missing
 
 
 def refused(error, call, word=""):

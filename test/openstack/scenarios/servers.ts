@@ -20,6 +20,8 @@ import { type Arq, eventually } from '#test/support/suites/rest.ts';
 
 const seconds = (each: { seconds: number }) => `${each.seconds.toFixed(1)} s`;
 
+const statusAfter: Readonly<Record<string, string>> = { 'os-stop': 'SHUTOFF', pause: 'PAUSED' };
+
 export const servers: readonly Scenario[] = [
   {
     name: 'the commands of the guide create a server with two accelerators, and delete it',
@@ -72,7 +74,7 @@ export const servers: readonly Scenario[] = [
     },
   },
   {
-    name: 'a server keeps its accelerators through reboots, stop and start',
+    name: 'a server keeps its accelerators through whatever leaves it on its host',
     run: async (stage) => {
       const built = await build(stage, 'fpga-and-vgpu');
       const before = await assertHas(stage, built, 2);
@@ -81,8 +83,16 @@ export const servers: readonly Scenario[] = [
         { reboot: { type: 'HARD' } },
         { 'os-stop': null },
         { 'os-start': null },
+        { pause: null },
+        { unpause: null },
+        { lock: null },
+        { unlock: null },
+        { createImage: { name: 'snapshot' } },
+        { createBackup: { name: 'backup', backup_type: 'daily', rotation: 1 } },
+        { trigger_crash_dump: null },
       ]) {
-        await act(stage, built.id, action, 'os-stop' in action ? 'SHUTOFF' : 'ACTIVE');
+        const [name = ''] = Object.keys(action);
+        await act(stage, built.id, action, statusAfter[name] ?? 'ACTIVE');
         assert.deepEqual(await arqsOf(stage, built.id), before);
       }
       await removeCleanly(stage, built.id);
@@ -117,15 +127,18 @@ export const servers: readonly Scenario[] = [
     },
   },
   {
-    name: 'Nova itself refuses suspend and resize of a server with accelerators',
+    name: 'Nova itself refuses suspend, resize and migration of a server with accelerators',
     run: async (stage) => {
       const built = await build(stage, 'fpga');
       const refusals: string[] = [];
       for (const action of [
         { suspend: null },
         { resize: { flavorRef: await flavorId(stage, 'two-fpgas') } },
+        { migrate: null },
+        { 'os-migrateLive': { host: null, block_migration: 'auto' } },
       ]) {
-        const reply = await stage.demo.nova.try('POST', `/servers/${built.id}/action`, action);
+        const by = Object.keys(action)[0]?.includes('igrate') ? stage.admin : stage.demo;
+        const reply = await by.nova.try('POST', `/servers/${built.id}/action`, action);
         const said = JSON.stringify(reply.body);
         assert.equal(reply.status, 400, said);
         assert.match(said, /not supported with instances that have accelerators/);
