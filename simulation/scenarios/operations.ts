@@ -38,6 +38,7 @@ import {
 import { gpuAddress, nicAddress, secondRegion } from '#simulation/world/host.ts';
 import { spendQuota } from '#simulation/world/rules/quotas.ts';
 import { cardOperations } from './cards.ts';
+import { neverBuiltOperations } from './never-built.ts';
 
 const minuteMs = 60_000;
 /** The rows of a device and of a region stay until Placement is back. */
@@ -393,4 +394,5 @@ export const operations: Readonly<Record<string, Operation>> = {
   'bind a vGPU at the quota': { about: ['quota'], prepare: spendQuota, act: boot('vgpu') },
   'program a region': { about: ['FPGA', 'host'], act: programRegion },
   ...cardOperations,
+  ...neverBuiltOperations,
 };
