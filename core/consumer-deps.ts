@@ -57,10 +57,7 @@ export function createConsumerStore(
     history: historyReader(clients.documents, tableName(stage, 'history')),
     store: {
       ...stores.store,
-      reaper: reaperStore(clients.strong, {
-        arqs: tableName(stage, 'arqs'),
-        inventory: tableName(stage, 'inventory'),
-      }),
+      reaper: reaperStore(clients.strong, tableName(stage, 'arqs')),
       waitingBinds: waitingBindStore(clients.strong, tableName(stage, 'inventory')),
     },
   };

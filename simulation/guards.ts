@@ -3,8 +3,6 @@
 
 import type { Checkpoint, PreparedMark } from '#agent/state/checkpoint.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { InstanceBinding } from '#core/domain/arq/arq.ts';
-import { neverBuiltMs } from '#core/domain/arq/reaper.ts';
 import type { DueKind } from '#core/store/rows/shards.ts';
 import { holds, type Item } from './database/expressions.ts';
 import { placeholders } from './database/memory-database.ts';
@@ -38,8 +36,6 @@ export const otherGuards = [
   'reaper',
   'reaper asks again after ten minutes',
   'reaper asks Placement',
-  'look at the server of a bind',
-  'second look at a server',
   'sync reads the provider again',
   'failed bind is an error',
   'list notes that Nova waits',
@@ -50,6 +46,8 @@ export const otherGuards = [
   'agent remembers released binds',
   'agent removes only its own mdevs',
   'agent checks images',
+  'sweep looks at trees',
+  'look reads generations',
 ] as const;
 export type OtherGuard = (typeof otherGuards)[number];
 
@@ -154,20 +152,6 @@ function withoutDeadline(kind: DueKind): Weaken {
   });
 }
 
-const longAgo = new Date(0).toISOString();
-
-/** Reads each binding with other attributes. */
-function withBindings(
-  deps: ConsumerDeps,
-  change: (binding: InstanceBinding) => Partial<InstanceBinding>,
-): ConsumerDeps {
-  const binding: typeof deps.store.arqs.binding = async (uuid) => {
-    const stored = await deps.store.arqs.binding(uuid);
-    return stored && { ...stored, ...change(stored) };
-  };
-  return { ...deps, store: { ...deps.store, arqs: { ...deps.store.arqs, binding } } };
-}
-
 const weakened: Partial<Record<OtherGuard, Weaken>> = {
   'deadline of binds': withoutDeadline('binding'),
   'deadline of releases': withoutDeadline('awaited'),
@@ -185,8 +169,14 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
     process === 'sweep'
       ? { ...deps, listings: { ...deps.listings, deployablesFrom: async () => [] } }
       : deps,
-  'reaper asks again after ten minutes': (deps, process) =>
-    process === 'sweep' ? withBindings(deps, () => ({ unusedSince: longAgo })) : deps,
+  'reaper asks again after ten minutes': (deps, process) => {
+    if (process !== 'sweep') return deps;
+    const binding: typeof deps.store.arqs.binding = async (uuid) => {
+      const stored = await deps.store.arqs.binding(uuid);
+      return stored && { ...stored, unusedSince: new Date(0).toISOString() };
+    };
+    return { ...deps, store: { ...deps.store, arqs: { ...deps.store.arqs, binding } } };
+  },
   'list notes that Nova waits': (deps) => ({
     ...deps,
     store: { ...deps.store, bindings: { ...deps.store.bindings, awaitEvent: async () => true } },
@@ -213,23 +203,18 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
       },
     },
   }),
-  'look at the server of a bind': (deps) => ({
-    ...deps,
-    queues: {
-      send: (queue, messages, delaySeconds) =>
-        deps.queues.send(
-          queue,
-          messages.filter((message) => !('is_look' in message)),
-          delaySeconds,
-        ),
-    },
-  }),
-  'second look at a server': (deps, process) => {
-    if (process !== 'nova-events') return deps;
-    return withBindings(deps, ({ unusedSince, startedAt }) => {
-      const earlier = new Date(Date.parse(startedAt) - neverBuiltMs).toISOString();
-      return unusedSince === undefined ? {} : { unusedSince: earlier };
-    });
+  'sweep looks at trees': (deps, process) =>
+    process === 'sweep'
+      ? { ...deps, listings: { ...deps.listings, hostsAfter: async () => [] } }
+      : deps,
+  'look reads generations': (deps) => {
+    const { placement } = deps.clients;
+    const providersInTree: typeof placement.providersInTree = async (uuid) =>
+      (await placement.providersInTree(uuid)).map((each) => ({ ...each, generation: 9 }));
+    return {
+      ...deps,
+      clients: { ...deps.clients, placement: { ...placement, providersInTree } },
+    };
   },
   'sync reads the provider again': (deps, process) => {
     if (process !== 'provider-syncs') return deps;

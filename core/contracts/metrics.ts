@@ -130,15 +130,14 @@ export const metrics = [
     name: 'InstancesReaped',
     unit: 'Count',
     from: 'sweep',
-    meaning:
-      'unused instances whose ARQs were released: deleted in Nova, or on no host; also by looks of `nova-events`',
+    meaning: 'unused instances whose ARQs the reaper released: deleted in Nova, or on no host',
   },
   {
     name: 'ReaperRefused',
     unit: 'Count',
     dimension: { name: 'cause', values: ['too-many', 'blind'] },
     from: 'sweep',
-    meaning: 'sweeps and looks in which nothing was released although instances seem to be gone',
+    meaning: 'sweeps in which the reaper released nothing although instances seem to be gone',
   },
 ] as const satisfies readonly MetricRow[];
 

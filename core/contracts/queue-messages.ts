@@ -6,22 +6,28 @@ import { type EventType, eventDetails } from './events.ts';
 
 const uuid = z.guid();
 
-/** The binding of an instance was resolved: notify Nova. Or it began: look at its server. */
+/** The binding of an instance was resolved: notify Nova. */
 export const novaEventMessage = z.object({
   instance_uuid: uuid,
   bind_id: uuid,
-  is_look: z.literal(true).optional(),
   /** The request that led to the message; every log line carries it. */
   request_id: z.string().optional(),
 });
 export type NovaEventMessage = z.infer<typeof novaEventMessage>;
 
+/** Placement may have lost the tree of this host: restore it. */
+const treeMessage = z.object({ hostname: z.string().min(1).max(128) });
+
 /** The device of this provider has changed: sync it with Placement. */
-export const providerSyncMessage = z.object({
+const deviceSyncMessage = z.object({
   provider_uuid: uuid,
   /** Set for the hourly comparison: the time of its usage metrics; ms since 1970. */
   counted_at: z.number().int().optional(),
   request_id: z.string().optional(),
+});
+
+export const providerSyncMessage = z.union([treeMessage, deviceSyncMessage], {
+  error: 'provider_uuid or hostname is needed',
 });
 export type ProviderSyncMessage = z.infer<typeof providerSyncMessage>;
 

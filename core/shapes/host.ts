@@ -130,6 +130,15 @@ export const storedHost = z.object({
 
 export const storedLease = z.object({ lease_holder: optionalText, lease_until: optionalText });
 
+/** Providers of a host's devices that Placement lacks. */
+const lostProviders = z.object({
+  /** When they were first missed; ISO 8601. */
+  since: z.string(),
+  count: z.number(),
+  /** Placement has no provider of the compute node either: nova-compute creates it. */
+  is_node_lost: z.boolean(),
+});
+
 /** What changes seldom of a host; hosts are listed by it. */
 export const hostSummary = z.object({
   hostname: z.string(),
@@ -146,4 +155,5 @@ export const hostSummary = z.object({
   devices: z.number().default(0),
   /** Devices that its settings name and that it does not offer. */
   not_offered: z.number().default(0),
+  lost_providers: lostProviders.exactOptional(),
 });

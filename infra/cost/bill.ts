@@ -4,6 +4,7 @@
 import { type MetricRow, metrics } from '#core/contracts/metrics.ts';
 import { queues } from '#core/contracts/queues.ts';
 import { heartbeatSeconds } from '#core/contracts/report/inventory-report.ts';
+import { looksAtOnce, sharesOf } from '#core/domain/placement/tree-looks.ts';
 import { announcedWithinSeconds } from '#infra/stack/stream-filters.ts';
 import {
   countedLogLine,
@@ -47,6 +48,8 @@ export const taken = {
   pollSeconds: 20,
   /** Rows of a host and its three devices, with their indexes. */
   kilobytesPerHost: 30,
+  /** A host's summary in the index by which hosts are listed. */
+  kilobytesPerSummary: 0.4,
 } as const;
 
 const daysPerMonth = 365.25 / 12;
@@ -67,6 +70,8 @@ export const memory = { request: 1, consumer: 0.5 };
 
 /** Servers a month, in the table. */
 const million = 1_000_000;
+/** In their table; the trees of fewer hosts are looked at more often. */
+const idleHosts = 10_000;
 const secondsPerMonth = daysPerMonth * 24 * 60 * 60;
 
 /** From the PATCH until the bind has ended. */
@@ -96,8 +101,14 @@ export function billOfIdleHost(): Bill {
   const times = (count: number, workload: Workload) =>
     scaled(ofUnits(countedUnits[workload]), count);
   const fullReports = minutes / 60;
+  const looks = minutes / sharesOf(idleHosts);
+  const lookSeconds = taken.openStackMs / 1000 / looksAtOnce;
   return sum([
     { connectedMinute: minutes },
+    // Each sweep reads the summary of each host, eventually consistent.
+    { readUnit: (minutes * taken.kilobytesPerSummary) / 4 / 2 },
+    times(looks, 'look'),
+    { gigabyteSecond: looks * lookSeconds * memory.consumer },
     times(secondsPerMonth / heartbeatSeconds - fullReports, 'heartbeat'),
     times(fullReports, 'fullReport'),
     times(fullReports, 'comparisons'),

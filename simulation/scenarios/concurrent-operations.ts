@@ -39,6 +39,7 @@ import {
 import { fpgaAddress, gpuAddress, nicAddress } from '#simulation/world/host.ts';
 import { recountAll } from '#simulation/world/rules/quotas.ts';
 import { type Operation, operations, quiescenceAfterConflictMs } from './operations.ts';
+import { concurrentTreeOperations } from './trees.ts';
 
 const minuteMs = 60_000;
 
@@ -130,6 +131,7 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
       inTurn(unplug(nicAddress), 15_500, plug(nicAddress))(world);
     },
   },
+  ...concurrentTreeOperations,
   'bind a NIC': { about: ['NIC'], act: boot('nic') },
   'bind one vGPU after 9 seconds': {
     about: ['GPU'],
@@ -157,11 +159,6 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
     about: ['NIC'],
     of: ['delete a server with two NICs'],
     act: inTurn(inTurn(deleteOneArq(-1), 500, withoutAllocation), 500, boot('nic')),
-  },
-  'delete one ARQ and unplug the NIC': {
-    about: ['NIC'],
-    of: ['Nova and Placement find a server before the second look at it'],
-    act: inTurn(deleteOneArq(-1), 500, unplug(nicAddress)),
   },
   'bind other ARQs to the instance': { about: ['instance'], act: bindOtherArqs },
   'replug the GPU': {

@@ -57,8 +57,9 @@ export function createSummaryCheck({ database }: World): () => void {
         );
       }
       // The host may have a later presence, whose writer follows.
-      if (Number(row.presence_order ?? 0) < Number(before.presence_order ?? 0)) {
-        throw new Violation('I5', `the summary of ${row.hostname} has an earlier presence`);
+      for (const order of ['presence_order', 'placement_order']) {
+        if (Number(row[order] ?? 0) >= Number(before[order] ?? 0)) continue;
+        throw new Violation('I5', `the summary of ${row.hostname} has an earlier ${order}`);
       }
     }
   };

@@ -38,7 +38,7 @@ import {
 import { gpuAddress, nicAddress, secondRegion } from '#simulation/world/host.ts';
 import { spendQuota } from '#simulation/world/rules/quotas.ts';
 import { cardOperations } from './cards.ts';
-import { neverBuiltOperations } from './never-built.ts';
+import { treeOperations } from './trees.ts';
 
 const minuteMs = 60_000;
 /** The rows of a device and of a region stay until Placement is back. */
@@ -51,7 +51,8 @@ const removeDuringOutage = inTurn(
 export const quiescenceAfterConflictMs = 40 * minuteMs;
 
 /** What an operation affects; operations without a common subject do not meet. */
-export type Subject = 'NIC' | 'GPU' | 'FPGA' | 'host' | 'instance' | 'profile' | 'quota' | 'card';
+type DeviceSubject = 'NIC' | 'GPU' | 'FPGA' | 'card' | 'tree';
+export type Subject = DeviceSubject | 'host' | 'instance' | 'profile' | 'quota';
 
 export interface Operation {
   readonly about: readonly Subject[];
@@ -394,5 +395,5 @@ export const operations: Readonly<Record<string, Operation>> = {
   'bind a vGPU at the quota': { about: ['quota'], prepare: spendQuota, act: boot('vgpu') },
   'program a region': { about: ['FPGA', 'host'], act: programRegion },
   ...cardOperations,
-  ...neverBuiltOperations,
+  ...treeOperations,
 };

@@ -9,6 +9,7 @@ import type { HistoryKind } from '#core/domain/history/history.ts';
 import { silentLog } from '#core/log.ts';
 import { noMetrics } from '#core/metrics.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
+import { lookAtTrees } from '#core/operations/placement/restore-tree.ts';
 import { reap } from '#core/operations/release/reap.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { loadSettings, type Settings } from '#core/settings.ts';
@@ -31,7 +32,7 @@ import { createTimeline, type Process, type Timeline } from '#simulation/timelin
 import { type Violate, Violation } from '#simulation/violation.ts';
 import { type CallApi, createApi } from './api.ts';
 import { createHost, type Host } from './host.ts';
-import { createInterrupts, type Interrupt, isOutside } from './interrupts.ts';
+import { createInterrupts, type Interrupt } from './interrupts.ts';
 import { createIot, type SimulatedIot } from './iot.ts';
 import { createNova, type Profile, type SimulatedNova } from './openstack/nova.ts';
 import { createOpenStack, type SimulatedOpenStack } from './openstack/openstack.ts';
@@ -210,7 +211,7 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
   });
 
   function mayDie(process: Process, name: string): void {
-    if (isOutside(process.name)) return;
+    if (process.name.startsWith('nova')) return;
     const kind = process.name.startsWith('agent') ? 'agent killed' : 'crash';
     if (!faults.happens(kind)) return;
     trace?.(`${clockTime(timeline.now())} ${process.name} dies at ${name}`);
@@ -348,6 +349,7 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
     void sweep(deps)
       .finally(() => reap(deps))
       .finally(() => reconcile(deps))
+      .finally(() => lookAtTrees(deps))
       .catch(() => {});
     timeline.at(timeline.now() + sweepMs, runSweep);
   }

@@ -242,7 +242,6 @@ describe('the filters of the streams', () => {
       'ARQ#',
       'REAPER',
       'REAPER_WAITS',
-      'REAPER_NEVER_BUILT',
       'QUOTA#',
       'RESTORED',
       'HOST',

@@ -110,7 +110,7 @@ const messages: Readonly<
 const causes: Readonly<Record<QueueName, RegExp>> = {
   'nova-events': /^instance_uuid: .+; bind_id: .+$/,
   'host-jobs': /^kind: .+$/,
-  'provider-syncs': /^provider_uuid: .+$/,
+  'provider-syncs': /^provider_uuid or hostname .+$/,
   'inventory-reports': /^version: .+; .+$/,
   'host-presence': /^Thing "other:cmp1" is not a valid host of this stage\.$/,
   'late-events': /^type: .+$/,

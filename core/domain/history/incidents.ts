@@ -8,6 +8,7 @@ import type { Device } from '#core/domain/device/device.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import { skewSecondsMax } from '#core/domain/host/clock-skew.ts';
 import type { NotOffered } from '#core/domain/host/host.ts';
+import type { HostSummary } from '#core/domain/host/host-summary.ts';
 import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
 import type { DeviceUuid } from '#core/domain/ids.ts';
 import { present } from '#core/shapes/derive/present.ts';
@@ -22,6 +23,7 @@ export const storedKinds = [
   'host-away',
   'clock-skew',
   'not-offered',
+  'lost-providers',
   'unhealthy-device',
   'moved-card',
   'reaper-waits',
@@ -194,6 +196,26 @@ export function notOfferedIncident(
     reason: [...reasons, ...(more > 0 ? [`${more} more.`] : [])].join(' '),
     nextStep: "Remove the cause, or take the device out of the agent's settings.",
     action: 'rediscover',
+  };
+}
+
+/** Nova or an operator has deleted them in Placement: no server gets the host's devices. */
+export function lostProvidersIncident({
+  hostname,
+  lostProviders,
+}: HostSummary): Incident | undefined {
+  if (!lostProviders) return undefined;
+  const { since, count, isNodeLost } = lostProviders;
+  const lost = `Placement lacks ${count} resource providers of the host's devices`;
+  return {
+    kind: 'lost-providers',
+    since,
+    hostname,
+    reason: isNodeLost ? `${lost}, and that of its compute node.` : `${lost}.`,
+    nextStep: isNodeLost
+      ? "Start nova-compute on the host, which creates the compute node's provider; ours follow within a minute. If the host is gone for good, forget it."
+      : 'They are written again within a minute. If they are not, the log of provider-syncs has the cause.',
+    ...(!isNodeLost && { action: 'reconcile' }),
   };
 }
 

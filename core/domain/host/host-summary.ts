@@ -21,7 +21,7 @@ type SummaryFields = {
 
 /** The fields of one writer. A later order replaces an earlier one. */
 export interface SummaryPart {
-  readonly source: 'report' | 'presence';
+  readonly source: 'report' | 'presence' | 'placement';
   readonly order: string;
   readonly fields: SummaryFields;
 }
@@ -48,6 +48,11 @@ export function staleParts(
 
 function presencePart({ isConnected, at: since, order = 0 }: Presence): SummaryPart {
   return { source: 'presence', order: padded(order), fields: { presence: { isConnected, since } } };
+}
+
+/** Providers that Placement lacks, as of a look at that time in ms; undefined for none. */
+export function lostPart(lost: HostSummary['lostProviders'], lookedAtMs: number): SummaryPart {
+  return { source: 'placement', order: padded(lookedAtMs), fields: { lostProviders: lost } };
 }
 
 /**

@@ -58,18 +58,18 @@ export type FollowUp =
       /** False: Nova finds the bind resolved when it lists the ARQs, and does not wait. */
       readonly isAwaited: boolean;
     }
-  | { readonly kind: 'look-at-server'; readonly binding: InstanceBinding }
   | { readonly kind: 'start-work'; readonly work: StartedWork }
   | {
       readonly kind: 'sync-providers';
       readonly providerUuid: ProviderUuid;
       readonly requestId?: string;
-    };
+    }
+  | { readonly kind: 'restore-tree'; readonly hostname: string };
 
 export function followUps(change: Change): FollowUp[] {
   switch (change.kind) {
     case 'instance':
-      return [...bindingFollowUps(change), ...lookAt(change), ...syncReserving(change)];
+      return bindingFollowUps(change);
     case 'job':
       return change.after?.bootedHost && !change.before
         ? startWork({ kind: 'reprovision', jobUuid: change.uuid })
@@ -89,9 +89,10 @@ export function followUps(change: Change): FollowUp[] {
       return syncProvider(change.after?.providers[0], change.requestId);
     case 'handle':
       return handleFollowUps(change);
+    case 'host':
+      return hostFollowUps(change);
     case 'arq':
     case 'deployable':
-    case 'host':
     case 'profile':
     case 'profile-deletion':
       return [];
@@ -121,19 +122,6 @@ function bindingFollowUps({ before, after }: Extract<Change, { kind: 'instance' 
   }
 }
 
-/** Nova may have deleted the server before the bind, and deletes no ARQs then. */
-function lookAt({ before, after }: Extract<Change, { kind: 'instance' }>): FollowUp[] {
-  if (!after || before?.bindId === after.bindId || after.isImported) return [];
-  const holds = after.state === 'BindStarted' || after.state === 'Bound';
-  return holds ? [{ kind: 'look-at-server', binding: after }] : [];
-}
-
-/** Placement reserves other units after each change of an instance without an allocation. */
-function syncReserving({ before, after }: Extract<Change, { kind: 'instance' }>): FollowUp[] {
-  const reserving = [before?.reservedProviders ?? [], after?.reservedProviders ?? []].flat();
-  return [...new Set(reserving)].flatMap((providerUuid) => syncProvider(providerUuid));
-}
-
 /** A bind that ends in its own transaction ends before the PATCH is answered. */
 function isAwaited(before: InstanceBinding | undefined, after: InstanceBinding): boolean {
   if (before?.bindId !== after.bindId) return false;
@@ -151,6 +139,14 @@ function handleFollowUps({ before, after }: Extract<Change, { kind: 'handle' }>)
   const isOther =
     before.quarantine !== after.quarantine || isCleaning(before) !== isCleaning(after);
   return isOther || isReleased ? syncProvider(after.providerUuid) : [];
+}
+
+/** Nova may have deleted the tree of the host with its compute service, while it was away. */
+function hostFollowUps({ before, after }: Extract<Change, { kind: 'host' }>): FollowUp[] {
+  if (!after || !before) return [];
+  const { presence, hostname } = after;
+  const isBack = presence?.isConnected === true && before.presence?.since !== presence.since;
+  return isBack ? [{ kind: 'restore-tree', hostname }] : [];
 }
 
 function isCleaning(handle: AttachHandle): boolean {

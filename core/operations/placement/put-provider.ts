@@ -1,3 +1,4 @@
+import { RequestRefused } from '#core/clients/http.ts';
 import {
   GenerationConflict,
   InventoryInUse,
@@ -120,7 +121,15 @@ async function ensureProvider(
       `Placement has no resource provider named ${hostname}: nova-compute has not started there, or reports another name.`,
     );
   }
-  return placement.createProvider({ uuid: planned.uuid, name: planned.name, parentUuid: parent });
+  try {
+    const { uuid, name } = planned;
+    return await placement.createProvider({ uuid, name, parentUuid: parent });
+  } catch (error) {
+    // Nova deletes the children of a compute node before it.
+    const isRefused = error instanceof RequestRefused && error.status === 400;
+    if (!isRefused || (await placement.getProvider(parent))) throw error;
+    throw new RetryLater(`Provider ${parent} has just been deleted.`, 1);
+  }
 }
 
 function toInventories(planned: WantedProvider): HeldInventories {

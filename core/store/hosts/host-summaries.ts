@@ -16,8 +16,8 @@ const summaryPart = hostSummary.omit({ hostname: true, first_seen: true }).parti
 export interface HostSummaryStore {
   hostSummary(hostname: string): Promise<HostSummary | undefined>;
   /**
-   * Writes a part of a host's summary, and makes the summary if there is none; false if a later
-   * writer came first.
+   * Writes a part of a host's summary; false if a later writer came first. A report or a
+   * connection makes the summary if there is none.
    */
   putSummaryPart(hostname: string, part: SummaryPart, now: string): Promise<boolean>;
   /**
@@ -38,6 +38,9 @@ export function hostSummaryStore(client: Documents, table: string): HostSummaryS
 
     putSummaryPart(hostname, { source, order, fields }, now) {
       const by = `${source}_order`;
+      const isNotLater = `attribute_not_exists(${by}) OR ${by} <= :${by}`;
+      // The first report or connection makes the summary; a host may be forgotten meanwhile.
+      const isForExisting = source === 'placement';
       const removed = Object.keys(fields).map((name) => [snakeCase(name), undefined]);
       const set = replacing(
         {
@@ -54,7 +57,9 @@ export function hostSummaryStore(client: Documents, table: string): HostSummaryS
         TableName: table,
         Key: hostSummaryKey(hostname),
         UpdateExpression: set.expression,
-        ConditionExpression: `attribute_not_exists(${by}) OR ${by} <= :${by}`,
+        ConditionExpression: isForExisting
+          ? `attribute_exists(pk) AND (${isNotLater})`
+          : isNotLater,
         ExpressionAttributeNames: set.names,
         ExpressionAttributeValues: { ...set.values, ':now': now },
       });

@@ -14,6 +14,7 @@ import {
   healthIncident,
   type Incident,
   type IncidentKind,
+  lostProvidersIncident,
   movedCardIncident,
   notOfferedIncident,
   type StoredKind,
@@ -72,6 +73,8 @@ export const readIncidents: Readonly<Record<StoredKind, ReadIncidents>> = {
       const inventory = await deps.store.inventory.host(hostname);
       return notOfferedIncident(hostname, allNotOffered(inventory, deps.settings.attachTypes));
     }),
+  'lost-providers': (deps, after, count) =>
+    readHosts(deps, after, count, async (host) => lostProvidersIncident(host)),
   'unhealthy-device': async (deps, after, count) => {
     const devices = await deps.listings.devicesAfter(after ?? '0', count);
     return devices.map((device) => ({ marker: device.uuid, row: healthIncident(device) }));

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
+import type { HostSummary } from '#core/domain/host/host-summary.ts';
 import type { ArqUuid, BindId, ReleaseId } from '#core/domain/ids.ts';
 import { type Change, followUps } from '#core/domain/outbox/outbox.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import {
   aBinding,
   anInstanceUuid,
@@ -12,7 +14,6 @@ import {
 
 const started = aBinding({ state: 'BindStarted' });
 const bound = aBinding();
-const reserving = aBinding({ reservedProviders: [aProviderUuid] });
 const unseen = { isAwaited: false } as const;
 const seen = { isAwaited: true } as const;
 const note = { instances: [anInstanceUuid], bootId: 'boot-1' };
@@ -53,28 +54,9 @@ describe('an event to Nova follows when', () => {
     ['the instance is bound again', bound, aBinding({ bindId: 'another' as BindId }), false],
   ])('%s', (_case, before, after, isAwaited) => {
     const images = before ? { before, after } : { after };
-    expect(followUps({ kind: 'instance', ...images })).toContainEqual({
-      kind: 'notify-nova',
-      binding: after,
-      isAwaited,
-    });
-  });
-});
-
-describe('a look at the server', () => {
-  const another = 'another' as BindId;
-
-  it.each<[string, InstanceBinding | undefined, InstanceBinding, number]>([
-    ['follows a bind that the host must make', undefined, started, 1],
-    ['follows a bind at once', undefined, bound, 1],
-    ['follows another bind of the instance', bound, aBinding({ bindId: another }), 1],
-    ['does not follow the end of a bind', started, bound, 0],
-    ['does not follow a bind that failed', undefined, aBinding({ state: 'BindFailed' }), 0],
-    ['does not follow an import', undefined, aBinding({ isImported: true }), 0],
-  ])('%s', (_case, before, after, looks) => {
-    const all = followUps({ kind: 'instance', ...(before && { before }), after });
-    const found = all.filter(({ kind }) => kind === 'look-at-server');
-    expect(found).toEqual(Array(looks).fill({ kind: 'look-at-server', binding: after }));
+    expect(followUps({ kind: 'instance', ...images })).toEqual([
+      { kind: 'notify-nova', binding: after, isAwaited },
+    ]);
   });
 });
 
@@ -124,7 +106,7 @@ it.each<[string, Change, object]>([
     { kind: 'reprovision', jobUuid: 'job-1' },
   ],
 ])('host work follows when %s', (_case, change, started) => {
-  expect(followUps(change)).toContainEqual({ kind: 'start-work', work: started });
+  expect(followUps(change)).toEqual([{ kind: 'start-work', work: started }]);
 });
 
 it.each<[string, Change]>([
@@ -132,9 +114,6 @@ it.each<[string, Change]>([
   ['a handle leaves quarantine', { kind: 'handle', before: held, after: handle }],
   ['a restored handle is reinstated', { kind: 'handle', before: kept, after: handle }],
   ['a device changes', { kind: 'device', after: aStoredDevice() }],
-  ['units are reserved for an instance', { kind: 'instance', before: bound, after: reserving }],
-  ['units of an instance are offered', { kind: 'instance', before: reserving, after: bound }],
-  ['an instance with reserved units ends', { kind: 'instance', before: reserving }],
   [
     'the last claim on a gone handle ends',
     {
@@ -145,4 +124,29 @@ it.each<[string, Change]>([
   ],
 ])('a comparison with Placement follows when %s', (_case, change) => {
   expect(followUps(change)).toEqual(sync);
+});
+
+describe('a look at the tree in Placement', () => {
+  const summary = { hostname: 'cmp1', firstSeen: '', devices: 1, notOffered: 0 };
+  const since = (isConnected: boolean, minute: number) => ({
+    ...summary,
+    presence: { isConnected, since: `2026-07-01T01:0${minute}:00.000Z` },
+  });
+  const look = { kind: 'restore-tree', hostname: 'cmp1' };
+
+  it('follows when the agent of a known host connects, also where its end was not seen', () => {
+    const before = since(false, 1);
+    expect(followUps({ kind: 'host', before, after: since(true, 2) })).toEqual([look]);
+    const connected = since(true, 1);
+    expect(followUps({ kind: 'host', before: connected, after: since(true, 2) })).toEqual([look]);
+  });
+
+  it.each<[string, HostSummary | undefined, HostSummary | undefined]>([
+    ['its agent disconnects', since(true, 1), since(false, 2)],
+    ['it has another number of devices', since(true, 1), { ...since(true, 1), devices: 2 }],
+    ['it is new', undefined, since(true, 1)],
+    ['it is forgotten', since(true, 1), undefined],
+  ])('does not follow when %s', (_case, before, after) => {
+    expect(followUps({ kind: 'host', ...present({ before, after }) })).toEqual([]);
+  });
 });

@@ -1,0 +1,93 @@
+import type { Provider } from '#core/clients/openstack/placement.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import type { Device } from '#core/domain/device/device.ts';
+import type { HostInventory } from '#core/store/hosts/hosts.ts';
+import { findConflictingProvider } from './find-conflicting-provider.ts';
+import { otherStackAt } from './put-provider.ts';
+
+/** The change of a device's row synchronises it; until then it may have no provider. */
+const syncMs = 60_000;
+
+/** Providers of a host that Placement has lost: Nova or an operator has deleted them there. */
+interface LostTree {
+  /** Those whose providers are lost. */
+  readonly devices: readonly Device[];
+  /** Lost providers. */
+  readonly count: number;
+  readonly isNodeLost: boolean;
+}
+
+/**
+ * Looks whether Placement has the providers of the host's devices: one request while all are
+ * there, however many devices there are. Undefined where none is lost.
+ *
+ * @throws ServiceUnavailable, RequestRefused
+ */
+export async function findLost(
+  deps: ConsumerDeps,
+  { host: { hostname }, devices }: HostInventory,
+): Promise<LostTree | undefined> {
+  const { placement } = deps.clients;
+  const expected = devices.filter((device) => isExpected(device, deps.clock()));
+  const [first] = expected.flatMap(({ providers }) => providers);
+  if (first === undefined) return undefined;
+  // The tree of any provider is that of its compute node.
+  let tree = await placement.providersInTree(first);
+  const node = tree.length > 0 ? undefined : await placement.findProviderByName(hostname);
+  if (node) tree = await placement.providersInTree(node.uuid);
+  const isNodeLost = tree.length === 0;
+  const ours = new Set<string>(devices.flatMap(({ providers }) => providers));
+  const foreign = tree.filter(({ uuid, parentUuid }) => parentUuid && !ours.has(uuid));
+  const lost: Device[] = [];
+  let count = 0;
+  for (const device of expected.filter((each) => !isWhole(tree, each))) {
+    const providers = await deps.store.inventory.providers(device.providers);
+    const missing = providers.filter((each) => isLost(tree, each));
+    if (missing.length === 0) continue;
+    if (await isOfferedElsewhere(deps, foreign, device, providers)) continue;
+    lost.push(device);
+    count += missing.length;
+  }
+  return lost.length > 0 ? { devices: lost, count, isNodeLost } : undefined;
+}
+
+function isExpected({ isGone, createdAt, updatedAt = createdAt }: Device, nowMs: number): boolean {
+  return !isGone && Date.parse(updatedAt) + syncMs < nowMs;
+}
+
+/**
+ * Whether the tree has all providers of the device, as far as its row says. A device with regions
+ * may have no inventory itself; it is written before them, and cannot be deleted before them.
+ */
+function isWhole(tree: readonly Provider[], { providers: [first, ...regions] }: Device): boolean {
+  const isFirstThere = first === undefined || isComplete(tree, first, regions.length === 0);
+  return isFirstThere && regions.every((region) => isComplete(tree, region, true));
+}
+
+function isLost(tree: readonly Provider[], { deployable }: StoredProvider): boolean {
+  const { isGone, providerUuid, resourceClass, numAccelerators } = deployable;
+  const hasInventory = resourceClass !== undefined && numAccelerators > 0;
+  return !isGone && !isComplete(tree, providerUuid, hasInventory);
+}
+
+/**
+ * Whether all of a provider was written. Its traits and its inventory count up its generation from
+ * 0: a process may die before it has written both.
+ */
+function isComplete(tree: readonly Provider[], provider: string, hasInventory: boolean): boolean {
+  const least = hasInventory ? 2 : 1;
+  return tree.some(({ uuid, generation }) => uuid === provider && generation >= least);
+}
+
+/** A device that another service or another stack offers gets no provider of ours. */
+async function isOfferedElsewhere(
+  deps: ConsumerDeps,
+  foreign: readonly Provider[],
+  device: Device,
+  providers: readonly StoredProvider[],
+): Promise<boolean> {
+  const [first] = device.providers;
+  if (await findConflictingProvider(deps, foreign, device, providers)) return true;
+  return first !== undefined && (await otherStackAt(deps, first)) !== undefined;
+}

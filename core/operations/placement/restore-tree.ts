@@ -1,0 +1,117 @@
+// Trees of hosts that Placement has lost: Nova deletes the tree of a compute service that is
+// deleted, and operators delete providers by hand.
+
+import { isDeepStrictEqual } from 'node:util';
+import { ServiceUnavailable } from '#core/clients/http.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { type HostSummary, lostPart } from '#core/domain/host/host-summary.ts';
+import type { ProviderUuid } from '#core/domain/ids.ts';
+import { hostsToLookAt, looksAtOnce } from '#core/domain/placement/tree-looks.ts';
+import { backoffSeconds, RetryLater } from '#core/domain/retry-later.ts';
+import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
+import type { HostInventory } from '#core/store/hosts/hosts.ts';
+import { timeNow } from '../time-now.ts';
+import { findLost } from './find-lost.ts';
+import { syncProviders } from './sync-providers.ts';
+
+/** The sweep has a minute for all of its parts, and the consumer of a message one for a host. */
+const beginsWithinMs = 30_000;
+const pageSize = 1000;
+const retrySecondsMax = 60;
+
+/**
+ * Looks at some hosts' trees, and has those restored that are lost. A host without the provider of
+ * its compute node waits for nova-compute: the next sweep looks again.
+ *
+ * @throws the first fault, when the other hosts have been looked at
+ */
+export async function lookAtTrees(deps: ConsumerDeps): Promise<void> {
+  const startedAt = deps.clock();
+  const hosts = hostsToLookAt(await readHosts(deps), startedAt);
+  await forEachAtOnce(hosts, looksAtOnce, async ({ hostname }) => {
+    if (deps.clock() - startedAt > beginsWithinMs) return;
+    const lost = await look(deps, hostname);
+    if (lost && !lost.isNodeLost) await deps.queues.send('provider-syncs', [{ hostname }]);
+  });
+}
+
+async function readHosts({ listings }: ConsumerDeps): Promise<HostSummary[]> {
+  const hosts: HostSummary[] = [];
+  for (;;) {
+    const page = await listings.hostsAfter(hosts.at(-1)?.hostname, pageSize);
+    hosts.push(...page);
+    if (page.length < pageSize) return hosts;
+  }
+}
+
+/**
+ * Writes the providers to Placement that it has lost of a host. Looks first, because the message
+ * may come twice or late. A device that cannot be written is left to the next sweep.
+ *
+ * @param attempt which delivery of the message this is, from 1
+ * @throws RetryLater while Placement is away
+ */
+export async function restoreTree(
+  deps: ConsumerDeps,
+  hostname: string,
+  attempt: number,
+): Promise<void> {
+  const startedAt = deps.clock();
+  try {
+    const lost = await look(deps, hostname);
+    if (!lost || lost.isNodeLost) return;
+    for (const { address, providers } of lost.devices) {
+      if (deps.clock() - startedAt > beginsWithinMs) return;
+      const [provider] = providers;
+      if (provider) await restore(deps, provider, { host: hostname, address });
+    }
+    await look(deps, hostname);
+  } catch (error) {
+    if (!(error instanceof ServiceUnavailable)) throw error;
+    throw new RetryLater(error.message, backoffSeconds(attempt, retrySecondsMax));
+  }
+}
+
+async function restore(
+  deps: ConsumerDeps,
+  provider: ProviderUuid,
+  about: { readonly host: string; readonly address: string },
+): Promise<void> {
+  try {
+    await syncProviders(deps, provider, 1);
+    deps.log.warn('Lost provider restored in Placement', { ...about, provider });
+  } catch (error) {
+    deps.log.error('Lost provider not restored', { ...about, provider, error });
+  }
+}
+
+/** Looks at the host's tree, and stores what is lost of it for the operators. */
+async function look(deps: ConsumerDeps, hostname: string) {
+  const lookedAtMs = deps.clock();
+  const inventory = await deps.store.inventory.host(hostname);
+  const lost = await findLost(deps, inventory);
+  const { summary } = inventory;
+  const since = summary?.lostProviders?.since ?? new Date(lookedAtMs).toISOString();
+  await note(
+    deps,
+    inventory,
+    lost && { since, count: lost.count, isNodeLost: lost.isNodeLost },
+    lookedAtMs,
+  );
+  return lost;
+}
+
+async function note(
+  deps: ConsumerDeps,
+  { host, summary }: HostInventory,
+  lost: HostSummary['lostProviders'],
+  lookedAtMs: number,
+): Promise<void> {
+  if (isDeepStrictEqual(summary?.lostProviders, lost)) return;
+  const part = lostPart(lost, lookedAtMs);
+  const isStored = await deps.store.inventory.putSummaryPart(host.hostname, part, timeNow(deps));
+  if (!isStored) return;
+  const about = { host: host.hostname, ...lost };
+  if (lost) deps.log.warn('Providers lost in Placement', about);
+  else deps.log.info('Providers complete in Placement again', about);
+}
