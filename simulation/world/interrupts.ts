@@ -96,7 +96,7 @@ export function createInterrupts({ interrupt, kill, meanwhile, say }: InterruptP
   };
 }
 
-/** Steps of Nova are not counted. */
-function isOutside(name: string): boolean {
-  return name.startsWith('nova');
+/** Steps of Nova are not counted; `nova-events` is a queue of ours. */
+export function isOutside(name: string): boolean {
+  return name.split(' ')[0] === 'nova';
 }

@@ -32,7 +32,7 @@ import { createTimeline, type Process, type Timeline } from '#simulation/timelin
 import { type Violate, Violation } from '#simulation/violation.ts';
 import { type CallApi, createApi } from './api.ts';
 import { createHost, type Host } from './host.ts';
-import { createInterrupts, type Interrupt } from './interrupts.ts';
+import { createInterrupts, type Interrupt, isOutside } from './interrupts.ts';
 import { createIot, type SimulatedIot } from './iot.ts';
 import { createNova, type Profile, type SimulatedNova } from './openstack/nova.ts';
 import { createOpenStack, type SimulatedOpenStack } from './openstack/openstack.ts';
@@ -211,7 +211,7 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
   });
 
   function mayDie(process: Process, name: string): void {
-    if (process.name.startsWith('nova')) return;
+    if (isOutside(process.name)) return;
     const kind = process.name.startsWith('agent') ? 'agent killed' : 'crash';
     if (!faults.happens(kind)) return;
     trace?.(`${clockTime(timeline.now())} ${process.name} dies at ${name}`);
