@@ -57,7 +57,10 @@ export function createConsumerStore(
     history: historyReader(clients.documents, tableName(stage, 'history')),
     store: {
       ...stores.store,
-      reaper: reaperStore(clients.strong, tableName(stage, 'arqs')),
+      reaper: reaperStore(clients.strong, {
+        arqs: tableName(stage, 'arqs'),
+        inventory: tableName(stage, 'inventory'),
+      }),
       waitingBinds: waitingBindStore(clients.strong, tableName(stage, 'inventory')),
     },
   };

@@ -156,7 +156,11 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     callsOpenStack: false,
   },
   'late-events': { announces: true, callsOpenStack: false },
-  'nova-events': { tables: { arqs: ['GetItem', 'BatchGetItem'] }, callsOpenStack: true },
+  'nova-events': {
+    // A server that Nova has deleted during its build is released here.
+    tables: { arqs: wholeRows, inventory: ['Query', 'UpdateItem'] },
+    callsOpenStack: true,
+  },
   'host-jobs': {
     // A bind that AWS throttles waits beside its host's row.
     tables: { arqs: wholeRows, inventory: [...finishing, 'DeleteItem'] },

@@ -3,6 +3,8 @@
 
 import type { Checkpoint, PreparedMark } from '#agent/state/checkpoint.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { InstanceBinding } from '#core/domain/arq/arq.ts';
+import { neverBuiltMs } from '#core/domain/arq/reaper.ts';
 import type { DueKind } from '#core/store/rows/shards.ts';
 import { holds, type Item } from './database/expressions.ts';
 import { placeholders } from './database/memory-database.ts';
@@ -36,6 +38,8 @@ export const otherGuards = [
   'reaper',
   'reaper asks again after ten minutes',
   'reaper asks Placement',
+  'look at the server of a bind',
+  'second look at a server',
   'sync reads the provider again',
   'failed bind is an error',
   'list notes that Nova waits',
@@ -152,6 +156,20 @@ function withoutDeadline(kind: DueKind): Weaken {
   });
 }
 
+const longAgo = new Date(0).toISOString();
+
+/** Reads each binding with other attributes. */
+function withBindings(
+  deps: ConsumerDeps,
+  change: (binding: InstanceBinding) => Partial<InstanceBinding>,
+): ConsumerDeps {
+  const binding: typeof deps.store.arqs.binding = async (uuid) => {
+    const stored = await deps.store.arqs.binding(uuid);
+    return stored && { ...stored, ...change(stored) };
+  };
+  return { ...deps, store: { ...deps.store, arqs: { ...deps.store.arqs, binding } } };
+}
+
 const weakened: Partial<Record<OtherGuard, Weaken>> = {
   'deadline of binds': withoutDeadline('binding'),
   'deadline of releases': withoutDeadline('awaited'),
@@ -169,14 +187,8 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
     process === 'sweep'
       ? { ...deps, listings: { ...deps.listings, deployablesFrom: async () => [] } }
       : deps,
-  'reaper asks again after ten minutes': (deps, process) => {
-    if (process !== 'sweep') return deps;
-    const binding: typeof deps.store.arqs.binding = async (uuid) => {
-      const stored = await deps.store.arqs.binding(uuid);
-      return stored && { ...stored, unusedSince: new Date(0).toISOString() };
-    };
-    return { ...deps, store: { ...deps.store, arqs: { ...deps.store.arqs, binding } } };
-  },
+  'reaper asks again after ten minutes': (deps, process) =>
+    process === 'sweep' ? withBindings(deps, () => ({ unusedSince: longAgo })) : deps,
   'list notes that Nova waits': (deps) => ({
     ...deps,
     store: { ...deps.store, bindings: { ...deps.store.bindings, awaitEvent: async () => true } },
@@ -215,6 +227,24 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
       ...deps,
       clients: { ...deps.clients, placement: { ...placement, providersInTree } },
     };
+  },
+  'look at the server of a bind': (deps) => ({
+    ...deps,
+    queues: {
+      send: (queue, messages, delaySeconds) =>
+        deps.queues.send(
+          queue,
+          messages.filter((message) => !('is_look' in message)),
+          delaySeconds,
+        ),
+    },
+  }),
+  'second look at a server': (deps, process) => {
+    if (process !== 'nova-events') return deps;
+    return withBindings(deps, ({ unusedSince, startedAt }) => {
+      const earlier = new Date(Date.parse(startedAt) - neverBuiltMs).toISOString();
+      return unusedSince === undefined ? {} : { unusedSince: earlier };
+    });
   },
   'sync reads the provider again': (deps, process) => {
     if (process !== 'provider-syncs') return deps;

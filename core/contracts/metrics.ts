@@ -130,14 +130,15 @@ export const metrics = [
     name: 'InstancesReaped',
     unit: 'Count',
     from: 'sweep',
-    meaning: 'unused instances whose ARQs the reaper released: deleted in Nova, or on no host',
+    meaning:
+      'unused instances whose ARQs were released: deleted in Nova, or on no host; also by looks of `nova-events`',
   },
   {
     name: 'ReaperRefused',
     unit: 'Count',
     dimension: { name: 'cause', values: ['too-many', 'blind'] },
     from: 'sweep',
-    meaning: 'sweeps in which the reaper released nothing although instances seem to be gone',
+    meaning: 'sweeps and looks in which nothing was released although instances seem to be gone',
   },
 ] as const satisfies readonly MetricRow[];
 

@@ -6,10 +6,11 @@ import { type EventType, eventDetails } from './events.ts';
 
 const uuid = z.guid();
 
-/** The binding of an instance was resolved: notify Nova. */
+/** The binding of an instance was resolved: notify Nova. Or it began: look at its server. */
 export const novaEventMessage = z.object({
   instance_uuid: uuid,
   bind_id: uuid,
+  is_look: z.literal(true).optional(),
   /** The request that led to the message; every log line carries it. */
   request_id: z.string().optional(),
 });

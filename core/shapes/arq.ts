@@ -66,4 +66,9 @@ export const instanceBinding = z.object({
   is_imported: z.literal(true).exactOptional(),
   /** Since when Nova has no host for the instance, or no longer has the instance; ISO 8601. */
   unused_since: optionalText,
+  /**
+   * Providers that reserve its units in Placement: its server was deleted during the build, and
+   * nothing is allocated for it. Set together with `unused_since`.
+   */
+  reserved_providers: z.array(id<ProviderUuid>()).exactOptional(),
 });

@@ -88,4 +88,6 @@ export const storedClaim = z.object({
   arq_uuid: id<ArqUuid>(),
   instance_uuid: id<InstanceUuid>(),
   claim_facts: claimFacts.exactOptional(),
+  /** Placement reserves its unit, because nothing is allocated for the instance. */
+  is_reserved: z.literal(true).exactOptional(),
 });

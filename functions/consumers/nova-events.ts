@@ -1,12 +1,14 @@
 import { novaEventMessage } from '#core/contracts/queue-messages.ts';
 import { notifyNova } from '#core/operations/outbox/notify-nova.ts';
+import { lookAtServer } from '#core/operations/release/look-at-server.ts';
 import { queueConsumer } from './queue-consumer.ts';
 
-/** A binding was resolved → notify Nova. */
+/** A binding was resolved → notify Nova. A bind began → look at its server. */
 export const makeConsumer = queueConsumer(
   'nova-events',
   novaEventMessage,
-  (deps, message, { attempt }) => notifyNova(deps, message, attempt),
+  (deps, message, { attempt }) =>
+    message.is_look ? lookAtServer(deps, message, attempt) : notifyNova(deps, message, attempt),
 );
 
 export const handler = makeConsumer();

@@ -160,6 +160,11 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
     of: ['delete a server with two NICs'],
     act: inTurn(inTurn(deleteOneArq(-1), 500, withoutAllocation), 500, boot('nic')),
   },
+  'delete one ARQ and unplug the NIC': {
+    about: ['NIC'],
+    of: ['Nova and Placement find a server before the second look at it'],
+    act: inTurn(deleteOneArq(-1), 500, unplug(nicAddress)),
+  },
   'bind other ARQs to the instance': { about: ['instance'], act: bindOtherArqs },
   'replug the GPU': {
     about: ['GPU'],

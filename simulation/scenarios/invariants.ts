@@ -18,6 +18,9 @@ import { checkSummaries, createSummaryCheck } from './host-summaries.ts';
 /** The deadline of a bind, and three sweeps that may have died. */
 const resolvedWithinMs = 240_000 + 3 * 60_000;
 
+/** Two looks, with a message that comes again after a consumer died or stalled at each. */
+const neverBuiltHeldMs = 5 * 60_000;
+
 interface Stored {
   readonly arqs: ReadonlyMap<string, Arq>;
   readonly bindings: readonly InstanceBinding[];
@@ -47,6 +50,7 @@ export function createSafetyCheck(world: World): () => void {
   const checkSummary = createSummaryCheck(world);
   return () => {
     checkForeignMdevs(world);
+    checkNeverBuilt(world);
     if (world.database.version() === checked) return;
     checked = world.database.version();
     const stored = read(world);
@@ -100,10 +104,36 @@ function checkStored(world: World, stored: Stored): void {
       );
     }
   }
+  checkReserved(world, stored);
   for (const { state, startedAt, instanceUuid } of stored.bindings) {
     const ageMs = world.timeline.now() - Date.parse(startedAt);
     if (state === 'BindStarted' && ageMs > resolvedWithinMs) {
       throw new Violation('L1', `instance ${instanceUuid} is BindStarted for ${ageMs / 1000} s`);
+    }
+  }
+}
+
+/**
+ * The devices of a server that was deleted during its build are free long before the reaper would
+ * find them.
+ */
+function checkNeverBuilt({ nova, timeline, database }: World): void {
+  for (const server of nova.servers) {
+    const { uuid, neverBuiltSince } = server;
+    if (neverBuiltSince === undefined) continue;
+    if (timeline.now() - neverBuiltSince < neverBuiltHeldMs) continue;
+    delete server.neverBuiltSince;
+    if (database.rows('arqs').some(({ pk }) => pk === `INSTANCE#${uuid}`))
+      throw new Violation('L3', `instance ${uuid} was never built, but is still bound`);
+  }
+}
+
+/** Placement reserves units for servers that do not exist, and for no others. */
+function checkReserved({ database }: World, { bindings }: Stored): void {
+  for (const { sk, is_reserved, instance_uuid } of database.rows('inventory')) {
+    const holder = bindings.find(({ instanceUuid }) => instanceUuid === instance_uuid);
+    if (is_reserved && !holder?.reservedProviders) {
+      throw new Violation('I2', `${sk} is reserved, but not for a server that does not exist`);
     }
   }
 }

@@ -15,7 +15,6 @@ import {
   divideNic,
   endConflicts,
   first,
-  forget,
   forgetPresence,
   inTurn,
   isBlindAfterKill,
@@ -38,6 +37,7 @@ import {
 import { gpuAddress, nicAddress, secondRegion } from '#simulation/world/host.ts';
 import { spendQuota } from '#simulation/world/rules/quotas.ts';
 import { cardOperations } from './cards.ts';
+import { neverBuiltOperations } from './never-built.ts';
 import { treeOperations } from './trees.ts';
 
 const minuteMs = 60_000;
@@ -252,11 +252,6 @@ export const operations: Readonly<Record<string, Operation>> = {
       inTurn(reboot, 2500, boot('vgpu'))(world);
     },
   },
-  'Nova loses an instance': {
-    about: ['GPU', 'instance'],
-    prepare: boot('vgpu'),
-    act: forget,
-  },
   'bind a vGPU, job events delivered once': {
     about: ['host'],
     act: boot('vgpu'),
@@ -396,4 +391,5 @@ export const operations: Readonly<Record<string, Operation>> = {
   'program a region': { about: ['FPGA', 'host'], act: programRegion },
   ...cardOperations,
   ...treeOperations,
+  ...neverBuiltOperations,
 };

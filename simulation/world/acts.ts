@@ -270,6 +270,8 @@ export const deleteFirst: Act = (world) => world.nova.delete(first(world));
 
 export const deleteLast = withLast((nova, server) => nova.delete(server));
 
+export const deleteDuringBuild = withLast((nova, server) => nova.deleteDuringBuild(server));
+
 /** Withholds all handles, as a restore does before it writes the rows of a backup. */
 export const withholdAll: Act = ({ database }) => {
   const send = async (command: object & { readonly input: Readonly<Record<string, unknown>> }) =>

@@ -242,6 +242,7 @@ describe('the filters of the streams', () => {
       'ARQ#',
       'REAPER',
       'REAPER_WAITS',
+      'REAPER_NEVER_BUILT',
       'QUOTA#',
       'RESTORED',
       'HOST',

@@ -120,6 +120,15 @@ export function withheldHandles(provider: StoredProvider): readonly AttachHandle
   return hasQuarantined ? handles : handles.filter(isKept);
 }
 
+/**
+ * Handles whose units Placement must not allocate: those that are withheld, and those whose holder
+ * has no allocation.
+ */
+export function reservedHandles(provider: StoredProvider): readonly AttachHandle[] {
+  const withheld = new Set(withheldHandles(provider));
+  return provider.handles.filter((each) => withheld.has(each) || each.claim?.isReserved);
+}
+
 type StoredRegion = Pick<StoredProvider, 'deployable'>;
 
 /** Whether an image can be programmed into it. */

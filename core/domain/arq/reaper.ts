@@ -3,11 +3,19 @@
 
 import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { waitingInstance } from '#core/shapes/host-work.ts';
+import type { InstanceBinding } from './arq.ts';
 
 export type WaitingInstance = Shaped<typeof waitingInstance>;
 
 /** How long an instance must be unused: replicas and cells of Nova may lag. */
 export const unusedMs = 10 * 60_000;
+/**
+ * How long Nova must answer 404 for a server that was deleted during its build: no host had the
+ * server at any look, so no guest uses its devices.
+ */
+export const neverBuiltMs = 60_000;
+/** More such servers in one minute may mean a fault; they are released a minute later each. */
+export const neverBuiltMax = 20;
 /** More at once may mean a fault of Nova or of the credentials, not lost deletes. */
 export const releasesMax = 10;
 /**
@@ -19,6 +27,11 @@ export const releasesOfMany = 1;
 const waitingMax = 1000;
 /** A walk through all deployables of a very large cloud takes half a day. */
 const forgottenMs = 24 * 3600_000;
+
+/** How long the instance must be unused before it is released. */
+export function unusedForMs({ reservedProviders }: InstanceBinding): number {
+  return reservedProviders ? neverBuiltMs : unusedMs;
+}
 
 /** Which of the unused instances of a page are released now, the longest unused first. */
 export function chooseReleases<Unused extends Pick<WaitingInstance, 'since' | 'isAbsent'>>(

@@ -58,6 +58,7 @@ export type FollowUp =
       /** False: Nova finds the bind resolved when it lists the ARQs, and does not wait. */
       readonly isAwaited: boolean;
     }
+  | { readonly kind: 'look-at-server'; readonly binding: InstanceBinding }
   | { readonly kind: 'start-work'; readonly work: StartedWork }
   | {
       readonly kind: 'sync-providers';
@@ -69,7 +70,7 @@ export type FollowUp =
 export function followUps(change: Change): FollowUp[] {
   switch (change.kind) {
     case 'instance':
-      return bindingFollowUps(change);
+      return [...bindingFollowUps(change), ...lookAt(change), ...syncReserving(change)];
     case 'job':
       return change.after?.bootedHost && !change.before
         ? startWork({ kind: 'reprovision', jobUuid: change.uuid })
@@ -120,6 +121,19 @@ function bindingFollowUps({ before, after }: Extract<Change, { kind: 'instance' 
       // One job reprovisions several instances: the row of the job starts it.
       return [];
   }
+}
+
+/** Nova may have deleted the server before the bind, and deletes no ARQs then. */
+function lookAt({ before, after }: Extract<Change, { kind: 'instance' }>): FollowUp[] {
+  if (!after || before?.bindId === after.bindId || after.isImported) return [];
+  const holds = after.state === 'BindStarted' || after.state === 'Bound';
+  return holds ? [{ kind: 'look-at-server', binding: after }] : [];
+}
+
+/** Placement reserves other units after each change of an instance without an allocation. */
+function syncReserving({ before, after }: Extract<Change, { kind: 'instance' }>): FollowUp[] {
+  const reserving = [before?.reservedProviders ?? [], after?.reservedProviders ?? []].flat();
+  return [...new Set(reserving)].flatMap((providerUuid) => syncProvider(providerUuid));
 }
 
 /** A bind that ends in its own transaction ends before the PATCH is answered. */

@@ -3,7 +3,7 @@
 // inventory carries all traits of its device, region and function, and the mark of its stack.
 
 import { type DeploymentTypes, typesRefused } from '#core/domain/arq/attach-types.ts';
-import { type StoredProvider, withheldHandles } from '#core/domain/arq/bind-plan.ts';
+import { reservedHandles, type StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import type { Device } from '#core/domain/device/device.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
@@ -58,7 +58,7 @@ function wantedProvider(
   const isTaken = typesRefused(provider, attachTypes).length === 0;
   const isOffered = device.status === 'enabled' && isThere && isTaken && !isUnhealthy(device);
   const total = deployable.numAccelerators;
-  const kept = withheldHandles(provider).length;
+  const kept = reservedHandles(provider).length;
   return {
     uuid: deployable.providerUuid,
     name: deployable.name,

@@ -16,6 +16,9 @@ import {
 import { present } from '#core/shapes/derive/present.ts';
 import { sumMetrics, toMetrics } from './count-changes.ts';
 
+/** nova-compute takes a server about a second after its bind; most looks are the last. */
+const firstLookSeconds = 3;
+
 type EventStyle = ConsumerDeps['settings']['eventStyle'];
 
 /** What a committed change leads to. */
@@ -42,6 +45,7 @@ export async function relayChanges(
     'nova-events',
     all.flatMap((followUp) => novaEvent(followUp, eventStyle)),
   );
+  await deps.queues.send('nova-events', all.flatMap(firstLook), firstLookSeconds);
   await deps.queues.send('host-jobs', all.flatMap(hostJob));
   await deps.queues.send('provider-syncs', [...distinctProviders(all), ...distinctTrees(all)]);
   deps.metrics.put(sumMetrics(changes.flatMap(({ counts }) => counts)));
@@ -53,6 +57,13 @@ function novaEvent(followUp: FollowUp, style: EventStyle): NovaEventMessage[] {
   if (!followUp.isAwaited && style === 'nova') return [];
   const { instanceUuid, bindId, requestId } = followUp.binding;
   return [{ instance_uuid: instanceUuid, bind_id: bindId, ...present({ request_id: requestId }) }];
+}
+
+function firstLook(followUp: FollowUp): NovaEventMessage[] {
+  if (followUp.kind !== 'look-at-server') return [];
+  const { instanceUuid, bindId, requestId } = followUp.binding;
+  const look = { instance_uuid: instanceUuid, bind_id: bindId, is_look: true } as const;
+  return [{ ...look, ...present({ request_id: requestId }) }];
 }
 
 function hostJob(followUp: FollowUp): HostJobMessage[] {

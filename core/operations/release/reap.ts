@@ -5,12 +5,13 @@ import {
   chooseReleases,
   releasesMax,
   releasesOfMany,
-  unusedMs,
+  unusedForMs,
   type WaitingInstance,
   waitingAfter,
 } from '#core/domain/arq/reaper.ts';
 import type { Deployable } from '#core/domain/device/device.ts';
 import type { InstanceUuid } from '#core/domain/ids.ts';
+import { boundArqs } from '#core/operations/host-work/bound-arqs.ts';
 import type { ReaperWaits } from '#core/store/arqs/reaper.ts';
 import { reasonToKeep, serverState } from './reason-to-keep.ts';
 import { releaseArqs } from './release-arqs.ts';
@@ -165,20 +166,28 @@ async function checkUnused(
   const { unusedSince: since } = binding;
   // Nova is asked only about instances without an allocation.
   const state = isAllocated ? 'on-host' : await serverState(deps, binding.instanceUuid);
-  if (state === 'on-host') {
-    if (since) await deps.store.reaper.noteUnused(binding, undefined);
+  // Units are reserved for servers that do not exist; a server on no host may come to a host.
+  const isOther = binding.reservedProviders !== undefined && state !== 'absent';
+  if (state === 'on-host' || isOther) {
+    if (since) await noteUsed(deps, binding);
     return undefined;
   }
   if (!since) {
     await deps.store.reaper.noteUnused(binding, new Date(now).toISOString());
     return undefined;
   }
-  if (now - Date.parse(since) < unusedMs) return undefined;
+  if (now - Date.parse(since) < unusedForMs(binding)) return undefined;
   if (await reasonToKeep(deps, binding)) return undefined;
   return { binding, since, isAbsent: state === 'absent' };
 }
 
-async function seesServersOfOthers(deps: ConsumerDeps): Promise<boolean> {
+/** Placement no longer reserves the units of the instance, if it did. */
+export async function noteUsed(deps: ConsumerDeps, binding: InstanceBinding): Promise<void> {
+  if (!binding.reservedProviders) return deps.store.reaper.noteUnused(binding, undefined);
+  await deps.store.reaper.unreserve(binding, await boundArqs(deps, binding));
+}
+
+export async function seesServersOfOthers(deps: ConsumerDeps): Promise<boolean> {
   const sees = (await checkVisibility(deps.clients)) === 'seen';
   if (!sees) {
     deps.metrics.put([{ name: 'ReaperRefused', dimension: 'blind', value: 1 }]);

@@ -122,7 +122,7 @@ export function giveBackHandle(
   release: ReleaseId | undefined,
   change: ChangeNote,
 ): TransactItem {
-  const without = 'REMOVE arq_uuid, instance_uuid, claim_facts ADD epoch :one';
+  const without = 'REMOVE arq_uuid, instance_uuid, claim_facts, is_reserved ADD epoch :one';
   return {
     Update: {
       TableName: tables.inventory,

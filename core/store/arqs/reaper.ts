@@ -9,10 +9,17 @@ import { type Shaped, toWire } from '#core/shapes/derive/case.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { reaperWaits } from '#core/shapes/host-work.ts';
 import { fromRow, parseRow } from '#core/store/rows/row-fields.ts';
-import { instanceKey, reaperKey, reaperWaitsKey } from '#core/store/rows/rows.ts';
+import {
+  handleKey,
+  instanceKey,
+  neverBuiltKey,
+  reaperKey,
+  reaperWaitsKey,
+} from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
 import { getRow, getRows } from '#core/store/table/reads.ts';
-import { held, updateIf } from '#core/store/table/writes.ts';
+import { held, type TransactItem, transact, updateIf } from '#core/store/table/writes.ts';
+import type { BindingTables, BoundArq } from './binding-items.ts';
 
 interface ReaperState {
   /** The deployable at which the last page ended; undefined at the beginning. */
@@ -34,10 +41,25 @@ export interface ReaperStore {
   ): Promise<boolean>;
   /** @param since ISO 8601; undefined if Nova has the instance on a host */
   noteUnused(binding: InstanceBinding, since: string | undefined): Promise<void>;
+  /**
+   * Notes that the instance is unused, and has Placement reserve the units of its handles. False
+   * if the binding or an ARQ of it has changed.
+   */
+  reserve(binding: InstanceBinding, arqs: readonly BoundArq[], since: string): Promise<boolean>;
+  /** Undoes `reserve`, unless the binding or an ARQ of it has changed. */
+  unreserve(binding: InstanceBinding, arqs: readonly BoundArq[]): Promise<void>;
+  /**
+   * Counts one more release in this minute; false where there were enough. Of several at once, a
+   * few more may pass.
+   */
+  countRelease(nowMs: number, most: number): Promise<boolean>;
 }
 
 const storedCursor = z.object({ after: z.string() });
-export function reaperStore(client: Documents, table: string): ReaperStore {
+const storedCount = z.object({ minute: z.number(), released: z.number() });
+
+export function reaperStore(client: Documents, tables: BindingTables): ReaperStore {
+  const table = tables.arqs;
   return {
     async state() {
       const rows = await getRows(client, table, [reaperKey(), reaperWaitsKey()]);
@@ -89,5 +111,72 @@ export function reaperStore(client: Documents, table: string): ReaperStore {
         ExpressionAttributeValues: { ':bind': bindId, ...present({ ':since': since }) },
       });
     },
+
+    async reserve({ instanceUuid, bindId }, arqs, since) {
+      const providers = [...new Set(arqs.map(({ binding }) => binding.providerUuid))];
+      const outcome = await transact(client, [
+        {
+          Update: {
+            TableName: table,
+            Key: instanceKey(instanceUuid),
+            UpdateExpression: 'SET unused_since = :since, reserved_providers = :providers',
+            ConditionExpression: 'bind_id = :bind',
+            ExpressionAttributeValues: {
+              ':bind': bindId,
+              ':since': since,
+              ':providers': providers,
+            },
+          },
+        },
+        ...markHandles(tables, arqs, 'SET is_reserved = :true', { ':true': true }),
+      ]);
+      return outcome === 'done';
+    },
+
+    async unreserve({ instanceUuid, bindId }, arqs) {
+      await transact(client, [
+        {
+          Update: {
+            TableName: table,
+            Key: instanceKey(instanceUuid),
+            UpdateExpression: 'REMOVE unused_since, reserved_providers',
+            ConditionExpression: 'bind_id = :bind',
+            ExpressionAttributeValues: { ':bind': bindId },
+          },
+        },
+        ...markHandles(tables, arqs, 'REMOVE is_reserved'),
+      ]);
+    },
+
+    async countRelease(nowMs, most) {
+      const minute = Math.floor(nowMs / 60_000);
+      const row = await getRow(client, table, neverBuiltKey());
+      const last = row && parseRow(storedCount, row);
+      const released = last?.minute === minute ? last.released : 0;
+      if (released >= most) return false;
+      const Item = { ...neverBuiltKey(), minute, released: released + 1 };
+      await client.send(new PutCommand({ TableName: table, Item }));
+      return true;
+    },
   };
+}
+
+/** The handles that the ARQs still hold. */
+function markHandles(
+  { inventory }: BindingTables,
+  arqs: readonly BoundArq[],
+  expression: string,
+  values: Readonly<Record<string, unknown>> = {},
+): TransactItem[] {
+  return arqs.flatMap(({ uuid, binding: { providerUuid, attachment } }) => {
+    if (!attachment) return [];
+    const update = {
+      TableName: inventory,
+      Key: handleKey(providerUuid, attachment.handleUuid),
+      UpdateExpression: expression,
+      ConditionExpression: 'arq_uuid = :arq',
+      ExpressionAttributeValues: { ...values, ':arq': uuid },
+    };
+    return [{ Update: update }];
+  });
 }

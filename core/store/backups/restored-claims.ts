@@ -54,7 +54,9 @@ export function restoreClaims(arqs: Rows, inventory: Rows): Map<string, Row> {
   return new Map(
     [...inventory].map(([key, row]) => {
       if (!isHandle(row)) return [key, row];
-      const { arq_uuid, instance_uuid, claim_facts, release_id, quarantine, ...handle } = row;
+      // A restored handle is reserved as such.
+      const { arq_uuid, instance_uuid, claim_facts, is_reserved, ...unclaimed } = row;
+      const { release_id, quarantine, ...handle } = unclaimed;
       const held = holders.get(toName(row)) ?? [];
       const holder = held.find(({ uuid }) => uuid === arq_uuid) ?? held[0];
       const awaited = [releaseKey(String(release_id)), programKey(String(release_id))];

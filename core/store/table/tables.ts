@@ -8,6 +8,8 @@
 //                    QUOTA#<project id>               a project's limits, what is left of them
 //                    REAPER                           how far the reaper has come
 //                    REAPER_WAITS                     what waits for an operator
+//                    REAPER_NEVER_BUILT               how many servers that were deleted during
+//                                                     their build have been released this minute
 //   inventory        HOST#<hostname>  HOST            boot id, epoch, sequence, presence, lease
 //                    HOST#<hostname>  SUMMARY         what changes seldom of the host
 //                    HOST#<hostname>  DEVICE#<uuid>   a device

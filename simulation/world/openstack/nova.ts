@@ -34,6 +34,8 @@ export interface Server {
   patch?: Readonly<Record<string, readonly object[]>>;
   /** Whether the control plane knew the boot of the host when Nova last listed the ARQs. */
   isBootKnown: boolean;
+  /** When it was deleted, if no host had it then; ms. */
+  neverBuiltSince?: number;
   /** The ARQs were unbound or deleted by another caller. */
   hasLostArqs: boolean;
 }
@@ -71,6 +73,8 @@ export interface SimulatedNova {
   readonly servers: readonly Server[];
   boot(profile: Profile): Promise<Server>;
   delete(server: Server): Promise<void>;
+  /** Deletes a server that no host has: Nova deletes no ARQs then, and nova-compute stops. */
+  deleteDuringBuild(server: Server): void;
   hardReboot(server: Server): Promise<void>;
   /** Unbinds the ARQs, binds them again, and deletes them, as an operator can at any time. */
   unbindAndRebind(server: Server, afterMs?: number): Promise<void>;
@@ -203,6 +207,8 @@ export function createNova(parts: NovaParts): SimulatedNova {
     uuids: readonly string[],
   ): Promise<void> {
     await timeline.sleep(process, random.between(10, 3000));
+    // "Instance disappeared before build."
+    if (!openstack.servers.has(server.uuid)) return deallocate(server);
     const node = hosts.find(({ name }) => name === host);
     const boot = node?.bootId();
     server.host = host;
@@ -321,6 +327,13 @@ export function createNova(parts: NovaParts): SimulatedNova {
       await deleteByInstance(process, server);
       server.status = 'DELETED';
       server.arqs = [];
+      openstack.servers.delete(server.uuid);
+      deallocate(server);
+    },
+    deleteDuringBuild(server) {
+      if (server.host !== undefined) return;
+      server.neverBuiltSince = timeline.now();
+      server.status = 'DELETED';
       openstack.servers.delete(server.uuid);
       deallocate(server);
     },

@@ -10,6 +10,7 @@ import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import type { DynamoDBRecord } from 'aws-lambda';
 import { expect, vi } from 'vitest';
+import type { createNova } from '#core/clients/openstack/nova.ts';
 import type { StreamConsumerName } from '#core/contracts/queues.ts';
 import type { Row } from '#core/store/rows/rows.ts';
 import { tableName } from '#core/store/table/tables.ts';
@@ -56,6 +57,21 @@ export function countCalling(frame: { readonly queueConsumer: typeof queueConsum
       if (state.hasCalled) counts.calling += 1;
     });
   return { ...frame, queueConsumer: createCountedConsumer };
+}
+
+/** Nova's client: each server is on a host when it is looked at. */
+export function serversOnHosts(client: { readonly createNova: typeof createNova }) {
+  const createNovaWithServers: typeof createNova = (options) => {
+    const nova = client.createNova(options);
+    return {
+      ...nova,
+      server: async (uuid) => {
+        await nova.server(uuid);
+        return { projectId: 'demo', host: 'any' };
+      },
+    };
+  };
+  return { ...client, createNova: createNovaWithServers };
 }
 
 interface ConsumedOfTable {

@@ -14,6 +14,7 @@ import {
 
 const started = aBinding({ state: 'BindStarted' });
 const bound = aBinding();
+const reserving = aBinding({ reservedProviders: [aProviderUuid] });
 const unseen = { isAwaited: false } as const;
 const seen = { isAwaited: true } as const;
 const note = { instances: [anInstanceUuid], bootId: 'boot-1' };
@@ -54,9 +55,28 @@ describe('an event to Nova follows when', () => {
     ['the instance is bound again', bound, aBinding({ bindId: 'another' as BindId }), false],
   ])('%s', (_case, before, after, isAwaited) => {
     const images = before ? { before, after } : { after };
-    expect(followUps({ kind: 'instance', ...images })).toEqual([
-      { kind: 'notify-nova', binding: after, isAwaited },
-    ]);
+    expect(followUps({ kind: 'instance', ...images })).toContainEqual({
+      kind: 'notify-nova',
+      binding: after,
+      isAwaited,
+    });
+  });
+});
+
+describe('a look at the server', () => {
+  const another = 'another' as BindId;
+
+  it.each<[string, InstanceBinding | undefined, InstanceBinding, number]>([
+    ['follows a bind that the host must make', undefined, started, 1],
+    ['follows a bind at once', undefined, bound, 1],
+    ['follows another bind of the instance', bound, aBinding({ bindId: another }), 1],
+    ['does not follow the end of a bind', started, bound, 0],
+    ['does not follow a bind that failed', undefined, aBinding({ state: 'BindFailed' }), 0],
+    ['does not follow an import', undefined, aBinding({ isImported: true }), 0],
+  ])('%s', (_case, before, after, looks) => {
+    const all = followUps({ kind: 'instance', ...(before && { before }), after });
+    const found = all.filter(({ kind }) => kind === 'look-at-server');
+    expect(found).toEqual(Array(looks).fill({ kind: 'look-at-server', binding: after }));
   });
 });
 
@@ -106,7 +126,7 @@ it.each<[string, Change, object]>([
     { kind: 'reprovision', jobUuid: 'job-1' },
   ],
 ])('host work follows when %s', (_case, change, started) => {
-  expect(followUps(change)).toEqual([{ kind: 'start-work', work: started }]);
+  expect(followUps(change)).toContainEqual({ kind: 'start-work', work: started });
 });
 
 it.each<[string, Change]>([
@@ -114,6 +134,9 @@ it.each<[string, Change]>([
   ['a handle leaves quarantine', { kind: 'handle', before: held, after: handle }],
   ['a restored handle is reinstated', { kind: 'handle', before: kept, after: handle }],
   ['a device changes', { kind: 'device', after: aStoredDevice() }],
+  ['units are reserved for an instance', { kind: 'instance', before: bound, after: reserving }],
+  ['units of an instance are offered', { kind: 'instance', before: reserving, after: bound }],
+  ['an instance with reserved units ends', { kind: 'instance', before: reserving }],
   [
     'the last claim on a gone handle ends',
     {

@@ -19,16 +19,20 @@ it.each([
 ] as const)(
   'style %s: a binding that was %s has its event',
   async (eventStyle, _, change, events) => {
-    const sent: Record<string, number> = {};
+    const sent: object[] = [];
+    const looks: object[] = [];
     const deps = someDeps({
       settings: { ...someSettings, eventStyle },
       queues: {
-        send: async (queue, messages) => {
-          sent[queue] = messages.length;
+        send: async (queue, messages, delaySeconds) => {
+          if (queue === 'nova-events') (delaySeconds ? looks : sent).push(...messages);
         },
       },
     });
     await relayChanges(deps, [change]);
-    expect(sent['nova-events']).toBe(events);
+    expect(sent).toHaveLength(events);
+    const { instanceUuid: instance_uuid, bindId: bind_id } = bound;
+    const isNew = change === atOnce;
+    expect(looks).toEqual(isNew ? [{ instance_uuid, bind_id, is_look: true }] : []);
   },
 );
