@@ -8,9 +8,8 @@ export const releaseKey = (id: string) => ({ pk: `RELEASE#${id}` });
 export const programKey = (id: string) => ({ pk: `PROGRAM#${id}` });
 export const quotaKey = (projectId: string) => ({ pk: `QUOTA#${projectId}` });
 export const reaperKey = () => ({ pk: 'REAPER' });
-/** Unused instances that wait for an operator. */
 export const neverBuiltKey = () => ({ pk: 'REAPER_NEVER_BUILT' });
-
+/** Unused instances that wait for an operator. */
 export const reaperWaitsKey = () => ({ pk: 'REAPER_WAITS' });
 /** The row that stores the moment of the last restored backup. */
 export const restoredKey = () => ({ pk: 'RESTORED', sk: 'RESTORED' });
