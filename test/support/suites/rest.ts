@@ -72,6 +72,7 @@ export interface Body {
   readonly roles: readonly Named[];
   readonly arqs: readonly Arq[];
   readonly devices: readonly Device[];
+  readonly incidents: readonly { readonly reason: string }[];
 }
 
 export interface Reply {
