@@ -126,8 +126,12 @@ describe('the sequence of a bind', () => {
   });
 });
 
-/** The actor of a line of a simulation's trace; of an agent only its part in a bind. */
-const actor = /^\S+ (changes|host-jobs|job-events|nova-events|agent(?= \S+: device mdev create))/;
+/**
+ * The actor of a line of a simulation's trace: of an agent only its part in a bind, of nova-events
+ * only that it notifies Nova.
+ */
+const actor =
+  /^\S+ (changes|host-jobs|job-events|nova-events(?=: compute POST)|agent(?= \S+: device mdev create))/;
 
 const fieldOf = { arq_uuid: 'claim', release_id: 'release', quarantine: 'quarantine' } as const;
 
