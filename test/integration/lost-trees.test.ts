@@ -41,7 +41,7 @@ beforeEach(async () => {
   await syncProviders(world.deps, other(), 1);
 });
 
-/** The product so much later, with the messages that it sends. */
+/** The product at a later time, with the messages that it sends. */
 function later(minutes = 2, deps = world.deps) {
   const sent: ProviderSyncMessage[] = [];
   const send = async (_queue: string, messages: readonly object[]) =>

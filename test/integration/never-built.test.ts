@@ -151,7 +151,7 @@ describe('of a server that Nova does not know', () => {
     expect(await isBound(instance)).toBe(true);
   });
 
-  it('releases so many in a minute, and the others later', async () => {
+  it('releases 20 in a minute, and the others later', async () => {
     const instance = await bound();
     await look(instance, 0);
     const minute = 120 * seconds;

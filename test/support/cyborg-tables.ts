@@ -27,7 +27,7 @@ function cyborgInfo(id: number): string {
 interface CyborgShape {
   readonly handles?: number;
   readonly servers?: number;
-  /** Of the device, in a database of 17.0.0; without it the database is of an earlier release. */
+  /** The device's state, in a database of 17.0.0; absent in those of earlier releases. */
   readonly state?: string | null;
 }
 

@@ -46,7 +46,7 @@ export interface CyborgRelease {
   readonly servesByWaitress: boolean;
 }
 
-/** What the suite plays unless it is told otherwise; it needs the fewest packages. */
+/** What the suite plays by default; it needs the fewest packages. */
 export const usualRelease = '9.0.0';
 const currentRelease = '17.0.0';
 

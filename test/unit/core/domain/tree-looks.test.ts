@@ -12,7 +12,7 @@ function hosts(count: number, given: Partial<HostSummary> = {}): HostSummary[] {
   });
 }
 
-/** How often each host is looked at in so many minutes. */
+/** How often each host is looked at in that number of minutes. */
 function looks(all: readonly HostSummary[], minutes: number): Map<string, number> {
   const counts = new Map(all.map(({ hostname }) => [hostname, 0]));
   for (let minute = 0; minute < minutes; minute += 1) {
