@@ -43,7 +43,14 @@ export function typesTaken(
   { deployable: { hostAttachTypes } }: Pick<StoredProvider, 'deployable'>,
   deploymentTypes: DeploymentTypes,
 ): readonly AttachType[] {
-  return hostAttachTypes ?? deploymentTypes ?? takenByAny;
+  return takenBy(hostAttachTypes, deploymentTypes);
+}
+
+function takenBy(
+  hostTypes: readonly AttachType[] | undefined,
+  deploymentTypes: DeploymentTypes,
+): readonly AttachType[] {
+  return hostTypes ?? deploymentTypes ?? takenByAny;
 }
 
 /** Types of the provider's attach handles that the hypervisor of its host does not take. */
@@ -68,7 +75,7 @@ export function allNotOffered(
   { host, devices, notOffered }: HostDevices,
   deploymentTypes: DeploymentTypes,
 ): readonly NotOffered[] {
-  const taken = host.attachTypes ?? deploymentTypes ?? takenByAny;
+  const taken = takenBy(host.attachTypes, deploymentTypes);
   const refused = devices.flatMap(({ address, driver, isGone, attachTypes: types = [] }) => {
     const left = isGone ? [] : types.filter((type) => !taken.includes(type));
     const words = `attaches as ${left.join(', ')}, which the hypervisor does not take: `;
