@@ -4,6 +4,7 @@
 // --newer          only tells whether the registry has newer releases than the suite
 // --stay           keeps all of it running until Ctrl-C, for manual tests
 // --only <words>   plays the set-up and the scenarios with the words in their names
+// --deletes 100    deletes as many servers during their builds
 // --hardware       plays the set-up and the scenarios of a compute node with real drivers of the
 //                  agent, which is a VM with a real kernel
 // --cyborg [17.0.0]  plays the move from a real Cyborg to this service, and back; 9.0.0 unless
@@ -30,6 +31,7 @@ import { identity } from './scenarios/identity.ts';
 import { images } from './scenarios/images.ts';
 import { importing } from './scenarios/import.ts';
 import { killed } from './scenarios/killed.ts';
+import { neverBuilt } from './scenarios/never-built.ts';
 import { novaCode } from './scenarios/nova-code.ts';
 import { placement } from './scenarios/placement.ts';
 import { servers } from './scenarios/servers.ts';
@@ -49,6 +51,7 @@ const withCyborg = process.argv.includes('--cyborg');
 const all = [
   ...setUp,
   ...servers,
+  ...neverBuilt,
   ...failures,
   ...placement,
   ...novaCode,
