@@ -57,7 +57,7 @@ async function run(config: Config): Promise<void> {
   const random = Math.random;
   const looks = createRediscoverRequests();
   const host = await openHost(config, { files, clock, log });
-  const { thing, bootId, checkpoint, drivers, healthOf, novaVersions } = host;
+  const { thing, bootId, checkpoint, components, drivers, healthOf, novaVersions } = host;
   const jobs = createJobRunner({
     stage: config.stage,
     thing,
@@ -69,6 +69,7 @@ async function run(config: Config): Promise<void> {
     clock,
     log,
     checkpoint,
+    components,
     downloads: createDownloads(join(directory, 'images'), log, {
       proxy: config.proxy,
       source: config.imageSource,
@@ -79,7 +80,14 @@ async function run(config: Config): Promise<void> {
     thing,
     drivers: config.drivers.map(({ name }) => name),
   });
-  const discoverNow = createDiscovery({ drivers, healthOf, novaVersions, clock, log });
+  const discoverNow = createDiscovery({
+    drivers,
+    healthOf,
+    components,
+    novaVersions,
+    clock,
+    log,
+  });
   // A driver that hangs must not keep the agent from its other devices.
   const settled = new AbortController();
   const recovered = Promise.race([

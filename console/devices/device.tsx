@@ -83,12 +83,18 @@ function Facts({ device, onHost }: Seen) {
             uuid: <code key="uuid">{device.uuid}</code>,
             hostname: <HostLink key="host" hostname={device.hostname} />,
             status: <DeviceStatus key="status" status={device.status} />,
+            components: componentsText(device),
           }),
           ...(onHost ? hostItems(onHost) : []),
         ]}
       />
     </Section>
   );
+}
+
+/** An answer of an earlier version has none. */
+function componentsText({ components }: Seen['device']): string | undefined {
+  return components?.map(({ name, version }) => `${name} ${version}`).join(', ');
 }
 
 const hostTitles = without(hostDeviceTitles, 'uuid', 'type', 'model', 'status', 'reason');

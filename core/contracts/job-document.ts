@@ -6,6 +6,7 @@ import { type HostWorkKind, hostWork } from '#core/domain/host-work/host-work.ts
 import { attachedAs } from '#core/shapes/attach-handle.ts';
 import { deviceAddress, driverName } from '#core/shapes/derive/fields.ts';
 import { parseJson } from '#core/shapes/derive/parse-json.ts';
+import { componentName } from '#core/shapes/device.ts';
 import { checkInfo } from './attach-handle.ts';
 import { isHostname } from './topics.ts';
 
@@ -87,12 +88,23 @@ const cleanStep = z.object({
   region: name.optional(),
 });
 
+/** Writes an image to a component of a device, and has the device run it. */
+const componentStep = z.object({
+  kind: z.literal('program'),
+  ...place,
+  component: componentName,
+  /** What the component must show afterwards. */
+  component_version: z.string().min(1).max(64),
+  image: jobImage,
+});
+
+export type ComponentStep = z.infer<typeof componentStep>;
 export type PrepareHandleStep = z.infer<typeof prepareHandleStep>;
 export type PrepareRegionStep = z.infer<typeof prepareRegionStep>;
 export type CleanStep = z.infer<typeof cleanStep>;
 
 const prepareStep = z.union([prepareHandleStep, prepareRegionStep]);
-const jobStep = z.union([prepareStep, cleanStep]);
+const jobStep = z.union([prepareStep, cleanStep, componentStep]);
 export type PrepareStep = z.infer<typeof prepareStep>;
 export type JobStep = z.infer<typeof jobStep>;
 
@@ -133,11 +145,11 @@ const documents = {
     ...envelope,
     steps: z.array(prepareStep).max(128),
   }),
-  /** Program a region for an operator. */
+  /** Program a region, or a component of a device, for an operator. */
   program: z.object({
     action: z.literal(hostWork.program.jobAction),
     ...envelope,
-    steps: z.array(prepareRegionStep).length(1),
+    steps: z.array(z.union([componentStep, prepareRegionStep])).length(1),
   }),
   /** Report all devices at once. */
   rediscover: z.object({ action: z.literal(hostWork.rediscover.jobAction), ...envelope }),
@@ -162,6 +174,9 @@ export const jobFault = z.literal('request');
 /** `nothing`: the host has checked that nothing of the job's target exists. */
 export const jobRemains = z.literal('nothing');
 
+/** `power-cycle`: the image is written, and the component runs it after the next power cycle. */
+export const jobAwaits = z.literal('power-cycle');
+
 /** What a driver has verified after cleaning a handle: facts by name, for people to read. */
 export const evidence = z.record(
   z.string().max(64),
@@ -179,9 +194,10 @@ export type JobStatusDetails = {
   readonly reason?: string;
   readonly fault?: z.infer<typeof jobFault>;
   readonly left?: z.infer<typeof jobRemains>;
+  readonly awaits?: z.infer<typeof jobAwaits>;
   /** JSON: `info` by the uuids of handles whose host has chosen it. */
   readonly prepared?: string;
-  /** JSON: what was verified after cleaning, by the uuids of handles. */
+  /** JSON: what was verified, by the uuids of cleaned handles, or by the programmed component. */
   readonly evidence?: string;
 };
 

@@ -17,6 +17,21 @@ import { attachTypes, deviceStatuses, deviceTypes, healthStates } from './words.
 /** Linux numbers fewer nodes (CONFIG_NODES_SHIFT is at most 10). */
 const numaNodesMax = 1024;
 
+const componentsMax = 16;
+
+/** The name of a part of a device with an image of its own, such as `bmc` or `shell`. */
+export const componentName = z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/);
+const versionText = z.string().regex(/^[\x21-\x7e]{1,64}$/);
+
+/** A part of a device that takes an image, and what it runs now. */
+export const componentFacts = z.object({
+  name: componentName,
+  version: versionText,
+  /** The date of the version, as the vendor writes it. */
+  date: z.string().max(32).optional(),
+  digest: z.string().max(136).optional(),
+});
+
 /** Reported; the API shows it with the device. */
 export const deviceFacts = z.object({
   type: z.enum(deviceTypes),
@@ -30,6 +45,7 @@ export const deviceFacts = z.object({
   /** JSON text, passed through to the API. */
   std_board_info: z.string().max(4096).nullish(),
   vendor_board_info: z.string().max(4096).nullish(),
+  components: shown(z.array(componentFacts).max(componentsMax)),
 });
 
 /** Reported; the API shows it to operators, with the device's host. */

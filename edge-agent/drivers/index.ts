@@ -48,8 +48,8 @@ export const ownDrivers: readonly DriverModule[] = [
   defineDriver({
     name: 'pci',
     settings: pciSettings,
-    create: ({ allow_list: allowList }, { sysfs, hardware, guards, log }) =>
-      createPciDriver({ sysfs, hardware, guards, allowList, log, namesMissing: true }),
+    create: ({ allow_list: allowList }, context) =>
+      createPciDriver({ ...context, allowList, namesMissing: true }),
   }),
   defineDriver({
     name: 'mdev',

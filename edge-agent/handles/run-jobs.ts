@@ -146,7 +146,7 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
     const read = readJob(document, deps);
     // The control plane has cleared what it knows of a programmed region, so the next report
     // describes all devices, even unchanged ones.
-    const isProgram = 'job' in read && read.job.steps.some(writesRegion);
+    const isProgram = 'job' in read && read.job.steps.some(writesImage);
     const answer = async (outcome: JobOutcome) => {
       answering.add(jobId);
       if (!(await handle.answer(outcome))) return;
@@ -256,8 +256,8 @@ export function createJobRunner(deps: JobRunnerDeps): JobRunner {
   };
 }
 
-function writesRegion(step: JobStep): boolean {
-  return 'content' in step && 'image' in step.content;
+function writesImage(step: JobStep): boolean {
+  return step.kind === 'program' || ('content' in step && 'image' in step.content);
 }
 
 function rejectsOn(stopped: AbortSignal): Promise<never> {

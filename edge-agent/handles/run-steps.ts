@@ -14,14 +14,17 @@ import type {
   JobOutcome,
   StepResult,
 } from '#agent/state/checkpoint.ts';
+import type { ComponentRecords } from '#agent/state/component-records.ts';
 import type { Evidence, JobStep, StepHandle } from '#core/contracts/job-document.ts';
 import { cleanHandle } from './clean-handle.ts';
 import { areAbsent, type FindDeps, StepRefused } from './find-device.ts';
 import { prepareHandle } from './prepare-handle.ts';
 import { JobStopped, prepareRegion } from './prepare-region.ts';
+import { programComponent } from './program-component.ts';
 
 export interface StepsDeps extends FindDeps {
   readonly checkpoint: Checkpoint;
+  readonly components: ComponentRecords;
   readonly downloads: Downloads;
 }
 
@@ -143,6 +146,7 @@ async function doStep(
     const evidence = await cleanHandle(context, step);
     return evidence ? { evidence } : {};
   }
+  if (step.kind === 'program') return await programComponent(context, step);
   if ('handle' in step) {
     const { info } = await prepareHandle(context, step);
     return info ? { info: { ...info } } : {};
@@ -165,6 +169,10 @@ function nameStep(step: JobStep): string {
 function toIntent(step: JobStep, kind: JobStep['kind']): Intent {
   const { driver, address, bind_id: bindId } = step;
   const common = { kind, address, driver, ...(bindId && { bind_id: bindId }) };
+  if (step.kind === 'program') {
+    const { component, image } = step;
+    return { ...common, component, image: image.id, sha256: image.sha256 };
+  }
   const handle = stepHandle(step);
   if (handle) return { ...common, uuid: handle.uuid, epoch: String(handle.epoch) };
   if (!('content' in step)) return common;
@@ -185,16 +193,19 @@ function toOutcome({ steps }: Job, results: readonly StepResult[]): JobOutcome {
   const prepared: Record<string, Record<string, string>> = {};
   for (const [index, result] of results.entries()) {
     const step = steps[index];
-    const uuid = step && stepHandle(step)?.uuid;
-    if (!uuid) continue;
-    if (result.evidence) evidence[uuid] = result.evidence;
-    if (result.info) prepared[uuid] = result.info;
+    const key = step?.kind === 'program' ? step.component : step && stepHandle(step)?.uuid;
+    if (!key) continue;
+    if (result.evidence) evidence[key] = result.evidence;
+    if (result.info) prepared[key] = result.info;
   }
   const details = {
     ...(Object.keys(evidence).length > 0 && { evidence }),
     ...(Object.keys(prepared).length > 0 && { prepared }),
   };
-  if (reasons.length === 0) return { status: 'SUCCEEDED', ...details };
+  const awaits = results.find((result) => result.awaits)?.awaits;
+  if (reasons.length === 0) {
+    return { status: 'SUCCEEDED', ...(awaits && { awaits }), ...details };
+  }
   const isRefused = results.filter(isFailed).every(({ fault }) => fault === 'request');
   return {
     status: 'FAILED',

@@ -13,6 +13,7 @@ import { type Hardware, openHardware } from '#agent/hardware/port.ts';
 import type { Log } from '#agent/log.ts';
 import { readBootId } from '#agent/state/boot-id.ts';
 import { type Checkpoint, openCheckpoint } from '#agent/state/checkpoint.ts';
+import { type ComponentRecords, openComponentRecords } from '#agent/state/component-records.ts';
 import type { StateFiles } from '#agent/state/state-files.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
 import { thingName } from '#core/contracts/topics.ts';
@@ -23,6 +24,7 @@ interface Host {
   readonly thing: string;
   readonly bootId: string;
   readonly checkpoint: Checkpoint;
+  readonly components: ComponentRecords;
   readonly drivers: readonly Driver[];
   readonly healthOf: Hardware['healthOf'];
   readonly novaVersions: () => readonly string[];
@@ -39,6 +41,7 @@ export async function openHost(config: Config, { files, clock, log }: HostDeps):
   const thing = thingName(config.stage, config.hostname);
   const sysfs = openSysfs(config.sysfsRoot);
   const checkpoint = await openCheckpoint({ files, bootId, log });
+  const components = await openComponentRecords(files, log);
   const hardware = openHardware({ sysfs, procRoot: config.procRoot, clock });
   const proc = openProc(config.procRoot);
   const guards = openGuards({
@@ -64,5 +67,6 @@ export async function openHost(config: Config, { files, clock, log }: HostDeps):
     }),
   );
   const novaVersions = () => readNovaVersions(proc);
-  return { thing, bootId, checkpoint, drivers, healthOf: hardware.healthOf, novaVersions };
+  const { healthOf } = hardware;
+  return { thing, bootId, checkpoint, components, drivers, healthOf, novaVersions };
 }

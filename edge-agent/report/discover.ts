@@ -8,6 +8,7 @@ import type { Health } from '#agent/hardware/device-queue.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { type Log, type LogFields, reasonOf } from '#agent/log.ts';
 import { type SetUpEnd, setUp } from '#agent/process/set-up.ts';
+import type { ComponentRecords } from '#agent/state/component-records.ts';
 import { computeDigest } from '#core/contracts/report/device-digest.ts';
 import {
   type NotOffered,
@@ -40,6 +41,8 @@ interface DiscoveryDeps {
   readonly drivers: readonly Driver[];
   /** Whether operations on the device end in time; without it, drivers alone report health. */
   readonly healthOf?: Hardware['healthOf'];
+  /** Without it no component was programmed. */
+  readonly components?: Pick<ComponentRecords, 'healthOf'>;
   readonly novaVersions?: () => readonly string[];
   readonly clock: Clock;
   readonly log: Log;
@@ -49,6 +52,7 @@ interface DiscoveryDeps {
 export function createDiscovery({
   drivers,
   healthOf,
+  components,
   novaVersions = () => [],
   clock,
   log,
@@ -107,7 +111,10 @@ export function createDiscovery({
         continue;
       }
       for (const [address, described] of Object.entries(answer.value.devices)) {
-        const device = healthOf ? withHealth(described, healthOf(address)) : described;
+        const listed = await withComponents(driver, described, (fields) =>
+          say(`${driver.name} ${address} components`, 'Components not read', fields),
+        );
+        const device = withHealth(listed, healthOf?.(address), components?.healthOf(address));
         const digest = computeDigest(device);
         // A description is checked once per digest: most devices never change.
         const fault = digestsSeen.has(digest) ? undefined : describeFault(device, address, driver);
@@ -132,9 +139,37 @@ export function createDiscovery({
   };
 }
 
-/** The device as unhealthy where an operation on it hangs, whatever its driver says. */
-function withHealth(device: ReportedDevice, { state, reason, since }: Health): ReportedDevice {
-  return state === 'unhealthy' ? { ...device, health: { state, reason, since } } : device;
+/** The device with what its components run; without those that cannot be read. */
+async function withComponents(
+  { name: driver, components: verbs }: Driver,
+  device: ReportedDevice,
+  warn: (fields: LogFields) => void,
+): Promise<ReportedDevice> {
+  if (!verbs) return device;
+  try {
+    const listed = await verbs.list(device.address);
+    return listed.length > 0 ? { ...device, components: [...listed] } : device;
+  } catch (error) {
+    warn({ driver, address: device.address, reason: reasonOf(error) });
+    return device;
+  }
+}
+
+/**
+ * The device as unhealthy where an operation on it hangs, or a component was not programmed to
+ * the end, whatever its driver says.
+ */
+function withHealth(
+  device: ReportedDevice,
+  operations: Health | undefined,
+  program: ReportedDevice['health'],
+): ReportedDevice {
+  if (operations?.state === 'unhealthy') {
+    const { state, reason, since } = operations;
+    return { ...device, health: { state, reason, since } };
+  }
+  const isWorse = program?.state === 'unhealthy' || device.health?.state !== 'unhealthy';
+  return program && isWorse ? { ...device, health: program } : device;
 }
 
 function byAddress(a: FoundDevice, b: FoundDevice): number {

@@ -18,7 +18,7 @@
 
 import * as z from 'zod';
 import { type Log, reasonOf } from '#agent/log.ts';
-import { evidence, jobFault, jobRemains } from '#core/contracts/job-document.ts';
+import { evidence, jobAwaits, jobFault, jobRemains } from '#core/contracts/job-document.ts';
 import { attachType, handleInfo } from '#core/shapes/attach-handle.ts';
 import type { StateFiles } from './state-files.ts';
 
@@ -39,8 +39,9 @@ const stepResult = z.object({
   fault: jobFault.optional(),
   /** What the hypervisor attaches, where the host has chosen it. */
   info: handleInfo.optional(),
-  /** What the driver has verified after cleaning. */
+  /** What the driver has verified after cleaning, or after a component was programmed. */
   evidence: evidence.optional(),
+  awaits: jobAwaits.optional(),
 });
 type NamedResult = z.infer<typeof stepResult>;
 export type StepResult = Omit<NamedResult, 'step'>;
@@ -50,8 +51,10 @@ const outcome = z.object({
   reason: z.string().optional(),
   fault: jobFault.optional(),
   left: jobRemains.optional(),
+  awaits: jobAwaits.optional(),
   /** Keys are uuids of handles. */
   prepared: z.record(z.string(), handleInfo).optional(),
+  /** Keys are uuids of handles, or a component. */
   evidence: z.record(z.string(), evidence).optional(),
 });
 export type JobOutcome = z.infer<typeof outcome>;

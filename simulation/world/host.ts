@@ -1,5 +1,4 @@
-// A simulated compute node: its devices, its disk, and its agent. The agent runs the real code
-// above the connection, the drivers and the files.
+// A simulated compute node: devices, disk, and the agent's real code above drivers and files.
 
 import { type AgentDeps, runAgent } from '#agent/agent.ts';
 import type { Clock } from '#agent/clock.ts';
@@ -218,6 +217,7 @@ async function runHostAgent(
     ...shared,
     stop,
     checkpoint,
+    components: {} as never,
     downloads: {
       withImage: async (image, _stop, use) =>
         use(

@@ -28,6 +28,7 @@ const log = createLog('error', (line) => process.stderr.write(line));
 const sysfs = openSysfs(sysfsRoot);
 const hardware = openHardware({ sysfs, clock: systemClock });
 const driver = createPciDriver({
+  clock: systemClock,
   sysfs,
   hardware,
   guards: openGuards({

@@ -17,6 +17,7 @@ import { createDownloads } from '#agent/images/download.ts';
 import { type SetUpEnd, setUp } from '#agent/process/set-up.ts';
 import { createDiscovery, type Found as Discovered } from '#agent/report/discover.ts';
 import { type Checkpoint, type JobOutcome, openCheckpoint } from '#agent/state/checkpoint.ts';
+import { openComponentRecords } from '#agent/state/component-records.ts';
 import { openStateFiles, type StateFiles } from '#agent/state/state-files.ts';
 import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
 import type { JobStep } from '#core/contracts/job-document.ts';
@@ -162,6 +163,7 @@ export class Trial {
       {
         ...{ drivers: [this.driver], clock: this.#clock, log: this.log },
         checkpoint: this.#checkpoint,
+        components: await openComponentRecords(openStateFiles(this.#directory), this.log),
         downloads: createDownloads(join(this.#directory, 'images'), this.log),
       },
       {

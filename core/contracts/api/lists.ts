@@ -102,6 +102,7 @@ export const lists = {
       status_changed_at: apart('set at'),
       std_board_info: apart('board'),
       vendor_board_info: apart("vendor's board"),
+      components: apart('components'),
       created_at: apart('created'),
       updated_at: apart('updated'),
     },

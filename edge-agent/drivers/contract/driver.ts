@@ -39,6 +39,8 @@ export interface Driver {
   find?(handle: HandleWork): Promise<Found>;
   /** Present if devices have regions that take images. */
   readonly images?: Images;
+  /** Present if devices have components that take images: a shell, or firmware. */
+  readonly components?: Components;
   /**
    * What the driver assumes of the hardware and of its tools, and what this host shows of it. For
    * the command `self-test`; changes nothing.
@@ -128,6 +130,34 @@ export interface Images {
    * the content of the region is then unknown, and the driver writes all of it.
    */
   write(image: RegionImage, onProgress: (percent: number) => void): Promise<void>;
+}
+
+/**
+ * The verbs of a device's components. The agent calls them in this order, keeps which one has
+ * begun, and reads back by `list` what the component runs.
+ */
+export interface Components {
+  /** What the components of a device run. Changes nothing. Empty for a device without any. */
+  list(address: string): Promise<readonly ReportedComponent[]>;
+  /** Rejects an image that the component does not take. Changes nothing. */
+  check(image: ComponentImage): Promise<unknown>;
+  /** Resolves when the image is stored. Called again after a crash, it writes all of it. */
+  write(image: ComponentImage, onProgress: (percent: number) => void): Promise<void>;
+  /** Has the component run what was written, or says that only a power cycle does. */
+  activate(component: ComponentPlace): Promise<Activation>;
+}
+
+export type ReportedComponent = NonNullable<ReportedDevice['components']>[number];
+export type Activation = 'active' | 'power-cycle';
+
+export interface ComponentPlace {
+  readonly address: string;
+  /** Its name in `list`. */
+  readonly component: string;
+}
+
+export interface ComponentImage extends ComponentPlace {
+  readonly imagePath: string;
 }
 
 export interface RegionImage {

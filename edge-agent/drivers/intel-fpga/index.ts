@@ -89,6 +89,7 @@ export function createIntelFpgaDriver(settings: IntelFpgaSettings, context: Driv
     },
     clean: (handle, onProgress) => clean(deps, handle, onProgress),
     images: { check: checkImage, write: (image, onProgress) => write(deps, image, onProgress) },
+    ...(pci.components && { components: pci.components }),
   };
 }
 

@@ -12,6 +12,7 @@ import {
   vfioDriver,
 } from '#agent/drivers/contract/setting-forms.ts';
 import { type AllowListEntry, pciAllowList } from '#agent/drivers/pci/allow-list.ts';
+import { cardComponents } from '#agent/drivers/pci/components.ts';
 
 export const intelFpgaName = 'intel_fpga';
 
@@ -27,6 +28,8 @@ const cards = z.preprocess(
     /** The driver that offered virtual functions are bound to. */
     bind_to: vfioDriver.default('vfio-pci'),
     traits: customTraits,
+    /** What the card's controller takes as a secure update: the shell, or its own firmware. */
+    components: cardComponents.optional(),
   }),
 );
 
@@ -75,11 +78,12 @@ export type IntelFpgaCards = IntelFpgaSettings['cards'][number];
 /** The cards in the form of driver `pci`, which finds, guards and binds their functions. */
 export function toAllowList({ cards: all, clean }: IntelFpgaSettings): readonly AllowListEntry[] {
   return pciAllowList.parse(
-    all.flatMap(({ addresses, virtual_functions, bind_to, traits }) =>
+    all.flatMap(({ addresses, virtual_functions, bind_to, traits, components }) =>
       addresses.map((address) => ({
         address,
         virtual_functions,
         traits,
+        ...(components && { components }),
         device_type: 'FPGA',
         resource_class: 'FPGA',
         clean: clean === 'none' ? 'none' : 'reset',

@@ -6,6 +6,7 @@ import * as z from 'zod';
 import { customTraits, vfioDriver } from '#agent/drivers/contract/setting-forms.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { cardComponents } from './components.ts';
 
 /** Lower case, without `0x`. */
 export const hexadecimal = (pattern: RegExp, form: string) =>
@@ -65,6 +66,8 @@ export const allowListEntry = z
     companions: z.boolean('must be true or false').default(false),
     /** What the agent does after each guest; VFIO itself resets the function at both ends. */
     clean: z.enum(['none', 'reset'], 'must be none or reset').default('none'),
+    /** Parts of the card that take images of their own: a shell, or firmware. */
+    components: cardComponents.optional(),
   })
   .refine(
     ({ vendor_id, product_id, address, class: classCode }) =>

@@ -1,6 +1,7 @@
 // Whole PCI functions for passthrough: those on the operator's allow-list. One device per
 // physical function; if its virtual functions are offered, each is a handle of the device.
 
+import type { Clock } from '#agent/clock.ts';
 import type { Driver, HandleWork } from '#agent/drivers/contract/driver.ts';
 import type { Guards } from '#agent/guards/guards.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
@@ -29,12 +30,14 @@ import {
   readWishes,
   type Wish,
 } from './choice.ts';
+import { cardComponentVerbs } from './components.ts';
 import { pciTraits } from './ids.ts';
 import { cleanSeconds, resetFunction } from './reset.ts';
 import { createSerials, type Serials } from './serials.ts';
 import { planPci } from './setup.ts';
 
 interface PciDriverDeps {
+  readonly clock: Clock;
   /** The driver in whose name the devices are offered; `pci`, if absent. */
   readonly name?: string;
   readonly sysfs: Sysfs;
@@ -71,7 +74,26 @@ export function createPciDriver(options: PciDriverDeps): Driver {
       if (refusal) throw new Error(`The device at ${fn.address} ${refusal}.`);
       return await resetFunction(deps, fn);
     },
+    ...(deps.allowList.some(({ components }) => components) && {
+      components: cardComponentVerbs({
+        ...deps,
+        componentsOf: (fn) => deps.allowList.find((entry) => matches(entry, fn))?.components ?? [],
+        checkFree: (fn) => checkFree(deps, fn),
+      }),
+    }),
   };
+}
+
+/** What a guest may have: the virtual functions of the card, or the card itself. */
+async function checkFree(deps: PciDriverDeps, { address }: PciFunction): Promise<void> {
+  const virtual = readPciFunctions(deps.sysfs, () => {}).filter(
+    ({ physicalFunction }) => physicalFunction === address,
+  );
+  const offered = virtual.length > 0 ? virtual.map((fn) => fn.address) : [address];
+  for (const each of offered) {
+    const refusal = await deps.guards.recheck(each, isOurs(deps));
+    if (refusal) throw new Error(`The device at ${each} ${refusal}.`);
+  }
 }
 
 type Named = PciDriverDeps & { readonly name: string };

@@ -31,7 +31,11 @@ const cells: { readonly [Name in ListName]?: Cells<Name> } = {
       { title: 'paused until', of: (row) => row.paused?.until, isOptional: true },
     ],
   },
-  devices: { status: (row) => shownStatus(row.status) },
+  devices: {
+    status: (row) => shownStatus(row.status),
+    components: (row) =>
+      row.components?.map(({ name, version }) => `${name} ${version}`).join(', '),
+  },
   history: { call: ({ call }) => call && `${call.method} ${call.path} ${call.status}` },
   incidents: { action: incidentCommand },
   quotas: { limits: (row) => shownLimits(row.limits) },

@@ -82,6 +82,7 @@ export function aGuardedHost(): GuardedHost {
     recheck: async (address) => (await guards()).recheck(address, () => false),
     pciDriver: async (entries, given = hardware) =>
       createPciDriver({
+        clock: systemClock,
         ...{ sysfs, hardware: given, guards: await guards(), log },
         allowList: pciAllowList.parse(entries),
       }),

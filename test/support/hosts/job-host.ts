@@ -8,6 +8,7 @@ import { createJobRunner } from '#agent/handles/run-jobs.ts';
 import { createDownloads } from '#agent/images/download.ts';
 import { createRediscoverRequests } from '#agent/report/rediscover-requests.ts';
 import { openCheckpoint } from '#agent/state/checkpoint.ts';
+import { openComponentRecords } from '#agent/state/component-records.ts';
 import { openStateFiles, type StateFiles } from '#agent/state/state-files.ts';
 import { patience } from '#test/support/vitest/patience.ts';
 import { aReportedDevice, silentLog } from './agent.ts';
@@ -98,6 +99,7 @@ export async function aJobHost(
     stop: stop.signal,
     drivers: [other, gpus.driver],
     checkpoint: await openCheckpoint({ files, bootId, log: silentLog }),
+    components: await openComponentRecords(files, silentLog),
     downloads: createDownloads(join(directory, 'images'), silentLog),
   });
   let served: Promise<void> = Promise.resolve();

@@ -9,6 +9,7 @@ import { systemClock } from '#agent/clock.ts';
 import type { Driver } from '#agent/drivers/contract/driver.ts';
 import { runSteps } from '#agent/handles/run-steps.ts';
 import { openCheckpoint } from '#agent/state/checkpoint.ts';
+import { openComponentRecords } from '#agent/state/component-records.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
 import { aReportedDevice, silentLog } from '#test/support/hosts/agent.ts';
 import { directoryPerTest } from '#test/support/vitest/shared.ts';
@@ -75,6 +76,7 @@ async function run(
     {
       drivers: [asker],
       checkpoint,
+      components: await openComponentRecords(files, silentLog),
       downloads: { withImage: () => Promise.reject(new Error('There is no image.')) },
       clock: systemClock,
       log: silentLog,
