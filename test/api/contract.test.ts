@@ -9,6 +9,7 @@ import { failBind } from '#core/operations/bind/finish-bind.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { routes } from '#functions/routes.ts';
 import { GabbiRun, readTests } from '#test/contract/gabbi.ts';
+import { anImage } from '#test/contract/image.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
 import { findVariables, type Tokens } from '#test/contract/variables.ts';
 import { iotAt, serveJobs } from '#test/support/http-server.ts';
@@ -61,18 +62,6 @@ beforeAll(async () => {
   );
   variables = await findVariables(base, { ...tokens, IMAGE: await anImage(world.urls.glance) });
 });
-async function anImage(glance: string): Promise<string> {
-  const headers = { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' };
-  const image = { name: 'any', disk_format: 'raw', container_format: 'bare' };
-  const body = JSON.stringify(image);
-  const made = await fetch(`${glance}/v2/images`, { method: 'POST', headers, body });
-  const { id } = (await made.json()) as { id: string };
-  const data = { ...headers, 'Content-Type': 'application/octet-stream' };
-  const file = `${glance}/v2/images/${id}/file`;
-  await fetch(file, { method: 'PUT', headers: data, body: new Uint8Array([1]) });
-  return id;
-}
-
 for (const file of files) {
   describe(file, () => {
     let run: GabbiRun;
