@@ -7,7 +7,7 @@ import { print } from '#core/command-line/print.ts';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { type Comparison, compareHost } from '#core/operations/placement/compare-host.ts';
-import { syncProviders } from '#core/operations/placement/sync-providers.ts';
+import { restoreProviders } from '#core/operations/placement/sync-providers.ts';
 import type { Input, StackCommand } from './command.ts';
 
 async function main(input: Input): Promise<void> {
@@ -27,7 +27,7 @@ async function main(input: Input): Promise<void> {
     if (!input.has('repair')) continue;
     const { devices } = await deps.store.inventory.host(hostname);
     for (const { providers } of devices) {
-      if (providers[0]) await syncProviders(deps, providers[0], 1).catch(printError);
+      if (providers[0]) await restoreProviders(deps, providers[0]).catch(printError);
     }
     const left = (await compareHost(deps, hostname)).filter((row) => !row.agrees).length;
     print(`${hostname}: repaired; ${left} still differ`);

@@ -52,6 +52,7 @@ export const otherGuards = [
   'agent checks images',
   'sweep looks at trees',
   'look reads generations',
+  'units of lost providers stay reserved',
 ] as const;
 export type OtherGuard = (typeof otherGuards)[number];
 
@@ -226,6 +227,13 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
     return {
       ...deps,
       clients: { ...deps.clients, placement: { ...placement, providersInTree } },
+    };
+  },
+  'units of lost providers stay reserved': (deps) => {
+    const { store } = deps;
+    return {
+      ...deps,
+      store: { ...store, reaper: { ...store.reaper, reserveLost: async () => {} } },
     };
   },
   'look at the server of a bind': (deps) => ({

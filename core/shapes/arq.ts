@@ -67,8 +67,11 @@ export const instanceBinding = z.object({
   /** Since when Nova has no host for the instance, or no longer has the instance; ISO 8601. */
   unused_since: optionalText,
   /**
-   * Providers that reserve its units in Placement: its server was deleted during the build, and
-   * nothing is allocated for it. Set together with `unused_since`.
+   * Providers that reserve its units in Placement, because nothing is allocated for it. Its server
+   * was deleted during the build, and `unused_since` was set with it; or its provider was deleted
+   * in Placement.
    */
   reserved_providers: z.array(id<ProviderUuid>()).exactOptional(),
+  /** A provider was deleted in Placement with its allocation: the units stay reserved. */
+  has_lost_allocation: z.literal(true).exactOptional(),
 });

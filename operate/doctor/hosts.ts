@@ -10,7 +10,8 @@ import { failuresBeforePause } from '#core/domain/host/host-pause.ts';
 import { isLost } from '#core/domain/host/presence.ts';
 import {
   findConflictingProvider,
-  readForeignProviders,
+  foreignProviders,
+  readTree,
 } from '#core/operations/placement/find-conflicting-provider.ts';
 import { otherStackAt } from '#core/operations/placement/put-provider.ts';
 import { findBlockingConsumers } from '#core/operations/restore/reinstate-handles.ts';
@@ -117,7 +118,7 @@ async function examineHost(
       'Correct the settings or the driver of the agent; the other devices are stored.',
     );
   }
-  const foreign = await readForeignProviders(deps, hostname, devices);
+  const foreign = foreignProviders(await readTree(deps, hostname), devices);
   const offeredTwice: string[] = [];
   const ofOtherStacks: string[] = [];
   const notOffered = allNotOffered(inventory, deps.settings.attachTypes);

@@ -12,6 +12,7 @@ import { toProgram, toRelease } from '#core/store/rows/host-work-rows.ts';
 import { toDeployable, toDevice } from '#core/store/rows/inventory-rows.ts';
 import { Violation } from '#simulation/violation.ts';
 import { checkQuotas, checkRecounted, storedArqs } from '#simulation/world/rules/quotas.ts';
+import { checkHeld, checkReserved } from '#simulation/world/rules/reserved.ts';
 import type { World } from '#simulation/world/world.ts';
 import { checkSummaries, createSummaryCheck } from './host-summaries.ts';
 
@@ -104,7 +105,7 @@ function checkStored(world: World, stored: Stored): void {
       );
     }
   }
-  checkReserved(world, stored);
+  checkReserved(stored.handles.values(), stored.bindings);
   for (const { state, startedAt, instanceUuid } of stored.bindings) {
     const ageMs = world.timeline.now() - Date.parse(startedAt);
     if (state === 'BindStarted' && ageMs > resolvedWithinMs) {
@@ -125,16 +126,6 @@ function checkNeverBuilt({ nova, timeline, database }: World): void {
     delete server.neverBuiltSince;
     if (database.rows('arqs').some(({ pk }) => pk === `INSTANCE#${uuid}`))
       throw new Violation('L3', `instance ${uuid} was never built, but is still bound`);
-  }
-}
-
-/** Placement reserves units for servers that do not exist, and for no others. */
-function checkReserved({ database }: World, { bindings }: Stored): void {
-  for (const { sk, is_reserved, instance_uuid } of database.rows('inventory')) {
-    const holder = bindings.find(({ instanceUuid }) => instanceUuid === instance_uuid);
-    if (is_reserved && !holder?.reservedProviders) {
-      throw new Violation('I2', `${sk} is reserved, but not for a server that does not exist`);
-    }
   }
 }
 
@@ -173,6 +164,7 @@ export function checkConvergence(world: World): void {
     if (!isKept)
       throw new Violation('L3', `ARQ ${arq.uuid} stays ${arq.state}, without an instance`);
   }
+  checkHeld(world, stored.handles.values());
   for (const { uuid, status, hasLostArqs } of world.nova.servers) {
     const binding = stored.bindings.find(({ instanceUuid }) => instanceUuid === uuid);
     if (status === 'ACTIVE' && !binding && !hasLostArqs) {

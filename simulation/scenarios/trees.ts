@@ -1,6 +1,6 @@
 // Trees of providers in Placement that Nova or an operator deletes.
 
-import { type Act, inTurn } from '#simulation/world/acts.ts';
+import { type Act, boot, inTurn } from '#simulation/world/acts.ts';
 import { nicAddress } from '#simulation/world/host.ts';
 import type { World } from '#simulation/world/world.ts';
 import type { Operation } from './operations.ts';
@@ -39,8 +39,22 @@ function deleteProviders({ openstack }: World, isNamed: (name: string) => boolea
 /** An operator deletes the provider of the NIC by hand. */
 const deleteNic: Act = (world) => deleteProviders(world, (name) => name.includes(`_${nicAddress}`));
 
+/** The same, and before it the allocations of the servers that have it. */
+const deleteHeldNic: Act = (world) => {
+  for (const server of world.nova.servers) {
+    delete world.openstack.placement.consumers[server.uuid];
+    server.hasLostAllocation = true;
+  }
+  return deleteNic(world);
+};
+
 export const treeOperations: Readonly<Record<string, Operation>> = {
   'delete a provider by hand': { about: ['tree', 'NIC'], act: deleteNic },
+  'delete the provider of a bound NIC by hand': {
+    about: ['tree'],
+    prepare: boot('nic'),
+    act: deleteHeldNic,
+  },
   'delete a compute service': {
     about: ['tree'],
     act: inTurn(deleteTrees, 30_000, startComputeNodes),

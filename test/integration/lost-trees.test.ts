@@ -11,6 +11,7 @@ import { forgetHost } from '#core/operations/hosts/forget-host.ts';
 import { compareHost } from '#core/operations/placement/compare-host.ts';
 import { lookAtTrees, restoreTree } from '#core/operations/placement/restore-tree.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
+import { reap } from '#core/operations/release/reap.ts';
 import { readIncidents } from '#functions/operator/incidents/incident-reads.ts';
 import { allocate } from '#test/support/allocations.ts';
 import { aCaller } from '#test/support/builders.ts';
@@ -66,9 +67,20 @@ async function deleteTree(): Promise<void> {
   }
 }
 
+/** The message of the host after a look that has found it lost. */
+async function restore(minutes = 2): Promise<void> {
+  const early = restoreTree(later(minutes).deps, host, 1);
+  await early.catch((error) => expect(error).toBeInstanceOf(RetryLater));
+  await restoreTree(later(minutes + 0.3).deps, host, 2);
+}
+
 async function incident() {
   const entries = await readIncidents['lost-providers'](world.deps, undefined, 100);
   return entries.flatMap(({ row }) => (row?.hostname === host ? [row] : []));
+}
+
+async function reserved(provider: string): Promise<number | undefined> {
+  return (await placement().getInventories(provider))?.inventories.FPGA?.reserved;
 }
 
 const differing = async () => (await compareHost(world.deps, host)).filter((row) => !row.agrees);
@@ -99,7 +111,7 @@ describe('a sweep', () => {
         action: 'reconcile',
       },
     ]);
-    await restoreTree(later().deps, host, 1);
+    await restore();
     expect(await differing()).toEqual([]);
     expect(await incident()).toEqual([]);
   });
@@ -113,7 +125,7 @@ describe('a sweep', () => {
     expect((await incident())[0]?.since).toBe(first?.since);
     await world.startComputeNode(host);
     expect(await sweep(4)).toEqual([{ hostname: host }]);
-    await restoreTree(later(4).deps, host, 1);
+    await restore(4);
     expect(await differing()).toEqual([]);
     expect(await incident()).toEqual([]);
   });
@@ -150,10 +162,20 @@ describe('a sweep', () => {
 describe('the message of a host', () => {
   it('changes nothing when it comes late or twice', async () => {
     await placement().deleteProvider(whole());
-    await restoreTree(later().deps, host, 1);
+    await restore();
     const { generation } = (await placement().getProvider(whole())) ?? {};
-    await restoreTree(later().deps, host, 1);
+    await restore();
     expect((await placement().getProvider(whole()))?.generation).toBe(generation);
+  });
+
+  it('waits until the providers have been lost for 15 seconds: Nova may be deleting them', async () => {
+    await placement().deleteProvider(whole());
+    await sweep();
+    const early = restoreTree(later(2.2).deps, host, 1);
+    await expect(early).rejects.toMatchObject({ seconds: expect.closeTo(3, 0) });
+    expect(await placement().getProvider(whole())).toBeUndefined();
+    await restoreTree(later(2.3).deps, host, 2);
+    expect(await differing()).toEqual([]);
   });
 
   it('comes again while Placement is away', async () => {
@@ -171,7 +193,7 @@ describe('the message of a host', () => {
     await expect(syncProviders(dying, whole(), 1)).rejects.toThrow('killed');
     expect((await placement().getInventories(whole()))?.inventories).toEqual({});
     expect(await sweep()).toEqual([{ hostname: host }]);
-    await restoreTree(later().deps, host, 1);
+    await restore();
     expect(await differing()).toEqual([]);
   });
 
@@ -181,11 +203,11 @@ describe('the message of a host', () => {
     await placement().deleteProvider(other());
     const taken = { uuid: crypto.randomUUID(), name };
     await placement().createProvider(taken);
-    await restoreTree(later().deps, host, 1);
+    await restore();
     expect(await placement().getProvider(other())).toBeDefined();
     expect(await incident()).toMatchObject([{ reason: expect.stringContaining('lacks 1 ') }]);
     await placement().deleteProvider(taken.uuid);
-    await restoreTree(later().deps, host, 1);
+    await restore();
     expect(await incident()).toEqual([]);
   });
 
@@ -198,7 +220,35 @@ describe('the message of a host', () => {
     const racing = withClients(world.deps, { placement: { createProvider } });
     await expect(syncProviders(racing, whole(), 1)).rejects.toThrow(RetryLater);
     await world.startComputeNode(host);
-    await restoreTree(later().deps, host, 1);
+    await restore();
+    expect(await differing()).toEqual([]);
+  });
+});
+
+describe('a change of a device', () => {
+  it('writes a provider that Placement has lost at its second delivery, 15 seconds later', async () => {
+    await placement().deleteProvider(whole());
+    const { deps } = later();
+    await expect(syncProviders(deps, whole(), 1)).rejects.toMatchObject({ seconds: 15 });
+    expect(await placement().getProvider(whole())).toBeUndefined();
+    await syncProviders(deps, whole(), 2);
+    expect(await differing()).toEqual([]);
+  });
+
+  it('takes the provider that another sync has created at that moment', async () => {
+    await placement().deleteProvider(whole());
+    const createProvider: ReturnType<typeof placement>['createProvider'] = async (provider) => {
+      await placement().createProvider(provider);
+      return placement().createProvider(provider);
+    };
+    const racing = withClients(world.deps, { placement: { createProvider } });
+    await syncProviders(racing, whole(), 1);
+    expect(await differing()).toEqual([]);
+  });
+
+  it('writes a provider again at once where its device is new', async () => {
+    await placement().deleteProvider(whole());
+    await syncProviders(world.deps, whole(), 1);
     expect(await differing()).toEqual([]);
   });
 });
@@ -212,8 +262,9 @@ describe('a device that a server holds', () => {
     expect(await placement().deleteProvider(other())).toBe('in-use');
     expect(await allocate(world, instance, undefined)).toBe(204);
     expect(await placement().deleteProvider(other())).toBe('deleted');
-    await restoreTree(later().deps, host, 1);
+    await restore();
     expect((await differing())[0]?.placement).toContain(`bound without allocation: ${instance}`);
+    expect(await reserved(other())).toBe(1);
     const handles = (await world.deps.store.inventory.provider(other()))?.handles ?? [];
     for (const { claim } of handles) {
       if (claim) expect(claim.instanceUuid).toBe(instance);
@@ -228,5 +279,19 @@ describe('a device that a server holds', () => {
       statuses.push((await world.bindArqs(arq, target)).status);
     }
     expect(statuses).toEqual([...Array(free).fill(202), 409]);
+    // The reaper finds no allocation: neither a lagging Nova nor the right answer ends the marks.
+    const found = { projectId: 'demo', host };
+    for (const [minutes, server] of [
+      [2, 'not-found'],
+      [4, 'not-found'],
+      [5, found],
+    ] as const) {
+      await reap(withClients(later(minutes).deps, { nova: { server: async () => server } }));
+    }
+    await syncProviders(world.deps, other(), 1);
+    expect(await reserved(other())).toBe(1);
+    await world.deleteArqsOf(instance);
+    await syncProviders(world.deps, other(), 1);
+    expect(await reserved(other())).toBe(0);
   });
 });

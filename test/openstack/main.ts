@@ -31,6 +31,7 @@ import { identity } from './scenarios/identity.ts';
 import { images } from './scenarios/images.ts';
 import { importing } from './scenarios/import.ts';
 import { killed } from './scenarios/killed.ts';
+import { lostTrees } from './scenarios/lost-trees.ts';
 import { neverBuilt } from './scenarios/never-built.ts';
 import { novaCode } from './scenarios/nova-code.ts';
 import { placement } from './scenarios/placement.ts';
@@ -54,6 +55,7 @@ const all = [
   ...neverBuilt,
   ...failures,
   ...placement,
+  ...lostTrees,
   ...novaCode,
   ...images,
   ...identity,

@@ -1,6 +1,9 @@
 // A compute node's tree of resource providers in Placement.
 
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
 import { providerUuid } from '#core/domain/ids.ts';
+import { environmentOf } from '#local/process/layout.ts';
 import type { Stage } from './stage.ts';
 
 export interface ProviderRow {
@@ -29,4 +32,19 @@ export async function providerNames(stage: Stage): Promise<readonly string[]> {
 /** The path of one of our providers, by the part of its name after the host. */
 export function ownProvider({ cloud }: Stage, suffix: string): string {
   return `/resource_providers/${providerUuid(`${cloud.plan.computeHost}_${suffix}`)}`;
+}
+
+/** Runs `cyborg-ops reconcile` like an operator. */
+export function reconcile({ layout, cloud }: Stage, ...options: string[]) {
+  const root = join(import.meta.dirname, '..', '..');
+  const run = spawnSync(
+    process.execPath,
+    ['operate/cyborg-ops.ts', 'reconcile', cloud.plan.computeHost, ...options],
+    {
+      cwd: root,
+      encoding: 'utf8',
+      env: { ...environmentOf(layout), POWERTOOLS_LOG_LEVEL: 'SILENT' },
+    },
+  );
+  return { status: run.status, text: run.stdout + run.stderr };
 }

@@ -28,9 +28,14 @@ const waitingMax = 1000;
 /** A walk through all deployables of a very large cloud takes half a day. */
 const forgottenMs = 24 * 3600_000;
 
+/** Whether its server seemed to be deleted during the build at the last look. */
+export function seemsNeverBuilt(binding: InstanceBinding): boolean {
+  return binding.reservedProviders !== undefined && !binding.hasLostAllocation;
+}
+
 /** How long the instance must be unused before it is released. */
-export function unusedForMs({ reservedProviders }: InstanceBinding): number {
-  return reservedProviders ? neverBuiltMs : unusedMs;
+export function unusedForMs(binding: InstanceBinding): number {
+  return seemsNeverBuilt(binding) ? neverBuiltMs : unusedMs;
 }
 
 /** Which of the unused instances of a page are released now, the longest unused first. */

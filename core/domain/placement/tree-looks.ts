@@ -3,6 +3,14 @@
 
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
 
+/** The change of a device's row has its providers written; until then it may have none. */
+export const writtenWithinMs = 60_000;
+/**
+ * How long providers have been lost when they are written again. Nova deletes a tree from its
+ * leaves, and leaves the compute node's provider where another one has appeared meanwhile.
+ */
+export const lostForMs = 15_000;
+
 /** Five requests a second, a fraction of what the hourly comparison of as many devices takes. */
 const looksMax = 300;
 /** Each is a read of the host and a request to Placement. */

@@ -13,7 +13,11 @@ import {
 import { otherStackMark } from '#core/domain/placement/stack-mark.ts';
 import { findBlockingConsumers } from '#core/operations/restore/reinstate-handles.ts';
 import { ownerTrait } from '#core/shapes/placement-names.ts';
-import { findConflictingProvider, readForeignProviders } from './find-conflicting-provider.ts';
+import {
+  findConflictingProvider,
+  foreignProviders,
+  readTree,
+} from './find-conflicting-provider.ts';
 import { isIncomplete } from './mark-incomplete.ts';
 
 /** One provider as DynamoDB, Placement and the host have it; as text for an operator. */
@@ -58,7 +62,7 @@ export async function comparePart(
   { after, untilMs = Number.POSITIVE_INFINITY }: Bounds,
 ): Promise<ComparedPart> {
   const { host, devices } = await deps.store.inventory.host(hostname);
-  const foreign = await readForeignProviders(deps, hostname, devices);
+  const foreign = foreignProviders(await readTree(deps, hostname), devices);
   const rows: Comparison[] = [];
   const differing: Device[] = [];
   // The rows of a partition are in the order of their keys.

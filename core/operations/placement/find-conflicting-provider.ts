@@ -14,19 +14,22 @@ export interface ConflictingProvider {
 
 const novasTrait = 'OWNER_NOVA';
 
-/**
- * The providers below a compute node that belong to none of the host's stored devices. Two
- * requests, however many devices there are.
- */
-export async function readForeignProviders(
+/** The tree of a compute node; empty where Placement has no such node. Two requests. */
+export async function readTree(
   { clients: { placement } }: ConsumerDeps,
   hostname: string,
-  devices: readonly Device[],
-): Promise<Provider[]> {
+): Promise<readonly Provider[]> {
   const node = await placement.findProviderByName(hostname);
-  if (!node) return [];
-  const ours = new Set<string>([node.uuid, ...devices.flatMap((device) => device.providers)]);
-  return (await placement.providersInTree(node.uuid)).filter(({ uuid }) => !ours.has(uuid));
+  return node ? placement.providersInTree(node.uuid) : [];
+}
+
+/** The providers below the compute node that belong to none of the host's stored devices. */
+export function foreignProviders(
+  tree: readonly Provider[],
+  devices: readonly Device[],
+): readonly Provider[] {
+  const ours = new Set<string>(devices.flatMap((device) => device.providers));
+  return tree.filter(({ uuid, parentUuid }) => parentUuid && !ours.has(uuid));
 }
 
 /**

@@ -2,12 +2,10 @@ import type { Provider } from '#core/clients/openstack/placement.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import type { Device } from '#core/domain/device/device.ts';
+import { writtenWithinMs } from '#core/domain/placement/tree-looks.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
-import { findConflictingProvider } from './find-conflicting-provider.ts';
+import { findConflictingProvider, foreignProviders } from './find-conflicting-provider.ts';
 import { otherStackAt } from './put-provider.ts';
-
-/** The change of a device's row synchronises it; until then it may have no provider. */
-const syncMs = 60_000;
 
 /** Providers of a host that Placement has lost: Nova or an operator has deleted them there. */
 interface LostTree {
@@ -37,8 +35,7 @@ export async function findLost(
   const node = tree.length > 0 ? undefined : await placement.findProviderByName(hostname);
   if (node) tree = await placement.providersInTree(node.uuid);
   const isNodeLost = tree.length === 0;
-  const ours = new Set<string>(devices.flatMap(({ providers }) => providers));
-  const foreign = tree.filter(({ uuid, parentUuid }) => parentUuid && !ours.has(uuid));
+  const foreign = foreignProviders(tree, devices);
   const lost: Device[] = [];
   let count = 0;
   for (const device of expected.filter((each) => !isWhole(tree, each))) {
@@ -53,7 +50,7 @@ export async function findLost(
 }
 
 function isExpected({ isGone, createdAt, updatedAt = createdAt }: Device, nowMs: number): boolean {
-  return !isGone && Date.parse(updatedAt) + syncMs < nowMs;
+  return !isGone && Date.parse(updatedAt) + writtenWithinMs < nowMs;
 }
 
 /**

@@ -11,6 +11,7 @@ import {
   type WantedProvider,
 } from '#core/domain/placement/provider-tree.ts';
 import { otherStackMark } from '#core/domain/placement/stack-mark.ts';
+import { lostForMs } from '#core/domain/placement/tree-looks.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 
@@ -49,22 +50,25 @@ type PutEnd = 'done' | 'in-use';
  * Makes Placement hold one provider as wanted. Traits come before inventory: Placement must not
  * allocate from a provider without its traits.
  *
- * @throws ComputeProviderMissing; ProviderOfOtherStack; RetryLater while others keep writing to it
+ * @param mayCreate whether a provider that is not there was never written, or is known to be lost
+ * @throws ComputeProviderMissing; ProviderOfOtherStack; RetryLater while others keep writing to
+ *   it, and where it is not there and may not be created
  */
 export async function putProvider(
   deps: ConsumerDeps,
   hostname: string,
   planned: WantedProvider,
+  mayCreate: boolean,
 ): Promise<PutEnd> {
   const { placement } = deps.clients;
   for (const resourceClass of Object.keys(planned.inventories)) {
     await placement.ensureResourceClass(resourceClass);
   }
   for (const trait of planned.traits) await placement.ensureTrait(trait);
-  const provider = await ensureProvider(deps, hostname, planned);
+  const provider = await ensureProvider(deps, hostname, planned, mayCreate);
   await untilNoConflict(async () => {
     const current = await placement.getTraits(provider.uuid);
-    if (!current) throw new RetryLater(`Provider ${provider.uuid} has just been deleted.`, 1);
+    if (!current) throw justDeleted(provider.uuid);
     const mark = otherStackMark(deps.settings.stage, current.traits);
     if (mark) throw new ProviderOfOtherStack(provider.uuid, mark);
     const isSame =
@@ -84,7 +88,7 @@ export async function putInventories(deps: ConsumerDeps, planned: WantedProvider
   const { placement } = deps.clients;
   return untilNoConflict(async () => {
     const current = await placement.getInventories(planned.uuid);
-    if (!current) throw new RetryLater(`Provider ${planned.uuid} has just been deleted.`, 1);
+    if (!current) throw justDeleted(planned.uuid);
     const { generation, inventories } = current;
     if (!differsFrom(planned, inventories)) return 'done';
     try {
@@ -111,6 +115,7 @@ async function ensureProvider(
   deps: ConsumerDeps,
   hostname: string,
   planned: WantedProvider,
+  mayCreate: boolean,
 ): Promise<Provider> {
   const { placement } = deps.clients;
   const existing = await placement.getProvider(planned.uuid);
@@ -121,15 +126,24 @@ async function ensureProvider(
       `Placement has no resource provider named ${hostname}: nova-compute has not started there, or reports another name.`,
     );
   }
+  // Nova may be deleting the tree, and leaves the compute node where a provider appears below it.
+  if (!mayCreate) throw justDeleted(planned.uuid);
   try {
     const { uuid, name } = planned;
     return await placement.createProvider({ uuid, name, parentUuid: parent });
   } catch (error) {
+    if (!(error instanceof RequestRefused)) throw error;
+    // Another sync of the device may have created it at that moment.
+    const created = await placement.getProvider(planned.uuid);
+    if (created) return created;
     // Nova deletes the children of a compute node before it.
-    const isRefused = error instanceof RequestRefused && error.status === 400;
-    if (!isRefused || (await placement.getProvider(parent))) throw error;
-    throw new RetryLater(`Provider ${parent} has just been deleted.`, 1);
+    if (error.status !== 400 || (await placement.getProvider(parent))) throw error;
+    throw justDeleted(parent);
   }
+}
+
+function justDeleted(provider: string): RetryLater {
+  return new RetryLater(`Provider ${provider} has just been deleted.`, lostForMs / 1000);
 }
 
 function toInventories(planned: WantedProvider): HeldInventories {

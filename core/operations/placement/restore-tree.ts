@@ -6,13 +6,13 @@ import { ServiceUnavailable } from '#core/clients/http.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { type HostSummary, lostPart } from '#core/domain/host/host-summary.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
-import { hostsToLookAt, looksAtOnce } from '#core/domain/placement/tree-looks.ts';
+import { hostsToLookAt, looksAtOnce, lostForMs } from '#core/domain/placement/tree-looks.ts';
 import { backoffSeconds, RetryLater } from '#core/domain/retry-later.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
 import { timeNow } from '../time-now.ts';
 import { findLost } from './find-lost.ts';
-import { syncProviders } from './sync-providers.ts';
+import { restoreProviders } from './sync-providers.ts';
 
 /** The sweep has a minute for all of its parts, and the consumer of a message one for a host. */
 const beginsWithinMs = 30_000;
@@ -45,11 +45,12 @@ async function readHosts({ listings }: ConsumerDeps): Promise<HostSummary[]> {
 }
 
 /**
- * Writes the providers to Placement that it has lost of a host. Looks first, because the message
- * may come twice or late. A device that cannot be written is left to the next sweep.
+ * Writes the providers to Placement that it has lost of a host for some seconds. Looks first,
+ * because the message may come twice or late. A device that cannot be written is left to the next
+ * sweep.
  *
  * @param attempt which delivery of the message this is, from 1
- * @throws RetryLater while Placement is away
+ * @throws RetryLater while Placement is away, and where the providers have just been lost
  */
 export async function restoreTree(
   deps: ConsumerDeps,
@@ -60,6 +61,8 @@ export async function restoreTree(
   try {
     const lost = await look(deps, hostname);
     if (!lost || lost.isNodeLost) return;
+    const leftMs = Date.parse(lost.since) + lostForMs - startedAt;
+    if (leftMs > 0) throw new RetryLater('Providers have just been lost.', leftMs / 1000);
     for (const { address, providers } of lost.devices) {
       if (deps.clock() - startedAt > beginsWithinMs) return;
       const [provider] = providers;
@@ -78,7 +81,7 @@ async function restore(
   about: { readonly host: string; readonly address: string },
 ): Promise<void> {
   try {
-    await syncProviders(deps, provider, 1);
+    await restoreProviders(deps, provider);
     deps.log.warn('Lost provider restored in Placement', { ...about, provider });
   } catch (error) {
     deps.log.error('Lost provider not restored', { ...about, provider, error });
@@ -98,7 +101,7 @@ async function look(deps: ConsumerDeps, hostname: string) {
     lost && { since, count: lost.count, isNodeLost: lost.isNodeLost },
     lookedAtMs,
   );
-  return lost;
+  return lost && { ...lost, since };
 }
 
 async function note(

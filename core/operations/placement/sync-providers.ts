@@ -11,7 +11,11 @@ import { backoffSeconds, RetryLater } from '#core/domain/retry-later.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { reinstateHandles } from '#core/operations/restore/reinstate-handles.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
-import { findConflictingProvider, readForeignProviders } from './find-conflicting-provider.ts';
+import {
+  findConflictingProvider,
+  foreignProviders,
+  readTree,
+} from './find-conflicting-provider.ts';
 import { markIncomplete } from './mark-incomplete.ts';
 import { sayOfferedTwice, withhold } from './offered-twice.ts';
 import {
@@ -21,6 +25,7 @@ import {
   putInventories,
   putProvider,
 } from './put-provider.ts';
+import { isNew, reserveHeld } from './reserve-held.ts';
 
 const retrySecondsMax = 60;
 
@@ -33,7 +38,8 @@ const retrySecondsMax = 60;
  * @param attempt which delivery this is, from 1
  * @param countedAt the time for which the device's handles are counted; undefined for not at all
  * @throws RetryLater while the compute node's provider is missing, a provider that must go still
- *   has allocations, or Placement is away
+ *   has allocations, or Placement is away; at the first delivery, also where Placement has lost a
+ *   provider of the device
  */
 export async function syncProviders(
   deps: ConsumerDeps,
@@ -41,6 +47,20 @@ export async function syncProviders(
   attempt: number,
   countedAt?: number,
 ): Promise<void> {
+  await sync(deps, providerUuid, { attempt, countedAt, restoresLost: attempt > 1 });
+}
+
+/** The same, and writes what Placement has lost at once. */
+export async function restoreProviders(deps: ConsumerDeps, provider: ProviderUuid): Promise<void> {
+  await sync(deps, provider, { attempt: 1, restoresLost: true });
+}
+
+async function sync(
+  deps: ConsumerDeps,
+  providerUuid: ProviderUuid,
+  options: { attempt: number; countedAt?: number | undefined; restoresLost: boolean },
+): Promise<void> {
+  const { attempt, countedAt, restoresLost } = options;
   const written = new Set<ProviderUuid>();
   await untilWritten(
     'devices',
@@ -48,8 +68,9 @@ export async function syncProviders(
       const before = await readDevice(deps, providerUuid);
       if (before && countedAt !== undefined && round === 1) countDevice(deps, before, countedAt);
       try {
-        if (before) await syncDevice(deps, before);
-        else await removeUnstored(deps, providerUuid, written);
+        if (before && (await syncDevice(deps, before, restoresLost)) === contended)
+          return contended;
+        if (!before) await removeUnstored(deps, providerUuid, written);
       } catch (error) {
         throw retriedIfPassing(deps, error, before?.named.deployable.hostname, attempt);
       }
@@ -115,14 +136,16 @@ function countDevice(
   if (host) deps.metrics.put([{ name: 'Hosts', dimension: host, value: 1 }], at);
 }
 
+/** `contended`: units that must be reserved have just been marked. */
 async function syncDevice(
   deps: ConsumerDeps,
   { named, inventory, device, providers, planned }: StoredDevice,
-): Promise<void> {
+  restoresLost: boolean,
+): Promise<typeof contended | undefined> {
   if (!device) {
     // Rows are deleted in this order: other providers, the device, and last the named provider.
     await deleteGoneRows(deps, named);
-    return;
+    return undefined;
   }
   await markIncomplete(deps, device, providers);
   // A region that was added while an operator set the status still has the earlier status.
@@ -131,13 +154,14 @@ async function syncDevice(
     await deps.store.inventory.copyStatus(device, deployable);
   }
   const kept = planned.filter((each) => !each.isGone);
-  const { devices } = inventory;
-  const foreign = kept.length > 0 ? await readForeignProviders(deps, device.hostname, devices) : [];
+  const tree = kept.length > 0 ? await readTree(deps, device.hostname) : [];
+  const foreign = foreignProviders(tree, inventory.devices);
   const conflicting = await findConflictingProvider(deps, foreign, device, providers);
   let mustComeAgain = false;
   if (conflicting) await withhold(deps, device, kept, conflicting);
   else {
-    const end = await putAll(deps, device, kept, providers);
+    if (restoresLost && (await reserveHeld(deps, tree, providers))) return contended;
+    const end = await putAll(deps, device, kept, providers, restoresLost);
     mustComeAgain = end === 'in-use';
     // In a conflict, the description may come from the other agent.
     const isOurs = end !== 'other-stack' && !device.conflictSince;
@@ -146,6 +170,7 @@ async function syncDevice(
   const gone = planned.filter((provider) => provider.isGone);
   await removeProviders(deps, gone, providers, { device, named });
   if (mustComeAgain) throw stillAllocated(device);
+  return undefined;
 }
 
 /**
@@ -157,12 +182,14 @@ async function putAll(
   device: Device,
   planned: readonly WantedProvider[],
   providers: readonly StoredProvider[],
+  restoresLost: boolean,
 ): Promise<'done' | 'in-use' | 'other-stack'> {
   let isInUse = false;
   for (const each of planned) {
     try {
-      const end = await putProvider(deps, device.hostname, each);
       const stored = providers.find(({ deployable }) => deployable.providerUuid === each.uuid);
+      const mayCreate = restoresLost || !stored || isNew(stored, deps.clock());
+      const end = await putProvider(deps, device.hostname, each, mayCreate);
       // A server may keep the allocation for months: the next reconcile compares again.
       if (end === 'in-use' && !isNeeded(stored)) isInUse = true;
     } catch (error) {

@@ -5,6 +5,7 @@ import {
   chooseReleases,
   releasesMax,
   releasesOfMany,
+  seemsNeverBuilt,
   unusedForMs,
   type WaitingInstance,
   waitingAfter,
@@ -167,7 +168,7 @@ async function checkUnused(
   // Nova is asked only about instances without an allocation.
   const state = isAllocated ? 'on-host' : await serverState(deps, binding.instanceUuid);
   // Units are reserved for servers that do not exist; a server on no host may come to a host.
-  const isOther = binding.reservedProviders !== undefined && state !== 'absent';
+  const isOther = seemsNeverBuilt(binding) && state !== 'absent';
   if (state === 'on-host' || isOther) {
     if (since) await noteUsed(deps, binding);
     return undefined;
@@ -181,9 +182,9 @@ async function checkUnused(
   return { binding, since, isAbsent: state === 'absent' };
 }
 
-/** Placement no longer reserves the units of the instance, if it did. */
+/** Placement no longer reserves the units of the instance, unless it has lost its allocation. */
 export async function noteUsed(deps: ConsumerDeps, binding: InstanceBinding): Promise<void> {
-  if (!binding.reservedProviders) return deps.store.reaper.noteUnused(binding, undefined);
+  if (!seemsNeverBuilt(binding)) return deps.store.reaper.noteUnused(binding, undefined);
   await deps.store.reaper.unreserve(binding, await boundArqs(deps, binding));
 }
 

@@ -46,6 +46,11 @@ export interface ReaperStore {
    * if the binding or an ARQ of it has changed.
    */
   reserve(binding: InstanceBinding, arqs: readonly BoundArq[], since: string): Promise<boolean>;
+  /**
+   * Has Placement reserve the units of these ARQs until the binding ends: their provider was
+   * deleted with its allocations. Nothing where one of the ARQs no longer has its handle.
+   */
+  reserveLost(binding: InstanceBinding, arqs: readonly BoundArq[]): Promise<void>;
   /** Undoes `reserve`, unless the binding or an ARQ of it has changed. */
   unreserve(binding: InstanceBinding, arqs: readonly BoundArq[]): Promise<void>;
   /**
@@ -131,6 +136,27 @@ export function reaperStore(client: Documents, tables: BindingTables): ReaperSto
         ...markHandles(tables, arqs, 'SET is_reserved = :true', { ':true': true }),
       ]);
       return outcome === 'done';
+    },
+
+    async reserveLost({ instanceUuid, reservedProviders = [] }, arqs) {
+      const lost = arqs.map(({ binding }) => binding.providerUuid);
+      const marks = markHandles(tables, arqs, 'SET is_reserved = :true', { ':true': true });
+      // The conditions of the handles hold for the row of the instance, too.
+      if (marks.length === 0) return;
+      await transact(client, [
+        {
+          Update: {
+            TableName: table,
+            Key: instanceKey(instanceUuid),
+            UpdateExpression: 'SET reserved_providers = :providers, has_lost_allocation = :true',
+            ExpressionAttributeValues: {
+              ':providers': [...new Set([...reservedProviders, ...lost])],
+              ':true': true,
+            },
+          },
+        },
+        ...marks,
+      ]);
     },
 
     async unreserve({ instanceUuid, bindId }, arqs) {

@@ -36,6 +36,8 @@ export interface Server {
   isBootKnown: boolean;
   /** When it was deleted, if no host had it then; ms. */
   neverBuiltSince?: number;
+  /** Its provider was deleted in Placement, and its allocation before. */
+  hasLostAllocation?: true;
   /** The ARQs were unbound or deleted by another caller. */
   hasLostArqs: boolean;
 }

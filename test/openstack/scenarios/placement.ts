@@ -1,14 +1,10 @@
 // Changes of others in Placement: conflicting providers, and drift that a reconcile repairs.
 
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { join } from 'node:path';
-import { environmentOf, urlOf } from '#local/process/layout.ts';
-import { ownProvider, providersOf } from '#test/openstack/providers.ts';
+import { ownProvider, providersOf, reconcile } from '#test/openstack/providers.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import type { Stage } from '#test/openstack/stage.ts';
-import { admin, logIn } from '#test/openstack/users.ts';
-import { eventually, restClient } from '#test/support/suites/rest.ts';
+import { eventually } from '#test/support/suites/rest.ts';
 
 export const placement: readonly Scenario[] = [
   {
@@ -54,19 +50,6 @@ export const placement: readonly Scenario[] = [
     },
   },
   {
-    name: 'a lost provider, deleted by hand, comes back by itself',
-    run: async (stage) => {
-      const device = ownProvider(stage, 'FakeDevice');
-      const before = (await stage.admin.placement.ask('GET', `${device}/inventories/FPGA`)).body;
-      await stage.admin.placement.ask('DELETE', device);
-      const seconds = await secondsUntilWhole(stage);
-      const { body } = await stage.admin.placement.ask('GET', `${device}/inventories/FPGA`);
-      assert.deepEqual([body.total, body.reserved], [before.total, before.reserved]);
-      await untilNotLost(stage);
-      return `whole ${seconds.toFixed(0)} s after the deletion`;
-    },
-  },
-  {
     name: 'a device of a compute node survives restarts of the agent',
     run: async (stage) => {
       const before = (await providersOf(stage)).map(({ uuid }) => uuid).sort();
@@ -82,37 +65,6 @@ export const placement: readonly Scenario[] = [
     },
   },
 ];
-
-/** Until the tree has all providers of the host, with their inventories. */
-async function secondsUntilWhole(stage: Stage): Promise<number> {
-  const startedAt = performance.now();
-  await eventually(
-    () => providersOf(stage),
-    ({ length }) => length === 7,
-    90,
-  );
-  await eventually(
-    async () => reconcile(stage),
-    ({ status }) => status === 0,
-  );
-  return (performance.now() - startedAt) / 1000;
-}
-
-/** The reasons of the incidents. */
-async function lostProviders({ cloud, layout }: Stage): Promise<readonly string[]> {
-  const token = { 'X-Auth-Token': await logIn(cloud.plan, admin) };
-  const path = '/operator/v1/incidents?kind=lost-providers';
-  const { body } = await restClient(urlOf(layout, 'api'), token).ask('GET', path);
-  return body.incidents.map(({ reason }) => reason);
-}
-
-async function untilNotLost(stage: Stage): Promise<void> {
-  await eventually(
-    () => lostProviders(stage),
-    ({ length }) => length === 0,
-    90,
-  );
-}
 
 /** Creates a provider of another service below the compute node. */
 async function makeForeign(stage: Stage, name: string, traits: readonly string[]): Promise<string> {
@@ -130,21 +82,6 @@ async function makeForeign(stage: Stage, name: string, traits: readonly string[]
     traits,
   });
   return uuid;
-}
-
-/** Runs `cyborg-ops reconcile` like an operator. */
-function reconcile({ layout, cloud }: Stage, ...options: string[]) {
-  const root = join(import.meta.dirname, '..', '..', '..');
-  const run = spawnSync(
-    process.execPath,
-    ['operate/cyborg-ops.ts', 'reconcile', cloud.plan.computeHost, ...options],
-    {
-      cwd: root,
-      encoding: 'utf8',
-      env: { ...environmentOf(layout), POWERTOOLS_LOG_LEVEL: 'SILENT' },
-    },
-  );
-  return { status: run.status, text: run.stdout + run.stderr };
 }
 
 function differing(text: string): string {

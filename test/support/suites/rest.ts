@@ -35,6 +35,7 @@ export interface Arq {
 
 interface Device {
   readonly uuid: string;
+  readonly created_at: string;
   readonly type: string;
   readonly model: string;
 }
