@@ -10,6 +10,7 @@ import { createHttp, type Http } from './clients/http.ts';
 import { createGlance, type Glance } from './clients/openstack/glance.ts';
 import { createKeystone, type Keystone, ownIdentity } from './clients/openstack/keystone.ts';
 import { createNova, type Nova } from './clients/openstack/nova.ts';
+import { createPlacement, type Placement } from './clients/openstack/placement.ts';
 import { createLog, type Log } from './log.ts';
 import { loadSettings, type Settings } from './settings.ts';
 import { type ArqStore, arqStore } from './store/arqs/arqs.ts';
@@ -52,6 +53,7 @@ export interface Deps extends RequestDeps {
     readonly keystone: Keystone;
     readonly nova: Nova;
     readonly glance: Glance;
+    readonly placement: Pick<Placement, 'getAllocations'>;
   };
   readonly sleep: (milliseconds: number) => Promise<unknown>;
   readonly randomBytes: (count: number) => Uint8Array;
@@ -110,7 +112,9 @@ export function createDepsWith<Stores>(
   service: string,
   env: Readonly<Record<string, string | undefined>>,
   http: Http,
-): Omit<Deps, 'store' | 'listings'> & Stores {
+): Omit<Deps, 'store' | 'listings' | 'clients'> & {
+  readonly clients: Deps['clients'] & { readonly placement: Placement };
+} & Stores {
   const settings = loadSettings(env);
   const log = createLog(service);
   const clock = Date.now;
@@ -155,6 +159,7 @@ export function createDepsWith<Stores>(
         http,
         ownProject: async () => (await ownIdentity(keystone))?.projectId,
       }),
+      placement: createPlacement({ identity: keystone, http }),
     },
     log,
     clock,

@@ -95,6 +95,16 @@ const table = {
     '/operator/v1/hosts/{id}/settle': {
       POST: ['settle-host', 'cyborg:operator:host:settle', 200],
     },
+    '/operator/v1/device_profiles/{id}': {
+      GET: ['get-profile', 'cyborg:operator:profile:get_one', 200],
+      PUT: ['update-profile', 'cyborg:operator:profile:update', 200],
+    },
+    '/operator/v1/device_profiles/{id}/enable': {
+      POST: ['enable-profile', 'cyborg:operator:profile:enable', 200],
+    },
+    '/operator/v1/device_profiles/{id}/disable': {
+      POST: ['disable-profile', 'cyborg:operator:profile:disable', 200],
+    },
     '/operator/v1/capacity': { GET: ['get-capacity', 'cyborg:operator:capacity:get', 200] },
     '/operator/v1/reconcile': { POST: ['reconcile', 'cyborg:operator:reconcile:run', 200] },
     '/operator/v1/reap': { POST: ['reap', 'cyborg:operator:reap:run', 200] },

@@ -131,12 +131,17 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
   operator: {
     // A quota that is set counts the ARQs that the project has; usage, those that last.
-    indexes: { inventory: ['by-kind'], arqs: ['by-kind', 'by-project', 'by-due'] },
+    indexes: {
+      inventory: ['by-kind'],
+      'device-profiles': ['by-kind'],
+      arqs: ['by-kind', 'by-project', 'by-due'],
+    },
     // A host that is gone for good is forgotten; no host confirms its releases.
     tables: {
       inventory: ['GetItem', 'BatchGetItem', 'Query', 'UpdateItem', 'DeleteItem'],
       arqs: wholeRows,
-      'device-profiles': ['GetItem'],
+      // A rename puts the rows of both names.
+      'device-profiles': ['GetItem', 'PutItem'],
       history: ['Query', 'PutItem'],
     },
     jobs: ['CreateJob'],

@@ -2,7 +2,7 @@
 
 import type * as z from 'zod';
 import type { arqAnswer } from '#core/contracts/api/accelerator-requests.ts';
-import type { profileAnswer } from '#core/contracts/api/device-profiles.ts';
+import type { operatorProfile, profileAnswer } from '#core/contracts/api/device-profiles.ts';
 import type { deviceAnswer, freedAnswer } from '#core/contracts/api/devices.ts';
 import type { recordAnswer, usageAnswer } from '#core/contracts/api/history.ts';
 import type {
@@ -27,6 +27,7 @@ export type Usage = z.infer<typeof usageAnswer>;
 export type UsageRow = Usage['usage'][number];
 export type Device = z.infer<typeof deviceAnswer>;
 export type Freed = z.infer<typeof freedAnswer>;
+export type OperatorProfile = z.infer<typeof operatorProfile>;
 export type Profile = z.infer<typeof profileAnswer>;
 export type Arq = z.infer<typeof arqAnswer>;
 export type Drained = z.infer<typeof drainedAnswer>;

@@ -10,6 +10,8 @@ export type Query = Readonly<Record<string, string | number | undefined>>;
 export interface Sent {
   readonly query?: Query;
   readonly body?: unknown;
+  /** Refused with 412 unless the object still has this revision. */
+  readonly revision?: number;
   readonly signal?: AbortSignal;
 }
 
@@ -34,7 +36,7 @@ const answerMsMax = 35_000;
 
 export function createApi({ fetch: send, token, onSignedOut }: ApiOptions): Api {
   return {
-    async ask<T>(method: Method, path: string, { query = {}, body, signal }: Sent = {}) {
+    async ask<T>(method: Method, path: string, { query = {}, body, revision, signal }: Sent = {}) {
       const sessionToken = token();
       const limit = AbortSignal.timeout(answerMsMax);
       const answer = await exchange(() =>
@@ -44,6 +46,7 @@ export function createApi({ fetch: send, token, onSignedOut }: ApiOptions): Api 
             'OpenStack-API-Version': microversion,
             ...present({ 'X-Auth-Token': sessionToken }),
             ...(body !== undefined && { 'Content-Type': 'application/json' }),
+            ...(revision !== undefined && { 'If-Match': `"${revision}"` }),
           },
           ...present({ body: JSON.stringify(body) as string | undefined }),
           signal: signal ? AbortSignal.any([signal, limit]) : limit,

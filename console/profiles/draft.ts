@@ -1,8 +1,15 @@
 // A device profile while it is typed, checked by the same rules as in the API.
 
+import type { OperatorProfile } from '#console/api/answers.ts';
 import { type ProfileBody, profileRequest } from '#core/contracts/api/profile-request.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import { canonicalGroups, checkProfileName } from '#core/domain/profile/device-profile.ts';
+
+/** A stored profile, of the revision that was read. */
+export type EditedProfile = Pick<
+  OperatorProfile,
+  'uuid' | 'name' | 'description' | 'groups' | 'projects' | 'revision'
+>;
 
 export const entryKinds = ['resources', 'trait', 'accel'] as const;
 export type EntryKind = (typeof entryKinds)[number];
@@ -25,6 +32,19 @@ export const emptyDraft: Draft = {
   description: '',
   groups: [[{ kind: 'resources', name: '', value: '1' }]],
 };
+
+export function toDraft({ name, description, groups }: EditedProfile): Draft {
+  return {
+    name,
+    description: description ?? '',
+    groups: groups.map((group) => Object.entries(group).map(toEntry)),
+  };
+}
+
+function toEntry([key, value]: readonly [string, string]): Entry {
+  const [kind = '', ...name] = key.split(':');
+  return { kind: kind as EntryKind, name: name.join(':'), value };
+}
 
 /** The first value of a new entry. */
 export const firstValues: Readonly<Record<EntryKind, string>> = {

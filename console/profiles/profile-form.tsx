@@ -1,17 +1,31 @@
-// The form of a new device profile, checked while it is typed.
+// The form of a device profile, new or stored, checked while it is typed.
 
 import { useMemo, useState } from 'preact/hooks';
 import { type ApiFailure, asFailure } from '#console/api/failure.ts';
 import { Field } from '#console/parts/dialog/field.tsx';
 import { Notice } from '#console/parts/notice.tsx';
 import { useSession } from '#console/session/session.ts';
-import { checkDraft, type Draft, emptyDraft, toRequest } from './draft.ts';
+import { lists } from '#core/contracts/api/lists.ts';
+import {
+  checkDraft,
+  type Draft,
+  type EditedProfile,
+  emptyDraft,
+  toDraft,
+  toRequest,
+} from './draft.ts';
 import { GroupsEditor } from './groups-editor.tsx';
 import { WouldItFit } from './would-it-fit.tsx';
 
-export function ProfileForm({ onCreated }: { readonly onCreated: () => void }) {
+interface ProfileFormProps {
+  /** The profile that is changed; undefined for a new one. */
+  readonly stored?: EditedProfile | undefined;
+  readonly onDone: () => void;
+}
+
+export function ProfileForm({ stored, onDone }: ProfileFormProps) {
   const { api, say } = useSession();
-  const [draft, setDraft] = useState<Draft>(emptyDraft);
+  const [draft, setDraft] = useState<Draft>(stored ? toDraft(stored) : emptyDraft);
   const [isAsked, setAsked] = useState(false);
   const [failure, setFailure] = useState<ApiFailure>();
   const [isBusy, setBusy] = useState(false);
@@ -26,12 +40,18 @@ export function ProfileForm({ onCreated }: { readonly onCreated: () => void }) {
     setBusy(true);
     setFailure(undefined);
     try {
-      // A list, which deployed Cyborg's clients send, too.
-      await api.ask('POST', '/v2/device_profiles', { body: [toRequest(draft)] });
-      say(`Profile ${draft.name} is created.`);
-      setDraft(emptyDraft);
-      setAsked(false);
-      onCreated();
+      if (stored) {
+        const { uuid, projects, revision } = stored;
+        const path = `${lists.profiles.path}/${encodeURIComponent(uuid)}`;
+        await api.ask('PUT', path, { body: { ...toRequest(draft), projects }, revision });
+      } else {
+        // A list, which deployed Cyborg's clients send, too.
+        await api.ask('POST', '/v2/device_profiles', { body: [toRequest(draft)] });
+        setDraft(emptyDraft);
+        setAsked(false);
+      }
+      say(`Profile ${draft.name} is ${stored ? 'changed' : 'created'}.`);
+      onDone();
     } catch (error) {
       setFailure(asFailure(error));
     }
@@ -46,7 +66,11 @@ export function ProfileForm({ onCreated }: { readonly onCreated: () => void }) {
         name="name"
         value={draft.name}
         problem={isNameTyped ? problems.name : undefined}
-        hint="A flavor names it by accel:device_profile."
+        hint={
+          stored
+            ? 'Flavors with the earlier name keep working.'
+            : 'A flavor names it by accel:device_profile.'
+        }
         onInput={(name) => change({ name })}
         isRequired
       />
@@ -66,7 +90,7 @@ export function ProfileForm({ onCreated }: { readonly onCreated: () => void }) {
       {failure && <Notice tone="error">{describeFailure(failure)}</Notice>}
       <div class="buttons">
         <button type="submit" class="primary" disabled={isBusy}>
-          {isBusy ? 'Creating...' : 'Create'}
+          {stored ? (isBusy ? 'Saving...' : 'Save') : isBusy ? 'Creating...' : 'Create'}
         </button>
       </div>
       {!problems.groups && <WouldItFit groups={toRequest(draft).groups} />}
@@ -75,6 +99,6 @@ export function ProfileForm({ onCreated }: { readonly onCreated: () => void }) {
 }
 
 function describeFailure({ kind, message }: ApiFailure): string {
-  if (kind === 'signed-out') return 'The session had ended, and nothing was created. Create again.';
+  if (kind === 'signed-out') return 'The session had ended, and nothing was written. Try again.';
   return message;
 }

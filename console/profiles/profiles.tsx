@@ -1,7 +1,7 @@
-// Device profiles, and a form for a new one.
+// Device profiles, and a form for a new or changed one.
 
 import { useState } from 'preact/hooks';
-import type { Profile } from '#console/api/answers.ts';
+import type { OperatorProfile } from '#console/api/answers.ts';
 import { profileList } from '#console/capacity/capacity.tsx';
 import type { Action } from '#console/parts/dialog/action.ts';
 import { ActionButton } from '#console/parts/dialog/action-button.tsx';
@@ -12,13 +12,28 @@ import type { Column } from '#console/parts/table/table.tsx';
 import { Time } from '#console/parts/time.tsx';
 import { addressOf } from '#console/routes.ts';
 import { useSession } from '#console/session/session.ts';
+import { lists } from '#core/contracts/api/lists.ts';
+import type { EditedProfile } from './draft.ts';
 import { ProfileForm } from './profile-form.tsx';
+
+/** What tenants see of a profile, and what only operators see. */
+type Row = Pick<OperatorProfile, 'uuid' | 'name' | 'groups' | 'description' | 'created_at'> &
+  Partial<OperatorProfile>;
+
+/** Undefined where the form is closed. */
+type Form = 'new' | EditedProfile | undefined;
 
 export function ProfilesScreen() {
   const { isOperator } = useSession();
-  const list = useLiveList<Profile>(profileList);
-  const [isOpen, setOpen] = useState(false);
-  const columns = [...plainColumns, ...(isOperator ? [deletion(list.refresh)] : [])];
+  const list = useLiveList<Row>(isOperator ? operatorList : profileList);
+  const [form, setForm] = useState<Form>();
+  const close = () => {
+    setForm(undefined);
+    list.refresh();
+  };
+  const columns = isOperator
+    ? [...plainColumns, ...stateColumns, actions(list.refresh, setForm)]
+    : plainColumns;
   return (
     <Screen
       title="Profiles"
@@ -27,8 +42,8 @@ export function ProfilesScreen() {
           <button
             type="button"
             class="primary"
-            aria-expanded={isOpen}
-            onClick={() => setOpen(!isOpen)}
+            aria-expanded={form === 'new'}
+            onClick={() => setForm(form === 'new' ? undefined : 'new')}
           >
             Create profile
           </button>
@@ -36,16 +51,16 @@ export function ProfilesScreen() {
       }
     >
       {/* Hidden, not removed: the form keeps its input while it is closed. */}
-      <div hidden={!isOpen}>
+      <div hidden={form !== 'new'}>
         <Section title="New device profile">
-          <ProfileForm
-            onCreated={() => {
-              setOpen(false);
-              list.refresh();
-            }}
-          />
+          <ProfileForm onDone={close} />
         </Section>
       </div>
+      {form && form !== 'new' && (
+        <Section title={`Profile ${form.name}`}>
+          <ProfileForm key={form.uuid} stored={form} onDone={close} />
+        </Section>
+      )}
       <LiveTable
         {...{ list, columns }}
         row="profile"
@@ -59,7 +74,13 @@ export function ProfilesScreen() {
   );
 }
 
-const plainColumns: readonly Column<Profile>[] = [
+const operatorList = {
+  path: lists.profiles.path,
+  collection: 'profiles',
+  everyMs: profileList.everyMs,
+} as const;
+
+const plainColumns: readonly Column<Row>[] = [
   { title: 'Name', cell: ({ name }) => name, sortBy: ({ name }) => name },
   {
     title: 'Groups',
@@ -96,14 +117,62 @@ const plainColumns: readonly Column<Profile>[] = [
   },
 ];
 
-function deletion(onAnswer: () => void): Column<Profile> {
+const stateColumns: readonly Column<Row>[] = [
+  {
+    title: 'State',
+    cell: ({ disabled }) => (disabled ? `disabled: ${disabled.reason}` : 'enabled'),
+    sortBy: ({ disabled }) => (disabled ? 1 : 0),
+  },
+  {
+    title: 'Seen by',
+    cell: ({ projects }) => projects?.join(', ') ?? 'all projects',
+  },
+];
+
+function actions(onAnswer: () => void, edit: (profile: EditedProfile) => void): Column<Row> {
   return {
     title: 'Action',
-    cell: (profile) => <ActionButton action={deleteAction(profile)} isInRow {...{ onAnswer }} />,
+    cell: (profile) => (
+      <div class="buttons">
+        <button
+          type="button"
+          aria-label={`Edit profile ${profile.name}`}
+          onClick={() => edit({ projects: null, revision: 1, ...profile })}
+        >
+          Edit
+        </button>
+        <ActionButton action={statusAction(profile)} isInRow {...{ onAnswer }} />
+        <ActionButton action={deleteAction(profile)} isInRow {...{ onAnswer }} />
+      </div>
+    ),
   };
 }
 
-function deleteAction({ uuid, name }: Profile): Action {
+function statusAction({ uuid, name, disabled }: Row): Action {
+  const path = `${lists.profiles.path}/${encodeURIComponent(uuid)}`;
+  const object = `profile ${name}`;
+  if (disabled) {
+    return {
+      verb: 'Enable',
+      object,
+      explains: 'Servers can be created with the profile again.',
+      fields: [],
+      request: () => ({ method: 'POST', path: `${path}/enable` }),
+      done: () => `Profile ${name} is enabled.`,
+    };
+  }
+  return {
+    verb: 'Disable',
+    object,
+    explains:
+      'No server is created, unshelved or evacuated with the profile; users see the reason. What servers have stays.',
+    fields: ['required-reason'],
+    request: ({ reason }) => ({ method: 'POST', path: `${path}/disable`, body: { reason } }),
+    done: () => `Profile ${name} is disabled.`,
+  };
+}
+
+function deleteAction({ uuid, name }: Row): Action {
   return {
     verb: 'Delete',
     object: `profile ${name}`,

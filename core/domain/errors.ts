@@ -11,6 +11,8 @@ export type FaultKind =
   | 'not-found'
   /** The request is valid, but the current state forbids it. */
   | 'conflict'
+  /** The object has changed since the caller read it. */
+  | 'stale'
   /** The caller may not do this. */
   | 'forbidden'
   /** The answer is available only after the binds have been resolved. */
@@ -60,6 +62,21 @@ export class DeviceProfileExists extends DomainError {
   constructor(field: 'name' | 'uuid', value: string) {
     const sentence = `A device profile with ${field} ${value} exists.`;
     super('conflict', 'cyborg.device_profile.exists', sentence);
+  }
+}
+
+/** Begins the message that Nova shows of a boot that it refuses. */
+export class DeviceProfileDisabled extends DomainError {
+  constructor(name: string, reason: string) {
+    const sentence = `Device profile ${name} is disabled: ${reason}`;
+    super('conflict', 'cyborg.device_profile.disabled', sentence);
+  }
+}
+
+export class DeviceProfileStale extends DomainError {
+  constructor(name: string, revision: number) {
+    const sentence = `Device profile ${name} has revision ${revision} now: read it again.`;
+    super('stale', 'cyborg.device_profile.stale', sentence);
   }
 }
 

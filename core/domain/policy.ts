@@ -50,6 +50,11 @@ export const policies = {
   'cyborg:operator:incident:get_all': admin,
   'cyborg:operator:reconcile:run': admin,
   'cyborg:operator:reap:run': admin,
+  'cyborg:operator:profile:get_all': admin,
+  'cyborg:operator:profile:get_one': admin,
+  'cyborg:operator:profile:update': admin,
+  'cyborg:operator:profile:enable': admin,
+  'cyborg:operator:profile:disable': admin,
   // A tenant sees its own only; who may list all sees each.
   'cyborg:operator:quota:get_all': admin,
   'cyborg:operator:quota:get_one': reader,

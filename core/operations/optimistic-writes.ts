@@ -12,6 +12,7 @@ const roundsMax = {
   quotas: 10,
   /** Rows of a device, and its providers in Placement. */
   devices: 5,
+  profiles: 5,
 } as const;
 
 /**

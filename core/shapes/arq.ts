@@ -12,6 +12,13 @@ export const arqFields = z.object({
   /** Index of the group in the profile; Nova matches ARQs to resource providers by it. */
   group_id: z.number(),
   project_id: z.string(),
+  /** The revision of the profile that it was made from. */
+  profile_revision: z.number().exactOptional(),
+  /**
+   * The profile's amounts had just changed, so its server may be scheduled by the earlier ones: a
+   * bind compares it with Placement's allocation.
+   */
+  checks_allocation: z.literal(true).exactOptional(),
   /** Why the last bind failed. */
   failure: optionalText,
   /** Who created it, as in a change note, and by which request. */

@@ -52,7 +52,7 @@ export const historyKinds = [
   /** An operator said that it is gone for good. */
   'host.forgotten',
   'profile.created',
-  /** An operator renamed traits or classes in its groups; `reason` has both names. */
+  /** Its groups, name, visibility or state; `reason` says which, with both values. */
   'profile.changed',
   'profile.deleted',
   /** A user's call that changes something, other than Nova's; see domain/calls.ts. */

@@ -1,77 +1,85 @@
-// Device profiles. A name and a uuid are each taken by a row of their own, so both are unique.
+// Device profiles. A name and a uuid are each taken by a row of their own, so both are unique. A
+// name that a profile had before stays taken, and leads to it.
 
+import { PutCommand } from '@aws-sdk/lib-dynamodb';
 import type { ChangeNote } from '#core/domain/change-note.ts';
+import { type DeviceProfile, isProfileName } from '#core/domain/profile/device-profile.ts';
 import {
-  type DeviceProfile,
-  isProfileName,
-  type ProfileUpdate,
-} from '#core/domain/profile/device-profile.ts';
-import { toWire } from '#core/shapes/derive/case.ts';
-import { profileUpdate } from '#core/shapes/device-profile.ts';
-import {
-  groupsText,
+  formerNameRow,
+  isFormerName,
   profileDeletionRow,
   profileNameKey,
   profileRow,
   profileUuidKey,
   toProfile,
 } from '#core/store/rows/profile-rows.ts';
+import type { Row } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
 import { getRow, getRows } from '#core/store/table/reads.ts';
-import { setting, transact, updateIf } from '#core/store/table/writes.ts';
+import { held, transact } from '#core/store/table/writes.ts';
 
 type CreateOutcome =
   | 'created'
   | { readonly taken: 'name' | 'uuid'; readonly profile: DeviceProfile };
 
 export interface DeviceProfileStore {
+  /** Also by a name that the profile had before. */
   byName(name: string): Promise<DeviceProfile | undefined>;
   /** In the order of the names; names that do not exist are left out. */
   byNames(names: readonly string[]): Promise<DeviceProfile[]>;
   byUuid(uuid: string): Promise<DeviceProfile | undefined>;
   /** All or none, at most 50. */
   create(profiles: readonly DeviceProfile[]): Promise<CreateOutcome>;
-  /** All or none, at most 49; false if one of them was deleted or recreated since it was read. */
+  /** All or none; false if one of them was changed or deleted since it was read. */
   delete(profiles: readonly DeviceProfile[], change: ChangeNote): Promise<boolean>;
-  /** False, and nothing is written, unless the profile still has the groups that were read. */
-  replaceGroups(
-    profile: DeviceProfile,
-    groups: DeviceProfile['groups'],
-    update: ProfileUpdate,
-  ): Promise<boolean>;
+  /**
+   * Writes the next revision. `changed`, and nothing is written, unless the profile still has the
+   * revision that was read; `name-taken` if another profile has the new name, or had it.
+   */
+  update(read: DeviceProfile, next: DeviceProfile): Promise<'updated' | 'changed' | 'name-taken'>;
+}
+
+/** Its rows: of the profile, its uuid and its former names. */
+export function profileRowCount({ formerNames = [] }: DeviceProfile): number {
+  return 2 + formerNames.length;
 }
 
 export function deviceProfileStore(client: Documents, table: string): DeviceProfileStore {
-  const byName = async (name: string) => {
-    // An invalid name may be longer than a key of DynamoDB can be.
-    if (!isProfileName(name)) return undefined;
-    const row = await getRow(client, table, profileNameKey(name));
-    return row && toProfile(row);
+  /** A rename between the two reads leaves a former name, so the second attempt finds it. */
+  const byUuid = async (uuid: string) => {
+    const row = await getRow(client, table, profileUuidKey(uuid.toLowerCase()));
+    const named = row && (await getRow(client, table, profileNameKey(String(row.name))));
+    if (!named || !isFormerName(named)) return named && toProfile(named);
+    const later = await getRow(client, table, profileUuidKey(uuid.toLowerCase()));
+    const renamed = later && (await getRow(client, table, profileNameKey(String(later.name))));
+    return renamed && !isFormerName(renamed) ? toProfile(renamed) : undefined;
   };
+  const follow = (row: Row | undefined) =>
+    row && (isFormerName(row) ? byUuid(String(row.former_name_of)) : toProfile(row));
   return {
-    byName,
+    byUuid,
 
-    async byNames(names) {
-      const rows = await getRows(
-        client,
-        table,
-        [...new Set(names)].filter(isProfileName).map(profileNameKey),
-      );
-      const profiles = new Map(rows.map(toProfile).map((profile) => [profile.name, profile]));
-      return [...new Set(names)].flatMap((name) => profiles.get(name) ?? []);
+    async byName(name) {
+      // An invalid name may be longer than a key of DynamoDB can be.
+      if (!isProfileName(name)) return undefined;
+      return follow(await getRow(client, table, profileNameKey(name)));
     },
 
-    async byUuid(uuid) {
-      const row = await getRow(client, table, profileUuidKey(uuid.toLowerCase()));
-      return row && byName(String(row.name));
+    async byNames(names) {
+      const keys = [...new Set(names)].filter(isProfileName).map(profileNameKey);
+      const rows = await getRows(client, table, keys);
+      const byKey = new Map(rows.map((row) => [row.pk, row]));
+      const profiles = await Promise.all(keys.map(({ pk }) => follow(byKey.get(pk))));
+      const stored = profiles.filter((profile) => profile !== undefined);
+      return [...new Map(stored.map((profile) => [profile.uuid, profile])).values()];
     },
 
     async create(profiles) {
       const outcome = await transact(
         client,
         profiles.flatMap((profile) => [
-          put(table, profileRow(profile)),
-          put(table, { ...profileUuidKey(profile.uuid), name: profile.name }),
+          putNew(table, profileRow(profile)),
+          putNew(table, { ...profileUuidKey(profile.uuid), name: profile.name }),
         ]),
       );
       if (outcome === 'done') return 'created';
@@ -85,44 +93,57 @@ export function deviceProfileStore(client: Documents, table: string): DeviceProf
       const [first] = profiles;
       if (!first) return true;
       const outcome = await transact(client, [
-        ...profiles.flatMap(({ name, uuid }) => [
-          {
-            Delete: {
-              TableName: table,
-              Key: profileNameKey(name),
-              // A new profile may have the name, but not the uuid.
-              ConditionExpression: '#uuid = :uuid',
-              ExpressionAttributeNames: { '#uuid': 'uuid' },
-              ExpressionAttributeValues: { ':uuid': uuid },
-            },
-          },
-          { Delete: { TableName: table, Key: profileUuidKey(uuid) } },
+        ...profiles.flatMap((profile) => [
+          { Delete: { TableName: table, Key: profileNameKey(profile.name), ...asRead(profile) } },
+          { Delete: { TableName: table, Key: profileUuidKey(profile.uuid) } },
+          ...(profile.formerNames ?? []).map((name) => ({
+            Delete: { TableName: table, Key: profileNameKey(name) },
+          })),
         ]),
         { Put: { TableName: table, Item: profileDeletionRow(first.uuid, { ...change, names }) } },
       ]);
       return outcome === 'done';
     },
 
-    replaceGroups(profile, groups, update) {
-      const set = setting({ ...toWire(profileUpdate, update), groups: groupsText(groups) });
-      return updateIf(client, {
-        TableName: table,
-        Key: profileNameKey(profile.name),
-        UpdateExpression: set.expression,
-        ConditionExpression: '#uuid = :uuid AND #groups = :read',
-        ExpressionAttributeNames: { ...set.names, '#uuid': 'uuid' },
-        ExpressionAttributeValues: {
-          ...set.values,
-          ':uuid': profile.uuid,
-          ':read': groupsText(profile.groups),
+    async update(read, next) {
+      const Item = profileRow(next);
+      if (read.name === next.name) {
+        const put = new PutCommand({ TableName: table, Item, ...asRead(read) });
+        return (await held(client.send(put))) ? 'updated' : 'changed';
+      }
+      const uuidRow = { ...profileUuidKey(next.uuid), name: next.name };
+      const outcome = await transact(client, [
+        {
+          Put: {
+            TableName: table,
+            Item,
+            // A profile may take back a name that it had.
+            ConditionExpression: 'attribute_not_exists(pk) OR former_name_of = :uuid',
+            ExpressionAttributeValues: { ':uuid': next.uuid },
+          },
         },
-      });
+        { Put: { TableName: table, Item: formerNameRow(read.name, read.uuid), ...asRead(read) } },
+        { Put: { TableName: table, Item: uuidRow } },
+      ]);
+      if (outcome === 'done') return 'updated';
+      return outcome.refused.includes(1) ? 'changed' : 'name-taken';
     },
   };
 }
 
-function put(table: string, row: Record<string, unknown>) {
+function putNew(table: string, row: Record<string, unknown>) {
   return {
     Put: { TableName: table, Item: row, ConditionExpression: 'attribute_not_exists(pk)' },
+  };
+}
+
+/** The condition that the row is of this revision. A later profile may have the name. */
+function asRead({ uuid, revision }: DeviceProfile) {
+  const isFirst = revision === 1;
+  const isRevision = isFirst ? 'attribute_not_exists(#revision)' : '#revision = :revision';
+  return {
+    ConditionExpression: `#uuid = :uuid AND ${isRevision}`,
+    ExpressionAttributeNames: { '#uuid': 'uuid', '#revision': 'revision' },
+    ExpressionAttributeValues: { ':uuid': uuid, ...(!isFirst && { ':revision': revision }) },
   };
 }

@@ -35,7 +35,8 @@ export interface Listings extends HostListings {
   deployables(page: Page): Promise<Deployable[]>;
   /** In the order of uuids, from beyond the given one, or the beginning of one. */
   deployablesFrom(page: Omit<Page, 'marker'>, beyond?: string): Promise<Deployable[]>;
-  profiles(page: Page): Promise<DeviceProfile[]>;
+  /** @param visibleTo a project: without the profiles that are published to others only */
+  profiles(page: Page, visibleTo?: string): Promise<DeviceProfile[]>;
   /** In the order of uuids, those after the text. */
   devicesAfter(text: string, limit: number): Promise<Device[]>;
   deviceByUuid(uuid: string): Promise<Device | undefined>;
@@ -158,8 +159,9 @@ export function listings(client: Documents, tables: ListingTables): Listings {
       return rows.map(toDeployable);
     },
 
-    async profiles(page) {
-      return (await readPage(tables.profiles, 'device-profile', page)).map(toProfile);
+    async profiles(page, visibleTo) {
+      const filter = present({ projects: visibleTo });
+      return (await readPage(tables.profiles, 'device-profile', page, filter)).map(toProfile);
     },
 
     async devicesAfter(text, limit) {

@@ -5,7 +5,7 @@ import { createBody } from './schema.ts';
 import { viewArq } from './view.ts';
 
 export const create = action(
-  { body: createBody, answers: { 201: arqsAnswer }, refuses: [404] },
+  { body: createBody, answers: { 201: arqsAnswer }, refuses: [404, 409] },
   async ({ deps, caller, body, base, about }) => {
     about({ profile: body.device_profile_name });
     const arqs = await createArqs(deps, caller, body.device_profile_name);

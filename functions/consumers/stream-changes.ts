@@ -12,7 +12,7 @@ import { toArq, toInstance } from '#core/store/rows/arq-rows.ts';
 import { toHandle } from '#core/store/rows/handle-rows.ts';
 import { toJob, toJobUuid, toProgram, toRelease } from '#core/store/rows/host-work-rows.ts';
 import { toDeployable, toDevice } from '#core/store/rows/inventory-rows.ts';
-import { toProfile, toProfileDeletion } from '#core/store/rows/profile-rows.ts';
+import { isFormerName, toProfile, toProfileDeletion } from '#core/store/rows/profile-rows.ts';
 import { hostSummaryKey, type Row } from '#core/store/rows/rows.ts';
 
 /** The id and the commit time of a change; the id is the same for each delivery. */
@@ -63,7 +63,7 @@ function toChange(record: DynamoDBRecord): Change[] {
   // A row that bars an ARQ's uuid is no ARQ.
   if (key.startsWith('ARQ#'))
     return (after ?? before)?.is_barred ? [] : [{ kind: 'arq', ...images(before, after, toArq) }];
-  if (key.startsWith('NAME#')) return [{ kind: 'profile', ...images(before, after, toProfile) }];
+  if (key.startsWith('NAME#')) return profileChange(before, after);
   if (key.startsWith('DELETED#'))
     return [{ kind: 'profile-deletion', ...images(before, after, toProfileDeletion) }];
   if (key.startsWith('INSTANCE#'))
@@ -85,6 +85,14 @@ function toChange(record: DynamoDBRecord): Change[] {
     return [{ kind: 'deployable', ...images(before, after, toDeployable) }];
   if (sort.startsWith('HANDLE#')) return [{ kind: 'handle', ...images(before, after, toHandle) }];
   return [];
+}
+
+/** A rename turns the row of the earlier name into one that leads to the profile. */
+function profileChange(before: Row | undefined, after: Row | undefined): Change[] {
+  if (after && isFormerName(after)) return [];
+  const earlier = before && isFormerName(before) ? undefined : before;
+  if (!earlier && !after) return [];
+  return [{ kind: 'profile', ...images(earlier, after, toProfile) }];
 }
 
 /** The request by which an operator set the device's status, if the change is one of status. */

@@ -1,7 +1,7 @@
 import type { Deps } from '#core/deps.ts';
 import { DeviceProfileNotFound } from '#core/domain/errors.ts';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
-import { isUuid } from '#core/domain/uuid-form.ts';
+import { findProfile } from '#core/operations/profiles/find-profile.ts';
 
 /**
  * Finds the named profiles, each once.
@@ -13,11 +13,10 @@ export async function findProfiles(
   ids: readonly string[],
   by: 'name' | 'any',
 ): Promise<DeviceProfile[]> {
-  const { profiles: stored } = deps.store;
   const profiles = await Promise.all(
     [...new Set(ids)].map(async (each) => {
-      const isByUuid = by === 'any' && isUuid(each);
-      const profile = isByUuid ? await stored.byUuid(each) : await stored.byName(each);
+      const { profiles } = deps.store;
+      const profile = await (by === 'any' ? findProfile(deps, each) : profiles.byName(each));
       if (!profile) throw new DeviceProfileNotFound(each);
       return profile;
     }),

@@ -1,4 +1,5 @@
 import { profilesAnswer } from '#core/contracts/api/device-profiles.ts';
+import { isVisibleTo, seesAllProfiles } from '#core/domain/profile/profile-changes.ts';
 import { action } from '#functions/http/action.ts';
 import { toPage, uuidPage } from '#functions/http/query.ts';
 import { noneExist } from './dialect.ts';
@@ -8,15 +9,18 @@ import { viewDeviceProfile } from './view.ts';
 /** Nova asks by name: that query reads base tables only. */
 export const getAll = action(
   { query: listQuery, answers: { 200: profilesAnswer }, refuses: [422] },
-  async ({ deps, query, base, microversion }) => {
+  async ({ deps, caller, query, base, microversion }) => {
+    const { policy } = deps.settings;
     if (query.name) {
-      const profiles = await deps.store.profiles.byNames(query.name);
+      const named = await deps.store.profiles.byNames(query.name);
+      const profiles = named.filter((profile) => isVisibleTo(caller, profile, policy));
       if (profiles.length === 0 && microversion === '2.0') {
         throw noneExist(`No device profile named ${query.name.join(', ')} exists.`);
       }
       return { body: { device_profiles: profiles.map((each) => viewDeviceProfile(each, base)) } };
     }
-    const profiles = await deps.listings.profiles(toPage(query));
+    const visibleTo = seesAllProfiles(caller, policy) ? undefined : caller.projectId;
+    const profiles = await deps.listings.profiles(toPage(query), visibleTo);
     const { name: _, ...page } = query;
     const rows = profiles.map((each) => viewDeviceProfile(each, base));
     return {

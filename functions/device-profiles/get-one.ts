@@ -1,6 +1,7 @@
 import { shownProfile } from '#core/contracts/api/device-profiles.ts';
 import { DeviceProfileNotFound } from '#core/domain/errors.ts';
-import { isUuid } from '#core/domain/uuid-form.ts';
+import { isVisibleTo } from '#core/domain/profile/profile-changes.ts';
+import { findProfile } from '#core/operations/profiles/find-profile.ts';
 import { action } from '#functions/http/action.ts';
 import { noneExist } from './dialect.ts';
 import { viewDeviceProfile } from './view.ts';
@@ -11,10 +12,10 @@ import { viewDeviceProfile } from './view.ts';
  */
 export const getOne = action(
   { answers: { 200: shownProfile }, refuses: [404, 422] },
-  async ({ deps, id, base, microversion }) => {
-    const { profiles } = deps.store;
-    const profile = isUuid(id) ? await profiles.byUuid(id) : await profiles.byName(id);
-    if (profile) return { body: { device_profile: viewDeviceProfile(profile, base) } };
+  async ({ deps, caller, id, base, microversion }) => {
+    const profile = await findProfile(deps, id);
+    const isShown = profile && isVisibleTo(caller, profile, deps.settings.policy);
+    if (isShown) return { body: { device_profile: viewDeviceProfile(profile, base) } };
     if (microversion === '2.0') throw noneExist(`No device profile of name or uuid ${id} exists.`);
     throw new DeviceProfileNotFound(id);
   },

@@ -10,6 +10,7 @@ const statusByKind: Readonly<Record<FaultKind, number>> = {
   'not-found': 404,
   'not-acceptable': 406,
   conflict: 409,
+  stale: 412,
   locked: 423,
 };
 

@@ -9,6 +9,11 @@ import { rediscoverHostAction } from './hosts/rediscover-host.ts';
 import { resumeHostAction } from './hosts/resume-host.ts';
 import { settleHostAction } from './hosts/settle-host.ts';
 import { getIncidents } from './incidents/get-incidents.ts';
+import { disableProfileAction } from './profiles/disable-profile.ts';
+import { enableProfileAction } from './profiles/enable-profile.ts';
+import { getProfile } from './profiles/get-profile.ts';
+import { getProfiles } from './profiles/get-profiles.ts';
+import { updateProfileAction } from './profiles/update-profile.ts';
 import { deleteQuotaAction } from './quotas/delete-quota.ts';
 import { getQuota } from './quotas/get-quota.ts';
 import { getQuotas } from './quotas/get-quotas.ts';
@@ -32,6 +37,11 @@ export const actions = {
   'get-assignments': getAssignments,
   'get-capacity': getCapacity,
   'get-incidents': getIncidents,
+  'get-profiles': getProfiles,
+  'get-profile': getProfile,
+  'update-profile': updateProfileAction,
+  'enable-profile': enableProfileAction,
+  'disable-profile': disableProfileAction,
   reconcile: reconcileAction,
   reap: reapAction,
   'get-quotas': getQuotas,

@@ -97,6 +97,7 @@ export function viewAssignment(arq: Arq, place: ProviderPlace | undefined) {
     attachInfo: attachment?.info,
     arqUuid: arq.uuid,
     arqState: arq.state,
+    deviceProfileRevision: arq.profileRevision,
     instanceUuid: arq.binding?.instanceUuid,
     boundSince: arq.updatedAt ?? arq.createdAt,
   });

@@ -65,6 +65,7 @@ function toProfile(profile: CyborgProfile): DeviceProfile | string {
       uuid: uuid.toLowerCase() as DeviceProfileUuid,
       name,
       groups: canonicalGroups(groups),
+      revision: 1,
       microversion,
       createdBy: importer,
       createdAt: createdAt ?? new Date(0).toISOString(),

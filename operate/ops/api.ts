@@ -30,6 +30,8 @@ export interface Api {
 export interface Sent {
   readonly query?: Query;
   readonly body?: unknown;
+  /** Refused with 412 unless the object still has this revision. */
+  readonly revision?: number;
 }
 
 export interface Listing {
@@ -48,7 +50,10 @@ export function createApi(http: Http, { endpoint, token }: Session): Api {
       service,
       method,
       url,
-      headers: { 'X-Auth-Token': token },
+      headers: {
+        'X-Auth-Token': token,
+        ...(sent.revision !== undefined && { 'If-Match': `"${sent.revision}"` }),
+      },
       ...present({ body: sent.body }),
     };
     const answer = await http(request);

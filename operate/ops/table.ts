@@ -8,6 +8,7 @@ import { deviceVerbs } from './verbs/devices.ts';
 import { hostVerbs, maintenanceVerbs } from './verbs/hosts.ts';
 import { keystoneVerbs } from './verbs/keystone.ts';
 import { listVerbs } from './verbs/lists.ts';
+import { profileVerbs } from './verbs/profiles.ts';
 import { quotaVerbs } from './verbs/quotas.ts';
 import { reapVerb } from './verbs/reap.ts';
 import { stackVerbs } from './verbs/stack.ts';
@@ -26,6 +27,7 @@ export const table: readonly Verb[] = [
   ...deviceVerbs,
   capacityVerb,
   ...quotaVerbs,
+  ...profileVerbs,
   ...maintenanceVerbs,
   reapVerb,
   ...keystoneVerbs,

@@ -9,10 +9,8 @@ import {
   cloneHosts,
   compareAllProviders,
   createForeignMdevs,
-  createProfile,
   deleteLast,
   deleteOneArq,
-  deleteProfile,
   disableDevices,
   enableDevices,
   endConflicts,
@@ -26,7 +24,6 @@ import {
   killAgents,
   last,
   plug,
-  profileUuid,
   programRegion,
   reboot,
   repeatBindMessages,
@@ -39,6 +36,7 @@ import {
 import { fpgaAddress, gpuAddress, nicAddress } from '#simulation/world/host.ts';
 import { recountAll } from '#simulation/world/rules/quotas.ts';
 import { type Operation, operations, quiescenceAfterConflictMs } from './operations.ts';
+import { concurrentProfileOperations } from './profiles.ts';
 import { concurrentTreeOperations } from './trees.ts';
 
 const minuteMs = 60_000;
@@ -131,6 +129,7 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
       inTurn(unplug(nicAddress), 15_500, plug(nicAddress))(world);
     },
   },
+  ...concurrentProfileOperations,
   ...concurrentTreeOperations,
   'bind a NIC': { about: ['NIC'], act: boot('nic') },
   'bind one vGPU after 9 seconds': {
@@ -336,15 +335,6 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
       6500,
       inTurn(killAgents, 500, boot('vgpu2')),
     ),
-  },
-  'create the same profile': { about: ['profile'], act: createProfile('one') },
-  'create a profile with the same uuid': {
-    about: ['profile'],
-    act: createProfile('two', profileUuid),
-  },
-  'recreate the profile': {
-    about: ['profile'],
-    act: inTurn(deleteProfile, 3000, createProfile('one')),
   },
 };
 

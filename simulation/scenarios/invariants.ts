@@ -11,6 +11,7 @@ import { toHandle } from '#core/store/rows/handle-rows.ts';
 import { toProgram, toRelease } from '#core/store/rows/host-work-rows.ts';
 import { toDeployable, toDevice } from '#core/store/rows/inventory-rows.ts';
 import { Violation } from '#simulation/violation.ts';
+import { checkProfiles } from '#simulation/world/rules/profiles.ts';
 import { checkQuotas, checkRecounted, storedArqs } from '#simulation/world/rules/quotas.ts';
 import { checkHeld, checkReserved } from '#simulation/world/rules/reserved.ts';
 import type { World } from '#simulation/world/world.ts';
@@ -57,6 +58,7 @@ export function createSafetyCheck(world: World): () => void {
     const stored = read(world);
     checkStored(world, stored);
     checkQuotas(world);
+    checkProfiles(world);
     checkSummary();
     checkMade(world, stored);
   };
@@ -192,7 +194,6 @@ export function checkConvergence(world: World): void {
   checkQuarantine(world, stored);
   checkPresence(world);
   checkSummaries(world);
-  checkProfiles(world);
   checkRegions(world, stored);
   checkPlacement(world);
   checkCards(world);
@@ -279,17 +280,6 @@ function checkPresence({ faults, hosts, database }: World): void {
     if (isUp && presence?.is_connected !== true) {
       throw new Violation('L3', `${name} is connected but counts as disconnected`);
     }
-  }
-}
-
-function checkProfiles({ database }: World): void {
-  const rows = database.rows('device-profiles');
-  const names = rows.filter(({ pk }) => String(pk).startsWith('NAME#'));
-  const uuids = rows.filter(({ pk }) => String(pk).startsWith('UUID#'));
-  const isPaired = ({ name, uuid }: (typeof rows)[number]) =>
-    uuids.some((row) => row.pk === `UUID#${uuid}` && row.name === name);
-  if (names.length !== uuids.length || !names.every(isPaired)) {
-    throw new Violation('L3', `${names.length} profile names have ${uuids.length} uuids`);
   }
 }
 

@@ -6,11 +6,9 @@ import {
   type Act,
   boot,
   cloneHosts,
-  createProfile,
   createSpare,
   deleteLast,
   deleteOneArq,
-  deleteProfile,
   deleteSpare,
   divideNic,
   endConflicts,
@@ -28,7 +26,6 @@ import {
   killAgents,
   loseImages,
   plug,
-  profileUuid,
   programRegion,
   reboot,
   replaceDisks,
@@ -38,6 +35,7 @@ import { gpuAddress, nicAddress, secondRegion } from '#simulation/world/host.ts'
 import { spendQuota } from '#simulation/world/rules/quotas.ts';
 import { cardOperations } from './cards.ts';
 import { neverBuiltOperations } from './never-built.ts';
+import { profileOperations } from './profiles.ts';
 import { treeOperations } from './trees.ts';
 
 const minuteMs = 60_000;
@@ -212,12 +210,6 @@ export const operations: Readonly<Record<string, Operation>> = {
     prepareMs: 3 * minuteMs,
     act: isCellDown(false),
   },
-  'create a profile': { about: ['profile'], act: createProfile('one', profileUuid) },
-  'delete a profile': {
-    about: ['profile'],
-    prepare: createProfile('one'),
-    act: deleteProfile,
-  },
   'plug in a NIC': {
     about: ['NIC', 'host'],
     prepare: unplug(nicAddress),
@@ -390,6 +382,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   'bind a vGPU at the quota': { about: ['quota'], prepare: spendQuota, act: boot('vgpu') },
   'program a region': { about: ['FPGA', 'host'], act: programRegion },
   ...cardOperations,
+  ...profileOperations,
   ...treeOperations,
   ...neverBuiltOperations,
 };

@@ -105,17 +105,6 @@ export function isOpenStackEmpty(isOpenStackEmpty: boolean): Act {
 export const asAdmin = (world: World, method: string, path: string, body?: unknown) =>
   world.api(world.spawn('nova operator'), method, path, body, 'admin-token');
 
-export const profileUuid = '6b9a7c52-0d53-4e0e-9a3b-0a6f3b0c7d11';
-
-export const createProfile =
-  (name: string, uuid?: string): Act =>
-  (world) =>
-    asAdmin(world, 'POST', '/device_profiles', [
-      { name, ...(uuid && { uuid }), groups: [{ 'resources:FPGA': '1' }] },
-    ]);
-
-export const deleteProfile: Act = (world) => asAdmin(world, 'DELETE', '/device_profiles?value=one');
-
 /** A request of an admin for the FPGA region or its device. */
 export function operator(
   method: string,

@@ -5,7 +5,7 @@ import { ApiFailure } from '#console/api/failure.ts';
 import { capacitySum } from '#console/capacity/capacity-sum.ts';
 import { recordGroups } from '#console/devices/record-text.ts';
 import { incidentAction } from '#console/incidents/incident-action.ts';
-import { checkDraft, emptyDraft, toRequest } from '#console/profiles/draft.ts';
+import { checkDraft, emptyDraft, toDraft, toRequest } from '#console/profiles/draft.ts';
 import { requestRows } from '#console/requests/request-rows.ts';
 import { Connection } from '#console/session/connection.ts';
 import { usageCsv } from '#console/usage/csv.ts';
@@ -272,6 +272,14 @@ describe('a profile while it is typed', () => {
       description: 'For tests.',
       groups: [{ 'resources:FPGA': '1', 'trait:CUSTOM_A': 'required' }],
     });
+  });
+
+  it('that is stored is edited as it is', () => {
+    const stored = {
+      ...{ uuid: 'a', name: 'fpga', description: null, projects: null, revision: 1 },
+      groups: [{ 'resources:FPGA': '1', 'accel:function_name': 'a.b' }],
+    };
+    expect(toRequest(toDraft(stored))).toEqual({ name: 'fpga', groups: stored.groups });
   });
 
   it.each([

@@ -269,6 +269,12 @@ async function operatorsCalls() {
   expect(await get('/incidents')).toMatchObject({ status: 200 });
   expect(await get('/history')).toMatchObject({ status: 200 });
   expect(await get('/usage?project=any')).toMatchObject({ status: 200 });
+  const profiles = '/device_profiles';
+  expect(await get(profiles)).toMatchObject({ status: 200 });
+  const body = { name: 'renamed', groups: [{ 'resources:VGPU': '1' }] };
+  await world.createProfile('named', ...body.groups);
+  const renamed = await world.ask('PUT', `/operator/v1${profiles}/named`, { body });
+  expect(renamed).toMatchObject({ status: 200 });
   // A host that is away, and that Placement does not know.
   await applyReport(world.deps, 'gone', aReport([aDevice()]), Date.now() - 3_600_000);
   const compared = await world.ask('POST', '/operator/v1/reconcile', {

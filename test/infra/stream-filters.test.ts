@@ -104,6 +104,7 @@ const programmed = fc.constantFrom('started', 'done', 'failed').map((state) => (
 const aProfile = {
   uuid: aJobUuid as DeviceProfileUuid,
   groups: [],
+  revision: 1,
   microversion: '2.0',
   createdAt: '2026-07-01T01:02:03.000Z',
 };

@@ -3,8 +3,11 @@
 
 import { beforeEach, expect, it } from 'vitest';
 import type { ArqUuid } from '#core/domain/ids.ts';
+import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
+import { toContent } from '#core/domain/profile/profile-changes.ts';
 import { readRename } from '#core/domain/profile/profile-renames.ts';
 import { planRenames, renameInProfile } from '#core/operations/profiles/rename-in-profiles.ts';
+import { updateDeviceProfile } from '#core/operations/profiles/update-device-profile.ts';
 import { run } from '#test/agent/agent-process.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
@@ -82,7 +85,8 @@ it('does not write a profile that was changed or made anew after it was read', a
   const [first, second] = await plan();
   if (!first || !second) throw new Error('nothing is planned');
   const elsewhere = [{ ...group, 'trait:CUSTOM_C': 'forbidden' }];
-  await world.deps.store.profiles.replaceGroups(first.profile, elsewhere, {});
+  const change = (profile: DeviceProfile) => ({ ...toContent(profile), groups: elsewhere });
+  await updateDeviceProfile(world.deps, first.profile.name, change);
   expect(await renameInProfile(world.deps, first)).toBe(false);
   expect(await groupsOf(first.profile.name)).toEqual(elsewhere);
   const { name } = second.profile;

@@ -1,9 +1,9 @@
-// What Nova's scheduler writes to Placement: which server holds one unit of a provider.
+// What Nova's scheduler writes to Placement: which server holds units of a provider.
 
 import type { World } from './world.ts';
 
 /**
- * Gives the server one FPGA of the provider; without a provider, takes what it has.
+ * Gives the server FPGAs of the provider; without a provider, takes what it has.
  *
  * @returns Placement's status
  */
@@ -11,6 +11,7 @@ export async function allocate(
   { urls }: World,
   instance: string,
   provider: string | undefined,
+  amount = 1,
 ): Promise<number> {
   const { status } = await fetch(`${urls.placement}/allocations/${instance}`, {
     method: provider ? 'PUT' : 'DELETE',
@@ -21,7 +22,7 @@ export async function allocate(
     },
     ...(provider && {
       body: JSON.stringify({
-        allocations: { [provider]: { resources: { FPGA: 1 } } },
+        allocations: { [provider]: { resources: { FPGA: amount } } },
         project_id: 'demo',
         user_id: 'demo',
         consumer_generation: null,

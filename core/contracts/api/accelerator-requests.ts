@@ -20,6 +20,9 @@ export const arqAnswer = z.strictObject({
     .record(z.string(), z.string())
     .meta({ examples: [{ domain: '0000', bus: '3b', device: '00', function: '1' }] }),
   ...common,
-} satisfies AnswerOf<typeof arqFields, 'group_id' | 'failure' | 'created_by' | 'request_id'>);
+} satisfies AnswerOf<
+  typeof arqFields,
+  'group_id' | 'profile_revision' | 'checks_allocation' | 'failure' | 'created_by' | 'request_id'
+>);
 
 export const arqsAnswer = collection('arqs', arqAnswer);

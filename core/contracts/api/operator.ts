@@ -114,6 +114,10 @@ export const assignmentAnswer = z.strictObject({
   arq_uuid: uuid,
   arq_state: z.enum(arqStates),
   device_profile_name: z.string(),
+  device_profile_revision: z
+    .int()
+    .nullable()
+    .meta({ description: 'the revision of the profile from which the ARQ was made' }),
   instance_uuid: uuid.nullable(),
   project_id: z.string(),
   bound_since: time.nullable().meta({ description: 'when the ARQ got its state' }),

@@ -1,5 +1,6 @@
 // The shape of a row of each list.
 
+import { operatorProfile } from './device-profiles.ts';
 import { deviceAnswer } from './devices.ts';
 import { recordAnswer, usageRow } from './history.ts';
 import { assignmentAnswer, hostAnswer, incidentAnswer, quotaAnswer } from './operator.ts';
@@ -12,4 +13,5 @@ export const rowShapes = {
   usage: usageRow,
   incidents: incidentAnswer,
   quotas: quotaAnswer,
+  profiles: operatorProfile,
 };

@@ -8,7 +8,7 @@ import { type HandleState, handleStateOf } from '#core/domain/device/handle-stat
 import { derivedUuid } from '#core/domain/ids.ts';
 import type { Change } from '#core/domain/outbox/outbox.ts';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
-import { describeChange } from '#core/domain/profile/profile-renames.ts';
+import { describeChange } from '#core/domain/profile/profile-changes.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { Draft, HistoryRecord } from './history.ts';
 import { deviceDrafts } from './history-of-device.ts';
@@ -233,7 +233,9 @@ function regionDrafts({ before, after }: Extract<Change, { kind: 'deployable' }>
 function profileDrafts({ before, after }: Extract<Change, { kind: 'profile' }>): Draft[] {
   if (!after) return [];
   if (before) return profileChangeDrafts(before, after);
-  const { name, createdAt, createdBy, requestId } = after;
+  const { name, revision, createdAt, createdBy, requestId } = after;
+  // A renamed profile is a new row, and the row of its former name is of no profile.
+  if (revision > 1) return profileChangeDrafts({ ...after, name: formerName(after) }, after);
   return [
     {
       kind: 'profile.created',
@@ -244,14 +246,19 @@ function profileDrafts({ before, after }: Extract<Change, { kind: 'profile' }>):
   ];
 }
 
+function formerName({ name, formerNames = [] }: DeviceProfile): string {
+  return formerNames.at(-1) ?? name;
+}
+
 function profileChangeDrafts(before: DeviceProfile, after: DeviceProfile): Draft[] {
-  const { name, groups, updatedAt, updatedBy, updateRequestId } = after;
-  if (JSON.stringify(before.groups) === JSON.stringify(groups)) return [];
+  const { name, updatedAt, updatedBy, updateRequestId } = after;
+  const reason = describeChange(before, after);
+  if (reason === '') return [];
   return [
     {
       kind: 'profile.changed',
       profileName: name,
-      reason: describeChange(before.groups, groups),
+      reason,
       ...present({ at: updatedAt, by: updatedBy, requestId: updateRequestId }),
     },
   ];

@@ -3,7 +3,7 @@
 import { InvalidInput } from '#core/domain/errors.ts';
 import { isUuid } from '#core/domain/uuid-form.ts';
 import type { Shaped } from '#core/shapes/derive/case.ts';
-import type { profileDeletion, profileFields, profileUpdate } from '#core/shapes/device-profile.ts';
+import type { profileDeletion, profileFields } from '#core/shapes/device-profile.ts';
 import { isOfferedClass, standardClasses } from '#core/shapes/placement-names.ts';
 
 /** Keys `resources:CLASS`, `trait:NAME`, `accel:KEY`; all values are text. */
@@ -14,7 +14,6 @@ export interface DeviceProfile extends Shaped<typeof profileFields> {
   readonly groups: readonly Group[];
 }
 
-export type ProfileUpdate = Shaped<typeof profileUpdate>;
 export type ProfileDeletion = Shaped<typeof profileDeletion>;
 
 /** Keeps a bind within one DynamoDB transaction: at most 3 rows per ARQ, of 100. */

@@ -133,13 +133,3 @@ function checkGroups(name: string, groups: readonly Group[]): void {
     throw new InvalidInput(`${name}: ${error.message}`);
   }
 }
-
-/** The keys that differ, as the history has them: `trait:CUSTOM_A → trait:CUSTOM_B`. */
-export function describeChange(before: readonly Group[], after: readonly Group[]): string {
-  const distinctKeys = (groups: readonly Group[]) =>
-    [...new Set(groups.flatMap(Object.keys))].sort();
-  const [had, has] = [distinctKeys(before), distinctKeys(after)];
-  const gone = had.filter((key) => !has.includes(key));
-  const added = has.filter((key) => !had.includes(key));
-  return `${gone.join(', ')} → ${added.join(', ') || 'another key of the profile'}`;
-}

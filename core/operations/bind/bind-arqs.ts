@@ -23,6 +23,7 @@ import { heardAt, isLost } from '#core/domain/host/presence.ts';
 import { bindDueAt } from '#core/domain/host-work/deadlines.ts';
 import type { ArqUuid, BindId, InstanceUuid, ProviderUuid } from '#core/domain/ids.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
+import { checkAllocation } from './check-allocation.ts';
 import { replaceBinding } from './replace-binding.ts';
 
 /**
@@ -72,6 +73,7 @@ async function bindOnce(
   const bind: Bind = { instanceUuid, projectId, targets, arqs };
   const claims = await claimsOrReplace(deps, bind, providers);
   if (!claims) return contended;
+  await checkAllocation(deps, targets, arqs);
   const isForHost = claims.some(needsHost);
   if (isForHost) await refuseAbsentOrFailing(deps, hostname);
   const nowMs = deps.clock();

@@ -1,10 +1,11 @@
 import type { Deps } from '#core/deps.ts';
 import type { Arq } from '#core/domain/arq/arq.ts';
 import { type Caller, userActor } from '#core/domain/caller.ts';
-import { DeviceProfileNotFound, TooManyUnbound } from '#core/domain/errors.ts';
+import { TooManyUnbound } from '#core/domain/errors.ts';
 import { unboundUntil } from '#core/domain/host-work/deadlines.ts';
 import { type ArqUuid, timeOrderedUuid } from '#core/domain/ids.ts';
 import { arqCount, type DeviceProfile } from '#core/domain/profile/device-profile.ts';
+import { checkUsable, mayBeScheduledOtherwise } from '#core/domain/profile/profile-changes.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { takeUnits } from '#core/operations/quotas/take-units.ts';
 
@@ -33,7 +34,7 @@ export async function createArqs(deps: Deps, caller: Caller, profileName: string
     deps.store.profiles.byName(profileName),
     deps.store.quotas.byProject(caller.projectId),
   ]);
-  if (!profile) throw new DeviceProfileNotFound(profileName);
+  checkUsable(profileName, profile, caller, deps.settings.policy);
   const requested = profile.groups.reduce((sum, group) => sum + arqCount(group), 0);
   await refuseTooMany(deps, caller.projectId, requested);
   return untilWritten(
@@ -51,6 +52,7 @@ export async function createArqs(deps: Deps, caller: Caller, profileName: string
 
 function buildArqs(deps: Deps, caller: Caller, profile: DeviceProfile): Arq[] {
   const now = deps.clock();
+  const checksAllocation = mayBeScheduledOtherwise(profile, now);
   return profile.groups.flatMap((group, groupId) =>
     Array.from(
       { length: arqCount(group) },
@@ -61,6 +63,8 @@ function buildArqs(deps: Deps, caller: Caller, profile: DeviceProfile): Arq[] {
         groupId,
         group,
         projectId: caller.projectId,
+        profileRevision: profile.revision,
+        ...(checksAllocation && { checksAllocation }),
         createdBy: userActor(caller),
         requestId: caller.requestId,
         createdAt: new Date(now).toISOString(),

@@ -42,6 +42,7 @@ export async function createDeviceProfiles(
       name: request.name,
       ...present({ description: request.description }),
       groups: canonicalGroups(request.groups),
+      revision: 1,
       microversion,
       createdBy,
       ...present({ requestId }),

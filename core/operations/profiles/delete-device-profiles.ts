@@ -2,8 +2,10 @@ import type { Deps } from '#core/deps.ts';
 import { DeviceProfileInUse, DeviceProfileNotFound, InvalidInput } from '#core/domain/errors.ts';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
+import { profileRowCount } from '#core/store/device-profiles.ts';
+import { transactItemsMax } from '#core/store/table/writes.ts';
 
-/** Two rows each and one for all, and a transaction takes a hundred. */
+/** Two rows each and one for all. */
 const profilesMax = 49;
 
 /**
@@ -20,8 +22,14 @@ export async function deleteDeviceProfiles(
   if (profiles.length > profilesMax) {
     throw new InvalidInput(`At most ${profilesMax} device profiles can be deleted at once.`);
   }
-  for (const { name } of profiles) {
-    if (await deps.listings.isProfileInUse(name)) throw new DeviceProfileInUse(name);
+  const rows = profiles.reduce((sum, profile) => sum + profileRowCount(profile), 1);
+  if (rows > transactItemsMax) {
+    throw new InvalidInput('These profiles have too many former names to be deleted at once.');
+  }
+  for (const { name, formerNames = [] } of profiles) {
+    for (const each of [name, ...formerNames]) {
+      if (await deps.listings.isProfileInUse(each)) throw new DeviceProfileInUse(name);
+    }
   }
   const change = makeChangeNote(deps);
   if (await deps.store.profiles.delete(profiles, change)) return;

@@ -1,6 +1,7 @@
 import type { Deps } from '#core/deps.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
+import { nextRevision, toContent } from '#core/domain/profile/profile-changes.ts';
 import {
   type Migration,
   planMigration,
@@ -45,8 +46,11 @@ export async function allProfiles({ listings, store }: Pick<Deps, 'listings' | '
  *
  * @returns false if the profile was changed or deleted after the plan; then it is not written
  */
-export function renameInProfile(deps: Deps, { profile, groups }: Migration): Promise<boolean> {
-  const { at, by, requestId } = makeChangeNote(deps);
-  const note = { updatedAt: at, updatedBy: by, ...present({ updateRequestId: requestId }) };
-  return deps.store.profiles.replaceGroups(profile, groups, note);
+export async function renameInProfile(
+  deps: Deps,
+  { profile, groups }: Migration,
+): Promise<boolean> {
+  const content = { ...toContent(profile), groups };
+  const next = nextRevision(profile, content, makeChangeNote(deps));
+  return !next || (await deps.store.profiles.update(profile, next)) === 'updated';
 }

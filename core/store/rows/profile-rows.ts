@@ -9,6 +9,12 @@ import { fromRow, parseText } from './row-fields.ts';
 import { creationOrder, type Row } from './rows.ts';
 
 export const profileNameKey = (name: string) => ({ pk: `NAME#${name}` });
+/** The row of a name that a profile had before: it leads to the profile, and keeps the name. */
+export const formerNameRow = (name: string, uuid: string): Row => ({
+  ...profileNameKey(name),
+  former_name_of: uuid,
+});
+export const isFormerName = (row: Row) => row.former_name_of !== undefined;
 export const profileUuidKey = (uuid: string) => ({ pk: `UUID#${uuid}` });
 const profileDeletionKey = (uuid: string) => ({ pk: `DELETED#${uuid}` });
 
@@ -16,18 +22,16 @@ const storedGroups = z.array(texts);
 const storedProfile = profileFields.extend({ groups: z.string() });
 
 export function profileRow(profile: DeviceProfile): Row {
+  const { revision, ...fields } = toWire(profileFields, profile);
   return {
     ...profileNameKey(profile.name),
-    ...toWire(profileFields, profile),
+    ...fields,
+    // A row of the first revision has none.
+    ...(revision > 1 && { revision }),
     kind: 'device-profile',
     created_key: creationOrder(profile.createdAt, profile.uuid),
-    groups: groupsText(profile.groups),
+    groups: JSON.stringify(profile.groups),
   };
-}
-
-/** The groups as a row has them. */
-export function groupsText(groups: DeviceProfile['groups']): string {
-  return JSON.stringify(groups);
 }
 
 export function toProfile(row: Row): DeviceProfile {

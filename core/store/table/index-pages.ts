@@ -23,7 +23,7 @@ export interface IndexPage {
   readonly partition: readonly [attribute: string, value: string];
   /** Sort attribute, and the value after which the page begins. */
   readonly sort: readonly [attribute: string, after: string | undefined];
-  /** Path → value, all of which must be equal. */
+  /** Path → value, all of which must be equal. A list of `projects` must have it, or be absent. */
   readonly filter: Readonly<Record<string, string>>;
 }
 
@@ -97,7 +97,10 @@ function indexQuery(
       names[`#${part}`] = part;
       return `#${part}`;
     });
-    return `${parts.join('.')} = :f${index}`;
+    const name = parts.join('.');
+    return path === 'projects'
+      ? `(attribute_not_exists(${name}) OR contains(${name}, :f${index}))`
+      : `${name} = :f${index}`;
   });
   const beyond = page.sortDir === 'asc' ? '>' : '<';
   return {

@@ -17,7 +17,7 @@
 //                    RP#<provider>    DEPLOYABLE      what Placement calls a resource provider
 //                    RP#<provider>    HANDLE#<uuid>   an attach handle, and its claim or release
 //                    RESTORED         RESTORED        the moment of the last restored backup
-//   device-profiles  NAME#<name>                      the profile
+//   device-profiles  NAME#<name>                      the profile, or whose name it was before
 //                    UUID#<uuid>                      its name; each uuid exists once, too
 //                    DELETED#<uuid>                   which profiles a request deleted; for a day
 //   history          <SUBJECT>#<key>  <time>#<id>     a record of a change or of a call;

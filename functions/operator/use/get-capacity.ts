@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { capacityAnswer } from '#core/contracts/api/operator.ts';
 import { profileRequest } from '#core/contracts/api/profile-request.ts';
 import type { Deps } from '#core/deps.ts';
+import type { Caller } from '#core/domain/caller.ts';
 import {
   type CapacityHost,
   type HostCapacity,
@@ -10,14 +11,11 @@ import {
 import { DeviceProfileNotFound, InvalidInput } from '#core/domain/errors.ts';
 import { pausedUntil } from '#core/domain/host/host-pause.ts';
 import { deriveHostState } from '#core/domain/host/host-state.ts';
-import {
-  canonicalGroups,
-  type DeviceProfile,
-  type Group,
-} from '#core/domain/profile/device-profile.ts';
-import { isUuid } from '#core/domain/uuid-form.ts';
+import { canonicalGroups, type Group } from '#core/domain/profile/device-profile.ts';
+import { isVisibleTo } from '#core/domain/profile/profile-changes.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { findHost } from '#core/operations/hosts/find-host.ts';
+import { findProfile } from '#core/operations/profiles/find-profile.ts';
 import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { MarkerNotFound } from '#core/store/table/marker-not-found.ts';
@@ -64,7 +62,7 @@ const tenantMs = 20_000;
 export const getCapacity = action(
   { query, answers: { 200: capacityAnswer }, refuses: [404] },
   async ({ deps, caller, query, base }): Promise<Reply> => {
-    const profile = await readProfile(deps, query);
+    const profile = await readProfile(deps, caller, query);
     if (!isOperator(deps, caller)) {
       return { body: { profile: profile.name, availability: await availability(deps, profile) } };
     }
@@ -90,22 +88,18 @@ export const getCapacity = action(
 /** @throws DeviceProfileNotFound, InvalidInput */
 async function readProfile(
   deps: Deps,
-  { profile = '', groups: text }: CapacityQuery,
+  caller: Caller,
+  { profile: id = '', groups: text }: CapacityQuery,
 ): Promise<RequestedProfile> {
-  if (text === undefined) return findProfile(deps, profile);
+  if (text === undefined) {
+    const profile = await findProfile(deps, id);
+    if (profile && isVisibleTo(caller, profile, deps.settings.policy)) return profile;
+    throw new DeviceProfileNotFound(id);
+  }
   const parsed = parseJson(text);
   if (parsed === undefined) throw new InvalidInput('groups: not valid JSON.');
   const { groups } = validate(profileRequest.pick({ groups: true }), { groups: parsed });
   return { groups: canonicalGroups(groups), name: null };
-}
-
-/** @throws DeviceProfileNotFound */
-async function findProfile({ store }: Deps, nameOrUuid: string): Promise<DeviceProfile> {
-  const { profiles } = store;
-  const byUuid = isUuid(nameOrUuid) ? await profiles.byUuid(nameOrUuid) : undefined;
-  const profile = byUuid ?? (await profiles.byName(nameOrUuid));
-  if (!profile) throw new DeviceProfileNotFound(nameOrUuid);
-  return profile;
 }
 
 /** In the order of the names, without hosts that lack the requested classes. */

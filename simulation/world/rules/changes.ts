@@ -3,6 +3,7 @@
 import type { Item } from '#simulation/database/expressions.ts';
 import type { MemoryDatabase, RowChange } from '#simulation/database/memory-database.ts';
 import type { Violate } from '#simulation/violation.ts';
+import { checkRevision } from './profiles.ts';
 import { checkTake } from './quotas.ts';
 
 /**
@@ -21,14 +22,12 @@ const requiredAttributes: Readonly<Record<string, string>> = {
   'PROGRAM#': 'program',
 };
 
-export function checkChange(
-  { before, after }: RowChange,
-  database: MemoryDatabase,
-  violate: Violate,
-): void {
+export function checkChange(change: RowChange, database: MemoryDatabase, violate: Violate): void {
+  const { before, after } = change;
   if (after) checkRequired(after, before, violate);
   if (before && after) checkUpdate(before, after, database, violate);
   if (before && after) checkTake(before, after, violate);
+  checkRevision(change, violate);
   if (after?.state === 'Bound' && before?.state !== 'Bound') checkBoot(after, database, violate);
   if (before && !after) checkDelete(before, violate);
   if (before && after && String(after.pk).startsWith('ARQ#'))

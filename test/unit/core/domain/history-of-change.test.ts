@@ -182,7 +182,8 @@ it('has who deleted device profiles', () => {
 it('has who renamed a trait in a device profile, and both names', () => {
   const groups = [{ 'resources:FPGA': '1', 'trait:CUSTOM_A': 'required' }];
   const before = {
-    ...{ uuid: 'profile-1' as DeviceProfileUuid, name: 'fpga', groups, microversion: '2.0' },
+    ...{ uuid: 'profile-1' as DeviceProfileUuid, name: 'fpga', groups },
+    ...{ revision: 1, microversion: '2.0' },
     ...{ createdAt: user.at, createdBy: 'user:1' },
   };
   const after = {

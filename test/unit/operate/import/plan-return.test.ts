@@ -39,7 +39,7 @@ function anArq(id: number, handle: number): Arq {
 
 const profile: DeviceProfile = {
   uuid: tables.profiles[0]?.uuid as DeviceProfile['uuid'],
-  ...{ name: 'fpga', groups: [], microversion: '2.0', createdAt: now },
+  ...{ name: 'fpga', groups: [], revision: 1, microversion: '2.0', createdAt: now },
 };
 
 it('changes nothing while servers have what they had', () => {

@@ -1,0 +1,160 @@
+// The life of a device profile: its revisions, who sees it, and whether it takes new requests. An
+// ARQ has a copy of its group and its revision, so no change touches ARQs that exist.
+
+import { isDeepStrictEqual } from 'node:util';
+import type { Caller } from '#core/domain/caller.ts';
+import type { ChangeNote } from '#core/domain/change-note.ts';
+import { DeviceProfileDisabled, DeviceProfileNotFound, InvalidInput } from '#core/domain/errors.ts';
+import { type PolicyOverrides, rolesFor } from '#core/domain/policy.ts';
+import { present } from '#core/shapes/derive/present.ts';
+import {
+  checkProfileName,
+  type DeviceProfile,
+  type Group,
+  groupResources,
+} from './device-profile.ts';
+
+/** What a change may replace. A field that is undefined is removed. */
+export interface ProfileContent {
+  readonly name: string;
+  readonly description: string | undefined;
+  readonly groups: readonly Group[];
+  readonly projects: readonly string[] | undefined;
+  readonly disabled: DeviceProfile['disabled'] | undefined;
+}
+
+const formerNamesMax = 8;
+export const projectsMax = 100;
+
+/**
+ * The next revision; undefined if the content is that of the profile.
+ *
+ * @throws InvalidInput
+ */
+export function nextRevision(
+  profile: DeviceProfile,
+  content: ProfileContent,
+  { at, by, requestId }: ChangeNote,
+): DeviceProfile | undefined {
+  const { name, description, groups, projects, disabled } = content;
+  const { uuid, microversion, createdAt, createdBy, requestId: createdIn } = profile;
+  const changed = { name, groups, ...present({ description, projects, disabled }) };
+  const current = toContent(profile);
+  if (isDeepStrictEqual(present({ ...current }), changed)) return undefined;
+  if (projects && (projects.length === 0 || projects.length > projectsMax)) {
+    throw new InvalidInput(`projects must name 1 to ${projectsMax} projects, or be null for all.`);
+  }
+  const amountsChangedAt = asksSame(profile.groups, groups) ? profile.amountsChangedAt : at;
+  return {
+    uuid,
+    ...changed,
+    ...formerNames(profile, name),
+    revision: profile.revision + 1,
+    microversion,
+    ...present({ amountsChangedAt, createdBy, requestId: createdIn }),
+    createdAt,
+    updatedAt: at,
+    updatedBy: by,
+    ...present({ updateRequestId: requestId }),
+  };
+}
+
+export function toContent(profile: DeviceProfile): ProfileContent {
+  const { name, description, groups, projects, disabled } = profile;
+  return { name, description, groups, projects, disabled };
+}
+
+function formerNames(profile: DeviceProfile, name: string): Pick<DeviceProfile, 'formerNames'> {
+  const { formerNames: former = [] } = profile;
+  const isRenamed = name !== profile.name;
+  if (isRenamed) checkProfileName(name);
+  const names = isRenamed ? [...former.filter((each) => each !== name), profile.name] : former;
+  if (names.length > formerNamesMax) {
+    throw new InvalidInput(
+      `Device profile ${profile.name} already has ${formerNamesMax} former names, the maximum: ${former.join(', ')}. It may take one of them back.`,
+    );
+  }
+  return names.length > 0 ? { formerNames: names } : {};
+}
+
+/** Whether each group asks Placement for the same resources. */
+function asksSame(before: readonly Group[], after: readonly Group[]): boolean {
+  return isDeepStrictEqual(before.map(groupResources), after.map(groupResources));
+}
+
+/**
+ * How long after a change of amounts Nova may schedule a server by the earlier ones: it reads the
+ * groups before it schedules, and creates the ARQs after that.
+ */
+const schedulingMs = 10 * 60 * 1000;
+
+/** Whether ARQs of now may be of a server that was scheduled by other amounts. */
+export function mayBeScheduledOtherwise(
+  { amountsChangedAt }: DeviceProfile,
+  nowMs: number,
+): boolean {
+  return amountsChangedAt !== undefined && nowMs - Date.parse(amountsChangedAt) < schedulingMs;
+}
+
+export function isVisibleTo(
+  caller: Pick<Caller, 'projectId' | 'roles'>,
+  { projects }: Pick<DeviceProfile, 'projects'>,
+  overrides: PolicyOverrides,
+): boolean {
+  return !projects || projects.includes(caller.projectId) || seesAllProfiles(caller, overrides);
+}
+
+/** A service that acts alone acts for the projects of its servers. */
+export function seesAllProfiles(
+  { roles }: Pick<Caller, 'roles'>,
+  overrides: PolicyOverrides,
+): boolean {
+  const allowed = ['service', ...rolesFor('cyborg:operator:profile:get_all', overrides)];
+  return roles.some((role) => allowed.includes(role));
+}
+
+/** @throws DeviceProfileNotFound, DeviceProfileDisabled */
+export function checkUsable(
+  name: string,
+  profile: DeviceProfile | undefined,
+  caller: Caller,
+  overrides: PolicyOverrides,
+): asserts profile is DeviceProfile {
+  if (!profile || !isVisibleTo(caller, profile, overrides)) throw new DeviceProfileNotFound(name);
+  if (profile.disabled) throw new DeviceProfileDisabled(profile.name, profile.disabled.reason);
+}
+
+/** What a revision changed, as the history has it: `name a → b; disabled: worn out`. */
+export function describeChange(before: DeviceProfile, after: DeviceProfile): string {
+  return [
+    ...(before.name === after.name ? [] : [`name ${before.name} → ${after.name}`]),
+    ...(isDeepStrictEqual(before.groups, after.groups)
+      ? []
+      : [describeGroups(before.groups, after.groups)]),
+    ...(before.description === after.description ? [] : ['description']),
+    ...(isDeepStrictEqual(before.projects, after.projects)
+      ? []
+      : [`visible to ${after.projects?.join(', ') ?? 'all projects'}`]),
+    ...(isDeepStrictEqual(before.disabled, after.disabled)
+      ? []
+      : [after.disabled ? `disabled: ${after.disabled.reason}` : 'enabled']),
+  ].join('; ');
+}
+
+/** The keys that differ, as the history has them: `trait:CUSTOM_A → trait:CUSTOM_B`. */
+function describeGroups(before: readonly Group[], after: readonly Group[]): string {
+  const distinct = (groups: readonly Group[]) =>
+    [...new Set(groups.flatMap((group) => Object.entries(group).map(shownEntry)))].sort();
+  const [had, has] = [distinct(before), distinct(after)];
+  const gone = had.filter((entry) => !has.includes(entry));
+  const added = has.filter((entry) => !had.includes(entry));
+  if (gone.length + added.length === 0) return 'order or number of groups';
+  return `${gone.join(', ')} → ${added.join(', ')}`.trim();
+}
+
+/** A required trait and one accelerator are shown by their keys alone. */
+function shownEntry([key, value]: readonly [string, string]): string {
+  return value === 'required' || (value === '1' && key.startsWith('resources:'))
+    ? key
+    : `${key}=${value}`;
+}

@@ -1,0 +1,53 @@
+import * as z from 'zod';
+import { operatorProfile } from '#core/contracts/api/device-profiles.ts';
+import { profileRequest } from '#core/contracts/api/profile-request.ts';
+import { InvalidInput } from '#core/domain/errors.ts';
+import { canonicalGroups, type DeviceProfile } from '#core/domain/profile/device-profile.ts';
+import { projectsMax } from '#core/domain/profile/profile-changes.ts';
+import { updateDeviceProfile } from '#core/operations/profiles/update-device-profile.ts';
+import { action } from '#functions/http/action.ts';
+import { profileReply } from './view-profile.ts';
+
+const { name, description, groups } = profileRequest.shape;
+const projectId = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{1,64}$/, "must be a project's id at Keystone: letters, digits, - and _");
+const body = z.strictObject({
+  name,
+  description,
+  groups,
+  projects: z.array(projectId).min(1).max(projectsMax).nullish().meta({
+    description: 'the only projects that see it; null or absent for all',
+  }),
+});
+
+/** Replaces all that the body has; a profile that is disabled stays so. */
+export const updateProfileAction = action(
+  { body, answers: { 200: operatorProfile }, refuses: [404, 409, 412] },
+  async ({ deps, id, headers, body, about }) => {
+    about({ profile: body.name });
+    const replaced = {
+      name: body.name,
+      description: body.description ?? undefined,
+      groups: canonicalGroups(body.groups),
+      projects: body.projects ? [...new Set(body.projects)].sort() : undefined,
+    };
+    const revision = readRevision(headers['if-match']);
+    const change = ({ disabled }: DeviceProfile) => ({ ...replaced, disabled });
+    return profileReply(await updateDeviceProfile(deps, id, change, revision));
+  },
+);
+
+/**
+ * The revision in `If-Match`; undefined if the header is absent or names any.
+ *
+ * @throws InvalidInput
+ */
+function readRevision(header: string | undefined): number | undefined {
+  if (header === undefined || header.trim() === '*') return undefined;
+  const [, revision] = /^(?:W\/)?"(\d{1,9})"$/.exec(header.trim()) ?? [];
+  if (revision === undefined) {
+    throw new InvalidInput('If-Match must be the ETag of the profile, such as "3".');
+  }
+  return Number(revision);
+}
