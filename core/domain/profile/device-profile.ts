@@ -175,7 +175,8 @@ function traitRequirement(value: string, where: string): string {
   return value;
 }
 
-function accelValue(key: string, value: string, where: string): string {
+/** @throws InvalidInput unless the key and its value are allowed */
+export function accelValue(key: string, value: string, where: string): string {
   const pattern = Object.hasOwn(accelValues, key) ? accelValues[key] : undefined;
   if (!pattern) {
     throw new InvalidInput(`${where}: accel keys are ${Object.keys(accelValues).join(', ')}.`);

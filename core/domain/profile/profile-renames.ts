@@ -7,12 +7,20 @@ import {
   placementNameLengthMax,
   standardClasses,
 } from '#core/shapes/placement-names.ts';
-import { arqCount, canonicalGroups, type DeviceProfile, type Group } from './device-profile.ts';
+import {
+  accelValue,
+  arqCount,
+  canonicalGroups,
+  type DeviceProfile,
+  type Group,
+} from './device-profile.ts';
 
 /** Keys of groups, such as `trait:CUSTOM_OLD`. */
 export interface Rename {
   readonly from: string;
   readonly to: string;
+  /** Of an `accel:` key, the value that a required trait replaces. */
+  readonly value?: string;
 }
 
 /**
@@ -21,7 +29,7 @@ export interface Rename {
  */
 export const renamesOfReleases: readonly Rename[] = [];
 
-interface ChangedKey extends Rename {
+interface ChangedKey extends Pick<Rename, 'from' | 'to'> {
   /** Index of the group in the profile. */
   readonly group: number;
 }
@@ -35,10 +43,21 @@ export interface Migration {
 const customName = /^CUSTOM_[A-Z0-9_]+$/;
 // A custom trait may become a standard one. Standard traits of accelerators are below HW_.
 const newTrait = /^(CUSTOM|HW)_[A-Z0-9_]+$/;
-const form = 'trait:CUSTOM_OLD=CUSTOM_NEW or resources:CUSTOM_OLD=CUSTOM_NEW';
+const form =
+  'trait:CUSTOM_OLD=CUSTOM_NEW, resources:CUSTOM_OLD=CUSTOM_NEW or accel:KEY:VALUE=TRAIT';
 
-/** @throws InvalidInput unless the text is `trait:OLD=NEW` or `resources:OLD=NEW` */
+/**
+ * @param text `trait:OLD=NEW`, `resources:OLD=NEW`, or `accel:KEY:VALUE=TRAIT` for a property that
+ *   has become a trait
+ * @throws InvalidInput
+ */
 export function readRename(text: string): Rename {
+  const [, key, value, trait] = /^accel:([^:=]+):([^=]+)=([^=]+)$/.exec(text) ?? [];
+  if (key !== undefined && value !== undefined && trait !== undefined) {
+    accelValue(key, value, `Rename ${text}`);
+    if (isName(trait, newTrait)) return { from: `accel:${key}`, to: `trait:${trait}`, value };
+    throw new InvalidInput(`Rename ${text}: trait ${trait} must be CUSTOM_* or HW_*.`);
+  }
   const [, prefix = '', from = '', to = ''] =
     /^(trait|resources):([^=]+)=([^=]+)$/.exec(text) ?? [];
   if (prefix === '') throw new InvalidInput(`Rename ${text} must be ${form}.`);
@@ -68,7 +87,7 @@ function isName(name: string, pattern: RegExp): boolean {
  * @throws InvalidInput
  */
 function checkRenames(renames: readonly Rename[]): void {
-  const old = renames.map(({ from }) => from);
+  const old = renames.map(describeOld);
   const twice = old.find((name, index) => old.indexOf(name) !== index);
   if (twice !== undefined) throw new InvalidInput(`Duplicate rename of ${twice}.`);
   const chained = renames.find(({ to }) => old.includes(to));
@@ -77,6 +96,10 @@ function checkRenames(renames: readonly Rename[]): void {
       `${chained.to} is the new name of ${chained.from} and is renamed itself: name the last one only.`,
     );
   }
+}
+
+function describeOld({ from, value }: Rename): string {
+  return value === undefined ? from : `${from}=${value}`;
 }
 
 /**
@@ -89,27 +112,32 @@ export function planMigration(
   renames: readonly Rename[],
 ): readonly Migration[] {
   checkRenames(renames);
-  const newNames = new Map(renames.map(({ from, to }) => [from, to]));
   return profiles.flatMap((profile) => {
     const changes = profile.groups.flatMap((group, index) =>
-      Object.keys(group).flatMap((from) => {
-        const to = newNames.get(from);
-        return to === undefined ? [] : [{ group: index, from, to }];
+      Object.entries(group).flatMap((entry) => {
+        const rename = renames.find((each) => isFor(each, entry));
+        return rename ? [{ group: index, from: describeOld(rename), to: rename.to }] : [];
       }),
     );
     if (changes.length === 0) return [];
     const groups = profile.groups.map((group, index) =>
-      renamed(group, newNames, `${profile.name}: groups[${index}]`),
+      renamed(group, renames, `${profile.name}: groups[${index}]`),
     );
     checkGroups(profile.name, groups);
     return [{ profile, groups, changes }];
   });
 }
 
-function renamed(group: Group, newNames: ReadonlyMap<string, string>, where: string): Group {
-  const entries = Object.entries(group).map(
-    ([key, value]) => [newNames.get(key) ?? key, value] as const,
-  );
+function isFor({ from, value: old }: Rename, [key, value]: readonly [string, string]): boolean {
+  return key === from && (old === undefined || old === value);
+}
+
+function renamed(group: Group, renames: readonly Rename[], where: string): Group {
+  const entries = Object.entries(group).map((entry): readonly [string, string] => {
+    const rename = renames.find((each) => isFor(each, entry));
+    if (!rename) return entry;
+    return [rename.to, rename.value === undefined ? entry[1] : 'required'];
+  });
   const keys = entries.map(([key]) => key);
   const collision = keys.find((key, index) => keys.indexOf(key) !== index);
   if (collision !== undefined) {

@@ -129,9 +129,9 @@ export const stackVerbs: readonly StackVerb[] = [
   },
   {
     path: ['profiles', 'migrate'],
-    summary: 'gives traits and resource classes in device profiles their new names',
+    summary: 'gives traits, resource classes and properties in device profiles their new names',
     options: {
-      rename: repeated('key=new', 'trait:OLD=NEW or resources:OLD=NEW'),
+      rename: repeated('key=new', 'trait:OLD=NEW, resources:OLD=NEW, or accel:KEY:VALUE=TRAIT'),
       apply,
       ...environment,
     },

@@ -20,9 +20,12 @@ const old = { 'resources:CUSTOM_NPU': '2', 'trait:CUSTOM_A': 'required' };
 
 describe('a rename', () => {
   it.each([
-    ['CUSTOM_A=CUSTOM_B', /must be trait:CUSTOM_OLD=CUSTOM_NEW or resources:/],
+    ['CUSTOM_A=CUSTOM_B', /must be trait:CUSTOM_OLD=CUSTOM_NEW, resources:/],
     ['trait:CUSTOM_A', /must be trait:/],
     ['accel:bitstream_id=CUSTOM_B', /must be trait:/],
+    ['accel:nothing:a=CUSTOM_B', /accel keys are bitstream_id/],
+    ['accel:bitstream_id:a=CUSTOM_B', /"a" is not a valid value of accel:bitstream_id/],
+    ['accel:function_name:a.b=custom_b', /trait custom_b must be CUSTOM_\* or HW_\*/],
     ['trait:HW_CPU_X86_VMX=CUSTOM_B', /HW_CPU_X86_VMX is not CUSTOM_\*/],
     ['resources:FPGA=CUSTOM_B', /FPGA is not CUSTOM_\*/],
     ['trait:custom_a=CUSTOM_B', /custom_a is not CUSTOM_\*/],
@@ -82,5 +85,18 @@ describe('the groups', () => {
     expect(() => plan([profile('card', card)], 'trait:CUSTOM_CARD=CUSTOM_FPGA_XILINX')).toThrow(
       'card: groups[0] would ask for 2 accelerators instead of 1',
     );
+  });
+});
+
+it('a property becomes a required trait, only where it has that value', () => {
+  const of = (name: string) => ({ 'resources:FPGA': '1', 'accel:function_name': name });
+  const [planned, ...others] = plan(
+    [profile('gzip', of('gzip'), of('zstd')), profile('zstd', of('zstd'))],
+    'accel:function_name:gzip=CUSTOM_FUNCTION_GZIP',
+  );
+  expect(others).toEqual([]);
+  expect(planned).toMatchObject({
+    groups: [{ 'resources:FPGA': '1', 'trait:CUSTOM_FUNCTION_GZIP': 'required' }, of('zstd')],
+    changes: [{ group: 0, from: 'accel:function_name=gzip', to: 'trait:CUSTOM_FUNCTION_GZIP' }],
   });
 });
