@@ -1,7 +1,7 @@
 // Sockets of the local engines: all on loopback, none shared with another program.
 
 import type { Server as HttpServer } from 'node:http';
-import { createServer, type Server } from 'node:net';
+import { createServer, isIPv6, type Server } from 'node:net';
 
 /** The result of every start function, together with the engine's address. */
 export interface Running {
@@ -49,13 +49,18 @@ export function listen(server: Server, options: ListenOptions): Promise<number> 
   });
 }
 
+/** The URL of a server; addresses of IPv6 stand in brackets. */
+export function httpUrl(host: string, port: number): string {
+  return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
+}
+
 /** Serves HTTP until `stop`, which ends open connections. @throws PortTaken */
 export async function serve(server: HttpServer, options: ListenOptions): Promise<HttpEngine> {
   // Longer than a client keeps an idle connection, so that a reused connection is open.
   server.keepAliveTimeout = 65_000;
   const port = await listen(server, options);
   return {
-    url: `http://${options.host}:${port}`,
+    url: httpUrl(options.host, port),
     port,
     stop: () =>
       new Promise((resolve) => {

@@ -32,6 +32,7 @@ export interface ApiBody {
   readonly device_profiles_links: Links;
   readonly links: Links;
   readonly devices: OneOrMore<typeof deviceAnswer>;
+  readonly devices_links: Links;
   readonly status: NonNullable<z.infer<typeof deviceAnswer>['status']>;
   readonly device_uuid: string;
   readonly cleaning: z.infer<typeof freedAnswer>['cleaning'];

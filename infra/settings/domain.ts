@@ -4,6 +4,7 @@ import {
   DomainName,
   type HttpApi,
   type HttpStage,
+  IpAddressType,
   type MTLSConfig,
 } from 'aws-cdk-lib/aws-apigatewayv2';
 import { Certificate } from 'aws-cdk-lib/aws-certificatemanager';
@@ -35,6 +36,7 @@ export function serveUnder(
 ): void {
   const domainName = new DomainName(scope, 'Domain', {
     domainName: name,
+    ipAddressType: IpAddressType.DUAL_STACK,
     certificate: Certificate.fromCertificateArn(scope, 'Certificate', certificateArn),
     ...(truststore && { mtls: trusting(scope, truststore) }),
   });

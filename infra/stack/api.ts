@@ -7,6 +7,7 @@ import {
   HttpRoute,
   HttpRouteKey,
   HttpStage,
+  IpAddressType,
   LogGroupLogDestination,
 } from 'aws-cdk-lib/aws-apigatewayv2';
 import { HttpLambdaIntegration } from 'aws-cdk-lib/aws-apigatewayv2-integrations';
@@ -38,6 +39,8 @@ export class Api extends Construct {
       apiName: `${stage}-cyborg`,
       description: `OpenStack Cyborg, stage ${stage}`,
       createDefaultStage: false,
+      // Nova may be on a network without IPv4.
+      ipAddressType: IpAddressType.DUAL_STACK,
       // With a domain the API has no second public name.
       disableExecuteApiEndpoint: domain !== undefined,
     });

@@ -4,7 +4,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Log, silentLog } from '#core/log.ts';
-import { type HttpEngine, type ListenOptions, listen } from '#local/ports.ts';
+import { type HttpEngine, httpUrl, type ListenOptions, listen } from '#local/ports.ts';
 import { httpEvent, writeResult } from './http-event.ts';
 import { invoke, type LambdaHandler } from './lambda.ts';
 
@@ -46,7 +46,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpE
   server.keepAliveTimeout = 65_000;
   const port = await listen(server, options);
   return {
-    url: `http://${host}:${port}`,
+    url: httpUrl(host, port),
     port,
     stop: () =>
       new Promise((stopped) => {

@@ -44,6 +44,11 @@ const requests = routes.flatMap(({ path, resource }): Asked[] => {
 });
 
 describe('the API', () => {
+  it('has addresses of IPv4 and IPv6', () => {
+    const [only] = stack.ofType('AWS::ApiGatewayV2::Api');
+    expect(only?.properties.IpAddressType).toBe('dualstack');
+  });
+
   it('sends every row of the route table to the function of its resource', () => {
     for (const { path, resource } of requests) expect(reached(path), path).toBe(resource);
   });

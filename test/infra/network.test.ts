@@ -65,7 +65,12 @@ describe('a deployment with a domain', () => {
   it('is served there only, with its certificate', () => {
     expect(stack.ofType('AWS::ApiGatewayV2::DomainName')[0]?.properties).toMatchObject({
       DomainName: 'accelerator.cloud.test',
-      DomainNameConfigurations: [{ CertificateArn: certificateArn, EndpointType: 'REGIONAL' }],
+      DomainNameConfigurations: [
+        {
+          ...{ CertificateArn: certificateArn, EndpointType: 'REGIONAL' },
+          IpAddressType: 'dualstack',
+        },
+      ],
     });
     expect(stack.ofType('AWS::ApiGatewayV2::ApiMapping')).toHaveLength(1);
     const [api] = stack.ofType('AWS::ApiGatewayV2::Api');
