@@ -15,6 +15,7 @@ import { importStore } from '#core/store/arqs/imports.ts';
 import { backupStore } from '#core/store/backups/backups.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
+import { readIncidents } from '#functions/operator/incidents/incident-reads.ts';
 import { readCloudFacts } from '#operate/import/cloud-facts.ts';
 import { readTables } from '#operate/import/cyborg-tables.ts';
 import { planImport } from '#operate/import/plan.ts';
@@ -114,6 +115,11 @@ function force(cleanedByHand: boolean) {
   return world.ask('POST', path, { body: { reason: 'erased', cleaned: cleanedByHand } });
 }
 
+async function incidents() {
+  const entries = await readIncidents.quarantine(deps, undefined, 100);
+  return entries.flatMap(({ row }) => row ?? []);
+}
+
 const four = (state: string) => Array.from({ length: 4 }, () => state);
 
 it('a device is given to no server before its host has cleaned it', async () => {
@@ -132,6 +138,13 @@ it('a device is given to no server before its host has cleaned it', async () => 
 it('a device that its host does not clean waits until an operator states that it is clean', async () => {
   await importOnce(unclean);
   await report(fpga);
+  expect(await incidents()).toMatchObject([
+    {
+      deviceUuid: deviceUuid(cyborgHost, fpga.address),
+      reason: expect.stringMatching(/^4 attach handles, imported: .+ pending_cleaning in Cyborg/),
+      action: 'force-release',
+    },
+  ]);
   await report({ ...fpga, model: 'described again' });
   expect(await states()).toEqual(four('quarantined'));
   expect(await reserved()).toBe(4);
@@ -139,6 +152,7 @@ it('a device that its host does not clean waits until an operator states that it
   expect(await states()).toEqual(four('quarantined'));
   expect((await force(true)).json.attach_handles).toHaveLength(4);
   expect(await states()).toEqual(four('free'));
+  expect(await incidents()).toEqual([]);
 });
 
 it('a device that is offered in other parts is withheld until it is clean', async () => {

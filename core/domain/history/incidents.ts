@@ -3,9 +3,6 @@
 
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import { releasesMax, releasesOfMany, type WaitingInstance } from '#core/domain/arq/reaper.ts';
-import type { CardPlace } from '#core/domain/device/card-cleaning.ts';
-import type { Device } from '#core/domain/device/device.ts';
-import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import { skewSecondsMax } from '#core/domain/host/clock-skew.ts';
 import type { NotOffered } from '#core/domain/host/host.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
@@ -219,23 +216,6 @@ export function lostProvidersIncident({
   };
 }
 
-/** Undefined for a device that is healthy or gone. */
-export function healthIncident(device: Device): Incident | undefined {
-  const { uuid, hostname, address, health, isGone, cardCleaning } = device;
-  if (isGone || !health || !isUnhealthy(device)) return undefined;
-  return {
-    kind: 'unhealthy-device',
-    since: health.since,
-    hostname,
-    deviceUuid: uuid,
-    reason: `The device at ${address} ${health.reason}.`,
-    nextStep: cardCleaning?.withheldSince
-      ? "The host cleans the card by itself once no server holds it elsewhere, and the agent's next report offers it. If its driver cannot clean it, clean it by hand, and release the handles at its earlier place by force as cleaned."
-      : 'Repair or replace the device; it is offered again once its driver finds it healthy for a while.',
-    action: 'rediscover',
-  };
-}
-
 /** One of more unused instances than the reaper releases by itself. */
 export function waitingIncident(waiting: WaitingInstance): Incident {
   const { instanceUuid, hostname, projectId, since, isAbsent } = waiting;
@@ -249,30 +229,6 @@ export function waitingIncident(waiting: WaitingInstance): Incident {
     reason: `The instance holds devices and does not use them: ${nova}, and Placement has no allocation for it.`,
     nextStep: `More than ${releasesMax} such instances were found at once, so that Nova's answers may be wrong: ask Nova about some of them. Then reap; meanwhile the sweep releases ${releasesOfMany} a minute of those that do not exist.`,
     action: 'reap',
-  };
-}
-
-/**
- * At the earlier place of a card that its new host must not offer.
- *
- * @param uuidAt the uuid of the device at a place
- */
-export function movedCardIncident(
-  device: Device,
-  uuidAt: (place: CardPlace) => DeviceUuid,
-): Incident | undefined {
-  const { hostname, address, isGone, cardCleaning = {} } = device;
-  const { withheldSince, heldAt } = cardCleaning;
-  const isHere = heldAt?.hostname === hostname && heldAt.address === address;
-  if (isGone || !withheldSince || !heldAt || isHere) return undefined;
-  return {
-    kind: 'moved-card',
-    since: withheldSince,
-    hostname: heldAt.hostname,
-    deviceUuid: uuidAt(heldAt),
-    reason: `The card of the device at ${heldAt.address} is at ${address} of host ${hostname} now, and attach handles here are held or not clean: the card is not offered there.`,
-    nextStep: `Evacuate or delete the servers that hold the card here; host ${hostname} then cleans it. If you have cleaned it by hand, release the handles here by force as cleaned.`,
-    action: 'force-release',
   };
 }
 

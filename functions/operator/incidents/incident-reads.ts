@@ -7,15 +7,18 @@ import type { Deps } from '#core/deps.ts';
 import { allNotOffered } from '#core/domain/arq/attach-types.ts';
 import type { CardPlace } from '#core/domain/device/card-cleaning.ts';
 import {
+  healthIncident,
+  movedCardIncident,
+  uncleanImportIncident,
+} from '#core/domain/history/device-incidents.ts';
+import {
   awayIncident,
   bindingIncident,
   conflictIncident,
   failedBindIncident,
-  healthIncident,
   type Incident,
   type IncidentKind,
   lostProvidersIncident,
-  movedCardIncident,
   notOfferedIncident,
   type StoredKind,
   skewIncident,
@@ -57,7 +60,13 @@ export const readIncidents: Readonly<Record<StoredKind, ReadIncidents>> = {
     ]);
     return sorted(all.flat()).slice(0, count);
   },
-  quarantine: (deps, after, count) => readWork(deps, 'quarantine', after, count),
+  quarantine: async (deps, after, count) => {
+    const all = await Promise.all([
+      readWork(deps, 'quarantine', after, count),
+      readImported(deps, after, count),
+    ]);
+    return sorted(all.flat()).slice(0, count);
+  },
   conflict: (deps, after, count) =>
     readHosts(deps, after, count, async ({ hostname, conflictSince }) =>
       conflictSince ? conflictIncident(hostname, conflictSince) : undefined,
@@ -185,6 +194,23 @@ async function readWork(
     const incident = incidents.get(uuid);
     return { marker: uuid, row: incident?.kind === kind ? incident : undefined };
   });
+}
+
+/** Reads the handles of imported devices only. */
+async function readImported(
+  deps: Deps,
+  after: string | undefined,
+  count: number,
+): Promise<Entries> {
+  const devices = await deps.listings.devicesAfter(after ?? '0', count);
+  const incidents = new Map<string, Incident | undefined>();
+  const imported = devices.filter(({ adopted }) => adopted !== undefined);
+  await forEachAtOnce(imported, hostsAtOnce, async (device) => {
+    const providers = await deps.store.inventory.providers(device.providers);
+    const handles = providers.flatMap((each) => each.handles);
+    incidents.set(device.uuid, uncleanImportIncident(device, handles));
+  });
+  return devices.map(({ uuid }) => ({ marker: uuid, row: incidents.get(uuid) }));
 }
 
 function dueMs({ settings }: Deps, work: AwaitedWork): number {

@@ -1,0 +1,69 @@
+// Devices that an operator should look at, derived from stored rows. Pure.
+
+import type { CardPlace } from '#core/domain/device/card-cleaning.ts';
+import type { AttachHandle, Device } from '#core/domain/device/device.ts';
+import { isUnhealthy } from '#core/domain/device/device-health.ts';
+import { isUncleanImport } from '#core/domain/device/handle-state.ts';
+import type { DeviceUuid } from '#core/domain/ids.ts';
+import type { Incident } from './incidents.ts';
+
+/** Undefined for a device that is healthy or gone. */
+export function healthIncident(device: Device): Incident | undefined {
+  const { uuid, hostname, address, health, isGone, cardCleaning } = device;
+  if (isGone || !health || !isUnhealthy(device)) return undefined;
+  return {
+    kind: 'unhealthy-device',
+    since: health.since,
+    hostname,
+    deviceUuid: uuid,
+    reason: `The device at ${address} ${health.reason}.`,
+    nextStep: cardCleaning?.withheldSince
+      ? "The host cleans the card by itself once no server holds it elsewhere, and the agent's next report offers it. If its driver cannot clean it, clean it by hand, and release the handles at its earlier place by force as cleaned."
+      : 'Repair or replace the device; it is offered again once its driver finds it healthy for a while.',
+    action: 'rediscover',
+  };
+}
+
+/**
+ * At the earlier place of a card that its new host must not offer.
+ *
+ * @param uuidAt the uuid of the device at a place
+ */
+export function movedCardIncident(
+  device: Device,
+  uuidAt: (place: CardPlace) => DeviceUuid,
+): Incident | undefined {
+  const { hostname, address, isGone, cardCleaning = {} } = device;
+  const { withheldSince, heldAt } = cardCleaning;
+  const isHere = heldAt?.hostname === hostname && heldAt.address === address;
+  if (isGone || !withheldSince || !heldAt || isHere) return undefined;
+  return {
+    kind: 'moved-card',
+    since: withheldSince,
+    hostname: heldAt.hostname,
+    deviceUuid: uuidAt(heldAt),
+    reason: `The card of the device at ${heldAt.address} is at ${address} of host ${hostname} now, and attach handles here are held or not clean: the card is not offered there.`,
+    nextStep: `Evacuate or delete the servers that hold the card here; host ${hostname} then cleans it. If you have cleaned it by hand, release the handles here by force as cleaned.`,
+    action: 'force-release',
+  };
+}
+
+/** A device that an import has withheld, and that its host has not begun to clean. */
+export function uncleanImportIncident(
+  { hostname, uuid, createdAt: since, isGone }: Device,
+  handles: readonly AttachHandle[],
+): Incident | undefined {
+  const unclean = handles.filter(isUncleanImport);
+  const [first] = unclean;
+  if (isGone || !first) return undefined;
+  return {
+    kind: 'quarantine',
+    since,
+    hostname,
+    deviceUuid: uuid,
+    reason: `${unclean.length} attach handles, imported: ${first.quarantine}`,
+    nextStep:
+      'The host is asked to clean the device when its agent first reports it, if the driver cleans after each holder. If not, clean it by hand, and release it by force as cleaned.',
+    action: 'force-release',
+  };
+}
