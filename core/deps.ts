@@ -19,6 +19,10 @@ import { type ReleaseStore, releaseStore } from './store/arqs/releases.ts';
 import { type DeviceProfileStore, deviceProfileStore } from './store/device-profiles.ts';
 import { type HistoryWriter, historyWriter } from './store/history/history.ts';
 import { type AttributeStore, attributeStore } from './store/inventory/attributes.ts';
+import {
+  type ComponentProgramStore,
+  componentProgramStore,
+} from './store/inventory/component-programs.ts';
 import { type InventoryStore, inventoryStore } from './store/inventory/inventory.ts';
 import { type RegionStore, regionStore } from './store/inventory/regions.ts';
 import { type Listings, listings } from './store/listings.ts';
@@ -69,6 +73,7 @@ export interface Store {
   readonly quotas: QuotaStore;
   readonly attributes: AttributeStore;
   readonly regions: RegionStore;
+  readonly componentPrograms: ComponentProgramStore;
   readonly releases: ReleaseStore;
 }
 
@@ -88,6 +93,7 @@ export function createStore(
       quotas: quotaStore(clients.strong, arqs),
       attributes: attributeStore(clients.strong, inventory),
       regions: regionStore(clients.strong, { arqs, inventory }),
+      componentPrograms: componentProgramStore(clients.strong, { arqs, inventory }),
       releases: releaseStore(clients.strong, { arqs, inventory }),
     },
     listings: {

@@ -104,6 +104,12 @@ const environment = z.object({
   CYBORG_UNBOUND_ARQS_MAX: z.coerce.number().int().min(0).default(1000),
   /** Resource classes of cards that their host cleans before it offers them for the first time. */
   CYBORG_CLEAN_AT_FIRST_SIGHT: commaList(z.string().regex(/^[A-Z0-9_]{1,255}$/)).prefault(''),
+  /** Who signs images of components: name → public key of Ed25519, as base64 of 32 bytes. */
+  CYBORG_IMAGE_KEYS: json(z.record(z.string().min(1), z.base64().length(44))),
+  /** Images of these must be signed. */
+  CYBORG_REQUIRE_SIGNATURE: commaList(z.enum(['shell', 'firmware'])).prefault('shell,firmware'),
+  /** Model, such as `8086:0b30` → component → the lowest version that may be written. */
+  CYBORG_MIN_VERSIONS: json(z.record(z.string(), z.record(z.string(), z.string()))),
   /** How long records of the history are kept. */
   CYBORG_HISTORY_DAYS: z.coerce.number().int().min(1).max(3650).default(400),
   /** Folder of the console's files; the default is `console` beside the function's bundle. */
@@ -149,6 +155,10 @@ export interface Settings {
   readonly unboundArqsMax: number;
   /** Resource classes. */
   readonly cleanAtFirstSight: readonly string[];
+  /** Name → public key, as base64. */
+  readonly imageKeys: Readonly<Record<string, string>>;
+  readonly requireSignature: readonly ('shell' | 'firmware')[];
+  readonly minVersions: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly historyDays: number;
   readonly consoleDirectory?: string;
   readonly staging: {
@@ -227,6 +237,9 @@ export function loadSettings(variables: Readonly<Record<string, string | undefin
     unboundArqMinutes: env.CYBORG_UNBOUND_ARQ_MINUTES,
     unboundArqsMax: env.CYBORG_UNBOUND_ARQS_MAX,
     cleanAtFirstSight: env.CYBORG_CLEAN_AT_FIRST_SIGHT,
+    imageKeys: env.CYBORG_IMAGE_KEYS,
+    requireSignature: env.CYBORG_REQUIRE_SIGNATURE,
+    minVersions: env.CYBORG_MIN_VERSIONS,
     historyDays: env.CYBORG_HISTORY_DAYS,
     ...(env.CYBORG_CONSOLE_DIRECTORY && { consoleDirectory: env.CYBORG_CONSOLE_DIRECTORY }),
     staging: {

@@ -84,6 +84,7 @@ function Facts({ device, onHost }: Seen) {
             hostname: <HostLink key="host" hostname={device.hostname} />,
             status: <DeviceStatus key="status" status={device.status} />,
             components: componentsText(device),
+            programs: programsText(device),
           }),
           ...(onHost ? hostItems(onHost) : []),
         ]}
@@ -95,6 +96,12 @@ function Facts({ device, onHost }: Seen) {
 /** An answer of an earlier version has none. */
 function componentsText({ components }: Seen['device']): string | undefined {
   return components?.map(({ name, version }) => `${name} ${version}`).join(', ');
+}
+
+function programsText({ programs }: Seen['device']): string | undefined {
+  return programs
+    ?.map(({ what, state, reason }) => [what, state, reason].filter((each) => each).join(' '))
+    .join(', ');
 }
 
 const hostTitles = without(hostDeviceTitles, 'uuid', 'type', 'model', 'status', 'reason');

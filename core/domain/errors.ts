@@ -204,6 +204,12 @@ export class DeployableInUse extends DomainError {
   }
 }
 
+export class DeviceInUse extends DomainError {
+  constructor(uuid: string, why: string) {
+    super('conflict', 'cyborg.device.in_use', `Device ${uuid} cannot be programmed now: ${why}.`);
+  }
+}
+
 export class DeployableNotFound extends DomainError {
   constructor(uuid: string) {
     super('not-found', 'cyborg.deployable.not_found', `Deployable ${uuid} not found.`);

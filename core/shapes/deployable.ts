@@ -1,7 +1,7 @@
 // A deployable: the resource provider of a device, or of a region of it.
 
 import * as z from 'zod';
-import { id, optionalText, shown, texts } from './derive/fields.ts';
+import { id, optionalText, shown, texts, verified } from './derive/fields.ts';
 import type { DeployableUuid, DeviceUuid, ProviderUuid } from './ids.ts';
 import { isOfferedClass, isOfferedTrait, standardClasses } from './placement-names.ts';
 import { attachTypes, deviceStatuses, programStates, regionKinds } from './words.ts';
@@ -52,6 +52,17 @@ export const programNote = z.object({
   at: z.string(),
   state: z.enum(programStates),
   reason: optionalText,
+});
+
+/** The last program of a component of a device. */
+export const componentNote = z.object({
+  ...programNote.shape,
+  /** Names the program; its host may be asked again, after a boot, under another id. */
+  id: z.string(),
+  component: z.string(),
+  version: z.string(),
+  /** What the host has verified. */
+  evidence: verified.exactOptional(),
 });
 
 /** What each report replaces as a whole. */

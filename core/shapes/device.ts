@@ -141,6 +141,8 @@ export const statusChange = z.object({
   drain: z.literal(true).exactOptional(),
   /** When the sweep enables the device again; ISO 8601. */
   until: optionalText,
+  /** The program of a component that enables the device again when it has succeeded. */
+  program: optionalText,
 });
 
 /** Who released handles of a device by force, when, and why. */

@@ -2,7 +2,14 @@
 
 import * as z from 'zod';
 import { id, optionalText } from './derive/fields.ts';
-import type { BindId, HandleUuid, InstanceUuid, ProviderUuid, ReleaseId } from './ids.ts';
+import type {
+  BindId,
+  DeviceUuid,
+  HandleUuid,
+  InstanceUuid,
+  ProviderUuid,
+  ReleaseId,
+} from './ids.ts';
 
 /** The instances that a job is for, and the boot of their host that it is for. */
 export const jobNote = z.object({
@@ -75,11 +82,25 @@ export const awaitedWork = {
     /** How long the host may take for the handle that takes longest, if its driver says. */
     clean_seconds: z.number().exactOptional(),
   }),
-  /** A region that an operator has programmed; its handles cannot be claimed meanwhile. */
+  /**
+   * A region, or a component of a device, that an operator has programmed; the handles of the
+   * region, or of the device, cannot be claimed meanwhile.
+   */
   program: z.object({
     ...handleWork.shape,
     image_id: z.string(),
+    /** The region's, or the device's own. */
     provider_uuid: id<ProviderUuid>(),
+    component: z
+      .object({
+        name: z.string(),
+        /** What the component must show afterwards. */
+        version: z.string(),
+        device_uuid: id<DeviceUuid>(),
+        /** The id of the note, also where a boot has replaced the work. */
+        note_id: z.string(),
+      })
+      .exactOptional(),
   }),
 } as const;
 

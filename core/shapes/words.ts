@@ -7,7 +7,13 @@ export const deviceStatuses = ['enabled', 'maintaining'] as const;
 export const healthStates = ['healthy', 'degraded', 'unhealthy'] as const;
 /** Whether a bind has the host prepare a handle, or the agent has done so before any bind. */
 export const preparations = ['at-bind', 'ahead'] as const;
-export const programStates = ['started', 'done', 'failed'] as const;
+export const programStates = [
+  'started',
+  /** Written; the component runs it after the next power cycle. */
+  'awaiting-power-cycle',
+  'done',
+  'failed',
+] as const;
 
 /** What a driver reports below a device; domain/device/region-kinds.ts has the rules of each. */
 export const regionKinds = [

@@ -4,15 +4,17 @@ import { isIntegerText } from '#core/domain/integer-id.ts';
 import { isUuid } from '#core/domain/uuid-form.ts';
 import { findDeployable } from '#core/operations/devices/find-by-id.ts';
 import { action } from '#functions/http/action.ts';
+import { isOperator } from '#functions/http/policy.ts';
 import { viewDeployable } from './view.ts';
 
 /** Finds it by uuid, or by the integer id that attributes use. */
 export const getOne = action(
   { answers: { 200: deployableAnswer }, refuses: [404] },
-  async ({ deps, id, base }) => {
+  async ({ deps, caller, id, base }) => {
     if (!isUuid(id) && !isIntegerText(id)) {
       throw new InvalidInput(`${JSON.stringify(id)} is not the uuid of a deployable.`);
     }
-    return { body: viewDeployable(await findDeployable(deps, id), base) };
+    const deployable = await findDeployable(deps, id);
+    return { body: viewDeployable(deployable, base, isOperator(deps, caller)) };
   },
 );

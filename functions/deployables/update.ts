@@ -1,20 +1,39 @@
 import * as z from 'zod';
+import type { PolicyRule } from '#core/domain/policy.ts';
+import { findDeployable } from '#core/operations/devices/find-by-id.ts';
+import { programComponent } from '#core/operations/program/program-component.ts';
 import { programDeployable } from '#core/operations/program/program-deployable.ts';
 import { action } from '#functions/http/action.ts';
+import { oneProgram } from '#functions/http/one-program.ts';
+import { enforce } from '#functions/http/policy.ts';
 
-const body = z.tuple([
+const rules = {
+  '/bitstream': 'cyborg:deployable:program',
+  '/shell': 'cyborg:deployable:program_shell',
+} as const satisfies Readonly<Record<string, PolicyRule>>;
+
+const body = oneProgram(
   z.strictObject({
     op: z.enum(['add', 'replace']),
-    path: z.literal('/bitstream'),
+    path: z.enum(['/bitstream', '/shell']),
     value: z.guid(),
   }),
-]);
+);
 
-/** The specification's form; the answer only says that the request was accepted. */
+/**
+ * The specification's form; the answer only says that the request was accepted. The shell is that
+ * of the whole device.
+ */
 export const update = action(
-  { body, answers: { 200: null }, refuses: [404, 409] },
-  async ({ deps, caller, id, body: [{ value }] }) => {
-    await programDeployable(deps, caller, id, value);
+  { body, rulesBeside: [rules['/shell']], answers: { 200: null }, refuses: [404, 409] },
+  async ({ deps, caller, id, body: [{ path, value }] }) => {
+    enforce(rules[path], caller, deps.settings.policy);
+    if (path === '/bitstream') {
+      await programDeployable(deps, caller, id, value);
+      return {};
+    }
+    const { deviceUuid } = await findDeployable(deps, id);
+    await programComponent(deps, caller, deviceUuid, 'shell', value);
     return {};
   },
 );

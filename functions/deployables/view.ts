@@ -5,8 +5,10 @@ import { integerId } from '#core/domain/integer-id.ts';
 import { deployableUuid } from '#core/domain/report/device-plan.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { type Link, selfLink } from '#functions/http/links.ts';
+import { viewPrograms } from '#functions/http/view-programs.ts';
 
-export function viewDeployable(deployable: Deployable, base: string) {
+/** @param seesUsers who reads devices without the operators' role sees no ids of users */
+export function viewDeployable(deployable: Deployable, base: string, seesUsers: boolean) {
   const path = `/deployables/${deployable.uuid}`;
   const bookmark: Link = { href: `${base}/accelerator${path}`, rel: 'bookmark' };
   const { program } = deployable;
@@ -20,6 +22,7 @@ export function viewDeployable(deployable: Deployable, base: string) {
     driverName: deployable.driver,
     // Not in Cyborg: the outcome of the last program that an operator requested.
     program: program && { ...program, imageUuid: program.image, requestedAt: program.at },
+    programs: viewPrograms(deployable, seesUsers),
     links: [selfLink(base, path), bookmark],
   });
 }

@@ -4,6 +4,7 @@
 import * as z from 'zod';
 import type { Deps, RequestDeps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
+import type { PolicyRule } from '#core/domain/policy.ts';
 import type { LogFields } from '#core/log.ts';
 import type { Microversion } from './microversion.ts';
 
@@ -45,6 +46,11 @@ export interface Schemas<Query, Body> {
   readonly documentedBody?: z.ZodType;
   /** Status → schema of the answer; null: no body. */
   readonly answers: Readonly<Record<number, z.ZodType | null>>;
+  /**
+   * Rules that open the route beside its own, for bodies that name what is done: the action
+   * enforces the rule of each.
+   */
+  readonly rulesBeside?: readonly PolicyRule[];
   /** Error statuses of this route, beside those of all routes. */
   readonly refuses?: readonly number[];
 }

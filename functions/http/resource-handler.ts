@@ -37,7 +37,7 @@ import {
   rangeHeaders,
   requestedMicroversion,
 } from './microversion.ts';
-import { enforce } from './policy.ts';
+import { enforceOne } from './policy.ts';
 
 export type HttpEvent = APIGatewayProxyEventV2;
 type HttpResult = APIGatewayProxyStructuredResultV2;
@@ -81,7 +81,7 @@ export function resourceHandler<Of extends Resource>(
     .use(token(resource, deps))
     .use(routing(resource))
     .use(microversion(deps))
-    .use(policy(deps))
+    .use(policy(deps, actions))
     .handler(async ({ exchange, ...event }) => run(deps(), actions, event, exchange));
   return middlewareStack as unknown as HttpHandler;
 }
@@ -235,14 +235,15 @@ function microversion(deps: () => RequestDeps): Layer {
   };
 }
 
-function policy(deps: () => RequestDeps): Layer {
+function policy(deps: () => RequestDeps, actions: Readonly<Record<string, Action>>): Layer {
   return {
     before: ({ event }) => {
       const { route, caller, microversion: version } = event.exchange;
       const rule = route?.row.policy;
       if (!rule || !caller) return;
       try {
-        enforce(rule, caller, deps().settings.policy);
+        const { rulesBeside = [] } = actions[route.row.action]?.schemas ?? {};
+        enforceOne([rule, ...rulesBeside], caller, deps().settings.policy);
       } catch (error) {
         // The device profile specification answers 401 where RBAC refuses; its microversion is
         // 2.0.

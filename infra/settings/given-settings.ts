@@ -47,6 +47,11 @@ export interface CyborgSettings {
   readonly unboundArqsMax?: number;
   /** Resource classes. */
   readonly cleanAtFirstSight?: readonly string[];
+  /** Who signs images of components: name → public key of Ed25519, as base64. */
+  readonly imageKeys?: Readonly<Record<string, string>>;
+  readonly requireSignature?: readonly ('shell' | 'firmware')[];
+  /** Model → component → the lowest version that may be written. */
+  readonly minVersions?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly domainName?: string;
   readonly certificateArn?: string;
   readonly truststoreUri?: string;

@@ -162,6 +162,19 @@ describe('the cases that need more than a YAML file', () => {
     expect(await inventory.endConflict(host, now)).toBe(true);
   }
 
+  it('an image that cannot be written to a component returns 409', async () => {
+    const components = [{ name: 'bmc', version: '1.0' }];
+    const given = { address: '0000:0a:00.0', provider_suffix: 'Card', components };
+    await applyReport(world.deps, 'cmp3', aReport([aDevice(given)]), Date.now());
+    const [device] = (await world.deps.store.inventory.host('cmp3')).devices;
+    const path = `/v2/devices/${device?.uuid}`;
+    const body = [{ op: 'add', path: '/firmware/bmc', value: variables.IMAGE }];
+    const refusal = await world.ask('PATCH', path, { body });
+    const sentence = expect.stringContaining('has no property accel:component');
+    expect([refusal.status, refusal.json.error]).toEqual([409, sentence]);
+    note('PATCH', path, refusal);
+  });
+
   it('a deployable has at most 64 added attributes', async () => {
     const body = { deployable_id: variables.REGION_1, key: 'k', value: 'v' };
     const add = () => world.ask('POST', '/v2/attributes', { body });

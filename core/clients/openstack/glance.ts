@@ -30,6 +30,8 @@ export interface GlanceImage {
   readonly bytes?: number;
   /** Its algorithm is supported; old images have no hash. */
   readonly hash?: { readonly algorithm: 'sha256' | 'sha512'; readonly value: string };
+  /** Those that begin with `accel:`. */
+  readonly properties?: Readonly<Record<string, string>>;
 }
 
 export interface Glance {
@@ -124,11 +126,15 @@ export function createGlance(options: {
   return {
     findImage: async ({ by, value }) => {
       const property = properties[by];
-      const { id, size, os_hash_algo, os_hash_value } = property
-        ? await byProperty(property, value)
-        : await byId(value);
+      const image = property ? await byProperty(property, value) : await byId(value);
+      const { id, size, os_hash_algo, os_hash_value } = image;
       const hash = knownHash.safeParse({ algorithm: os_hash_algo, value: os_hash_value });
-      return { id, ...(size && { bytes: size }), ...(hash.success && { hash: hash.data }) };
+      return {
+        id,
+        properties: ownProperties(image),
+        ...(size && { bytes: size }),
+        ...(hash.success && { hash: hash.data }),
+      };
     },
 
     download: async (id) => {
@@ -174,6 +180,11 @@ const imageBody = z.looseObject({
 });
 type ListedImage = z.infer<typeof imageBody>;
 const listBody = z.object({ images: z.array(imageBody) });
+
+function ownProperties(image: ListedImage): Record<string, string> {
+  const own = Object.entries(image).filter(([name]) => name.startsWith('accel:'));
+  return Object.fromEntries(own.map(([name, value]) => [name, String(value)]));
+}
 
 const knownHash = z.object({
   algorithm: z.enum(['sha256', 'sha512']),

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { regionFacts } from '#core/shapes/deployable.ts';
 import { answered } from '#core/shapes/derive/derive.ts';
 import { programStates } from '#core/shapes/words.ts';
+import { programsAnswer } from './programs.ts';
 import { collection, common, time, uuid } from './shapes.ts';
 
 const integer = z.int().min(0).meta({ description: 'first 48 bits of the uuid' });
@@ -24,7 +25,10 @@ export const deployableAnswer = z.strictObject({
   rp_uuid: uuid,
   driver_name: z.string(),
   ...answered(regionFacts),
-  program: program.nullable().meta({ description: 'the last program that an operator requested' }),
+  program: program
+    .nullable()
+    .meta({ description: 'the last program of the region that an operator requested' }),
+  programs: programsAnswer,
   ...common,
 });
 

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { answered } from '#core/shapes/derive/derive.ts';
 import { deviceFacts } from '#core/shapes/device.ts';
 import { deviceStatuses } from '#core/shapes/words.ts';
+import { programsAnswer } from './programs.ts';
 import { collection, common, time, uuid } from './shapes.ts';
 
 export const deviceAnswer = z.strictObject({
@@ -18,6 +19,7 @@ export const deviceAnswer = z.strictObject({
     .nullable()
     .meta({ description: 'id of the user; null for a caller who may not list hosts' }),
   status_changed_at: time.nullable(),
+  programs: programsAnswer,
   ...common,
 });
 

@@ -103,6 +103,7 @@ export const lists = {
       std_board_info: apart('board'),
       vendor_board_info: apart("vendor's board"),
       components: apart('components'),
+      programs: apart('programs'),
       created_at: apart('created'),
       updated_at: apart('updated'),
     },

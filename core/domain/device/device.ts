@@ -10,6 +10,7 @@ import type {
   handleState,
 } from '#core/shapes/attach-handle.ts';
 import type {
+  componentNote,
   deployable,
   offeringFacts,
   programNote,
@@ -73,13 +74,20 @@ export interface DiscoveredDevice extends Shaped<typeof reportedDevice> {
 
 export type StatusChange = Shaped<typeof statusChange>;
 export type ForceNote = Shaped<typeof forceNote>;
-export type Device = Shaped<typeof device>;
 export type ProgramNote = Shaped<typeof programNote>;
+export type ComponentNote = Shaped<typeof componentNote>;
+
+export interface Device extends Shaped<typeof device> {
+  /** The last program of each component, in no order. */
+  readonly programs?: readonly ComponentNote[];
+}
 
 export interface Deployable extends Shaped<typeof deployable> {
   /** Copy of the device's, so that a bind reads one partition only. */
   readonly deviceStatus: DeviceStatus;
   readonly program?: ProgramNote;
+  /** Copies of the device's. */
+  readonly programs?: readonly ComponentNote[];
   /** Attributes that operators have added, in no order; see attribute.ts. */
   readonly addedAttributes?: readonly Attribute[];
 }

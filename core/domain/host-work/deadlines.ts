@@ -78,6 +78,17 @@ export function releaseDueAt(
   return new Date(nowMs + ms).toISOString();
 }
 
+/**
+ * How long a host may take for a component: a quarter of an hour for its image, and three for
+ * cards that write their flash.
+ */
+export const componentMinutes = 75;
+
+/** When the program of a component that starts now is due; ISO 8601. */
+export function componentDueAt(nowMs: number): string {
+  return new Date(nowMs + componentMinutes * 60_000).toISOString();
+}
+
 /** Until when an ARQ that is bound to no instance is kept; ISO 8601. */
 export function unboundUntil(
   { unboundArqMinutes }: { readonly unboundArqMinutes: number },

@@ -4,9 +4,11 @@
 import { RequestRefused, ServiceUnavailable } from '#core/clients/http.ts';
 import { type GlanceImage, ImageUnusable } from '#core/clients/openstack/glance.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { PrepareRegionStep } from '#core/contracts/job-document.ts';
+import type { ComponentStep, PrepareRegionStep } from '#core/contracts/job-document.ts';
 import { isProgrammable } from '#core/domain/arq/bind-plan.ts';
+import { readComponentImage } from '#core/domain/device/component-image.ts';
 import type { Deployable, Device } from '#core/domain/device/device.ts';
+import type { HostProgram } from '#core/domain/host-work/host-work.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import type { ImageQuery } from '#core/domain/profile/device-profile.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
@@ -89,6 +91,34 @@ export async function imageStep(
   const query = { by: 'bitstream_id', value: imageId } as const;
   const work = async () =>
     stagedStep(deps, deployable, await deps.clients.glance.findImage(query), device);
+  return untilAvailable(deps, work());
+}
+
+/** The step for a component of a device. @throws ImageUnusable, RetryLater */
+export async function componentStep(
+  deps: ConsumerDeps,
+  device: Device,
+  { name, version }: NonNullable<HostProgram['component']>,
+  imageId: string,
+): Promise<ComponentStep> {
+  const work = async (): Promise<ComponentStep> => {
+    const image = await deps.clients.glance.findImage({ by: 'bitstream_id', value: imageId });
+    const target = { ...device, component: name };
+    // Its properties may have changed since it was asked for.
+    const read = readComponentImage(image, target, deps.settings);
+    if ('refusal' in read) throw new ImageUnusable(read.refusal);
+    if (read.version !== version) {
+      throw new ImageUnusable(`Image ${imageId} has version ${read.version} now, not ${version}.`);
+    }
+    const staged = await deps.clients.staging.stage(image);
+    return {
+      kind: 'program',
+      ...stepPlace(device),
+      component: name,
+      component_version: version,
+      image: { id: image.id, ...staged },
+    };
+  };
   return untilAvailable(deps, work());
 }
 

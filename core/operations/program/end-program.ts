@@ -1,23 +1,33 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { Evidence } from '#core/contracts/job-document.ts';
 import type { HostProgram } from '#core/domain/host-work/host-work.ts';
+import { noteProgram, type ProgramEnd } from '#core/operations/host-work/note-program.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { quarantine } from '#core/operations/release/quarantine.ts';
 import { present } from '#core/shapes/derive/present.ts';
 
-/**
- * Ends an operator's program, and frees the region's handles.
- *
- * @param failure why the region was not programmed
- */
+/** Ends an operator's program, and frees the handles of its region or device. */
 export async function endProgram(
   deps: ConsumerDeps,
   program: HostProgram,
-  failure?: string,
+  end: ProgramEnd = {},
 ): Promise<void> {
-  await deps.store.regions.endProgram(program, failure ? 'failed' : 'done', failure);
+  const { failure: reason } = end;
+  await noteProgram(deps, program, reason === undefined ? 'done' : 'failed', end);
   await deps.store.releases.confirm(program, makeChangeNote(deps));
-  if (failure) deps.log.error('Program failed', { ...logFields(program), reason: failure });
+  if (reason) deps.log.error('Program failed', { ...logFields(program), reason });
   else deps.log.info('Program done', logFields(program));
+}
+
+/** Keeps the device of a component that is written, and runs its image after a power cycle. */
+export async function awaitPowerCycle(
+  deps: ConsumerDeps,
+  program: HostProgram,
+  evidence: Evidence | undefined,
+): Promise<void> {
+  await noteProgram(deps, program, 'awaiting-power-cycle', { evidence });
+  await deps.store.componentPrograms.await(program);
+  deps.log.info('Program awaits a power cycle', logFields(program));
 }
 
 /**
@@ -30,11 +40,16 @@ export async function quarantineProgram(
   program: HostProgram,
   reason: string,
 ): Promise<void> {
-  await deps.store.regions.endProgram(program, 'failed', reason);
+  await noteProgram(deps, program, 'failed', { failure: reason });
   await quarantine(deps, program, reason);
   deps.log.error('Program ended without an answer', { ...logFields(program), reason });
 }
 
-function logFields({ hostname, imageId, providerUuid, requestId }: HostProgram) {
-  return { host: hostname, imageId, providerUuid, ...present({ request_id: requestId }) };
+function logFields({ hostname, imageId, providerUuid, requestId, component }: HostProgram) {
+  return {
+    host: hostname,
+    imageId,
+    ...(component ? { device: component.deviceUuid, component: component.name } : { providerUuid }),
+    ...present({ request_id: requestId }),
+  };
 }

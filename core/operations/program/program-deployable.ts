@@ -1,4 +1,3 @@
-import { ImageUnusable } from '#core/clients/openstack/glance.ts';
 import type { Deps } from '#core/deps.ts';
 import { isProgrammable } from '#core/domain/arq/bind-plan.ts';
 import type { Caller } from '#core/domain/caller.ts';
@@ -7,8 +6,6 @@ import {
   AgentAway,
   DeployableInUse,
   DeployableNotFound,
-  ImageConflict,
-  ImageNotFound,
   InvalidInput,
 } from '#core/domain/errors.ts';
 import { heardAt, isLost } from '#core/domain/host/presence.ts';
@@ -18,6 +15,7 @@ import type { ReleaseId } from '#core/domain/ids.ts';
 import { isUuid } from '#core/domain/uuid-form.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { handlesPerProgramMax } from '#core/store/inventory/regions.ts';
+import { findUsableImage } from './find-usable-image.ts';
 
 /**
  * Has a region programmed. Until the host has answered, a bind of the region waits behind the
@@ -49,7 +47,7 @@ export async function programDeployable(
   if (!isKeepable) throw new DeployableInUse(uuid);
   const { host } = await deps.store.inventory.host(deployable.hostname);
   if (isLost(host, deps.clock())) throw new AgentAway(deployable.hostname, heardAt(host));
-  await refuseUnusableImage(deps, imageId);
+  await findUsableImage(deps, imageId);
   const now = deps.clock();
   const at = new Date(now).toISOString();
   const { providerUuid, hostname } = deployable;
@@ -70,14 +68,4 @@ export async function programDeployable(
   }
   deps.log.info('Program requested', { deployable: uuid, ...note });
   return deployable;
-}
-
-/** startProgram() checks the image again; only here does the caller get an answer. */
-async function refuseUnusableImage(deps: Deps, imageId: string): Promise<void> {
-  try {
-    await deps.clients.glance.findImage({ by: 'bitstream_id', value: imageId });
-  } catch (error) {
-    if (!(error instanceof ImageUnusable)) throw error;
-    throw error.isAbsent ? new ImageNotFound(error.message) : new ImageConflict(error.message);
-  }
 }

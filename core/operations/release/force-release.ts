@@ -7,6 +7,7 @@ import { isLost } from '#core/domain/host/presence.ts';
 import { type AwaitedWork, type HandleRef, leftAtOf } from '#core/domain/host-work/host-work.ts';
 import type { HandleUuid, ProviderUuid } from '#core/domain/ids.ts';
 import { newRelease } from '#core/operations/host-work/new-release.ts';
+import { noteProgram } from '#core/operations/host-work/note-program.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { timeNow } from '../time-now.ts';
@@ -51,7 +52,7 @@ export async function forceRelease(
     const work = await deps.store.releases.awaited(id);
     if (!work) continue;
     if (work.kind === 'program') {
-      await deps.store.regions.endProgram(work, 'failed', 'It was released by force.');
+      await noteProgram(deps, work, 'failed', { failure: 'It was released by force.' });
     }
     if (word.isCleaned) await confirmHere(deps, device, work);
     else await cleanAgain(deps, caller, device, work);

@@ -8,7 +8,9 @@ import { wantedImage } from '#core/domain/profile/device-profile.ts';
 import { isEndedByBoot } from '#core/domain/report/report-plan.ts';
 import { resolve } from '#core/operations/bind/finish-bind.ts';
 import { devicesAtOnce, forEachAtOnce } from '#core/operations/for-each-at-once.ts';
+import { noteProgram } from '#core/operations/host-work/note-program.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
+import { resumeProgram } from '#core/operations/program/resume-program.ts';
 import { cleanUnderBoot } from '#core/operations/release/clean-under-boot.ts';
 import { timeNow } from '../time-now.ts';
 
@@ -68,8 +70,12 @@ async function endWork(deps: Deps, host: StoredHost, { handles }: StoredProvider
   for (const id of new Set(handles.flatMap(({ release }) => release ?? []))) {
     const work = await deps.store.releases.awaited(id);
     if (!work || !isEndedByBoot(work, host)) continue;
+    if (work.kind === 'program' && work.component && !work.quarantine) {
+      await resumeProgram(deps, work);
+      continue;
+    }
     if (work.kind === 'program') {
-      await deps.store.regions.endProgram(work, 'failed', 'The host has booted.');
+      await noteProgram(deps, work, 'failed', { failure: 'The host has booted.' });
     }
     const isCleaned = work.kind === 'release' && work.cleanSeconds !== undefined;
     if (isCleaned) await cleanUnderBoot(deps, work);

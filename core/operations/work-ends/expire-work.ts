@@ -2,14 +2,14 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { jobId } from '#core/contracts/job-ids.ts';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import { workDueAt, workDueMs } from '#core/domain/host-work/deadlines.ts';
-import {
-  type AwaitedWork,
-  type ExpiringWorkKind,
-  type HostProgram,
-  type HostRelease,
-  hostWork,
+import type {
+  AwaitedWork,
+  ExpiringWorkKind,
+  HostProgram,
+  HostRelease,
 } from '#core/domain/host-work/host-work.ts';
 import { failBind } from '#core/operations/bind/finish-bind.ts';
+import { noteProgram } from '#core/operations/host-work/note-program.ts';
 import { quarantine } from '#core/operations/release/quarantine.ts';
 import { reprovisionInstance } from '#core/operations/reprovision/reprovision-host.ts';
 import { present } from '#core/shapes/derive/present.ts';
@@ -83,7 +83,7 @@ export const expireWork: { readonly [Kind in ExpiringWorkKind]: Expire<Kind> } =
     if ((await askAboutJob(deps, 'program', id, hostname)) === 'ended') return;
     // A program that starts after this would change the region of its next holder.
     await deps.clients.jobs.cancel(jobId(deps.settings.stage, 'program', id), 'It is too late.');
-    await deps.store.regions.endProgram(program, 'failed', unconfirmed(program));
+    await noteProgram(deps, program, 'failed', { failure: unconfirmed(deps, program) });
     await quarantineOverdue(deps, program);
   },
 };
@@ -102,12 +102,13 @@ async function askAgain(deps: ConsumerDeps, binding: InstanceBinding): Promise<v
   await deps.store.bindings.postpone(binding, deadline);
 }
 
-function unconfirmed({ kind, hostname }: AwaitedWork): string {
-  return `Host ${hostname} did not confirm within ${hostWork[kind].deadlineSeconds} s.`;
+function unconfirmed(deps: ConsumerDeps, { hostname, startedAt }: AwaitedWork): string {
+  const seconds = Math.round((deps.clock() - Date.parse(startedAt)) / 1000);
+  return `Host ${hostname} did not confirm within ${seconds} s.`;
 }
 
 async function quarantineOverdue(deps: ConsumerDeps, work: AwaitedWork): Promise<void> {
-  await quarantine(deps, work, unconfirmed(work));
+  await quarantine(deps, work, unconfirmed(deps, work));
   deps.log.error('Handles quarantined', {
     host: work.hostname,
     [work.kind]: work.id,

@@ -4,6 +4,7 @@ import { evidence, readDetail } from '#core/contracts/job-document.ts';
 import { readJobId } from '#core/contracts/job-ids.ts';
 import type { Cleaning } from '#core/domain/device/device.ts';
 import {
+  type HostProgram,
   type HostRelease,
   type HostWorkKind,
   hostWork,
@@ -12,7 +13,12 @@ import {
 import { isEndedByBoot } from '#core/domain/report/report-plan.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
-import { endProgram, quarantineProgram } from '#core/operations/program/end-program.ts';
+import {
+  awaitPowerCycle,
+  endProgram,
+  quarantineProgram,
+} from '#core/operations/program/end-program.ts';
+import { resumeProgram } from '#core/operations/program/resume-program.ts';
 import { cleanUnderBoot } from '#core/operations/release/clean-under-boot.ts';
 import { noteSuccess, quarantine } from '#core/operations/release/quarantine.ts';
 import { present } from '#core/shapes/derive/present.ts';
@@ -91,12 +97,32 @@ const finish: Readonly<Record<JobFinishedKind, Finish>> = {
     const program = await deps.store.releases.program(programId);
     if (!program || isOfAnotherHost(deps, program, event)) return;
     const { host } = await deps.store.inventory.host(program.hostname);
+    const failure = failureReason(event);
     if (host.conflict) await quarantineProgram(deps, program, inConflict(program.hostname));
-    else if (event.operation === 'succeeded') await endProgram(deps, program);
-    else if (isEndedByHost(event)) await endProgram(deps, program, failureReason(event));
-    else await quarantineProgram(deps, program, failureReason(event));
+    else if (event.operation === 'succeeded') await succeedProgram(deps, program, event);
+    else if (program.component && isEndedByBoot(program, host)) await resumeProgram(deps, program);
+    else if (isEndedByHost(event)) await endProgram(deps, program, { failure });
+    else await quarantineProgram(deps, program, failure);
   },
 };
+
+/** The event may be lost, and with it what the host said: then its report decides. */
+async function succeedProgram(
+  deps: ConsumerDeps,
+  program: HostProgram,
+  { statusDetails }: EndOfJob,
+): Promise<void> {
+  const { component, hostname } = program;
+  if (!component) return await endProgram(deps, program);
+  const { name, version, deviceUuid } = component;
+  const evidences = readDetail(z.record(z.string(), evidence), statusDetails?.evidence);
+  const { devices } = await deps.store.inventory.host(hostname);
+  const device = devices.find(({ uuid }) => uuid === deviceUuid);
+  const reported = device?.components?.find((each) => each.name === name);
+  const awaits = statusDetails ? statusDetails.awaits : reported?.version !== version;
+  if (awaits) await awaitPowerCycle(deps, program, evidences?.[name]);
+  else await endProgram(deps, program, { evidence: evidences?.[name] });
+}
 
 function isFinishedByJob(kind: HostWorkKind): kind is JobFinishedKind {
   return hostWork[kind].finishedBy === 'job-end';

@@ -59,7 +59,7 @@ export function regionStore(client: Documents, tables: BindingTables): RegionSto
             ExpressionAttributeValues: { ':note': note, ':id': program.id },
           },
         },
-        ...program.handles.map((handle) => keep(TableName, handle, program)),
+        ...program.handles.map((handle) => keepHandle(TableName, handle, program)),
       ]);
       return outcome === 'done';
     },
@@ -81,7 +81,8 @@ export function regionStore(client: Documents, tables: BindingTables): RegionSto
   };
 }
 
-function keep(
+/** The item of a program's transaction that keeps a handle. */
+export function keepHandle(
   TableName: string,
   { providerUuid, handleUuid }: HandleRef,
   { id }: HostProgram,

@@ -5,8 +5,18 @@
 import * as z from 'zod';
 import type { Attribute } from '#core/domain/device/attribute.ts';
 import { cardKey } from '#core/domain/device/card-cleaning.ts';
-import { type Deployable, type Device, vendorId } from '#core/domain/device/device.ts';
-import { attribute, describedDeployable, storedDeployable } from '#core/shapes/deployable.ts';
+import {
+  type ComponentNote,
+  type Deployable,
+  type Device,
+  vendorId,
+} from '#core/domain/device/device.ts';
+import {
+  attribute,
+  componentNote,
+  describedDeployable,
+  storedDeployable,
+} from '#core/shapes/deployable.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { describedDevice, deviceState } from '#core/shapes/device.ts';
@@ -30,7 +40,7 @@ export function deviceRow(device: Device): Row {
 
 export function toDevice(row: Row): Device {
   const { device, ...state } = fromRow(storedDevice, row);
-  return { ...device, ...state };
+  return { ...device, ...state, ...present({ programs: toComponentNotes(row) }) };
 }
 
 export function deployableRow(deployable: Deployable): Row {
@@ -55,9 +65,21 @@ export function toDeployable(row: Row): Deployable {
     deviceStatus: status,
     ...present({
       program: programNote,
+      programs: toComponentNotes(row),
       addedAttributes: added.length > 0 ? added : undefined,
     }),
   };
+}
+
+/** A row attribute for the last program of each component, of the device and its deployables. */
+export function componentField(component: string): string {
+  return `component#${component}`;
+}
+
+function toComponentNotes(row: Row): ComponentNote[] | undefined {
+  const names = Object.keys(row).filter((name) => name.startsWith(componentField('')));
+  const notes = names.map((name) => fromRow(componentNote, row[name] as Row));
+  return notes.length > 0 ? notes : undefined;
 }
 
 /**

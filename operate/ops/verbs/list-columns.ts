@@ -33,6 +33,7 @@ const cells: { readonly [Name in ListName]?: Cells<Name> } = {
   },
   devices: {
     status: (row) => shownStatus(row.status),
+    programs: (row) => row.programs?.map(({ what, state }) => `${what} ${state}`).join(', '),
     components: (row) =>
       row.components?.map(({ name, version }) => `${name} ${version}`).join(', '),
   },

@@ -44,7 +44,7 @@ describe('an image', () => {
   it("has its size and Glance's own hash", async () => {
     answer = () => ({ status: 200, body: image });
     const hash = { algorithm: 'sha512', value: image.os_hash_value };
-    expect(await byId()).toEqual({ id, bytes: 4, hash });
+    expect(await byId()).toEqual({ id, bytes: 4, hash, properties: {} });
   });
 
   it.each([

@@ -122,7 +122,7 @@ describe('every declared field', () => {
     const read = toDeployable(stored(deployableRow(deployable)));
     expect(read).toEqual(deployable);
     withEvery(read, reportedRegionFacts, camelCase);
-    withEvery(viewDeployable(read, ''), regionFacts);
+    withEvery(viewDeployable(read, '', true), regionFacts);
     const whole = shaped(describedDeployable);
     const row = deployableRow({ ...whole, deviceStatus: 'enabled' });
     expect(toDeployable(stored(row))).toEqual({ ...whole, deviceStatus: 'enabled' });

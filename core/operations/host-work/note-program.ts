@@ -1,0 +1,57 @@
+import type { Evidence } from '#core/contracts/job-document.ts';
+import type { Deps } from '#core/deps.ts';
+import type { ComponentNote, Device, StatusChange } from '#core/domain/device/device.ts';
+import type { HostProgram } from '#core/domain/host-work/host-work.ts';
+import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
+import { present } from '#core/shapes/derive/present.ts';
+import { timeNow } from '../time-now.ts';
+
+export interface ProgramEnd {
+  /** Why the region or component was not programmed. */
+  readonly failure?: string | undefined;
+  /** What the host has verified of a component. */
+  readonly evidence?: Evidence | undefined;
+}
+
+/**
+ * Stores what became of the program; the note of a newer program stays. A device that was
+ * disabled for the program is enabled again when it has succeeded.
+ */
+export async function noteProgram(
+  deps: Deps,
+  program: HostProgram,
+  state: ComponentNote['state'],
+  { failure: reason, evidence }: ProgramEnd,
+): Promise<void> {
+  const { component, hostname } = program;
+  if (!component) return await deps.store.regions.endProgram(program, state, reason);
+  await untilWritten(
+    'devices',
+    async () => {
+      const { devices } = await deps.store.inventory.host(hostname);
+      const device = devices.find(({ uuid }) => uuid === component.deviceUuid);
+      const note = device?.programs?.find(({ id }) => id === component.noteId);
+      if (!device || !note) return;
+      const ended = { ...note, state, ...present({ reason, evidence }) };
+      const stored = await deps.store.inventory.providers(device.providers);
+      const providers = stored.map(({ deployable }) => deployable.providerUuid);
+      const change = state === 'done' ? enabling(deps, device, note) : undefined;
+      const isNoted = await deps.store.componentPrograms.note(
+        { ...device, providers },
+        ended,
+        change,
+      );
+      return isNoted ? undefined : contended;
+    },
+    `The program of ${component.name} on device ${component.deviceUuid} was not noted`,
+  );
+}
+
+/** Undefined where an operator has set the status since, or the program has not. */
+function enabling(
+  deps: Deps,
+  { statusChange }: Device,
+  { id, by }: ComponentNote,
+): StatusChange | undefined {
+  return statusChange?.program === id ? { status: 'enabled', by, at: timeNow(deps) } : undefined;
+}

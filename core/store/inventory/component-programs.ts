@@ -1,0 +1,166 @@
+// Programs of components: what the rows of a device and of its deployables have of them.
+
+import type { ComponentNote, Device, StatusChange } from '#core/domain/device/device.ts';
+import type { HostProgram } from '#core/domain/host-work/host-work.ts';
+import type { ProviderUuid } from '#core/domain/ids.ts';
+import { componentNote } from '#core/shapes/deployable.ts';
+import { toWire } from '#core/shapes/derive/case.ts';
+import { statusChange } from '#core/shapes/device.ts';
+import type { BindingTables } from '#core/store/arqs/binding-items.ts';
+import { workKey, workRow } from '#core/store/rows/host-work-rows.ts';
+import { componentField } from '#core/store/rows/inventory-rows.ts';
+import { deployableKey, deviceKey, handleKey } from '#core/store/rows/rows.ts';
+import type { Documents } from '#core/store/table/documents.ts';
+import { type TransactItem, transact, transactItemsMax } from '#core/store/table/writes.ts';
+import { keepHandle } from './regions.ts';
+
+/** The device's row, and those of its deployables that exist. */
+export type DeviceRows = Pick<Device, 'hostname' | 'uuid'> & {
+  readonly providers: readonly ProviderUuid[];
+};
+
+export interface ComponentProgramStore {
+  /**
+   * Reserves all handles of the device until the program is confirmed, and disables the device
+   * where `change` is given. All or none: false if a handle is not free, or the device's status
+   * has changed since it was read.
+   */
+  start(
+    device: Device & Pick<DeviceRows, 'providers'>,
+    program: HostProgram,
+    note: ComponentNote,
+    change: StatusChange | undefined,
+    dueAt: string,
+  ): Promise<boolean>;
+  /**
+   * Stores what became of the program, and the device's new status where `change` is given; all
+   * or none. False if the note is of a newer program, or the status is no longer the program's.
+   */
+  note(device: DeviceRows, note: ComponentNote, change?: StatusChange): Promise<boolean>;
+  /** Puts the next work in the place of the old, for the same handles; all or none. */
+  replace(old: HostProgram, next: HostProgram, dueAt: string): Promise<boolean>;
+  /** Takes a program whose device awaits a power cycle off the list of what is due. */
+  await(program: HostProgram): Promise<void>;
+}
+
+/** The most deployables and handles of a device, beside the work and the device's row. */
+export const rowsPerComponentProgramMax = transactItemsMax - 2;
+
+export function componentProgramStore(
+  client: Documents,
+  tables: BindingTables,
+): ComponentProgramStore {
+  const TableName = tables.inventory;
+  /** The first is the device's own row, whose condition holds for all. */
+  const eachRow = (
+    { hostname, uuid, providers }: DeviceRows,
+    note: ComponentNote,
+    change: StatusChange | undefined,
+    condition: Pick<
+      NonNullable<TransactItem['Update']>,
+      'ConditionExpression' | 'ExpressionAttributeNames' | 'ExpressionAttributeValues'
+    >,
+  ): TransactItem[] => {
+    const status = change ? ', #status = :status, status_change = :change' : '';
+    const update = {
+      TableName,
+      UpdateExpression: `SET #note = :note${status}`,
+      ExpressionAttributeNames: {
+        '#note': componentField(note.component),
+        ...(change && { '#status': 'status' }),
+      },
+      ExpressionAttributeValues: {
+        ':note': toWire(componentNote, note),
+        ...(change && { ':status': change.status, ':change': toWire(statusChange, change) }),
+      },
+    };
+    const { ConditionExpression, ExpressionAttributeNames, ExpressionAttributeValues } = condition;
+    return [
+      {
+        Update: {
+          ...update,
+          Key: deviceKey(hostname, uuid),
+          ConditionExpression,
+          ExpressionAttributeNames: {
+            ...update.ExpressionAttributeNames,
+            ...ExpressionAttributeNames,
+          },
+          ExpressionAttributeValues: {
+            ...update.ExpressionAttributeValues,
+            ...ExpressionAttributeValues,
+          },
+        },
+      },
+      ...providers.map((provider) => ({
+        Update: {
+          ...update,
+          Key: deployableKey(provider),
+          ConditionExpression: 'attribute_exists(pk)',
+        },
+      })),
+    ];
+  };
+  return {
+    async start(device, program, note, change, dueAt) {
+      const unchanged = {
+        ConditionExpression: '#status = :was',
+        ExpressionAttributeNames: { '#status': 'status' },
+        ExpressionAttributeValues: { ':was': device.status },
+      };
+      const outcome = await transact(client, [
+        { Put: { TableName: tables.arqs, Item: workRow(program, dueAt) } },
+        ...eachRow(device, note, change, unchanged),
+        ...program.handles.map((handle) => keepHandle(TableName, handle, program)),
+      ]);
+      return outcome === 'done';
+    },
+
+    async note(device, note, change) {
+      const isOwn = change ? ' AND status_change.program = :id' : '';
+      const outcome = await transact(
+        client,
+        eachRow(device, note, change, {
+          ConditionExpression: `#note.id = :id${isOwn}`,
+          ExpressionAttributeValues: { ':id': note.id },
+        }),
+      );
+      return outcome === 'done';
+    },
+
+    async replace(old, next, dueAt) {
+      const outcome = await transact(client, [
+        {
+          Delete: {
+            TableName: tables.arqs,
+            Key: workKey(old),
+            ConditionExpression: 'attribute_exists(pk)',
+          },
+        },
+        { Put: { TableName: tables.arqs, Item: workRow(next, dueAt) } },
+        ...next.handles.map(({ providerUuid, handleUuid }) => ({
+          Update: {
+            TableName,
+            Key: handleKey(providerUuid, handleUuid),
+            UpdateExpression: 'SET release_id = :next REMOVE quarantine',
+            ConditionExpression: 'release_id = :old',
+            ExpressionAttributeValues: { ':old': old.id, ':next': next.id },
+          },
+        })),
+      ]);
+      return outcome === 'done';
+    },
+
+    async await(program) {
+      await transact(client, [
+        {
+          Update: {
+            TableName: tables.arqs,
+            Key: workKey(program),
+            UpdateExpression: 'REMOVE due, due_at',
+            ConditionExpression: 'attribute_exists(pk)',
+          },
+        },
+      ]);
+    },
+  };
+}
