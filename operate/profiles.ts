@@ -1,6 +1,7 @@
 // `cyborg-ops profiles migrate --rename trait:OLD=NEW ...`: gives traits, resource classes and
-// properties in stored device profiles their new names. Without --apply it only shows what would change. The
-// settings are those of the functions, from the environment or from `--environment <file>`.
+// properties in stored device profiles their new names. Without --apply it only shows what would
+// change. The settings are those of the functions, from the environment or from
+// `--environment <file>`.
 
 import { WrongArguments } from '#core/command-line/arguments.ts';
 import { type Column, tableLines } from '#core/command-line/columns.ts';

@@ -11,7 +11,6 @@ const texts: Readonly<Partial<Record<Obstacle, string>>> = {
   restored: 'are withheld after a restore',
   gone: 'are no longer reported',
   trait: 'lack a required trait, or have a forbidden one',
-  'attach-target': 'cannot be attached as the profile asks',
   'attach-type': "cannot be attached as the host's hypervisor can",
   region: 'cannot be programmed for another server',
   disabled: 'belong to a disabled device',

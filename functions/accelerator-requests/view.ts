@@ -1,5 +1,6 @@
 import { arqAnswer } from '#core/contracts/api/accelerator-requests.ts';
 import type { Arq, ShownState } from '#core/domain/arq/arq.ts';
+import { attachedAs } from '#core/domain/arq/attach-types.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { selfLink } from '#functions/http/links.ts';
 
@@ -18,7 +19,7 @@ export function viewArq(arq: Arq, base: string, state: ShownState = arq.state) {
     hostname: binding?.hostname,
     deviceRpUuid: binding?.providerUuid,
     instanceUuid: binding?.instanceUuid,
-    attachHandleType: attachment?.type ?? '',
+    attachHandleType: attachment ? attachedAs(arq.group, attachment.type) : '',
     attachHandleUuid: attachment?.handleUuid,
     attachHandleInfo: attachment?.info ?? {},
     links: [selfLink(base, `/accelerator_requests/${arq.uuid}`)],

@@ -5,11 +5,23 @@
 
 import type { AttachType, Device } from '#core/domain/device/device.ts';
 import type { NotOffered, StoredHost } from '#core/domain/host/host.ts';
+import { attachTarget, type Group } from '#core/domain/profile/device-profile.ts';
 import { attachTypes } from '#core/shapes/words.ts';
 import type { StoredProvider } from './bind-plan.ts';
 
 /** What any Nova attaches, with the handles of the fake driver. */
 const takenByAny: readonly AttachType[] = ['PCI', 'TEST_PCI'];
+
+/**
+ * The type that every Nova leaves alone: the specification of the interaction with Nova has it for
+ * attach handles that no hypervisor attaches.
+ */
+export const leftAlone = 'TEST_PCI' satisfies AttachType;
+
+/** The type that Nova is shown: a group for the host, or for nothing, is not attached. */
+export function attachedAs(group: Group, type: AttachType): AttachType {
+  return attachTarget(group) === 'VM' ? type : leftAlone;
+}
 
 /** The first release of Nova that attaches the mediated devices of accelerator requests. */
 const mdevSince = 34;

@@ -25,7 +25,13 @@ import {
 } from '#core/domain/profile/device-profile.ts';
 import { withHyphens } from '#core/domain/uuid-form.ts';
 import { type Arq, mayBecome } from './arq.ts';
-import { type DeploymentTypes, typesRefused, typesTaken } from './attach-types.ts';
+import {
+  attachedAs,
+  type DeploymentTypes,
+  leftAlone,
+  typesRefused,
+  typesTaken,
+} from './attach-types.ts';
 
 /** The host and provider that Nova chose for one ARQ. */
 export interface BindTarget {
@@ -71,7 +77,7 @@ export interface BindFacts {
  */
 export function planBind(facts: BindFacts): PlannedClaim[] {
   const taken = new Set<string>();
-  return facts.targets.map((target) => {
+  const claims = facts.targets.map((target): PlannedClaim => {
     const arq = facts.arqs.get(target.arqUuid);
     const provider = facts.providers.get(target.providerUuid);
     if (!provider || provider.deployable.isGone) throw new ProviderNotFound(target.providerUuid);
@@ -88,6 +94,28 @@ export function planBind(facts: BindFacts): PlannedClaim[] {
     const isShared = handlesShareContent(provider) && provider.handles.length > 1;
     return { arq, target, handle, place: toHandlePlace(provider.deployable), isShared };
   });
+  checkMixed(facts, claims);
+  return claims;
+}
+
+/**
+ * Before release 34, Nova attaches nothing of a server that has one attach handle which it leaves
+ * alone.
+ *
+ * @throws BindTargetMismatch
+ */
+function checkMixed({ providers, attachTypes }: BindFacts, claims: readonly PlannedClaim[]): void {
+  const isLeftAlone = ({ arq, handle }: PlannedClaim) =>
+    attachedAs(arq.group, handle.type) === leftAlone;
+  const alone = claims.find(isLeftAlone);
+  const attached = claims.find((claim) => !isLeftAlone(claim));
+  const provider = alone && providers.get(alone.target.providerUuid);
+  if (!alone || !attached || !provider) return;
+  if (typesTaken(provider, attachTypes).includes('MDEV')) return;
+  throw new BindTargetMismatch(
+    `Accelerator request ${alone.arq.uuid} is not attached to the server, and ${attached.arq.uuid} is: ` +
+      `on host ${alone.target.hostname}, whose Nova is not known to be release 34 or later, a server has accelerators of one kind only.`,
+  );
 }
 
 /**
@@ -198,12 +226,6 @@ export function checkTarget(
       `${provider} is on host ${deployable.hostname}, not on ${target.hostname}.`,
     );
   }
-  const attachedTo = attachTarget(arq.group);
-  if (attachedTo !== 'VM') {
-    throw new BindTargetMismatch(
-      `${request} is for attach_target '${attachedTo}', but a bind has the instance's hypervisor attach ${provider}; only 'VM' can be bound.`,
-    );
-  }
   const classes = Object.keys(groupResources(arq.group));
   if (deployable.resourceClass === undefined || !classes.includes(deployable.resourceClass)) {
     throw new BindTargetMismatch(
@@ -227,7 +249,7 @@ export function checkTarget(
   const { deviceUuid, unhealthy } = deployable;
   if (unhealthy !== undefined) throw new DeviceUnhealthy(deviceUuid, unhealthy);
   const [refused] = typesRefused(stored, attachTypes);
-  if (refused) {
+  if (refused && attachTarget(arq.group) === 'VM') {
     const taken = typesTaken(stored, attachTypes).join(', ') || 'none';
     throw new BindTargetMismatch(
       `${provider} attaches as ${refused}, which the hypervisor of host ${deployable.hostname} does not take; it takes ${taken}.`,

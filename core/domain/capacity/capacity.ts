@@ -23,7 +23,6 @@ import {
 import type { ArqUuid, InstanceUuid } from '#core/domain/ids.ts';
 import {
   arqCount,
-  attachTarget,
   type Group,
   groupResources,
   groupTraits,
@@ -38,7 +37,6 @@ export const obstacles = [
   'restored',
   'gone',
   'trait',
-  'attach-target',
   'attach-type',
   'region',
   'disabled',
@@ -201,6 +199,5 @@ function toObstacle(
   const lacks = groupTraits(group, 'required').some((trait) => !traits.includes(trait));
   const has = groupTraits(group, 'forbidden').some((trait) => traits.includes(trait));
   if (lacks || has) return 'trait';
-  if (attachTarget(group) !== 'VM') return 'attach-target';
   return typesRefused(provider, attachTypes).length > 0 ? 'attach-type' : 'region';
 }

@@ -19,7 +19,7 @@ import {
 export interface Rename {
   readonly from: string;
   readonly to: string;
-  /** Of an `accel:` key, the value that a required trait replaces. */
+  /** The value of an `accel:` key that a required trait replaces. */
   readonly value?: string;
 }
 

@@ -29,7 +29,7 @@ function facts(provider: StoredProvider, arqs: readonly Arq[] = [anArq()]): Bind
   };
 }
 
-const two = [anArq({ uuid: 'arq-1' as ArqUuid }), anArq({ uuid: 'arq-2' as ArqUuid })];
+const two = [anArq({ uuid: 'arq-1' as ArqUuid }), anArq({ uuid: 'arq-2' as ArqUuid })] as const;
 
 describe('planning a bind', () => {
   it('picks a random free handle', () => {
@@ -40,6 +40,13 @@ describe('planning a bind', () => {
   const provided = (given: Parameters<typeof aProvider>[0]) => facts(aProvider(given));
   const asking = (keys: Record<string, string>) =>
     facts(aProvider(), [anArq({ group: { 'resources:FPGA': '1', ...keys } })]);
+  const [first, second] = [
+    aStoredHandle({ type: 'PCI' }),
+    aStoredHandle({ index: 2, type: 'PCI' }),
+  ];
+  const pci = { ...aProvider(), handles: [first, second] };
+  const hostGroup = { 'resources:FPGA': '1', 'accel:attach_target': 'host' };
+  const forHost = anArq({ uuid: 'arq-2' as ArqUuid, group: hostGroup });
   const mdev = { ...aProvider(), handles: [aStoredHandle({ type: 'MDEV' })] };
 
   it.each<[string, BindFacts, string]>([
@@ -48,9 +55,9 @@ describe('planning a bind', () => {
     ['another class', provided({ resourceClass: 'PGPU' }), 'has PGPU, but'],
     ['a device under maintenance', provided({ deviceStatus: 'maintaining' }), 'maintenance'],
     [
-      'an ARQ that is not for a VM',
-      asking({ 'accel:attach_target': 'host' }),
-      "target 'host', but",
+      'an ARQ for the host beside one for the VM, with a Nova that attaches all or none',
+      facts(pci, [two[0], forHost]),
+      'accelerators of one kind only',
     ],
     ['a device that is gone', provided({ isGone: true }), 'Deployable not found'],
     ['a missing trait', asking({ 'trait:CUSTOM_X': 'required' }), 'lacks CUSTOM_X'],
@@ -60,6 +67,17 @@ describe('planning a bind', () => {
     ['an image for no FPGA', asking({ 'accel:function_id': 'a' }), 'cannot be programmed'],
   ])('refuses %s', (_case, bindFacts, sentence) => {
     expect(() => planBind(bindFacts)).toThrow(sentence);
+  });
+
+  it.each([
+    [
+      'beside one for the VM, with Nova 34',
+      [two[0], forHost],
+      ['PCI', 'MDEV', 'TEST_PCI'] as const,
+    ],
+    ['alone, with any Nova', [forHost], ['PCI'] as const],
+  ])('binds an ARQ for the host %s', (_case, arqs, attachTypes) => {
+    expect(planBind({ ...facts(pci, arqs), attachTypes })).toHaveLength(arqs.length);
   });
 
   it('refuses to program a region under another instance', () => {
