@@ -46,7 +46,7 @@ interface OwnTokenOptions {
 const renewBeforeExpiryMs = 60_000;
 const renewSpreadMs = 240_000;
 
-// An operator can add an endpoint at any time, while our token may be hours old.
+// An operator can add or change an endpoint at any time, while our token may be hours old.
 const catalogKeptMs = 30_000;
 
 // Keystone can lock an account after a few wrong passwords.
@@ -126,6 +126,11 @@ export function createOwnToken(options: OwnTokenOptions): ServiceIdentity {
     ownToken: async (withinMs) => (await obtain(withinMs)).token,
     dropOwnToken: (refused) => {
       refusedToken = refused;
+    },
+    noteAway: (serviceType) => {
+      const isFixed = options.endpoints?.[serviceType] !== undefined;
+      if (isFixed || clock() - catalogReadAt < catalogKeptMs) return;
+      refusedToken = current?.token;
     },
     endpoint: async (serviceType) => {
       const fixed = options.endpoints?.[serviceType];

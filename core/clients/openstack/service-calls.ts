@@ -2,7 +2,13 @@
 // (Keystone's keys were rotated, or the token was revoked), the call is repeated once with a new
 // token.
 
-import type { Http, HttpAnswer, HttpRequest, Method } from '#core/clients/http.ts';
+import {
+  type Http,
+  type HttpAnswer,
+  type HttpRequest,
+  type Method,
+  ServiceUnavailable,
+} from '#core/clients/http.ts';
 
 /** Our own token and the endpoints of other services; {@link createKeystone} creates it. */
 export interface ServiceIdentity {
@@ -11,6 +17,8 @@ export interface ServiceIdentity {
   /** A service refused this token; the next {@link ownToken} is another one. */
   dropOwnToken(refused: string): void;
   endpoint(serviceType: string): Promise<string>;
+  /** The service is away at its endpoint: the next call may read the catalog again. */
+  noteAway(serviceType: string): void;
 }
 
 export interface ServiceCall {
@@ -36,7 +44,12 @@ export function createServiceCalls(
     const send = async (token: string): Promise<ServiceCall> => {
       const headers = { ...service.headers, 'X-Auth-Token': token };
       const request: HttpRequest = { service: service.type, method, url, headers, body };
-      return { request, answer: await http(request) };
+      try {
+        return { request, answer: await http(request) };
+      } catch (error) {
+        if (error instanceof ServiceUnavailable) identity.noteAway(service.type);
+        throw error;
+      }
     };
     let token = await identity.ownToken();
     let call = await send(token);

@@ -193,6 +193,7 @@ export function createOpenStack(
     },
     keystoneFor: (process) => ({
       ownToken: async () => 'own',
+      noteAway: () => {},
       dropOwnToken: () => {},
       endpoint: async (type) => `http://${type}`,
       validateToken: (token) =>

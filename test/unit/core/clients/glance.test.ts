@@ -26,6 +26,7 @@ beforeEach(() => {
 function glance() {
   const identity = {
     ownToken: async () => tokens[0] ?? '',
+    noteAway: () => {},
     dropOwnToken: () => void tokens.shift(),
     endpoint: async () => service.url,
   };
@@ -142,6 +143,7 @@ describe('data', () => {
     });
     const identity = {
       ownToken: async () => 'token',
+      noteAway: () => {},
       dropOwnToken: () => {},
       endpoint: async () => 'http://glance.test',
     };

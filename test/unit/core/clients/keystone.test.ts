@@ -291,6 +291,29 @@ describe('an endpoint', () => {
     expect(failed).toContain(says);
   });
 
+  it('that an operator has changed is found once the service is away at the old one', async () => {
+    const us = wire.keystone();
+    expect(await us.endpoint('placement')).toBe('http://placement.test');
+    wire.cloud.announce('placement', 'http://moved.test');
+    us.noteAway('placement');
+    expect(await us.endpoint('placement')).toBe('http://placement.test');
+    wire.now += 31 * seconds;
+    us.noteAway('placement');
+    expect(await us.endpoint('placement')).toBe('http://moved.test');
+    us.noteAway('placement');
+    await us.endpoint('placement');
+    expect(logins()).toBe(2);
+  });
+
+  it('of the settings needs no new token while its service is away', async () => {
+    const us = wire.keystone({ endpoints: { compute: 'http://other.test/' } });
+    await us.ownToken();
+    wire.now += 31 * seconds;
+    us.noteAway('compute');
+    await us.ownToken();
+    expect(logins()).toBe(1);
+  });
+
   it('that an operator has just added is found without a restart', async () => {
     const us = wire.keystone();
     await expect(us.endpoint('image')).rejects.toThrow(ServiceUnavailable);

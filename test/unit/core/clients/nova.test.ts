@@ -10,11 +10,14 @@ let answer: (ask: Ask) => Answer;
 const service = perTest(() => aService((ask) => answer(ask)));
 let nova: Nova;
 let tokens: string[];
+let away: string[];
 
 beforeEach(() => {
   tokens = ['first', 'second', 'third'];
+  away = [];
   const identity: ServiceIdentity = {
     ownToken: async () => tokens[0] ?? 'none left',
+    noteAway: (type) => void away.push(type),
     dropOwnToken: (refused) => {
       tokens = tokens.filter((token) => token !== refused);
     },
@@ -72,6 +75,7 @@ describe('external events', () => {
     await expect(posted).rejects.toThrow(error);
     await expect(posted).rejects.toThrow(says);
     expect(service.asked).toHaveLength(1);
+    expect(away).toEqual(status === 503 ? ['compute'] : []);
   });
 
   it('are not sent twice after an unreadable answer', async () => {
