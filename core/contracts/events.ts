@@ -3,7 +3,7 @@
 
 import * as z from 'zod';
 import { bindKinds } from '#core/domain/outbox/domain-events.ts';
-import { bindFailureCauses, deviceTypes } from '#core/shapes/words.ts';
+import { bindFailureCauses } from '#core/shapes/words.ts';
 
 export const eventSource = 'openstack.cyborg';
 
@@ -36,7 +36,7 @@ const ofDevice = {
   device_uuid: uuid,
   hostname: z.string(),
   address: z.string().describe('PCI address of the physical function'),
-  type: z.enum(deviceTypes),
+  type: z.string(),
   vendor: z.string(),
   product: z.string(),
   driver: z.string(),

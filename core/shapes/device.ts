@@ -14,6 +14,15 @@ import {
 import type { DeviceUuid, ProviderUuid } from './ids.ts';
 import { attachTypes, deviceStatuses, deviceTypes, healthStates } from './words.ts';
 
+/** Part of the names of traits. */
+export const deviceType = z
+  .string()
+  .regex(
+    /^[A-Z][A-Z0-9_]{0,31}$/,
+    `must be one of ${deviceTypes.join(', ')}, or another name of at most 32 letters, digits and _ in upper case`,
+  )
+  .meta({ examples: ['GPU'] });
+
 /** Linux numbers fewer nodes (CONFIG_NODES_SHIFT is at most 10). */
 const numaNodesMax = 1024;
 
@@ -34,7 +43,7 @@ export const componentFacts = z.object({
 
 /** Reported; the API shows it with the device. */
 export const deviceFacts = z.object({
-  type: z.enum(deviceTypes),
+  type: deviceType,
   /** The driver's spelling, e.g. `0x8086`. */
   vendor: z
     .string()

@@ -1,8 +1,20 @@
 // The closed words of what is stored. Without zod, so that a page of the console may import them.
 
 export const attachTypes = ['PCI', 'MDEV', 'TEST_PCI'] as const;
-/** Cyborg's device types. */
-export const deviceTypes = ['GPU', 'FPGA', 'AICHIP', 'QAT', 'NIC', 'SSD'] as const;
+/**
+ * Types of devices that have a name: Cyborg's, a high precision time synchronisation card and a
+ * co-processor. A driver may report another one of the form of `deviceType`.
+ */
+export const deviceTypes = [
+  'GPU',
+  'FPGA',
+  'AICHIP',
+  'QAT',
+  'NIC',
+  'SSD',
+  'HPTS',
+  'COPROCESSOR',
+] as const;
 export const deviceStatuses = ['enabled', 'maintaining'] as const;
 export const healthStates = ['healthy', 'degraded', 'unhealthy'] as const;
 /** Whether a bind has the host prepare a handle, or the agent has done so before any bind. */

@@ -58,6 +58,8 @@ export function createDiscovery({
   log,
 }: DiscoveryDeps): () => Promise<Found> {
   let digestsSeen: ReadonlySet<string> = new Set();
+  /** Addresses of devices that were described well before. */
+  let seen: ReadonlySet<string> = new Set();
   let before: ReadonlyMap<string, string> = new Map();
   let said = new Map<string, string>();
 
@@ -104,6 +106,11 @@ export function createDiscovery({
       failedDrivers.add(driver.name);
       log.error(message, { driver: driver.name, ...fields });
     };
+    const refuse = ({ name }: Driver, address: string, reason: string) => {
+      const refused = { address, driver: name, reason: reason.slice(0, 255) };
+      say(`${name} ${address}`, 'Device not offered', refused);
+      notOffered.push(refused);
+    };
     for (const [index, driver] of drivers.entries()) {
       const answer = answers[index];
       if (answer?.status !== 'fulfilled') {
@@ -118,16 +125,17 @@ export function createDiscovery({
         const digest = computeDigest(device);
         // A description is checked once per digest: most devices never change.
         const fault = digestsSeen.has(digest) ? undefined : describeFault(device, address, driver);
-        if (fault) fail(driver, 'Device description invalid', { address, fault });
-        else claim(devices, { device, digest }, log);
+        if (!fault) claim(devices, { device, digest }, log);
+        // What the control plane knows of it is kept.
+        else if (seen.has(address)) fail(driver, 'Device description invalid', { address, fault });
+        else refuse(driver, address, `is not described as a report has it: ${fault}`);
       }
       for (const { address, reason } of answer.value.notOffered ?? []) {
-        const refused = { address, driver: driver.name, reason: reason.slice(0, 255) };
-        say(`${driver.name} ${address}`, 'Device not offered', refused);
-        notOffered.push(refused);
+        refuse(driver, address, reason);
       }
     }
     digestsSeen = new Set([...devices.values()].map(({ digest }) => digest));
+    seen = new Set([...seen, ...devices.keys()]);
     return {
       devices: [...devices.values()].sort(byAddress),
       failedDrivers: [...failedDrivers],

@@ -56,7 +56,6 @@ export function planDevices(tables: CyborgTables, facts: CloudFacts, now: string
 }
 
 type Parts = ReturnType<typeof findParts>;
-type DeviceType = (typeof deviceTypes)[number];
 
 function findParts(tables: CyborgTables, { id }: CyborgDevice) {
   const paths = tables.controlPaths.filter((each) => each.device_id === id);
@@ -203,7 +202,7 @@ function toRow(
 }
 
 /** Types that only Cyborg has. The first report of our agent says which type a device has. */
-const otherTypes: ReadonlyMap<string, DeviceType> = new Map([
+const otherTypes: ReadonlyMap<string, string> = new Map([
   ['NVME', 'SSD'],
   // Cyborg's own drivers report devices of an allow-list, and parents of mdevs, as GPU.
   ['PCI', 'GPU'],
@@ -211,7 +210,7 @@ const otherTypes: ReadonlyMap<string, DeviceType> = new Map([
 ]);
 
 /** @throws NotImportable */
-function toType(name: string): DeviceType {
+function toType(name: string): string {
   const type = deviceTypes.find((each) => each === name) ?? otherTypes.get(name);
   if (type) return type;
   const accepted = [...deviceTypes, ...otherTypes.keys()];

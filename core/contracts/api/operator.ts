@@ -7,7 +7,7 @@ import { type AnswerOf, answered } from '#core/shapes/derive/derive.ts';
 import { deviceFacts, operatorFacts } from '#core/shapes/device.ts';
 import { hostFacts, notOffered } from '#core/shapes/host.ts';
 import type { quota } from '#core/shapes/quota.ts';
-import { arqStates, attachTypes, deviceStatuses, deviceTypes } from '#core/shapes/words.ts';
+import { arqStates, attachTypes, deviceStatuses } from '#core/shapes/words.ts';
 import { link, time, uuid } from './shapes.ts';
 
 const hostname = z.string().meta({ examples: ['cmp1.example.org'] });
@@ -106,7 +106,7 @@ export const assignmentAnswer = z.strictObject({
   device_uuid: uuid.nullable().meta(ofDevice),
   device_address: z.string().nullable().meta(ofDevice),
   hostname: hostname.nullable(),
-  type: z.enum(deviceTypes).nullable().meta(ofDevice),
+  type: z.string().nullable().meta(ofDevice),
   resource_class: z.string().nullable().meta(ofDevice),
   attach_handle_uuid: uuid.nullable(),
   attach_type: z.enum(attachTypes).nullable(),

@@ -13,8 +13,14 @@ const vendorNames: Readonly<Record<string, string>> = {
   '19e5': 'HUAWEI',
 };
 
-// Keys are vendor and, if present, product. FPGAs and AI chips share class 12, so these come
-// first.
+/** Physical and virtual functions of Intel QuickAssist (Linux, drivers/crypto/intel/qat). */
+const qatProducts =
+  '0435 0443 37c8 37c9 19e2 19e3 6f54 6f55 18a0 18a1 4940 4941 4942 4943 4944 4945 4946 4947 4948 4949'.split(
+    ' ',
+  );
+
+// Keys are vendor and, if present, product. FPGAs and AI chips share class 12, and Intel's
+// QuickAssist cards share class 0b40 with other co-processors, so these come first.
 const typesById: Readonly<Record<string, ReportedDevice['type']>> = {
   '1172': 'FPGA',
   '10ee': 'FPGA',
@@ -24,13 +30,14 @@ const typesById: Readonly<Record<string, ReportedDevice['type']>> = {
   '8086:0b30': 'FPGA',
   '8086:0b31': 'FPGA',
   '8086:bcce': 'FPGA',
+  ...Object.fromEntries(qatProducts.map((product) => [`8086:${product}`, 'QAT'])),
 };
 
 const typesByClass: Readonly<Record<string, ReportedDevice['type']>> = {
   '01': 'SSD',
   '02': 'NIC',
   '03': 'GPU',
-  '0b40': 'QAT',
+  '0b40': 'COPROCESSOR',
   '12': 'AICHIP',
 };
 
@@ -42,7 +49,8 @@ export function deviceType(fn: PciFunction): ReportedDevice['type'] | undefined 
   const { vendorId, productId, classCode } = fn;
   const byId = typesById[`${vendorId}:${productId}`] ?? typesById[vendorId];
   const byClass = typesByClass[classCode.slice(0, 4)] ?? typesByClass[classCode.slice(0, 2)];
-  return classCode.startsWith('12') ? (byId ?? byClass) : byClass;
+  const isShared = classCode.startsWith('12') || classCode.startsWith('0b40');
+  return isShared ? (byId ?? byClass) : byClass;
 }
 
 /** `CUSTOM_PCI_NVIDIA`, `CUSTOM_PCI_PRODUCT_ID_2235`. */

@@ -183,18 +183,24 @@ describe('discovery', () => {
     ['two regions of one name', { regions: [slot, { ...slot }] }, 'duplicate region name'],
     ['another driver', { driver: 'other' }, 'it names driver other'],
     ['fields that reports do not know', { colour: 'red' } as object, 'has unknown fields'],
-  ])(
-    'leaves out a device with %s, and counts its driver as failed',
-    async (_what, wrong, fault) => {
-      const found = { ...gpu, driver: 'one', ...wrong };
-      const driver = { name: 'one', discover: async () => ({ devices: { [gpu.address]: found } }) };
-      const { discover, log } = discoveryOf(driver);
-      expect(await discover()).toMatchObject({ devices: [], failedDrivers: ['one'] });
-      expect(log.lines).toEqual([
-        expect.objectContaining({ fault: expect.stringContaining(fault) as string }),
-      ]);
-    },
-  );
+    ['a type in lower case', { type: 'hpts' }, 'type: must be one of GPU'],
+  ])('says that it does not offer a device with %s, and offers the others', async (...row) => {
+    const [, wrong, fault] = row;
+    const found = { ...gpu, driver: 'one', ...wrong };
+    const other = { ...gpu, driver: 'one', type: 'HPTS', address: '0000:98:00.0' };
+    let devices = { [gpu.address]: found, [other.address]: other };
+    const { discover } = discoveryOf({ name: 'one', discover: async () => ({ devices }) });
+    const read = await discover();
+    expect(read.devices.map(({ device }) => device.type)).toEqual(['HPTS']);
+    expect(read.failedDrivers).toEqual([]);
+    expect(read.notOffered).toEqual([
+      { address: gpu.address, driver: 'one', reason: expect.stringContaining(fault) as string },
+    ]);
+    // A device that was offered before stays as it is stored.
+    devices = { [other.address]: { ...other, ...wrong, address: other.address } };
+    const isValid = 'address' in wrong;
+    expect((await discover()).failedDrivers).toEqual(isValid ? [] : ['one']);
+  });
 });
 
 describe('a driver', () => {
