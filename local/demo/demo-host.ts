@@ -48,6 +48,6 @@ export function demoAgent(sysfsRoot: string): AgentOptions {
     hostname: demoHostname,
     drivers: 'fake,pci,fake-gpu,fake-fpga',
     sysfsRoot,
-    pci: { allow_list: allowList },
+    settings: { pci: { allow_list: allowList } },
   };
 }

@@ -18,7 +18,8 @@ export interface AgentOptions {
   readonly hostname: string;
   readonly drivers: string;
   readonly sysfsRoot?: string;
-  readonly pci?: { readonly allow_list: unknown };
+  /** Name of a driver → its settings. */
+  readonly settings?: Readonly<Record<string, object>>;
   readonly intervalSeconds?: number;
   /** Only {@link System.start} starts it. */
   readonly startsLater?: boolean;
@@ -214,9 +215,12 @@ export function agentEnvironment(layout: Layout, agent: AgentOptions): Record<st
     CYBORG_AGENT_DRIVERS: agent.drivers,
     CYBORG_AGENT_STATE_DIR: join(layout.directory, 'agents', agent.hostname),
     ...(agent.sysfsRoot && { CYBORG_AGENT_SYSFS_ROOT: agent.sysfsRoot }),
-    ...(agent.pci && {
-      CYBORG_AGENT_PCI: JSON.stringify(agent.pci),
-    }),
+    ...Object.fromEntries(
+      Object.entries(agent.settings ?? {}).map(([driver, settings]) => [
+        `CYBORG_AGENT_${driver.toUpperCase()}`,
+        JSON.stringify(settings),
+      ]),
+    ),
     ...(agent.intervalSeconds && {
       CYBORG_AGENT_INTERVAL_SECONDS: String(agent.intervalSeconds),
     }),

@@ -127,10 +127,10 @@ export async function openStage(
 async function startAgent({ directory, emulator, ops }: Stage): Promise<AgentProcess> {
   execFileSync(process.execPath, ['infra/bundle/bundle-agent.ts'], { cwd: root });
   const folder = join(directory, demoHostname);
-  const { drivers, sysfsRoot, pci } = demoAgent(join(directory, 'sysfs'));
+  const { drivers, sysfsRoot, settings: ofDrivers } = demoAgent(join(directory, 'sysfs'));
   const settings = {
     drivers: drivers.split(','),
-    pci,
+    ...ofDrivers,
     sysfs_root: sysfsRoot,
     state_dir: join(directory, 'agent'),
     // The name that the emulator gives its broker cannot be resolved on this machine.

@@ -1,4 +1,5 @@
-// `npm run test:openstack`: the local system with a real Keystone, Placement, Nova and Glance.
+// `npm run test:openstack`: the local system with a real Keystone, Placement, Nova, Glance and
+// Neutron.
 //
 // --release Zed    Debian's release instead of the current one from PyPI
 // --newer          only tells whether the registry has newer releases than the suite
@@ -17,7 +18,7 @@ import { chooseLayout, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
 import { skip } from '#test/kernel/packages.ts';
 import { isWanted, optionOf, ScenarioSuite } from '#test/support/suites/scenario-suite.ts';
-import { novaConfiguration } from './guide.ts';
+import { block, novaConfiguration } from './guide.ts';
 import { type Cloud, planCloud, startCloud } from './install/cloud.ts';
 import { type CloudPlan, keystoneUrl } from './install/configuration.ts';
 import { type CyborgRelease, installCyborg, usualRelease } from './install/cyborg.ts';
@@ -35,10 +36,18 @@ import { lostTrees } from './scenarios/lost-trees.ts';
 import { neverBuilt } from './scenarios/never-built.ts';
 import { novaCode } from './scenarios/nova-code.ts';
 import { placement } from './scenarios/placement.ts';
+import { cardSettings, ports } from './scenarios/ports.ts';
 import { servers } from './scenarios/servers.ts';
 import { setUp } from './scenarios/set-up.ts';
 import { twoNodes } from './scenarios/two-nodes.ts';
-import { type ApiAnswer, openStage, runGuide, type Stage, servicePassword } from './stage.ts';
+import {
+  type ApiAnswer,
+  openStage,
+  runGuide,
+  type Stage,
+  servicePassword,
+  sysfsRootOf,
+} from './stage.ts';
 import { admin, variablesOf } from './users.ts';
 
 const directory = join(import.meta.dirname, '..', '..', '.local', 'openstack');
@@ -56,6 +65,7 @@ const all = [
   ...failures,
   ...placement,
   ...lostTrees,
+  ...ports,
   ...novaCode,
   ...images,
   ...identity,
@@ -79,9 +89,12 @@ async function main(): Promise<void> {
   const nodes = withHardware ? ([computeHosts[0], hardwareHost] as const) : computeHosts;
   const plan = await planCloud(directory, nodes, release);
   const variables = { ...variablesOf(plan, admin), NOVA_PASSWORD: plan.password };
-  const cloud = await startCloud(plan, novaConfiguration(variables));
+  const cloud = await startCloud(plan, {
+    nova: novaConfiguration(variables),
+    neutronPolicy: block('neutron-policy.yaml'),
+  });
   suite.closeAtEnd(cloud.stop);
-  suite.step(`Keystone, Placement, Glance and Nova (${release.name}) have started`);
+  suite.step(`Keystone, Placement, Glance, Neutron and Nova (${release.name}) have started`);
   const { stage, answers } = await startBeside(cloud);
   suite.step('the local system has started');
   const scenarios = cyborg === undefined ? chosen() : await importing(stage, answers, cyborg);
@@ -113,8 +126,13 @@ async function startBeside(cloud: Cloud): Promise<Beside> {
   const system: System = await startSystem({
     layout,
     agents: (withHardware ? computeHosts.slice(0, 1) : computeHosts).map((hostname, index) => {
-      const drivers = withCyborg ? 'fake' : 'fake,fake-gpu,fake-fpga';
-      return { hostname, drivers, intervalSeconds: 2, startsLater: index > 0 || withCyborg };
+      const startsLater = index > 0 || withCyborg;
+      const common = { hostname, intervalSeconds: 2, startsLater };
+      if (withCyborg) return { ...common, drivers: 'fake' };
+      const drivers = 'fake,fake-gpu,fake-fpga';
+      if (index > 0) return { ...common, drivers };
+      const card = { sysfsRoot: sysfsRootOf(layout), settings: { nic: cardSettings } };
+      return { ...common, drivers: `${drivers},nic`, ...card };
     }),
     restart: false,
     onLine: (part, line) => {

@@ -44,14 +44,24 @@ export async function flavorId(stage: Stage, name: string): Promise<string> {
   return found.id;
 }
 
+interface Wishes {
+  /** Of the scheduler. */
+  readonly hints?: object;
+  readonly networks?: readonly object[];
+}
+
 /** Creates a server as a tenant; returns its id at once. */
-export async function create(stage: Stage, flavor: string, hints?: object): Promise<string> {
+export async function create(
+  stage: Stage,
+  flavor: string,
+  { hints, networks }: Wishes = {},
+): Promise<string> {
   const reply = await stage.demo.nova.ask('POST', '/servers', {
     server: {
       name: `on-${flavor}`,
       flavorRef: await flavorId(stage, flavor),
       imageRef: await imageId(stage),
-      networks: 'none',
+      networks: networks ?? 'none',
     },
     ...(hints && { 'os:scheduler_hints': hints }),
   });
@@ -66,9 +76,9 @@ export interface Built {
 }
 
 /** Creates a server and waits until it is ACTIVE or in ERROR. */
-export async function build(stage: Stage, flavor: string, hints?: object): Promise<Built> {
+export async function build(stage: Stage, flavor: string, wishes?: Wishes): Promise<Built> {
   const startedAt = performance.now();
-  const id = await create(stage, flavor, hints);
+  const id = await create(stage, flavor, wishes);
   const server = await untilBuilt(stage, id, 120);
   const seconds = (performance.now() - startedAt) / 1000;
   return { id, status: server.status, fault: server.fault, seconds };

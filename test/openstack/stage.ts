@@ -2,6 +2,7 @@
 
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { SysfsTree } from '#local/demo/sysfs-tree.ts';
 import { type Layout, urlOf } from '#local/process/layout.ts';
 import type { System } from '#local/process/system.ts';
 import { block } from './guide.ts';
@@ -12,6 +13,8 @@ export interface Stage {
   readonly cloud: Cloud;
   readonly layout: Layout;
   readonly system: System;
+  /** What driver `nic` of the first node's agent reads; empty at first. */
+  readonly sysfs: SysfsTree;
   readonly admin: Services;
   readonly demo: Services;
   readonly other: Services;
@@ -71,6 +74,10 @@ let guideRuns = 0;
 /** `cyborg-ops` as it is called in a checkout, with the Node of the suite. */
 const ownCommand = `cyborg-ops() { '${process.execPath}' '${join(import.meta.dirname, '../../operate/cyborg-ops.ts')}' "$@"; }`;
 
+export function sysfsRootOf({ directory }: Layout): string {
+  return join(directory, 'sysfs');
+}
+
 /** @param url of the accelerator service, if it is not ours */
 export async function openStage(
   cloud: Cloud,
@@ -87,6 +94,7 @@ export async function openStage(
     cloud,
     layout,
     system,
+    sysfs: new SysfsTree(sysfsRootOf(layout)),
     admin: await servicesFor(cloud.plan, admin, url),
     demo: await servicesFor(cloud.plan, demo, url),
     other: await servicesFor(cloud.plan, other, url),

@@ -8,6 +8,7 @@ export interface Services {
   readonly placement: Client;
   readonly nova: Client;
   readonly glance: Client;
+  readonly network: Client;
   readonly accelerator: Client;
 }
 
@@ -68,6 +69,7 @@ export async function servicesFor(
     placement: restClient(at(ports.placement), version('placement 1.36')),
     nova: restClient(at(ports.nova, '/v2.1'), version('compute 2.82')),
     glance: restClient(at(ports.glance), token),
+    network: restClient(at(ports.network, '/v2.0'), token),
     accelerator: restClient(acceleratorUrl, version('accelerator 2.0')),
   };
 }
@@ -101,7 +103,7 @@ export async function furnish(plan: CloudPlan): Promise<void> {
       await keystone.ask('PUT', of);
     }
   };
-  for (const name of ['nova', 'placement', 'glance']) {
+  for (const name of ['nova', 'placement', 'glance', 'neutron']) {
     await addUser(name, 'service', ['admin', 'service']);
   }
   await addUser('demo', 'demo', ['member']);

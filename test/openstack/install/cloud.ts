@@ -1,25 +1,25 @@
-// A small real OpenStack on loopback: Keystone, Placement, Glance and Nova with its fake
+// A small real OpenStack on loopback: Keystone, Placement, Glance, Neutron and Nova with its fake
 // hypervisor, with a database and a broker of their own.
 
 import { execFileSync } from 'node:child_process';
 import { freePort } from '#local/ports.ts';
-import { furnish } from '#test/openstack/users.ts';
+import { admin, furnish, servicesFor } from '#test/openstack/users.ts';
 import {
   type CloudPlan,
   computeConfigurationName,
   configurationFile,
   databaseUrl,
-  type Ini,
+  type GuidedSettings,
   keystoneUrl,
   type Ports,
   portNames,
   writeConfiguration,
 } from './configuration.ts';
-import { startFakeNetwork } from './fake-network.ts';
 import { openProcesses, type Processes } from './processes.ts';
 import {
   startGlance,
   startKeystoneApi,
+  startNetwork,
   startNova,
   startNovaApi,
   startNovaCompute,
@@ -55,37 +55,32 @@ export async function planCloud(
   };
 }
 
-/**
- * Starts all services but nova-compute: a cloud before Cyborg is installed.
- *
- * @param forNova the settings for nova.conf in the operators' guide
- */
-export async function startCloud(plan: CloudPlan, forNova: Ini): Promise<Cloud> {
-  writeConfiguration(plan, forNova);
+/** Starts all services but nova-compute: a cloud before Cyborg is installed. */
+export async function startCloud(plan: CloudPlan, guided: GuidedSettings): Promise<Cloud> {
+  writeConfiguration(plan, guided);
   const processes = openProcesses(plan.directory);
-  const network = await startFakeNetwork(plan.ports.network);
   const cloud: Cloud = {
     plan,
     processes,
     startCompute: async (host = plan.computeHost) => startNovaCompute(cloud, host),
     killCompute: (host = plan.computeHost) => processes.kill(computeConfigurationName(plan, host)),
-    stop: async () => {
-      await processes.stop();
-      await network.stop();
-    },
+    stop: () => processes.stop(),
   };
   try {
     startBroker(cloud);
     await startDatabase(cloud);
-    await Promise.all([makeKeystone(cloud), makeOthers(cloud)]);
+    await Promise.all([makeKeystone(cloud), makeOthers(cloud), makeNetwork(cloud)]);
     startNova(cloud, 'conductor', 'nova');
     startNova(cloud, 'scheduler', 'nova');
     startNovaApi(cloud);
     await Promise.all([
       processes.listening('placement', plan.ports.placement),
       processes.listening('glance', plan.ports.glance),
+      processes.listening('neutron', plan.ports.network),
       processes.listening('nova-api', plan.ports.nova),
     ]);
+    // Neutron of Zed fails to list ports before it has listed anything else.
+    await (await servicesFor(plan, admin, '')).network.ask('GET', '/networks');
   } catch (error) {
     await cloud.stop();
     throw error;
@@ -154,32 +149,30 @@ async function startDatabase({ plan, processes }: Cloud): Promise<void> {
     ],
   });
   await processes.listening('mariadb', plan.ports.mariadb);
-  const names = ['keystone', 'placement', 'glance', 'nova_api', 'nova', 'nova_cell0'];
+  const names = ['keystone', 'placement', 'glance', 'neutron', 'nova_api', 'nova', 'nova_cell0'];
   const statements = names
     .map((name) => `CREATE DATABASE ${name} CHARACTER SET utf8mb4;`)
     .join(' ');
+  await runSql({ plan, processes }, 'create-databases', statements);
+}
+
+/** @param name of the process */
+export async function runSql(
+  { plan, processes }: Pick<Cloud, 'plan' | 'processes'>,
+  name: string,
+  statements: string,
+): Promise<void> {
   const client = ['mariadb', '--no-defaults', '-u', 'root', '-h', '127.0.0.1'];
-  await processes.run({
-    name: 'create-databases',
-    command: [...client, '-P', String(plan.ports.mariadb), '-e', statements],
-  });
+  const command = [...client, '-P', String(plan.ports.mariadb), '-e', statements];
+  await processes.run({ name, command });
 }
 
 async function makeKeystone(cloud: Cloud): Promise<void> {
-  const { plan, processes } = cloud;
+  const { plan } = cloud;
   const url = keystoneUrl(plan);
   const user = execFileSync('/usr/bin/id', ['-un'], { encoding: 'utf8' }).trim();
   const owner = ['--keystone-user', user, '--keystone-group', user];
-  const manage = (...args: string[]) =>
-    processes.run({
-      name: `keystone-manage-${args[0]}`,
-      command: [
-        plan.release.program('keystone-manage'),
-        '--config-file',
-        configurationFile(plan, 'keystone'),
-        ...args,
-      ],
-    });
+  const manage = (...args: string[]) => runProgram(cloud, 'keystone-manage', 'keystone', ...args);
   await manage('db_sync');
   await manage('fernet_setup', ...owner);
   await manage('credential_setup', ...owner);
@@ -211,20 +204,30 @@ export async function startBriefKeystone(cloud: Cloud): Promise<string> {
   return `http://127.0.0.1:${port}/v3`;
 }
 
+/** Runs a program of the release, such as `nova-manage`, with the configuration of that name. */
+async function runProgram(
+  { plan, processes }: Cloud,
+  program: string,
+  file: string,
+  ...args: string[]
+): Promise<void> {
+  const words = args.join('-').replaceAll(/[^\w-]/g, '');
+  const configuration = ['--config-file', configurationFile(plan, file)];
+  await processes.run({
+    name: `${program}-${words.slice(0, 40)}`,
+    command: [plan.release.program(program), ...configuration, ...args],
+  });
+}
+
+async function makeNetwork(cloud: Cloud): Promise<void> {
+  await runProgram(cloud, 'neutron-db-manage', 'neutron', 'upgrade', 'heads');
+  startNetwork(cloud);
+}
+
 async function makeOthers(cloud: Cloud): Promise<void> {
   const { plan, processes } = cloud;
   const manage = (program: string, file: string, ...args: string[]) =>
-    processes.run({
-      name: `${program}-${args
-        .join('-')
-        .replaceAll(/[^\w-]/g, '')
-        .slice(0, 40)}`,
-      command: [
-        plan.release.program(program),
-        ...['--config-file', configurationFile(plan, file)],
-        ...args,
-      ],
-    });
+    runProgram(cloud, program, file, ...args);
   await manage('placement-manage', 'placement', 'db', 'sync');
   startPlacement(cloud);
   await manage('glance-manage', 'glance-api', 'db_sync');

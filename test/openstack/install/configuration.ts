@@ -49,6 +49,10 @@ export function configurationFile({ directory }: CloudPlan, name: string): strin
   return join(directory, 'conf', `${name}.conf`);
 }
 
+function neutronPolicyFile({ directory }: CloudPlan): string {
+  return join(directory, 'conf', 'neutron-policy.yaml');
+}
+
 /** The credentials of a service, for logins and for validation. */
 export function credentials(plan: CloudPlan, username: string) {
   return {
@@ -139,6 +143,38 @@ function glance(plan: CloudPlan): Ini {
   };
 }
 
+/** Ports without a layer 2: the agents of it are rows of the database. */
+function neutron(plan: CloudPlan): Ini {
+  return {
+    DEFAULT: {
+      ...common(plan, 'neutron'),
+      state_path: join(plan.directory, 'neutron'),
+      bind_host: '127.0.0.1',
+      bind_port: plan.ports.network,
+      api_workers: 0,
+      rpc_workers: 0,
+      api_paste_config: plan.release.pasteFiles.neutron,
+      core_plugin: 'ml2',
+      service_plugins: '',
+      transport_url: `rabbit://guest:guest@127.0.0.1:${plan.ports.rabbit}/`,
+      // No agent reports its state again while the suite runs.
+      agent_down_time: 86_400,
+      notify_nova_on_port_status_changes: false,
+      notify_nova_on_port_data_changes: false,
+    },
+    database: { connection: databaseUrl(plan, 'neutron') },
+    ml2: {
+      type_drivers: 'flat',
+      tenant_network_types: '',
+      mechanism_drivers: 'sriovnicswitch',
+      extension_drivers: 'port_device_profile',
+    },
+    oslo_policy: { ...policyOf(plan), policy_file: neutronPolicyFile(plan) },
+    oslo_concurrency: { lock_path: join(plan.directory, 'neutron', 'locks') },
+    keystone_authtoken: tokenValidation(plan, 'neutron'),
+  };
+}
+
 function nova(plan: CloudPlan): Ini {
   return {
     DEFAULT: {
@@ -179,25 +215,38 @@ function nova(plan: CloudPlan): Ini {
   };
 }
 
-/**
- * Writes all configuration files.
- *
- * @param forNova the settings for nova.conf in the operators' guide
- */
-export function writeConfiguration(plan: CloudPlan, forNova: Ini): void {
-  const places = ['conf/policy.d', 'log', 'run', 'nova/locks', 'rabbit', 'database'];
+/** What the operators' guide says to set. */
+export interface GuidedSettings {
+  readonly nova: Ini;
+  /** The text of a policy.yaml. */
+  readonly neutronPolicy: string;
+}
+
+/** Writes all configuration files. */
+export function writeConfiguration(plan: CloudPlan, guided: GuidedSettings): void {
+  const places = [
+    'conf/policy.d',
+    'log',
+    'run',
+    'nova/locks',
+    'neutron/locks',
+    'rabbit',
+    'database',
+  ];
   const keys = ['keys/fernet', 'keys/credential'];
   const images = ['store', 'staging', 'tasks'].map((name) => `images/${name}`);
   for (const place of [...places, ...keys, ...images]) {
     mkdirSync(join(plan.directory, place), { recursive: true, mode: 0o700 });
   }
-  const novaWhole = merge(nova(plan), forNova);
+  writeFileSync(neutronPolicyFile(plan), guided.neutronPolicy);
+  const novaWhole = merge(nova(plan), guided.nova);
   const { api_database: _, database: __, ...novaCompute } = novaWhole;
   const files: Readonly<Record<string, Ini>> = {
     keystone: keystone(plan, 86_400),
     'keystone-brief': keystone(plan, briefTokenSeconds),
     placement: placement(plan),
     'glance-api': glance(plan),
+    neutron: neutron(plan),
     nova: novaWhole,
     // nova-compute must not have the connections of the databases.
     ...Object.fromEntries(

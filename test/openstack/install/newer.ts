@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { CannotRun } from './packages.ts';
 import { currentRequirements } from './releases.ts';
 
-const services = ['keystone', 'glance', 'openstack-placement', 'nova'];
+const services = ['keystone', 'glance', 'openstack-placement', 'neutron', 'nova'];
 
 /**
  * Prints a line for each service.

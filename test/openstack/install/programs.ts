@@ -36,6 +36,18 @@ export function startPlacement(cloud: Cloud): void {
   }
 }
 
+export function startNetwork(cloud: Cloud): void {
+  const { plan } = cloud;
+  if (plan.release.servesByWaitress) {
+    startReleased(cloud, 'neutron', plan.ports.network, 'neutron.wsgi.api', {
+      OS_NEUTRON_CONFIG_DIR: `${plan.directory}/conf`,
+      OS_NEUTRON_CONFIG_FILES: 'neutron.conf',
+    });
+  } else {
+    startPython(cloud, 'neutron.cmd.eventlet.server', 'neutron', 'neutron');
+  }
+}
+
 export function startNovaApi(cloud: Cloud): void {
   const { plan } = cloud;
   if (!plan.release.servesByWaitress) {

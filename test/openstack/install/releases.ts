@@ -11,7 +11,7 @@ export interface Release {
   readonly python: string;
   /** Path of a program of the release, such as `nova-manage`. */
   program(name: string): string;
-  readonly pasteFiles: { readonly nova: string; readonly glance: string };
+  readonly pasteFiles: Readonly<Record<'nova' | 'glance' | 'neutron', string>>;
   /** Since 2025 no service has a server of its own: an operator chooses a WSGI server. */
   readonly servesByWaitress: boolean;
 }
@@ -23,11 +23,12 @@ export const debian: Release = {
   pasteFiles: {
     nova: '/usr/share/nova-common/api-paste.ini',
     glance: '/usr/share/glance-common/glance-api-paste.ini',
+    neutron: '/usr/share/neutron-common/api-paste.ini',
   },
   servesByWaitress: false,
 };
 
-/** Keystone 30.0.0, Glance 33.0.0, Placement 16.0.0 and Nova 34.0.0. */
+/** Keystone 30.0.0, Glance 33.0.0, Placement 16.0.0, Neutron 29.0.0 and Nova 34.0.0. */
 const current = '2026.2';
 
 /** All packages with their versions, in the form of pip freeze. */
@@ -59,6 +60,7 @@ export function installRelease(name: string | undefined, directory: string): Rel
     pasteFiles: {
       nova: join(at, 'etc/nova/api-paste.ini'),
       glance: join(at, 'etc/glance/glance-api-paste.ini'),
+      neutron: join(at, 'etc/neutron/api-paste.ini'),
     },
     servesByWaitress: true,
   };

@@ -99,12 +99,12 @@ export const twoNodes: readonly Scenario[] = [
       const group = await stage.demo.nova.ask('POST', '/os-server-groups', {
         server_group: { name: 'apart', policy: 'anti-affinity' },
       });
-      const hint = { group: group.body.server_group.id };
+      const hints = { group: group.body.server_group.id };
       // One after the other: Nova checks the group again on the node, and fails some parallel
       // builds.
-      const first = await build(stage, 'fpga', hint);
-      const second = await build(stage, 'fpga', hint);
-      const third = await build(stage, 'fpga', hint);
+      const first = await build(stage, 'fpga', { hints });
+      const second = await build(stage, 'fpga', { hints });
+      const third = await build(stage, 'fpga', { hints });
       const hosts = [...(await assertHas(stage, first, 1)), ...(await assertHas(stage, second, 1))];
       assert.equal(new Set(hosts.map(({ hostname }) => hostname)).size, 2);
       assert.equal(third.status, 'ERROR');

@@ -33,6 +33,14 @@ export interface Arq {
   readonly attach_handle_info: Readonly<Record<string, string>>;
 }
 
+interface Port {
+  readonly id: string;
+  readonly device_id: string;
+  readonly 'binding:host_id': string;
+  readonly 'binding:vif_type': string;
+  readonly 'binding:profile': Readonly<Record<string, string>>;
+}
+
 interface Device {
   readonly uuid: string;
   readonly created_at: string;
@@ -71,6 +79,9 @@ export interface Body {
   readonly endpoint: Named;
   readonly projects: readonly [Named, ...Named[]];
   readonly roles: readonly Named[];
+  readonly network: Named;
+  readonly networks: readonly [Named, ...Named[]];
+  readonly port: Port;
   readonly arqs: readonly Arq[];
   readonly devices: readonly Device[];
   readonly incidents: readonly { readonly reason: string }[];

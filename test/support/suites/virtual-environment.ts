@@ -2,11 +2,11 @@
 // runs.
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Installs exactly the packages of the file, unless they are installed.
+ * Installs exactly the packages of the file, unless they are installed already.
  *
  * @param directory of the environment
  * @param requirements in the form of pip freeze: all packages with their versions
@@ -16,7 +16,8 @@ import { join } from 'node:path';
 export function ensureEnvironment(directory: string, requirements: string): string {
   // The mark is written last: an interrupted installation starts from the beginning.
   const mark = join(directory, 'installed');
-  if (!existsSync(mark)) {
+  const packages = readFileSync(requirements, 'utf8');
+  if (!existsSync(mark) || readFileSync(mark, 'utf8') !== packages) {
     rmSync(directory, { recursive: true, force: true });
     try {
       execFileSync('/usr/bin/python3', ['-m', 'venv', directory], { stdio: 'pipe' });
@@ -27,7 +28,7 @@ export function ensureEnvironment(directory: string, requirements: string): stri
       const said = String((error as { stderr?: Buffer }).stderr ?? error);
       throw new Error(`Installing ${directory} failed: ${said.trim().slice(-500)}`);
     }
-    writeFileSync(mark, '');
+    writeFileSync(mark, packages);
   }
   return join(directory, 'bin');
 }
