@@ -39,6 +39,7 @@ import { placement } from './scenarios/placement.ts';
 import { cardSettings, ports } from './scenarios/ports.ts';
 import { servers } from './scenarios/servers.ts';
 import { setUp } from './scenarios/set-up.ts';
+import { tempest } from './scenarios/tempest.ts';
 import { twoNodes } from './scenarios/two-nodes.ts';
 import {
   type ApiAnswer,
@@ -69,6 +70,7 @@ const all = [
   ...novaCode,
   ...images,
   ...identity,
+  ...tempest,
   ...twoNodes,
   ...killed,
 ];

@@ -101,6 +101,8 @@ function keystone(plan: CloudPlan, expiration: number): Ini {
     DEFAULT: common(plan, 'keystone'),
     database: { connection: databaseUrl(plan, 'keystone'), max_pool_size: 4 },
     token: { provider: 'fernet', expiration },
+    // The fewest that are allowed: tempest creates a hundred users.
+    identity: { password_hash_rounds: 4 },
     fernet_tokens: keys('fernet'),
     credential: keys('credential'),
     oslo_policy: policyOf(plan),
