@@ -12,6 +12,7 @@ const texts: Readonly<Partial<Record<Obstacle, string>>> = {
   gone: 'are no longer reported',
   trait: 'lack a required trait, or have a forbidden one',
   'attach-type': "cannot be attached as the host's hypervisor can",
+  attribute: 'have another attribute than a group asks for',
   region: 'cannot be programmed for another server',
   disabled: 'belong to a disabled device',
   unhealthy: 'belong to an unhealthy device',

@@ -93,7 +93,7 @@ export const attributeFacts = z.object({
 
 /** Keys that the control plane gives to what it derives itself. */
 const derivedKey = new RegExp(
-  `^(rc|traits[0-9]+|pool|${Object.keys(attributeFacts.shape).join('|')})$`,
+  `^(rc|traits[0-9]+|pool|region_type|bitstream|functions|${Object.keys(attributeFacts.shape).join('|')})$`,
 );
 /** What a driver may name an attribute. */
 export const attributeKey = z

@@ -9,7 +9,7 @@ import type { Hardware } from '#agent/hardware/port.ts';
 import { type Log, type LogFields, reasonOf } from '#agent/log.ts';
 import { type SetUpEnd, setUp } from '#agent/process/set-up.ts';
 import type { ComponentRecords } from '#agent/state/component-records.ts';
-import { computeDigest } from '#core/contracts/report/device-digest.ts';
+import { canonicalJson, computeDigest } from '#core/contracts/report/device-digest.ts';
 import {
   type NotOffered,
   notOfferedMax,
@@ -197,9 +197,16 @@ export function describeFault(
       .join('; ');
   }
   // The control plane would not see them.
-  if (computeDigest(parsed.data) !== computeDigest(device)) return 'it has unknown fields';
+  if (computeDigest(parsed.data) !== computeDigest(device)) {
+    return `it has unknown or invalid fields: ${differing(device, parsed.data).join(', ')}`;
+  }
   if (device.address !== address) return `its key is ${address}, its address ${device.address}`;
   return device.driver === driver.name ? undefined : `it names driver ${device.driver}`;
+}
+
+function differing(device: ReportedDevice, parsed: ReportedDevice): string[] {
+  const names = Object.keys(device) as (keyof ReportedDevice)[];
+  return names.filter((name) => canonicalJson(device[name]) !== canonicalJson(parsed[name]));
 }
 
 function claim(devices: Map<string, FoundDevice>, device: FoundDevice, log: Log): void {

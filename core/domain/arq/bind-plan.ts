@@ -2,6 +2,7 @@
 // Every lasting failure is answered on the PATCH: only an error there makes Nova fail a build
 // early. Pure.
 
+import { shownAttributes } from '#core/domain/device/attribute.ts';
 import type { AttachHandle, Deployable } from '#core/domain/device/device.ts';
 import { type HandlePlace, toHandlePlace } from '#core/domain/device/handle-claim.ts';
 import { handleStateOf, isClaimable, isWithheld } from '#core/domain/device/handle-state.ts';
@@ -21,6 +22,7 @@ import {
   type Group,
   groupResources,
   groupTraits,
+  unmetAttribute,
   wantedImage,
 } from '#core/domain/profile/device-profile.ts';
 import { withHyphens } from '#core/domain/uuid-form.ts';
@@ -244,6 +246,8 @@ export function checkTarget(
       `${provider} has ${unwanted.join(', ')}, which ${request} forbids.`,
     );
   }
+  const unmet = unmetAttribute(arq.group, shownAttributes(deployable));
+  if (unmet) throw new BindTargetMismatch(`${provider} has ${unmet} for ${request}.`);
   if (deployable.conflictSince) throw new HostInConflict(deployable.hostname);
   if (deployable.deviceStatus !== 'enabled') throw new DeviceDisabled(deployable.deviceUuid);
   const { deviceUuid, unhealthy } = deployable;

@@ -12,6 +12,7 @@ import {
   type StoredProvider,
   withheldHandles,
 } from '#core/domain/arq/bind-plan.ts';
+import { shownAttributes } from '#core/domain/device/attribute.ts';
 import type { AttachHandle } from '#core/domain/device/device.ts';
 import { handleStateOf, isClaimable } from '#core/domain/device/handle-state.ts';
 import {
@@ -26,6 +27,7 @@ import {
   type Group,
   groupResources,
   groupTraits,
+  unmetAttribute,
 } from '#core/domain/profile/device-profile.ts';
 import { type Supply, serversThatFit } from './packing.ts';
 
@@ -38,6 +40,7 @@ export const obstacles = [
   'gone',
   'trait',
   'attach-type',
+  'attribute',
   'region',
   'disabled',
   'unhealthy',
@@ -199,5 +202,6 @@ function toObstacle(
   const lacks = groupTraits(group, 'required').some((trait) => !traits.includes(trait));
   const has = groupTraits(group, 'forbidden').some((trait) => traits.includes(trait));
   if (lacks || has) return 'trait';
+  if (unmetAttribute(group, shownAttributes(provider.deployable))) return 'attribute';
   return typesRefused(provider, attachTypes).length > 0 ? 'attach-type' : 'region';
 }

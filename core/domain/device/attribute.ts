@@ -7,6 +7,7 @@
 import { createHash } from 'node:crypto';
 import type { attribute } from '#core/shapes/deployable.ts';
 import type { Shaped } from '#core/shapes/derive/case.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import type { Deployable } from './device.ts';
 
 export type Attribute = Shaped<typeof attribute>;
@@ -18,12 +19,23 @@ export const attributesPerDeployableMax = 64;
 
 /** The reported keys and values, in Cyborg's spelling. */
 function reportedPairs(deployable: Deployable): [key: string, value: string][] {
-  const { resourceClass, traits, reportedAttributes = {} } = deployable;
+  const { resourceClass, traits } = deployable;
   return [
     ...traits.map((trait, index): [string, string] => [`traits${index + 1}`, trait]),
     ...(resourceClass ? [['rc', resourceClass] as [string, string]] : []),
-    ...Object.entries(reportedAttributes).sort(([a], [b]) => (a < b ? -1 : 1)),
+    ...Object.entries(shownAttributes(deployable)).sort(([a], [b]) => (a < b ? -1 : 1)),
   ];
+}
+
+/** What the host reports beside class and traits, by key; a region also has what it holds. */
+export function shownAttributes(deployable: Deployable): Readonly<Record<string, string>> {
+  const { region, regionTypeUuid, bitstreamId, functionUuids, reportedAttributes } = deployable;
+  const content = present({
+    region_type: regionTypeUuid,
+    bitstream: bitstreamId,
+    functions: functionUuids?.join(',') || undefined,
+  });
+  return { ...reportedAttributes, ...(region !== undefined && content) };
 }
 
 /** All of a deployable's attributes: what the host reports, then what was added, by time. */

@@ -38,6 +38,10 @@ const accelValues: Readonly<Record<string, RegExp>> = {
   function_name: /^[a-zA-Z0-9_.-]+$/,
   attach_target: /^(VM|host|none)$/,
 };
+/** `accel:attribute:NAME`: a value that the host reports of the device, or the least number. */
+const attributeName = /^attribute:([a-z][a-z0-9_.-]{0,63})$/;
+const attributeValue = /^(>=[0-9]{1,15}|[a-zA-Z0-9_.-]+)$/;
+
 /** The accel: keys that name an image. */
 const imageKeys = ['bitstream_id', 'bitstream_name', 'function_id', 'function_name'] as const;
 
@@ -177,9 +181,11 @@ function traitRequirement(value: string, where: string): string {
 
 /** @throws InvalidInput unless the key and its value are allowed */
 export function accelValue(key: string, value: string, where: string): string {
-  const pattern = Object.hasOwn(accelValues, key) ? accelValues[key] : undefined;
+  const stated = Object.hasOwn(accelValues, key) ? accelValues[key] : undefined;
+  const pattern = stated ?? (attributeName.test(key) ? attributeValue : undefined);
   if (!pattern) {
-    throw new InvalidInput(`${where}: accel keys are ${Object.keys(accelValues).join(', ')}.`);
+    const keys = Object.keys(accelValues).join(', ');
+    throw new InvalidInput(`${where}: accel keys are ${keys} and attribute:NAME.`);
   }
   if (!pattern.test(value) || value.length > nameLengthMax) {
     throw new InvalidInput(
@@ -208,6 +214,27 @@ export function groupTraits(group: Group, requirement: 'required' | 'forbidden')
 export function wantedImage(group: Group): ImageQuery | undefined {
   const by = imageKeys.find((key) => group[`accel:${key}`] !== undefined);
   return by && { by, value: group[`accel:${by}`] as string };
+}
+
+/** Why the attributes of a device do not serve the group; undefined if they do. */
+export function unmetAttribute(
+  group: Group,
+  attributes: Readonly<Record<string, string>>,
+): string | undefined {
+  for (const [key, value] of Object.entries(group)) {
+    const [, name] = attributeName.exec(key.replace(/^accel:/, '')) ?? [];
+    if (!key.startsWith('accel:') || name === undefined) continue;
+    const held = Object.hasOwn(attributes, name) ? attributes[name] : undefined;
+    if (held === undefined) return `no attribute ${name}, which must be ${value}`;
+    const isMet = value.startsWith('>=') ? isAtLeast(held, value.slice(2)) : held === value;
+    if (!isMet) return `attribute ${name} of ${held}, which must be ${value}`;
+  }
+  return undefined;
+}
+
+/** Text that is not a number is at least nothing. */
+function isAtLeast(held: string, least: string): boolean {
+  return /^[0-9]{1,15}(\.[0-9]+)?$/.test(held) && Number(held) >= Number(least);
 }
 
 /** The target to which the group's accelerators are attached: `VM`, `host` or `none`. */

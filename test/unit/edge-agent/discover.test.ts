@@ -182,7 +182,8 @@ describe('discovery', () => {
     ['another address than its key', { address: '0000:99:00.0' }, 'its key is'],
     ['two regions of one name', { regions: [slot, { ...slot }] }, 'duplicate region name'],
     ['another driver', { driver: 'other' }, 'it names driver other'],
-    ['fields that reports do not know', { colour: 'red' } as object, 'has unknown fields'],
+    ['fields that reports do not know', { colour: 'red' } as object, 'invalid fields: colour'],
+    ['a NUMA node that no kernel has', { numa_node: -2 }, 'invalid fields: numa_node'],
     ['a type in lower case', { type: 'hpts' }, 'type: must be one of GPU'],
   ])('says that it does not offer a device with %s, and offers the others', async (...row) => {
     const [, wrong, fault] = row;

@@ -47,6 +47,11 @@ describe('planning a bind', () => {
   const pci = { ...aProvider(), handles: [first, second] };
   const hostGroup = { 'resources:FPGA': '1', 'accel:attach_target': 'host' };
   const forHost = anArq({ uuid: 'arq-2' as ArqUuid, group: hostGroup });
+  const remembering = (held: string, asked: string, name = 'memory_mib') => {
+    const provider = aProvider({ reportedAttributes: { memory_mib: held } });
+    const group = { 'resources:FPGA': '1', [`accel:attribute:${name}`]: asked };
+    return facts(provider, [anArq({ group })]);
+  };
   const mdev = { ...aProvider(), handles: [aStoredHandle({ type: 'MDEV' })] };
 
   it.each<[string, BindFacts, string]>([
@@ -59,6 +64,10 @@ describe('planning a bind', () => {
       facts(pci, [two[0], forHost]),
       'accelerators of one kind only',
     ],
+    ['less memory than asked for', remembering('4096', '>=8192'), 'memory_mib of 4096, which must'],
+    ['no such attribute', remembering('4096', '1', 'bank'), 'no attribute bank, which must be 1'],
+    ['another text', remembering('ddr4', 'hbm'), 'memory_mib of ddr4, which must be hbm'],
+    ['text for a number', remembering('ddr4', '>=1'), 'memory_mib of ddr4, which must be >=1'],
     ['a device that is gone', provided({ isGone: true }), 'Deployable not found'],
     ['a missing trait', asking({ 'trait:CUSTOM_X': 'required' }), 'lacks CUSTOM_X'],
     ['a forbidden trait', asking({ 'trait:OWNER_CYBORG': 'forbidden' }), 'has OWNER_CYBORG'],
@@ -78,6 +87,14 @@ describe('planning a bind', () => {
     ['alone, with any Nova', [forHost], ['PCI'] as const],
   ])('binds an ARQ for the host %s', (_case, arqs, attachTypes) => {
     expect(planBind({ ...facts(pci, arqs), attachTypes })).toHaveLength(arqs.length);
+  });
+
+  it.each([
+    ['8192', '>=8192'],
+    ['8192.5', '>=8192'],
+    ['ddr4', 'ddr4'],
+  ])('binds a device whose attribute %s is asked for as %s', (held, asked) => {
+    expect(planBind(remembering(held, asked))).toHaveLength(1);
   });
 
   it('refuses to program a region under another instance', () => {

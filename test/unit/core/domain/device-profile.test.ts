@@ -51,6 +51,16 @@ describe('groups of a device profile', () => {
       'not a valid value',
     ],
     [
+      'an attribute that no host can report',
+      [{ 'resources:FPGA': 1, 'accel:attribute:Memory': '1' }],
+      'accel keys are',
+    ],
+    [
+      'a comparison that there is not',
+      [{ 'resources:FPGA': 1, 'accel:attribute:memory': '> 1' }],
+      'accel:attribute:memory',
+    ],
+    [
       'a target that the specification does not have',
       [{ 'resources:FPGA': 1, 'accel:attach_target': 'container' }],
       'accel:attach_target',
