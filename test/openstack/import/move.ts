@@ -16,8 +16,8 @@ import { acceleratorUrl, type Stage } from '#test/openstack/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';
 import type { Move } from './stage.ts';
 
-/** When the import is killed, in parts of the time of a dry run. */
-const killTimes = [0.6, 0.7, 0.75, 0.8, 0.85, 0.9];
+/** When the import is killed, in parts of the time of a dry run, which writes nothing. */
+const killTimes = [0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.4];
 
 export function moves(move: Move): readonly Scenario[] {
   let allocations: unknown;
