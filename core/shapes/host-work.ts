@@ -99,6 +99,8 @@ export const awaitedWork = {
         device_uuid: id<DeviceUuid>(),
         /** The id of the note, also where a boot has replaced the work. */
         note_id: z.string(),
+        /** The program keeps no handle yet: it waits until all of the device are free. */
+        is_draining: z.literal(true).exactOptional(),
       })
       .exactOptional(),
   }),

@@ -20,6 +20,8 @@ export const healthStates = ['healthy', 'degraded', 'unhealthy'] as const;
 /** Whether a bind has the host prepare a handle, or the agent has done so before any bind. */
 export const preparations = ['at-bind', 'ahead'] as const;
 export const programStates = [
+  /** The device is disabled, and the program waits until its handles are free. */
+  'draining',
   'started',
   /** Written; the component runs it after the next power cycle. */
   'awaiting-power-cycle',

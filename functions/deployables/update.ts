@@ -13,11 +13,17 @@ const rules = {
 } as const satisfies Readonly<Record<string, PolicyRule>>;
 
 const body = oneProgram(
-  z.strictObject({
-    op: z.enum(['add', 'replace']),
-    path: z.enum(['/bitstream', '/shell']),
-    value: z.guid(),
-  }),
+  z
+    .strictObject({
+      op: z.enum(['add', 'replace']),
+      path: z.enum(['/bitstream', '/shell']),
+      value: z.guid(),
+      drain: z.boolean().optional(),
+    })
+    .refine(({ path, drain }) => path === '/shell' || drain === undefined, {
+      path: ['drain'],
+      error: 'must not be with /bitstream',
+    }),
 );
 
 /**
@@ -26,14 +32,15 @@ const body = oneProgram(
  */
 export const update = action(
   { body, rulesBeside: [rules['/shell']], answers: { 200: null }, refuses: [404, 409] },
-  async ({ deps, caller, id, body: [{ path, value }] }) => {
+  async ({ deps, caller, id, body: [{ path, value, drain = false }] }) => {
     enforce(rules[path], caller, deps.settings.policy);
     if (path === '/bitstream') {
       await programDeployable(deps, caller, id, value);
       return {};
     }
     const { deviceUuid } = await findDeployable(deps, id);
-    await programComponent(deps, caller, deviceUuid, 'shell', value);
+    const request = { name: 'shell', imageId: value, drains: drain };
+    await programComponent(deps, caller, deviceUuid, request);
     return {};
   },
 );

@@ -32,6 +32,7 @@ const firmware = z.strictObject({
       error: 'must be /firmware or /firmware/ and the name of a component, such as /firmware/bmc',
     }),
   value: z.guid(),
+  drain: z.boolean().optional(),
 });
 
 /** Decided by the path, so that a fault in another field is named. */
@@ -61,7 +62,9 @@ export const update = action(
       return {};
     }
     enforce(firmwareRule, caller, deps.settings.policy);
-    await programComponent(deps, caller, id, toComponent(change.path), change.value);
+    const { path, value: imageId, drain = false } = change as z.output<typeof firmware>;
+    const request = { name: toComponent(path), imageId, drains: drain };
+    await programComponent(deps, caller, id, request);
     return {};
   },
 );

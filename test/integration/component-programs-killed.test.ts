@@ -72,10 +72,12 @@ async function isFree(): Promise<boolean> {
   return provider?.handles.every(({ release }) => release === undefined) ?? false;
 }
 
+const bmc = (imageId: string) => ({ name: 'bmc', imageId, drains: false });
+
 async function request(): Promise<number> {
   const image = await cmp1.anImage('firmware');
   const uuid = await cmp1.deviceUuid;
-  return await insist((deps) => programComponent(deps, caller, uuid, 'bmc', image));
+  return await insist((deps) => programComponent(deps, caller, uuid, bmc(image)));
 }
 
 async function ask(): Promise<number> {
@@ -148,7 +150,7 @@ describe.each(['before', 'after'] as const)('killed %s a write', (moment) => {
     const [first = ''] = cmp1.jobs.keys();
     await end({ reason: 'write of bmc: EIO' }, 'failed');
     const image = await cmp1.anImage('other', { version: '2.1' });
-    await programComponent(cmp1.deps, caller, await cmp1.deviceUuid, 'bmc', image);
+    await programComponent(cmp1.deps, caller, await cmp1.deviceUuid, bmc(image));
     await finishJob(
       cmp1.deps,
       aJobEnd(first, { operation: 'succeeded', statusDetails: { evidence } }),

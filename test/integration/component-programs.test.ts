@@ -259,3 +259,49 @@ describe('a request is refused, and nothing changes: it names', () => {
     expect((await cmp1.shown()).status).toBe('enabled');
   });
 });
+
+describe('a device that is drained first', () => {
+  const instance = 'aaaaaaaa-0000-4000-8000-000000000003';
+  const drain = async (image: string) =>
+    cmp1.patch([{ op: 'add', path: '/firmware/bmc', value: image, drain: true }]);
+  const sweepIn = (minutes: number) =>
+    sweep({ ...cmp1.deps, clock: () => Date.now() + minutes * minuteMs });
+
+  async function taken(): Promise<void> {
+    await cmp1.world.createProfile(instance, { 'resources:FPGA': '1' });
+    await cmp1.world.bindArqs(await cmp1.world.createArqs(instance), { provider: card, instance });
+  }
+
+  beforeEach(taken);
+
+  it('is disabled at once, and programmed when its server has gone', async () => {
+    const image = await cmp1.anImage('firmware');
+    expect((await drain(image)).status).toBe(204);
+    expect((await drain(image)).status).toBe(204);
+    await cmp1.startAll();
+    await sweepIn(2);
+    const waiting = { status: 'maintaining', programs: [{ state: 'draining' }] };
+    expect([await cmp1.shown(), cmp1.jobs.size]).toEqual([expect.objectContaining({}), 0]);
+    expect(await cmp1.shown()).toMatchObject(waiting);
+    expect((await drain(await cmp1.anImage('other', { version: '3' }))).status).toBe(409);
+    await cmp1.remove(instance);
+    await sweepIn(4);
+    expect(await cmp1.shown()).toMatchObject({ programs: [{ state: 'started' }] });
+    await cmp1.startAll();
+    expect(cmp1.jobs.size).toBe(1);
+    await cmp1.end('succeeded', details);
+    expect(await cmp1.shown()).toMatchObject({ status: 'enabled', programs: [{ state: 'done' }] });
+  });
+
+  it('is not programmed after an operator has enabled it', async () => {
+    await drain(await cmp1.anImage('firmware'));
+    await cmp1.patch([{ op: 'replace', path: '/status', value: 'enabled' }]);
+    await cmp1.remove(instance);
+    await sweepIn(2);
+    expect(await cmp1.shown()).toMatchObject({
+      status: 'enabled',
+      programs: [{ state: 'failed' }],
+    });
+    expect(await cmp1.awaited()).toEqual([]);
+  });
+});

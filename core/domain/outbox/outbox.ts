@@ -81,7 +81,8 @@ export function followUps(change: Change): FollowUp[] {
       return startWork({ kind: 'release', releaseId, requestId });
     }
     case 'program': {
-      if (!change.after || change.before) return [];
+      // The sweep starts one whose device is drained first, as another program.
+      if (!change.after || change.before || change.after.component?.isDraining) return [];
       const { id: programId, requestId } = change.after;
       return startWork({ kind: 'program', programId, requestId });
     }

@@ -1,7 +1,7 @@
 import type { Deps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import { modelOf, readComponentImage } from '#core/domain/device/component-image.ts';
-import type { ComponentNote, Device, StatusChange } from '#core/domain/device/device.ts';
+import type { ComponentNote, Device } from '#core/domain/device/device.ts';
 import { handleStateOf } from '#core/domain/device/handle-state.ts';
 import {
   AgentAway,
@@ -11,13 +11,10 @@ import {
   InvalidInput,
 } from '#core/domain/errors.ts';
 import { heardAt, isLost } from '#core/domain/host/presence.ts';
-import { componentDueAt } from '#core/domain/host-work/deadlines.ts';
-import type { HostProgram } from '#core/domain/host-work/host-work.ts';
-import type { ReleaseId } from '#core/domain/ids.ts';
 import { findDevice } from '#core/operations/devices/find-by-id.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { rowsPerComponentProgramMax } from '#core/store/inventory/component-programs.ts';
 import { findUsableImage } from './find-usable-image.ts';
+import { drainFirst, readHandles, startComponent } from './start-component.ts';
 
 /**
  * Has a component of a device programmed: its shell, or firmware. The device is disabled, and no
@@ -29,8 +26,7 @@ export async function programComponent(
   deps: Deps,
   caller: Caller,
   deviceId: string,
-  name: string,
-  imageId: string,
+  { name, imageId, drains }: ComponentRequest,
 ): Promise<void> {
   const listed = await findDevice(deps, deviceId);
   // The index says which host has the device; its row is read from the table.
@@ -44,7 +40,37 @@ export async function programComponent(
   const read = readComponentImage(image, target, deps.settings);
   if ('refusal' in read) throw new ImageConflict(read.refusal);
   if (isLost(host, deps.clock())) throw new AgentAway(device.hostname, heardAt(host));
-  await start(deps, caller, device, { name, imageId: image.id, version: read.version });
+  const draining = device.programs?.find(({ state }) => state === 'draining');
+  if (draining) throw new DeviceInUse(device.uuid, `${draining.component} waits for its handles`);
+  const { userId: by, requestId } = caller;
+  const at = new Date(deps.clock()).toISOString();
+  const { version } = read;
+  const note: ComponentNote = {
+    id: deps.uuid(),
+    component: name,
+    version,
+    image: image.id,
+    by,
+    at,
+    state: 'started',
+  };
+  const handles = await readHandles(deps, device);
+  const taken = handles.find((handle) => handleStateOf(handle) !== 'free');
+  if (!taken) return await startComponent(deps, device, note, present({ requestId }));
+  if (!drains) {
+    throw new DeviceInUse(
+      device.uuid,
+      `its attach handle ${taken.uuid} is ${handleStateOf(taken)}`,
+    );
+  }
+  await drainFirst(deps, device, note, present({ requestId }));
+}
+
+interface ComponentRequest {
+  readonly name: string;
+  readonly imageId: string;
+  /** Disable the device, and wait until no server has it. */
+  readonly drains: boolean;
 }
 
 /** @throws InvalidInput naming the components that the device has */
@@ -67,77 +93,4 @@ function isRequested(
   const note = programs.find(({ component }) => component === name);
   if (note?.image !== imageId || note.state === 'failed') return false;
   return note.state !== 'done' || note.version === shown;
-}
-
-interface Wanted {
-  readonly name: string;
-  readonly imageId: string;
-  readonly version: string;
-}
-
-async function start(
-  deps: Deps,
-  caller: Caller,
-  device: Device,
-  { name, imageId, version }: Wanted,
-): Promise<void> {
-  const { uuid, hostname } = device;
-  const providers = await deps.store.inventory.providers(device.providers);
-  const handles = providers.flatMap((provider) => provider.handles);
-  const taken = handles.find((handle) => handleStateOf(handle) !== 'free');
-  if (taken)
-    throw new DeviceInUse(uuid, `its attach handle ${taken.uuid} is ${handleStateOf(taken)}`);
-  const [own] = device.providers;
-  // The program keeps the device's handles, so a device without handles cannot be kept.
-  if (!own || handles.length === 0) throw new DeviceInUse(uuid, 'it offers no attach handle');
-  if (providers.length + handles.length > rowsPerComponentProgramMax) {
-    throw new DeviceInUse(uuid, `it has more than ${rowsPerComponentProgramMax} attach handles`);
-  }
-  const at = new Date(deps.clock()).toISOString();
-  const id = deps.uuid();
-  const { userId: by, requestId } = caller;
-  const note: ComponentNote = {
-    id,
-    component: name,
-    version,
-    image: imageId,
-    by,
-    at,
-    state: 'started',
-  };
-  const program: HostProgram = {
-    kind: 'program',
-    id: id as ReleaseId,
-    hostname,
-    handles: handles.map((handle) => ({
-      providerUuid: handle.providerUuid,
-      handleUuid: handle.uuid,
-    })),
-    imageId,
-    providerUuid: own,
-    component: { name, version, deviceUuid: uuid, noteId: id },
-    startedAt: at,
-    ...present({ requestId }),
-  };
-  // A device that an operator has disabled stays so afterwards.
-  const isOurs = device.status === 'enabled' || device.statusChange?.program !== undefined;
-  const change: StatusChange | undefined = isOurs
-    ? {
-        status: 'maintaining',
-        by,
-        at,
-        reason: `${name} is programmed with image ${imageId}`,
-        program: id,
-        ...present({ requestId }),
-      }
-    : undefined;
-  const rows = {
-    ...device,
-    providers: providers.map(({ deployable }) => deployable.providerUuid),
-  };
-  const dueAt = componentDueAt(deps.clock());
-  if (!(await deps.store.componentPrograms.start(rows, program, note, change, dueAt))) {
-    throw new DeviceInUse(uuid, 'it has just changed; ask again');
-  }
-  deps.log.info('Program requested', { device: uuid, ...note });
 }

@@ -10,6 +10,7 @@ import type {
 } from '#core/domain/host-work/host-work.ts';
 import { failBind } from '#core/operations/bind/finish-bind.ts';
 import { noteProgram } from '#core/operations/host-work/note-program.ts';
+import { resumeDrained } from '#core/operations/program/start-component.ts';
 import { quarantine } from '#core/operations/release/quarantine.ts';
 import { reprovisionInstance } from '#core/operations/reprovision/reprovision-host.ts';
 import { present } from '#core/shapes/derive/present.ts';
@@ -78,6 +79,7 @@ export const expireWork: { readonly [Kind in ExpiringWorkKind]: Expire<Kind> } =
   },
 
   async program(deps, program, retries) {
+    if (program.component?.isDraining) return resumeDrained(deps, program);
     if (program.quarantine) return retryCleaning(deps, program, retries);
     const { id, hostname } = program;
     if ((await askAboutJob(deps, 'program', id, hostname)) === 'ended') return;

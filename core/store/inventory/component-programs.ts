@@ -24,6 +24,8 @@ export interface ComponentProgramStore {
    * Reserves all handles of the device until the program is confirmed, and disables the device
    * where `change` is given. All or none: false if a handle is not free, or the device's status
    * has changed since it was read.
+   *
+   * @param drained the program that has waited for the handles, which this one replaces
    */
   start(
     device: Device & Pick<DeviceRows, 'providers'>,
@@ -31,6 +33,7 @@ export interface ComponentProgramStore {
     note: ComponentNote,
     change: StatusChange | undefined,
     dueAt: string,
+    drained?: HostProgram,
   ): Promise<boolean>;
   /**
    * Stores what became of the program, and the device's new status where `change` is given; all
@@ -43,8 +46,8 @@ export interface ComponentProgramStore {
   await(program: HostProgram): Promise<void>;
 }
 
-/** The most deployables and handles of a device, beside the work and the device's row. */
-export const rowsPerComponentProgramMax = transactItemsMax - 2;
+/** The most deployables and handles of a device, beside two programs and the device's row. */
+export const rowsPerComponentProgramMax = transactItemsMax - 3;
 
 export function componentProgramStore(
   client: Documents,
@@ -100,14 +103,22 @@ export function componentProgramStore(
       })),
     ];
   };
+  const deletion = (work: HostProgram): TransactItem => ({
+    Delete: {
+      TableName: tables.arqs,
+      Key: workKey(work),
+      ConditionExpression: 'attribute_exists(pk)',
+    },
+  });
   return {
-    async start(device, program, note, change, dueAt) {
+    async start(device, program, note, change, dueAt, drained) {
       const unchanged = {
         ConditionExpression: '#status = :was',
         ExpressionAttributeNames: { '#status': 'status' },
         ExpressionAttributeValues: { ':was': device.status },
       };
       const outcome = await transact(client, [
+        ...(drained ? [deletion(drained)] : []),
         { Put: { TableName: tables.arqs, Item: workRow(program, dueAt) } },
         ...eachRow(device, note, change, unchanged),
         ...program.handles.map((handle) => keepHandle(TableName, handle, program)),
@@ -129,13 +140,7 @@ export function componentProgramStore(
 
     async replace(old, next, dueAt) {
       const outcome = await transact(client, [
-        {
-          Delete: {
-            TableName: tables.arqs,
-            Key: workKey(old),
-            ConditionExpression: 'attribute_exists(pk)',
-          },
-        },
+        deletion(old),
         { Put: { TableName: tables.arqs, Item: workRow(next, dueAt) } },
         ...next.handles.map(({ providerUuid, handleUuid }) => ({
           Update: {
