@@ -64,10 +64,10 @@ export function holdExecution(
 
 /** The outcome as status details. */
 export function toStatusDetails(outcome: JobOutcome): JobStatusDetails {
-  const { reason, fault, left, prepared, evidence } = outcome;
+  const { reason, fault, left, awaits, prepared, evidence } = outcome;
   return {
     ...(reason !== undefined && { reason: printable(reason) }),
-    ...present({ fault, left }),
+    ...present({ fault, left, awaits }),
     ...(prepared && { prepared: fittingJson(prepared) }),
     ...(evidence && { evidence: fittingJson(evidence) }),
   };

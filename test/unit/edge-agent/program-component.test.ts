@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { toStatusDetails } from '#agent/broker/job-execution.ts';
 import { systemClock } from '#agent/clock.ts';
 import type { Activation, Driver } from '#agent/drivers/contract/driver.ts';
 import { runSteps } from '#agent/handles/run-steps.ts';
@@ -183,7 +184,13 @@ describe('a component that runs its image after the next power cycle', () => {
   });
 
   it('awaits it across a boot that is none, and has succeeded after it', async () => {
-    expect(await run()).toMatchObject({ status: 'SUCCEEDED', awaits: 'power-cycle' });
+    const written = await run();
+    expect(written.status).toBe('SUCCEEDED');
+    // What the control plane gets.
+    expect(toStatusDetails(written)).toEqual({
+      awaits: 'power-cycle',
+      evidence: JSON.stringify({ bmc: { version: '1.0', before: '1.0', sha256 } }),
+    });
     expect(await health()).toMatchObject({ state: 'degraded' });
     expect(await run('boot-2', 'job-2')).toMatchObject({ awaits: 'power-cycle' });
     powerCycle();
