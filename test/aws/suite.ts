@@ -27,6 +27,8 @@ export const suite: readonly SuiteFile[] = [
   { file: 'test/integration/capacity.test.ts', needs: everywhere },
   { file: 'test/integration/cleaning-by-device.test.ts', needs: everywhere },
   { file: 'test/integration/checks-by-message.test.ts', needs: [...everywhere, 's3'] },
+  { file: 'test/integration/component-programs-killed.test.ts', needs: [...everywhere, 's3'] },
+  { file: 'test/integration/component-programs.test.ts', needs: [...everywhere, 's3'] },
   { file: 'test/integration/concurrency.test.ts', needs: everywhere },
   { file: 'test/integration/conflicting-providers.test.ts', needs: everywhere },
   { file: 'test/integration/delete-races.test.ts', needs: everywhere },
