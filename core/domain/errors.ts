@@ -184,6 +184,18 @@ export class BindFailedForInstance extends DomainError {
   }
 }
 
+/** Nova takes any list for ready, and would start the server without the device. */
+export class NotReadyOnHost extends DomainError {
+  constructor(instanceUuid: string, state: 'provisioning' | 'unknown', hostname: string) {
+    const reason =
+      state === 'provisioning'
+        ? 'has rebooted and prepares them again'
+        : 'is not connected and may have rebooted';
+    const sentence = `The accelerators of instance ${instanceUuid} are not ready: host ${hostname} ${reason}. Try again.`;
+    super('conflict', 'cyborg.instance.not_ready', sentence);
+  }
+}
+
 export class BindsUnresolved extends DomainError {
   constructor(instanceUuid: string) {
     const sentence = `Not all accelerator requests of instance ${instanceUuid} are resolved.`;

@@ -7,13 +7,18 @@ import {
   type ShownState,
 } from '#core/domain/arq/arq.ts';
 import { type Caller, isAdmin, mayActOnInstance } from '#core/domain/caller.ts';
-import { BindFailedForInstance, BindsUnresolved } from '#core/domain/errors.ts';
+import { BindFailedForInstance, BindsUnresolved, NotReadyOnHost } from '#core/domain/errors.ts';
 import { action } from '#functions/http/action.ts';
 import { toPage, uuidPage } from '#functions/http/query.ts';
 import { listQuery } from './schema.ts';
 import { shownStates } from './shown-states.ts';
 import { viewArq } from './view.ts';
-import { asksForOutcome, listedBinding, waitUntilResolved } from './wait-until-resolved.ts';
+import {
+  asksForOutcome,
+  listedBinding,
+  readUntil,
+  waitUntilResolved,
+} from './wait-until-resolved.ts';
 
 /** Nova asks by instance: that query reads base tables only. */
 export const getAll = action(
@@ -22,11 +27,10 @@ export const getAll = action(
     const { instance, bind_state: bindState, ...page } = query;
     if (instance !== undefined) {
       about({ instance });
-      const binding = await visibleBinding(deps, caller, instance.toLowerCase(), bindState);
-      const arqs = binding ? await readArqs(deps, binding) : [];
-      const states = await shownStates(deps, arqs, binding);
-      checkResolution(instance, arqs, states, bindState);
-      return { body: { arqs: arqs.map((arq) => viewArq(arq, base, states.get(arq.uuid))) } };
+      const isWaiting = asksForOutcome(deps, caller, bindState);
+      const arqs = await listOfInstance(deps, caller, instance.toLowerCase(), isWaiting);
+      checkResolution(instance, arqs, bindState, isWaiting);
+      return { body: { arqs: arqs.map(({ arq, state }) => viewArq(arq, base, state)) } };
     }
     const filter = isAdmin(caller) ? {} : { projectId: caller.projectId };
     const arqs = await deps.listings.arqs(toPage(page), filter);
@@ -44,39 +48,70 @@ export const getAll = action(
   },
 );
 
-async function visibleBinding(
+interface Shown {
+  readonly arq: Arq;
+  readonly state: ShownState;
+}
+
+/** Where the caller waits, the answer is held while a bind or the host's reboot is under way. */
+async function listOfInstance(
   deps: Deps,
   caller: Caller,
   instance: string,
-  bindState: 'resolved' | undefined,
-): Promise<InstanceBinding | undefined> {
+  isWaiting: boolean,
+): Promise<readonly Shown[]> {
+  const untilMs = deps.clock() + deps.settings.resolveWaitSeconds * 1000;
   const first = await deps.store.arqs.binding(instance);
-  if (!first || !mayActOnInstance(caller, first.projectId)) return undefined;
-  const isWaiting = asksForOutcome(deps, caller, bindState);
-  const ended = isWaiting ? await waitUntilResolved(deps, first) : first;
-  const binding = ended && (await listedBinding(deps, ended));
-  return binding && mayActOnInstance(caller, binding.projectId) ? binding : undefined;
+  if (!first || !mayActOnInstance(caller, first.projectId)) return [];
+  const ended = isWaiting ? await waitUntilResolved(deps, first, untilMs) : first;
+  const read = async (): Promise<readonly Shown[]> => {
+    const stored = await deps.store.arqs.binding(instance);
+    return stored ? shownOf(deps, caller, stored) : [];
+  };
+  const listed = ended ? await shownOf(deps, caller, ended) : [];
+  return isWaiting
+    ? readUntil(deps, untilMs, listed, (rows) => rows.some(isNotReady), read)
+    : listed;
 }
 
-async function readArqs(deps: Deps, { arqUuids }: InstanceBinding): Promise<Arq[]> {
-  const arqs = await deps.store.arqs.byUuids(arqUuids);
-  return arqUuids.flatMap((uuid) => arqs.get(uuid) ?? []);
+async function shownOf(
+  deps: Deps,
+  caller: Caller,
+  read: InstanceBinding,
+): Promise<readonly Shown[]> {
+  const binding = await listedBinding(deps, read);
+  if (!binding || !mayActOnInstance(caller, binding.projectId)) return [];
+  const { arqUuids } = binding;
+  const stored = await deps.store.arqs.byUuids(arqUuids);
+  const arqs = arqUuids.flatMap((uuid) => stored.get(uuid) ?? []);
+  const states = await shownStates(deps, arqs, binding);
+  return arqs.map((arq) => ({ arq, state: states.get(arq.uuid) ?? arq.state }));
+}
+
+/** Its host has to make it again, or may have to. */
+function isNotReady({ state }: Shown): boolean {
+  return state === 'provisioning' || state === 'unknown';
 }
 
 /**
- * nova-compute treats an ARQ that is BindFailed in its first list as already resolved, and boots
- * the server without its device. It treats an error as a failed build.
+ * nova-compute takes any state in a list: it treats an ARQ that is BindFailed as already resolved,
+ * and starts a server without a device that is not ready. It treats an error as a failed build, or
+ * as a failed start.
  */
 function checkResolution(
   instance: string,
-  arqs: readonly Arq[],
-  states: ReadonlyMap<string, ShownState>,
+  arqs: readonly Shown[],
   bindState: 'resolved' | undefined,
+  isWaiting: boolean,
 ): void {
   if (bindState === 'resolved') {
-    if (![...states.values()].every(isResolved)) throw new BindsUnresolved(instance);
+    if (!arqs.every(({ state }) => isResolved(state))) throw new BindsUnresolved(instance);
     return;
   }
-  const failed = arqs.find((arq) => arq.state === 'BindFailed');
+  const failed = arqs.find(({ arq }) => arq.state === 'BindFailed')?.arq;
   if (failed) throw new BindFailedForInstance(instance, failed.failure ?? 'no reason was recorded');
+  const [late] = isWaiting ? arqs.filter(isNotReady) : [];
+  if (!late) return;
+  const state = late.state === 'provisioning' ? 'provisioning' : 'unknown';
+  throw new NotReadyOnHost(instance, state, late.arq.binding?.hostname ?? '');
 }

@@ -1,38 +1,51 @@
 import type { Deps } from '#core/deps.ts';
 import type { Arq, InstanceBinding, ShownState } from '#core/domain/arq/arq.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
-import { isLost } from '#core/domain/host/presence.ts';
+import { mayHaveRebooted } from '#core/domain/host/presence.ts';
 import { wantedImage } from '#core/domain/profile/device-profile.ts';
 
 /**
- * The states to show. A host-made ARQ is `unknown` while the agent of its host is gone, because
- * the host may have rebooted, and while two agents report as that host. After a reboot it is
- * `provisioning` even before the row says so, until the host has it again. This costs one read for
- * each host with such ARQs, and nothing for other ARQs.
+ * The states to show, which follow from stored facts alone: each route shows the same. A host-made
+ * ARQ is `unknown` while the agent of its host is not connected, because the host may have
+ * rebooted, and while two agents report as that host. After a reboot it is `provisioning` even
+ * before the row says so, until the host has it again. This costs one read for each host with such
+ * ARQs and one for their bindings, and nothing for other ARQs.
  *
- * @param binding the binding of all ARQs, if the caller has read it already
+ * @param listed the binding of all ARQs, if the caller has read it already
  */
 export async function shownStates(
   deps: Deps,
   arqs: readonly Arq[],
-  binding?: InstanceBinding,
+  listed?: InstanceBinding,
 ): Promise<ReadonlyMap<string, ShownState>> {
   const made = arqs.filter(isMade);
-  const hosts = new Map<string, StoredHost>();
-  for (const hostname of new Set(made.map((arq) => String(arq.binding?.hostname)))) {
-    hosts.set(hostname, await deps.store.inventory.hostAlone(hostname));
-  }
-  // Nova lists a bind that the host has just ended. If a lost presence event made it unknown, Nova
-  // would wait for an event that no later change sends.
-  const workedAt = binding?.state === 'Bound' ? binding.resolvedAt : undefined;
+  const hostnames = [...new Set(made.flatMap(({ binding }) => binding?.hostname ?? []))];
+  const [hosts, bindings] = await Promise.all([
+    Promise.all(hostnames.map((hostname) => deps.store.inventory.hostAlone(hostname))),
+    readBindings(deps, made, listed),
+  ]);
   const shown = (arq: Arq): ShownState => {
-    const host = made.includes(arq) && hosts.get(String(arq.binding?.hostname));
-    if (!host) return arq.state;
-    if (host.conflict || isLost(host, deps.clock(), workedAt)) return 'unknown';
+    const host = hosts.find(({ hostname }) => hostname === arq.binding?.hostname);
+    if (!host || !made.includes(arq)) return arq.state;
+    const binding = bindings.get(String(arq.binding?.instanceUuid));
+    // Nova lists a bind that the host has just ended. If a lost presence event made it unknown,
+    // Nova would wait for an event that no later change sends.
+    const workedAt = binding?.state === 'Bound' ? binding.resolvedAt : undefined;
+    if (host.conflict || mayHaveRebooted(host, deps.clock(), workedAt)) return 'unknown';
     const isMissing = isOfEarlierBoot(host, binding) || isNotYetMade(host, arq);
     return isMissing ? 'provisioning' : arq.state;
   };
   return new Map(arqs.map((arq) => [arq.uuid, shown(arq)]));
+}
+
+async function readBindings(
+  deps: Deps,
+  made: readonly Arq[],
+  listed: InstanceBinding | undefined,
+): Promise<ReadonlyMap<string, InstanceBinding>> {
+  if (listed) return new Map([[listed.instanceUuid, listed]]);
+  const instances = new Set(made.flatMap(({ binding }) => binding?.instanceUuid ?? []));
+  return instances.size === 0 ? new Map() : deps.store.arqs.bindings([...instances]);
 }
 
 /** The agent makes it: an mdev, or the image of a region. */

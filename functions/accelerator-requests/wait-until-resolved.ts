@@ -7,7 +7,29 @@ const firstStepMs = 100;
 const stepMsMax = 250;
 
 /**
- * Waits while the bind of an instance is under way, for at most `resolveWaitSeconds`.
+ * Reads again while the answer is pending, until the time is over.
+ *
+ * @returns the last answer
+ */
+export async function readUntil<T>(
+  deps: Deps,
+  untilMs: number,
+  first: T,
+  isPending: (answer: T) => boolean,
+  read: () => Promise<T>,
+): Promise<T> {
+  let answer = first;
+  for (let stepMs = firstStepMs; isPending(answer); stepMs = Math.min(2 * stepMs, stepMsMax)) {
+    const leftMs = untilMs - deps.clock();
+    if (leftMs <= 0) break;
+    await deps.sleep(Math.min(stepMs, leftMs));
+    answer = await read();
+  }
+  return answer;
+}
+
+/**
+ * Waits while the bind of an instance is under way.
  *
  * nova-compute registers for the bind's events, lists the ARQs once, and from then on waits for
  * events only. Nova refuses an event (422) while `instance.host` is unset, and on unshelve of an
@@ -16,19 +38,13 @@ const stepMsMax = 250;
  *
  * @returns the binding as it is then; undefined if it was released meanwhile
  */
-export async function waitUntilResolved(
+export function waitUntilResolved(
   deps: Deps,
   before: InstanceBinding,
+  untilMs: number,
 ): Promise<InstanceBinding | undefined> {
-  const until = deps.clock() + deps.settings.resolveWaitSeconds * 1000;
-  let binding: InstanceBinding | undefined = before;
-  for (let stepMs = firstStepMs; isUnderWay(binding); stepMs = Math.min(2 * stepMs, stepMsMax)) {
-    const leftMs = until - deps.clock();
-    if (leftMs <= 0) break;
-    await deps.sleep(Math.min(stepMs, leftMs));
-    binding = await deps.store.arqs.binding(before.instanceUuid);
-  }
-  return binding;
+  const read = () => deps.store.arqs.binding(before.instanceUuid);
+  return readUntil<InstanceBinding | undefined>(deps, untilMs, before, isUnderWay, read);
 }
 
 /**

@@ -29,6 +29,8 @@ const examples: Readonly<Record<string, unknown>> = {
   'operator.reconcile': { host: 'cmp1.example.org', dry_run: true },
   'operator.reap': { dry_run: true },
   'operator.settle-host': { boot_id: '533d1d8e-ae7c-44ff-8b80-48ed722a57cd' },
+  'operator.update-profile': { name: 'fpga', groups: [{ 'resources:FPGA': '2' }] },
+  'operator.disable-profile': { reason: 'Use fpga-b.' },
   'operator.drain-host': { reason: 'A fan is replaced.', until: '2026-07-01T06:00:00Z' },
 };
 

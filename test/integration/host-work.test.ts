@@ -177,9 +177,17 @@ describe('a host that reboots', () => {
   it('is asked to reprovision what it lost; until then the ARQs are provisioning', async () => {
     const { instance, arq } = await cmp1.bound();
     await cmp1.boot();
+    const shown = await cmp1.world.asNova('GET', `/v2/accelerator_requests/${arq}`);
+    expect(shown.json).toMatchObject({ state: 'provisioning', attach_handle_type: 'MDEV' });
+    const all = await cmp1.world.asNova('GET', '/v2/accelerator_requests');
+    expect(all.json.arqs.find(({ uuid }) => uuid === arq)?.state).toBe('provisioning');
     expect(await cmp1.stateOf(instance)).toBe('provisioning');
-    const listed = await cmp1.world.asNova('GET', `/v2/accelerator_requests/${arq}`);
-    expect(listed.json.attach_handle_type).toBe('MDEV');
+    // Nova starts no server without the device.
+    const { status, json } = await cmp1.world.arqsOf(instance);
+    expect([status, json.error]).toEqual([
+      409,
+      `The accelerators of instance ${instance} are not ready: host cmp1 has rebooted and prepares them again. Try again.`,
+    ]);
     expect([...cmp1.jobs.values()]).toMatchObject([
       { action: 'reprovision', steps: [{ handle: { info: { asked_type: 'fake-1' } } }] },
     ]);

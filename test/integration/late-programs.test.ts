@@ -87,7 +87,7 @@ it('a bind that read the region as free waits for the program', async () => {
     return store.bindings.claim(...given);
   };
   await bindArqs(withStore(cmp1.deps, { bindings: { claim } }), nova, [target]);
-  expect(await cmp1.stateOf(instanceUuid)).toBe('BindStarted');
+  expect(await cmp1.listedForNova(instanceUuid)).toBe('BindStarted');
   // Its delete leaves the region to the release of the bind, and none to the program.
   const [id = ''] = await cmp1.releases();
   await cmp1.remove(instanceUuid);

@@ -16,7 +16,7 @@ const listOf = (instance: string, more = '') =>
 
 it('waits for Nova until the bind is Bound, so that Nova needs no event', async () => {
   const { instance } = await cmp1.bind();
-  const listed = cmp1.stateOf(instance);
+  const listed = cmp1.listedForNova(instance);
   await cmp1.startBindOf(instance);
   await cmp1.end('bind');
   expect(await listed).toBe('Bound');
@@ -26,7 +26,7 @@ it('waits for Nova until the bind is Bound, so that Nova needs no event', async 
 
 it('waits for Nova until the bind has failed, and then returns 409', async () => {
   const { instance } = await cmp1.bind();
-  const listed = cmp1.stateOf(instance);
+  const listed = cmp1.listedForNova(instance);
   await cmp1.startBindOf(instance);
   await cmp1.end('bind', 'failed', { reason: 'no space left' });
   expect(await listed).toBe(409);
@@ -59,4 +59,24 @@ it('notes whether a caller may wait for the event', async () => {
   expect(await isAwaited()).toBe(false);
   await listOf(instance);
   expect(await isAwaited()).toBe(true);
+});
+
+it('waits for Nova until a rebooted host has the device again', async () => {
+  const { instance } = await cmp1.bound();
+  await cmp1.boot();
+  const listed = cmp1.listedForNova(instance);
+  expect(await cmp1.stateOf(instance)).toBe('provisioning');
+  await cmp1.end('reprovision');
+  expect(await listed).toBe('Bound');
+});
+
+it('waits for Nova until the agent of a lost connection is back', async () => {
+  const { instance } = await cmp1.bound();
+  const at = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
+  // Later than the report and the bind, by more than a report may take.
+  await cmp1.setPresence({ isConnected: false, version: 8, at: at(20) });
+  const listed = cmp1.listedForNova(instance);
+  expect(await cmp1.stateOf(instance)).toBe('unknown');
+  await cmp1.setPresence({ isConnected: true, version: 9, at: at(21) });
+  expect(await listed).toBe('Bound');
 });

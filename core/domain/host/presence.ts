@@ -45,6 +45,20 @@ export function isLost(host: Heard, nowMs: number, workedAt?: string): boolean {
   return nowMs - lastHeardMs(host) > (isEnded ? graceMs : silenceMs);
 }
 
+/**
+ * Whether the host may have rebooted since its agent was last heard of: the connection has ended,
+ * and the agent is not back. A reboot takes longer than the grace of {@link isLost} at times, and
+ * empties what the agent has made.
+ *
+ * @param workedAt when work of the agent ended last; ISO 8601
+ */
+export function mayHaveRebooted(host: Heard, nowMs: number, workedAt?: string): boolean {
+  const { presence } = host;
+  const heardMs = Math.max(toMs(host.lastReportAt), toMs(workedAt));
+  const isEnded = presence && !presence.isConnected && heardMs <= toMs(presence.at) + delayMs;
+  return isEnded || isLost(host, nowMs, workedAt);
+}
+
 /** When the agent was last heard of; ISO 8601. Undefined if it never was. */
 export function heardAt(host: Heard): string | undefined {
   const heardMs = lastHeardMs(host);

@@ -28,7 +28,15 @@ export class RecordedHost {
     if (binding) await startBind({ ...this.deps, clients }, instance, binding.bindId as BindId);
   }
 
+  /** The state of its first ARQ, or the status of a refusal, as a user is shown it. */
   async stateOf(instance: string): Promise<unknown> {
+    const path = `/v2/accelerator_requests?instance=${instance}`;
+    const { status, json } = await this.world.ask('GET', path, { token: 'demo-token' });
+    return status === 200 ? json.arqs[0]?.state : status;
+  }
+
+  /** The same as Nova is shown it, which waits. */
+  async listedForNova(instance: string): Promise<unknown> {
     const { status, json } = await this.world.arqsOf(instance);
     return status === 200 ? json.arqs[0]?.state : status;
   }

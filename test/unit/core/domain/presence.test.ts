@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { heartbeatSeconds } from '#core/contracts/report/inventory-report.ts';
 import type { Presence } from '#core/domain/host/host.ts';
-import { isLost, supersedes } from '#core/domain/host/presence.ts';
+import { isLost, mayHaveRebooted, supersedes } from '#core/domain/host/presence.ts';
 import { present } from '#core/shapes/derive/present.ts';
 
 const event = (isConnected: boolean, version: number, second = 0): Presence => ({
@@ -53,6 +53,18 @@ describe('an agent', () => {
   ])('%s', (_case, lost, presence, reportedAgo) => {
     const lastReportAt = reportedAgo === undefined ? undefined : ago(reportedAgo);
     expect(isLost(present({ presence, lastReportAt }), now)).toBe(lost);
+  });
+
+  it.each([
+    ['that has just disconnected', true, gone(1), 60, undefined],
+    ['that is connected', false, there(1), 60, undefined],
+    ['that has reported since', false, gone(30), 5, undefined],
+    ['that has worked since', false, gone(30), 60, 5],
+    ['that never connected', false, undefined, 60, undefined],
+  ])('%s may have rebooted: %s', (_case, mayHave, presence, reportedAgo, workedAgo) => {
+    const heard = present({ presence, lastReportAt: ago(reportedAgo) });
+    const workedAt = workedAgo === undefined ? undefined : ago(workedAgo);
+    expect(mayHaveRebooted(heard, now, workedAt)).toBe(mayHave);
   });
 
   it.each([
