@@ -25,6 +25,7 @@ import { type CyborgRelease, installCyborg, usualRelease } from './install/cybor
 import { sayWhatIsNewer } from './install/newer.ts';
 import { CannotRun, ensurePackages } from './install/packages.ts';
 import { debian, installRelease, type Release } from './install/releases.ts';
+import { unifiedLimits } from './limits/unified-limits.ts';
 import { play, type Scenario } from './scenario.ts';
 import { failures } from './scenarios/failures.ts';
 import { ensureHardware, hardware, hardwareHost } from './scenarios/hardware.ts';
@@ -73,6 +74,7 @@ const all = [
   ...tempest,
   ...twoNodes,
   ...killed,
+  ...unifiedLimits,
 ];
 
 const suite = new ScenarioSuite();

@@ -1,7 +1,13 @@
 // The compute nodes of the cloud, and what an operator does with them.
 
 import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { eventually } from '#test/support/suites/rest.ts';
+import {
+  computeConfigurationName,
+  configurationFile,
+  usualDriver,
+} from './install/configuration.ts';
 import { providersOf } from './providers.ts';
 import { show } from './servers.ts';
 import type { Stage } from './stage.ts';
@@ -55,6 +61,24 @@ export async function restorePower(stage: Stage, host: string): Promise<void> {
   await eventually(
     () => putService(stage, host, { forced_down: false }).catch((error: Error) => error),
     (refusal) => refusal === undefined,
+  );
+}
+
+/** Starts nova-compute of the node with another driver of Nova's, or with the usual one. */
+export async function restartWith(
+  { cloud, admin: { nova } }: Stage,
+  host: string,
+  driver = usualDriver,
+): Promise<void> {
+  const file = configurationFile(cloud.plan, computeConfigurationName(cloud.plan, host));
+  const text = readFileSync(file, 'utf8');
+  writeFileSync(file, text.replace(/^compute_driver = .*/m, `compute_driver = ${driver}`));
+  await cloud.killCompute(host);
+  const killedAt = Date.now();
+  await cloud.startCompute(host);
+  await eventually(
+    async () => (await nova.ask('GET', `/os-services?binary=nova-compute&host=${host}`)).body,
+    ({ services: [service] }) => Date.parse(`${service?.updated_at}Z`) > killedAt + 1000,
   );
 }
 

@@ -177,6 +177,9 @@ function neutron(plan: CloudPlan): Ini {
   };
 }
 
+/** Nova's fake hypervisor with ten CPUs. */
+export const usualDriver = 'fake.MediumFakeDriver';
+
 function nova(plan: CloudPlan): Ini {
   return {
     DEFAULT: {
@@ -189,7 +192,7 @@ function nova(plan: CloudPlan): Ini {
       osapi_compute_listen: '127.0.0.1',
       osapi_compute_listen_port: plan.ports.nova,
       osapi_compute_workers: 1,
-      compute_driver: 'fake.MediumFakeDriver',
+      compute_driver: usualDriver,
       vif_plugging_is_fatal: false,
       vif_plugging_timeout: 0,
       heal_instance_info_cache_interval: -1,

@@ -1,6 +1,7 @@
 // Authentication, and the answers while Keystone is down.
 
 import assert from 'node:assert/strict';
+import { freePort } from '#local/ports.ts';
 import { startKeystone } from '#test/openstack/install/cloud.ts';
 import { keystoneUrl } from '#test/openstack/install/configuration.ts';
 import { ownClients } from '#test/openstack/own-clients.ts';
@@ -86,6 +87,31 @@ export const identity: readonly Scenario[] = [
         .then(() => 'no fault', String);
       assert.match(elsewhere, /placement at http.*no internal endpoint for it in region 'Mars'/);
       return [wrong, roleless, elsewhere].join('\n');
+    },
+  },
+  {
+    name: 'an endpoint that changes in the catalog is found once the old one does not answer',
+    run: async (stage) => {
+      const { keystone } = stage.admin;
+      const { region, computeHost } = stage.cloud.plan;
+      const [service] = (await keystone.ask('GET', '/services?type=placement')).body.services;
+      const path = `/endpoints?service_id=${service?.id}&interface=internal&region_id=${region}`;
+      const [endpoint] = (await keystone.ask('GET', path)).body.endpoints;
+      assert.ok(endpoint);
+      const change = (url: string) =>
+        keystone.ask('PATCH', `/endpoints/${endpoint.id}`, { endpoint: { url } });
+      const unused = await freePort({ host: '127.0.0.1', port: 0 });
+      await change(`http://127.0.0.1:${unused}`);
+      const { placement } = ownClients(stage);
+      const find = () => placement.findProviderByName(computeHost).catch(String);
+      try {
+        assert.match(String(await find()), /ECONNREFUSED/);
+      } finally {
+        await change(endpoint.url);
+      }
+      const startedAt = performance.now();
+      await eventually(find, (found) => typeof found === 'object', 60);
+      return `found after ${((performance.now() - startedAt) / 1000).toFixed(0)} s`;
     },
   },
   {

@@ -6,6 +6,7 @@ import {
   hostOf,
   joinSecondNode,
   losePower,
+  restartWith,
   restorePower,
   scheduleOnlyTo,
 } from '#test/openstack/nodes.ts';
@@ -90,6 +91,25 @@ export const twoNodes: readonly Scenario[] = [
       await assertAllVgpusOn(stage, first);
       await removeCleanly(stage, built.id);
       return '';
+    },
+  },
+  {
+    name: 'two nodes: a server whose build fails on one node has accelerators on the other one',
+    run: async (stage) => {
+      const [first, second] = await joinSecondNode(stage);
+      // The driver refuses each server once. It has more memory, so Nova tries its node first.
+      await restartWith(stage, first, 'fake.FakeRescheduleDriver');
+      const patched = () => stage.answers.filter(({ method }) => method === 'PATCH').length;
+      const before = patched();
+      const built = await build(stage, 'fpga-and-vgpu');
+      const arqs = await assertHas(stage, built, 2);
+      assert.equal(patched() - before, 2, 'a bind for each node');
+      assert.equal(await hostOf(stage, built.id), second);
+      assert.deepEqual(new Set(arqs.map(({ hostname }) => hostname)), new Set([second]));
+      await restartWith(stage, first);
+      await assertAllVgpusOn(stage, first);
+      await removeCleanly(stage, built.id);
+      return `ACTIVE after ${built.seconds.toFixed(1)} s`;
     },
   },
   {

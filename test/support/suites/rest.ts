@@ -69,7 +69,9 @@ export interface Body {
   readonly servers: readonly Server[];
   readonly flavors: readonly Named[];
   readonly hypervisors: readonly object[];
-  readonly services: readonly { readonly id: string }[];
+  readonly services: readonly { readonly id: string; readonly updated_at: string }[];
+  readonly endpoints: readonly { readonly id: string; readonly url: string }[];
+  readonly users: readonly Named[];
   readonly server_group: { readonly id: string };
   readonly images: readonly [Named, ...Named[]];
   readonly project: Named;
