@@ -47,6 +47,8 @@ export interface ComponentRecords {
 export async function openComponentRecords(files: StateFiles, log: Log): Promise<ComponentRecords> {
   let current = await readState(files, log);
   let writing: Promise<unknown> = Promise.resolve();
+  /** Programs of this process: they have not ended because they are under way. */
+  const underWay = new Set<string>();
   const recordsOf = (address: string) =>
     Object.hasOwn(current.devices, address) ? (current.devices[address] ?? {}) : {};
   return {
@@ -66,6 +68,8 @@ export async function openComponentRecords(files: StateFiles, log: Log): Promise
         };
         await files.replace(fileName, JSON.stringify(next));
         current = next;
+        if (kept && kept.failed === undefined) underWay.add(`${address} ${component}`);
+        else underWay.delete(`${address} ${component}`);
       });
       writing = stored.catch(() => {});
       return stored;
@@ -79,6 +83,9 @@ export async function openComponentRecords(files: StateFiles, log: Log): Promise
       if (!unknown) {
         const reason = `runs ${name} ${before} until the next power cycle`;
         return { state: 'degraded', reason: reason.slice(0, 255), since };
+      }
+      if (underWay.has(`${address} ${name}`)) {
+        return { state: 'degraded', reason: `is disabled: ${name} is programmed (${step})`, since };
       }
       const how = failed === undefined ? 'has not ended' : `failed: ${failed}`;
       const reason = `is withheld: the program of ${name} (${step}) ${how}`;

@@ -131,6 +131,18 @@ it('writes, activates and reads back, and has the version as evidence', async ()
   expect([card.runs, await health()]).toEqual(['2.0', undefined]);
 });
 
+it('is degraded while the agent works on it, so that it is offered at once afterwards', async () => {
+  const records = await openComponentRecords(files(), silentLog);
+  const since = '2026-07-01T01:02:03.000Z';
+  const record = { sha256, version: '2.0', before: '1.0', step: 'write', since } as const;
+  effects = [];
+  await records.keep(address, 'bmc', record);
+  expect(records.healthOf(address)).toMatchObject({ state: 'degraded' });
+  expect(await health()).toMatchObject({ state: 'unhealthy' });
+  await records.keep(address, 'bmc', { ...record, failed: 'EIO' });
+  expect(records.healthOf(address)).toMatchObject({ state: 'unhealthy' });
+});
+
 it('writes nothing where the component shows the version already', async () => {
   card = { flash: '2.0', runs: '2.0', written: 0 };
   expect((await run()).status).toBe('SUCCEEDED');
