@@ -65,7 +65,6 @@ export class DeviceProfileExists extends DomainError {
   }
 }
 
-/** Begins the message that Nova shows of a boot that it refuses. */
 export class DeviceProfileDisabled extends DomainError {
   constructor(name: string, reason: string) {
     const sentence = `Device profile ${name} is disabled: ${reason}`;
