@@ -45,6 +45,7 @@ export const ports: readonly Scenario[] = [
         ...{ arq_uuid: arq.uuid, physical_network: physicalNetwork },
         pci_slot: `${domain}:${bus}:${device}.${fn}`,
       });
+      await assertRefusals(stage, built.id, port.id);
       await removeCleanly(stage, built.id);
       const { 'binding:profile': left, device_id } = await show(stage, port.id);
       assert.deepEqual({ left, device_id }, { left: {}, device_id: '' });
@@ -75,6 +76,20 @@ export const ports: readonly Scenario[] = [
     },
   },
 ];
+
+/** Nova moves no server with such a port, and does not take the port from it. */
+async function assertRefusals({ demo }: Stage, id: string, port: string): Promise<void> {
+  const action = ['POST', `/servers/${id}/action`] as const;
+  for (const reply of [
+    await demo.nova.try(...action, { shelve: null }),
+    await demo.nova.try(...action, { suspend: null }),
+    await demo.nova.try('DELETE', `/servers/${id}/os-interface/${port}`),
+  ]) {
+    const said = JSON.stringify(reply.body);
+    assert.equal(reply.status, 400, said);
+    assert.match(said, /not supported with Ports that have accelerators/);
+  }
+}
 
 /** A network of the card's, with a subnet, for all tenants; returns its id. */
 async function makeNetwork(stage: Stage): Promise<string> {
