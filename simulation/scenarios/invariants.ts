@@ -107,7 +107,7 @@ function checkStored(world: World, stored: Stored): void {
       );
     }
   }
-  checkReserved(stored.handles.values(), stored.bindings);
+  checkReserved(world, stored.bindings);
   for (const { state, startedAt, instanceUuid } of stored.bindings) {
     const ageMs = world.timeline.now() - Date.parse(startedAt);
     if (state === 'BindStarted' && ageMs > resolvedWithinMs) {

@@ -5,16 +5,12 @@ import type { AttachHandle } from '#core/domain/device/device.ts';
 import { Violation } from '#simulation/violation.ts';
 import type { World } from '#simulation/world/world.ts';
 
-/** Only units of instances that are known to have no allocation are marked. */
-export function checkReserved(
-  handles: Iterable<AttachHandle>,
-  bindings: readonly InstanceBinding[],
-): void {
-  for (const { uuid, claim } of handles) {
-    if (!claim?.isReserved) continue;
-    const holder = bindings.find(({ instanceUuid }) => instanceUuid === claim.instanceUuid);
-    if (!holder?.reservedProviders)
-      throw new Violation('I2', `handle ${uuid} is reserved, but its holder has an allocation`);
+/** Only units of instances that are known to have no allocation are marked, and none is free. */
+export function checkReserved({ database }: World, bindings: readonly InstanceBinding[]): void {
+  for (const { sk, is_reserved, instance_uuid } of database.rows('inventory')) {
+    const holder = bindings.find(({ instanceUuid }) => instanceUuid === instance_uuid);
+    if (is_reserved && !holder?.reservedProviders)
+      throw new Violation('I2', `${sk} is reserved, but not for an instance without an allocation`);
   }
 }
 
