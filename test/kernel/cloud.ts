@@ -1,10 +1,12 @@
 // The system outside of the VMs: the local system with its fakes of OpenStack, without a host of
 // its own.
 
+import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import type { Evidence } from '#core/contracts/job-document.ts';
 import { thingName } from '#core/contracts/topics.ts';
 import { createStore } from '#core/deps.ts';
+import { signedText } from '#core/domain/device/component-image.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { openCertificates } from '#local/aws/certificates.ts';
 import { announceHost } from '#local/demo/announce-host.ts';
@@ -37,7 +39,13 @@ export interface Cloud extends HostCloud {
   readonly nova: Client;
   readonly placement: Client;
   /** Puts a public image into Glance, and returns its id. */
-  addImage(name: string, content: Buffer): Promise<string>;
+  addImage(
+    name: string,
+    content: Buffer,
+    properties?: Readonly<Record<string, string>>,
+  ): Promise<string>;
+  /** The same for a component, with a signature that the cloud trusts. */
+  addFirmware(content: string, properties: Readonly<Record<string, string>>): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -45,8 +53,25 @@ export async function startCloud(directory: string): Promise<Cloud> {
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true });
   const layout = await chooseLayout({ stage: 'kernel', directory, anyPorts: true });
-  const system = await startSystem({ layout, agents: [], restart: false });
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+  const raw = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32).toString('base64');
+  const variables = { CYBORG_IMAGE_KEYS: JSON.stringify({ suite: raw }) };
+  // Some parts run in this process.
+  Object.assign(process.env, variables);
+  const system = await startSystem({ layout, agents: [], restart: false, variables });
   const hosts = hostCloud(layout);
+  const addImage: Cloud['addImage'] = async (name, content, properties = {}) => {
+    const ask = async (method: string, path: string, body: string | Uint8Array<ArrayBuffer>) => {
+      const headers = { 'X-Auth-Token': 'admin-token' };
+      const answer = await fetch(`${urlOf(layout, 'glance')}${path}`, { method, headers, body });
+      if (!answer.ok) throw new Error(`Glance answers ${answer.status}: ${await answer.text()}`);
+      return answer;
+    };
+    const given = JSON.stringify({ name, visibility: 'public', ...properties });
+    const { id } = (await (await ask('POST', '/v2/images', given)).json()) as { id: string };
+    await ask('PUT', `/v2/images/${id}/file`, new Uint8Array(content));
+    return id;
+  };
   return {
     ...hosts,
     enrol: async (hostname) => {
@@ -56,17 +81,13 @@ export async function startCloud(directory: string): Promise<Cloud> {
     api: client(`${urlOf(layout, 'api')}/accelerator/v2`),
     nova: client(`${urlOf(layout, 'nova')}/v2.1`),
     placement: client(urlOf(layout, 'placement')),
-    addImage: async (name, content) => {
-      const ask = async (method: string, path: string, body: string | Uint8Array<ArrayBuffer>) => {
-        const headers = { 'X-Auth-Token': 'admin-token' };
-        const answer = await fetch(`${urlOf(layout, 'glance')}${path}`, { method, headers, body });
-        if (!answer.ok) throw new Error(`Glance answers ${answer.status}: ${await answer.text()}`);
-        return answer;
-      };
-      const given = JSON.stringify({ name, visibility: 'public' });
-      const { id } = (await (await ask('POST', '/v2/images', given)).json()) as { id: string };
-      await ask('PUT', `/v2/images/${id}/file`, new Uint8Array(content));
-      return id;
+    addImage,
+    addFirmware: async (content, properties) => {
+      const value = createHash('sha512').update(content).digest('hex');
+      const text = signedText({ id: '', hash: { algorithm: 'sha512', value }, properties });
+      const signature = sign(undefined, Buffer.from(text), privateKey).toString('base64');
+      const signed = { ...properties, 'accel:signature': signature };
+      return await addImage('firmware', Buffer.from(content), signed);
     },
     stop: () => system.stop(),
   };

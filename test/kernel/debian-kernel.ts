@@ -3,7 +3,8 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { apt, aptIn } from './packages.ts';
+import { suite, unpackBackports } from './debian-qemu.ts';
+import { apt, aptIn, CannotRun } from './packages.ts';
 
 export interface DebianKernel {
   /** The answer of `uname -r`. */
@@ -34,6 +35,35 @@ export function fetchKernel(directory: string): DebianKernel {
     apt('update');
     return fetchNamed(directory, currentNames());
   }
+}
+
+/**
+ * The kernel of Debian's backports, which has the class for uploads of firmware (FW_UPLOAD) that
+ * Debian 12's own leaves out. Only its own drivers are used.
+ *
+ * @throws CannotRun where it cannot be fetched
+ */
+export function fetchNewerKernel(directory: string): Pick<DebianKernel, 'release' | 'root'> {
+  const place = join(directory, 'newer-kernel');
+  const root = join(place, 'root');
+  const done = join(place, 'fetched');
+  if (!existsSync(done)) {
+    rmSync(place, { recursive: true, force: true });
+    try {
+      unpackBackports(place, root, (dependsOn) => {
+        const [image] = /linux-image-6\S+/.exec(dependsOn('linux-image-amd64')) ?? [];
+        if (image === undefined) throw new Error('it has no linux-image-amd64');
+        return [image];
+      });
+    } catch (error) {
+      throw new CannotRun(`it needs the kernel of ${suite}: ${String(error)}`);
+    }
+    if (!existsSync(join(root, 'lib'))) symlinkSync('usr/lib', join(root, 'lib'));
+    writeFileSync(done, '');
+  }
+  const [release = ''] = readdirSync(join(root, 'lib/modules'));
+  execFileSync('/sbin/depmod', ['-b', root, release]);
+  return { release, root };
 }
 
 function fetchNamed(directory: string, names: Names): DebianKernel {

@@ -16,7 +16,7 @@ export interface Qemu {
 /** QEMU of the machine. */
 export const installedQemu: Qemu = { program: 'qemu-system-x86_64', args: [], environment: {} };
 
-const suite = 'bookworm-backports';
+export const suite = 'bookworm-backports';
 const packages = ['qemu-system-x86', 'qemu-system-data', 'seabios'];
 const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
 
@@ -28,7 +28,7 @@ export function fetchNewerQemu(directory: string): Qemu {
   if (!existsSync(done)) {
     rmSync(place, { recursive: true, force: true });
     try {
-      unpack(place, root);
+      unpackBackports(place, root, () => packages);
     } catch (error) {
       throw new CannotRun(`it needs QEMU of ${suite}: ${String(error)}`);
     }
@@ -53,8 +53,17 @@ export function fetchNewerQemu(directory: string): Qemu {
   return qemu;
 }
 
-/** With lists of its own: those of the machine need not have the suite. */
-function unpack(place: string, root: string): void {
+/**
+ * Unpacks packages of Debian's backports, with lists of its own: those of the machine need not
+ * have them.
+ *
+ * @param choose the packages, by what each of these depends on
+ */
+export function unpackBackports(
+  place: string,
+  root: string,
+  choose: (dependsOn: (name: string) => string) => readonly string[],
+): void {
   const files = join(place, 'packages');
   const lists = join(place, 'lists');
   for (const each of [files, root, join(lists, 'partial')]) mkdirSync(each, { recursive: true });
@@ -66,7 +75,10 @@ function unpack(place: string, root: string): void {
     ...['-o', 'Dir::Cache::srcpkgcache='],
   ];
   aptIn(files, 'update', ...options);
-  aptIn(files, 'download', ...options, ...packages.map((name) => `${name}/${suite}`));
+  const dependsOn = (name: string) =>
+    execFileSync('/usr/bin/apt-cache', [...options, 'depends', name], { encoding: 'utf8' });
+  const chosen = choose(dependsOn).map((name) => `${name}/${suite}`);
+  aptIn(files, 'download', ...options, ...chosen);
   for (const file of readdirSync(files)) {
     execFileSync('/usr/bin/dpkg-deb', ['-x', join(files, file), root]);
   }

@@ -18,7 +18,7 @@ import {
 import { availableParallelism } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { build } from 'esbuild';
-import { type DebianKernel, fetchKernel } from './debian-kernel.ts';
+import { type DebianKernel, fetchKernel, fetchNewerKernel } from './debian-kernel.ts';
 
 export interface Image {
   readonly kernel: string;
@@ -69,6 +69,37 @@ export async function ensureImage(directory: string): Promise<Image> {
   rmSync(tree, { recursive: true });
   writeFileSync(stamp, wanted);
   return image;
+}
+
+/** Of Debian's backports; the class `firmware` is tried with the kernel's own test module. */
+const newerDrivers = [
+  ...['virtio_pci', 'virtio_net', 'virtio_blk', 'virtio_console', 'ext4'],
+  ...['vfio-pci', 'vfio_iommu_type1', 'test_firmware'],
+];
+
+/** The same image with the kernel of Debian's backports and its own drivers alone. */
+export function ensureNewerImage(directory: string, image: Image): Image {
+  const kernel = fetchNewerKernel(directory);
+  const newer = {
+    kernel: join(kernel.root, 'boot', `vmlinuz-${kernel.release}`),
+    initramfs: join(directory, 'initramfs-newer'),
+    release: kernel.release,
+  };
+  const stamp = join(directory, 'stamp-newer');
+  const wanted = `${readFileSync(join(directory, 'stamp'), 'utf8')} ${kernel.release}`;
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return newer;
+  rmSync(stamp, { force: true });
+  const tree = join(directory, 'tree-newer');
+  rmSync(tree, { recursive: true, force: true });
+  mkdirSync(tree, { recursive: true });
+  const unpack = 'cpio --extract --make-directories --quiet <"$0"';
+  execFileSync('/bin/sh', ['-c', unpack, image.initramfs], { cwd: tree });
+  rmSync(join(tree, 'lib/modules'), { recursive: true });
+  addModules(tree, kernel, [], newerDrivers);
+  pack(tree, newer.initramfs);
+  rmSync(tree, { recursive: true });
+  writeFileSync(stamp, wanted);
+  return newer;
 }
 
 /** Changes with whatever the image is made of. */
@@ -170,11 +201,16 @@ async function addCommands(tree: string): Promise<void> {
   });
 }
 
-function addModules(tree: string, { root, release }: DebianKernel, built: readonly string[]): void {
+function addModules(
+  tree: string,
+  { root, release }: Pick<DebianKernel, 'root' | 'release'>,
+  built: readonly string[],
+  names: readonly string[] = drivers,
+): void {
   const target = join(tree, 'lib/modules', release);
   mkdirSync(join(target, 'extra'), { recursive: true });
   const wanted = new Set(
-    drivers.flatMap((name) => {
+    names.flatMap((name) => {
       const args = ['-d', root, '-S', release, '-D', name];
       const steps = execFileSync('/sbin/modprobe', args, { encoding: 'utf8' });
       return [...steps.matchAll(/^insmod (\S+)/gm)].flatMap(([, file]) => file ?? []);
@@ -184,6 +220,8 @@ function addModules(tree: string, { root, release }: DebianKernel, built: readon
     const [, path = ''] = file.split(`/modules/${release}/`);
     mkdirSync(join(target, dirname(path)), { recursive: true });
     copyFileSync(file, join(target, path));
+    // busybox loads no compressed modules.
+    if (path.endsWith('.xz')) execFileSync('xz', ['--decompress', join(target, path)]);
   }
   for (const file of built) {
     const stripped = join(target, 'extra', basename(file));

@@ -14,10 +14,11 @@ import { addPackages } from './agent-packages.ts';
 import { type Cloud, startCloud } from './cloud.ts';
 import { fetchNewerQemu } from './debian-qemu.ts';
 import { fetchSystemd } from './debian-systemd.ts';
-import { ensureImage, type Image } from './image.ts';
+import { ensureImage, ensureNewerImage, type Image } from './image.ts';
 import { ensurePackages, skip } from './packages.ts';
 import { type Group, play, type Scenario } from './scenario.ts';
 import { discovery } from './scenarios/discovery.ts';
+import { firmware } from './scenarios/firmware.ts';
 import { fpga } from './scenarios/fpga.ts';
 import { fpgaManager } from './scenarios/fpga-manager.ts';
 import { gpuVf } from './scenarios/gpu-vf.ts';
@@ -36,7 +37,7 @@ const root = join(import.meta.dirname, '../..');
 const cache = join(root, '.local', 'kernel');
 const all: readonly Group[] = [
   ...[pci, vgpu, fpga, intelFpga, fpgaManager, discovery, nvidia, gpuVf, nvmeDevices],
-  ...[nic, qatCards, reboot, systemd],
+  ...[nic, qatCards, firmware, reboot, systemd],
 ];
 
 /** The suite takes ten minutes; a machine may be busy with others. */
@@ -70,9 +71,9 @@ async function openCloud(): Promise<Cloud> {
 async function playGroup(group: Group, image: Image, cloud: Cloud | undefined): Promise<void> {
   const directory = join(cache, 'machines');
   mkdirSync(directory, { recursive: true });
-  const parts = fetchParts(group);
+  const parts = fetchParts(group, image);
   if (parts === 'cannot run') return;
-  const stage = new Stage({ group, image, hosts: cloud, cloud, directory, ...parts });
+  const stage = new Stage({ group, hosts: cloud, cloud, directory, ...parts });
   suite.closeAtEnd(() => stage.powerOff());
   const boots = { name: 'the VM boots', run: () => stage.boot() };
   for (const scenario of [boots, ...group.scenarios]) await count(group, scenario, stage);
@@ -80,11 +81,15 @@ async function playGroup(group: Group, image: Image, cloud: Cloud | undefined): 
 }
 
 /** What only this group needs. */
-function fetchParts(group: Group): Pick<StageOptions, 'qemu' | 'system'> | 'cannot run' {
+function fetchParts(
+  group: Group,
+  image: Image,
+): Pick<StageOptions, 'qemu' | 'system' | 'image'> | 'cannot run' {
   try {
     const system = group.systemd && fetchSystemd(cache);
     if (system) addPackages(system);
     return {
+      image: group.newerKernel ? ensureNewerImage(cache, image) : image,
       ...(group.networkCard && { qemu: fetchNewerQemu(cache) }),
       ...(system && { system }),
     };

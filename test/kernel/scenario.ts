@@ -14,6 +14,8 @@ export interface Group {
   readonly hostname?: string;
   /** The VM has a network card with virtual functions, which QEMU of Debian 12 lacks. */
   readonly networkCard?: true;
+  /** The kernel of Debian's backports, which takes uploads of firmware. */
+  readonly newerKernel?: true;
   /** The first process of the VM is systemd, and dpkg installs the agent's package there. */
   readonly systemd?: true;
   /** Runs after each boot: loads modules, for instance. */

@@ -1,0 +1,168 @@
+// Programs of a component through the kernel's class `firmware`, with the kernel's own module for
+// its tests in place of a card's controller: what was uploaded is the version that the component
+// runs, and an image can make the upload fail in each phase.
+
+import assert from 'node:assert/strict';
+import type { Guest } from '#test/kernel/guest.ts';
+import type { Group, Scenario } from '#test/kernel/scenario.ts';
+import { untilInventory, untilModels } from '#test/kernel/servers.ts';
+import type { Stage } from '#test/kernel/stage.ts';
+import { eventually } from '#test/support/suites/rest.ts';
+
+const hostname = 'kernel-firmware.example';
+const card = '0000:01:00.0';
+const module = '/sys/devices/virtual/misc/test_firmware';
+const node = '/sys/class/firmware/bmc0';
+const withinSeconds = 120;
+
+/** What the flash of the card holds at a boot. */
+const flash = { version: '1.0' };
+
+interface DeviceAnswer {
+  readonly uuid: string;
+  readonly status: string;
+  readonly components: readonly { readonly name: string; readonly version: string }[] | null;
+  readonly programs: readonly {
+    readonly state: string;
+    readonly reason: string | null;
+    readonly evidence: Readonly<Record<string, unknown>> | null;
+  }[];
+}
+
+async function device({ cloud }: Stage): Promise<DeviceAnswer> {
+  const path = `/devices?hostname=${hostname}`;
+  const { devices } = await cloud.api.get<{ devices: DeviceAnswer[] }>(path, 'admin-token');
+  const [found] = devices;
+  assert.ok(found);
+  return found;
+}
+
+async function program(stage: Stage, version: string, content = `${version}\n`): Promise<void> {
+  const image = await stage.cloud.addFirmware(content, {
+    'accel:component': 'bmc',
+    'accel:models': '1b36:0010',
+    'accel:version': version,
+  });
+  const { uuid } = await device(stage);
+  const body = [{ op: 'add', path: '/firmware/bmc', value: image }];
+  await stage.cloud.api.patch(`/devices/${uuid}`, 'admin-token', body);
+}
+
+async function untilState(stage: Stage, state: string): Promise<DeviceAnswer> {
+  return await eventually(
+    () => device(stage),
+    (found) => found.programs[0]?.state === state,
+    withinSeconds,
+  );
+}
+
+async function startAgent(stage: Stage, runsAfter: 'write' | 'power-cycle'): Promise<void> {
+  const { guest, cloud } = stage;
+  const port = String(cloud.imagesPort);
+  const to = ['busybox', 'nc', '10.0.2.100', '9326'];
+  await guest.start('images', ['busybox', 'nc', '-ll', '-p', port, '-e', ...to]);
+  const components = [
+    { name: 'bmc', upload: 'bmc0', version: `${module}/upload_read`, runs_after: runsAfter },
+  ];
+  await stage.startAgent({
+    drivers: ['pci'],
+    image_source: `http://127.0.0.1:${port}/`,
+    pci: {
+      allow_list: [{ vendor_id: '1b36', product_id: '0010', device_type: 'SSD', components }],
+    },
+  });
+}
+
+const uploaded = (guest: Guest) => guest.read(`${module}/upload_read`);
+
+const scenarios: readonly Scenario[] = [
+  {
+    name: 'an image is uploaded, and its version read back; then the device is offered again',
+    run: async (stage) => {
+      await startAgent(stage, 'write');
+      await untilModels(stage.cloud, hostname, ['0010']);
+      await untilInventory(stage.cloud, `${hostname}_${card}`, 'CUSTOM_PCI', 1);
+      assert.deepEqual((await device(stage)).components, [{ name: 'bmc', version: '1.0' }]);
+      await program(stage, '2.0');
+      const { status, programs } = await untilState(stage, 'done');
+      assert.equal(status, 'enabled');
+      assert.deepEqual(
+        [programs[0]?.evidence?.before, programs[0]?.evidence?.version],
+        ['1.0', '2.0'],
+      );
+      assert.equal(await uploaded(stage.guest), '2.0');
+      assert.equal(await stage.guest.read(`${node}/status`), 'idle');
+      await untilInventory(stage.cloud, `${hostname}_${card}`, 'CUSTOM_PCI', 1);
+    },
+  },
+  {
+    name: "a card that fails while it programs is unhealthy, and the reason has the kernel's words",
+    run: async (stage) => {
+      await program(stage, '2.1', 'inject:programming:hw-error\n');
+      const { status, programs } = await untilState(stage, 'failed');
+      assert.equal(status, 'maintaining');
+      assert.match(programs[0]?.reason ?? '', /write of bmc: EIO: .*\(programming:hw-error\)/);
+      await eventually(
+        () => stage.cloud.healthOf(hostname),
+        ([reason]) => /bmc \(write\) failed: EIO/.test(reason ?? ''),
+        withinSeconds,
+      );
+      assert.equal(await stage.guest.read(`${node}/status`), 'idle');
+    },
+  },
+  {
+    name: 'the next program that succeeds ends the fault',
+    run: async (stage) => {
+      await program(stage, '2.2');
+      assert.equal((await untilState(stage, 'done')).status, 'enabled');
+      assert.equal(await uploaded(stage.guest), '2.2');
+    },
+  },
+  {
+    name: 'an upload that an agent has begun and left is cancelled by the next program',
+    run: async (stage) => {
+      await stage.guest.write(`${node}/loading`, '1');
+      await program(stage, '2.3');
+      await untilState(stage, 'done');
+      assert.equal(await uploaded(stage.guest), '2.3');
+    },
+  },
+  {
+    name: 'a power cut after the write is the power cycle: the host reads the version back',
+    run: async (stage) => {
+      await stage.powerOff();
+      flash.version = '2.3';
+      await stage.boot();
+      await startAgent(stage, 'power-cycle');
+      await program(stage, '3.0');
+      const waiting = await untilState(stage, 'awaiting-power-cycle');
+      assert.equal(waiting.status, 'maintaining');
+      await stage.powerOff();
+      flash.version = '3.0';
+      await stage.boot();
+      await startAgent(stage, 'power-cycle');
+      const { status, programs } = await untilState(stage, 'done');
+      assert.deepEqual([status, programs[0]?.evidence?.version], ['enabled', '3.0']);
+    },
+  },
+];
+
+export const firmware: Group = {
+  name: 'Firmware',
+  hostname,
+  newerKernel: true,
+  prepare: async ({ guest }: Stage) => {
+    await guest.run('modprobe', 'test_firmware');
+    await guest.write(`${module}/upload_register`, 'bmc0');
+    await guest.write(`${module}/config_upload_name`, 'bmc0');
+    await guest.write(`${node}/loading`, '1');
+    await guest.write(`${node}/data`, `${flash.version}\n`);
+    await guest.write(`${node}/loading`, '0');
+    await eventually(
+      () => uploaded(guest),
+      (version) => version === flash.version,
+      10,
+    );
+  },
+  scenarios,
+};
