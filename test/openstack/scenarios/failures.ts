@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { ownProvider } from '#test/openstack/providers.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import {
+  arqsOf,
   assertNeverActive,
   build,
   create,
@@ -83,6 +84,25 @@ export const failures: readonly Scenario[] = [
     run: (stage) => failAfter(stage, 27_000, 200),
   },
   {
+    name: 'a server is not started while its host may have lost its vGPU, and is afterwards',
+    run: async (stage) => {
+      const [host = ''] = stage.cloud.plan.computeHosts;
+      const { id, fault } = await build(stage, 'vgpu');
+      assert.equal(fault, '');
+      await stage.system.kill(`agent-${host}`);
+      const states = async () => (await arqsOf(stage, id)).map(({ state }) => state);
+      await eventually(states, ([state]) => state === 'unknown');
+      const startedAt = performance.now();
+      assert.equal(await rebootResult(stage, id), 'Error');
+      const seconds = (performance.now() - startedAt) / 1000;
+      await stage.system.start(`agent-${host}`);
+      await eventually(states, ([state]) => state === 'Bound');
+      assert.equal(await rebootResult(stage, id), 'Success');
+      await removeCleanly(stage, id);
+      return `the reboot failed after ${seconds.toFixed(0)} s, and succeeded when the agent was back`;
+    },
+  },
+  {
     name: 'after all failures, a server gets the same accelerators',
     run: async (stage) => {
       const built = await build(stage, 'all-vgpus');
@@ -101,6 +121,20 @@ async function failAfter(stage: Stage, delayMs: number, listed: number): Promise
   assert.equal(firstList(stage), listed);
   await removeCleanly(stage, id);
   return fault;
+}
+
+/** How a hard reboot ends. */
+async function rebootResult({ demo, admin }: Stage, id: string): Promise<string> {
+  const path = `/servers/${id}/os-instance-actions`;
+  const { headers } = await demo.nova.ask('POST', `/servers/${id}/action`, {
+    reboot: { type: 'HARD' },
+  });
+  const request = headers.get('x-openstack-request-id');
+  const result = async (): Promise<string | null> => {
+    const { body } = await admin.nova.ask('GET', `${path}/${request}`);
+    return body.instanceAction.events[0]?.result ?? null;
+  };
+  return String(await eventually(result, (ended) => ended !== null, 60));
 }
 
 async function deviceOfType(stage: Stage, type: string, model: string): Promise<string> {

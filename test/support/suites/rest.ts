@@ -67,6 +67,7 @@ export interface Body {
   readonly allocation_requests: readonly { readonly allocations: object }[];
   readonly server: Server;
   readonly servers: readonly Server[];
+  readonly instanceAction: { readonly events: readonly { readonly result: string | null }[] };
   readonly flavors: readonly Named[];
   readonly hypervisors: readonly object[];
   readonly services: readonly { readonly id: string; readonly updated_at: string }[];
