@@ -95,6 +95,12 @@ const table = {
     '/operator/v1/hosts/{id}/settle': {
       POST: ['settle-host', 'cyborg:operator:host:settle', 200],
     },
+    '/operator/v1/devices/{id}/grant': {
+      POST: ['grant-device', 'cyborg:operator:device:grant', 200],
+    },
+    '/operator/v1/devices/{id}/revoke': {
+      POST: ['revoke-device', 'cyborg:operator:device:grant', 200],
+    },
     '/operator/v1/device_profiles/{id}': {
       GET: ['get-profile', 'cyborg:operator:profile:get_one', 200],
       PUT: ['update-profile', 'cyborg:operator:profile:update', 200],

@@ -110,6 +110,7 @@ const hostTitles = without(hostDeviceTitles, 'uuid', 'type', 'model', 'status', 
 function hostItems(device: HostDevice) {
   return fieldItems(hostTitles, device, {
     handles: countsText(device.handles),
+    grants: device.grants.map(({ project_id, until }) => `${project_id} until ${until}`).join(', '),
     health: <Health key="health" health={device.health} />,
   });
 }

@@ -52,6 +52,7 @@ export const policies = {
   'cyborg:operator:incident:get_all': admin,
   'cyborg:operator:reconcile:run': admin,
   'cyborg:operator:reap:run': admin,
+  'cyborg:operator:device:grant': admin,
   'cyborg:operator:profile:get_all': admin,
   'cyborg:operator:profile:get_one': admin,
   'cyborg:operator:profile:update': admin,

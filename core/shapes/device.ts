@@ -163,6 +163,14 @@ export const forceNote = z.object({
   reason: optionalText,
 });
 
+/** An operator lets a project program the device until then; ISO 8601, as all times here. */
+export const programGrant = z.object({
+  project_id: z.string(),
+  until: z.string(),
+  by: z.string(),
+  at: z.string(),
+});
+
 /** A provider that an import took over from another service. */
 export const adoptedProvider = z.object({
   uuid: id<ProviderUuid>(),

@@ -1,5 +1,7 @@
 import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { resourceHandler } from '#functions/http/resource-handler.ts';
+import { grantDeviceAction } from './devices/grant-device.ts';
+import { revokeDeviceAction } from './devices/revoke-device.ts';
 import { getHistory } from './history/get-history.ts';
 import { drainHostAction } from './hosts/drain-host.ts';
 import { forgetHostAction } from './hosts/forget-host.ts';
@@ -37,6 +39,8 @@ export const actions = {
   'get-assignments': getAssignments,
   'get-capacity': getCapacity,
   'get-incidents': getIncidents,
+  'grant-device': grantDeviceAction,
+  'revoke-device': revokeDeviceAction,
   'get-profiles': getProfiles,
   'get-profile': getProfile,
   'update-profile': updateProfileAction,

@@ -11,6 +11,11 @@ export const hostsAtOnce = 16;
 
 export const limit = z.coerce.number().int().min(1).max(pageMax).default(pageDefault);
 
+/** An id of a project at Keystone. */
+export const projectId = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{1,64}$/, "must be a project's id at Keystone: letters, digits, - and _");
+
 /** Longer text cannot name a host: DNS allows 253 characters. */
 export const hostname = z.string().min(1).max(253);
 

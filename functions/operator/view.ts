@@ -11,6 +11,7 @@ import type { HostCapacity, Obstacle } from '#core/domain/capacity/capacity.ts';
 import type { Device } from '#core/domain/device/device.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import { type HandleState, handleStateOf } from '#core/domain/device/handle-state.ts';
+import { activeGrants } from '#core/domain/device/program-grants.ts';
 import type { Incident } from '#core/domain/history/incidents.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
 import { pausedUntil } from '#core/domain/host/host-pause.ts';
@@ -60,13 +61,15 @@ export function viewHostDetail(
   const boots = conflict?.boots.map((boot) => ({ ...boot, lastReportAt: boot.lastAt }));
   return toWire(hostDetailAnswer, {
     ...hostFields(host, summary ?? {}, nowMs),
-    devices: devices.filter(({ isGone }) => !isGone).map((each) => viewHostDevice(each, providers)),
+    devices: devices
+      .filter(({ isGone }) => !isGone)
+      .map((each) => viewHostDevice(each, providers, nowMs)),
     notOffered: allNotOffered(inventory, deploymentTypes),
     conflict: conflict && { ...conflict, boots: boots ?? [] },
   });
 }
 
-function viewHostDevice(device: Device, providers: readonly StoredProvider[]) {
+function viewHostDevice(device: Device, providers: readonly StoredProvider[], nowMs: number) {
   const ownProviders = providers.filter(({ deployable }) => deployable.deviceUuid === device.uuid);
   const handles: Partial<Record<HandleState, number>> = {};
   for (const handle of ownProviders.flatMap((each) => each.handles)) {
@@ -77,6 +80,7 @@ function viewHostDevice(device: Device, providers: readonly StoredProvider[]) {
     ...device,
     reason: device.statusChange?.reason,
     health: isUnhealthy(device) ? device.health?.reason : undefined,
+    grants: activeGrants(device.grants, nowMs),
     handles,
   };
 }

@@ -69,6 +69,8 @@ const matrix: Readonly<Record<string, string>> = {
   'GET /operator/v1/incidents': 'nn nn nn hh nn',
   'POST /operator/v1/reconcile': 'nn nn nn hh nn',
   'POST /operator/v1/reap': 'nn nn nn hh nn',
+  'POST /operator/v1/devices/{id}/grant': 'nn nn nn hh nn',
+  'POST /operator/v1/devices/{id}/revoke': 'nn nn nn hh nn',
   'GET /operator/v1/device_profiles': 'nn nn nn hh nn',
   'GET /operator/v1/device_profiles/{id}': 'nn nn nn hh nn',
   'PUT /operator/v1/device_profiles/{id}': 'nn nn nn hh nn',

@@ -70,6 +70,8 @@ const matrix: Readonly<Record<string, string>> = {
   'GET /operator/v1/incidents': '--nnnnnynn',
   'POST /operator/v1/reconcile': '--nnnnnynn',
   'POST /operator/v1/reap': '--nnnnnynn',
+  'POST /operator/v1/devices/{id}/grant': '--nnnnnynn',
+  'POST /operator/v1/devices/{id}/revoke': '--nnnnnynn',
   'GET /operator/v1/device_profiles': '--nnnnnynn',
   'GET /operator/v1/device_profiles/{id}': '--nnnnnynn',
   'PUT /operator/v1/device_profiles/{id}': '--nnnnnynn',

@@ -4,7 +4,7 @@ import { handleStates } from '#core/domain/device/handle-state.ts';
 import { incidentActions, incidentKinds } from '#core/domain/history/incidents.ts';
 import { hostStates } from '#core/domain/host/host-state.ts';
 import { type AnswerOf, answered } from '#core/shapes/derive/derive.ts';
-import { deviceFacts, operatorFacts } from '#core/shapes/device.ts';
+import { deviceFacts, operatorFacts, type programGrant } from '#core/shapes/device.ts';
 import { hostFacts, notOffered } from '#core/shapes/host.ts';
 import type { quota } from '#core/shapes/quota.ts';
 import { arqStates, attachTypes, deviceStatuses } from '#core/shapes/words.ts';
@@ -46,6 +46,18 @@ const { type, model } = deviceFacts.shape;
 const { address } = operatorFacts.shape;
 const hostDeviceFacts = z.object({ address, type }).extend({ ...operatorFacts.shape, model });
 
+export const programGrantAnswer = z.strictObject({
+  project_id: z.string(),
+  until: time,
+  by: z.string().meta({ description: 'id of the user' }),
+  at: time,
+} satisfies AnswerOf<typeof programGrant>);
+
+export const grantsAnswer = z.strictObject({
+  device_uuid: uuid,
+  grants: z.array(programGrantAnswer),
+});
+
 export const hostDevice = z.strictObject({
   uuid,
   ...answered(hostDeviceFacts),
@@ -58,6 +70,9 @@ export const hostDevice = z.strictObject({
   handles: z
     .partialRecord(z.enum(handleStates), z.int())
     .meta({ description: 'its attach handles by their state' }),
+  grants: z
+    .array(programGrantAnswer)
+    .meta({ description: 'projects that may program it, beside operators' }),
 });
 
 export const hostDetailAnswer = hostAnswer.extend({

@@ -29,6 +29,7 @@ export const hostDeviceTitles = {
   reason: 'reason',
   handles: 'handles',
   health: 'health',
+  grants: { title: 'programmed by', isOptional: true },
 } as const satisfies Titles<typeof hostDevice>;
 
 export const notOfferedTitles = {

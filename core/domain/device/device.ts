@@ -18,7 +18,13 @@ import type {
   reportedRegionFacts,
 } from '#core/shapes/deployable.ts';
 import type { Shaped } from '#core/shapes/derive/case.ts';
-import type { device, forceNote, reportedDevice, statusChange } from '#core/shapes/device.ts';
+import type {
+  device,
+  forceNote,
+  programGrant,
+  reportedDevice,
+  statusChange,
+} from '#core/shapes/device.ts';
 import type { deviceStatuses } from '#core/shapes/words.ts';
 import type { Attribute } from './attribute.ts';
 import type { CardCleaning } from './card-cleaning.ts';
@@ -76,10 +82,13 @@ export type StatusChange = Shaped<typeof statusChange>;
 export type ForceNote = Shaped<typeof forceNote>;
 export type ProgramNote = Shaped<typeof programNote>;
 export type ComponentNote = Shaped<typeof componentNote>;
+export type ProgramGrant = Shaped<typeof programGrant>;
 
 export interface Device extends Shaped<typeof device> {
   /** The last program of each component, in no order. */
   readonly programs?: readonly ComponentNote[];
+  /** The last one of each project, in no order; some may be over. */
+  readonly grants?: readonly ProgramGrant[];
 }
 
 export interface Deployable extends Shaped<typeof deployable> {

@@ -3,6 +3,7 @@ import type { Caller } from '#core/domain/caller.ts';
 import { modelOf, readComponentImage } from '#core/domain/device/component-image.ts';
 import type { ComponentNote, Device } from '#core/domain/device/device.ts';
 import { handleStateOf } from '#core/domain/device/handle-state.ts';
+import { checkMayProgram } from '#core/domain/device/program-grants.ts';
 import {
   AgentAway,
   DeviceInUse,
@@ -20,7 +21,8 @@ import { drainFirst, readHandles, startComponent } from './start-component.ts';
  * Has a component of a device programmed: its shell, or firmware. The device is disabled, and no
  * bind gets a handle of it, until the host has answered. The same request again changes nothing.
  *
- * @throws DeviceNotFound, InvalidInput, ImageNotFound, ImageConflict, DeviceInUse, AgentAway
+ * @throws DeviceNotFound, Forbidden, InvalidInput, ImageNotFound, ImageConflict, DeviceInUse,
+ *   AgentAway
  */
 export async function programComponent(
   deps: Deps,
@@ -33,6 +35,7 @@ export async function programComponent(
   const { host, devices } = await deps.store.inventory.host(listed.hostname);
   const device = devices.find(({ uuid }) => uuid === listed.uuid);
   if (!device || device.isGone) throw new DeviceNotFound(deviceId);
+  checkMayProgram(device, caller, deps.settings.policy, deps.clock());
   const shown = versionOf(device, name);
   if (isRequested(device, name, imageId, shown)) return;
   const image = await findUsableImage(deps, imageId);

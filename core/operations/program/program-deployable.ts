@@ -2,6 +2,7 @@ import type { Deps } from '#core/deps.ts';
 import { isProgrammable } from '#core/domain/arq/bind-plan.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import type { Deployable } from '#core/domain/device/device.ts';
+import { checkMayProgram } from '#core/domain/device/program-grants.ts';
 import {
   AgentAway,
   DeployableInUse,
@@ -21,7 +22,7 @@ import { findUsableImage } from './find-usable-image.ts';
  * Has a region programmed. Until the host has answered, a bind of the region waits behind the
  * program, as behind a release.
  *
- * @throws InvalidInput, DeployableNotFound, DeployableInUse, AgentAway, ImageNotFound,
+ * @throws InvalidInput, DeployableNotFound, Forbidden, DeployableInUse, AgentAway, ImageNotFound,
  *   ImageConflict
  */
 export async function programDeployable(
@@ -37,6 +38,10 @@ export async function programDeployable(
   const provider = listed && (await deps.store.inventory.provider(listed.providerUuid));
   if (!provider || provider.deployable.isGone) throw new DeployableNotFound(uuid);
   const { deployable, handles } = provider;
+  const { host, devices } = await deps.store.inventory.host(deployable.hostname);
+  const device = devices.find((each) => each.uuid === deployable.deviceUuid);
+  if (!device) throw new DeployableNotFound(uuid);
+  checkMayProgram(device, caller, deps.settings.policy, deps.clock());
   if (!isProgrammable(provider)) {
     throw new InvalidInput(
       `Deployable ${uuid} cannot be programmed: it is not a reconfigurable region.`,
@@ -45,7 +50,6 @@ export async function programDeployable(
   // The program keeps the region's handles, so a region without handles cannot be kept.
   const isKeepable = handles.length > 0 && handles.length <= handlesPerProgramMax;
   if (!isKeepable) throw new DeployableInUse(uuid);
-  const { host } = await deps.store.inventory.host(deployable.hostname);
   if (isLost(host, deps.clock())) throw new AgentAway(deployable.hostname, heardAt(host));
   await findUsableImage(deps, imageId);
   const now = deps.clock();

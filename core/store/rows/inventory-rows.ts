@@ -9,6 +9,7 @@ import {
   type ComponentNote,
   type Deployable,
   type Device,
+  type ProgramGrant,
   vendorId,
 } from '#core/domain/device/device.ts';
 import {
@@ -19,7 +20,7 @@ import {
 } from '#core/shapes/deployable.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { describedDevice, deviceState } from '#core/shapes/device.ts';
+import { describedDevice, deviceState, programGrant } from '#core/shapes/device.ts';
 import { fromRow } from './row-fields.ts';
 import { creationOrder, deployableKey, deviceKey, type Row } from './rows.ts';
 
@@ -40,7 +41,8 @@ export function deviceRow(device: Device): Row {
 
 export function toDevice(row: Row): Device {
   const { device, ...state } = fromRow(storedDevice, row);
-  return { ...device, ...state, ...present({ programs: toComponentNotes(row) }) };
+  const programs = toComponentNotes(row);
+  return { ...device, ...state, ...present({ programs, grants: toGrants(row) }) };
 }
 
 export function deployableRow(deployable: Deployable): Row {
@@ -80,6 +82,17 @@ function toComponentNotes(row: Row): ComponentNote[] | undefined {
   const names = Object.keys(row).filter((name) => name.startsWith(componentField('')));
   const notes = names.map((name) => fromRow(componentNote, row[name] as Row));
   return notes.length > 0 ? notes : undefined;
+}
+
+/** A row attribute for each project, so that each grant is written by itself. */
+export function grantField(projectId: string): string {
+  return `grant#${projectId}`;
+}
+
+function toGrants(row: Row): ProgramGrant[] | undefined {
+  const names = Object.keys(row).filter((name) => name.startsWith(grantField('')));
+  const grants = names.map((name) => fromRow(programGrant, row[name] as Row));
+  return grants.length > 0 ? grants : undefined;
 }
 
 /**

@@ -6,12 +6,10 @@ import { canonicalGroups, type DeviceProfile } from '#core/domain/profile/device
 import { projectsMax } from '#core/domain/profile/profile-changes.ts';
 import { updateDeviceProfile } from '#core/operations/profiles/update-device-profile.ts';
 import { action } from '#functions/http/action.ts';
+import { projectId } from '#functions/operator/page.ts';
 import { profileReply } from './view-profile.ts';
 
 const { name, description, groups } = profileRequest.shape;
-const projectId = z
-  .string()
-  .regex(/^[A-Za-z0-9_-]{1,64}$/, "must be a project's id at Keystone: letters, digits, - and _");
 const body = z.strictObject({
   name,
   description,

@@ -2,14 +2,18 @@
 
 import * as z from 'zod';
 import { freedAnswer } from '#core/contracts/api/devices.ts';
+import { grantsAnswer } from '#core/contracts/api/operator.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { Input } from '#operate/command.ts';
 import { answer } from '#operate/ops/answers.ts';
-import { flag, optionOf } from '#operate/ops/options.ts';
+import { flag, optionOf, required } from '#operate/ops/options.ts';
 import type { ApiVerb, Argument } from '#operate/ops/verb.ts';
 import { listColumns, rowAnswer } from './list-columns.ts';
 import { counted, shownDone, shownOne } from './shown.ts';
 
+const grants = answer(grantsAnswer, 'grants');
+const grantPath = (input: Input, verb: 'grant' | 'revoke') =>
+  `/operator/v1/devices/${encodeURIComponent(input.argument('device'))}/${verb}`;
 const freed = answer(freedAnswer, 'attach_handles', 'cleaning');
 const oneDevice: Argument = { name: 'device', help: "the device's uuid" };
 const pathOf = (input: Input) => `/v2/devices/${encodeURIComponent(input.argument('device'))}`;
@@ -72,6 +76,42 @@ export const deviceVerbs: readonly ApiVerb[] = [
         parts.join(', ') ||
         'no handle freed: none is in quarantine, or the host does not clean them';
       return shownDone(`${input.argument('device')}: ${sentence}.`, answer);
+    },
+  },
+  {
+    path: ['devices', 'grant'],
+    summary: 'lets a project program the device: its regions, shell and firmware',
+    arguments: [oneDevice],
+    options: {
+      project: required('id', "the project's id"),
+      until: {
+        ...required('time', 'when the right ends: 2030-12-01T06:00:00Z, or 4h for in four hours'),
+        reads: 'time-after',
+      },
+    },
+    example:
+      'cyborg-ops devices grant 2f7c4a3e-0d5b-5d5c-9a39-0c1d6a6f3b11 --project 7a1f0c9e6f5b4d0f8a52 --until 4h',
+    async ask(api, input) {
+      const [project, until] = [input.required('project'), input.required('until')];
+      const body = { project_id: project, until };
+      const answer = await api.ask('POST', grantPath(input, 'grant'), grants, { body });
+      const sentence = `project ${project} may program it until ${until}.`;
+      return shownDone(`${input.argument('device')}: ${sentence}`, answer);
+    },
+  },
+  {
+    path: ['devices', 'revoke'],
+    summary: 'ends the right of a project to program the device',
+    arguments: [oneDevice],
+    options: { project: required('id', "the project's id") },
+    example:
+      'cyborg-ops devices revoke 2f7c4a3e-0d5b-5d5c-9a39-0c1d6a6f3b11 --project 7a1f0c9e6f5b4d0f8a52',
+    async ask(api, input) {
+      const project = input.required('project');
+      const body = { project_id: project };
+      const answer = await api.ask('POST', grantPath(input, 'revoke'), grants, { body });
+      const sentence = `project ${project} may not program it.`;
+      return shownDone(`${input.argument('device')}: ${sentence}`, answer);
     },
   },
 ];

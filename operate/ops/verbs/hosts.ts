@@ -153,7 +153,12 @@ export const maintenanceVerbs: readonly ApiVerb[] = [
 const conflict = { title: 'conflict', of: (row: WholeHost) => row.conflict };
 const deviceColumns = columnsOf<keyof typeof hostDeviceTitles, WholeHost['devices'][number]>(
   hostDeviceTitles,
-  { status: (row) => shownStatus(row.status), health: (row) => row.health ?? 'ok' },
+  {
+    status: (row) => shownStatus(row.status),
+    health: (row) => row.health ?? 'ok',
+    grants: ({ grants = [] }) =>
+      grants.map(({ project_id, until }) => `${project_id} until ${until}`),
+  },
 );
 
 function hostLines(row: WholeHost, width: number): readonly string[] {

@@ -1,0 +1,28 @@
+import * as z from 'zod';
+import { grantsAnswer } from '#core/contracts/api/operator.ts';
+import { InvalidInput } from '#core/domain/errors.ts';
+import { grantPrograms } from '#core/operations/devices/grant-programs.ts';
+import { toWire } from '#core/shapes/derive/case.ts';
+import { action } from '#functions/http/action.ts';
+import { projectId } from '#functions/operator/page.ts';
+
+const body = z.strictObject({
+  project_id: projectId,
+  until: z.iso.datetime({ offset: true }).meta({ description: 'when the right ends' }),
+});
+
+export const grantDeviceAction = action(
+  { body, answers: { 200: grantsAnswer }, refuses: [404] },
+  async ({ deps, caller, id, body: { project_id: project, until }, about }) => {
+    about({ project, until });
+    const nowMs = deps.clock();
+    if (Date.parse(until) <= nowMs) {
+      throw new InvalidInput(
+        `until: ${until} is not in the future; it is ${new Date(nowMs).toISOString()} now.`,
+      );
+    }
+    const right = { projectId: project, until: new Date(until).toISOString() };
+    const { device, grants } = await grantPrograms(deps, caller, id, right);
+    return { body: toWire(grantsAnswer, { deviceUuid: device.uuid, grants }) };
+  },
+);
