@@ -14,6 +14,7 @@ import {
   endConflicts,
   first,
   forgetPresence,
+  grantNic,
   inTurn,
   isBlindAfterKill,
   isBroken,
@@ -215,6 +216,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     prepare: unplug(nicAddress),
     act: plug(nicAddress),
   },
+  'let a project program the NIC': { about: ['NIC', 'host'], act: grantNic },
   'divide a NIC further': { about: ['NIC', 'host'], act: divideNic },
   'unplug a GPU': { about: ['GPU', 'host'], act: unplug(gpuAddress) },
   'reboot the host': {

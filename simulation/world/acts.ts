@@ -1,11 +1,13 @@
 // Acts on a simulated cloud: those of Nova, of operators, and of a technician at the host.
 
+import { grantPrograms } from '#core/operations/devices/grant-programs.ts';
 import { endConflict } from '#core/operations/hosts/end-conflict.ts';
 import { backupStore } from '#core/store/backups/backups.ts';
 import { toDeployable, toDevice } from '#core/store/rows/inventory-rows.ts';
 import { tableName } from '#core/store/table/tables.ts';
-import { foreignMdev } from './host.ts';
+import { foreignMdev, nicAddress } from './host.ts';
 import type { Server, SimulatedNova } from './openstack/nova.ts';
+import { projects } from './openstack/openstack.ts';
 import { stage, type World } from './world.ts';
 
 export type Act = (world: World) => unknown;
@@ -130,6 +132,21 @@ export const forceRelease: Act = operator(
   'POST',
   ({ device }) => `/devices/${device}/force_release`,
 );
+
+/** An operator lets a project program the NIC for an hour. */
+export const grantNic: Act = ({ database, depsFor, spawn, timeline }) => {
+  const rows = database.rows('inventory').filter(({ sk }) => String(sk).startsWith('DEVICE#'));
+  const nic = rows.map(toDevice).find(({ address }) => address === nicAddress);
+  if (!nic) return;
+  const until = new Date(timeline.now() + 3_600_000).toISOString();
+  const right = { projectId: projects.demo, until };
+  const operator = { requestId: 'req-0', userId: 'operator', projectId: '', roles: ['admin'] };
+  const caller = { ...operator, hasServiceToken: false };
+  return grantPrograms(depsFor(spawn('operator')), caller, nic.uuid, right).then(
+    () => {},
+    () => {},
+  );
+};
 
 /** Disables all devices, as an operator does for maintenance. */
 export const disableDevices: Act = (world) => {
