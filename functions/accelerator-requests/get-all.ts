@@ -8,7 +8,7 @@ import {
 } from '#core/domain/arq/arq.ts';
 import { type Caller, isAdmin, mayActOnInstance } from '#core/domain/caller.ts';
 import { BindFailedForInstance, BindsUnresolved, NotReadyOnHost } from '#core/domain/errors.ts';
-import { action } from '#functions/http/action.ts';
+import { action, type Request } from '#functions/http/action.ts';
 import { toPage, uuidPage } from '#functions/http/query.ts';
 import { listQuery } from './schema.ts';
 import { shownStates } from './shown-states.ts';
@@ -23,13 +23,13 @@ import {
 /** Nova asks by instance: that query reads base tables only. */
 export const getAll = action(
   { query: listQuery, answers: { 200: arqsAnswer }, refuses: [409, 423] },
-  async ({ deps, caller, query, base, about }) => {
+  async ({ deps, caller, headers, query, base, about }) => {
     const { instance, bind_state: bindState, ...page } = query;
     if (instance !== undefined) {
       about({ instance });
-      const isWaiting = asksForOutcome(deps, caller, bindState);
-      const arqs = await listOfInstance(deps, caller, instance.toLowerCase(), isWaiting);
-      checkResolution(instance, arqs, bindState, isWaiting);
+      const waits = waitOf(deps, caller, headers, bindState);
+      const arqs = await listOfInstance(deps, caller, instance.toLowerCase(), waits);
+      checkResolution(instance, arqs, bindState, waits);
       return { body: { arqs: arqs.map(({ arq, state }) => viewArq(arq, base, state)) } };
     }
     const filter = isAdmin(caller) ? {} : { projectId: caller.projectId };
@@ -53,25 +53,45 @@ interface Shown {
   readonly state: ShownState;
 }
 
-/** Where the caller waits, the answer is held while a bind or the host's reboot is under way. */
+/** What the answer is held for, while it is under way. */
+interface Waits {
+  readonly forBind: boolean;
+  /** A device that its host reprovisions, or may have to. */
+  readonly forHost: boolean;
+}
+
+/**
+ * nova-compute lists ARQs to start a server. Nova's other services list them for their uuids only,
+ * as in a shelve: an error would leave the server in the middle of it.
+ */
+function waitOf(
+  deps: Deps,
+  caller: Caller,
+  headers: Request<unknown, unknown>['headers'],
+  bindState: 'resolved' | undefined,
+): Waits {
+  const forBind = asksForOutcome(deps, caller, bindState);
+  const isStart = headers['user-agent']?.startsWith('nova-compute') === true;
+  return { forBind, forHost: forBind && (isStart || bindState === 'resolved') };
+}
+
 async function listOfInstance(
   deps: Deps,
   caller: Caller,
   instance: string,
-  isWaiting: boolean,
+  waits: Waits,
 ): Promise<readonly Shown[]> {
   const untilMs = deps.clock() + deps.settings.resolveWaitSeconds * 1000;
   const first = await deps.store.arqs.binding(instance);
   if (!first || !mayActOnInstance(caller, first.projectId)) return [];
-  const ended = isWaiting ? await waitUntilResolved(deps, first, untilMs) : first;
+  const ended = waits.forBind ? await waitUntilResolved(deps, first, untilMs) : first;
   const read = async (): Promise<readonly Shown[]> => {
     const stored = await deps.store.arqs.binding(instance);
     return stored ? shownOf(deps, caller, stored) : [];
   };
   const listed = ended ? await shownOf(deps, caller, ended) : [];
-  return isWaiting
-    ? readUntil(deps, untilMs, listed, (rows) => rows.some(isNotReady), read)
-    : listed;
+  if (!waits.forHost) return listed;
+  return readUntil(deps, untilMs, listed, (rows) => rows.some(isNotReady), read);
 }
 
 async function shownOf(
@@ -88,7 +108,7 @@ async function shownOf(
   return arqs.map((arq) => ({ arq, state: states.get(arq.uuid) ?? arq.state }));
 }
 
-/** Its host has to make it again, or may have to. */
+/** Its host reprovisions it, or may have to. */
 function isNotReady({ state }: Shown): boolean {
   return state === 'provisioning' || state === 'unknown';
 }
@@ -102,7 +122,7 @@ function checkResolution(
   instance: string,
   arqs: readonly Shown[],
   bindState: 'resolved' | undefined,
-  isWaiting: boolean,
+  waits: Waits,
 ): void {
   if (bindState === 'resolved') {
     if (!arqs.every(({ state }) => isResolved(state))) throw new BindsUnresolved(instance);
@@ -110,7 +130,7 @@ function checkResolution(
   }
   const failed = arqs.find(({ arq }) => arq.state === 'BindFailed')?.arq;
   if (failed) throw new BindFailedForInstance(instance, failed.failure ?? 'no reason was recorded');
-  const [late] = isWaiting ? arqs.filter(isNotReady) : [];
+  const [late] = waits.forHost ? arqs.filter(isNotReady) : [];
   if (!late) return;
   const state = late.state === 'provisioning' ? 'provisioning' : 'unknown';
   throw new NotReadyOnHost(instance, state, late.arq.binding?.hostname ?? '');

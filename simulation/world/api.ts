@@ -146,7 +146,10 @@ function eventOf({ method, path, body, token }: Request): HttpEvent {
     headers: {
       host: 'api',
       'x-auth-token': token,
-      ...(token === 'demo-token' && { 'x-service-token': 'nova-token' }),
+      ...(token === 'demo-token' && {
+        'x-service-token': 'nova-token',
+        'user-agent': 'nova-compute',
+      }),
       'content-type': 'application/json',
     },
     queryStringParameters: Object.fromEntries(url.searchParams),

@@ -182,6 +182,9 @@ describe('a host that reboots', () => {
     const all = await cmp1.world.asNova('GET', '/v2/accelerator_requests');
     expect(all.json.arqs.find(({ uuid }) => uuid === arq)?.state).toBe('provisioning');
     expect(await cmp1.stateOf(instance)).toBe('provisioning');
+    // A shelve of Nova's API lists them, too, for their uuids.
+    const path = `/v2/accelerator_requests?instance=${instance}`;
+    expect((await cmp1.world.asNova('GET', path)).json.arqs[0]?.state).toBe('provisioning');
     // Nova starts no server without the device.
     const { status, json } = await cmp1.world.arqsOf(instance);
     expect([status, json.error]).toEqual([

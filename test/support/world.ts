@@ -78,7 +78,7 @@ export interface World {
   bindArqs(arqs: string | readonly string[], target: Target, token?: string): Promise<Answer>;
   /** Creates the ARQs of a device profile and binds them. @throws if the bind is refused */
   createBound(profile: string, target: Target, token?: string): Promise<Uuids>;
-  /** Lists the ARQs of an instance, as Nova does. */
+  /** Lists the ARQs of an instance, as nova-compute does. */
   arqsOf(instance: string): Promise<Answer>;
   /** Deletes the ARQs of an instance, as Nova does. */
   deleteArqsOf(instance: string): Promise<Answer>;
@@ -188,7 +188,11 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     urls: { keystone: keystone.url, placement: placement.url, nova: nova.url, glance: glance.url },
     ask,
     asNova,
-    arqsOf: (instance) => asNova('GET', `${arqsPath}?instance=${instance}`),
+    arqsOf: (instance) =>
+      ask('GET', `${arqsPath}?instance=${instance}`, {
+        ...{ token: 'demo-token', serviceToken: 'nova-token' },
+        headers: { 'User-Agent': 'nova-compute keystoneauth1/5.0.0' },
+      }),
     deleteArqsOf: (instance) => asNova('DELETE', `${arqsPath}?instance=${instance}`),
     report: async (hostname, devices, given, by = deps) => {
       sequence += 1;
