@@ -195,15 +195,17 @@ export const cardCleaning = z.object({
   cleaned_at: optionalText,
 });
 
+export const storedHealth = deviceHealth.extend({
+  /** Since when its host finds no fault; the device is still not offered. */
+  healthy_since: optionalText,
+});
+
 /** What each report replaces as a whole. */
 export const describedDevice = z.object({
   uuid: id<DeviceUuid>(),
   hostname: z.string(),
   ...reportedFacts.shape,
-  health: deviceHealth
-    // The driver finds no fault any more, and the device is still not offered.
-    .extend({ healthy_since: optionalText })
-    .exactOptional(),
+  health: storedHealth.exactOptional(),
   /** From the last report that described it; see core/contracts/report/device-digest.ts. */
   digest: z.string(),
   /** Its providers in Placement, parents first, as they must be created. */

@@ -174,6 +174,44 @@ it('takes the report for the answer when the event of the end is lost', async ()
   expect(await cmp1.shown()).toMatchObject({ programs: [{ state: 'awaiting-power-cycle' }] });
 });
 
+describe('a device that an operator enables is not bound', () => {
+  const instance = 'aaaaaaaa-0000-4000-8000-000000000004';
+  const bind = async () => {
+    await cmp1.patch([{ op: 'replace', path: '/status', value: 'enabled' }]);
+    const arqs = await cmp1.world.createArqs('enabled');
+    return await cmp1.world.bindArqs(arqs, { provider: card, instance });
+  };
+
+  beforeEach(() => cmp1.world.createProfile('enabled', { 'resources:FPGA': '1' }));
+
+  it('while it is programmed', async () => {
+    await requested();
+    await cmp1.startAll();
+    expect((await bind()).json.error).toMatch(/is under maintenance/);
+    await cmp1.end('succeeded', { ...details, awaits: 'power-cycle' });
+    expect((await bind()).json.error).toMatch(/is under maintenance/);
+  });
+
+  it('before its host has reported it after a program that failed', async () => {
+    await requested();
+    await cmp1.startAll();
+    await cmp1.end('failed', { reason: 'Step 1/1: write of bmc: EIO.' });
+    expect((await bind()).json.error).toMatch(
+      /is withheld: the program of bmc failed: .*write of bmc: EIO/,
+    );
+    await cmp1.report({ shell: '1', bmc: '1.0' });
+    expect((await bind()).status).toBe(202);
+    await cmp1.remove(instance);
+  });
+});
+
+it('stays healthy when the host has refused the program', async () => {
+  await requested();
+  await cmp1.startAll();
+  await cmp1.end('failed', { reason: 'Step 1/1: no such component.', fault: 'request' });
+  expect(await cmp1.device()).not.toHaveProperty('health');
+});
+
 it('quarantines the device when the host does not answer', async () => {
   await requested();
   await cmp1.startAll();

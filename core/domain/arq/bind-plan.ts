@@ -4,6 +4,7 @@
 
 import { shownAttributes } from '#core/domain/device/attribute.ts';
 import type { AttachHandle, Deployable } from '#core/domain/device/device.ts';
+import { isBeingProgrammed } from '#core/domain/device/device-health.ts';
 import { type HandlePlace, toHandlePlace } from '#core/domain/device/handle-claim.ts';
 import { handleStateOf, isClaimable, isWithheld } from '#core/domain/device/handle-state.ts';
 import { type RegionRules, regionRules } from '#core/domain/device/region-kinds.ts';
@@ -249,7 +250,8 @@ export function checkTarget(
   const unmet = unmetAttribute(arq.group, shownAttributes(deployable));
   if (unmet) throw new BindTargetMismatch(`${provider} has ${unmet} for ${request}.`);
   if (deployable.conflictSince) throw new HostInConflict(deployable.hostname);
-  if (deployable.deviceStatus !== 'enabled') throw new DeviceDisabled(deployable.deviceUuid);
+  const isDisabled = deployable.deviceStatus !== 'enabled' || isBeingProgrammed(deployable);
+  if (isDisabled) throw new DeviceDisabled(deployable.deviceUuid);
   const { deviceUuid, unhealthy } = deployable;
   if (unhealthy !== undefined) throw new DeviceUnhealthy(deviceUuid, unhealthy);
   const [refused] = typesRefused(stored, attachTypes);

@@ -5,7 +5,7 @@
 import { type DeploymentTypes, typesRefused } from '#core/domain/arq/attach-types.ts';
 import { reservedHandles, type StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import type { Device } from '#core/domain/device/device.ts';
-import { isUnhealthy } from '#core/domain/device/device-health.ts';
+import { isBeingProgrammed, isUnhealthy } from '#core/domain/device/device-health.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { isStackTrait, stackTrait } from './stack-mark.ts';
@@ -56,7 +56,8 @@ function wantedProvider(
   const isThere = !device.isGone && !deployable.isGone && !device.conflictSince;
   // A bind is refused for lack of the hypervisor's support, and Nova tries no other host then.
   const isTaken = typesRefused(provider, attachTypes).length === 0;
-  const isOffered = device.status === 'enabled' && isThere && isTaken && !isUnhealthy(device);
+  const isWorking = !isUnhealthy(device) && !isBeingProgrammed(device);
+  const isOffered = device.status === 'enabled' && isThere && isTaken && isWorking;
   const total = deployable.numAccelerators;
   const kept = reservedHandles(provider).length;
   return {

@@ -1,6 +1,7 @@
 import type { Evidence } from '#core/contracts/job-document.ts';
 import type { Deps } from '#core/deps.ts';
 import type { ComponentNote, Device, StatusChange } from '#core/domain/device/device.ts';
+import type { DeviceHealth } from '#core/domain/device/device-health.ts';
 import type { HostProgram } from '#core/domain/host-work/host-work.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { present } from '#core/shapes/derive/present.ts';
@@ -9,6 +10,8 @@ import { timeNow } from '../time-now.ts';
 export interface ProgramEnd {
   /** Why the region or component was not programmed. */
   readonly failure?: string | undefined;
+  /** The host may have written a part of the image: the device is unhealthy. */
+  readonly isPartial?: boolean;
   /** What the host has verified of a component. */
   readonly evidence?: Evidence | undefined;
 }
@@ -21,7 +24,7 @@ export async function noteProgram(
   deps: Deps,
   program: HostProgram,
   state: ComponentNote['state'],
-  { failure: reason, evidence }: ProgramEnd,
+  { failure: reason, evidence, isPartial = false }: ProgramEnd,
 ): Promise<void> {
   const { component, hostname } = program;
   if (!component) return await deps.store.regions.endProgram(program, state, reason);
@@ -40,6 +43,7 @@ export async function noteProgram(
         { ...device, providers },
         ended,
         change,
+        isPartial ? withheld(deps, ended) : undefined,
       );
       return isNoted ? undefined : contended;
     },
@@ -54,4 +58,14 @@ function enabling(
   { id, by }: ComponentNote,
 ): StatusChange | undefined {
   return statusChange?.program === id ? { status: 'enabled', by, at: timeNow(deps) } : undefined;
+}
+
+/**
+ * An operator may enable the device before the report that says how its host finds it. As after
+ * any fault, it is offered when its host has reported no fault for some minutes.
+ */
+function withheld(deps: Deps, { component, reason }: ComponentNote): DeviceHealth {
+  const now = timeNow(deps);
+  const sentence = `is withheld: the program of ${component} failed: ${reason}`.slice(0, 255);
+  return { state: 'unhealthy', reason: sentence, since: now, healthySince: now };
 }

@@ -40,7 +40,7 @@ export async function quarantineProgram(
   program: HostProgram,
   reason: string,
 ): Promise<void> {
-  await noteProgram(deps, program, 'failed', { failure: reason });
+  await noteProgram(deps, program, 'failed', { failure: reason, isPartial: true });
   await quarantine(deps, program, reason);
   deps.log.error('Program ended without an answer', { ...logFields(program), reason });
 }

@@ -85,7 +85,8 @@ export const expireWork: { readonly [Kind in ExpiringWorkKind]: Expire<Kind> } =
     if ((await askAboutJob(deps, 'program', id, hostname)) === 'ended') return;
     // A program that starts after this would change the region of its next holder.
     await deps.clients.jobs.cancel(jobId(deps.settings.stage, 'program', id), 'It is too late.');
-    await noteProgram(deps, program, 'failed', { failure: unconfirmed(deps, program) });
+    const failure = unconfirmed(deps, program);
+    await noteProgram(deps, program, 'failed', { failure, isPartial: true });
     await quarantineOverdue(deps, program);
   },
 };

@@ -98,10 +98,12 @@ const finish: Readonly<Record<JobFinishedKind, Finish>> = {
     if (!program || isOfAnotherHost(deps, program, event)) return;
     const { host } = await deps.store.inventory.host(program.hostname);
     const failure = failureReason(event);
+    // The agent refuses a request before it touches the device.
+    const isPartial = event.operation === 'failed' && event.statusDetails?.fault !== 'request';
     if (host.conflict) await quarantineProgram(deps, program, inConflict(program.hostname));
     else if (event.operation === 'succeeded') await succeedProgram(deps, program, event);
     else if (program.component && isEndedByBoot(program, host)) await resumeProgram(deps, program);
-    else if (isEndedByHost(event)) await endProgram(deps, program, { failure });
+    else if (isEndedByHost(event)) await endProgram(deps, program, { failure, isPartial });
     else await quarantineProgram(deps, program, failure);
   },
 };

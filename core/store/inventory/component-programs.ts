@@ -1,17 +1,19 @@
 // Programs of components: what the rows of a device and of its deployables have of them.
 
 import type { ComponentNote, Device, StatusChange } from '#core/domain/device/device.ts';
+import type { DeviceHealth } from '#core/domain/device/device-health.ts';
 import type { HostProgram } from '#core/domain/host-work/host-work.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import { componentNote } from '#core/shapes/deployable.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
-import { statusChange } from '#core/shapes/device.ts';
+import { statusChange, storedHealth } from '#core/shapes/device.ts';
 import type { BindingTables } from '#core/store/arqs/binding-items.ts';
 import { workKey, workRow } from '#core/store/rows/host-work-rows.ts';
 import { componentField } from '#core/store/rows/inventory-rows.ts';
 import { deployableKey, deviceKey, handleKey } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
 import { type TransactItem, transact, transactItemsMax } from '#core/store/table/writes.ts';
+import { unknownDigest } from './digests.ts';
 import { keepHandle } from './regions.ts';
 
 /** The device's row, and those of its deployables that exist. */
@@ -38,8 +40,15 @@ export interface ComponentProgramStore {
   /**
    * Stores what became of the program, and the device's new status where `change` is given; all
    * or none. False if the note is of a newer program, or the status is no longer the program's.
+   *
+   * @param health why no bind takes the device until its host has described it again
    */
-  note(device: DeviceRows, note: ComponentNote, change?: StatusChange): Promise<boolean>;
+  note(
+    device: DeviceRows,
+    note: ComponentNote,
+    change?: StatusChange,
+    health?: DeviceHealth,
+  ): Promise<boolean>;
   /** Puts the next work in the place of the old, for the same handles; all or none. */
   replace(old: HostProgram, next: HostProgram, dueAt: string): Promise<boolean>;
   /** Takes a program whose device awaits a power cycle off the list of what is due. */
@@ -63,11 +72,12 @@ export function componentProgramStore(
       NonNullable<TransactItem['Update']>,
       'ConditionExpression' | 'ExpressionAttributeNames' | 'ExpressionAttributeValues'
     >,
+    health?: DeviceHealth,
   ): TransactItem[] => {
     const status = change ? ', #status = :status, status_change = :change' : '';
+    const set = `SET #note = :note${status}`;
     const update = {
       TableName,
-      UpdateExpression: `SET #note = :note${status}`,
       ExpressionAttributeNames: {
         '#note': componentField(note.component),
         ...(change && { '#status': 'status' }),
@@ -83,6 +93,9 @@ export function componentProgramStore(
         Update: {
           ...update,
           Key: deviceKey(hostname, uuid),
+          UpdateExpression: health
+            ? `${set}, device.health = :health, device.digest = :unknown`
+            : set,
           ConditionExpression,
           ExpressionAttributeNames: {
             ...update.ExpressionAttributeNames,
@@ -91,6 +104,7 @@ export function componentProgramStore(
           ExpressionAttributeValues: {
             ...update.ExpressionAttributeValues,
             ...ExpressionAttributeValues,
+            ...(health && { ':health': toWire(storedHealth, health), ':unknown': unknownDigest }),
           },
         },
       },
@@ -98,7 +112,12 @@ export function componentProgramStore(
         Update: {
           ...update,
           Key: deployableKey(provider),
+          UpdateExpression: health ? `${set}, deployable.unhealthy = :unhealthy` : set,
           ConditionExpression: 'attribute_exists(pk)',
+          ExpressionAttributeValues: {
+            ...update.ExpressionAttributeValues,
+            ...(health && { ':unhealthy': health.reason }),
+          },
         },
       })),
     ];
@@ -126,14 +145,20 @@ export function componentProgramStore(
       return outcome === 'done';
     },
 
-    async note(device, note, change) {
+    async note(device, note, change, health) {
       const isOwn = change ? ' AND status_change.program = :id' : '';
       const outcome = await transact(
         client,
-        eachRow(device, note, change, {
-          ConditionExpression: `#note.id = :id${isOwn}`,
-          ExpressionAttributeValues: { ':id': note.id },
-        }),
+        eachRow(
+          device,
+          note,
+          change,
+          {
+            ConditionExpression: `#note.id = :id${isOwn}`,
+            ExpressionAttributeValues: { ':id': note.id },
+          },
+          health,
+        ),
       );
       return outcome === 'done';
     },

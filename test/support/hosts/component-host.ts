@@ -8,6 +8,7 @@ import type { JobEvent } from '#core/contracts/job-document.ts';
 import type { InventoryReport, ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { signedText } from '#core/domain/device/component-image.ts';
 import { providerUuid } from '#core/domain/ids.ts';
+import { endProgram } from '#core/operations/program/end-program.ts';
 import { startProgram } from '#core/operations/program/start-program.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { aJobEnd, bootIdOf } from '#test/support/builders.ts';
@@ -16,6 +17,8 @@ import { startWorld } from '#test/support/world.ts';
 import { RecordedHost } from './recorded-host.ts';
 
 const address = '0000:3b:00.0';
+/** Reports arrive so late that a device which was unhealthy is offered again. */
+const recoveredMs = 4 * 60 * 60_000;
 export const card = providerUuid(`cmp1_${address}`);
 
 const { privateKey, publicKey } = generateKeyPairSync('ed25519');
@@ -54,7 +57,8 @@ class ComponentHost extends RecordedHost {
     await this.boot({ shell: '1', bmc: '1.0' });
     for (const id of await this.awaited()) {
       const work = await this.deps.store.releases.awaited(id);
-      if (work) await this.deps.store.releases.confirm(work, { at: '', by: 'service' });
+      if (work?.kind === 'program') await endProgram(this.deps, work, { failure: 'afresh' });
+      else if (work) await this.deps.store.releases.confirm(work, { at: '', by: 'service' });
     }
     await this.patch([{ op: 'replace', path: '/status', value: 'enabled' }]);
   }
@@ -86,7 +90,7 @@ class ComponentHost extends RecordedHost {
     });
     const order = { boot_id: bootIdOf(this.boots), sequence: this.sequence };
     const report: InventoryReport = aReport([fpga], order);
-    await applySettled(this.deps, 'cmp1', report, Date.now() + this.sequence);
+    await applySettled(this.deps, 'cmp1', report, Date.now() + recoveredMs + this.sequence);
   }
 
   async device() {
