@@ -2,6 +2,7 @@
 // everything else is real.
 
 import { beforeEach, describe, expect, it } from 'vitest';
+import { awaitPowerCycle } from '#core/operations/program/end-program.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { card, startComponentHost } from '#test/support/hosts/component-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
@@ -145,6 +146,18 @@ describe('a boot', () => {
     expect(cmp1.jobs.size).toBe(2);
     expect(await cmp1.shown()).toMatchObject({ programs: [{ state: 'started' }] });
     await cmp1.end('succeeded', details);
+    expect(await cmp1.shown()).toMatchObject({ status: 'enabled', programs: [{ state: 'done' }] });
+  });
+
+  it('keeps the end of the new program when the old one ends late', async () => {
+    await requested();
+    const [id = ''] = await cmp1.awaited();
+    const old = await cmp1.deps.store.releases.program(id);
+    if (!old) throw new Error('The program is not stored.');
+    await cmp1.boot();
+    await cmp1.startAll();
+    await cmp1.end('succeeded', details);
+    await awaitPowerCycle(cmp1.deps, old, undefined);
     expect(await cmp1.shown()).toMatchObject({ status: 'enabled', programs: [{ state: 'done' }] });
   });
 

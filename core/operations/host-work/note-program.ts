@@ -31,6 +31,8 @@ export async function noteProgram(
   await untilWritten(
     'devices',
     async () => {
+      // A late end must not overwrite the end of the work that a boot has put in its place.
+      if (!(await deps.store.releases.program(program.id))) return;
       const { devices } = await deps.store.inventory.host(hostname);
       const device = devices.find(({ uuid }) => uuid === component.deviceUuid);
       const note = device?.programs?.find(({ id }) => id === component.noteId);
@@ -40,6 +42,7 @@ export async function noteProgram(
       const providers = stored.map(({ deployable }) => deployable.providerUuid);
       const change = state === 'done' ? enabling(deps, device, note) : undefined;
       const isNoted = await deps.store.componentPrograms.note(
+        program,
         { ...device, providers },
         ended,
         change,

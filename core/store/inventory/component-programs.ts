@@ -39,11 +39,13 @@ export interface ComponentProgramStore {
   ): Promise<boolean>;
   /**
    * Stores what became of the program, and the device's new status where `change` is given; all
-   * or none. False if the note is of a newer program, or the status is no longer the program's.
+   * or none. False if the note is of a newer program, the work has ended or been replaced, or the
+   * status is no longer the program's.
    *
    * @param health why no bind takes the device until its host has described it again
    */
   note(
+    program: HostProgram,
     device: DeviceRows,
     note: ComponentNote,
     change?: StatusChange,
@@ -145,21 +147,22 @@ export function componentProgramStore(
       return outcome === 'done';
     },
 
-    async note(device, note, change, health) {
+    async note(program, device, note, change, health) {
       const isOwn = change ? ' AND status_change.program = :id' : '';
-      const outcome = await transact(
-        client,
-        eachRow(
-          device,
-          note,
-          change,
-          {
-            ConditionExpression: `#note.id = :id${isOwn}`,
-            ExpressionAttributeValues: { ':id': note.id },
+      const condition = {
+        ConditionExpression: `#note.id = :id${isOwn}`,
+        ExpressionAttributeValues: { ':id': note.id },
+      };
+      const outcome = await transact(client, [
+        {
+          ConditionCheck: {
+            TableName: tables.arqs,
+            Key: workKey(program),
+            ConditionExpression: 'attribute_exists(pk)',
           },
-          health,
-        ),
-      );
+        },
+        ...eachRow(device, note, change, condition, health),
+      ]);
       return outcome === 'done';
     },
 
