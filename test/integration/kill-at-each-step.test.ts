@@ -203,8 +203,12 @@ async function release(): Promise<void> {
 }
 
 async function expectBound(arq: string, { handleType }: Kind): Promise<void> {
-  const { json } = await ask('GET', `/accelerator_requests?instance=${instance}`);
-  expect(json.arqs).toMatchObject([{ uuid: arq, state: 'Bound', attach_handle_type: handleType }]);
+  const listed = async () =>
+    (await ask('GET', `/accelerator_requests?instance=${instance}`)).json.arqs;
+  // It is unknown until an agent that was killed is connected again.
+  const isBound = (arqs: Awaited<ReturnType<typeof listed>>) => arqs[0]?.state === 'Bound';
+  const arqs = await eventually('a bound ARQ', listed, isBound);
+  expect(arqs).toMatchObject([{ uuid: arq, attach_handle_type: handleType }]);
   expect((await taken()).map((handle) => handle.claim?.arqUuid)).toEqual([arq]);
 }
 
