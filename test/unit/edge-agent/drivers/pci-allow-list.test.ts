@@ -62,7 +62,7 @@ describe('an entry of the allow-list', () => {
     [{ address: '.*' }, 'PCI address'],
     [{ address: '0a:20.9' }, 'PCI address'],
     [{ class: '3' }, 'class code'],
-    [{ vendor_id: '10de', device_type: 'TPU' }, 'GPU'],
+    [{ vendor_id: '10de', device_type: 'tpu' }, 'GPU'],
     [{ vendor_id: '10de', resource_class: 'VCPU' }, 'must be FPGA, PGPU or CUSTOM_'],
     [{ vendor_id: '10de', traits: ['HW_GPU'] }, 'must be CUSTOM_ and capital letters'],
     [{ vendor_id: '10de', devname: 'eth0' }, 'devname'],
