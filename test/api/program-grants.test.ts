@@ -116,7 +116,7 @@ it.each([
     400,
     'Keystone',
   ],
-  ['of a device that is none', { project_id: 'a', until: inHours(1) }, image, 404, image],
+  ['of an unknown device', { project_id: 'a', until: inHours(1) }, image, 404, image],
 ])('is refused %s', async (_, body, id, status, sentence) => {
   const answer = await act('grant', body, id);
   expect([answer.status, sentenceOf(answer)]).toEqual([status, expect.stringContaining(sentence)]);

@@ -71,7 +71,7 @@ export async function ensureImage(directory: string): Promise<Image> {
   return image;
 }
 
-/** Of Debian's backports; the class `firmware` is tried with the kernel's own test module. */
+/** Debian's backports; the kernel's own test module tries the class `firmware`. */
 const newerDrivers = [
   ...['virtio_pci', 'virtio_net', 'virtio_blk', 'virtio_console', 'ext4'],
   ...['vfio-pci', 'vfio_iommu_type1', 'test_firmware'],

@@ -45,7 +45,7 @@ export async function flavorId(stage: Stage, name: string): Promise<string> {
 }
 
 interface Wishes {
-  /** Of the scheduler. */
+  /** Hints for the scheduler. */
   readonly hints?: object;
   readonly networks?: readonly object[];
 }

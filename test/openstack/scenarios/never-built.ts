@@ -10,7 +10,7 @@ import type { Stage } from '#test/openstack/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';
 import { optionOf } from '#test/support/suites/scenario-suite.ts';
 
-/** Of the node's 16 accelerators: those of servers that stay, and one for a server of others. */
+/** Accelerators of the node's 16: those of servers that stay, and one for a server of others. */
 const kept = 4;
 /** One round of them takes a minute; more rounds by the option `--deletes`. */
 const deletesAtOnce = 11;

@@ -195,7 +195,7 @@ describe('a component that runs its image after the next power cycle', () => {
     activation = 'power-cycle';
   });
 
-  it('awaits it across a boot that is none, and has succeeded after it', async () => {
+  it('awaits it across a warm boot, and has succeeded after it', async () => {
     const written = await run();
     expect(written.status).toBe('SUCCEEDED');
     // What the control plane gets.
