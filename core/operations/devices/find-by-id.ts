@@ -3,6 +3,7 @@
 import type { Deps } from '#core/deps.ts';
 import type { Deployable, Device } from '#core/domain/device/device.ts';
 import { DeployableNotFound, DeviceNotFound } from '#core/domain/errors.ts';
+import type { StoredHost } from '#core/domain/host/host.ts';
 import { isIntegerText, uuidPrefix } from '#core/domain/integer-id.ts';
 import { isUuid } from '#core/domain/uuid-form.ts';
 
@@ -14,6 +15,24 @@ export async function findDevice(deps: Deps, id: string): Promise<Device> {
     : await only(id, (prefix) => listings.devicesByPrefix(prefix));
   if (!device) throw new DeviceNotFound(id);
   return device;
+}
+
+/**
+ * The device as its table has it: the index only says which host has it.
+ *
+ * @throws DeviceNotFound
+ */
+export async function readDevice(deps: Deps, id: string): Promise<HostDevice> {
+  const listed = await findDevice(deps, id);
+  const { host, devices } = await deps.store.inventory.host(listed.hostname);
+  const device = devices.find(({ uuid }) => uuid === listed.uuid);
+  if (!device) throw new DeviceNotFound(id);
+  return { host, device };
+}
+
+interface HostDevice {
+  readonly host: StoredHost;
+  readonly device: Device;
 }
 
 /** @throws DeployableNotFound */

@@ -4,7 +4,7 @@ import type { Device, ProgramGrant } from '#core/domain/device/device.ts';
 import { activeGrants, grantsMax } from '#core/domain/device/program-grants.ts';
 import { DeviceNotFound, InvalidInput } from '#core/domain/errors.ts';
 import { timeNow } from '#core/operations/time-now.ts';
-import { findDevice } from './find-by-id.ts';
+import { readDevice } from './find-by-id.ts';
 
 interface Granted {
   readonly device: Device;
@@ -24,7 +24,7 @@ export async function grantPrograms(
   id: string,
   { projectId, until }: Pick<ProgramGrant, 'projectId' | 'until'>,
 ): Promise<Granted> {
-  const device = await storedDevice(deps, id);
+  const { device } = await readDevice(deps, id);
   const active = activeGrants(device.grants, deps.clock());
   const others = active.filter((grant) => grant.projectId !== projectId);
   if (others.length >= grantsMax) {
@@ -43,18 +43,9 @@ export async function grantPrograms(
 
 /** The same request again changes nothing. @throws DeviceNotFound */
 export async function revokePrograms(deps: Deps, id: string, projectId: string): Promise<Granted> {
-  const device = await storedDevice(deps, id);
+  const { device } = await readDevice(deps, id);
   if (!(await deps.store.inventory.deleteGrant(device, projectId))) throw new DeviceNotFound(id);
   deps.log.info('Programs revoked', { device: device.uuid, project: projectId });
   const active = activeGrants(device.grants, deps.clock());
   return { device, grants: active.filter((grant) => grant.projectId !== projectId) };
-}
-
-/** The index says which host has the device; its row is read from the table. */
-async function storedDevice(deps: Deps, id: string): Promise<Device> {
-  const listed = await findDevice(deps, id);
-  const { devices } = await deps.store.inventory.host(listed.hostname);
-  const device = devices.find(({ uuid }) => uuid === listed.uuid);
-  if (!device) throw new DeviceNotFound(id);
-  return device;
 }

@@ -1,12 +1,11 @@
 import type { Deps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import type { DeviceStatus } from '#core/domain/device/device.ts';
-import { DeviceNotFound } from '#core/domain/errors.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { timeNow } from '../time-now.ts';
-import { findDevice } from './find-by-id.ts';
+import { readDevice } from './find-by-id.ts';
 
 /**
  * Enables a device, or puts it into maintenance: no new bind gets a handle of it, and Placement
@@ -36,11 +35,7 @@ async function setOnce(
   status: DeviceStatus,
   reason: string | undefined,
 ): Promise<typeof contended | undefined> {
-  const listed = await findDevice(deps, uuid);
-  // The index says which host has the device; its row is read from the table.
-  const { devices } = await deps.store.inventory.host(listed.hostname);
-  const device = devices.find((each) => each.uuid === listed.uuid);
-  if (!device) throw new DeviceNotFound(uuid);
+  const { device } = await readDevice(deps, uuid);
   // The device names a region that has vanished until its next report, also without the region's
   // row.
   const providers = await storedProviders(deps, device.providers);

@@ -12,7 +12,7 @@ import {
   InvalidInput,
 } from '#core/domain/errors.ts';
 import { heardAt, isLost } from '#core/domain/host/presence.ts';
-import { findDevice } from '#core/operations/devices/find-by-id.ts';
+import { readDevice } from '#core/operations/devices/find-by-id.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { findUsableImage } from './find-usable-image.ts';
 import { drainFirst, readHandles, startComponent } from './start-component.ts';
@@ -30,11 +30,8 @@ export async function programComponent(
   deviceId: string,
   { name, imageId, drains }: ComponentRequest,
 ): Promise<void> {
-  const listed = await findDevice(deps, deviceId);
-  // The index says which host has the device; its row is read from the table.
-  const { host, devices } = await deps.store.inventory.host(listed.hostname);
-  const device = devices.find(({ uuid }) => uuid === listed.uuid);
-  if (!device || device.isGone) throw new DeviceNotFound(deviceId);
+  const { host, device } = await readDevice(deps, deviceId);
+  if (device.isGone) throw new DeviceNotFound(deviceId);
   checkMayProgram(device, caller, deps.settings.policy, deps.clock());
   const shown = versionOf(device, name);
   if (isRequested(device, name, imageId, shown)) return;

@@ -5,13 +5,7 @@
 import * as z from 'zod';
 import type { Attribute } from '#core/domain/device/attribute.ts';
 import { cardKey } from '#core/domain/device/card-cleaning.ts';
-import {
-  type ComponentNote,
-  type Deployable,
-  type Device,
-  type ProgramGrant,
-  vendorId,
-} from '#core/domain/device/device.ts';
+import { type Deployable, type Device, vendorId } from '#core/domain/device/device.ts';
 import {
   attribute,
   componentNote,
@@ -41,8 +35,14 @@ export function deviceRow(device: Device): Row {
 
 export function toDevice(row: Row): Device {
   const { device, ...state } = fromRow(storedDevice, row);
-  const programs = toComponentNotes(row);
-  return { ...device, ...state, ...present({ programs, grants: toGrants(row) }) };
+  return {
+    ...device,
+    ...state,
+    ...present({
+      programs: readFields(row, componentField(''), componentNote),
+      grants: readFields(row, grantField(''), programGrant),
+    }),
+  };
 }
 
 export function deployableRow(deployable: Deployable): Row {
@@ -58,17 +58,14 @@ export function deployableRow(deployable: Deployable): Row {
 
 export function toDeployable(row: Row): Deployable {
   const { deployable, status, programNote, ...state } = fromRow(storedDeployable, row);
-  const added = Object.keys(row)
-    .filter((name) => name.startsWith(attributeField('')))
-    .map((name) => fromRow(attribute, row[name] as Row));
   return {
     ...deployable,
     ...state,
     deviceStatus: status,
     ...present({
       program: programNote,
-      programs: toComponentNotes(row),
-      addedAttributes: added.length > 0 ? added : undefined,
+      programs: readFields(row, componentField(''), componentNote),
+      addedAttributes: readFields(row, attributeField(''), attribute),
     }),
   };
 }
@@ -78,21 +75,15 @@ export function componentField(component: string): string {
   return `component#${component}`;
 }
 
-function toComponentNotes(row: Row): ComponentNote[] | undefined {
-  const names = Object.keys(row).filter((name) => name.startsWith(componentField('')));
-  const notes = names.map((name) => fromRow(componentNote, row[name] as Row));
-  return notes.length > 0 ? notes : undefined;
+/** The attributes of the row whose names begin so, in no order; undefined if there is none. */
+function readFields<Shape extends z.ZodObject>(row: Row, prefix: string, shape: Shape) {
+  const names = Object.keys(row).filter((name) => name.startsWith(prefix));
+  return names.length > 0 ? names.map((name) => fromRow(shape, row[name] as Row)) : undefined;
 }
 
 /** A row attribute for each project, so that each grant is written by itself. */
 export function grantField(projectId: string): string {
   return `grant#${projectId}`;
-}
-
-function toGrants(row: Row): ProgramGrant[] | undefined {
-  const names = Object.keys(row).filter((name) => name.startsWith(grantField('')));
-  const grants = names.map((name) => fromRow(programGrant, row[name] as Row));
-  return grants.length > 0 ? grants : undefined;
 }
 
 /**
