@@ -2,7 +2,6 @@
 // it.
 
 import { createHash, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
-import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { deviceAnswer } from '#core/contracts/api/devices.ts';
 import type { JobEvent } from '#core/contracts/job-document.ts';
 import type { InventoryReport, ReportedDevice } from '#core/contracts/report/inventory-report.ts';
@@ -47,13 +46,7 @@ class ComponentHost extends RecordedHost {
 
   /** Boots the host with a card that runs its first versions, and no work is left. */
   async bootAfresh(): Promise<void> {
-    this.jobs = new Map();
-    const double: ConsumerDeps['clients']['jobs'] = {
-      create: async (id, document) => void (this.jobs.has(id) || this.jobs.set(id, document)),
-      cancel: async () => {},
-      executionStatus: async (id) => (this.jobs.has(id) ? 'QUEUED' : undefined),
-    };
-    this.deps = { ...this.world.deps, clients: { ...this.world.deps.clients, jobs: double } };
+    this.keepJobs();
     await this.boot({ shell: '1', bmc: '1.0' });
     for (const id of await this.awaited()) {
       const work = await this.deps.store.releases.awaited(id);

@@ -42,13 +42,7 @@ class FpgaHost extends RecordedHost {
 
   /** Boots the host with an empty region, so that no state of an earlier test is left. */
   async bootAfresh(): Promise<void> {
-    this.jobs = new Map();
-    const double: ConsumerDeps['clients']['jobs'] = {
-      create: async (id, document) => void (this.jobs.has(id) || this.jobs.set(id, document)),
-      cancel: async () => {},
-      executionStatus: async (id) => (this.jobs.has(id) ? 'QUEUED' : undefined),
-    };
-    this.deps = { ...this.world.deps, clients: { ...this.world.deps.clients, jobs: double } };
+    this.keepJobs();
     for (const instance of this.instances) await this.remove(instance);
     this.instances = [];
     await this.boot();

@@ -21,6 +21,17 @@ export class RecordedHost {
     return this.world.stop();
   }
 
+  /** Keeps the jobs that are sent from now on, in place of sending them. */
+  protected keepJobs(): void {
+    this.jobs = new Map();
+    const double: ConsumerDeps['clients']['jobs'] = {
+      create: async (id, document) => void (this.jobs.has(id) || this.jobs.set(id, document)),
+      cancel: async () => {},
+      executionStatus: async (id) => (this.jobs.has(id) ? 'QUEUED' : undefined),
+    };
+    this.deps = { ...this.world.deps, clients: { ...this.world.deps.clients, jobs: double } };
+  }
+
   /** Starts the bind with the message that the stream would cause. */
   async startBindOf(instance: string, given: Partial<ConsumerDeps['clients']> = {}) {
     const binding = await this.deps.store.arqs.binding(instance);
