@@ -2,6 +2,7 @@
 //
 //                        10,000 seeds, and a tenth of them wide; exit code 1 if any fails
 // --seeds=500            number of seeds, from --from=1
+// --steps                each step of each operation, with each interrupt there
 // --races                each step of each operation beside each concurrent one
 // --scenario=seed/4711   replays one scenario; --trace prints each effect
 // --guards               finds a scenario that kills each mutant, for guards.json;
@@ -13,7 +14,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { showHelp } from '#core/command-line/arguments.ts';
 import { findGuards, type GuardResult, playAllAtOnce } from './mutants.ts';
-import { everyRace, play, scenarioOf } from './scenarios/scenarios.ts';
+import {
+  everyRace,
+  everyStepOfAll,
+  play,
+  type Scenario,
+  scenarioOf,
+} from './scenarios/scenarios.ts';
 import { runManySeeds } from './seeds.ts';
 import { describeSummary } from './summary.ts';
 
@@ -24,6 +31,7 @@ const usage = `npm run test:simulation -- [option]
 
                           10,000 seeds, and a tenth of them wide; exit code 1 if any fails
 --seeds=500 [--from=1]    number of seeds
+--steps                   each step of each operation, with each interrupt there
 --races                   each step of each operation, beside each concurrent operation
 --scenario=seed/4711      replays one scenario; --trace prints each effect
 --guards [--sample=6]     which scenario kills which mutant, into guards.json`;
@@ -35,6 +43,7 @@ const { values } = parseArgs({
     seeds: { type: 'string' },
     from: { type: 'string', default: '1' },
     trace: { type: 'boolean', default: false },
+    steps: { type: 'boolean', default: false },
     races: { type: 'boolean', default: false },
     guards: { type: 'boolean', default: false },
     sample: { type: 'string', default: '1' },
@@ -53,11 +62,7 @@ function say(line: string): void {
 async function main(): Promise<boolean> {
   if (values.guards) return writeGuards();
   const startedAt = Date.now();
-  const { scenarios, failures } = values.scenario
-    ? await replay(values.scenario)
-    : values.races
-      ? await races()
-      : await manySeeds(startedAt);
+  const { scenarios, failures } = await chosen(startedAt);
   for (const { scenario, message } of failures) {
     say(`${scenario}: ${message}`);
     say(`  replay: npm run test:simulation -- --scenario='${scenario}' --trace`);
@@ -68,13 +73,19 @@ async function main(): Promise<boolean> {
   return failures.length === 0;
 }
 
+async function chosen(startedAt: number) {
+  if (values.scenario) return replay(values.scenario);
+  if (values.steps) return playEach(await everyStepOfAll());
+  if (values.races) return playEach(await everyRace());
+  return manySeeds(startedAt);
+}
+
 async function replay(scenario: string) {
   const violation = await play(scenarioOf(scenario), { trace: values.trace ? say : undefined });
   return { scenarios: 1, failures: violation ? [{ scenario, message: violation.message }] : [] };
 }
 
-async function races() {
-  const scenarios = await everyRace();
+async function playEach(scenarios: readonly Scenario[]) {
   const parts = await playAllAtOnce(scenarios);
   return { scenarios: scenarios.length, failures: parts.flatMap(({ violations }) => violations) };
 }

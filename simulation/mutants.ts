@@ -13,7 +13,7 @@ import { operations } from './scenarios/operations.ts';
 import { runOperation } from './scenarios/run-operation.ts';
 import {
   everyRace,
-  everyStep,
+  everyStepOfAll,
   nameOf,
   play,
   type Scenario,
@@ -144,7 +144,7 @@ async function findAnywhere(
   onKilled: (result: GuardResult) => void,
   say: (line: string) => void,
 ): Promise<void> {
-  const steps = (await Promise.all(Object.keys(operations).map(everyStep))).flat();
+  const steps = await everyStepOfAll();
   const races = (await everyRace()).filter((_, index) => index % sample === 0);
   const scenarios = shuffled([...races, ...steps, ...seeds(1, 400)]);
   say(`${guards.join('; ')}: searching ${scenarios.length} scenarios`);

@@ -35,6 +35,7 @@ import {
 } from '#simulation/world/acts.ts';
 import { fpgaAddress, gpuAddress, nicAddress } from '#simulation/world/host.ts';
 import { recountAll } from '#simulation/world/rules/quotas.ts';
+import { concurrentBoardOperations } from './boards.ts';
 import { type Operation, operations, quiescenceAfterConflictMs } from './operations.ts';
 import { concurrentProfileOperations } from './profiles.ts';
 import { concurrentTreeOperations } from './trees.ts';
@@ -129,6 +130,7 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
       inTurn(unplug(nicAddress), 15_500, plug(nicAddress))(world);
     },
   },
+  ...concurrentBoardOperations,
   ...concurrentProfileOperations,
   ...concurrentTreeOperations,
   'bind a NIC': { about: ['NIC'], act: boot('nic') },

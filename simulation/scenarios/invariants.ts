@@ -12,6 +12,7 @@ import { toProgram, toRelease } from '#core/store/rows/host-work-rows.ts';
 import { toDeployable, toDevice } from '#core/store/rows/inventory-rows.ts';
 import { Violation } from '#simulation/violation.ts';
 import { checkProfiles } from '#simulation/world/rules/profiles.ts';
+import { checkPrograms, mayLast } from '#simulation/world/rules/programs.ts';
 import { checkQuotas, checkRecounted, storedArqs } from '#simulation/world/rules/quotas.ts';
 import { checkHeld, checkReserved } from '#simulation/world/rules/reserved.ts';
 import type { World } from '#simulation/world/world.ts';
@@ -182,8 +183,10 @@ export function checkConvergence(world: World): void {
     if (said.indexOf('failed') !== -1 && said.lastIndexOf('completed') > said.indexOf('failed'))
       throw new Violation('L2', `Nova got contradicting events for ARQ ${arq}: ${said.join(', ')}`);
   }
+  checkPrograms(world);
   for (const release of stored.releases) {
-    if (!release.quarantine) throw new Violation('L3', `release ${release.id} never ends`);
+    const isEnded = release.quarantine !== undefined || mayLast(world, release);
+    if (!isEnded) throw new Violation('L3', `release ${release.id} never ends`);
   }
   for (const { queue, body } of world.queues.dead) {
     throw new Violation('L3', `${queue} dead-lettered ${body.slice(0, 200)}`);

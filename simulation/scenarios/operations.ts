@@ -34,6 +34,7 @@ import {
 } from '#simulation/world/acts.ts';
 import { gpuAddress, nicAddress, secondRegion } from '#simulation/world/host.ts';
 import { spendQuota } from '#simulation/world/rules/quotas.ts';
+import { boardOperations } from './boards.ts';
 import { cardOperations } from './cards.ts';
 import { neverBuiltOperations } from './never-built.ts';
 import { profileOperations } from './profiles.ts';
@@ -50,7 +51,7 @@ const removeDuringOutage = inTurn(
 export const quiescenceAfterConflictMs = 40 * minuteMs;
 
 /** What an operation affects; operations without a common subject do not meet. */
-type DeviceSubject = 'NIC' | 'GPU' | 'FPGA' | 'card' | 'tree';
+type DeviceSubject = 'NIC' | 'GPU' | 'FPGA' | 'card' | 'tree' | 'board';
 export type Subject = DeviceSubject | 'host' | 'instance' | 'profile' | 'quota';
 
 export interface Operation {
@@ -65,6 +66,10 @@ export interface Operation {
   readonly quiescenceMs?: number;
   /** Hosts, each with a slot for a card that moves; without it one host without a slot. */
   readonly hostCount?: number;
+  /** Whether the host has a device with a component. */
+  readonly hasBoard?: boolean;
+  /** It takes hundreds of steps, so the tests play a part of them, and `--steps` plays all. */
+  readonly hasManySteps?: boolean;
 }
 
 export const operations: Readonly<Record<string, Operation>> = {
@@ -383,6 +388,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'bind a vGPU at the quota': { about: ['quota'], prepare: spendQuota, act: boot('vgpu') },
   'program a region': { about: ['FPGA', 'host'], act: programRegion },
+  ...boardOperations,
   ...cardOperations,
   ...profileOperations,
   ...treeOperations,

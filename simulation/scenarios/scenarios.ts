@@ -89,6 +89,10 @@ export async function everyStep(operation: string): Promise<Scenario[]> {
   return (await interruptedSteps(operation)).map((each) => ({ kind: 'step', ...each }));
 }
 
+export async function everyStepOfAll(): Promise<Scenario[]> {
+  return (await Promise.all(Object.keys(operations).map(everyStep))).flat();
+}
+
 /** Each step of each operation, late, beside each concurrent operation that it can meet. */
 export async function everyRace(): Promise<Scenario[]> {
   const scenarios: Scenario[] = [];

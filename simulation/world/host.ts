@@ -9,8 +9,8 @@ import { ImageRefused } from '#agent/images/image-check.ts';
 import { createDiscovery } from '#agent/report/discover.ts';
 import { createRediscoverRequests } from '#agent/report/rediscover-requests.ts';
 import { openCheckpoint } from '#agent/state/checkpoint.ts';
+import { openComponentRecords } from '#agent/state/component-records.ts';
 import { openSequence } from '#agent/state/sequence.ts';
-import type { StateFiles } from '#agent/state/state-files.ts';
 import { thingName } from '#core/contracts/topics.ts';
 import { silentLog as log } from '#core/log.ts';
 import type { Faults } from '#simulation/faults.ts';
@@ -18,8 +18,17 @@ import type { Strip } from '#simulation/guards.ts';
 import type { Random } from '#simulation/random.ts';
 import type { Process, Timeline } from '#simulation/timeline.ts';
 import type { Violate } from '#simulation/violation.ts';
+import {
+  type Board,
+  boardAddress,
+  boardDriver,
+  boardFiles,
+  createBoard,
+  startBoard,
+} from './board-driver.ts';
 import { type Card, cardDriver } from './card-driver.ts';
 import { described, describedRegion, discoveryOf, pciHandles } from './described.ts';
+import { diskFiles } from './disk-files.ts';
 import type { SimulatedIot } from './iot.ts';
 import type { Server } from './openstack/nova.ts';
 import { type Image, sha256Of } from './openstack/openstack.ts';
@@ -50,6 +59,8 @@ export interface Hardware {
   readonly present: Set<string>;
   /** A card that moves between hosts; it has a slot of its own. */
   card?: Card | undefined;
+  /** A device with a component that is programmed; only in operations about it. */
+  board?: Board | undefined;
   /** Whether the region holds its image after a reboot. */
   imageAtBoot: 'kept' | 'lost' | 'either';
   /** The next boot finds no state files of the agent. */
@@ -83,7 +94,7 @@ export interface Host {
   clone(forMs: number): void;
 }
 
-interface HostParts {
+export interface HostParts {
   readonly name: string;
   readonly stage: string;
   readonly timeline: Timeline;
@@ -94,6 +105,8 @@ interface HostParts {
   readonly handles: { readonly nic: number; readonly gpu: number; readonly fpga: number };
   /** Whether the host has a slot for a card that moves. */
   readonly hasSlot: boolean;
+  /** Whether the host has a device with a component. */
+  readonly hasBoard: boolean;
   readonly spawn: (name: string) => Process;
   readonly violate: Violate;
   readonly strip: Strip;
@@ -112,7 +125,7 @@ export function createHost(parts: HostParts): Host {
     mdevs: new Map(),
     image: undefined,
     regionUsers: new Set(),
-    present: new Set([gpuAddress, fpgaAddress, nicAddress]),
+    present: new Set([gpuAddress, fpgaAddress, nicAddress, boardAddress]),
     imageAtBoot: 'either',
     isDiskReplaced: false,
     nic: { more: 0 },
@@ -120,6 +133,7 @@ export function createHost(parts: HostParts): Host {
     unrecorded: new Set(),
     blindUntilMs: 0,
     blindAfterKillMs: 0,
+    ...(parts.hasBoard && { board: createBoard() }),
   };
   let bootId = random.uuid();
   let agent: Process | undefined;
@@ -128,6 +142,7 @@ export function createHost(parts: HostParts): Host {
     bootId = random.uuid();
     hardware.mdevs.clear();
     hardware.regionUsers.clear();
+    if (hardware.board) startBoard(hardware.board);
     for (const uuid of foreignMdevs) hardware.mdevs.set(uuid, foreignMdev(uuid));
     const isLost = hardware.imageAtBoot === 'either' && random.chance(0.7);
     if (isLost || hardware.imageAtBoot === 'lost') hardware.image = undefined;
@@ -207,17 +222,20 @@ async function runHostAgent(
     sleep: (milliseconds, signal) => timeline.sleep(process, milliseconds, signal),
   };
   const files = diskFiles(process, disk, hardware, parts);
-  const makers = [nicDriver, gpuDriver, fpgaDriver, cardDriver].slice(0, parts.hasSlot ? 4 : 3);
+  const makers = [nicDriver, gpuDriver, fpgaDriver];
+  if (parts.hasSlot) makers.push(cardDriver);
+  if (parts.hasBoard) makers.push(boardDriver);
   const drivers = makers.map((make) => make(process, hardware, parts));
   const looks = createRediscoverRequests();
   const stop = new AbortController().signal;
   const checkpoint = strip.checkpoint(await openCheckpoint({ files, bootId, log }));
+  const components = await openComponentRecords(boardFiles(files, parts), log);
   const shared = { stage, thing, bootId, drivers, looks, random: random.next, clock, log };
   const jobs = createJobRunner({
     ...shared,
     stop,
     checkpoint,
-    components: {} as never,
+    components,
     downloads: {
       withImage: async (image, _stop, use) =>
         use(
@@ -233,7 +251,7 @@ async function runHostAgent(
     ...shared,
     jobs,
     intervalSeconds: 60,
-    discover: createDiscovery({ drivers, clock, log }),
+    discover: createDiscovery({ drivers, components, clock, log }),
     sequence: await openSequence({ files, bootId, wallMs: clock.wallMs, log }),
     openSession: async () => {
       const session = await iot.connect(process, thing);
@@ -249,29 +267,6 @@ async function runHostAgent(
   };
   await recoverHandles({ checkpoint, drivers, log });
   await runAgent(deps, stop);
-}
-
-function diskFiles(
-  process: Process,
-  disk: Map<string, string>,
-  hardware: Hardware,
-  { timeline, faults }: HostParts,
-): StateFiles {
-  return {
-    read: (name) => timeline.effect(process, `disk read ${name}`, () => disk.get(name)),
-    replace: (name, text) =>
-      timeline.effect(process, `disk write ${name}`, () => {
-        if (faults.happens('disk full')) throw new Error('ENOSPC');
-        disk.set(name, text);
-        if (name === 'jobs.json') hardware.unrecorded.clear();
-      }),
-    keepAside: (name) =>
-      timeline.effect(process, `disk rename ${name}`, () => {
-        disk.set(`${name}.kept`, disk.get(name) ?? '');
-        disk.delete(name);
-        return `${name}.kept`;
-      }),
-  };
 }
 
 export type MakeDriver = (process: Process, hardware: Hardware, parts: HostParts) => Driver;

@@ -1,5 +1,6 @@
 // Images in Glance, and device profiles for each kind of device.
 
+import { boardComponent, boardModel } from './board-driver.ts';
 import { regionInterface } from './host.ts';
 import type { Profile } from './openstack/nova.ts';
 import type { Image } from './openstack/openstack.ts';
@@ -19,7 +20,18 @@ const wrong: Image = {
   functionUuid: 'd8424dc4-a4a3-c413-f89e-4336800000ff',
   interfaceUuid: '00000000-eb31-577a-8c36-68f9faa081f6',
 };
-export const images: readonly Image[] = [first, second, wrong];
+/** Images for the component of the board. */
+export const firmware = ['2.0', '3.0'].map(
+  (version, index): Image => ({
+    ...image(8 + index),
+    properties: {
+      'accel:component': boardComponent,
+      'accel:models': boardModel,
+      'accel:version': version,
+    },
+  }),
+);
+export const images: readonly Image[] = [first, second, wrong, ...firmware];
 
 const vgpu = { 'resources:VGPU': '1', 'trait:CUSTOM_SIM_GPU': 'required' };
 const nic = { 'resources:CUSTOM_NIC': '1', 'trait:CUSTOM_SIM_NIC': 'required' };

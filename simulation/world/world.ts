@@ -103,6 +103,8 @@ export interface WorldOptions {
   readonly rates?: Rates;
   /** How many hosts there are, each with a slot for a card that moves; else one or two without. */
   readonly hostCount?: number | undefined;
+  /** Whether each host has a device with a component. */
+  readonly hasBoard?: boolean | undefined;
   /** The interrupt at one step of the control plane or of an agent, counted from `arm()`. */
   readonly interrupt?: Interrupt | undefined;
   /** A second database whose answers must be the same; then indexes do not lag. */
@@ -115,7 +117,7 @@ export interface WorldOptions {
 
 export function createWorld(seed: number, options: WorldOptions = {}): World {
   const { strip = noGuardStripped, trace, mirror, rates, interrupt, hostCount } = options;
-  const { isWide = false } = options;
+  const { isWide = false, hasBoard = false } = options;
   const random = createRandom(seed);
   const intensity = random.pick([0, 0.5, 1, 1, 2, 4]);
   const faults = rates ? createFaults(random, 1, rates) : createFaults(random, intensity);
@@ -156,6 +158,7 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
     CYBORG_ATTACH_TYPES: 'PCI,MDEV',
     // Nova ignores events in the specification's style, and its wait times out.
     CYBORG_EVENT_STYLE: !rates && random.chance(0.05) ? 'spec' : 'nova',
+    CYBORG_REQUIRE_SIGNATURE: '',
     KEYSTONE_URL: 'http://keystone/v3',
     CYBORG_OS_PASSWORD: 'secret',
   });
@@ -317,6 +320,7 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
       violate,
       strip,
       hasSlot: hostCount !== undefined,
+      hasBoard,
     });
   });
   const knowsBoot = (host: Host) =>

@@ -8,7 +8,7 @@ import type { Violate } from '#simulation/violation.ts';
 import type { Answer, CallApi } from '#simulation/world/api.ts';
 import type { Host } from '#simulation/world/host.ts';
 import type { ServerEvent, SimulatedOpenStack } from './openstack.ts';
-import { checkDevices } from './promised-devices.ts';
+import { checkDevices, leaveDevices } from './promised-devices.ts';
 import { schedule } from './scheduler.ts';
 
 /** nova.conf's arq_binding_timeout. */
@@ -324,7 +324,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
     async delete(server) {
       const process = parts.spawn(`nova delete ${server.uuid.slice(0, 8)}`);
       // Nova destroys the guest first.
-      for (const { hardware } of hosts) hardware.regionUsers.delete(server);
+      leaveDevices(hosts, server);
       // Nova only logs a failed request to Cyborg.
       await deleteByInstance(process, server);
       server.status = 'DELETED';
@@ -373,7 +373,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
     },
     async shelveAndUnshelve(server) {
       const process = parts.spawn(`nova shelve ${server.uuid.slice(0, 8)}`);
-      for (const { hardware } of hosts) hardware.regionUsers.delete(server);
+      leaveDevices(hosts, server);
       server.status = 'BUILD';
       server.arqs = [];
       if (random.chance(0.7)) await deleteByInstance(process, server);

@@ -11,6 +11,7 @@ import { type Glance, type GlanceImage, ImageUnusable } from '#core/clients/open
 import type { Keystone, TokenIdentity } from '#core/clients/openstack/keystone.ts';
 import type { Staging } from '#core/clients/staging.ts';
 import type { ImageQuery } from '#core/domain/profile/device-profile.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import type { Ask } from '#local/openstack/http-service.ts';
 import { answerTo } from '#local/openstack/placement/placement.ts';
 import { type PlacementState, placementState } from '#local/openstack/placement/state.ts';
@@ -59,6 +60,7 @@ export interface Image {
   readonly name: string;
   readonly functionUuid: string;
   readonly interfaceUuid: string;
+  readonly properties?: Readonly<Record<string, string>>;
 }
 
 export const projects = { service: 'service', demo: 'demo', other: 'other' } as const;
@@ -241,5 +243,6 @@ function findImage(images: readonly Image[], { by, value }: ImageQuery): GlanceI
     return image.functionUuid === value;
   });
   if (!image) throw new ImageUnusable(`No image with ${by} ${value}.`);
-  return { id: image.id };
+  const { id, properties } = image;
+  return { id, ...present({ properties }) };
 }

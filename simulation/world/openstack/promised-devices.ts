@@ -37,7 +37,7 @@ function checkDevice(violate: Violate, server: Server, host: Host, arq: ShownArq
     mdev.usedBy = server.uuid;
   }
   const group = server.profile.groups[arq.device_profile_group_id];
-  const { card } = host.hardware;
+  const { board, card } = host.hardware;
   if (group?.['resources:CUSTOM_CARD'] && card) {
     if (card.usedBy && card.usedBy !== server.uuid) {
       violate('I4', `the card was not cleaned between ${card.usedBy} and ${server.uuid}`);
@@ -45,8 +45,22 @@ function checkDevice(violate: Violate, server: Server, host: Host, arq: ShownArq
     card.usedBy = server.uuid;
   }
   if (group?.['resources:FPGA']) regionUsers.add(server);
+  if (group?.['resources:CUSTOM_BOARD'] && board) {
+    if (board.isTorn || board.written !== undefined) {
+      violate('I10', `${server.uuid} is ACTIVE with a device whose program has not ended well`);
+    }
+    board.users.add(server);
+  }
   const bitstreamId = group?.['accel:bitstream_id'];
   if (bitstreamId && image !== bitstreamId) {
     violate('L2', `${server.uuid} is ACTIVE, its region holds ${image} and not ${bitstreamId}`);
+  }
+}
+
+/** The guest of the server is destroyed. */
+export function leaveDevices(hosts: readonly Host[], server: Server): void {
+  for (const { hardware } of hosts) {
+    hardware.regionUsers.delete(server);
+    hardware.board?.users.delete(server);
   }
 }

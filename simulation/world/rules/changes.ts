@@ -50,10 +50,11 @@ function checkRequired(after: Item, before: Item | undefined, violate: Violate):
 function checkUpdate(before: Item, after: Item, database: MemoryDatabase, violate: Violate): void {
   const [was, is] = [before.release_id, after.release_id];
   // A release may be replaced by the end of a claim that waited behind it. A retry replaces a
-  // release that has failed, or that began before the host's last boot.
+  // release that has failed, or host work that began before the host's last boot.
   const isRetry = before.quarantine !== undefined && after.quarantine === before.quarantine;
   const isReplaced = was !== undefined && is !== undefined && was !== is && !before.arq_uuid;
-  if (isReplaced && !isRetry && !isFromEarlierBoot(String(was), database)) {
+  const isAfterBoot = isFromEarlierBoot(String(was), database) || isResumed(String(is), database);
+  if (isReplaced && !isRetry && !isAfterBoot) {
     violate('I4', `handle ${after.sk} drops release ${was} before it is confirmed`);
   }
   if (!was && is && before.arq_uuid && after.arq_uuid) {
@@ -78,6 +79,20 @@ function isFromEarlierBoot(releaseId: string, database: MemoryDatabase): boolean
     .rows('inventory')
     .find((each) => each.sk === 'HOST' && each.hostname === hostname);
   return started_at !== undefined && String(host?.booted_at ?? '') > started_at;
+}
+
+/** A boot gives the program of a component another id. */
+function isResumed(programId: string, database: MemoryDatabase): boolean {
+  const row = database.rows('arqs').find(({ pk }) => pk === `PROGRAM#${programId}`);
+  const { hostname, component } = (row?.program ?? {}) as {
+    readonly hostname?: string;
+    readonly component?: Readonly<Record<'name' | 'device_uuid' | 'note_id', string>>;
+  };
+  const rows = database.rows('inventory').filter(({ pk }) => pk === `HOST#${hostname}`);
+  const host = rows.find(({ sk }) => sk === 'HOST');
+  const device = rows.find(({ sk }) => sk === `DEVICE#${component?.device_uuid}`);
+  const note = device?.[`component#${component?.name}`] as { id: string; at: string } | undefined;
+  return note?.id === component?.note_id && String(host?.booted_at ?? '') > String(note?.at);
 }
 
 /** What a host prepares is lost with the boot that prepared it. */
