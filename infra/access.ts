@@ -80,6 +80,9 @@ const listed = ['by-kind', 'by-created'] as const;
  */
 const wholeRows = ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem', 'DeleteItem'] as const;
 
+/** The note of a component's program is written only while the program is stored. */
+const endingPrograms = [...wholeRows, 'ConditionCheckItem'] as const;
+
 /** Finishing a bind checks the boot of its host; a region gets the status of its device. */
 const finishing = ['Query', 'UpdateItem', 'ConditionCheckItem'] as const;
 
@@ -113,7 +116,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     // An admin frees quarantined handles by force, or has the host clean up restored ones.
     tables: {
       ...recorded,
-      arqs: ['GetItem', 'PutItem', 'DeleteItem'],
+      arqs: ['GetItem', 'PutItem', 'DeleteItem', 'ConditionCheckItem'],
       inventory: ['Query', 'UpdateItem'],
     },
     callsOpenStack: true,
@@ -168,7 +171,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
   'host-jobs': {
     // A bind that AWS throttles waits beside its host's row.
-    tables: { arqs: wholeRows, inventory: [...finishing, 'DeleteItem'] },
+    tables: { arqs: endingPrograms, inventory: [...finishing, 'DeleteItem'] },
     jobs: ['CreateJob', 'CancelJob', 'DescribeJobExecution'],
     messagesHosts: true,
     // Work that is sent by a message is looked after.
@@ -178,14 +181,14 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
   'job-events': {
     // An instance that could not be reprovisioned with the others gets a job of its own.
-    tables: { arqs: wholeRows, inventory: [...finishing, 'DeleteItem'] },
+    tables: { arqs: endingPrograms, inventory: [...finishing, 'DeleteItem'] },
     callsOpenStack: false,
   },
   'inventory-reports': {
     // A reboot of the host starts the reprovisioning of its instances' devices. A card may have
     // come from another host.
     tables: {
-      arqs: wholeRows,
+      arqs: endingPrograms,
       inventory: ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem'],
     },
     indexes: { inventory: ['by-card'] },
@@ -201,7 +204,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
   sweep: {
     // Work whose job has ended is finished here, as by the job's event.
-    tables: { arqs: wholeRows, inventory: [...finishing, 'DeleteItem', 'BatchGetItem'] },
+    tables: { arqs: endingPrograms, inventory: [...finishing, 'DeleteItem', 'BatchGetItem'] },
     // A program of an operator whose deadline has passed is cancelled.
     jobs: ['DescribeJobExecution', 'CancelJob'],
     // The reaper reads all deployables, and asks Placement and Nova about the instances that hold

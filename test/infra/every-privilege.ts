@@ -54,13 +54,19 @@ async function publish(queue: QueueName, payload: object) {
   );
 }
 
-async function endJob(kind: HostWorkKind, uuid: string, operation: JobEvent['operation']) {
+async function endJob(
+  kind: HostWorkKind,
+  uuid: string,
+  operation: JobEvent['operation'],
+  statusDetails: Readonly<Record<string, string>> = {},
+) {
   await publish('job-events', {
     eventType: 'JOB_EXECUTION',
     operation,
     jobId: jobId('test', kind, uuid),
     thingArn: `arn:aws:iot:us-east-1:000000000000:thing/${host}`,
     timestamp: 1,
+    statusDetails,
   } satisfies JobEvent);
 }
 
@@ -99,7 +105,7 @@ async function endBind(instance: string, operation: JobEvent['operation']) {
 
 const gpu = aGpu(
   ['1', '2'].map((mark) => ({ asked_type: 'nvidia-223', vgpu_mark: mark })),
-  { identity: 'serial-1' },
+  { identity: 'serial-1', components: [{ name: 'bmc', version: '1.0' }] },
 );
 
 async function inventoryAndProfiles() {
@@ -111,6 +117,7 @@ async function inventoryAndProfiles() {
   await browse('deployables');
   await operatorsCalls();
   await describeDeployable();
+  await programComponent();
   const asking = (resource: string, count: string) => [{ [`resources:${resource}`]: count }];
   const profiles = {
     two: asking('FPGA', '2'),
@@ -139,6 +146,33 @@ async function describeDeployable() {
   const { json } = await world.ask('POST', '/v2/attributes', { body });
   await world.ask('GET', '/v2/attributes');
   await world.ask('DELETE', `/v2/attributes/${json.uuid}`);
+}
+
+/** The host's part is the end of the job. */
+async function programComponent() {
+  const id = crypto.randomUUID();
+  const properties = { component: 'bmc', models: 'abcd:abcd', version: '2.0' };
+  const named = Object.entries(properties).map(([name, value]) => [`accel:${name}`, value]);
+  await glance('POST', '/v2/images', JSON.stringify({ id, ...Object.fromEntries(named) }));
+  await glance('PUT', `/v2/images/${id}/file`, 'firmware');
+  const programmed = async () => {
+    const { devices } = await world.deps.store.inventory.host(host);
+    return devices.find(({ components }) => components !== undefined);
+  };
+  const uuid = (await programmed())?.uuid;
+  const body = [{ op: 'add', path: '/firmware/bmc', value: id }];
+  const asked = await world.ask('PATCH', `/v2/devices/${uuid}`, { body });
+  expect([asked.status, asked.text]).toEqual([204, '']);
+  const [note] = (await programmed())?.programs ?? [];
+  const evidence = JSON.stringify({ bmc: { version: '2.0' } });
+  await endJob('program', note?.id ?? '', 'succeeded', { evidence });
+  await eventually(async () => (await programmed())?.status).toBe('enabled');
+}
+
+async function glance(method: string, path: string, body: string) {
+  const headers = { 'X-Auth-Token': 'admin-token' };
+  const answer = await fetch(`${world.urls.glance}${path}`, { method, headers, body });
+  if (!answer.ok) throw new Error(await answer.text());
 }
 
 /** An instance without host work: plain PCI. */
