@@ -6,6 +6,7 @@
 // --stay           keeps all of it running until Ctrl-C, for manual tests
 // --only <words>   plays the set-up and the scenarios with the words in their names
 // --deletes 100    deletes as many servers during their builds
+// --boots 200      builds as many servers beside changes of their profile
 // --hardware       plays the set-up and the scenarios of a compute node with real drivers of the
 //                  agent, which is a VM with a real kernel
 // --cyborg [17.0.0]  plays the move from a real Cyborg to this service, and back; 9.0.0 unless
@@ -25,7 +26,8 @@ import { type CyborgRelease, installCyborg, usualRelease } from './install/cybor
 import { sayWhatIsNewer } from './install/newer.ts';
 import { CannotRun, ensurePackages } from './install/packages.ts';
 import { debian, installRelease, type Release } from './install/releases.ts';
-import { unifiedLimits } from './limits/unified-limits.ts';
+import { unifiedLimits } from './profiles/unified-limits.ts';
+import { updates } from './profiles/updates.ts';
 import { play, type Scenario } from './scenario.ts';
 import { failures } from './scenarios/failures.ts';
 import { ensureHardware, hardware, hardwareHost } from './scenarios/hardware.ts';
@@ -63,6 +65,7 @@ const withCyborg = process.argv.includes('--cyborg');
 const all = [
   ...setUp,
   ...servers,
+  ...updates,
   ...neverBuilt,
   ...failures,
   ...placement,

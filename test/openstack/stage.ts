@@ -5,9 +5,19 @@ import { join } from 'node:path';
 import { SysfsTree } from '#local/demo/sysfs-tree.ts';
 import { type Layout, urlOf } from '#local/process/layout.ts';
 import type { System } from '#local/process/system.ts';
+import { type Client, restClient } from '#test/support/suites/rest.ts';
 import { block } from './guide.ts';
 import { type Cloud, startBriefKeystone } from './install/cloud.ts';
-import { admin, demo, other, type Services, servicesFor, type User, variablesOf } from './users.ts';
+import {
+  admin,
+  demo,
+  logIn,
+  other,
+  type Services,
+  servicesFor,
+  type User,
+  variablesOf,
+} from './users.ts';
 
 export interface Stage {
   readonly cloud: Cloud;
@@ -45,6 +55,12 @@ export const servicePassword = 'of the service user';
 
 export function acceleratorUrl(layout: Layout): string {
   return `${urlOf(layout, 'api')}/accelerator/v2`;
+}
+
+/** The operators' API, for an administrator. */
+export async function operatorOf({ cloud, layout }: Stage): Promise<Client> {
+  const token = { 'X-Auth-Token': await logIn(cloud.plan, admin) };
+  return restClient(`${urlOf(layout, 'api')}/operator/v1`, token);
 }
 
 /** Runs a block of the guide; the service user is created so before the system starts. */

@@ -33,10 +33,6 @@ export async function importing(
       run: async () => {
         await stage.cloud.startCompute();
         await mapHost(stage);
-        // Nova's own quota is ten servers.
-        const [{ id }] = (await stage.demo.keystone.ask('GET', '/auth/projects')).body.projects;
-        const quota_set = { instances: 30, cores: 30 };
-        await stage.admin.nova.ask('PUT', `/os-quota-sets/${id}`, { quota_set });
         await cyborg.start('conductor', 'api', 'agent');
         const { name } = await eventually(
           () => move.provider().catch(() => undefined),

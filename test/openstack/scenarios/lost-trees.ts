@@ -2,13 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { urlOf } from '#local/process/layout.ts';
 import { ownProvider, providersOf, reconcile } from '#test/openstack/providers.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import { assertHas, build, removeCleanly } from '#test/openstack/servers.ts';
-import type { Stage } from '#test/openstack/stage.ts';
-import { admin, logIn } from '#test/openstack/users.ts';
-import { eventually, restClient } from '#test/support/suites/rest.ts';
+import { operatorOf, type Stage } from '#test/openstack/stage.ts';
+import { eventually } from '#test/support/suites/rest.ts';
 
 /** A device that was written within the last minute does not count as lost. */
 const writtenWithinSeconds = 60;
@@ -119,10 +117,8 @@ async function secondsUntilWhole(stage: Stage): Promise<number> {
 }
 
 /** The reasons of the incidents. */
-async function lostProviders({ cloud, layout }: Stage): Promise<readonly string[]> {
-  const token = { 'X-Auth-Token': await logIn(cloud.plan, admin) };
-  const path = '/operator/v1/incidents?kind=lost-providers';
-  const { body } = await restClient(urlOf(layout, 'api'), token).ask('GET', path);
+async function lostProviders(stage: Stage): Promise<readonly string[]> {
+  const { body } = await (await operatorOf(stage)).ask('GET', '/incidents?kind=lost-providers');
   return body.incidents.map(({ reason }) => reason);
 }
 

@@ -6,7 +6,7 @@ import { copyFileSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { debian } from '#test/openstack/install/releases.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
-import { assertHas, build, remove } from '#test/openstack/servers.ts';
+import { assertHas, build, offer, remove, removeCleanly } from '#test/openstack/servers.ts';
 import type { Stage } from '#test/openstack/stage.ts';
 
 const patch = join(import.meta.dirname, '../../../docs/patches/nova-unmanaged.patch');
@@ -147,6 +147,26 @@ export const novaCode: readonly Scenario[] = [
       assert.match(created, new RegExp(`<type id='${info.asked_type}'/>`.replaceAll("'", '[\'"]')));
       assert.match(created, new RegExp(`<uuid>${uuid}</uuid>`));
       return `${name} found; ${created.replaceAll(/\s+/g, ' ')} where it is missing`;
+    },
+  },
+  {
+    name: 'vGPUs for the host, or for nothing, are bound and not attached',
+    run: async (stage) => {
+      const { release } = stage.cloud.plan;
+      const notAttached = ['host', 'none'].map((target) => ({
+        'resources:VGPU': '1',
+        'trait:CUSTOM_ABCD_9B01_FAKE_2': 'required',
+        'accel:attach_target': target,
+      }));
+      await offer(stage, 'not-attached', notAttached);
+      const built = await build(stage, 'not-attached');
+      const arqs = await assertHas(stage, built, 2);
+      const types = arqs.map((arq) => arq.attach_handle_type);
+      assert.deepEqual(types, ['TEST_PCI', 'TEST_PCI']);
+      const said = await marked<Said>(stage, 'attach-none', attaching, JSON.stringify(arqs));
+      assert.deepEqual(said, []);
+      await removeCleanly(stage, built.id);
+      return `ACTIVE with Nova ${release.name}`;
     },
   },
   {
