@@ -7,8 +7,9 @@ import { viewArq } from './view.ts';
 export const create = action(
   { body: createBody, answers: { 201: arqsAnswer }, refuses: [404, 409] },
   async ({ deps, caller, body, base, about }) => {
-    about({ profile: body.device_profile_name });
-    const arqs = await createArqs(deps, caller, body.device_profile_name);
+    const { device_profile_name: profile, image_uuid: image } = body;
+    about({ profile });
+    const arqs = await createArqs(deps, caller, profile, image ?? undefined);
     return { body: { arqs: arqs.map((arq) => viewArq(arq, base)) } };
   },
 );

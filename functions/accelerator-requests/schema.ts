@@ -14,7 +14,11 @@ export const listQuery = z.strictObject({
 });
 
 /** Other keys are ignored: the command line client sends some. */
-export const createBody = z.object({ device_profile_name: z.string() });
+export const createBody = z.object({
+  device_profile_name: z.string(),
+  /** The image of the server, in Glance. */
+  image_uuid: z.guid().nullish(),
+});
 
 export const deleteQuery = z.strictObject({
   arqs: commaList(z.string()).optional(),

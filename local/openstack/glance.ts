@@ -100,6 +100,13 @@ const routes: Routes<Context> = {
     return { status: 201, body: made };
   },
   'GET /v2/images/{id}': (ask, { state }) => ({ status: 200, body: named(ask, state.now) }),
+  // Nothing shares an image here.
+  'GET /v2/images/{id}/members/{member}': (ask, { state }) => {
+    throw new Refusal(
+      404,
+      `${ask.params.member} not found in the member list of the image ${named(ask, state.now).id}`,
+    );
+  },
   'PUT /v2/images/{id}/file': (ask, { state, caller }) => {
     requireAdmin(caller);
     const image = named(ask, state.now);

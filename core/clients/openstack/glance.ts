@@ -32,6 +32,8 @@ export interface GlanceImage {
   readonly hash?: { readonly algorithm: 'sha256' | 'sha512'; readonly value: string };
   /** Those that begin with `accel:`. */
   readonly properties?: Readonly<Record<string, string>>;
+  /** An admin answers for it: it is public, or of our own project. */
+  readonly isTrusted?: boolean;
 }
 
 export interface Glance {
@@ -40,6 +42,11 @@ export interface Glance {
    * ServiceUnavailable
    */
   findImage(query: ImageQuery): Promise<GlanceImage>;
+  /**
+   * The image that a project names, which it must be able to see. @throws ImageUnusable,
+   * RequestRefused, ServiceUnavailable
+   */
+  imageOfProject(id: string, projectId: string): Promise<GlanceImage>;
   /** The image's data; reading it can throw ServiceUnavailable. @throws ImageUnusable */
   download(id: string): Promise<AsyncIterable<Uint8Array>>;
 }
@@ -60,9 +67,7 @@ export function createGlance(options: {
 
   async function byId(id: string): Promise<ListedImage> {
     const { request, answer } = await call('GET', `/v2/images/${encodeURIComponent(id)}`);
-    if (saysAbsent(answer, 'message')) {
-      throw new ImageUnusable(`Glance has no image ${id}.`, { isAbsent: true });
-    }
+    if (saysAbsent(answer, 'message')) throw absent(id);
     expectStatus(request, answer, 200);
     const image = readBody(imageBody, request, answer);
     if (image.status !== 'active') {
@@ -123,18 +128,41 @@ export function createGlance(options: {
     return response;
   }
 
+  async function toImage(image: ListedImage): Promise<GlanceImage> {
+    const { id, size, os_hash_algo, os_hash_value, visibility, owner } = image;
+    const hash = knownHash.safeParse({ algorithm: os_hash_algo, value: os_hash_value });
+    const isPublic = visibility === 'public';
+    return {
+      id,
+      properties: ownProperties(image),
+      isTrusted: isPublic || (owner != null && owner === (await options.ownProject())),
+      ...(size && { bytes: size }),
+      ...(hash.success && { hash: hash.data }),
+    };
+  }
+
+  async function isSeenBy(projectId: string, image: ListedImage): Promise<boolean> {
+    const { id, visibility, owner } = image;
+    if (owner === projectId || visibility === 'public' || visibility === 'community') return true;
+    if (visibility !== 'shared') return false;
+    const member = `/v2/images/${id}/members/${encodeURIComponent(projectId)}`;
+    const { request, answer } = await call('GET', member);
+    if (saysAbsent(answer, 'message')) return false;
+    expectStatus(request, answer, 200);
+    return true;
+  }
+
   return {
     findImage: async ({ by, value }) => {
       const property = properties[by];
-      const image = property ? await byProperty(property, value) : await byId(value);
-      const { id, size, os_hash_algo, os_hash_value } = image;
-      const hash = knownHash.safeParse({ algorithm: os_hash_algo, value: os_hash_value });
-      return {
-        id,
-        properties: ownProperties(image),
-        ...(size && { bytes: size }),
-        ...(hash.success && { hash: hash.data }),
-      };
+      return await toImage(property ? await byProperty(property, value) : await byId(value));
+    },
+
+    imageOfProject: async (id, projectId) => {
+      const image = await byId(id);
+      if (await isSeenBy(projectId, image)) return await toImage(image);
+      // As Glance answers the project.
+      throw absent(id);
     },
 
     download: async (id) => {
@@ -175,11 +203,17 @@ const imageBody = z.looseObject({
   id: z.guid(),
   status: z.string(),
   size: z.number().nullish(),
+  visibility: z.string().nullish(),
+  owner: z.string().nullish(),
   os_hash_algo: z.string().nullish(),
   os_hash_value: z.string().nullish(),
 });
 type ListedImage = z.infer<typeof imageBody>;
 const listBody = z.object({ images: z.array(imageBody) });
+
+function absent(id: string): ImageUnusable {
+  return new ImageUnusable(`Glance has no image ${id}.`, { isAbsent: true });
+}
 
 function ownProperties(image: ListedImage): Record<string, string> {
   const own = Object.entries(image).filter(([name]) => name.startsWith('accel:'));

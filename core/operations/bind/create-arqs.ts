@@ -8,6 +8,7 @@ import { arqCount, type DeviceProfile } from '#core/domain/profile/device-profil
 import { checkUsable, mayBeScheduledOtherwise } from '#core/domain/profile/profile-changes.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { takeUnits } from '#core/operations/quotas/take-units.ts';
+import { groupsForImage } from './image-groups.ts';
 
 /**
  * Unbound ARQs cost nothing to make, and each write of one tenant takes from what all share. The
@@ -27,20 +28,29 @@ async function refuseTooMany(deps: Deps, projectId: string, requested: number): 
  *
  * Nova sends no key that marks a POST as a repetition; the sweep deletes the ARQs that it forgets.
  *
- * @throws DomainError
+ * @param imageUuid the server's image, which may name what its FPGAs hold
+ * @throws DomainError, ServiceUnavailable
  */
-export async function createArqs(deps: Deps, caller: Caller, profileName: string): Promise<Arq[]> {
+export async function createArqs(
+  deps: Deps,
+  caller: Caller,
+  profileName: string,
+  imageUuid?: string,
+): Promise<Arq[]> {
   const [profile, quota] = await Promise.all([
     deps.store.profiles.byName(profileName),
     deps.store.quotas.byProject(caller.projectId),
   ]);
   checkUsable(profileName, profile, caller, deps.settings.policy);
-  const requested = profile.groups.reduce((sum, group) => sum + arqCount(group), 0);
+  const groups = imageUuid
+    ? await groupsForImage(deps, profile.groups, imageUuid, caller.projectId)
+    : profile.groups;
+  const requested = groups.reduce((sum, group) => sum + arqCount(group), 0);
   await refuseTooMany(deps, caller.projectId, requested);
   return untilWritten(
     'quotas',
     async (round) => {
-      const arqs = buildArqs(deps, caller, profile);
+      const arqs = buildArqs(deps, caller, { ...profile, groups });
       const current = round === 1 ? quota : await deps.store.quotas.byProject(caller.projectId);
       if (current) await takeUnits(deps, current, arqs);
       const dueAt = unboundUntil(deps.settings, deps.clock());

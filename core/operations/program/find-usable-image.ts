@@ -8,9 +8,14 @@ import { ImageConflict, ImageNotFound } from '#core/domain/errors.ts';
  *
  * @throws ImageNotFound, ImageConflict
  */
-export async function findUsableImage(deps: Deps, imageId: string): Promise<GlanceImage> {
+export function findUsableImage(deps: Deps, imageId: string): Promise<GlanceImage> {
+  return orRefused(deps.clients.glance.findImage({ by: 'bitstream_id', value: imageId }));
+}
+
+/** The image, or the answer to a caller. @throws ImageNotFound, ImageConflict */
+export async function orRefused(found: Promise<GlanceImage>): Promise<GlanceImage> {
   try {
-    return await deps.clients.glance.findImage({ by: 'bitstream_id', value: imageId });
+    return await found;
   } catch (error) {
     if (!(error instanceof ImageUnusable)) throw error;
     throw error.isAbsent ? new ImageNotFound(error.message) : new ImageConflict(error.message);

@@ -213,6 +213,9 @@ export function createOpenStack(
           refuse(process, 'Glance');
           return findImage(images, query);
         }),
+      imageOfProject: async () => {
+        throw new Error('Nova names no image of a server.');
+      },
       download: async () => {
         throw new Error('The fake Glance has no downloads; the fake staging needs none.');
       },

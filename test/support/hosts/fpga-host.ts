@@ -108,7 +108,10 @@ class FpgaHost extends RecordedHost {
     const name = `p-${randomUUID()}`;
     const groups = [{ 'resources:FPGA': String(count), ...accel }];
     await this.world.createProfile(name, ...groups);
-    const arqs = await this.world.createArqs(name);
+    return await this.bindArqs(await this.world.createArqs(name));
+  }
+
+  async bindArqs(arqs: readonly string[]) {
     const instance = randomUUID();
     this.instances.push(instance);
     const { status, json } = await this.world.bindArqs(arqs, { provider: region, instance });

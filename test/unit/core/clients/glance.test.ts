@@ -45,7 +45,7 @@ describe('an image', () => {
   it("has its size and Glance's own hash", async () => {
     answer = () => ({ status: 200, body: image });
     const hash = { algorithm: 'sha512', value: image.os_hash_value };
-    expect(await byId()).toEqual({ id, bytes: 4, hash, properties: {} });
+    expect(await byId()).toEqual({ id, bytes: 4, hash, properties: {}, isTrusted: true });
   });
 
   it.each([
@@ -84,6 +84,40 @@ describe('an image', () => {
         expect((await byName()).id).toBe(id);
       },
     );
+  });
+
+  describe('of a project', () => {
+    const shared = { ...image, owner: 'a tenant', visibility: 'shared' };
+    const asked = () => glance().imageOfProject(id, 'p1');
+
+    it.each([{ visibility: 'public' }, { visibility: 'community' }, { owner: 'p1' }])(
+      'is one with %j',
+      async (as) => {
+        answer = () => ({ status: 200, body: { ...shared, ...as } });
+        expect((await asked()).id).toBe(id);
+        expect(service.asked).toHaveLength(1);
+      },
+    );
+
+    it.each([
+      [200, true],
+      [404, false],
+    ])('is one whose members are answered with %i: %s', async (status, isSeen) => {
+      answer = ({ path }) =>
+        path.endsWith('/members/p1')
+          ? { status, body: { message: 'not found in the member list' } }
+          : { status: 200, body: shared };
+      const found = await asked().then(
+        () => true,
+        (error: unknown) => (error as ImageUnusable).isAbsent !== true,
+      );
+      expect(found).toBe(isSeen);
+    });
+
+    it('is no private one of another project', async () => {
+      answer = () => ({ status: 200, body: { ...shared, visibility: 'private' } });
+      await expect(asked()).rejects.toThrow(`Glance has no image ${id}.`);
+    });
   });
 
   it.each(['deleted', 'queued', 'deactivated', 'pending_delete'])(
