@@ -2,6 +2,7 @@
 
 import * as z from 'zod';
 import { id, optionalText, shown, texts, verified } from './derive/fields.ts';
+import { reportedAttributes } from './device.ts';
 import type { DeployableUuid, DeviceUuid, ProviderUuid } from './ids.ts';
 import { isOfferedClass, isOfferedTrait, standardClasses } from './placement-names.ts';
 import { attachTypes, deviceStatuses, programStates, regionKinds } from './words.ts';
@@ -22,6 +23,8 @@ function quoted(input: unknown): string {
 export const offeringFacts = z.object({
   /** What the units are, where the settings of the host choose it, such as a type of vGPU. */
   pool: shown(z.string().max(64)),
+  /** Those of a region, beside the device's and before them: the memory that it can reach. */
+  attributes: shown(reportedAttributes),
   resource_class: resourceClass,
   /** Traits beyond those that follow from type, vendor and product. */
   traits: z.array(traitName).max(64),

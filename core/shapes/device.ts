@@ -102,6 +102,11 @@ export const attributeKey = z
   .refine((key) => !derivedKey.test(key));
 const reportedAttributesMax = 32;
 
+/** Texts of a device, or of a part of it that is allocated by itself. */
+export const reportedAttributes = z
+  .record(attributeKey, z.string().max(255))
+  .refine((attributes) => Object.keys(attributes).length <= reportedAttributesMax);
+
 /** Reported and stored; no answer has it. */
 const innerFacts = z.object({
   product: z.string().min(1).max(64),
@@ -132,11 +137,7 @@ export const reportedDevice = z.object({
     .regex(/^[a-zA-Z0-9_-]{1,64}$/)
     .optional(),
   /** Shown by the attributes API; no tenant's data. */
-  attributes: shown(
-    z
-      .record(attributeKey, z.string().max(255))
-      .refine((attributes) => Object.keys(attributes).length <= reportedAttributesMax),
-  ),
+  attributes: shown(reportedAttributes),
 });
 
 /** Who set a device's status, when, and why. */

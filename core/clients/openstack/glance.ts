@@ -161,7 +161,7 @@ export function createGlance(options: {
     imageOfProject: async (id, projectId) => {
       const image = await byId(id);
       if (await isSeenBy(projectId, image)) return await toImage(image);
-      // As Glance answers the project.
+      // Glance answers the project so, too.
       throw absent(id);
     },
 

@@ -213,7 +213,7 @@ function wantedDeployable(
   discovered: DiscoveredDevice,
   { name, offering, adopted, region, parent }: Wanted,
 ): WantedDeployable {
-  const attributes = factAttributes(discovered, offering?.pool);
+  const attributes = factAttributes(discovered, offering);
   const traits = [...deriveTraits(discovered, region), ...(adopted?.traits ?? [])];
   return {
     deployable: {

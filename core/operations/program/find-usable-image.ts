@@ -13,9 +13,9 @@ export function findUsableImage(deps: Deps, imageId: string): Promise<GlanceImag
 }
 
 /** The image, or the answer to a caller. @throws ImageNotFound, ImageConflict */
-export async function orRefused(found: Promise<GlanceImage>): Promise<GlanceImage> {
+export async function orRefused(work: Promise<GlanceImage>): Promise<GlanceImage> {
   try {
-    return await found;
+    return await work;
   } catch (error) {
     if (!(error instanceof ImageUnusable)) throw error;
     throw error.isAbsent ? new ImageNotFound(error.message) : new ImageConflict(error.message);

@@ -64,6 +64,23 @@ describe('planning a device', () => {
     expect(device.status).toBe('maintaining');
   });
 
+  it('gives a region the attributes of its device, and its own before them', () => {
+    const region = (name: string, attributes?: Record<string, string>) => ({
+      name,
+      kind: 'reconfigurable-region' as const,
+      resource_class: 'FPGA',
+      traits: [],
+      attach_handles: [],
+      ...(attributes && { attributes }),
+    });
+    const attributes = { local_memory_mib: '8192', board: 'a' };
+    const regions = [region('region0', { local_memory_mib: '4096' }), region('region1')];
+    const device = { ...aDevice({ regions }), attributes };
+    const stated = stored(device).providers.map(({ deployable }) => deployable.reportedAttributes);
+    const own = { ...attributes, local_memory_mib: '4096' };
+    expect(stated).toMatchObject([attributes, own, attributes]);
+  });
+
   it('stores the kind of each region', () => {
     const offering = { resource_class: 'FPGA', traits: [], attach_handles: [aHandle(1, 'PCI')] };
     const region = { name: 'region0', kind: 'reconfigurable-region' as const, ...offering };
