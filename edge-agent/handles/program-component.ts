@@ -96,7 +96,7 @@ async function write(
   };
   try {
     return await downloads.withImage(image, stop, async (imagePath) => {
-      const target = { address, component, imagePath };
+      const target = { address, component, imagePath, version };
       await verbs.check(target);
       if (stop.aborted) throw new JobStopped();
       await context.claim('program');

@@ -172,6 +172,7 @@ function addPrograms(tree: string): void {
   addProgram(tree, '/usr/bin/flock', 'usr/bin/flock');
   // In front of the one of busybox.
   addProgram(tree, '/bin/ip', 'usr/bin/ip');
+  addProgram(tree, '/sbin/devlink', 'usr/sbin/devlink');
   const calls = join(tree, 'usr/local/bin/kernel-calls');
   const source = join(here, 'guest/kernel-calls.c');
   execFileSync('gcc', ['-O2', '-Wall', '-Werror', '-static', '-o', calls, source]);

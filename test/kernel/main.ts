@@ -17,6 +17,7 @@ import { fetchSystemd } from './debian-systemd.ts';
 import { ensureImage, ensureNewerImage, type Image } from './image.ts';
 import { ensurePackages, skip } from './packages.ts';
 import { type Group, play, type Scenario } from './scenario.ts';
+import { devlink } from './scenarios/devlink.ts';
 import { discovery } from './scenarios/discovery.ts';
 import { firmware } from './scenarios/firmware.ts';
 import { fpga } from './scenarios/fpga.ts';
@@ -37,7 +38,7 @@ const root = join(import.meta.dirname, '../..');
 const cache = join(root, '.local', 'kernel');
 const all: readonly Group[] = [
   ...[pci, vgpu, fpga, intelFpga, fpgaManager, discovery, nvidia, gpuVf, nvmeDevices],
-  ...[nic, qatCards, firmware, reboot, systemd],
+  ...[nic, devlink, qatCards, firmware, reboot, systemd],
 ];
 
 /** The suite takes ten minutes; a machine may be busy with others. */

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { eventually } from '#test/support/suites/rest.ts';
 import type { Cloud } from './cloud.ts';
+import type { Stage } from './stage.ts';
 
 /** The guest's CPU is emulated, so the agent takes tens of seconds to start. */
 const withinSeconds = 120;
@@ -128,4 +129,64 @@ export async function deleteServer({ api, nova }: Cloud, server: string): Promis
     ({ arqs }) => arqs.length === 0,
     withinSeconds,
   );
+}
+
+/** The device of a host that has one, with its components and their programs. */
+interface ComponentDevice {
+  readonly uuid: string;
+  readonly status: string;
+  readonly components: readonly { readonly name: string; readonly version: string }[] | null;
+  readonly programs: readonly {
+    readonly state: string;
+    readonly reason: string | null;
+    readonly evidence: Readonly<Record<string, unknown>> | null;
+  }[];
+}
+
+export async function componentDevice({ cloud, hostname }: Stage): Promise<ComponentDevice> {
+  const path = `/devices?hostname=${hostname}`;
+  const { devices } = await cloud.api.get<{ devices: ComponentDevice[] }>(path, 'admin-token');
+  const [found] = devices;
+  assert.ok(found);
+  return found;
+}
+
+export interface Firmware {
+  /** As in the image's property. */
+  readonly models: string;
+  readonly version: string;
+  readonly content: string;
+}
+
+/** Asks for firmware of a component of the host's device, from a signed image. */
+export async function programComponent(
+  stage: Stage,
+  component: string,
+  { models, version, content }: Firmware,
+): Promise<void> {
+  const image = await stage.cloud.addFirmware(content, {
+    'accel:component': component,
+    'accel:models': models,
+    'accel:version': version,
+  });
+  const { uuid } = await componentDevice(stage);
+  const body = [{ op: 'add', path: `/firmware/${component}`, value: image }];
+  await stage.cloud.api.patch(`/devices/${uuid}`, 'admin-token', body);
+}
+
+/** Waits until the last program of the host's device is in that state. */
+export async function untilProgram(stage: Stage, state: string): Promise<ComponentDevice> {
+  return await eventually(
+    () => componentDevice(stage),
+    (found) => found.programs[0]?.state === state,
+    withinSeconds,
+  );
+}
+
+/** The guest reaches images through a port of its own. @returns the agent's `image_source` */
+export async function passImages({ guest, cloud }: Stage): Promise<string> {
+  const port = String(cloud.imagesPort);
+  const to = ['busybox', 'nc', '10.0.2.100', '9326'];
+  await guest.start('images', ['busybox', 'nc', '-ll', '-p', port, '-e', ...to]);
+  return `http://127.0.0.1:${port}/`;
 }

@@ -144,7 +144,7 @@ export interface Components {
   /** Resolves when the image is stored. Called again after a crash, it writes all of it. */
   write(image: ComponentImage, onProgress: (percent: number) => void): Promise<void>;
   /** Has the component run what was written, or says that only a power cycle does. */
-  activate(component: ComponentPlace): Promise<Activation>;
+  activate(image: ComponentImage): Promise<Activation>;
 }
 
 export type ReportedComponent = NonNullable<ReportedDevice['components']>[number];
@@ -158,6 +158,8 @@ export interface ComponentPlace {
 
 export interface ComponentImage extends ComponentPlace {
   readonly imagePath: string;
+  /** What `list` must show when the component runs it. */
+  readonly version: string;
 }
 
 export interface RegionImage {

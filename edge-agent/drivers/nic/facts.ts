@@ -1,13 +1,12 @@
 // What a host reports of a network card: its interface, switch, firmware and health.
 
-import * as z from 'zod';
 import { createDates, type UndatedHealth } from '#agent/drivers/contract/dated-health.ts';
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import { aerHealth } from '#agent/drivers/pci/health.ts';
+import { readFirmwareVersions } from '#agent/hardware/devlink.ts';
 import { reasonOf } from '#agent/log.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
-import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { type Interfaces, type Link, type Ports, readLink } from './link.ts';
 
@@ -16,18 +15,6 @@ export type NicLook =
   | { readonly interfaces: Interfaces; readonly link: Link }
   | { readonly fault: string };
 
-const devlinkMs = 10_000;
-const versions = z.object({
-  info: z.record(
-    z.string(),
-    z.object({
-      versions: z
-        .object({ running: z.record(z.string(), z.string()) })
-        .partial()
-        .optional(),
-    }),
-  ),
-});
 /** Names of the firmware as a whole (Linux, Documentation/networking/devlink/devlink-info). */
 const firmwareNames = ['fw', 'fw.version', 'fw.mgmt', 'fw.bundle_id'];
 
@@ -42,10 +29,8 @@ export function createNicFacts(context: DriverContext, ports: Ports) {
   const readFirmware = async ({ address, boundDriver = '' }: PciFunction) => {
     const key = `${address} ${boundDriver}`;
     if (!firmware.has(key)) {
-      const args = ['-json', 'dev', 'info', `pci/${address}`];
-      const version = await hardware
-        .exec(address, 'devlink', args, devlinkMs)
-        .then(({ stdout }) => parseVersion(stdout, address))
+      const version = await readFirmwareVersions({ hardware, address })
+        .then(({ running }) => firstVersion(running))
         .catch(() => undefined);
       firmware.set(key, version);
     }
@@ -53,6 +38,8 @@ export function createNicFacts(context: DriverContext, ports: Ports) {
   };
 
   return {
+    /** Another one may run now. */
+    forgetFirmware: () => firmware.clear(),
     look: async (fn: PciFunction): Promise<NicLook> => {
       let interfaces: Interfaces;
       try {
@@ -116,12 +103,7 @@ function toAttributes(look: NicLook): Record<string, string> {
 }
 
 /** Pure. */
-function parseVersion(text: string, address: string): string | undefined {
-  const { info } = versions.safeParse(parseJson(text)).data ?? {};
-  const running = info?.[`pci/${address}`]?.versions?.running ?? {};
-  const name = firmwareNames.find((each) => running[each]);
-  const version = name === undefined ? undefined : running[name];
-  return version !== undefined && /^[\x21-\x7e][\x20-\x7e]{0,63}$/.test(version)
-    ? version
-    : undefined;
+function firstVersion(running: Readonly<Record<string, string>>): string | undefined {
+  const name = firmwareNames.find((each) => running[each] !== undefined);
+  return name === undefined ? undefined : running[name];
 }

@@ -16,6 +16,7 @@ import {
   readPciFunctions,
 } from '#agent/sysfs/pci.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { nicComponents } from './components.ts';
 import { createNicFacts, type NicFacts, type NicLook } from './facts.ts';
 import type { FunctionSettings } from './function.ts';
 import { createPorts, type Ports, usedRepresentor } from './link.ts';
@@ -49,6 +50,7 @@ export function createNicDriver(settings: NicSettings, context: DriverContext): 
   const state: NicState = { context, cards, ports, records };
   const facts = createNicFacts(context, ports);
   const allowList = toAllowList(settings);
+  const programs = nicComponents({ context, cards, onReload: facts.forgetFirmware });
   /** Results of the discovery that is under way; there is one at a time. */
   let looks: ReadonlyMap<string, Looked> = new Map();
   const pci = createPciDriver({
@@ -92,6 +94,9 @@ export function createNicDriver(settings: NicSettings, context: DriverContext): 
       const deps = { sysfs, hardware, ports, clock: context.clock };
       return { ...evidence, ...(await restoreFunction(deps, handle.address, address, recorded)) };
     },
+    ...([...cards.values()].some(({ components }) => components.length > 0) && {
+      components: programs,
+    }),
   };
 }
 

@@ -5,12 +5,29 @@
 import * as z from 'zod';
 import { customName, oneOrMany, pciAddress } from '#agent/drivers/contract/setting-forms.ts';
 import { type AllowListEntry, allowListEntry } from '#agent/drivers/pci/allow-list.ts';
+import { componentLabel, componentList } from '#agent/drivers/pci/components.ts';
 import { present } from '#core/shapes/derive/present.ts';
 
 const { bind_to, traits, virtual_functions } = allowListEntry.shape;
 
 const nameIs = 'must be 1 to 64 letters, digits, "_", ".", ":" and "-", a letter or digit first';
 const networkName = z.string(nameIs).regex(/^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$/, nameIs);
+
+const devlinkIs = 'must be a name of devlink, such as "fw.mgmt"';
+const devlinkName = z.string(devlinkIs).regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, devlinkIs);
+
+const component = z.strictObject({
+  name: componentLabel,
+  /** The version that `devlink dev info` shows of it. */
+  version: devlinkName,
+  /** What `devlink dev flash` writes; without it the card's driver takes an image of all. */
+  flash: devlinkName.optional(),
+  /** When the card runs what was written. */
+  runs_after: z
+    .enum(['reload', 'power-cycle'], 'must be reload or power-cycle')
+    .default('power-cycle'),
+});
+export type NicComponent = z.infer<typeof component>;
 
 const card = z.strictObject({
   addresses: oneOrMany(pciAddress, 64),
@@ -24,6 +41,8 @@ const card = z.strictObject({
   clean: z.enum(['restore', 'reset', 'none'], 'must be restore, reset or none').default('restore'),
   resource_class: customName.default('CUSTOM_NIC'),
   traits,
+  /** Firmware that an operator may program. */
+  components: componentList(component).default([]),
 });
 export type NicCard = z.infer<typeof card>;
 
@@ -34,7 +53,14 @@ export const nicSettings = z.strictObject({
     .max(64)
     .superRefine((cards, context) => {
       const seen = new Set<string>();
-      for (const [index, { addresses }] of cards.entries()) {
+      for (const [index, each] of cards.entries()) {
+        const { addresses, components, bind_to } = each;
+        if (components.length > 0 && bind_to && !isByFunctions(each)) {
+          const message =
+            'a card on a VFIO driver shows no firmware: offer its virtual functions, ' +
+            'or leave out bind_to';
+          context.addIssue({ code: 'custom', path: [index, 'components'], message });
+        }
         for (const address of addresses) {
           if (seen.has(address)) {
             const message = `duplicate address: ${address}`;

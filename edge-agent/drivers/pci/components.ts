@@ -17,8 +17,13 @@ const nodeIs = 'must be the name of a node in /sys/class/firmware, such as "secu
 const pathIs =
   'must be a path below the folder of the PCI function, or one that begins with /sys/; "*" is any name';
 
+/** The name of a component in settings. */
+export const componentLabel = z
+  .string(nameIs)
+  .refine((name) => componentName.safeParse(name).success, nameIs);
+
 export const cardComponent = z.strictObject({
-  name: z.string(nameIs).refine((name) => componentName.safeParse(name).success, nameIs),
+  name: componentLabel,
   /** With `*`: the node of that name below the card's PCI function. */
   upload: z.string(nodeIs).regex(/^[a-zA-Z0-9_.:*-]{1,64}$/, nodeIs),
   /** The file whose first line is the version that the component runs. */
@@ -33,13 +38,16 @@ export const cardComponent = z.strictObject({
 });
 export type CardComponent = z.infer<typeof cardComponent>;
 
-export const cardComponents = z
-  .array(cardComponent, 'must list components')
-  .max(16)
-  .refine(
-    (all) => new Set(all.map(({ name }) => name)).size === all.length,
-    'must not name a component twice',
-  );
+export function componentList<Form extends z.ZodType<{ readonly name: string }>>(form: Form) {
+  return z
+    .array(form, 'must list components')
+    .max(16)
+    .refine(
+      (all) => new Set(all.map(({ name }) => name)).size === all.length,
+      'must not name a component twice',
+    );
+}
+export const cardComponents = componentList(cardComponent);
 
 interface ComponentsDeps {
   readonly sysfs: Sysfs;

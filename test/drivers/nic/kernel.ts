@@ -2,7 +2,7 @@
 // and the program `ip` with the JSON, the exit codes and the messages of iproute2 6.1 on a real
 // kernel with an emulated card (driver igb), where test/kernel/scenarios/nic.ts has met it.
 
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Answer, Hardware } from '#agent/hardware/port.ts';
@@ -30,6 +30,19 @@ export interface SimulatedCard {
   readonly refuses: Map<string, { readonly says: string; readonly once?: boolean }>;
 }
 
+/** The firmware of a card, as its driver shows it to devlink. */
+export interface SimulatedFirmware {
+  running: Record<string, string>;
+  stored: Record<string, string>;
+  /** `fw_activate`, for example. */
+  reloads: string[];
+  /** The card has not come back from a reload. */
+  hasFailed: boolean;
+  /** What devlink says when this is asked for: `flash`, `reload` or `info`. */
+  readonly refuses: Map<string, string>;
+}
+
+const folderParameter = 'module/firmware_class/parameters/path';
 const noMac = '00:00:00:00:00:00';
 export const untouched: SimulatedFunction = {
   ...{ address: noMac, vlan: 0, qos: 0, max: 0, min: 0 },
@@ -39,18 +52,22 @@ const succeeded: Answer = { exitCode: 0, stdout: '', stderr: '' };
 
 /** Runs of programs that change nothing. */
 export function isReading(tool: string, args: readonly string[]): boolean {
-  return tool === 'devlink' || (tool === 'ip' && args.includes('show'));
+  return (
+    (tool === 'devlink' && !/flash|reload/.test(args.join(' '))) ||
+    (tool === 'ip' && args.includes('show'))
+  );
 }
 
 export class NicKernel {
   readonly tree: SysfsTree;
   readonly pci: PciKernel;
   readonly #cards = new Map<string, SimulatedCard>();
-  /** Command lines of `ip` that set something. */
+  /** Command lines of `ip` and `devlink` that change something. */
   readonly ran: string[] = [];
   /** In place of what `ip` prints. */
   output: string | Error | undefined;
-  /** What `devlink` prints; it is not installed if undefined. */
+  readonly #firmware = new Map<string, SimulatedFirmware>();
+  /** In place of what `devlink` prints; it is not installed without any firmware. */
   devlink: string | undefined;
   /** The card of the interface, if it is another one. */
   parent: string | undefined;
@@ -100,6 +117,30 @@ export class NicKernel {
     return this;
   }
 
+  /** An image that is flashed is the version that the card then stores. */
+  addFirmware(address: string, version: string): SimulatedFirmware {
+    const firmware: SimulatedFirmware = {
+      ...{ running: { 'fw.mgmt': version }, stored: { 'fw.mgmt': version } },
+      ...{ hasFailed: false, reloads: ['driver_reinit', 'fw_activate'], refuses: new Map() },
+    };
+    this.#firmware.set(address, firmware);
+    if (this.folder === undefined) this.tree.write(folderParameter, '\n');
+    return firmware;
+  }
+
+  /** Where the kernel looks for firmware first. */
+  get folder(): string | undefined {
+    try {
+      return readFileSync(join(this.tree.root, folderParameter), 'utf8').trimEnd();
+    } catch {
+      return undefined;
+    }
+  }
+
+  set folder(path: string) {
+    this.tree.write(folderParameter, `${path}\n`);
+  }
+
   functionAt(card: string, number: number): SimulatedFunction {
     const found = this.at(card).functions.get(number);
     if (!found) throw new Error(`The card ${card} has no function ${number}.`);
@@ -115,15 +156,51 @@ export class NicKernel {
     const { writeText } = this.pci.hardware();
     return {
       writeText: async (device, path, text) => {
+        if (path === folderParameter) {
+          const [before = ''] = text.split('\0');
+          this.folder = before;
+          return;
+        }
         await writeText(device, path, text);
         if (basename(path) === 'sriov_numvfs') this.#makeFunctions(device, Number(text));
       },
       exec: async (_device, tool, args) => {
         if (tool === 'devlink' && this.devlink) return { ...succeeded, stdout: this.devlink };
+        const firmware = this.#firmware.get(args.join(' ').match(/pci\/(\S+)/)?.[1] ?? '');
+        if (tool === 'devlink' && firmware) return this.#devlink(firmware, args);
         if (tool !== 'ip') throw new HardwareError('ENOENT', `${tool} is in no folder`);
         return args.includes('show') ? this.#show(args.at(-1) ?? '') : this.#set(args);
       },
     };
+  }
+
+  /** As the program of iproute2 6.1; test/kernel/scenarios/devlink.ts has met it. */
+  #devlink(firmware: SimulatedFirmware, args: readonly string[]): Answer {
+    const [, verb = '', handle = '', , file = '', , part = 'fw.mgmt'] = args.filter(
+      (each) => !each.startsWith('-'),
+    );
+    // Unlike `ip`, it takes long options with two hyphens only.
+    const unknown = args.find((each) => each.startsWith('-') && !/^-(j|s|-json)$/.test(each));
+    if (unknown) return { ...succeeded, exitCode: 1, stderr: `invalid option ${unknown}\n` };
+    const refusal = firmware.refuses.get(verb);
+    if (refusal !== undefined) return { ...succeeded, exitCode: 1, stderr: `${refusal}\n` };
+    const { running, stored, reloads } = firmware;
+    if (verb === 'info') {
+      const shown = { driver: 'i40e', versions: { fixed: {}, running, stored } };
+      return { ...succeeded, stdout: JSON.stringify({ info: { [handle]: shown } }) };
+    }
+    if (verb === 'show') {
+      const reload = Object.fromEntries(reloads.map((each) => [each, { unspecified: 0 }]));
+      const shown = { ...(firmware.hasFailed && { reload_failed: true }), stats: { reload } };
+      return { ...succeeded, stdout: JSON.stringify({ dev: { [handle]: shown } }) };
+    }
+    this.ran.push(args.join(' '));
+    if (verb === 'flash') {
+      const image = readFileSync(join(this.folder ?? '', file), 'utf8');
+      stored[part] = image.trim();
+    }
+    if (verb === 'reload') Object.assign(running, stored);
+    return succeeded;
   }
 
   #makeFunctions(address: string, count: number): void {

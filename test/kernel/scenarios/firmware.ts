@@ -5,7 +5,14 @@
 import assert from 'node:assert/strict';
 import type { Guest } from '#test/kernel/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
-import { untilInventory, untilModels } from '#test/kernel/servers.ts';
+import {
+  componentDevice,
+  passImages,
+  programComponent,
+  untilInventory,
+  untilModels,
+  untilProgram,
+} from '#test/kernel/servers.ts';
 import type { Stage } from '#test/kernel/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';
 
@@ -18,55 +25,17 @@ const withinSeconds = 120;
 /** What the flash of the card holds at a boot. */
 const flash = { version: '1.0' };
 
-interface DeviceAnswer {
-  readonly uuid: string;
-  readonly status: string;
-  readonly components: readonly { readonly name: string; readonly version: string }[] | null;
-  readonly programs: readonly {
-    readonly state: string;
-    readonly reason: string | null;
-    readonly evidence: Readonly<Record<string, unknown>> | null;
-  }[];
-}
-
-async function device({ cloud }: Stage): Promise<DeviceAnswer> {
-  const path = `/devices?hostname=${hostname}`;
-  const { devices } = await cloud.api.get<{ devices: DeviceAnswer[] }>(path, 'admin-token');
-  const [found] = devices;
-  assert.ok(found);
-  return found;
-}
-
 async function program(stage: Stage, version: string, content = `${version}\n`): Promise<void> {
-  const image = await stage.cloud.addFirmware(content, {
-    'accel:component': 'bmc',
-    'accel:models': '1b36:0010',
-    'accel:version': version,
-  });
-  const { uuid } = await device(stage);
-  const body = [{ op: 'add', path: '/firmware/bmc', value: image }];
-  await stage.cloud.api.patch(`/devices/${uuid}`, 'admin-token', body);
-}
-
-async function untilState(stage: Stage, state: string): Promise<DeviceAnswer> {
-  return await eventually(
-    () => device(stage),
-    (found) => found.programs[0]?.state === state,
-    withinSeconds,
-  );
+  await programComponent(stage, 'bmc', { models: '1b36:0010', version, content });
 }
 
 async function startAgent(stage: Stage, runsAfter: 'write' | 'power-cycle'): Promise<void> {
-  const { guest, cloud } = stage;
-  const port = String(cloud.imagesPort);
-  const to = ['busybox', 'nc', '10.0.2.100', '9326'];
-  await guest.start('images', ['busybox', 'nc', '-ll', '-p', port, '-e', ...to]);
   const components = [
     { name: 'bmc', upload: 'bmc0', version: `${module}/upload_read`, runs_after: runsAfter },
   ];
   await stage.startAgent({
     drivers: ['pci'],
-    image_source: `http://127.0.0.1:${port}/`,
+    image_source: await passImages(stage),
     pci: {
       allow_list: [{ vendor_id: '1b36', product_id: '0010', device_type: 'SSD', components }],
     },
@@ -82,9 +51,11 @@ const scenarios: readonly Scenario[] = [
       await startAgent(stage, 'write');
       await untilModels(stage.cloud, hostname, ['0010']);
       await untilInventory(stage.cloud, `${hostname}_${card}`, 'CUSTOM_PCI', 1);
-      assert.deepEqual((await device(stage)).components, [{ name: 'bmc', version: '1.0' }]);
+      assert.deepEqual((await componentDevice(stage)).components, [
+        { name: 'bmc', version: '1.0' },
+      ]);
       await program(stage, '2.0');
-      const { status, programs } = await untilState(stage, 'done');
+      const { status, programs } = await untilProgram(stage, 'done');
       assert.equal(status, 'enabled');
       assert.deepEqual(
         [programs[0]?.evidence?.before, programs[0]?.evidence?.version],
@@ -99,7 +70,7 @@ const scenarios: readonly Scenario[] = [
     name: "a card that fails while it programs is unhealthy, and the reason has the kernel's words",
     run: async (stage) => {
       await program(stage, '2.1', 'inject:programming:hw-error\n');
-      const { status, programs } = await untilState(stage, 'failed');
+      const { status, programs } = await untilProgram(stage, 'failed');
       assert.equal(status, 'maintaining');
       assert.match(programs[0]?.reason ?? '', /write of bmc: EIO: .*\(programming:hw-error\)/);
       await eventually(
@@ -114,7 +85,7 @@ const scenarios: readonly Scenario[] = [
     name: 'the next program that succeeds ends the fault',
     run: async (stage) => {
       await program(stage, '2.2');
-      assert.equal((await untilState(stage, 'done')).status, 'enabled');
+      assert.equal((await untilProgram(stage, 'done')).status, 'enabled');
       assert.equal(await uploaded(stage.guest), '2.2');
     },
   },
@@ -123,7 +94,7 @@ const scenarios: readonly Scenario[] = [
     run: async (stage) => {
       await stage.guest.write(`${node}/loading`, '1');
       await program(stage, '2.3');
-      await untilState(stage, 'done');
+      await untilProgram(stage, 'done');
       assert.equal(await uploaded(stage.guest), '2.3');
     },
   },
@@ -135,13 +106,13 @@ const scenarios: readonly Scenario[] = [
       await stage.boot();
       await startAgent(stage, 'power-cycle');
       await program(stage, '3.0');
-      const waiting = await untilState(stage, 'awaiting-power-cycle');
+      const waiting = await untilProgram(stage, 'awaiting-power-cycle');
       assert.equal(waiting.status, 'maintaining');
       await stage.powerOff();
       flash.version = '3.0';
       await stage.boot();
       await startAgent(stage, 'power-cycle');
-      const { status, programs } = await untilState(stage, 'done');
+      const { status, programs } = await untilProgram(stage, 'done');
       assert.deepEqual([status, programs[0]?.evidence?.version], ['enabled', '3.0']);
     },
   },

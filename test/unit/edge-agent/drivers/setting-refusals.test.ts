@@ -14,6 +14,8 @@ type Row = readonly [settings: object, path: string, sentence: string];
 
 /** The settings of a driver of cards with the only card so. */
 const card = (given: object) => ({ cards: [{ addresses, ...given }] });
+const fw = { name: 'fw', version: 'fw.mgmt' };
+const firmware = (given: object, more = {}) => card({ components: [{ ...fw, ...given }], ...more });
 const pool = (given: object, more = {}) => ({
   pools: [{ parents: addresses, type: 'a', ...given }],
   ...more,
@@ -54,6 +56,12 @@ const refusals: Readonly<Record<string, readonly Row[]>> = {
     [nvme({ resource_class: 'SSD' }), 'resource_class', custom],
   ],
   nic: [
+    [firmware({ name: 'BMC' }), 'cards.0.components.0.name', 'must have lower case letters'],
+    [firmware({ version: '--all' }), 'cards.0.components.0.version', 'must be a name of devlink'],
+    [firmware({ flash: '../fw' }), 'cards.0.components.0.flash', 'must be a name of devlink'],
+    [firmware({ runs_after: 'reset' }), 'cards.0.components.0.runs_after', 'must be reload or'],
+    [firmware({}, { bind_to: 'vfio-pci' }), 'cards.0.components', 'shows no firmware'],
+    [card({ components: [fw, fw] }), 'cards.0.components', 'must not name a component twice'],
     [{}, 'cards', 'must list the network cards that are offered'],
     [{ cards: [] }, 'cards', 'must list the network cards that are offered'],
     [{ cards: [{}] }, 'cards.0.addresses', 'must name a PCI address'],
