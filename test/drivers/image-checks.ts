@@ -1,5 +1,5 @@
-// What the kit asks of a driver whose devices have regions that take images: what is no image for
-// the region changes nothing.
+// What the kit asks of a driver whose devices have regions or components that take images: what
+// is no image for one changes nothing.
 
 import { deepStrictEqual as same } from 'node:assert';
 import { writeFileSync } from 'node:fs';
@@ -38,4 +38,43 @@ async function refuse(trial: Trial, content: Buffer): Promise<void> {
     if (!(written instanceof Error)) throw new CheckFailed(`write() at ${address} takes it.`);
   }
   same((await trial.discover()).devices, devices);
+}
+
+export const componentChecks: readonly Check[] = [
+  {
+    title: 'an empty image, another component and another device are refused for a component',
+    run: refuseForComponents,
+  },
+];
+
+async function refuseForComponents(trial: Trial): Promise<void> {
+  const { devices } = await trial.discover();
+  const { components: verbs } = trial.driver;
+  const [found] = devices.filter(({ device }) => device.components);
+  const [component] = found?.device.components ?? [];
+  if (!found || !component || !verbs) throw new CheckFailed('It has no component.');
+  const { address } = found.device;
+  const imagePath = join(tmpdir(), `no-firmware-${process.pid}`);
+  const image = { address, component: component.name, imagePath, version: 'other' };
+  writeFileSync(imagePath, '');
+  if (!(await isRefused(verbs.check(image)))) throw new CheckFailed('check() takes no bytes.');
+  writeFileSync(imagePath, 'text');
+  for (const given of [{ component: 'no-such' }, { address: 'ffff:ff:1f.7' }]) {
+    const other = { ...image, ...given };
+    const acts = [
+      () => verbs.check(other),
+      () => verbs.write(other, () => {}),
+      () => verbs.activate(other),
+    ];
+    for (const act of acts) {
+      if (!(await isRefused(act()))) throw new CheckFailed(`${JSON.stringify(given)} is taken.`);
+    }
+  }
+  same(await verbs.list('ffff:ff:1f.7'), []);
+  same((await trial.discover()).devices, devices);
+}
+
+async function isRefused(act: Promise<unknown>): Promise<boolean> {
+  const end = await act.catch((error: unknown) => error);
+  return end instanceof Error;
 }

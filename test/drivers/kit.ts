@@ -6,7 +6,7 @@ import { discoveryChecks, filesRead } from './discovery-checks.ts';
 import type { DriverFixture } from './fixture.ts';
 import { guardChecks, offersPciFunctions } from './guard-checks.ts';
 import { cleanChecks, isOnlyCleaned, isPrepared, prepareChecks } from './handle-checks.ts';
-import { imageChecks } from './image-checks.ts';
+import { componentChecks, imageChecks } from './image-checks.ts';
 import { planChecks, setUpChecks } from './setup-checks.ts';
 import { Trial } from './trial.ts';
 
@@ -29,6 +29,7 @@ export async function checksOf(fixture: DriverFixture, hasKernel = true): Promis
       ...(hasKernel && offered.some(isPrepared) ? prepareChecks : []),
       ...(hasKernel && offered.some(isOnlyCleaned) ? cleanChecks : []),
       ...(trial.driver.images ? imageChecks : []),
+      ...(trial.driver.components ? componentChecks : []),
     ];
   } finally {
     trial.remove();

@@ -23,6 +23,8 @@ const facts = z.object({
   model: text(40).optional(),
   firmware: text(8).optional(),
   gigabytes: z.int().min(1).optional(),
+  /** The one that the agent has written, and the device has not run yet. */
+  awaited: text(8).optional(),
   /** What it can erase with, by its Identify data. */
   erasure: z.object({ sanitizeCapabilities: z.int().min(0), commands: z.int().min(0) }).optional(),
 });
@@ -99,13 +101,21 @@ export interface KnownControllers {
   look(functions: readonly PciFunction[], isNamed?: IsNamed, ask?: Ask): Promise<void>;
   /**
    * Reads the file, and keeps in it what the kernel shows now of these functions. The firmware of
-   * a device stays as it was first seen: a holder may have replaced it.
+   * a device stays as it was first seen, unless the agent has written what it shows now: a holder
+   * may have replaced it.
    *
    * @param isNamed whether the settings name what was seen; the rest is forgotten
    * @param ask for what a controller can erase with; once for each, because only the kernel's
    *   driver takes the question
    */
   remember(functions: readonly PciFunction[], isNamed?: IsNamed, ask?: Ask): Promise<void>;
+  /**
+   * Resolves when it is on disk that the device may run this firmware from now on, because the
+   * agent has written it.
+   */
+  awaitFirmware(address: string, firmware: string): Promise<void>;
+  /** Resolves when it is on disk that the device runs it, after the agent has written it. */
+  keepFirmware(address: string, firmware: string): Promise<void>;
   /** Why a controller on the kernel's driver could not be asked, by address. */
   unasked(): ReadonlyMap<string, string>;
 }
@@ -155,7 +165,8 @@ export function openKnownControllers(sysfs: Sysfs, directory: string): KnownCont
         // Namespaces appear some time after their controller.
         ...(same?.gigabytes && { gigabytes: same.gigabytes }),
         ...facts,
-        ...(same?.firmware && { firmware: same.firmware }),
+        ...(same?.firmware && facts.firmware !== same.awaited && { firmware: same.firmware }),
+        ...(facts.firmware !== same?.awaited && present({ awaited: same?.awaited })),
         ...present({ erasure }),
         ids: cardIds(fn),
       };
@@ -163,8 +174,23 @@ export function openKnownControllers(sysfs: Sysfs, directory: string): KnownCont
     if (ask) unasked = unknown;
     kept = now;
   };
+  const write = async () => {
+    const text = JSON.stringify(kept);
+    if (text === written) return;
+    await files.replace(file, text);
+    written = text;
+  };
+  const change = async (address: string, given: Pick<ControllerFacts, 'firmware' | 'awaited'>) => {
+    const before = kept[address];
+    if (!before) throw new Error(`The device at ${address} is not the one that was seen.`);
+    const { awaited: _, ...others } = before;
+    kept = { ...kept, [address]: { ...others, ...given } };
+    await write();
+  };
   return {
     look,
+    awaitFirmware: (address, awaited) => change(address, { awaited }),
+    keepFirmware: (address, firmware) => change(address, { firmware }),
     unasked: () => unasked,
     factsFor: (functions) =>
       new Map(
@@ -175,10 +201,7 @@ export function openKnownControllers(sysfs: Sysfs, directory: string): KnownCont
       ),
     remember: async (...query) => {
       await look(...query);
-      const text = JSON.stringify(kept);
-      if (text === written) return;
-      await files.replace(file, text);
-      written = text;
+      await write();
     },
   };
 }

@@ -3,7 +3,7 @@
 // to 2.16 (nvme-print.c, nvme-print-json.c).
 
 import * as z from 'zod';
-import type { Hardware } from '#agent/hardware/port.ts';
+import type { Answer, Hardware } from '#agent/hardware/port.ts';
 import { parseJson } from '#core/shapes/derive/parse-json.ts';
 
 export interface ToolDeps {
@@ -27,9 +27,22 @@ export interface Controller {
   readonly sanitizeCapabilities: number;
   readonly commands: number;
   readonly formatAttributes: number;
+  /** FRMW, in the same place. */
+  readonly firmwareUpdates: number;
   /** Bytes that no namespace has; 0 without Namespace Management. */
   readonly unallocated: number;
 }
+
+/** Firmware Slot Information log, 03h: NVM Express Base Specification 1.4, 5.14.1.3. */
+export interface FirmwareSlots {
+  /** The slot of the firmware that runs. */
+  readonly running: number;
+  /** Slot → revision; empty slots are left out. */
+  readonly revisions: ReadonlyMap<number, string>;
+}
+
+/** What must happen before the controller runs the firmware that it has taken. */
+export type Committed = 'done' | 'controller reset' | 'power cycle';
 
 /** Sanitize Status log, 81h: NVM Express Base Specification 1.4, 5.14.1.16.2. */
 export interface SanitizeLog {
@@ -66,6 +79,7 @@ const controllerForm = z.object({
   sanicap: count.max(0xffffffff),
   oacs: count.max(0xffff),
   fna: count.max(0xff),
+  frmw: count.max(0xff),
   unvmcap: wide.default(0),
 });
 /**
@@ -107,6 +121,17 @@ const registerForm = (name: string) => {
 };
 const registersForm = z.object({ vs: registerForm('Version'), bpinfo: registerForm('bpinfo') });
 
+/** A slot's revision has its eight bytes as a number, and as a text: `3157553 (1.0.....)`. */
+const slotsForm = z.object({ 'Active Firmware Slot (afi)': count.max(0xff) }).loose();
+const revisionForm = z
+  .string()
+  .regex(/^\d{1,20} \(.{8}\)$/)
+  .transform((text) => {
+    const bytes = Buffer.alloc(8);
+    bytes.writeBigUInt64LE(BigInt.asUintN(64, BigInt(text.split(' ')[0] ?? '')));
+    return bytes.toString('latin1').replace(/\0+$/, '').trim();
+  });
+
 /** Reading takes milliseconds; a controller that resets takes seconds. */
 const readMs = 30_000;
 
@@ -131,9 +156,14 @@ export async function run(
 ): Promise<string> {
   const answer = await hardware.exec(address, tool, [verb, `/dev/${controller}`, ...args], limitMs);
   if (answer.exitCode === 0) return answer.stdout;
-  const [line = ''] = `${answer.stderr}\n${answer.stdout}`.trim().split('\n');
+  throw failed(verb, answer);
+}
+
+/** Pure. */
+function failed(verb: string, { exitCode, stdout, stderr }: Answer): Error {
+  const [line = ''] = `${stderr}\n${stdout}`.trim().split('\n');
   const shown = line.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 120);
-  throw new Error(`nvme ${verb} failed with exit code ${answer.exitCode}: ${shown}`);
+  return new Error(`nvme ${verb} failed with exit code ${exitCode}: ${shown}`);
 }
 
 export async function identify(deps: ToolDeps): Promise<Controller> {
@@ -149,6 +179,7 @@ function toController(answer: z.infer<typeof controllerForm>): Controller {
     sanitizeCapabilities: answer.sanicap,
     commands: answer.oacs,
     formatAttributes: answer.fna,
+    firmwareUpdates: answer.frmw,
     unallocated: answer.unvmcap,
   };
 }
@@ -179,6 +210,44 @@ export function parseSanitizeLog(answer: unknown): SanitizeLog {
     action: log.cdw10_info & 0x7,
     isUnrestricted: (log.cdw10_info & 0x8) !== 0,
   };
+}
+
+export async function readFirmwareSlots(deps: ToolDeps): Promise<FirmwareSlots> {
+  const whole = await read(deps, z.record(z.string(), z.unknown()), 'fw-log');
+  return parseFirmwareSlots(whole[deps.controller]);
+}
+
+/** Pure. @throws a sentence for what is not a log */
+export function parseFirmwareSlots(answer: unknown): FirmwareSlots {
+  const log = parsed(slotsForm, 'fw-log', JSON.stringify(answer) ?? '');
+  const revisions = new Map<number, string>();
+  for (let slot = 1; slot <= 7; slot += 1) {
+    const shown = log[`Firmware Rev Slot ${slot}`];
+    if (shown === undefined) continue;
+    revisions.set(slot, parsed(revisionForm, 'fw-log', JSON.stringify(shown)));
+  }
+  // AFI bits 2:0.
+  const running = log['Active Firmware Slot (afi)'] & 0x7;
+  if (running === 0) throw new Error('The firmware log does not say which slot runs.');
+  return { running, revisions };
+}
+
+/** nvme-cli ends as after an error where the controller runs the image only after a reset. */
+const needsReset = /but firmware requires (conventional|subsystem|any controller) reset/;
+
+/** @param action of Firmware Commit: NVM Express Base Specification 1.4, 5.11 */
+export async function commitFirmware(
+  deps: ToolDeps,
+  limitMs: number,
+  { slot, action }: { readonly slot: number; readonly action: 0 | 2 | 3 },
+): Promise<Committed> {
+  const { hardware, address, tool, controller } = deps;
+  const args = ['fw-commit', `/dev/${controller}`, `--slot=${slot}`, `--action=${action}`];
+  const answer = await hardware.exec(address, tool, args, limitMs);
+  if (answer.exitCode === 0) return 'done';
+  const [, reset] = needsReset.exec(answer.stdout) ?? [];
+  if (reset === undefined) throw failed('fw-commit', answer);
+  return reset === 'any controller' ? 'controller reset' : 'power cycle';
 }
 
 /** Active namespaces, or all that are allocated. */

@@ -20,6 +20,17 @@ export interface NvmeDevice {
   oacs: number;
   fna: number;
   bpinfo: number;
+  /** FRMW: the number of slots, whether the first one is read-only, and activation at once. */
+  frmw: number;
+  /** Slot → firmware. */
+  readonly slots: Map<number, string>;
+  runningSlot: number;
+  /** The slot that runs after the next reset, or the next power cycle. */
+  nextSlot: number | undefined;
+  /** The reset that its firmware needs beyond that of the controller. */
+  needsReset: 'conventional' | 'subsystem' | 'any controller' | undefined;
+  /** The image that was downloaded. */
+  image: string;
   /** Whether the tool can map the controller's registers. */
   hasRegisters: boolean;
   namespaces: { nsid: number; attached: boolean }[];
@@ -70,6 +81,8 @@ export class NvmeKernel {
     const { address } = given;
     const added: NvmeDevice = {
       ...{ serial: `S-${address.slice(5, 7)}`, model: 'Simulated SSD', firmware: '1.0' },
+      ...{ frmw: 0x16, slots: new Map([[1, '1.0']]), runningSlot: 1, image: '' },
+      ...{ nextSlot: undefined, needsReset: undefined },
       ...{ state: 'live', sanicap: 0x7, oacs: 0x1e, fna: 0x4, bpinfo: 0, hasRegisters: true },
       ...{ namespaces: [{ nsid: 1, attached: true }], dirty: new Set(['media'] as const) },
       ...{ sstat: 0, sprog: 0xffff, cdw10: 0, polls: 2, failing: new Set<number>() },
@@ -97,11 +110,17 @@ export class NvmeKernel {
 
   /** A boot: the kernel's driver has all devices; a sanitize operation goes on. */
   reboot(): void {
+    for (const device of this.#devices.values()) restart(device, 'any controller');
     for (const address of this.#devices.keys()) {
       this.#pci.effect('unbind', address);
       this.#hide(address);
       this.#probe(address);
     }
+  }
+
+  powerCycle(): void {
+    for (const device of this.#devices.values()) restart(device, device.needsReset);
+    this.reboot();
   }
 
   hardware(): Pick<Hardware, 'writeText' | 'exec' | 'help'> {
@@ -172,6 +191,10 @@ export class NvmeKernel {
     this.tree.link(`class/nvme/${this.nodeOf(address)}`, path);
   }
 
+  #showFirmware({ firmware }: NvmeDevice, node: string): void {
+    this.tree.write(`class/nvme/${node}/firmware_rev`, `${firmware.padEnd(8)}\n`);
+  }
+
   #hide(address: string): void {
     rmSync(join(this.tree.root, `class/nvme/${this.nodeOf(address)}`), { force: true });
     const path = join(this.tree.root, this.tree.pathOf(address), 'nvme');
@@ -215,8 +238,16 @@ export class NvmeKernel {
         device.namespaces = device.namespaces.map(({ nsid }) => ({ nsid, attached: true }));
         return answer('attach-ns: Success, nsid:1');
       case 'fw-download':
+        device.image = firstLineOf(options.get('--fw') ?? '');
         return answer('Firmware download success');
+      case 'fw-log':
+        return answer(JSON.stringify({ [node]: slotsOf(device) }));
+      case 'reset':
+        restart(device, 'any controller');
+        this.#showFirmware(device, node);
+        return answer('');
       case 'fw-commit':
+        if (number('action') < 6) return commit(device, number('slot'), number('action'));
         device.dirty.delete(number('bpid') === 0 ? 'boot 0' : 'boot 1');
         return answer('Success committing firmware action:6 slot:0');
       default:
@@ -253,9 +284,58 @@ function identityOf(device: NvmeDevice): string {
   return JSON.stringify({
     ...{ vid: 5197, sn: device.serial.padEnd(20), mn: device.model.padEnd(40) },
     ...{ fr: device.firmware.padEnd(8), cntlid: 4, oacs: device.oacs, fna: device.fna },
+    frmw: device.frmw,
     sanicap: device.sanicap,
     unvmcap: device.namespaces.length === 0 ? capacity : 0,
   });
+}
+
+/** Boot partitions are written from files of zeros, which are long. */
+function firstLineOf(path: string): string {
+  const bytes = readFileSync(path).subarray(0, 64).toString('latin1');
+  return bytes.split('\n')[0]?.replaceAll('\0', '') ?? '';
+}
+
+function slotsOf({ slots, runningSlot, nextSlot = 0 }: NvmeDevice): Record<string, unknown> {
+  const shown = [...slots].map(([slot, firmware]) => {
+    const bytes = Buffer.from(firmware.padEnd(8), 'latin1');
+    const text = bytes.toString('latin1').replaceAll(/[^!-~]/g, '.');
+    return [`Firmware Rev Slot ${slot}`, `${bytes.readBigUInt64LE()} (${text})`] as const;
+  });
+  const active = runningSlot | (nextSlot << 4);
+  return { 'Active Firmware Slot (afi)': active, ...Object.fromEntries(shown) };
+}
+
+function commit(device: NvmeDevice, slot: number, action: number): Answer {
+  const { frmw, slots, image } = device;
+  const count = (frmw >> 1) & 0x7;
+  if (slot > count || (slot === 1 && (frmw & 0x1) === 1 && action < 2)) {
+    return refused('Invalid Firmware Slot', 0x106);
+  }
+  if (action === 0) {
+    if (image.startsWith('not firmware')) return refused('Invalid Firmware Image', 0x107);
+    slots.set(slot, image);
+  } else if (!slots.has(slot)) {
+    return refused('Invalid Firmware Image', 0x107);
+  } else {
+    device.nextSlot = slot;
+    const text = `firmware action:${action} slot:${slot}`;
+    if (device.needsReset) {
+      const stdout = `Success activating ${text}, but firmware requires ${device.needsReset} reset\n`;
+      return { exitCode: 1, stdout, stderr: '' };
+    }
+    if (action === 3) restart(device, 'any controller');
+  }
+  return answer(`Success committing firmware action:${action} slot:${slot}`);
+}
+
+/** What the reset activates. */
+function restart(device: NvmeDevice, reset: NvmeDevice['needsReset']): void {
+  const { nextSlot, slots, needsReset = 'any controller' } = device;
+  if (nextSlot === undefined || (reset ?? 'any controller') !== needsReset) return;
+  device.runningSlot = nextSlot;
+  device.nextSlot = undefined;
+  device.firmware = slots.get(device.runningSlot) ?? '';
 }
 
 function sanitize(device: NvmeDevice, action: number): Answer {

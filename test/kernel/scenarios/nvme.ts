@@ -7,11 +7,15 @@ import { bindTo, type Guest, type GuestProcess } from '#test/kernel/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,
+  componentDevice,
   createActiveServer,
   createFlavor,
   deleteServer,
+  passImages,
+  programComponent,
   untilInventory,
   untilModels,
+  untilProgram,
 } from '#test/kernel/servers.ts';
 import { agentProgram, type Stage } from '#test/kernel/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';
@@ -42,6 +46,13 @@ async function namespaceOf(guest: Guest): Promise<string> {
   return `/dev/${names[0]}`;
 }
 
+/** What the agent has kept of it before it was bound to VFIO. */
+async function firmwareBefore({ guest }: Stage): Promise<string> {
+  const kept = await guest.run('cat', '/var/lib/cyborg-agent/drivers/nvme/controllers.json');
+  const all = JSON.parse(kept) as Record<string, { firmware: string }>;
+  return all[nvme]?.firmware ?? '';
+}
+
 async function untilClean({ cloud, guest }: Stage): Promise<void> {
   await eventually(() => cloud.isClean(hostname), Boolean, 280);
   assert.equal(await guest.link(`${device}/driver`), 'vfio-pci');
@@ -61,6 +72,13 @@ const scenarios: readonly Scenario[] = [
       // Format NVM.
       assert.equal(Number(identity.oacs) & 0x2, 0x2);
       assert.deepEqual(await json('list-ns', node), { nsid_list: [{ nsid: 1 }] });
+      // The one slot is read-only, and no command writes firmware.
+      assert.deepEqual([Number(identity.oacs) & 0x4, identity.frmw], [0, 0x3]);
+      const log = (await json('fw-log', node)) as Record<string, Record<string, unknown>>;
+      assert.deepEqual(Object.keys(log), [name]);
+      const slots = log[name] ?? {};
+      assert.equal(slots['Active Firmware Slot (afi)'], 1);
+      assert.match(String(slots['Firmware Rev Slot 1']), /^\d+ \([!-~]{8}\)$/);
       assert.equal(await guest.read(`/sys/class/nvme/${name}/serial`), 'kernel-suite');
       assert.equal(await guest.read(`/sys/class/nvme/${name}/state`), 'live');
     },
@@ -72,7 +90,10 @@ const scenarios: readonly Scenario[] = [
       await guest.save('/tmp/secret', secret);
       const to = `of=${await namespaceOf(guest)}`;
       await guest.run('dd', 'if=/tmp/secret', to, 'bs=512', 'conv=sync,fsync');
-      const agent = await stage.startAgent(settings);
+      const agent = await stage.startAgent({
+        ...settings,
+        image_source: await passImages(stage),
+      });
       running.agent = agent;
       await untilModels(cloud, hostname, ['0010']);
       await untilInventory(cloud, `${hostname}_${nvme}`, 'CUSTOM_SSD', 1);
@@ -96,6 +117,20 @@ const scenarios: readonly Scenario[] = [
       await untilClean(stage);
       await deleteServer(cloud, await createActiveServer(cloud, 'ssd'));
       await untilClean(stage);
+    },
+  },
+  {
+    name: 'firmware is refused before anything is written: QEMU has no commands for it',
+    run: async (stage) => {
+      assert.deepEqual((await componentDevice(stage)).components, [
+        { name: 'firmware', version: await firmwareBefore(stage) },
+      ]);
+      await programComponent(stage, 'firmware', {
+        ...{ models: '1b36:0010', version: '9.9', content: 'none' },
+      });
+      const { programs } = await untilProgram(stage, 'failed');
+      assert.match(programs[0]?.reason ?? '', /takes no firmware by NVMe's own commands/);
+      assert.equal(await stage.guest.link(`${device}/driver`), 'vfio-pci');
     },
   },
   {

@@ -114,11 +114,13 @@ describe('the tool', () => {
 
 describe('numbers of the controller', () => {
   it('have capacities as a number or as a text', async () => {
-    const form = { sn: 'S ', mn: 'M ', fr: '1 ', cntlid: 1, sanicap: 3, oacs: 8, fna: 4 };
+    const identity = { sn: 'S ', mn: 'M ', fr: '1 ', cntlid: 1 };
+    const form = { ...identity, sanicap: 3, oacs: 8, fna: 4, frmw: 0x16 };
     for (const unvmcap of [1_000_204_886_016, '1000204886016']) {
       expect(await identify(printing({ ...form, unvmcap }))).toEqual({
         ...{ serial: 'S', model: 'M', firmware: '1', id: 1, sanitizeCapabilities: 3 },
-        ...{ commands: 8, formatAttributes: 4, unallocated: 1_000_204_886_016 },
+        ...{ commands: 8, formatAttributes: 4, firmwareUpdates: 0x16 },
+        unallocated: 1_000_204_886_016,
       });
     }
   });
