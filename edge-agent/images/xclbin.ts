@@ -20,6 +20,8 @@ const sectionsMax = 1024;
 const metadataBytesMax = 1024 * 1024;
 /** Kinds of sections: a bitstream, and what Versal cards have in its place. */
 const bitstreams: ReadonlySet<number> = new Set([0, 18, 19]);
+/** The contents of a card's flash: MCS, those of Versal cards, and ASK_FLASH. */
+const flashes: ReadonlySet<number> = new Set([12, 18, 24]);
 const partitionMetadata = 20;
 /** Modes from 4 on are for emulators. */
 const modeMax = 3;
@@ -41,6 +43,29 @@ interface Section {
 
 /** @throws ImageRefused */
 export async function readXclbin(path: string): Promise<Xclbin> {
+  return await readHead(path, async (file, head, size) => {
+    const sections = await readSections(file, head, size);
+    checkHas(sections, bitstreams, 'bitstream');
+    return { ...toImage(head), interfaces: await neededBy(file, head, sections) };
+  });
+}
+
+/**
+ * The platform of a base image, which is for the flash of a card (AMD's xsabin file).
+ *
+ * @throws ImageRefused
+ */
+export async function readBaseImage(path: string): Promise<string> {
+  return await readHead(path, async (file, head, size) => {
+    checkHas(await readSections(file, head, size), flashes, 'contents for the flash of a card');
+    return toImage(head).platform;
+  });
+}
+
+async function readHead<T>(
+  path: string,
+  use: (file: FileHandle, head: Buffer, size: number) => Promise<T>,
+): Promise<T> {
   const file = await open(path, 'r');
   try {
     const { size } = await file.stat();
@@ -52,8 +77,7 @@ export async function readXclbin(path: string): Promise<Xclbin> {
     if (length !== size) {
       throw new ImageRefused(`The image has ${size} bytes, and its header says ${length}.`);
     }
-    const sections = await readSections(file, head, size);
-    return { ...toImage(head), interfaces: await neededBy(file, head, sections) };
+    return await use(file, head, size);
   } finally {
     await file.close();
   }
@@ -110,10 +134,12 @@ async function readSections(file: FileHandle, head: Buffer, size: number): Promi
       throw new ImageRefused(`Section ${kind} of the image is outside of it.`);
     }
   }
-  if (!sections.some((each) => bitstreams.has(each.kind) && each.size > 0)) {
-    throw new ImageRefused('The image has no bitstream.');
-  }
   return sections;
+}
+
+function checkHas(sections: readonly Section[], kinds: ReadonlySet<number>, what: string): void {
+  if (sections.some((each) => kinds.has(each.kind) && each.size > 0)) return;
+  throw new ImageRefused(`The image has no ${what}.`);
 }
 
 /** Interfaces in the header, and in the device tree that describes the partition. */

@@ -16,6 +16,7 @@ import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts'
 import { present } from '#core/shapes/derive/present.ts';
 import { type Card, type CardFacts, cardAt, openKnownCards } from './cards.ts';
 import { xilinxName as name, type XilinxCards, type XilinxSettings } from './settings.ts';
+import { alveoComponents } from './shells.ts';
 import { cardFunctions, clean, learn, program, type Work } from './work.ts';
 
 const regionName = 'region0';
@@ -51,7 +52,9 @@ export function createXilinxDriver(settings: XilinxSettings, context: DriverCont
       for (const address of byAddress.keys()) {
         const card = cardIfReadable(context, address);
         if (typeof card === 'string') continue;
-        const planned = await planCard(toWork(card), (await records.get(card)) !== undefined);
+        const facts = await records.get(card);
+        const isKnown = facts && (facts.flashed ?? context.bootId) === context.bootId;
+        const planned = await planCard(toWork(card), isKnown === true);
         changes.push(...planned.map((change) => lockedChange(locks, busy, card, change)));
       }
       return changes;
@@ -88,6 +91,10 @@ export function createXilinxDriver(settings: XilinxSettings, context: DriverCont
         const { given: cards, facts, work } = await mustHave(address);
         return await clean(work, facts, cards.blank_image, onProgress);
       }),
+    components: alveoComponents({
+      find: mustHave,
+      hold: (address, act) => locks.hold([address], act),
+    }),
     images: {
       check: checkXclbin,
       write: async ({ address, region, imageId, imagePath }, onProgress) => {

@@ -22,8 +22,9 @@ async function run(
   { hardware, device, settings }: ToolDeps,
   tool: 'xbutil' | 'xbmgmt',
   args: readonly string[],
+  limitMs = settings.tool_seconds * 1000,
 ): Promise<string> {
-  const answer = await hardware.exec(device, settings[tool], args, settings.tool_seconds * 1000);
+  const answer = await hardware.exec(device, settings[tool], args, limitMs);
   const said = `${answer.stderr}\n${answer.stdout}`;
   if (answer.exitCode === 0) return answer.stdout;
   throw new Error(
@@ -41,9 +42,31 @@ function firstLine(said: string): string {
     .slice(0, 160);
 }
 
-/** The xclbin of one user; never a shell: `xbmgmt program` writes the card's flash. */
+/** The xclbin of one user; never a shell. */
 export async function load(deps: ToolDeps, user: string, imagePath: string): Promise<void> {
   await run(deps, 'xbutil', ['program', '--device', user, '--user', imagePath]);
+}
+
+/** A card's flash is erased and written at some 100 KiB a second. */
+const flashMs = 45 * 60_000;
+
+/** Writes the card's flash; a cold reboot has the card run it (OO_UpdateBase.cpp). */
+export async function flashBase(deps: ToolDeps, imagePath: string): Promise<void> {
+  const args = ['program', '--device', deps.device, '--base', '--image', imagePath, '--force'];
+  const stdout = await run(deps, 'xbmgmt', args, flashMs);
+  // It ends with 0 also if it finds nothing to flash.
+  if (!stdout.includes('Device flashed successfully')) {
+    throw new Error(`xbmgmt program has not confirmed the flash: ${firstLine(stdout)}`);
+  }
+}
+
+/** Loads the upper part of a shell of two stages, until the next boot (OO_UpdateShell.cpp). */
+export async function loadShell(deps: ToolDeps, imagePath: string): Promise<void> {
+  const args = ['program', '--device', deps.device, '--shell', imagePath];
+  const stdout = await run(deps, 'xbmgmt', args, flashMs);
+  if (!stdout.includes('Programmed shell successfully')) {
+    throw new Error(`xbmgmt program has not confirmed the shell: ${firstLine(stdout)}`);
+  }
 }
 
 /** xbutil ends with 0 also if the reset has failed, and then says so (SubCmdReset.cpp). */
@@ -77,6 +100,7 @@ interface PlatformFacts {
   readonly serial?: string;
   readonly board?: string;
   readonly platforms: readonly string[];
+  readonly base?: string;
   readonly firmware?: string;
 }
 
@@ -114,12 +138,14 @@ export function parseFacts(text: string, device: string): PlatformFacts {
   const firmware = valid(shell?.sc_version);
   // An empty list is an empty text in JSON of boost.
   const named = [shell, ...(others === '' ? [] : (others ?? []))];
+  const base = valid(shell?.vbnv, 63);
   const platforms = named.flatMap((each) => valid(each?.vbnv, 63) ?? []);
   if (platforms.length === 0) throw new Error('xbmgmt examine names no platform of the card');
   return {
     ...(serial && { serial: serial.replaceAll(' ', '_') }),
     ...(name && { board: name }),
     platforms,
+    ...(base && { base }),
     ...(firmware && { firmware }),
   };
 }

@@ -32,7 +32,7 @@ export function cardFunctions({ management, user }: Card): readonly PciFunction[
 }
 
 /** Both functions on XRT's drivers; then both on the VFIO driver, also after a failure. */
-async function onItsDrivers<T>(work: Work, act: () => Promise<T>): Promise<T> {
+export async function onItsDrivers<T>(work: Work, act: () => Promise<T>): Promise<T> {
   const { card, busy, context, settings } = work;
   const { management, user } = card;
   for (const fn of cardFunctions(card)) busy.add(fn.address);
@@ -75,7 +75,7 @@ async function checked({ card, context }: Work): Promise<void> {
   if (held) throw new Error(`The device at ${held[0]} ${held[1]}.`);
 }
 
-async function untilReady({ card, context }: Work): Promise<void> {
+export async function untilReady({ card, context }: Work): Promise<void> {
   const { management, user } = card;
   const read = (fn: PciFunction, name: string) =>
     context.hardware.readText(management.address, `${fn.path}/${name}`);
@@ -114,18 +114,28 @@ async function until(
   }
 }
 
-function chooseTools({ context, settings, card }: Work): ToolDeps {
+export function chooseTools({ context, settings, card }: Work): ToolDeps {
   return { hardware: context.hardware, device: card.management.address, settings };
 }
 
 /** Reads what the card is, before it is on the VFIO driver. */
 export async function learn(work: Work): Promise<void> {
+  await onItsDrivers(work, () => readCard(work));
+}
+
+/** While the card is on XRT's drivers. */
+export async function readCard(work: Work): Promise<void> {
   const { context, card, records } = work;
-  await onItsDrivers(work, async () => {
-    const interfaces = await interfacesNow(work);
-    const { directory } = context;
-    const platform = await readPlatform(chooseTools(work), directory);
-    await records.keep(card, { ...platform, platforms: [...platform.platforms], interfaces });
+  const interfaces = await interfacesNow(work);
+  const platform = await readPlatform(chooseTools(work), context.directory);
+  const before = await records.get(card);
+  // A boot that was no cold one has changed nothing: the next boot may.
+  const isSame = before?.flashed !== undefined && before.base === platform.base;
+  await records.keep(card, {
+    ...platform,
+    platforms: [...platform.platforms],
+    interfaces,
+    ...(isSame && { flashed: context.bootId }),
   });
 }
 

@@ -49,6 +49,7 @@ export function aXilinxHost() {
         isPrepared: () => false,
       });
       return {
+        components: driver.components,
         setUp: () => setUp(driver, log),
         plan: async () => (await driver.plan?.()) ?? [],
         discover: async () => {

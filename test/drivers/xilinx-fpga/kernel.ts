@@ -12,7 +12,11 @@ import { shellInterface, shellPlatform } from './xclbin.ts';
 interface AlveoCard {
   readonly serial: string;
   interfaces: readonly string[];
-  platform: string;
+  /** What the card's flash has loaded, and what it loads after a cold boot. */
+  base: string;
+  flash: string;
+  /** The upper part of the shell; undefined if none is loaded. */
+  platform: string | undefined;
   firmware: string;
   /** Uuid of the xclbin that is loaded. */
   loaded: string | undefined;
@@ -54,6 +58,7 @@ export class XrtKernel {
   add(slot: string, given: Partial<AlveoCard> = {}): AlveoCard {
     const card: AlveoCard = {
       ...{ serial: `S-${slot.slice(5, 7)}`, platform: shellPlatform, firmware: '4.6.20' },
+      ...{ base: 'xilinx_u250_gen3x16_base_3', flash: 'xilinx_u250_gen3x16_base_3' },
       ...{ interfaces: ['15fb8da1f552a9f9234300db5f6ee9e0', shellInterface], loaded: undefined },
       ...{ hasContext: false, ready: true, showsNothing: false },
       ...given,
@@ -82,9 +87,10 @@ export class XrtKernel {
     return /^DRIVER=(.*)$/m.exec(uevent)?.[1];
   }
 
-  /** What was loaded is lost, and XRT's drivers have the cards. */
-  reboot(): void {
+  /** What was loaded is lost, and XRT's drivers have the cards. @param cold with a power cycle */
+  reboot(cold = false): void {
     for (const [slot, card] of this.#cards) {
+      if (cold) card.base = card.flash;
       card.loaded = undefined;
       for (const fn of ['0', '1']) this.#pci.effect('unbind', `${slot}.${fn}`);
       this.#boot(slot);
@@ -110,6 +116,7 @@ export class XrtKernel {
         const address = option('--device');
         if (verb === 'xbmgmt examine') return this.#examine(address, option('--output'), fault);
         if (fault !== undefined) return answer(0, fault);
+        if (verb === 'xbmgmt program') return this.#flash(address, args);
         if (verb === 'xbutil program') return this.#program(address, option('--user'));
         if (verb === 'xbutil reset') return this.#reset(address);
         return answer(1, '', `ERROR: Unknown command: '${args[0]}'`);
@@ -159,8 +166,8 @@ export class XrtKernel {
 
   #examine(address: string, output: string, text: string | undefined): Answer {
     if (this.driverOf(address) !== 'xclmgmt') return notFound(address);
-    const { serial, platform, firmware } = this.at(address.slice(0, -2));
-    const shell = { vbnv: 'xilinx_u250_gen3x16_base_4', sc_version: firmware };
+    const { serial, base, platform, firmware } = this.at(address.slice(0, -2));
+    const shell = { vbnv: base, sc_version: firmware };
     const report = {
       schema_version: { schema: 'JSON', creation_date: '' },
       devices: [
@@ -170,13 +177,36 @@ export class XrtKernel {
             ...{ bdf: address, flash_type: 'spi', hardware: { serial_num: serial } },
             device_properties: { board_type: 'u250', board_name: 'ALVEO U250 PQ' },
             current_shell: shell,
-            current_partitions: [{ vbnv: platform }],
+            current_partitions: platform === undefined ? '' : [{ vbnv: platform }],
           },
         },
       ],
     };
     if (existsSync(output)) writeFileSync(output, text ?? JSON.stringify(report));
     return answer(0, `Successfully wrote the JSON file: ${output}`);
+  }
+
+  /** `xbmgmt program`: the texts are those of OO_UpdateBase.cpp and OO_UpdateShell.cpp. */
+  #flash(address: string, args: readonly string[]): Answer {
+    if (this.driverOf(address) !== 'xclmgmt') return notFound(address);
+    const card = this.at(address.slice(0, -2));
+    const path = args.find((each) => each.endsWith('.xsabin')) ?? '';
+    const image = readFileSync(path);
+    const platform = image.toString('latin1', 352, 416).replace(/\0.*/s, '');
+    if (args.includes('--shell')) {
+      card.platform = platform;
+      card.interfaces = [card.interfaces[0] ?? '', image.toString('hex', 336, 352)];
+      this.show(address.slice(0, -2));
+      return answer(0, 'Programming shell on device...\nProgrammed shell successfully\n');
+    }
+    // Without --force it asks, and there is no terminal.
+    if (!args.includes('--force')) return answer(1, '', 'ERROR: operation canceled\n');
+    if (card.flash === platform) {
+      return answer(0, '\nDevice is up-to-date.  No flashing to performed.\n');
+    }
+    card.flash = platform;
+    const cold = 'Cold reboot machine to load the new image on device.\n';
+    return answer(0, `Report\n\nDevice flashed successfully.\n${cold}`);
   }
 
   #program(address: string, imagePath: string): Answer {

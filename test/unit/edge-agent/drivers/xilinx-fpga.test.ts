@@ -362,7 +362,7 @@ describe('the report of xbmgmt', () => {
     const shell = { vbnv: 'xilinx_u200_xdma_201830_2', sc_version: 'N/A' };
     const told = { bdf: card, hardware: { serial_num: 'N/A' }, current_shell: shell };
     expect(parseFacts(of({ ...told, current_partitions: '' }), card)).toEqual({
-      platforms: ['xilinx_u200_xdma_201830_2'],
+      ...{ base: 'xilinx_u200_xdma_201830_2', platforms: ['xilinx_u200_xdma_201830_2'] },
     });
     expect(() => parseFacts(of({ bdf: card }), card)).toThrow('names no platform');
   });
