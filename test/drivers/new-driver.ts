@@ -38,7 +38,7 @@ async function main(): Promise<void> {
   writeFileSync(join(root, fixture), fixtureText(names));
   edit(index, (text) => withDriver(text, names));
   const seen = 'sysfs trees in tests; not seen on hardware';
-  const matrixRow = `| ${name} | \`${name}\` | yes | yes | no | no | no | ${seen} |`;
+  const matrixRow = `| ${name} | \`${name}\` | yes | yes | no | no | no | no | ${seen} |`;
   edit('README.md', (text) => withRow(text, '| hardware | driver |', matrixRow));
   const pageRow = `| ${name} | [${names.file}](../${folder}/README.md) |`;
   edit('docs/agent.md', (text) => withRow(text, '| for | page |', pageRow));

@@ -34,7 +34,7 @@ describe('the support matrix of README.md', async () => {
     );
   });
 
-  it('says of each driver whether it makes mdevs and programs', () => {
+  it('says of each driver whether it makes mdevs and programs regions and firmware', () => {
     for (const { fixture } of fixtures) {
       const { module, settings } = fixture;
       const made = module.configure(settings);
@@ -43,12 +43,14 @@ describe('the support matrix of README.md', async () => {
       const isFake = module.name.startsWith('fake');
       const yes = isFake ? 'fake driver only' : 'yes';
       for (const row of rows.filter(([, each]) => each === `\`${module.name}\``)) {
-        const [, , discover, , , mdev, program, seenOn] = row;
+        const [, , discover, , , mdev, program, firmware, seenOn] = row;
         expect([discover, mdev, program], module.name).toEqual([
           yes,
           driver.prepare ? yes : 'no',
           driver.images ? yes : 'no',
         ]);
+        // Some drivers have components by their settings alone.
+        if (driver.components) expect(firmware, module.name).toBe('yes');
         expect(isFake ? seenOn : 'no hardware', module.name).toBe('no hardware');
       }
     }
