@@ -19,6 +19,7 @@ import { type ReleaseStore, releaseStore } from './store/arqs/releases.ts';
 import { type DeviceProfileStore, deviceProfileStore } from './store/device-profiles.ts';
 import { type HistoryWriter, historyWriter } from './store/history/history.ts';
 import { type AttributeStore, attributeStore } from './store/inventory/attributes.ts';
+import { type BaselineStore, baselineStore } from './store/inventory/baselines.ts';
 import {
   type ComponentProgramStore,
   componentProgramStore,
@@ -72,6 +73,7 @@ export interface Store {
   readonly inventory: InventoryStore;
   readonly quotas: QuotaStore;
   readonly attributes: AttributeStore;
+  readonly baselines: BaselineStore;
   readonly regions: RegionStore;
   readonly componentPrograms: ComponentProgramStore;
   readonly releases: ReleaseStore;
@@ -92,6 +94,7 @@ export function createStore(
       inventory: inventoryStore(clients.strong, inventory),
       quotas: quotaStore(clients.strong, arqs),
       attributes: attributeStore(clients.strong, inventory),
+      baselines: baselineStore(clients.strong, inventory),
       regions: regionStore(clients.strong, { arqs, inventory }),
       componentPrograms: componentProgramStore(clients.strong, { arqs, inventory }),
       releases: releaseStore(clients.strong, { arqs, inventory }),

@@ -101,6 +101,13 @@ const table = {
     '/operator/v1/devices/{id}/revoke': {
       POST: ['revoke-device', 'cyborg:operator:device:grant', 200],
     },
+    '/operator/v1/firmware/baselines/{id}': {
+      PUT: ['set-baseline', 'cyborg:operator:baseline:set', 200],
+      DELETE: ['delete-baseline', 'cyborg:operator:baseline:delete', 204],
+    },
+    '/operator/v1/firmware/images/{id}': {
+      GET: ['check-image', 'cyborg:operator:firmware:get_image', 200],
+    },
     '/operator/v1/device_profiles/{id}': {
       GET: ['get-profile', 'cyborg:operator:profile:get_one', 200],
       PUT: ['update-profile', 'cyborg:operator:profile:update', 200],

@@ -13,6 +13,7 @@ import type {
   reapAnswer,
   reconcileAnswer,
 } from '#core/contracts/api/operator.ts';
+import type { baselineAnswer, firmwareAnswer } from '#core/contracts/api/programs.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
 
 type OneOrMore<T extends z.ZodType> = readonly [z.infer<T>, ...z.infer<T>[]];
@@ -46,6 +47,8 @@ export interface ApiBody {
   readonly failed_drivers: z.infer<typeof hostDetailAnswer>['failed_drivers'];
   readonly incidents: readonly z.infer<typeof incidentAnswer>[];
   readonly incidents_links?: Links;
+  readonly firmware: readonly z.infer<typeof firmwareAnswer>[];
+  readonly baselines: readonly z.infer<typeof baselineAnswer>[];
   readonly dry_run: boolean;
   readonly differing: z.infer<typeof reconcileAnswer>['differing'];
   readonly repairing: z.infer<typeof reconcileAnswer>['repairing'];

@@ -38,6 +38,7 @@ const tones: Readonly<Record<string, Tone>> = {
   'clock-skew': 'warning',
   'unhealthy-device': 'bad',
   'not-offered': 'warning',
+  'firmware-differs': 'warning',
   'lost-providers': 'bad',
   drift: 'warning',
 };

@@ -60,6 +60,12 @@ export class HostUnreachable extends DomainError {
   }
 }
 
+export class BaselineNotFound extends DomainError {
+  constructor(model: string, component: string) {
+    super('not-found', 'cyborg.baseline.not_found', `${component} of ${model} has no baseline.`);
+  }
+}
+
 /** The message says why. */
 export class ConflictStays extends DomainError {
   constructor(message: string) {

@@ -164,6 +164,19 @@ export const forceNote = z.object({
   reason: optionalText,
 });
 
+/** What a component of a model must run, as an operator has set it. */
+export const firmwareBaseline = z.object({
+  /** Vendor and product, such as `8086:0b30`. */
+  model: z
+    .string()
+    .regex(/^[^\s:,]{1,64}:[^\s:,]{1,64}$/, 'must be vendor:product, such as 8086:0b30'),
+  component: componentName,
+  version: versionText,
+  by: z.string(),
+  /** ISO 8601. */
+  at: z.string(),
+});
+
 /** An operator lets a project program the device until then; ISO 8601, as all times here. */
 export const programGrant = z.object({
   project_id: z.string(),

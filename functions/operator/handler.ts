@@ -2,6 +2,11 @@ import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { resourceHandler } from '#functions/http/resource-handler.ts';
 import { grantDeviceAction } from './devices/grant-device.ts';
 import { revokeDeviceAction } from './devices/revoke-device.ts';
+import { checkImage } from './firmware/check-image.ts';
+import { deleteBaselineAction } from './firmware/delete-baseline.ts';
+import { getBaselines } from './firmware/get-baselines.ts';
+import { getFirmware } from './firmware/get-firmware.ts';
+import { setBaselineAction } from './firmware/set-baseline.ts';
 import { getHistory } from './history/get-history.ts';
 import { drainHostAction } from './hosts/drain-host.ts';
 import { forgetHostAction } from './hosts/forget-host.ts';
@@ -41,6 +46,11 @@ export const actions = {
   'get-incidents': getIncidents,
   'grant-device': grantDeviceAction,
   'revoke-device': revokeDeviceAction,
+  'get-firmware': getFirmware,
+  'check-image': checkImage,
+  'get-baselines': getBaselines,
+  'set-baseline': setBaselineAction,
+  'delete-baseline': deleteBaselineAction,
   'get-profiles': getProfiles,
   'get-profile': getProfile,
   'update-profile': updateProfileAction,

@@ -11,6 +11,7 @@ import {
 } from '#core/contracts/api/lists.ts';
 import { rowShapes } from '#core/contracts/api/rows.ts';
 import { collection } from '#core/contracts/api/shapes.ts';
+import { firmwareBaseline } from '#core/shapes/device.ts';
 import { type Action, action, type Request } from '#functions/http/action.ts';
 import { pageReply } from '#functions/http/links.ts';
 import { hostname, limit, type Page } from './page.ts';
@@ -36,6 +37,7 @@ const forms: Readonly<Record<FilterForm, z.ZodType<string>>> = {
   uuid: z.guid().toLowerCase(),
   id: z.string().min(1).max(64),
   name: z.string().min(1).max(255),
+  model: firmwareBaseline.shape.model.toLowerCase(),
   class: z.string().regex(/^[A-Z][A-Z0-9_]{0,254}$/, 'must be a resource class, such as VGPU'),
   time: moment,
 };

@@ -29,7 +29,13 @@ const tokens: Tokens = {
 
 const jobService = perFile(serveJobs);
 const world = perFile(() =>
-  startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI', ...iotAt(jobService) } }),
+  startWorld({
+    settings: {
+      CYBORG_ATTACH_TYPES: 'TEST_PCI',
+      CYBORG_REQUIRE_SIGNATURE: '',
+      ...iotAt(jobService),
+    },
+  }),
 );
 let base: string;
 let check: OpenApiCheck;
@@ -161,6 +167,22 @@ describe('the cases that need more than a YAML file', () => {
     const { host } = await inventory.host('cmp1');
     expect(await inventory.endConflict(host, now)).toBe(true);
   }
+
+  it('an image that can be written to a component returns 200', async () => {
+    const properties = {
+      'accel:component': 'bmc',
+      'accel:models': '8086:0b30',
+      'accel:version': '2.0',
+    };
+    const image = await anImage(world.urls.glance, properties);
+    const path = `/operator/v1/firmware/images/${image}?model=8086:0B30&component=bmc`;
+    const answer = await world.ask('GET', path);
+    expect([answer.status, answer.json]).toEqual([
+      200,
+      { image_uuid: image, model: '8086:0b30', component: 'bmc', version: '2.0' },
+    ]);
+    note('GET', path, answer);
+  });
 
   it('an image that cannot be written to a component returns 409', async () => {
     const components = [{ name: 'bmc', version: '1.0' }];

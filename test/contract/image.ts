@@ -1,9 +1,12 @@
 // An image in the fake Glance.
 
 /** Puts a raw image of one byte into Glance; returns its id. */
-export async function anImage(glance: string): Promise<string> {
+export async function anImage(
+  glance: string,
+  properties: Readonly<Record<string, string>> = {},
+): Promise<string> {
   const headers = { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' };
-  const image = { name: 'any', disk_format: 'raw', container_format: 'bare' };
+  const image = { name: 'any', disk_format: 'raw', container_format: 'bare', ...properties };
   const body = JSON.stringify(image);
   const made = await fetch(`${glance}/v2/images`, { method: 'POST', headers, body });
   const { id } = (await made.json()) as { id: string };

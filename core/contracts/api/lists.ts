@@ -8,7 +8,7 @@ import { hostStates } from '#core/domain/host/host-state.ts';
 import type { PolicyRule } from '#core/domain/policy.ts';
 import { historyKinds } from '#core/shapes/history-kinds.ts';
 import type { rowShapes } from './rows.ts';
-import type { Titles } from './titles.ts';
+import { apart, optional, type Titles, whole } from './titles.ts';
 
 /** The most rows of one answer of the API. */
 export const pageMax = 1000;
@@ -18,7 +18,7 @@ export type ListRow<Name extends ListName> = z.output<(typeof rowShapes)[Name]>;
 export type ListField<Name extends ListName> = keyof ListRow<Name> & string;
 
 /** The form of a filter's value; cyborg-ops shows its name. */
-export type FilterForm = 'host' | 'uuid' | 'id' | 'name' | 'class' | 'time';
+export type FilterForm = 'host' | 'uuid' | 'id' | 'name' | 'class' | 'model' | 'time';
 
 export type Filter = { readonly help: string } & (
   | { readonly form: FilterForm }
@@ -41,14 +41,8 @@ interface List<Name extends ListName> {
   readonly screen?: string;
 }
 
-/** A column that is never cut, so that a uuid can be copied and a next step be read. */
-const whole = <Title extends string>(title: Title) => ({ title, isWhole: true });
-/** A column that is left out where no row has a value. */
-const optional = <Title extends string>(title: Title) => ({ title, isOptional: true });
-/** Only where one row is shown. */
-const apart = <Title extends string>(title: Title) => ({ title, isApart: true });
-
 const host = { form: 'host', help: 'only on this host' } as const;
+const model = { form: 'model', help: 'only of this vendor and product, as 8086:0b30' } as const;
 const device = { form: 'uuid', help: 'only of this device' } as const;
 const project = { form: 'id', help: 'only of this project' } as const;
 const instance = { form: 'uuid', help: 'only of this server' } as const;
@@ -264,6 +258,41 @@ export const lists = {
     },
     verb: 'profiles list',
     summary: 'device profiles with their revision, state and projects',
+    example: '',
+  },
+  firmware: {
+    path: '/operator/v1/firmware',
+    rule: 'cyborg:operator:firmware:get_all',
+    key: ['device_uuid'],
+    filters: { model, host, device },
+    columns: {
+      device_uuid: whole('device'),
+      hostname: whole('host'),
+      model: whole('model'),
+      status: 'status',
+      health: optional('health'),
+      components: whole('components'),
+      programs: optional('programs'),
+      shell_deployable_uuid: apart('deployable of the shell'),
+    },
+    verb: 'firmware list',
+    summary: 'what the components of devices run, and their baselines',
+    example: '--model 8086:0b30',
+  },
+  baselines: {
+    path: '/operator/v1/firmware/baselines',
+    rule: 'cyborg:operator:baseline:get_all',
+    key: ['model', 'component'],
+    filters: {},
+    columns: {
+      model: whole('model'),
+      component: whole('component'),
+      version: whole('version'),
+      by: 'set by',
+      at: 'set at',
+    },
+    verb: 'firmware baseline list',
+    summary: 'the versions that components of each model must run',
     example: '',
   },
 } as const satisfies { readonly [Name in ListName]: List<Name> };

@@ -4,6 +4,7 @@ import { operatorProfile } from './device-profiles.ts';
 import { deviceAnswer } from './devices.ts';
 import { recordAnswer, usageRow } from './history.ts';
 import { assignmentAnswer, hostAnswer, incidentAnswer, quotaAnswer } from './operator.ts';
+import { baselineAnswer, firmwareAnswer } from './programs.ts';
 
 export const rowShapes = {
   hosts: hostAnswer,
@@ -14,4 +15,6 @@ export const rowShapes = {
   incidents: incidentAnswer,
   quotas: quotaAnswer,
   profiles: operatorProfile,
+  firmware: firmwareAnswer,
+  baselines: baselineAnswer,
 };

@@ -19,6 +19,13 @@ export type Titles<Answer extends z.ZodObject> = Readonly<
   Record<Exclude<keyof z.output<Answer>, 'links'>, Title>
 >;
 
+/** A column that is never cut, so that a uuid can be copied and a next step be read. */
+export const whole = <Title extends string>(title: Title) => ({ title, isWhole: true });
+/** A column that is left out where no row has a value. */
+export const optional = <Title extends string>(title: Title) => ({ title, isOptional: true });
+/** Only where one row is shown. */
+export const apart = <Title extends string>(title: Title) => ({ title, isApart: true });
+
 export const hostDeviceTitles = {
   uuid: { title: 'device', isWhole: true },
   address: 'address',

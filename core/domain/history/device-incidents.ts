@@ -1,11 +1,17 @@
 // Devices that an operator should look at, derived from stored rows. Pure.
 
 import type { CardPlace } from '#core/domain/device/card-cleaning.ts';
+import { modelOf } from '#core/domain/device/component-image.ts';
 import type { AttachHandle, Device } from '#core/domain/device/device.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
+import {
+  type Difference,
+  type FirmwareBaseline,
+  findDifferences,
+} from '#core/domain/device/firmware-baselines.ts';
 import { isUncleanImport } from '#core/domain/device/handle-state.ts';
 import type { DeviceUuid } from '#core/domain/ids.ts';
-import type { Incident } from './incidents.ts';
+import { devicesNamed, type Incident } from './incidents.ts';
 
 /** Undefined for a device that is healthy or gone. */
 export function healthIncident(device: Device): Incident | undefined {
@@ -45,6 +51,35 @@ export function movedCardIncident(
     reason: `The card of the device at ${heldAt.address} is at ${address} of host ${hostname} now, and attach handles here are held or not clean: the card is not offered there.`,
     nextStep: `Evacuate or delete the servers that hold the card here; host ${hostname} then cleans it. If you have cleaned it by hand, release the handles here by force as cleaned.`,
     action: 'force-release',
+  };
+}
+
+/** One for the host: a new baseline makes each device of its model differ. */
+export function firmwareIncident(
+  hostname: string,
+  devices: readonly Device[],
+  baselines: readonly FirmwareBaseline[],
+): Incident | undefined {
+  const differing = devices.flatMap((device) => {
+    const differences = findDifferences(device, baselines);
+    return differences.length > 0 ? [{ device, differences }] : [];
+  });
+  const [first] = differing;
+  if (!first) return undefined;
+  const named = differing.slice(0, devicesNamed).map(({ device, differences }) => {
+    const parts = differences.map(
+      ({ component, runs, baseline }) => `${component} ${runs}, not ${baseline}`,
+    );
+    return `The device at ${device.address} (${modelOf(device)}) runs ${parts.join('; ')}.`;
+  });
+  const more = differing.length - named.length;
+  const [{ component }] = first.differences as [Difference];
+  return {
+    kind: 'firmware-differs',
+    hostname,
+    ...(differing.length === 1 && { deviceUuid: first.device.uuid }),
+    reason: [...named, ...(more > 0 ? [`${more} more.`] : [])].join(' '),
+    nextStep: `Program the devices: cyborg-ops firmware roll ${modelOf(first.device)} ${component} --image IMAGE --at-once 1 --drain. If the version is right, set it as the baseline.`,
   };
 }
 

@@ -23,6 +23,7 @@ export const storedKinds = [
   'lost-providers',
   'unhealthy-device',
   'moved-card',
+  'firmware-differs',
   'reaper-waits',
 ] as const;
 export type StoredKind = (typeof storedKinds)[number];
@@ -61,7 +62,7 @@ export interface Incident {
 const stuckMs = 3 * 60_000;
 
 /** Devices of a host that one incident names. */
-const devicesNamed = 5;
+export const devicesNamed = 5;
 
 /** A bind that failed, or one whose deadline nothing enforces. */
 export function bindingIncident(

@@ -7,6 +7,11 @@ import type { Attribute } from '#core/domain/device/attribute.ts';
 import { cardKey } from '#core/domain/device/card-cleaning.ts';
 import { type Deployable, type Device, vendorId } from '#core/domain/device/device.ts';
 import {
+  type BaselineKey,
+  baselineId,
+  type FirmwareBaseline,
+} from '#core/domain/device/firmware-baselines.ts';
+import {
   attribute,
   componentNote,
   describedDeployable,
@@ -14,7 +19,12 @@ import {
 } from '#core/shapes/deployable.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { describedDevice, deviceState, programGrant } from '#core/shapes/device.ts';
+import {
+  describedDevice,
+  deviceState,
+  firmwareBaseline,
+  programGrant,
+} from '#core/shapes/device.ts';
 import { fromRow } from './row-fields.ts';
 import { creationOrder, deployableKey, deviceKey, type Row } from './rows.ts';
 
@@ -73,6 +83,15 @@ export function toDeployable(row: Row): Deployable {
 /** A row attribute for the last program of each component, of the device and its deployables. */
 export function componentField(component: string): string {
   return `component#${component}`;
+}
+
+/** A row attribute for each baseline, so that each is set and removed by itself. */
+export function baselineField(key: BaselineKey): string {
+  return `baseline#${baselineId(key)}`;
+}
+
+export function toBaselines(row: Row): FirmwareBaseline[] {
+  return readFields(row, 'baseline#', firmwareBaseline) ?? [];
 }
 
 /** The attributes of the row whose names begin so, in no order; undefined if there is none. */

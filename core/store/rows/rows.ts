@@ -23,6 +23,8 @@ export const waitingBindKey = (hostname: string, bindId: string) => ({
   pk: `HOST#${hostname}`,
   sk: `WAITING#${bindId}`,
 });
+/** One row has all baselines of the cloud. */
+export const baselinesKey = () => ({ pk: 'BASELINES', sk: 'BASELINES' });
 export const deviceKey = (hostname: string, uuid: string) => ({
   pk: `HOST#${hostname}`,
   sk: `DEVICE#${uuid}`,

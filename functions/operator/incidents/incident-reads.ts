@@ -7,6 +7,7 @@ import type { Deps } from '#core/deps.ts';
 import { allNotOffered } from '#core/domain/arq/attach-types.ts';
 import type { CardPlace } from '#core/domain/device/card-cleaning.ts';
 import {
+  firmwareIncident,
   healthIncident,
   movedCardIncident,
   uncleanImportIncident,
@@ -95,6 +96,15 @@ export const readIncidents: Readonly<Record<StoredKind, ReadIncidents>> = {
       marker: device.uuid,
       row: movedCardIncident(device, uuidAt),
     }));
+  },
+  'firmware-differs': async (deps, after, count) => {
+    const baselines = await deps.store.baselines.baselines();
+    if (baselines.length === 0) return [];
+    return readHosts(deps, after, count, async ({ hostname, devices }) => {
+      if (devices === 0) return undefined;
+      const inventory = await deps.store.inventory.host(hostname);
+      return firmwareIncident(hostname, inventory.devices, baselines);
+    });
   },
   'reaper-waits': readReaper,
 };

@@ -39,6 +39,11 @@ const cells: { readonly [Name in ListName]?: Cells<Name> } = {
   },
   history: { call: ({ call }) => call && `${call.method} ${call.path} ${call.status}` },
   incidents: { action: incidentCommand },
+  firmware: {
+    status: (row) => shownStatus(row.status),
+    components: (row) => row.components?.map(shownComponent).join(', '),
+    programs: (row) => row.programs?.map(({ what, state }) => `${what} ${state}`).join(', '),
+  },
   quotas: { limits: (row) => shownLimits(row.limits) },
 };
 
@@ -46,6 +51,13 @@ const cells: { readonly [Name in ListName]?: Cells<Name> } = {
 function countOf(value: unknown): unknown {
   return Array.isArray(value) ? value.length : value;
 }
+
+function shownComponent({ name, version, baseline }: FirmwareComponent): string {
+  const isRight = baseline === null || baseline === undefined || baseline === version;
+  return `${name} ${version}${isRight ? '' : ` (not ${baseline})`}`;
+}
+
+type FirmwareComponent = NonNullable<Row<'firmware'>['components']>[number];
 
 /** A class may be in use and have no limit. */
 function shownLimits(limits: Row<'quotas'>['limits'] = {}) {
