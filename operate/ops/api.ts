@@ -41,10 +41,18 @@ export interface Listing {
 
 const service = 'accelerator';
 
-export function createApi(http: Http, { endpoint, token }: Session): Api {
-  const root = toRoot(endpoint);
+/** @param renew signs in again, when the token has expired; without it the verb ends then */
+export function createApi(http: Http, session: Session, renew?: () => Promise<Session>): Api {
+  const root = toRoot(session.endpoint);
+  let { token } = session;
+  let hasWorked = false;
 
-  async function ask<T>(method: Method, path: string, schema: z.ZodType<T>, sent: Sent = {}) {
+  async function ask<T>(
+    method: Method,
+    path: string,
+    schema: z.ZodType<T>,
+    sent: Sent = {},
+  ): Promise<T> {
     const url = `${root}${path}${queryText(sent.query ?? {})}`;
     const request = {
       service,
@@ -57,7 +65,13 @@ export function createApi(http: Http, { endpoint, token }: Session): Api {
       ...present({ body: sent.body }),
     };
     const answer = await http(request);
+    if (answer.status === 401 && hasWorked && renew) {
+      hasWorked = false;
+      ({ token } = await renew());
+      return await ask(method, path, schema, sent);
+    }
     if (answer.status >= 300) throw refusal(method, url, answer);
+    hasWorked = true;
     return readBody(schema, request, answer);
   }
 

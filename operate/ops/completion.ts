@@ -1,6 +1,6 @@
 // The candidates for the next word of the command line, from the table of verbs.
 
-import { optionsOf, resourcesOf } from './parse.ts';
+import { isNamed, optionsOf, resourcesOf } from './parse.ts';
 import { verbsOf } from './table.ts';
 import type { Options, Verb } from './verb.ts';
 
@@ -19,11 +19,11 @@ export function complete(words: readonly string[], table: readonly Verb[]): stri
 function candidates(before: readonly string[], typed: string, table: readonly Verb[]): string[] {
   const all: Options = Object.assign({}, ...table.map(optionsOf));
   const takesValue = (word = '') => word.startsWith('--') && all[word.slice(2)]?.type === 'string';
-  const [resource, second, ...others] = before.filter(
+  const [resource, ...following] = before.filter(
     (word, at) => !word.startsWith('-') && !takesValue(before[at - 1]),
   );
   const verbs = resource === undefined ? [] : verbsOf(resource, table);
-  const verb = verbs.find(({ path }) => path[1] === undefined || path[1] === second);
+  const verb = verbs.find((each) => isNamed(each, following));
   if (takesValue(before.at(-1))) {
     const name = before.at(-1)?.slice(2) ?? '';
     const option = verb ? optionsOf(verb)[name] : all[name];
@@ -31,10 +31,16 @@ function candidates(before: readonly string[], typed: string, table: readonly Ve
   }
   if (typed.startsWith('-')) return optionNames(before, verb ? [verb] : verbs);
   if (resource === undefined) return resourcesOf(table);
-  if (verb === undefined) return verbs.flatMap(({ path }) => path[1] ?? []);
-  const position =
-    verb.path[1] === undefined && second !== undefined ? 1 + others.length : others.length;
+  if (verb === undefined) return nextWords(verbs, following);
+  const position = following.length - (verb.path[1]?.split(' ').length ?? 0);
   return [...(verb.arguments?.[position]?.choices ?? [])];
+}
+
+/** The words that go on to a verb's name. */
+function nextWords(verbs: readonly Verb[], following: readonly string[]): string[] {
+  const names = verbs.map(({ path }) => path[1]?.split(' ') ?? []);
+  const open = names.filter((words) => following.every((word, at) => word === words[at]));
+  return [...new Set(open.flatMap((words) => words[following.length] ?? []))];
 }
 
 /** Not those that the line has already. */

@@ -39,7 +39,8 @@ export function parse(words: readonly string[], table: readonly Verb[], now: num
   const names = tokens.flatMap((each) => (each.kind === 'positional' ? [each] : []));
   const wants = (name: string) =>
     tokens.some((each) => each.kind === 'option' && each.name === name);
-  const [resource, second] = names;
+  const [resource, ...others] = names;
+  const following = others.map(({ value }) => value);
   if (wants('version') && resource === undefined) return { kind: 'version' };
   const verbs = resource ? verbsOf(resource.value, table) : table;
   if (resource && verbs.length === 0) {
@@ -48,16 +49,17 @@ export function parse(words: readonly string[], table: readonly Verb[], now: num
     );
   }
   if (wants('help')) {
-    const isVerb = verbs.some(({ path }) => path[1] !== undefined && path[1] === second?.value);
-    const path = resource ? [resource.value, ...(isVerb && second ? [second.value] : [])] : [];
+    const verb = verbs.find((each) => each.path[1] !== undefined && isNamed(each, following));
+    const name = verb?.path[1];
+    const path = resource ? [resource.value, ...(name === undefined ? [] : [name])] : [];
     return { kind: 'help', path };
   }
   if (resource === undefined) {
     refuseOptions(tokens, {}, 'cyborg-ops');
     return { kind: 'help', path: [] };
   }
-  const verb = choose(resource.value, second?.value, verbs);
-  const input = readInput(verb, tokens, names.slice(namedBy(verb, second?.value)), now);
+  const verb = choose(resource.value, following, verbs);
+  const input = readInput(verb, tokens, names.slice(namedBy(verb, following)), now);
   if (signsIn(verb)) return { kind: 'api', verb, input };
   return 'print' in verb ? { kind: 'local', verb, input } : { kind: 'stack', verb, input };
 }
@@ -86,9 +88,10 @@ function tokenize(words: readonly string[], table: readonly Verb[]) {
   }).tokens;
 }
 
-function choose(resource: string, name: string | undefined, verbs: readonly Verb[]): Verb {
-  const named = verbs.find(({ path }) => path[1] === undefined || path[1] === name);
+function choose(resource: string, following: readonly string[], verbs: readonly Verb[]): Verb {
+  const named = verbs.find((verb) => isNamed(verb, following));
   if (named) return named;
+  const [name] = following;
   const list = verbs.find((verb) => verb.path[1] === 'list' && signsIn(verb));
   if (name === undefined && list) return list;
   const allowed = verbs.map(({ path }) => path[1]).join(', ');
@@ -99,9 +102,19 @@ function choose(resource: string, name: string | undefined, verbs: readonly Verb
   );
 }
 
+/** @param following the words after the resource */
+export function isNamed({ path: [, name] }: Verb, following: readonly string[]): boolean {
+  return wordsOf(name).every((word, at) => word === following[at]);
+}
+
 /** How many words name the verb: `hosts` alone is `hosts list`. */
-function namedBy({ path }: Verb, second: string | undefined): number {
-  return path[1] !== undefined && second !== undefined ? 2 : 1;
+function namedBy({ path: [, name] }: Verb, following: readonly string[]): number {
+  return following.length > 0 ? 1 + wordsOf(name).length : 1;
+}
+
+/** `baseline set` has two. */
+function wordsOf(name: string | undefined): readonly string[] {
+  return name?.split(' ') ?? [];
 }
 
 function readInput(

@@ -1,19 +1,20 @@
 // One call of cyborg-ops, from its words to its exit code.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { agentVersion } from '#agent/version.ts';
-import { createHttp, type Fetch, ServiceUnavailable } from '#core/clients/http.ts';
+import { createHttp, type Fetch, type Http, ServiceUnavailable } from '#core/clients/http.ts';
 import { runCommand } from '#core/command-line/arguments.ts';
 import { jsonText, print, printable, printError } from '#core/command-line/print.ts';
 import { createFetch, type Trust } from '#operate/any-port-fetch.ts';
 import type { Input } from '#operate/command.ts';
 import { loadEnvironment } from '#operate/environment.ts';
-import { createApi } from './api.ts';
+import { type Api, createApi } from './api.ts';
 import { complete } from './completion.ts';
 import { completeWord } from './completion-scripts.ts';
 import { makeHelp } from './help.ts';
 import { type Parsed, parse } from './parse.ts';
 import { type ReadFile, readCloud, readFileIfPresent } from './sign-in/cloud-files.ts';
-import { readCredentials } from './sign-in/credentials.ts';
+import { type Credentials, readCredentials } from './sign-in/credentials.ts';
 import { createKeystone } from './sign-in/keystone.ts';
 import { logIn, signIn } from './sign-in/sign-in.ts';
 import { connectionOptions, table } from './table.ts';
@@ -29,6 +30,7 @@ export interface Surroundings {
   readonly createFetch: (trust: Trust) => Fetch;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
+  readonly sleep: (milliseconds: number) => Promise<unknown>;
   /** Columns of the terminal; unlimited where the output is no terminal. */
   readonly width: number;
   readonly out: (text: string) => void;
@@ -41,6 +43,7 @@ export function readSurroundings(process: NodeJS.Process): Surroundings {
     readFile: readFileIfPresent,
     createFetch,
     clock: Date.now,
+    sleep,
     width: process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY,
     out: print,
     err: printError,
@@ -97,7 +100,7 @@ async function show(
   const http = createHttp({ fetch: around.createFetch({ ca, isInsecure }), timeoutMs });
   const shown =
     'ask' in verb
-      ? await verb.ask(createApi(http, await signIn(http, credentials)), input)
+      ? await verb.ask(await signedIn(http, credentials), input, { ...around, say: around.err })
       : await verb.askKeystone({
           keystone: createKeystone(http, credentials.authUrl, await logIn(http, credentials)),
           input,
@@ -108,6 +111,11 @@ async function show(
   if (input.has('json')) around.out(jsonText(shown.json));
   else for (const line of shown.lines(around.width)) around.out(line);
   return shown.exitCode ?? exitCodes.done;
+}
+
+/** A token lasts for an hour or so, and some verbs wait longer. */
+async function signedIn(http: Http, credentials: Credentials): Promise<Api> {
+  return createApi(http, await signIn(http, credentials), () => signIn(http, credentials));
 }
 
 function findCredentials(input: Input, { environment, readFile }: Surroundings) {

@@ -5,6 +5,8 @@ import { optionOf } from './options.ts';
 import type { LocalVerb, Options, Verb } from './verb.ts';
 import { capacityVerb } from './verbs/capacity.ts';
 import { deviceVerbs } from './verbs/devices.ts';
+import { firmwareVerbs } from './verbs/firmware.ts';
+import { rollVerb } from './verbs/firmware-roll.ts';
 import { hostVerbs, maintenanceVerbs } from './verbs/hosts.ts';
 import { keystoneVerbs } from './verbs/keystone.ts';
 import { listVerbs } from './verbs/lists.ts';
@@ -25,6 +27,8 @@ export const table: readonly Verb[] = [
   ...listVerbs,
   ...hostVerbs,
   ...deviceVerbs,
+  ...firmwareVerbs,
+  rollVerb,
   capacityVerb,
   ...quotaVerbs,
   ...profileVerbs,

@@ -42,7 +42,10 @@ export function signsIn(verb: Verb): verb is ApiVerb | KeystoneVerb {
 }
 
 interface Row {
-  /** `['hosts', 'list']`, or `['capacity']` for a resource without verbs. */
+  /**
+   * `['hosts', 'list']`, `['firmware', 'baseline set']`, or `['capacity']` for a resource without
+   * verbs.
+   */
   readonly path: readonly [resource: string, verb?: string];
   readonly summary: string;
   readonly arguments?: readonly Argument[];
@@ -51,8 +54,17 @@ interface Row {
   readonly example: string;
 }
 
+/** What a verb needs that waits for the end of what it has asked for. */
+export interface Waiting {
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+  readonly sleep: (milliseconds: number) => Promise<unknown>;
+  /** A line for those who watch, on standard error. */
+  readonly say: (line: string) => void;
+}
+
 export interface ApiVerb extends Row {
-  readonly ask: (api: Api, input: Input) => Promise<Shown>;
+  readonly ask: (api: Api, input: Input, waiting: Waiting) => Promise<Shown>;
 }
 
 /** Asks Keystone itself, as the operator. The service need not be in the catalog yet. */

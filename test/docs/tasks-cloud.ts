@@ -220,6 +220,7 @@ async function tell(world: World, words: readonly string[]) {
     readFile: () => undefined,
     createFetch,
     clock: Date.now,
+    sleep: async () => {},
     width,
     out: (text) => out.push(text),
     err: (text) => err.push(text),

@@ -103,6 +103,7 @@ export async function callOps(
     readFile: () => undefined,
     createFetch,
     clock: () => Date.parse('2026-11-23T00:00:00Z'),
+    sleep: async () => {},
     width: width ?? Number.POSITIVE_INFINITY,
     out: (text) => out.push(text),
     err: (text) => err.push(text),

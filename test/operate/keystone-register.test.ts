@@ -40,6 +40,7 @@ async function register(words: readonly string[] = [], given: Given = {}) {
     readFile: readFileIfPresent,
     createFetch,
     clock: Date.now,
+    sleep: async () => {},
     width: Number.POSITIVE_INFINITY,
     out: (text) => out.push(text),
     err: (text) => err.push(text),

@@ -1,15 +1,15 @@
 // The verbs that list, from the rows of core/contracts/api/lists.ts.
 
 import * as z from 'zod';
-import { cellText, tableLines } from '#core/command-line/columns.ts';
+import { type Column, cellText, tableLines } from '#core/command-line/columns.ts';
 import { type Filter, type ListName, lists } from '#core/contracts/api/lists.ts';
 import { rowShapes } from '#core/contracts/api/rows.ts';
 import type { Input } from '#operate/command.ts';
 import { answer } from '#operate/ops/answers.ts';
 import { cadfEvent } from '#operate/ops/cadf.ts';
-import { optionOf } from '#operate/ops/options.ts';
+import { flag, optionOf } from '#operate/ops/options.ts';
 import type { ApiVerb, Option, Options } from '#operate/ops/verb.ts';
-import { listColumns, rowAnswer } from './list-columns.ts';
+import { listColumns, type Row, rowAnswer } from './list-columns.ts';
 import { shownRows } from './shown.ts';
 
 const filtersOf = (name: ListName) => Object.entries<Filter>(lists[name].filters);
@@ -40,12 +40,13 @@ const limit: Option = { ...optionOf('number', 'the most rows; without it all'), 
 
 function listVerb(name: ListName): ApiVerb {
   const { path, verb, summary, example } = lists[name];
-  const [resource = '', second] = verb.split(' ');
+  const [resource = '', ...words] = verb.split(' ');
+  const second = words.join(' ');
   const options: Options = Object.fromEntries(
     filtersOf(name).map(([filter, each]) => [optionName(filter), toOption(filter, each)]),
   );
   return {
-    path: second === undefined ? [resource] : [resource, second],
+    path: second === '' ? [resource] : [resource, second],
     summary,
     options: { ...options, limit },
     example: `cyborg-ops ${verb} ${example}`.trim(),
@@ -63,8 +64,8 @@ function historyVerb(verb: ApiVerb): ApiVerb {
   return {
     ...verb,
     options: { ...verb.options, format },
-    async ask(api, input) {
-      if (input.text('format') !== 'cadf') return verb.ask(api, input);
+    async ask(api, input, waiting) {
+      if (input.text('format') !== 'cadf') return verb.ask(api, input, waiting);
       const { path } = lists.history;
       const listing = listingFrom('history', input);
       const records = await api.list(
@@ -103,9 +104,61 @@ function usageVerb({ options: { limit: _, ...options } = {}, ...verb }: ApiVerb)
   };
 }
 
+const firmwareTitles: readonly Column<Version>[] = [
+  { title: 'model', of: ({ model }) => model, isWhole: true },
+  { title: 'component', of: ({ component }) => component, isWhole: true },
+  { title: 'version', of: ({ version }) => version, isWhole: true },
+  { title: 'baseline', of: ({ baseline }) => baseline, isOptional: true, isWhole: true },
+  { title: 'devices', of: ({ devices }) => devices, isWhole: true },
+];
+
+interface Version {
+  readonly model: string | undefined;
+  readonly component: string | undefined;
+  readonly version: string | undefined;
+  readonly baseline: string | null | undefined;
+  readonly devices: number;
+}
+
+/** Counts devices by what they run; each with `--devices`. */
+function firmwareVerb({ options: { limit: _, ...options } = {}, ...verb }: ApiVerb): ApiVerb {
+  return {
+    ...verb,
+    options: { ...options, devices: flag('each device, in place of their number') },
+    async ask(api, input, waiting) {
+      const shown = await verb.ask(api, input, waiting);
+      if (input.has('devices')) return shown;
+      const { firmware } = shown.json as { readonly firmware: readonly Row<'firmware'>[] };
+      return {
+        ...shown,
+        lines: (width) => tableLines(firmwareTitles, countVersions(firmware), width),
+      };
+    },
+  };
+}
+
+function countVersions(rows: readonly Row<'firmware'>[]): readonly Version[] {
+  const all = rows.flatMap(({ model, components = [] }) =>
+    components.map(({ name: component, version, baseline }) => ({
+      key: [model, component, version].join(' '),
+      model,
+      component,
+      version,
+      baseline,
+    })),
+  );
+  const byKey = [...Map.groupBy(all, ({ key }) => key)].sort(([one], [other]) =>
+    one < other ? -1 : 1,
+  );
+  return byKey.flatMap(([, group]) =>
+    group.slice(0, 1).map((each) => ({ ...each, devices: group.length })),
+  );
+}
+
 const special: { readonly [Name in ListName]?: (verb: ApiVerb) => ApiVerb } = {
   history: historyVerb,
   usage: usageVerb,
+  firmware: firmwareVerb,
 };
 
 export const listVerbs: readonly ApiVerb[] = (Object.keys(lists) as ListName[]).map((name) => {

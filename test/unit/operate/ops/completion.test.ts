@@ -44,6 +44,29 @@ describe('after', () => {
       ['--help', '--environment', '--url'],
     ],
     [['incidents', '--kind', 'h'], ['host-away']],
+    [
+      ['firmware', ''],
+      ['list', 'baseline', 'program', 'roll'],
+    ],
+    [
+      ['firmware', 'baseline', ''],
+      ['list', 'set', 'unset'],
+    ],
+    [
+      ['firmware', 'baseline', 'set', '8086:0b30', '--o'],
+      [
+        '--os-cloud',
+        '--os-auth-url',
+        '--os-username',
+        '--os-project-name',
+        '--os-project-id',
+        '--os-user-domain-name',
+        '--os-project-domain-name',
+        '--os-region-name',
+        '--os-interface',
+        '--os-cacert',
+      ],
+    ],
     [['nope', ''], []],
   ])('%j comes %j', (words, expected) => {
     expect(offered(...words)).toEqual(expected);

@@ -42,6 +42,13 @@ describe('a command line', () => {
     expect(inputOf('hosts show -- --cmp1').argument('host')).toBe('--cmp1');
   });
 
+  it('has verbs of two words', () => {
+    const line = 'firmware baseline set 8086:0b30 bmc 2.0';
+    expect(read(line)).toMatchObject({ verb: { path: ['firmware', 'baseline set'] } });
+    expect(inputOf(line).argument('version')).toBe('2.0');
+    expect(() => read('firmware baseline')).toThrow('Unknown verb baseline of firmware');
+  });
+
   it('takes several arguments where the table says so', () => {
     expect(inputOf('quota set p1 VGPU=40 FPGA=2').repeated('class=limit')).toEqual([
       'VGPU=40',
