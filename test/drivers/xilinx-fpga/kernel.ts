@@ -201,7 +201,7 @@ export class XrtKernel {
     }
     // Without --force it asks, and there is no terminal.
     if (!args.includes('--force')) return answer(1, '', 'ERROR: operation canceled\n');
-    if (card.flash === platform) {
+    if (card.base === platform) {
       return answer(0, '\nDevice is up-to-date.  No flashing to performed.\n');
     }
     card.flash = platform;

@@ -73,6 +73,7 @@ describe('a program of an NVMe device', () => {
       host.device.needsReset = reset;
       const verbs = await start();
       expect(await program(verbs)).toEqual({ activation: 'power-cycle', shown: running('1.0') });
+      expect(host.changes().at(-1)).toBe('fw-commit /dev/nvme0 --slot=2 --action=3');
       host.kernel.reboot();
       await host.start();
       expect(await host.driver.components?.list(address)).toEqual(running('1.0'));
@@ -145,6 +146,38 @@ describe('a program of an NVMe device', () => {
     await expect(verbs.check({ ...anImage(), component: 'bmc' })).rejects.toThrow(
       `The device at ${address} has no component bmc.`,
     );
+  });
+});
+
+describe('an agent that dies at a command of a program', () => {
+  it.each([0x16, 0x06])('has the next one program the device (FRMW %i)', async (frmw) => {
+    const verbs = await start();
+    host.device.frmw = frmw;
+    await program(verbs);
+    const commands = host.kernel.ran.length;
+    expect(commands).toBeGreaterThan(6);
+    for (let at = 0; at < commands; at += 1) {
+      const killed = new NvmeHost();
+      killed.device.frmw = frmw;
+      await killed.start();
+      const { promise: died, resolve } = Promise.withResolvers<'died'>();
+      let count = 0;
+      killed.kernel.during = async () => {
+        if (count++ < at) return;
+        resolve('died');
+        await new Promise(() => {});
+      };
+      const first = killed.driver.components;
+      expect(await Promise.race([first && program(first), died])).toBe('died');
+      killed.kernel.during = async () => {};
+      await killed.start();
+      const second = killed.driver.components;
+      const end = { activation: 'active', shown: running('2.0') };
+      expect(second && (await program(second))).toEqual(end);
+      expect(killed.device.firmware).toBe('2.0');
+      expect(await killed.clean()).toMatchObject({ firmware: '2.0', firmware_unchanged: true });
+      killed.remove();
+    }
   });
 });
 

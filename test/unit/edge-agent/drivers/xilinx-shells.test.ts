@@ -87,6 +87,23 @@ describe('the base of an Alveo card', () => {
     expect(host.drivers()).toEqual(['vfio-pci', 'vfio-pci']);
   });
 
+  it('is flashed by the next agent after one died while xbmgmt flashed it', async () => {
+    const { promise: died, resolve } = Promise.withResolvers<'died'>();
+    host.kernel.during = async () => {
+      resolve('died');
+      await new Promise(() => {});
+    };
+    const image = anImage('base', after);
+    const written = verbsOf().write(image, () => {});
+    expect(await Promise.race([written, died])).toBe('died');
+    host.kernel.during = async () => {};
+    const verbs = verbsOf(await started());
+    await verbs.write(image, () => {});
+    expect(await verbs.activate(image)).toBe('power-cycle');
+    host.kernel.reboot(true);
+    expect(await verbsOf(await started('boot-2')).list(card)).toEqual(shown(after));
+  });
+
   it('is read after the next boot also if the agent died while it was flashed', async () => {
     host.kernel.faults.set('xbmgmt program', new Error('killed'));
     await expect(verbsOf().write(anImage('base', after), () => {})).rejects.toThrow('killed');
