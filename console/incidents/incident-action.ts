@@ -12,7 +12,10 @@ const actions: Readonly<Record<IncidentAction, ActionOf>> = {
   rediscover: ({ hostname }) => hostActions(hostname).rediscover,
   forget: ({ hostname }) => hostActions(hostname).forget,
   reconcile: ({ hostname }) => hostActions(hostname).reconcile,
-  'force-release': ({ device_uuid: uuid }) => (uuid === null ? undefined : cleanAgain(uuid)),
+  'force-release': ({ device_uuid: uuid, kind }) => {
+    if (uuid === null) return undefined;
+    return kind === 'awaits-power-cycle' ? giveUpProgram(uuid) : cleanAgain(uuid);
+  },
   reap: ({ instance_uuid: uuid }) => (uuid === null ? undefined : reap(uuid)),
   // The page of the host lists the boots, one of which the operator has to choose.
   settle: () => undefined,
@@ -31,6 +34,19 @@ function cleanAgain(uuid: string): Action {
     ...forceRelease,
     explains:
       'The host is asked to clean the device again; its attach handles in quarantine return to the pool once it has done so.',
+    fields: [],
+    request: () => forceRelease.request(values),
+  };
+}
+
+function giveUpProgram(uuid: string): Action {
+  const { forceRelease } = deviceActions(uuid);
+  const values: ActionValues = { reason: 'the program is given up' };
+  return {
+    ...forceRelease,
+    verb: 'Give up the program',
+    explains:
+      'The program ends as failed, and the device can be enabled. Its component runs the new version after any later power cycle.',
     fields: [],
     request: () => forceRelease.request(values),
   };

@@ -221,6 +221,13 @@ export class DeviceInUse extends DomainError {
   }
 }
 
+export class ProgramUnderWay extends DomainError {
+  constructor(deviceUuid: string, why: string) {
+    const sentence = `The program of device ${deviceUuid} cannot be given up now: ${why}.`;
+    super('conflict', 'cyborg.device.program_under_way', sentence);
+  }
+}
+
 export class DeployableNotFound extends DomainError {
   constructor(uuid: string) {
     super('not-found', 'cyborg.deployable.not_found', `Deployable ${uuid} not found.`);

@@ -64,6 +64,8 @@ export const componentNote = z.object({
   id: z.string(),
   component: z.string(),
   version: z.string(),
+  /** Since when it has its state, if that is not the one it began with; ISO 8601. */
+  since: optionalText,
   /** What the host has verified. */
   evidence: verified.exactOptional(),
 });

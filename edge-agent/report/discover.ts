@@ -121,7 +121,8 @@ export function createDiscovery({
         const listed = await withComponents(driver, described, (fields) =>
           say(`${driver.name} ${address} components`, 'Components not read', fields),
         );
-        const device = withHealth(listed, healthOf?.(address), components?.healthOf(address));
+        const program = components?.healthOf(address, listed.components);
+        const device = withHealth(listed, healthOf?.(address), program);
         const digest = computeDigest(device);
         // A description is checked once per digest: most devices never change.
         const fault = digestsSeen.has(digest) ? undefined : describeFault(device, address, driver);

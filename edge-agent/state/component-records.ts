@@ -40,8 +40,13 @@ export interface ComponentRecords {
   read(address: string, component: string): ComponentRecord | undefined;
   /** @param record undefined where the component runs what it should */
   keep(address: string, component: string, record: ComponentRecord | undefined): Promise<void>;
-  /** The device's health, where a component of it was not programmed to the end. */
-  healthOf(address: string): ReportedDevice['health'];
+  /**
+   * The device's health, where a component of it was not programmed to the end.
+   *
+   * @param shown what its components run: a power cycle ends the wait of each, also of one whose
+   *   program an operator has given up
+   */
+  healthOf(address: string, shown?: ReportedDevice['components']): ReportedDevice['health'];
 }
 
 export async function openComponentRecords(files: StateFiles, log: Log): Promise<ComponentRecords> {
@@ -74,8 +79,12 @@ export async function openComponentRecords(files: StateFiles, log: Log): Promise
       writing = stored.catch(() => {});
       return stored;
     },
-    healthOf: (address) => {
-      const records = Object.entries(recordsOf(address));
+    healthOf: (address, shown = []) => {
+      const isOpen = ([name, { step, before }]: [string, ComponentRecord]) => {
+        const version = shown.find((each) => each.name === name)?.version;
+        return step !== 'power-cycle' || version === undefined || version === before;
+      };
+      const records = Object.entries(recordsOf(address)).filter(isOpen);
       const unknown = records.find(([, { step }]) => step !== 'power-cycle');
       const [name, found] = unknown ?? records[0] ?? [];
       if (!name || !found) return undefined;

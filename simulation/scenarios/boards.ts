@@ -11,6 +11,7 @@ import {
   killAgents,
   plug,
   reboot,
+  replaceDisks,
   unplug,
 } from '#simulation/world/acts.ts';
 import { boardAddress, boardComponent, boardRegion } from '#simulation/world/board-driver.ts';
@@ -58,8 +59,14 @@ const enable: Act = async (world) => {
   await asAdmin(world, 'POST', `/devices/${uuid}/enable`);
 };
 
-const forceRelease: Act = (world) =>
-  asAdmin(world, 'POST', `/devices/${boardUuid(world)}/force_release`);
+/** Its answer may be lost, so a server may have the device from the request on. */
+const forceRelease: Act = async (world) => {
+  const boards = world.hosts.flatMap(({ hardware }) => hardware.board ?? []);
+  for (const each of boards) each.isGivenUp = true;
+  const path = `/devices/${boardUuid(world)}/force_release`;
+  const { status } = await asAdmin(world, 'POST', path);
+  if (status === 409) for (const each of boards) each.isGivenUp = false;
+};
 
 /** New images run after a power cycle only. */
 const needPowerCycle: Act = ({ hosts }) => {
@@ -71,6 +78,9 @@ const bootWarm =
   ({ hosts }) => {
     for (const { hardware } of hosts) if (hardware.board) hardware.board.isWarm = isWarm;
   };
+
+const awaitPowerCycle = inTurn(createProfile, 0, inTurn(needPowerCycle, 0, program(0)));
+const giveUpAndBind = inTurn(forceRelease, 2000, inTurn(enable, 2000, bootServer));
 
 const rebootFor =
   (milliseconds: number): Act =>
@@ -149,6 +159,17 @@ export const boardOperations: Readonly<Record<string, Operation>> = {
     ),
     act: reboot,
   },
+  'give up a program that awaits a power cycle': {
+    ...board,
+    prepare: awaitPowerCycle,
+    act: forceRelease,
+  },
+  'reboot the host of a component that awaits it, files lost': {
+    ...board,
+    // The boot is no power cycle, so the agent writes the image again.
+    prepare: inTurn(bootWarm(true), 0, awaitPowerCycle),
+    act: inTurn(replaceDisks, 0, reboot),
+  },
   'lose the host for longer than a program may take': {
     ...board,
     prepare: inTurn(createProfile, 0, inTurn(program(0), 6000, rebootFor(76 * minuteMs))),
@@ -181,7 +202,7 @@ export const concurrentBoardOperations: Readonly<Record<string, Beside>> = {
   },
   'enable the device and bind it': {
     about,
-    of: ['program a component of a broken device'],
+    of: ['program a component of a broken device', 'give up a program that awaits a power cycle'],
     act: inTurn(enable, 3000, bootServer),
   },
   'enable the device, sweep, and disable it': {
@@ -205,6 +226,18 @@ export const concurrentBoardOperations: Readonly<Record<string, Beside>> = {
     of: ['bind a device that can be programmed'],
     act: drainAndProgram,
   },
+  'give up the program, enable the device and bind it': {
+    about,
+    of: ['reboot the host of a component that awaits it, files lost'],
+    act: giveUpAndBind,
+    lateMs: 20_000,
+  },
+  'reboot the host of the program': {
+    about,
+    of: ['give up a program that awaits a power cycle'],
+    act: reboot,
+    lateMs: 40_000,
+  },
   'force release the device': {
     about,
     of: ['lose the host for longer than a program may take'],
@@ -220,6 +253,11 @@ export const concurrentBoardOperations: Readonly<Record<string, Beside>> = {
     of: ['program a component', 'program a component that awaits a power cycle'],
     act: reboot,
     lateMs: 55_000,
+  },
+  'enable the device and unplug it': {
+    about,
+    of: ['give up a program that awaits a power cycle'],
+    act: inTurn(enable, 1000, unplug(boardAddress)),
   },
   'unplug the device': { about, of: ['program a component'], act: unplug(boardAddress) },
   'unplug the region of the device': {

@@ -21,6 +21,8 @@ export interface Board {
   isTorn: boolean;
   /** The component runs a new image only after a power cycle. */
   needsPowerCycle: boolean;
+  /** An operator has given up the program before the power cycle, and may enable the device. */
+  isGivenUp: boolean;
   /** The next boots of the host are no power cycles. */
   isWarm: boolean;
   /** Servers that use a handle of it. */
@@ -31,8 +33,8 @@ export interface Board {
 const writeMs = 8000;
 
 export function createBoard(): Board {
-  const state = { version: '1.0', isTorn: false, needsPowerCycle: false, isWarm: false };
-  return { ...state, users: new Set() };
+  const state = { version: '1.0', isTorn: false, needsPowerCycle: false, isGivenUp: false };
+  return { ...state, isWarm: false, users: new Set() };
 }
 
 /** The host boots. */
@@ -92,6 +94,7 @@ export const boardDriver: MakeDriver = (process, hardware, parts) => {
               violate('I10', `a component is written while server ${uuid} uses its device`);
           }
           board.isTorn = true;
+          board.isGivenUp = false;
           board.written = undefined;
         });
         await timeline.sleep(process, writeMs);

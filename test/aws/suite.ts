@@ -27,6 +27,7 @@ export const suite: readonly SuiteFile[] = [
   { file: 'test/integration/capacity.test.ts', needs: everywhere },
   { file: 'test/integration/cleaning-by-device.test.ts', needs: everywhere },
   { file: 'test/integration/checks-by-message.test.ts', needs: [...everywhere, 's3'] },
+  { file: 'test/integration/component-power-cycles.test.ts', needs: [...everywhere, 's3'] },
   { file: 'test/integration/component-programs-killed.test.ts', needs: [...everywhere, 's3'] },
   { file: 'test/integration/component-programs.test.ts', needs: [...everywhere, 's3'] },
   { file: 'test/integration/concurrency.test.ts', needs: everywhere },

@@ -133,6 +133,15 @@ describe('the action of an incident', () => {
       'Force release',
       { method: 'POST', path: `/v2/devices/${device}/force_release`, body: { reason } },
     ],
+    [
+      anIncident({ kind: 'awaits-power-cycle', action: 'force-release', device_uuid: device }),
+      'Give up the program',
+      {
+        method: 'POST',
+        path: `/v2/devices/${device}/force_release`,
+        body: { reason: 'the program is given up' },
+      },
+    ],
     [view(awayIncident('cmp1', time)), 'Forget', { method: 'DELETE', path: host }],
     [
       anIncident({ action: 'rediscover' }),

@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { programComponent } from '#core/operations/program/program-component.ts';
 import { startProgram } from '#core/operations/program/start-program.ts';
+import { forceRelease } from '#core/operations/release/force-release.ts';
 import { reprovisionHost } from '#core/operations/reprovision/reprovision-host.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { aCaller, aJobEnd } from '#test/support/builders.ts';
@@ -39,6 +40,7 @@ function mortal(deps: ConsumerDeps, kill: { at: number; when: 'before' | 'after'
         start: around(programs.start),
         note: around(programs.note),
         replace: around(programs.replace),
+        giveUp: around(programs.giveUp),
         await: around(programs.await),
       },
       releases: {
@@ -142,6 +144,23 @@ describe.each(['before', 'after'] as const)('killed %s a write', (moment) => {
         programs: [{ state: 'awaiting-power-cycle' }],
       });
     });
+  });
+
+  it('a program that is given up leaves the device disabled, and its handles free', async () => {
+    await request();
+    await ask();
+    await end({ evidence, awaits: 'power-cycle' }, 'succeeded');
+    const device = await cmp1.device();
+    const word = { isCleaned: false };
+    const kills = await insist(
+      async (deps) => void (await forceRelease(deps, caller, device, word)),
+    );
+    expect(kills).toBe(1);
+    expect(await cmp1.shown()).toMatchObject({
+      status: 'maintaining',
+      programs: [{ state: 'failed', reason: expect.stringMatching(/given up/) }],
+    });
+    expect(await isFree()).toBe(true);
   });
 
   it('a late end of a program changes nothing of the next', async () => {

@@ -83,6 +83,28 @@ export function firmwareIncident(
   };
 }
 
+/** Undefined for a device none of whose components awaits a power cycle. */
+export function powerCycleIncident({
+  uuid,
+  hostname,
+  address,
+  isGone,
+  programs = [],
+}: Device): Incident | undefined {
+  const note = programs.find(({ state }) => state === 'awaiting-power-cycle');
+  if (isGone || !note) return undefined;
+  const { component, version, image, by, at, since = at } = note;
+  return {
+    kind: 'awaits-power-cycle',
+    since,
+    hostname,
+    deviceUuid: uuid,
+    reason: `The device at ${address} is disabled until a power cycle, after which ${component} runs version ${version} of image ${image}. User ${by} requested it at ${at}.`,
+    nextStep: `Drain the host, move its servers, and switch its power off and on; a reboot may not be enough. Or give the program up: the device can then be enabled, and ${component} runs the new version after any later power cycle.`,
+    action: 'force-release',
+  };
+}
+
 /** A device that an import has withheld, and that its host has not begun to clean. */
 export function uncleanImportIncident(
   { hostname, uuid, createdAt: since, isGone }: Device,

@@ -24,6 +24,7 @@ export const storedKinds = [
   'unhealthy-device',
   'moved-card',
   'firmware-differs',
+  'awaits-power-cycle',
   'reaper-waits',
 ] as const;
 export type StoredKind = (typeof storedKinds)[number];

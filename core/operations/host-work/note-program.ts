@@ -37,7 +37,8 @@ export async function noteProgram(
       const device = devices.find(({ uuid }) => uuid === component.deviceUuid);
       const note = device?.programs?.find(({ id }) => id === component.noteId);
       if (!device || !note) return;
-      const ended = { ...note, state, ...present({ reason, evidence }) };
+      const since = note.state === state ? note.since : timeNow(deps);
+      const ended = { ...note, state, ...present({ since, reason, evidence }) };
       const stored = await deps.store.inventory.providers(device.providers);
       const providers = stored.map(({ deployable }) => deployable.providerUuid);
       const change = state === 'done' ? enabling(deps, device, note) : undefined;

@@ -6,6 +6,7 @@ import { CleaningImpossible } from '#core/domain/errors.ts';
 import { isLost } from '#core/domain/host/presence.ts';
 import { type AwaitedWork, type HandleRef, leftAtOf } from '#core/domain/host-work/host-work.ts';
 import type { HandleUuid, ProviderUuid } from '#core/domain/ids.ts';
+import { giveUpProgram } from '#core/operations/host-work/give-up-program.ts';
 import { newRelease } from '#core/operations/host-work/new-release.ts';
 import { noteProgram } from '#core/operations/host-work/note-program.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
@@ -32,9 +33,11 @@ interface Forced {
  * Frees the handles of a device that are in quarantine, or restored from a backup; the operator
  * has made sure that no instance has them. The host cleans up first, since an mdev of the last
  * holder may still be there. Only if the operator states that the device was cleaned, the handles
- * are free at once. The device's row and the log keep the operator's user id.
+ * are free at once. A program that awaits a power cycle is given up. The device's row and the log
+ * keep the operator's user id.
  *
  * @throws CleaningImpossible where the host's agent is not connected; then nothing has changed
+ * @throws ProgramUnderWay while the host looks whether a boot was the power cycle of a program
  */
 export async function forceRelease(
   deps: Deps,
@@ -42,10 +45,12 @@ export async function forceRelease(
   device: Device,
   word: ForceWord,
 ): Promise<Forced> {
-  const held = (await readHandles(deps, device.providers)).filter(isWithheld);
+  const handles = await readHandles(deps, device.providers);
+  const held = handles.filter(isWithheld);
   if (!word.isCleaned && held.some(isForHost)) {
     await refuseWithoutHost(deps, device);
   }
+  const abandoned = await giveUpProgram(deps, device, handles);
   for (const id of new Set(
     held.flatMap(({ quarantine, release }) => (quarantine && release) || []),
   )) {
@@ -66,8 +71,8 @@ export async function forceRelease(
     for (const handle of restored)
       await deps.store.releases.reinstate(handle, makeChangeNote(deps));
   else await returnToPool(deps, device.hostname, restored);
-  const forced = await outcomeFor(deps, device, held);
-  if (held.length > 0) await note(deps, caller, device, word, forced);
+  const forced = await outcomeFor(deps, device, [...held, ...abandoned]);
+  if (held.length + abandoned.length > 0) await note(deps, caller, device, word, forced);
   return forced;
 }
 

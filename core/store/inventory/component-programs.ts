@@ -1,11 +1,13 @@
 // Programs of components: what the rows of a device and of its deployables have of them.
 
+import type { ChangeNote } from '#core/domain/change-note.ts';
 import type { ComponentNote, Device, StatusChange } from '#core/domain/device/device.ts';
 import type { DeviceHealth } from '#core/domain/device/device-health.ts';
 import type { HostProgram } from '#core/domain/host-work/host-work.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import { componentNote } from '#core/shapes/deployable.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
+import { changeNote } from '#core/shapes/derive/fields.ts';
 import { statusChange, storedHealth } from '#core/shapes/device.ts';
 import type { BindingTables } from '#core/store/arqs/binding-items.ts';
 import { workKey, workRow } from '#core/store/rows/host-work-rows.ts';
@@ -53,6 +55,16 @@ export interface ComponentProgramStore {
   ): Promise<boolean>;
   /** Puts the next work in the place of the old, for the same handles; all or none. */
   replace(old: HostProgram, next: HostProgram, dueAt: string): Promise<boolean>;
+  /**
+   * Frees the handles of a program that awaits a power cycle, stores the note, and deletes the
+   * work; all or none. False if the host is asked for it, has ended it, or has been asked again.
+   */
+  giveUp(
+    program: HostProgram,
+    device: DeviceRows,
+    note: ComponentNote,
+    change: ChangeNote,
+  ): Promise<boolean>;
   /** Takes a program whose device awaits a power cycle off the list of what is due. */
   await(program: HostProgram): Promise<void>;
 }
@@ -177,6 +189,37 @@ export function componentProgramStore(
             UpdateExpression: 'SET release_id = :next REMOVE quarantine',
             ConditionExpression: 'release_id = :old',
             ExpressionAttributeValues: { ':old': old.id, ':next': next.id },
+          },
+        })),
+      ]);
+      return outcome === 'done';
+    },
+
+    async giveUp(program, device, note, change) {
+      const unchanged = {
+        ConditionExpression: '#note.id = :id',
+        ExpressionAttributeValues: { ':id': note.id },
+      };
+      const outcome = await transact(client, [
+        {
+          Delete: {
+            TableName: tables.arqs,
+            Key: workKey(program),
+            // A boot has put work that is due in its place.
+            ConditionExpression: 'attribute_exists(pk) AND attribute_not_exists(due)',
+          },
+        },
+        ...eachRow(device, note, undefined, unchanged),
+        ...program.handles.map(({ providerUuid, handleUuid }) => ({
+          Update: {
+            TableName,
+            Key: handleKey(providerUuid, handleUuid),
+            UpdateExpression: 'SET last_change = :change REMOVE release_id',
+            ConditionExpression: 'release_id = :release',
+            ExpressionAttributeValues: {
+              ':release': program.id,
+              ':change': toWire(changeNote, change),
+            },
           },
         })),
       ]);

@@ -10,6 +10,7 @@ import {
   firmwareIncident,
   healthIncident,
   movedCardIncident,
+  powerCycleIncident,
   uncleanImportIncident,
 } from '#core/domain/history/device-incidents.ts';
 import {
@@ -105,6 +106,10 @@ export const readIncidents: Readonly<Record<StoredKind, ReadIncidents>> = {
       const inventory = await deps.store.inventory.host(hostname);
       return firmwareIncident(hostname, inventory.devices, baselines);
     });
+  },
+  'awaits-power-cycle': async (deps, after, count) => {
+    const devices = await deps.listings.devicesAfter(after ?? '0', count);
+    return devices.map((device) => ({ marker: device.uuid, row: powerCycleIncident(device) }));
   },
   'reaper-waits': readReaper,
 };

@@ -54,7 +54,7 @@ export const deviceVerbs: readonly ApiVerb[] = [
   },
   {
     path: ['devices', 'force-release'],
-    summary: 'returns handles in quarantine to the pool',
+    summary: 'returns handles in quarantine to the pool, or gives up a waiting program',
     arguments: [oneDevice],
     options: {
       reason: optionOf('text', 'why; it is recorded'),

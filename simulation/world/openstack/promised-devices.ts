@@ -46,7 +46,7 @@ function checkDevice(violate: Violate, server: Server, host: Host, arq: ShownArq
   }
   if (group?.['resources:FPGA']) regionUsers.add(server);
   if (group?.['resources:CUSTOM_BOARD'] && board) {
-    if (board.isTorn || board.written !== undefined) {
+    if (board.isTorn || (board.written !== undefined && !board.isGivenUp)) {
       violate('I10', `${server.uuid} is ACTIVE with a device whose program has not ended well`);
     }
     board.users.add(server);

@@ -211,6 +211,16 @@ describe('a component that runs its image after the next power cycle', () => {
     expect([card.written, await health()]).toEqual([1, undefined]);
   });
 
+  it('is healthy after it, also where no job asks for it any more', async () => {
+    await run();
+    expect(await health()).toMatchObject({
+      state: 'degraded',
+      reason: 'runs bmc 1.0 until the next power cycle',
+    });
+    powerCycle();
+    expect(await health()).toBeUndefined();
+  });
+
   it('fails when the component shows a third version after it', async () => {
     writes = () => '1.5';
     await run();
