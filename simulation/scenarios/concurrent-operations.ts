@@ -35,6 +35,7 @@ import {
 } from '#simulation/world/acts.ts';
 import { fpgaAddress, gpuAddress, nicAddress } from '#simulation/world/host.ts';
 import { recountAll } from '#simulation/world/rules/quotas.ts';
+import { concurrentBaselineOperations } from './baselines.ts';
 import { concurrentBoardOperations } from './boards.ts';
 import { type Operation, operations, quiescenceAfterConflictMs } from './operations.ts';
 import { concurrentProfileOperations } from './profiles.ts';
@@ -132,6 +133,7 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
   },
   ...concurrentBoardOperations,
   ...concurrentProfileOperations,
+  ...concurrentBaselineOperations,
   ...concurrentTreeOperations,
   'bind a NIC': { about: ['NIC'], act: boot('nic') },
   'bind one vGPU after 9 seconds': {

@@ -34,6 +34,7 @@ import {
 } from '#simulation/world/acts.ts';
 import { gpuAddress, nicAddress, secondRegion } from '#simulation/world/host.ts';
 import { spendQuota } from '#simulation/world/rules/quotas.ts';
+import { baselineOperations } from './baselines.ts';
 import { boardOperations } from './boards.ts';
 import { cardOperations } from './cards.ts';
 import { neverBuiltOperations } from './never-built.ts';
@@ -52,7 +53,7 @@ export const quiescenceAfterConflictMs = 40 * minuteMs;
 
 /** What an operation affects; operations without a common subject do not meet. */
 type DeviceSubject = 'NIC' | 'GPU' | 'FPGA' | 'card' | 'tree' | 'board';
-export type Subject = DeviceSubject | 'host' | 'instance' | 'profile' | 'quota';
+export type Subject = DeviceSubject | 'host' | 'instance' | 'profile' | 'quota' | 'baseline';
 
 export interface Operation {
   readonly about: readonly Subject[];
@@ -391,6 +392,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   ...boardOperations,
   ...cardOperations,
   ...profileOperations,
+  ...baselineOperations,
   ...treeOperations,
   ...neverBuiltOperations,
 };

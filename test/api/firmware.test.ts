@@ -49,10 +49,7 @@ const listed = async (query = '') =>
 
 beforeEach(async () => {
   const { baselines } = world.deps.store;
-  const at = new Date().toISOString();
-  await Promise.all(
-    (await baselines.baselines()).map((each) => baselines.deleteBaseline(each, at)),
-  );
+  await Promise.all((await baselines.baselines()).map((each) => baselines.deleteBaseline(each)));
 });
 
 describe('GET /operator/v1/firmware', () => {

@@ -35,7 +35,7 @@ export async function setBaseline(
 
 /** @throws BaselineNotFound */
 export async function deleteBaseline(deps: Deps, key: BaselineKey): Promise<void> {
-  if (!(await deps.store.baselines.deleteBaseline(key, timeNow(deps)))) {
+  if (!(await deps.store.baselines.deleteBaseline(key))) {
     throw new BaselineNotFound(key.model, key.component);
   }
   deps.log.info('Baseline deleted', key);

@@ -16,7 +16,7 @@ export interface BaselineStore {
   /** Replaces the baseline of the component. */
   putBaseline(baseline: FirmwareBaseline): Promise<void>;
   /** False if there is none. */
-  deleteBaseline(key: BaselineKey, now: string): Promise<boolean>;
+  deleteBaseline(key: BaselineKey): Promise<boolean>;
 }
 
 export function baselineStore(client: Documents, table: string): BaselineStore {
@@ -40,14 +40,13 @@ export function baselineStore(client: Documents, table: string): BaselineStore {
       });
     },
 
-    deleteBaseline: (key, now) =>
+    deleteBaseline: (key) =>
       updateIf(client, {
         TableName: table,
         Key,
-        UpdateExpression: 'SET changed_at = :now REMOVE #baseline',
+        UpdateExpression: 'REMOVE #baseline',
         ConditionExpression: 'attribute_exists(#baseline)',
         ExpressionAttributeNames: { '#baseline': baselineField(key) },
-        ExpressionAttributeValues: { ':now': now },
       }),
   };
 }
