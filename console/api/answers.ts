@@ -14,6 +14,7 @@ import type {
   hostDetailAnswer,
   incidentAnswer,
 } from '#core/contracts/api/operator.ts';
+import type { firmwareAnswer } from '#core/contracts/api/programs.ts';
 
 export type Host = z.infer<typeof hostAnswer>;
 export type HostDetail = z.infer<typeof hostDetailAnswer>;
@@ -26,6 +27,7 @@ export type HistoryRecord = z.infer<typeof recordAnswer>;
 export type Usage = z.infer<typeof usageAnswer>;
 export type UsageRow = Usage['usage'][number];
 export type Device = z.infer<typeof deviceAnswer>;
+export type Firmware = z.infer<typeof firmwareAnswer>;
 export type Freed = z.infer<typeof freedAnswer>;
 export type OperatorProfile = z.infer<typeof operatorProfile>;
 export type Profile = z.infer<typeof profileAnswer>;

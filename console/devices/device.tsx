@@ -18,6 +18,7 @@ import { lists } from '#core/contracts/api/lists.ts';
 import { hostDeviceTitles, without } from '#core/contracts/api/titles.ts';
 import { AssignmentTable } from './assignments.tsx';
 import { deviceActions, devicePath } from './device-actions.ts';
+import { FirmwareTable } from './firmware.tsx';
 import { evidenceText } from './record-text.ts';
 import { Timeline } from './timeline.tsx';
 
@@ -50,6 +51,11 @@ export function DeviceScreen({ route: { id: uuid = '' } }: ScreenProps) {
     <Screen title={`Device ${live.data?.onHost?.address ?? uuid}`} actions={buttons}>
       <Freshness {...{ live }} subject="the device" />
       {live.data && <Facts {...live.data} />}
+      {live.data?.device.components?.length ? (
+        <Section title="Components">
+          <FirmwareTable {...{ uuid }} />
+        </Section>
+      ) : null}
       <Section title="Who has it now">
         <AssignmentTable query={{ device: uuid }} />
       </Section>
@@ -79,12 +85,10 @@ function Facts({ device, onHost }: Seen) {
     <Section title="State">
       <Properties
         items={[
-          ...fieldItems(lists.devices.columns, device, {
+          ...fieldItems(deviceTitles, device, {
             uuid: <code key="uuid">{device.uuid}</code>,
             hostname: <HostLink key="host" hostname={device.hostname} />,
             status: <DeviceStatus key="status" status={device.status} />,
-            components: componentsText(device),
-            programs: programsText(device),
           }),
           ...(onHost ? hostItems(onHost) : []),
         ]}
@@ -93,17 +97,8 @@ function Facts({ device, onHost }: Seen) {
   );
 }
 
-/** An answer of an earlier version has none. */
-function componentsText({ components }: Seen['device']): string | undefined {
-  return components?.map(({ name, version }) => `${name} ${version}`).join(', ');
-}
-
-function programsText({ programs }: Seen['device']): string | undefined {
-  return programs
-    ?.map(({ what, state, reason }) => [what, state, reason].filter((each) => each).join(' '))
-    .join(', ');
-}
-
+/** Components and programs have a section of their own. */
+const deviceTitles = without(lists.devices.columns, 'components', 'programs');
 const hostTitles = without(hostDeviceTitles, 'uuid', 'type', 'model', 'status', 'reason');
 
 /** The fields that only the host's answer has. */

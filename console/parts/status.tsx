@@ -41,6 +41,11 @@ const tones: Readonly<Record<string, Tone>> = {
   'firmware-differs': 'warning',
   'lost-providers': 'bad',
   drift: 'warning',
+  draining: 'pending',
+  started: 'pending',
+  'awaiting-power-cycle': 'warning',
+  done: 'good',
+  failed: 'bad',
 };
 
 /** The state that a word of the API names. */

@@ -1,8 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Arq, HistoryRecord, Incident, UsageRow } from '#console/api/answers.ts';
+import type { Arq, Firmware, HistoryRecord, Incident, UsageRow } from '#console/api/answers.ts';
 import { ApiFailure } from '#console/api/failure.ts';
 import { capacitySum } from '#console/capacity/capacity-sum.ts';
+import { firmwareRows } from '#console/devices/firmware-rows.ts';
 import { recordGroups } from '#console/devices/record-text.ts';
 import { incidentAction } from '#console/incidents/incident-action.ts';
 import { checkDraft, emptyDraft, toDraft, toRequest } from '#console/profiles/draft.ts';
@@ -357,5 +358,33 @@ describe('the connection', () => {
     end();
     connection.retryNow();
     expect(readings).toBe(1);
+  });
+});
+
+describe('the components of a device', () => {
+  const program: Firmware['programs'][number] = {
+    ...{ what: 'bmc', image_uuid: 'i', version: '2.0', state: 'failed', reason: 'write: EIO' },
+    ...{ evidence: null, requested_by: 'u', requested_at: time },
+  };
+  const component = { version: '1.0', date: null, digest: null };
+  const firmware: Firmware = {
+    ...{ device_uuid: 'd', hostname: 'cmp1', model: '8086:0b30', status: 'enabled', health: null },
+    components: [
+      { name: 'bmc', ...component, baseline: '2.0' },
+      { name: 'shell', ...component, baseline: '1.0' },
+      { name: 'vbios', ...component, baseline: null },
+    ],
+    programs: [program],
+    shell_deployable_uuid: null,
+  };
+
+  it('have their program, and the baseline that they differ from', () => {
+    const rows = firmwareRows(firmware);
+    expect(rows.map(({ component, differsFrom }) => [component, differsFrom])).toEqual([
+      ['bmc', '2.0'],
+      ['shell', undefined],
+      ['vbios', undefined],
+    ]);
+    expect(rows.map((row) => row.program?.state)).toEqual(['failed', undefined, undefined]);
   });
 });
