@@ -16,6 +16,8 @@ self-test  prints what the host's hardware shows of what the drivers assume; cha
            instead; refused for a device that was offered to guests, and while the agent runs
 check      prints whether the agent can work: its certificate, the broker, the clock, the drivers;
            changes nothing, and may run beside the agent
+record     prints the PCI devices of this host and what uses them, to send to others: no serial
+           numbers, no addresses of networks, no names; needs no settings, and changes nothing
 --help     prints this text
 --version  prints the version
 
@@ -33,7 +35,7 @@ export class ArgumentsInvalid extends Error {
 }
 
 interface Command {
-  readonly name: HostCommand | 'run' | 'help' | 'version';
+  readonly name: HostCommand | 'run' | 'record' | 'help' | 'version';
   /** With `self-test`: the address of the device to erase. */
   readonly erase?: string;
 }
@@ -44,6 +46,7 @@ const commands: ReadonlyMap<string, Command['name']> = new Map([
   ['assert', 'assert'],
   ['self-test', 'self-test'],
   ['check', 'check'],
+  ['record', 'record'],
   ['--help', 'help'],
   ['--version', 'version'],
 ]);

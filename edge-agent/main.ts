@@ -7,6 +7,7 @@ import { systemClock } from './clock.ts';
 import { ArgumentsInvalid, readCommand, usage } from './command-line.ts';
 import { type Config, ConfigInvalid } from './config/config.ts';
 import { readConfig } from './config/read-config.ts';
+import { openProc } from './guards/proc.ts';
 import { recoverHandles } from './handles/recover-handles.ts';
 import { createJobRunner } from './handles/run-jobs.ts';
 import { runHostCommand } from './host-commands.ts';
@@ -15,11 +16,14 @@ import { createLog, reasonOf } from './log.ts';
 import { keepMemoryLow } from './process/low-memory.ts';
 import { openHost } from './process/open-host.ts';
 import { announceReady } from './process/service-manager.ts';
+import { printHost } from './record/host-record.ts';
+import { recordHost } from './record/record-host.ts';
 import { createDiscovery } from './report/discover.ts';
 import { createRediscoverRequests } from './report/rediscover-requests.ts';
 import { openSequence } from './state/sequence.ts';
 import { openStateFiles } from './state/state-files.ts';
 import { lockState } from './state/state-lock.ts';
+import { openSysfs } from './sysfs/root.ts';
 import { agentVersion } from './version.ts';
 
 /** EX_CONFIG of sysexits.h: a supervisor need not restart the agent. */
@@ -40,6 +44,9 @@ async function main(): Promise<void> {
   const { name } = command;
   if (name === 'version') return print(agentVersion);
   if (name === 'help') return print(usage.trimEnd());
+  if (name === 'record') {
+    return print(printHost(recordHost(openSysfs('/sys'), openProc('/proc'))).trimEnd());
+  }
   keepMemoryLow();
   const config = await readConfig();
   if (name === 'run') return await run(config);

@@ -26,6 +26,8 @@ export interface PciFunctionFields {
   /** `undefined` for a function that the kernel cannot reset. */
   readonly resetMethod?: string | undefined;
   readonly physicalFunction?: string;
+  /** The function above it in the tree of buses, such as a port of a switch. */
+  readonly below?: string;
 }
 
 export class SysfsTree {
@@ -40,6 +42,9 @@ export class SysfsTree {
 
   addFunction(overrides: PciFunctionFields): this {
     const { address } = overrides;
+    if (overrides.below !== undefined) {
+      this.#paths.set(address, `${this.#pathOf(overrides.below)}/${address}`);
+    }
     const path = this.#pathOf(address);
     const { vendor = '10de', product = '2235', subsystem = '10de:145a' } = overrides;
     const { classCode = '030200', numaNode = 0, revision = 'a1' } = overrides;

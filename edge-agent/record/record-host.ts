@@ -1,0 +1,113 @@
+// Reads a host for a record. It changes nothing, and reads no attribute that asks the hardware.
+
+import { findOwner } from '#agent/guards/owner.ts';
+import type { Proc } from '#agent/guards/proc.ts';
+import { type PciFunction, readIfReadable, readPciFunctions } from '#agent/sysfs/pci.ts';
+import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
+import type { Sysfs } from '#agent/sysfs/root.ts';
+import { present } from '#core/shapes/derive/present.ts';
+import type { HostRecord, RecordedFunction, ValueName } from './host-record.ts';
+
+const classes = ['net', 'drm', 'accel', 'graphics', 'nvme', 'block', 'infiniband'] as const;
+
+export function recordHost(sysfs: Sysfs, proc: Proc): HostRecord {
+  const entries = entriesOf(sysfs);
+  const functions = readPciFunctions(sysfs, () => {}).map((fn) =>
+    recordFunction(sysfs, fn, entries.get(fn.address) ?? {}),
+  );
+  const networks = new Set(functions.flatMap(({ values }) => values.net?.split(',') ?? []));
+  const blocks = new Set(functions.flatMap(({ values }) => values.block?.split(',') ?? []));
+  return {
+    functions,
+    masters: record(networks, (name) => sysfs.linkName(`class/net/${name}/master`)),
+    routes: readRoutes(proc, networks),
+    mounts: readMounts(sysfs, proc, blocks),
+    holders: record(blocks, (name) => sysfs.list(`class/block/${name}/holders`)?.[0]),
+  };
+}
+
+/** Address → class → the names of its entries there. */
+function entriesOf(sysfs: Sysfs) {
+  const entries = new Map<string, Partial<Record<ValueName, string>>>();
+  for (const name of classes) {
+    for (const entry of sysfs.list(`class/${name}`) ?? []) {
+      const address = findOwner(sysfs, `class/${name}/${entry}`);
+      if (address === undefined || !/^[A-Za-z0-9_.:@-]+$/.test(entry)) continue;
+      const stored = entries.get(address) ?? {};
+      const others = stored[name];
+      entries.set(address, { ...stored, [name]: others ? `${others},${entry}` : entry });
+    }
+  }
+  return entries;
+}
+
+function recordFunction(
+  sysfs: Sysfs,
+  fn: PciFunction,
+  entries: Partial<Record<ValueName, string>>,
+): RecordedFunction {
+  const { address, path, vendorId, productId, subsystemId, classCode } = fn;
+  const read = (name: string) => readIfReadable(sysfs, `${path}/${name}`);
+  const types = sysfs.list(`${path}/mdev_supported_types`) ?? [];
+  return {
+    address,
+    ids: `${vendorId}:${productId}`,
+    classCode,
+    values: present({
+      rev: read('revision')?.replace('0x', ''),
+      subsystem: subsystemId === '0000:0000' ? undefined : subsystemId,
+      driver: fn.boundDriver,
+      group: fn.iommuGroup,
+      node: read('numa_node'),
+      below: parentOf(sysfs, fn),
+      physical: fn.physicalFunction,
+      vfs: read('sriov_totalvfs'),
+      'vf-product': read('sriov_vf_device'),
+      resets: read('reset_method')?.trim().replaceAll(' ', ',') || undefined,
+      'boot-vga': read('boot_vga') === '1' ? '1' : undefined,
+      ...entries,
+      'mdev-types': types.join(',') || undefined,
+    }),
+  };
+}
+
+function parentOf(sysfs: Sysfs, { path, address }: PciFunction): string | undefined {
+  const steps = sysfs.linkTarget(path)?.split('/') ?? [];
+  const parents = steps.flatMap((step) => parsePciAddress(step) ?? []).map(printPciAddress);
+  return parents.filter((each) => each !== address).at(-1);
+}
+
+function record(names: Iterable<string>, read: (name: string) => string | undefined) {
+  const pairs = [...names].sort().map((name) => [name, read(name)] as const);
+  return Object.fromEntries(pairs.flatMap(([name, value]) => (value ? [[name, value]] : [])));
+}
+
+function readRoutes(proc: Proc, networks: ReadonlySet<string>): HostRecord['routes'] {
+  const routes: Record<string, 'default' | 'address'> = {};
+  for (const line of proc.read('net/route')?.split('\n').slice(1) ?? []) {
+    const [name = '', destination, , , , , , mask] = line.split(/\s+/);
+    if (!networks.has(name)) continue;
+    const isDefault = destination === '00000000' && mask === '00000000';
+    routes[name] = isDefault || routes[name] === 'default' ? 'default' : 'address';
+  }
+  return routes;
+}
+
+function readMounts(sysfs: Sysfs, proc: Proc, blocks: ReadonlySet<string>) {
+  const mounts: Record<string, string> = {};
+  const numbers = new Map<string, string>();
+  for (const name of blocks) {
+    const number = sysfs.readAttribute(`class/block/${name}/dev`);
+    if (number) numbers.set(number, name);
+  }
+  for (const line of proc.read('self/mountinfo')?.split('\n') ?? []) {
+    const [, , number = '', , at] = line.split(' ');
+    const block = numbers.get(number);
+    if (block) mounts[block] = at === '/' ? '/' : 'elsewhere';
+  }
+  for (const line of proc.read('swaps')?.split('\n').slice(1) ?? []) {
+    const block = line.split(/\s/)[0]?.replace('/dev/', '') ?? '';
+    if (blocks.has(block)) mounts[block] = 'swap';
+  }
+  return mounts;
+}

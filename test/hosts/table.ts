@@ -1,0 +1,56 @@
+// docs/hardware.md: what the agent's drivers offer of recorded hosts, and why not the rest.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseHost } from '#agent/record/host-record.ts';
+import { type OfferedRow, offerHost } from './offer-host.ts';
+
+export const recordsDirectory = join(import.meta.dirname, 'records');
+export const tableFile = join(import.meta.dirname, '../../docs/hardware.md');
+
+const introduction = `# Recorded hosts
+
+No card was at hand when this was written: the drivers were tried on simulated devices, on test devices of real kernels, and on the hosts below, of which only the lists of devices are real.
+Each table has what the agent offers of a host if its operator wants each accelerator, NVMe device and network card as a whole, or why it refuses one.
+\`npm run hosts\` makes this page from \`test/hosts/records/\`, and a test compares it.
+
+Where a record has no IOMMU groups, each device is taken to have its own, and to have a reset.
+
+Send the record of your own host: \`cyborg-agent.mjs record\` prints it, and reads sysfs and procfs only.
+It has no serial numbers, addresses of networks, or names of hosts, users and file systems.
+\`npm run hosts:add -- NAME FILE\` adds one, or makes one of what \`lspci -nnk\` prints.
+No operator has sent one yet.
+`;
+
+export async function printTable(): Promise<string> {
+  const sections: string[] = [];
+  for (const file of readdirSync(recordsDirectory).sort()) {
+    const text = readFileSync(join(recordsDirectory, file), 'utf8');
+    const [title, ...facts] = text.split('\n').flatMap((line) => /^# (.+)/.exec(line)?.[1] ?? []);
+    const rows = await offerHost(parseHost(text));
+    sections.push(
+      [
+        `## ${title}`,
+        '',
+        ...facts.map((fact) => `${fact}.`),
+        '',
+        '| devices | | driver | offered as, or why not |',
+        '|---|---|---|---|',
+        ...alike(rows).map(([first, count]) => printRow(first, count)),
+        '',
+      ].join('\n'),
+    );
+  }
+  return [introduction, ...sections].join('\n');
+}
+
+/** The first of each run of rows that say the same, and their count. */
+function alike(rows: readonly OfferedRow[]): (readonly [OfferedRow, number])[] {
+  const groups = Map.groupBy(rows, (row) => JSON.stringify({ ...row, address: '' }));
+  return [...groups.values()].flatMap((group) => (group[0] ? [[group[0], group.length]] : []));
+}
+
+function printRow({ address, ids, driver, outcome }: OfferedRow, count: number): string {
+  const others = count > 1 ? ` and ${count - 1} more` : '';
+  return `| \`${address}\`${others} | \`${ids}\` | \`${driver}\` | ${outcome} |`;
+}
