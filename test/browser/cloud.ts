@@ -98,7 +98,10 @@ export async function furnish(cloud: Cloud): Promise<void> {
   const notOffered = [{ address: '0000:0f:00.0', driver: 'pci', reason: 'is in use by nvme' }];
   const boards = [board(4), hot(), gpu('Gpu')];
   await applySettled(deps, 'cmp3', aReport(boards, { not_offered: notOffered }), Date.now());
-  await applySettled(deps, 'cmp4', aReport([board(2), gpu('Gpu')]), Date.now());
+  await applySettled(deps, 'cmp4', aReport([board(2), gpu('Gpu'), card]), Date.now());
+  const baseline = { model: '8086:0b30', component: 'bmc', version: '2.0' };
+  const at = new Date().toISOString();
+  await deps.store.baselines.putBaseline({ ...baseline, by: 'an-operator', at });
   await applySettled(deps, 'cmp5', aReport([board(8)]), Date.now());
   await conflictOn(cloud, 'cmp5');
   await makeProfiles(cloud);
@@ -119,6 +122,17 @@ const board = (handles: number) =>
 
 const gpu = (suffix: string) =>
   aGpu([{ vgpu_mark: '1' }], { model: 'Fake GPU', provider_suffix: suffix });
+
+const card = aDevice({
+  address: '0000:3b:00.0',
+  vendor: '0x8086',
+  product: '0x0b30',
+  provider_suffix: 'Card',
+  components: [
+    { name: 'bmc', version: '1.0' },
+    { name: 'shell', version: '7' },
+  ],
+});
 
 export const hot = () =>
   aDevice({

@@ -73,9 +73,14 @@ export const screens: Group = {
         await page.getByText('Who has it now').waitFor();
       },
     ),
+    shows('Device has its components with their baselines', '#/hosts/cmp4', async (page) => {
+      await rowOf(page, 'Devices', '0000:3b:00.0').getByRole('link').first().click();
+      await rowOf(page, 'Components', 'bmc').getByText('2.0', { exact: true }).waitFor();
+      await rowOf(page, 'Components', 'shell').getByText('7', { exact: true }).waitFor();
+    }),
     shows('Incidents has each kind with its next step', '#/incidents', async (page) => {
       const kinds = ['host-away', 'conflict', 'not-offered', 'unhealthy-device', 'quarantine'];
-      for (const kind of [...kinds, 'failed-bind']) {
+      for (const kind of [...kinds, 'failed-bind', 'firmware-differs']) {
         await rowOf(page, 'Incidents', kind).first().waitFor();
       }
       await rowOf(page, 'Incidents', 'failed-bind').getByText('The GPU is on fire.').waitFor();
