@@ -67,6 +67,13 @@ export function DeviceScreen({ route: { id: uuid = '' } }: ScreenProps) {
         {...{ uuid }}
       />
       <Records
+        title="Programs of components"
+        kind="device.programmed"
+        columns={programColumns}
+        empty="No program was recorded."
+        {...{ uuid }}
+      />
+      <Records
         title="Cleaning evidence"
         kind="handle.cleaned"
         columns={cleaningColumns}

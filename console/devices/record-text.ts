@@ -21,6 +21,7 @@ const titles: Readonly<Partial<Record<HistoryRecord['kind'], string>>> = {
   'device.healthy': 'Device healthy again',
   'device.forced': 'Released by force',
   'device.changed': 'Device described otherwise',
+  'device.programmed': 'Component programmed',
   'region.programmed': 'Region programmed',
 };
 

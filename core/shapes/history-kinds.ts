@@ -38,6 +38,8 @@ export const historyKinds = [
   'device.changed',
   /** An operator released its handles by force. */
   'device.forced',
+  /** A program of its shell or firmware begins, ends, or awaits a power cycle. */
+  'device.programmed',
   /** An operator has a region programmed. */
   'region.programmed',
   'host.added',

@@ -39,7 +39,7 @@ export function cadfEvent(record: HistoryRecord): Readonly<Record<string, unknow
     id: record.id,
     eventTime: record.at.replace(/Z$/, '+0000'),
     action: toAction(record),
-    outcome: /^(call\.(refused|failed)|bind\.failed)$/.test(record.kind) ? 'failure' : 'success',
+    outcome: isFailure(record) ? 'failure' : 'success',
     initiator: toInitiator(record),
     target: toTarget(record),
     observer: { typeURI: 'service/accelerator', id: 'accelerator', name: 'cyborg' },
@@ -54,6 +54,11 @@ export function cadfEvent(record: HistoryRecord): Readonly<Record<string, unknow
     // CADF has no attributes for the other fields.
     attachments: [{ name: 'record', typeURI: 'application/json', content: record }],
   };
+}
+
+function isFailure({ kind, to }: HistoryRecord): boolean {
+  if (/^(region|device)\.programmed$/.test(kind)) return to === 'failed';
+  return /^(call\.(refused|failed)|bind\.failed)$/.test(kind);
 }
 
 function toAction({ kind, call }: HistoryRecord): string {

@@ -1,7 +1,7 @@
 // What a change of a device's row adds to the history.
 
 import { sweeper } from '#core/domain/change-note.ts';
-import type { Device } from '#core/domain/device/device.ts';
+import type { ComponentNote, Device } from '#core/domain/device/device.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { Draft } from './history.ts';
@@ -27,6 +27,7 @@ export function deviceDrafts(before: Device | undefined, after: Device | undefin
   if (!before) return [{ kind: 'device.added', to: after.status, ...reported }];
   return [
     ...statusDrafts(before, after, common),
+    ...programDrafts(before, after, common),
     ...healthDrafts(before, after, reported),
     ...(before.isGone === after.isGone
       ? []
@@ -67,6 +68,34 @@ function statusDrafts(before: Device, after: Device, common: Pick<Draft, 'hostna
   return after.conflictSince === undefined
     ? [...drafts, { kind: 'device.conflict-ended', ...common }]
     : [...drafts, { kind: 'device.conflict', at: after.conflictSince, by: 'agent', ...common }];
+}
+
+function programDrafts(before: Device, after: Device, common: Pick<Draft, 'hostname'>): Draft[] {
+  const earlier = new Map(before.programs?.map(({ id, state }) => [id, state]));
+  const changed = (after.programs ?? []).filter(({ id, state }) => earlier.get(id) !== state);
+  return changed.map((program) => {
+    const { id, component, version, image, state: to, at, since, reason, evidence } = program;
+    const from = earlier.get(id);
+    const what = `${component} ${version}, image ${image}`;
+    return {
+      kind: 'device.programmed',
+      ...present({ from, evidence, by: programActor(program, from) }),
+      to,
+      at: from ? since : at,
+      ...common,
+      reason: reason ? `${what}: ${reason}` : what,
+    };
+  });
+}
+
+/** A failure names in its reason who or what ended the program. */
+function programActor(
+  { state, by }: ComponentNote,
+  from: ComponentNote['state'] | undefined,
+): string | undefined {
+  if (!from) return `user:${by}`;
+  if (from === 'draining') return sweeper;
+  return state === 'failed' ? undefined : 'agent';
 }
 
 function healthDrafts(before: Device, after: Device, reported: Omit<Draft, 'kind'>): Draft[] {

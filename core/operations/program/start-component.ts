@@ -77,7 +77,8 @@ export async function resumeDrained(deps: Deps, program: HostProgram): Promise<v
     return;
   }
   const origin = { drained: program, ...present({ requestId: program.requestId }) };
-  await startComponent(deps, device, { ...note, state: 'started' }, origin);
+  const started = { ...note, state: 'started', since: timeNow(deps) } as const;
+  await startComponent(deps, device, started, origin);
 }
 
 async function store(

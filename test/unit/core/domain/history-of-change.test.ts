@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { ComponentNote, Device } from '#core/domain/device/device.ts';
 import type { HistoryRecord } from '#core/domain/history/history.ts';
 import { partitionsFor } from '#core/domain/history/history.ts';
 import { deriveHistory, needsPlace } from '#core/domain/history/history-of-change.ts';
@@ -153,6 +154,41 @@ describe('the history of a device', () => {
     const forced = { by: '7', at: user.at, isCleaned: true, reason: 'replaced' };
     expect(of({ kind: 'device', before: device, after: aStoredDevice({ forced }) })).toMatchObject([
       { kind: 'device.forced', by: 'user:7', to: 'free', reason: 'replaced' },
+    ]);
+  });
+
+  it('has each step of the programs of its components, and who took it', () => {
+    const [at, since] = [user.at, '2026-11-24T10:00:00.000Z'];
+    const note = { id: 'p1', component: 'bmc', version: '2.0', image: 'i1', by: '7', at } as const;
+    const having = (given: Partial<ComponentNote>) =>
+      aStoredDevice({ programs: [{ ...note, state: 'started', ...given }] });
+    const record = (before: Device, after: Device) =>
+      of({ kind: 'device', before, after }).map(({ kind, ...rest }) => [
+        kind,
+        ...[rest.from, rest.to, rest.by, rest.at, rest.reason],
+      ]);
+    const kind = 'device.programmed';
+    const what = 'bmc 2.0, image i1';
+    const draining = having({ state: 'draining' });
+    const started = having({ since });
+    const awaiting = having({ state: 'awaiting-power-cycle', since });
+    const failed = having({ state: 'failed', since, reason: 'EIO' });
+    expect([
+      record(device, draining),
+      record(draining, started),
+      record(started, awaiting),
+      record(awaiting, having({ state: 'done', since, evidence: { version: '2.0' } })),
+      record(started, failed),
+      record(failed, having({ id: 'p2' })),
+      record(started, started),
+    ]).toEqual([
+      [[kind, undefined, 'draining', 'user:7', at, what]],
+      [[kind, 'draining', 'started', 'sweep', since, what]],
+      [[kind, 'started', 'awaiting-power-cycle', 'agent', since, what]],
+      [[kind, 'awaiting-power-cycle', 'done', 'agent', since, what]],
+      [[kind, 'started', 'failed', undefined, since, `${what}: EIO`]],
+      [[kind, undefined, 'started', 'user:7', at, what]],
+      [],
     ]);
   });
 

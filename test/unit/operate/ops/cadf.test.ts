@@ -45,6 +45,14 @@ it.each([
   });
 });
 
+it.each([
+  ['region.programmed', 'failed', 'failure'],
+  ['device.programmed', 'failed', 'failure'],
+  ['device.programmed', 'done', 'success'],
+])('%s to %s is a %s', (kind, to, outcome) => {
+  expect(cadfEvent({ ...record, kind, to, by: 'agent' })).toMatchObject({ outcome });
+});
+
 it('a bind that failed is a failure, with its reason', () => {
   const failed = { ...record, kind: 'bind.failed', instance_uuid: 'i1', reason: 'No answer.' };
   expect(cadfEvent(failed)).toMatchObject({
