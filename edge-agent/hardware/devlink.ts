@@ -82,7 +82,7 @@ export async function flashFirmware(
 ): Promise<void> {
   const part = component === undefined ? [] : ['component', component];
   await locks.hold([folderParameter], () =>
-    withFirmwareFolder(card, dirname(imagePath), async () => {
+    withFirmwareFolder(card, imagePath, async () => {
       const file = ['file', basename(imagePath)];
       await run(card, flashMs, ['dev', 'flash', handle(card), ...file, ...part]);
     }),
@@ -93,18 +93,26 @@ export async function reloadFirmware(card: DevlinkCard): Promise<void> {
   await run(card, reloadMs, ['dev', 'reload', handle(card), 'action', 'fw_activate']);
 }
 
-async function withFirmwareFolder(
+/** @throws HardwareError while something else has set where the kernel looks for firmware */
+export async function checkFirmwareFolder(
   { hardware, address }: DevlinkCard,
-  folder: string,
-  act: () => Promise<void>,
+  imagePath: string,
 ): Promise<void> {
   const before = await hardware.readText(address, folderParameter);
   // An agent that died has left its own.
-  if (before !== '' && before !== folder) {
-    const where = before.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 80);
-    throw new HardwareError('EBUSY', `firmware_class.path of the kernel is set, to ${where}`);
-  }
-  await hardware.writeText(address, folderParameter, folder);
+  if (before === '' || before === dirname(imagePath)) return;
+  const where = before.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 80);
+  throw new HardwareError('EBUSY', `firmware_class.path of the kernel is set, to ${where}`);
+}
+
+async function withFirmwareFolder(
+  card: DevlinkCard,
+  imagePath: string,
+  act: () => Promise<void>,
+): Promise<void> {
+  const { hardware, address } = card;
+  await checkFirmwareFolder(card, imagePath);
+  await hardware.writeText(address, folderParameter, dirname(imagePath));
   try {
     await act();
   } finally {

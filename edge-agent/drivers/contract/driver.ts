@@ -139,7 +139,7 @@ export interface Images {
 export interface Components {
   /** What the components of a device run. Changes nothing. Empty for a device without any. */
   list(address: string): Promise<readonly ReportedComponent[]>;
-  /** Rejects an image that the component does not take. Changes nothing. */
+  /** Rejects an image that the component does not take. Changes nothing of the device. */
   check(image: ComponentImage): Promise<unknown>;
   /** Resolves when the image is stored. Called again after a crash, it writes all of it. */
   write(image: ComponentImage, onProgress: (percent: number) => void): Promise<void>;

@@ -9,6 +9,7 @@ import type {
   ReportedComponent,
 } from '#agent/drivers/contract/driver.ts';
 import {
+  checkFirmwareFolder,
   flashFirmware,
   readFirmwareVersions,
   readReload,
@@ -73,6 +74,7 @@ export function nicComponents(deps: NicComponentsDeps): Components {
     check: async (image) => {
       const { fn, setting, card } = find(image);
       if ((await stat(image.imagePath)).size === 0) throw new ImageRefused('The image is empty.');
+      await checkFirmwareFolder(card, image.imagePath);
       if (setting.runs_after !== 'reload') return;
       if (!(await readReload(card)).isOffered) {
         throw new Error(

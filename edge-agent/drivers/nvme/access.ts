@@ -49,7 +49,7 @@ export function findTwins(
   return twins;
 }
 
-interface AtWork {
+export interface AtWork {
   readonly tool: ToolDeps;
   readonly identity: Controller;
   /** What the agent has kept of it; undefined if it has never seen it. */

@@ -9,7 +9,7 @@
 import { stat } from 'node:fs/promises';
 import type { Activation, ComponentImage, Components } from '#agent/drivers/contract/driver.ts';
 import { ImageRefused } from '#agent/images/image-check.ts';
-import { allowedFunctions, type NvmeDeps, withController } from './access.ts';
+import { type AtWork, allowedFunctions, type NvmeDeps, withController } from './access.ts';
 import { type KnownControllers, waitForController } from './controllers.ts';
 import {
   type Controller,
@@ -46,14 +46,14 @@ export function nvmeComponents(deps: NvmeDeps): Components {
       if (size === 0 || size % 4 !== 0) {
         throw new ImageRefused(`The image has ${size} bytes, which is not a multiple of four.`);
       }
-      const erasure = factsOf(image.address)?.erasure;
-      if (erasure) checkTakesFirmware(image.address, erasure.commands);
+      // A device that has no slot to write would else count as one whose program has failed.
+      await withController(deps, image.address, (at) => slotFor(image, at));
     },
     write: async (image, onProgress) => {
       checkComponent(image);
-      await withController(deps, image.address, async ({ tool, identity }) => {
-        checkTakesFirmware(image.address, identity.commands);
-        const slot = chooseSlot(identity, await readFirmwareSlots(tool), image.version);
+      await withController(deps, image.address, async (at) => {
+        const { tool } = at;
+        const slot = await slotFor(image, at);
         onProgress(0);
         await run(tool, downloadMs, 'fw-download', `--fw=${image.imagePath}`);
         onProgress(50);
@@ -85,6 +85,18 @@ export function nvmeComponents(deps: NvmeDeps): Components {
       });
     },
   };
+}
+
+/** @throws a sentence if the device takes no firmware */
+async function slotFor(
+  { address, version }: ComponentImage,
+  { tool, identity }: AtWork,
+): Promise<number> {
+  // OACS bit 2: Firmware Commit and Firmware Image Download (5.15.2.2).
+  if (!(identity.commands & 0x4)) {
+    throw new Error(`The controller at ${address} takes no firmware by NVMe's own commands.`);
+  }
+  return chooseSlot(identity, await readFirmwareSlots(tool), version);
 }
 
 async function activated(
@@ -139,12 +151,6 @@ export function chooseSlot(
     `The device has no firmware slot to write: it has ${count}, slot ${running} runs` +
       `${first === 2 ? ', and slot 1 is read-only' : ''}.`,
   );
-}
-
-/** @param commands OACS; bit 2: Firmware Commit and Firmware Image Download (5.15.2.2) */
-function checkTakesFirmware(address: string, commands: number): void {
-  if (commands & 0x4) return;
-  throw new Error(`The controller at ${address} takes no firmware by NVMe's own commands.`);
 }
 
 /** Pure. Blanks are not part of a component's version. */

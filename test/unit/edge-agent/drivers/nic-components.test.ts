@@ -75,9 +75,9 @@ describe('a program of firmware through devlink', () => {
   it('flashes nothing while another program has set the list of folders', async () => {
     const [verbs] = await start();
     host.kernel.folder = '/opt/firmware';
-    await expect(verbs.write(anImage(), () => {})).rejects.toThrow(
-      'firmware_class.path of the kernel is set, to /opt/firmware',
-    );
+    const set = 'firmware_class.path of the kernel is set, to /opt/firmware';
+    await expect(verbs.check(anImage())).rejects.toThrow(set);
+    await expect(verbs.write(anImage(), () => {})).rejects.toThrow(set);
     expect([host.kernel.folder, host.kernel.ran]).toEqual(['/opt/firmware', []]);
   });
 

@@ -118,13 +118,14 @@ describe('a program of an NVMe device', () => {
     expect(host.changes()).toEqual([]);
   });
 
-  it('writes nothing where the only slot runs', async () => {
+  it('is refused before it where the only slot runs', async () => {
     host.device.frmw = 0x02;
     const verbs = await start();
-    await expect(verbs.write(anImage(), () => {})).rejects.toThrow(
+    await expect(verbs.check(anImage())).rejects.toThrow(
       'The device has no firmware slot to write: it has 1, slot 1 runs.',
     );
     expect(host.changes()).toEqual([]);
+    expect(host.kernel.driverOf(address)).toBe('vfio-pci');
   });
 
   it('is refused before it where the controller takes no firmware', async () => {
