@@ -131,7 +131,7 @@ export async function deleteServer({ api, nova }: Cloud, server: string): Promis
   );
 }
 
-/** The device of a host that has one, with its components and their programs. */
+/** A device with its components and their programs. */
 interface ComponentDevice {
   readonly uuid: string;
   readonly status: string;
@@ -143,11 +143,17 @@ interface ComponentDevice {
   }[];
 }
 
-export async function componentDevice({ cloud, hostname }: Stage): Promise<ComponentDevice> {
+/** The device of the host that has this component. */
+export async function componentDevice(
+  { cloud, hostname }: Stage,
+  component: string,
+): Promise<ComponentDevice> {
   const path = `/devices?hostname=${hostname}`;
   const { devices } = await cloud.api.get<{ devices: ComponentDevice[] }>(path, 'admin-token');
-  const [found] = devices;
-  assert.ok(found);
+  const found = devices.find(({ components }) =>
+    components?.some(({ name }) => name === component),
+  );
+  assert.ok(found, `No device of ${hostname} has the component ${component}.`);
   return found;
 }
 
@@ -158,7 +164,7 @@ export interface Firmware {
   readonly content: string;
 }
 
-/** Asks for firmware of a component of the host's device, from a signed image. */
+/** Asks for firmware of a component, from a signed image. */
 export async function programComponent(
   stage: Stage,
   component: string,
@@ -169,15 +175,19 @@ export async function programComponent(
     'accel:models': models,
     'accel:version': version,
   });
-  const { uuid } = await componentDevice(stage);
+  const { uuid } = await componentDevice(stage, component);
   const body = [{ op: 'add', path: `/firmware/${component}`, value: image }];
   await stage.cloud.api.patch(`/devices/${uuid}`, 'admin-token', body);
 }
 
-/** Waits until the last program of the host's device is in that state. */
-export async function untilProgram(stage: Stage, state: string): Promise<ComponentDevice> {
+/** Waits until the last program of the component's device is in that state. */
+export async function untilProgram(
+  stage: Stage,
+  component: string,
+  state: string,
+): Promise<ComponentDevice> {
   return await eventually(
-    () => componentDevice(stage),
+    () => componentDevice(stage, component),
     (found) => found.programs[0]?.state === state,
     withinSeconds,
   );
@@ -186,7 +196,9 @@ export async function untilProgram(stage: Stage, state: string): Promise<Compone
 /** The guest reaches images through a port of its own. @returns the agent's `image_source` */
 export async function passImages({ guest, cloud }: Stage): Promise<string> {
   const port = String(cloud.imagesPort);
-  const to = ['busybox', 'nc', '10.0.2.100', '9326'];
-  await guest.start('images', ['busybox', 'nc', '-ll', '-p', port, '-e', ...to]);
+  // Below /suite in the group `systemd`.
+  const busybox = (await guest.exists('/suite/bin/busybox')) ? '/suite/bin/busybox' : 'busybox';
+  const to = [busybox, 'nc', '10.0.2.100', '9326'];
+  await guest.start('images', [busybox, 'nc', '-ll', '-p', port, '-e', ...to]);
   return `http://127.0.0.1:${port}/`;
 }

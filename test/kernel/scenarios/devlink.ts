@@ -25,7 +25,10 @@ const flash = { version: '1.0', fixed: 'N' };
 
 async function startAgent(stage: Stage, runsAfter: 'reload' | 'power-cycle'): Promise<void> {
   const components = [{ name: 'fw', version: 'fw.mgmt', runs_after: runsAfter }];
-  const functions = { virtual_functions: 2, bind_to: 'vfio-pci', clean: 'reset' };
+  const functions = {
+    ...{ virtual_functions: 2, bind_to: 'vfio-pci', clean: 'reset' },
+    resource_class: 'CUSTOM_SMARTNIC',
+  };
   await stage.startAgent({
     drivers: ['nic'],
     image_source: await passImages(stage),
@@ -57,11 +60,13 @@ const scenarios: readonly Scenario[] = [
     run: async (stage) => {
       await startAgent(stage, 'reload');
       await untilModels(stage.cloud, hostname, ['101d']);
-      await untilInventory(stage.cloud, `${hostname}_${card}`, 'CUSTOM_NIC', 2);
-      assert.deepEqual((await componentDevice(stage)).components, [{ name: 'fw', version: '1.0' }]);
+      await untilInventory(stage.cloud, `${hostname}_${card}`, 'CUSTOM_SMARTNIC', 2);
+      assert.deepEqual((await componentDevice(stage, 'fw')).components, [
+        { name: 'fw', version: '1.0' },
+      ]);
       assert.deepEqual(await reloads(stage), ['driver_reinit', 'fw_activate']);
       await program(stage, '2.0');
-      const { status, programs } = await untilProgram(stage, 'done');
+      const { status, programs } = await untilProgram(stage, 'fw', 'done');
       assert.equal(status, 'enabled');
       const [{ evidence } = { evidence: null }] = programs;
       assert.deepEqual([evidence?.before, evidence?.version], ['1.0', '2.0']);
@@ -80,7 +85,7 @@ const scenarios: readonly Scenario[] = [
     name: "an image that the card refuses fails with its driver's words, and leaves the kernel's list of folders",
     run: async (stage) => {
       await program(stage, '2.1', 'inject:error\n');
-      const { status, programs } = await untilProgram(stage, 'failed');
+      const { status, programs } = await untilProgram(stage, 'fw', 'failed');
       assert.equal(status, 'maintaining');
       assert.match(programs[0]?.reason ?? '', /write of fw: .*The card refused the image/);
       await eventually(
@@ -96,12 +101,12 @@ const scenarios: readonly Scenario[] = [
     run: async (stage) => {
       await stage.guest.write(folders, '/opt/firmware');
       await program(stage, '2.2');
-      const { programs } = await untilProgram(stage, 'failed');
+      const { programs } = await untilProgram(stage, 'fw', 'failed');
       assert.match(programs[0]?.reason ?? '', /firmware_class.path .* \/opt\/firmware/);
       assert.equal(await stage.guest.read(folders), '/opt/firmware');
       await stage.guest.write(folders, '\0');
       await program(stage, '2.2');
-      assert.equal((await untilProgram(stage, 'done')).status, 'enabled');
+      assert.equal((await untilProgram(stage, 'fw', 'done')).status, 'enabled');
     },
   },
   {
@@ -113,7 +118,7 @@ const scenarios: readonly Scenario[] = [
       assert.deepEqual(await reloads(stage), ['driver_reinit']);
       await startAgent(stage, 'power-cycle');
       await program(stage, '3.0');
-      assert.equal((await untilProgram(stage, 'awaiting-power-cycle')).status, 'maintaining');
+      assert.equal((await untilProgram(stage, 'fw', 'awaiting-power-cycle')).status, 'maintaining');
       assert.partialDeepStrictEqual(await shown(stage), {
         versions: { running: { 'fw.mgmt': '2.2' }, stored: { 'fw.mgmt': '3.0' } },
       });
@@ -121,7 +126,7 @@ const scenarios: readonly Scenario[] = [
       flash.version = '3.0';
       await stage.boot();
       await startAgent(stage, 'power-cycle');
-      const { status, programs } = await untilProgram(stage, 'done');
+      const { status, programs } = await untilProgram(stage, 'fw', 'done');
       assert.deepEqual([status, programs[0]?.evidence?.version], ['enabled', '3.0']);
     },
   },

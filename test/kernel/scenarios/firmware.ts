@@ -51,11 +51,11 @@ const scenarios: readonly Scenario[] = [
       await startAgent(stage, 'write');
       await untilModels(stage.cloud, hostname, ['0010']);
       await untilInventory(stage.cloud, `${hostname}_${card}`, 'CUSTOM_PCI', 1);
-      assert.deepEqual((await componentDevice(stage)).components, [
+      assert.deepEqual((await componentDevice(stage, 'bmc')).components, [
         { name: 'bmc', version: '1.0' },
       ]);
       await program(stage, '2.0');
-      const { status, programs } = await untilProgram(stage, 'done');
+      const { status, programs } = await untilProgram(stage, 'bmc', 'done');
       assert.equal(status, 'enabled');
       assert.deepEqual(
         [programs[0]?.evidence?.before, programs[0]?.evidence?.version],
@@ -70,7 +70,7 @@ const scenarios: readonly Scenario[] = [
     name: "a card that fails while it programs is unhealthy, and the reason has the kernel's words",
     run: async (stage) => {
       await program(stage, '2.1', 'inject:programming:hw-error\n');
-      const { status, programs } = await untilProgram(stage, 'failed');
+      const { status, programs } = await untilProgram(stage, 'bmc', 'failed');
       assert.equal(status, 'maintaining');
       assert.match(programs[0]?.reason ?? '', /write of bmc: EIO: .*\(programming:hw-error\)/);
       await eventually(
@@ -85,7 +85,7 @@ const scenarios: readonly Scenario[] = [
     name: 'the next program that succeeds ends the fault',
     run: async (stage) => {
       await program(stage, '2.2');
-      assert.equal((await untilProgram(stage, 'done')).status, 'enabled');
+      assert.equal((await untilProgram(stage, 'bmc', 'done')).status, 'enabled');
       assert.equal(await uploaded(stage.guest), '2.2');
     },
   },
@@ -94,7 +94,7 @@ const scenarios: readonly Scenario[] = [
     run: async (stage) => {
       await stage.guest.write(`${node}/loading`, '1');
       await program(stage, '2.3');
-      await untilProgram(stage, 'done');
+      await untilProgram(stage, 'bmc', 'done');
       assert.equal(await uploaded(stage.guest), '2.3');
     },
   },
@@ -106,13 +106,13 @@ const scenarios: readonly Scenario[] = [
       await stage.boot();
       await startAgent(stage, 'power-cycle');
       await program(stage, '3.0');
-      const waiting = await untilProgram(stage, 'awaiting-power-cycle');
+      const waiting = await untilProgram(stage, 'bmc', 'awaiting-power-cycle');
       assert.equal(waiting.status, 'maintaining');
       await stage.powerOff();
       flash.version = '3.0';
       await stage.boot();
       await startAgent(stage, 'power-cycle');
-      const { status, programs } = await untilProgram(stage, 'done');
+      const { status, programs } = await untilProgram(stage, 'bmc', 'done');
       assert.deepEqual([status, programs[0]?.evidence?.version], ['enabled', '3.0']);
     },
   },

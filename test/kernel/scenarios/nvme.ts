@@ -110,25 +110,25 @@ const scenarios: readonly Scenario[] = [
     name: 'an NVMe device is formatted after its server, and the next server gets it',
     run: async (stage) => {
       const { cloud } = stage;
-      await createFlavor(cloud, 'ssd', { 'resources:CUSTOM_SSD': '1' });
-      const first = await createActiveServer(cloud, 'ssd');
+      await createFlavor(cloud, 'nvme', { 'resources:CUSTOM_SSD': '1' });
+      const first = await createActiveServer(cloud, 'nvme');
       assert.equal((await arqOf(cloud, first)).function, nvme);
       await deleteServer(cloud, first);
       await untilClean(stage);
-      await deleteServer(cloud, await createActiveServer(cloud, 'ssd'));
+      await deleteServer(cloud, await createActiveServer(cloud, 'nvme'));
       await untilClean(stage);
     },
   },
   {
     name: 'firmware is refused before anything is written: QEMU has no commands for it',
     run: async (stage) => {
-      assert.deepEqual((await componentDevice(stage)).components, [
+      assert.deepEqual((await componentDevice(stage, 'firmware')).components, [
         { name: 'firmware', version: await firmwareBefore(stage) },
       ]);
       await programComponent(stage, 'firmware', {
         ...{ models: '1b36:0010', version: '9.9', content: 'none' },
       });
-      const { programs } = await untilProgram(stage, 'failed');
+      const { programs } = await untilProgram(stage, 'firmware', 'failed');
       assert.match(programs[0]?.reason ?? '', /takes no firmware by NVMe's own commands/);
       assert.equal(await stage.guest.link(`${device}/driver`), 'vfio-pci');
     },

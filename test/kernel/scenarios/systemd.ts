@@ -10,7 +10,10 @@ import {
   createActiveServer,
   createFlavor,
   deleteServer,
+  passImages,
+  programComponent,
   untilInventory,
+  untilProgram,
 } from '#test/kernel/servers.ts';
 import type { Stage } from '#test/kernel/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';
@@ -26,6 +29,7 @@ const parameters = '/sys/module/fake_pci/parameters';
 /** Slots of fake_pci. */
 const nic = '0001:00:00.0';
 const gpu = '0001:00:01.0';
+const smartNic = '0001:00:02.0';
 const nvme = '0000:01:00.0';
 const flavors = {
   vf: { 'resources:CUSTOM_NIC': '1' },
@@ -38,12 +42,20 @@ const withinSeconds = 120;
 const stopSeconds = 15;
 
 const settings = {
-  drivers: ['pci', 'mdev', 'nvme'],
+  drivers: ['pci', 'mdev', 'nvme', 'nic'],
   pci: {
     allow_list: [
       {
         ...{ vendor_id: '8086', product_id: '154c', resource_class: 'CUSTOM_NIC' },
         ...{ virtual_functions: 2, bind_to: 'vfio-pci', clean: 'reset' },
+      },
+    ],
+  },
+  nic: {
+    cards: [
+      {
+        ...{ addresses: smartNic, resource_class: 'CUSTOM_SMARTNIC' },
+        components: [{ name: 'fw', version: 'fw.mgmt', runs_after: 'reload' }],
       },
     ],
   },
@@ -109,6 +121,13 @@ async function beginSlowCleaning({ cloud, guest }: Stage, id: string, ms: number
   await guest.write(`${parameters}/slow`, '0');
 }
 
+/** Lines of the agent's log that show a refusal of the sandbox. */
+async function refusalsOf(guest: Guest): Promise<string[]> {
+  const log = await logOf(guest, await property(guest, 'MainPID'));
+  const refused = /EPERM|EACCES|EROFS|not permitted|Permission denied|Read-only/;
+  return log.split('\n').filter((line) => refused.test(line));
+}
+
 const scenarios: readonly Scenario[] = [
   {
     name: 'a first installation starts nothing and says what the host lacks',
@@ -146,7 +165,7 @@ const scenarios: readonly Scenario[] = [
       const { guest } = stage;
       await guest.run('systemctl', 'start', cyborg);
       assert.equal(await stateOf(guest, cyborg), 'active');
-      await stage.enrol(settings);
+      await stage.enrol({ ...settings, image_source: await passImages(stage) });
       await guest.run('systemctl', 'enable', unit);
       assert.deepEqual(await driversOf(guest), []);
       const started = guest.tryRun('systemctl', 'start', unit, compute);
@@ -192,12 +211,20 @@ const scenarios: readonly Scenario[] = [
         );
       }
       assert.deepEqual(await guest.list(mdevs), before);
-      const log = await logOf(guest, await property(guest, 'MainPID'));
-      const refused = /EPERM|EACCES|EROFS|not permitted|Permission denied|Read-only/;
-      assert.deepEqual(
-        log.split('\n').filter((line) => refused.test(line)),
-        [],
-      );
+      assert.deepEqual(await refusalsOf(guest), []);
+    },
+  },
+  {
+    name: 'the firmware of a network card is programmed by devlink in the sandbox',
+    run: async (stage) => {
+      await programComponent(stage, 'fw', {
+        ...{ models: '15b3:101d', version: '2.0', content: '2.0\n' },
+      });
+      const { programs } = await untilProgram(stage, 'fw', 'done');
+      assert.equal(programs[0]?.evidence?.version, '2.0');
+      const folders = '/sys/module/firmware_class/parameters/path';
+      assert.equal(await stage.guest.read(folders), '');
+      assert.deepEqual(await refusalsOf(stage.guest), []);
     },
   },
   {
@@ -355,11 +382,12 @@ export const systemd: Group = {
     await guest.start('journal', ['journalctl', '-f', '-q', '-o', 'cat', '-u', unit]);
     for (const name of [cyborg, compute]) await guest.save(`/etc/systemd/system/${name}`, stub);
     await guest.run('systemctl', 'daemon-reload');
-    const functions = ['8086:1572:020000:4:154c', '10de:1eb8:030200'];
+    const functions = ['8086:1572:020000:4:154c', '10de:1eb8:030200', '15b3:101d:020000'];
     const cards = ['8086:1572=vendor', '10de:1eb8=pf'];
     await guest.run('modprobe', '-a', 'vfio-pci', 'vfio_iommu_type1');
     await guest.run('modprobe', 'fake_pci', `devs=${functions}`, 'behind=0000:00:04.0');
     await guest.run('modprobe', 'fake_vgpu', `cards=${cards}`, 'capacity=4', 'types=557:1,558:2');
+    await guest.run('modprobe', 'fake_nic');
   },
   scenarios,
 };
