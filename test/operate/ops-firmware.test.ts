@@ -122,3 +122,45 @@ it('a verb that waits signs in again when its token has expired', async () => {
   const told = await call(`firmware program ${device} bmc --image ${image} --wait`);
   expect([told.exitCode, cloud.logins.length]).toEqual([0, 2]);
 });
+
+const roll = `firmware roll 8086:0b30 bmc --image ${image}`;
+const checked = { status: 200, body: { version: '2.0' } };
+const running = aProgram('done', { version: '2.0' });
+const done = { ...running, components: [{ name: 'bmc', version: '2.0', baseline: null }] };
+
+it('roll goes on after an outage of the service', async () => {
+  // Each request that changes nothing is sent twice.
+  const away = { status: 503 };
+  cloud.answer(checked, ok(aRow()), { status: 204 }, away, away, away, away, ok(done));
+  const told = await call(roll);
+  expect([told.exitCode, told.out]).toEqual([0, '1 device with 2.0: 1 programmed, 0 before.']);
+  expect(told.err.match(/is unavailable: .*; asking again/g)).toHaveLength(2);
+  expect(cloud.asked.filter(({ method }) => method === 'PATCH')).toHaveLength(1);
+});
+
+it('roll ends when the outage does not', async () => {
+  cloud.answer(checked, ok(aRow()), { status: 503 });
+  expect(await call(roll)).toMatchObject({ exitCode: 4, err: /is unavailable/ });
+});
+
+it('roll ends before any device where the image is not for the model, or no device is', async () => {
+  cloud.answer({ status: 409, body: { error: 'Image i is for 10de:2235.' } });
+  expect(await call(roll)).toMatchObject({ exitCode: 1, err: 'Image i is for 10de:2235.' });
+  cloud.answer(checked, ok());
+  expect(await call(roll)).toMatchObject({
+    exitCode: 1,
+    err: 'No device of 8086:0b30 has a component bmc.',
+  });
+});
+
+it('roll stops where the token may not program', async () => {
+  cloud.answer(checked, ok(aRow()), { status: 403, body: { error: 'Policy does not allow it.' } });
+  expect(await call(roll)).toMatchObject({ exitCode: 3, err: 'Policy does not allow it.' });
+});
+
+it('devices show has the state of each program, and why it failed', async () => {
+  const [program] = aProgram('failed', { version: '2.0', reason: 'write of bmc: EIO' }).programs;
+  const row = { uuid: device, hostname: 'cmp1', programs: [program] };
+  cloud.answer({ status: 200, body: row });
+  expect((await call(`devices show ${device}`)).out).toContain('bmc 2.0 failed: write of bmc: EIO');
+});

@@ -33,7 +33,7 @@ const cells: { readonly [Name in ListName]?: Cells<Name> } = {
   },
   devices: {
     status: (row) => shownStatus(row.status),
-    programs: (row) => row.programs?.map(({ what, state }) => `${what} ${state}`).join(', '),
+    programs: (row) => row.programs?.map(shownProgram).join(', '),
     components: (row) =>
       row.components?.map(({ name, version }) => `${name} ${version}`).join(', '),
   },
@@ -42,7 +42,7 @@ const cells: { readonly [Name in ListName]?: Cells<Name> } = {
   firmware: {
     status: (row) => shownStatus(row.status),
     components: (row) => row.components?.map(shownComponent).join(', '),
-    programs: (row) => row.programs?.map(({ what, state }) => `${what} ${state}`).join(', '),
+    programs: (row) => row.programs?.map(shownProgram).join(', '),
   },
   quotas: { limits: (row) => shownLimits(row.limits) },
 };
@@ -55,6 +55,13 @@ function countOf(value: unknown): unknown {
 function shownComponent({ name, version, baseline }: FirmwareComponent): string {
   const isRight = baseline === null || baseline === undefined || baseline === version;
   return `${name} ${version}${isRight ? '' : ` (not ${baseline})`}`;
+}
+
+type Program = NonNullable<Row<'firmware'>['programs']>[number];
+
+function shownProgram({ what, version, state, reason }: Program): string {
+  const words = [what, version, state].filter((each) => each).join(' ');
+  return reason ? `${words}: ${reason}` : words;
 }
 
 type FirmwareComponent = NonNullable<Row<'firmware'>['components']>[number];

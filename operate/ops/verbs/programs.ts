@@ -74,7 +74,7 @@ export type Progress =
 export interface Wanted {
   readonly component: string;
   readonly image: string;
-  readonly version: string | null | undefined;
+  readonly version: string;
 }
 
 /** How far the device is with the image. Its host reports version and health together. */
