@@ -30,7 +30,13 @@ const columns: readonly Column<FirmwareRow>[] = [
   { title: 'Baseline differs', cell: ({ differsFrom }) => differsFrom },
   {
     title: 'Last program',
-    cell: ({ program }) => program && <StateOf word={program.state} />,
+    cell: ({ program }) =>
+      program && (
+        <>
+          <StateOf word={program.state} />
+          {program.percent !== null && ` ${program.percent} %`}
+        </>
+      ),
   },
   { title: 'Version', cell: ({ program }) => program?.version },
   { title: 'Reason', cell: ({ program }) => program?.reason },

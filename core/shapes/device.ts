@@ -39,6 +39,8 @@ export const componentFacts = z.object({
   /** The date of the version, as the vendor writes it. */
   date: z.string().max(32).optional(),
   digest: z.string().max(136).optional(),
+  /** How much of an image is written; only while its host writes it. */
+  percent: z.int().min(0).max(100).optional(),
 });
 
 /** Reported; the API shows it with the device. */

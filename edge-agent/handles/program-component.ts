@@ -100,7 +100,11 @@ async function write(
       await verbs.check(target);
       if (stop.aborted) throw new JobStopped();
       await context.claim('program');
-      await inStep('write', () => verbs.write(target, onProgress));
+      const noteProgress = (percent: number) => {
+        context.components.noteProgress(address, component, percent);
+        onProgress(percent);
+      };
+      await inStep('write', () => verbs.write(target, noteProgress));
       const activation: Activation = await inStep('activate', () => verbs.activate(target));
       if (activation === 'power-cycle') {
         await begin('power-cycle');

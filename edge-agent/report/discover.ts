@@ -16,6 +16,7 @@ import {
   type ReportedDevice,
   reportedDevice,
 } from '#core/contracts/report/inventory-report.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { askDriver } from './ask-driver.ts';
 
 /** The same as for the discovery itself. */
@@ -42,7 +43,7 @@ interface DiscoveryDeps {
   /** Whether operations on the device end in time; without it, drivers alone report health. */
   readonly healthOf?: Hardware['healthOf'];
   /** Without it no component was programmed. */
-  readonly components?: Pick<ComponentRecords, 'healthOf'>;
+  readonly components?: Pick<ComponentRecords, 'healthOf' | 'progressOf'>;
   readonly novaVersions?: () => readonly string[];
   readonly clock: Clock;
   readonly log: Log;
@@ -118,7 +119,7 @@ export function createDiscovery({
         continue;
       }
       for (const [address, described] of Object.entries(answer.value.devices)) {
-        const listed = await withComponents(driver, described, (fields) =>
+        const listed = await withComponents(driver, described, components, (fields) =>
           say(`${driver.name} ${address} components`, 'Components not read', fields),
         );
         const program = components?.healthOf(address, listed.components);
@@ -152,12 +153,17 @@ export function createDiscovery({
 async function withComponents(
   { name: driver, components: verbs }: Driver,
   device: ReportedDevice,
+  records: DiscoveryDeps['components'],
   warn: (fields: LogFields) => void,
 ): Promise<ReportedDevice> {
   if (!verbs) return device;
   try {
     const listed = await verbs.list(device.address);
-    return listed.length > 0 ? { ...device, components: [...listed] } : device;
+    const components = listed.map((component) => ({
+      ...component,
+      ...present({ percent: records?.progressOf(device.address, component.name) }),
+    }));
+    return components.length > 0 ? { ...device, components } : device;
   } catch (error) {
     warn({ driver, address: device.address, reason: reasonOf(error) });
     return device;

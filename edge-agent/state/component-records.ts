@@ -40,6 +40,10 @@ export interface ComponentRecords {
   read(address: string, component: string): ComponentRecord | undefined;
   /** @param record undefined where the component runs what it should */
   keep(address: string, component: string, record: ComponentRecord | undefined): Promise<void>;
+  /** Notes how much of the image is written, for the next report; a crash forgets it. */
+  noteProgress(address: string, component: string, percent: number): void;
+  /** Percent of the image; undefined while none is written. */
+  progressOf(address: string, component: string): number | undefined;
   /**
    * The device's health, where a component of it was not programmed to the end.
    *
@@ -54,6 +58,7 @@ export async function openComponentRecords(files: StateFiles, log: Log): Promise
   let writing: Promise<unknown> = Promise.resolve();
   /** Programs of this process: they have not ended because they are under way. */
   const underWay = new Set<string>();
+  const progress = new Map<string, number>();
   const recordsOf = (address: string) =>
     Object.hasOwn(current.devices, address) ? (current.devices[address] ?? {}) : {};
   return {
@@ -73,12 +78,18 @@ export async function openComponentRecords(files: StateFiles, log: Log): Promise
         };
         await files.replace(fileName, JSON.stringify(next));
         current = next;
-        if (kept && kept.failed === undefined) underWay.add(`${address} ${component}`);
-        else underWay.delete(`${address} ${component}`);
+        const key = `${address} ${component}`;
+        if (kept && kept.failed === undefined) underWay.add(key);
+        else underWay.delete(key);
+        if (kept?.step !== 'write') progress.delete(key);
       });
       writing = stored.catch(() => {});
       return stored;
     },
+    noteProgress: (address, component, percent) => {
+      progress.set(`${address} ${component}`, Math.min(100, Math.max(0, Math.round(percent))));
+    },
+    progressOf: (address, component) => progress.get(`${address} ${component}`),
     healthOf: (address, shown = []) => {
       const isOpen = ([name, { step, before }]: [string, ComponentRecord]) => {
         const version = shown.find((each) => each.name === name)?.version;

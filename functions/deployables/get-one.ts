@@ -15,6 +15,9 @@ export const getOne = action(
       throw new InvalidInput(`${JSON.stringify(id)} is not the uuid of a deployable.`);
     }
     const deployable = await findDeployable(deps, id);
-    return { body: viewDeployable(deployable, base, isOperator(deps, caller)) };
+    const isWritten = deployable.programs?.some(({ state }) => state === 'started');
+    const device = isWritten && (await deps.listings.deviceByUuid(deployable.deviceUuid));
+    const { components } = device || {};
+    return { body: viewDeployable(deployable, base, isOperator(deps, caller), components) };
   },
 );

@@ -364,7 +364,7 @@ describe('the connection', () => {
 describe('the components of a device', () => {
   const program: Firmware['programs'][number] = {
     ...{ what: 'bmc', image_uuid: 'i', version: '2.0', state: 'failed', reason: 'write: EIO' },
-    ...{ evidence: null, requested_by: 'u', requested_at: time },
+    ...{ percent: null, evidence: null, requested_by: 'u', requested_at: time },
   };
   const component = { version: '1.0', date: null, digest: null };
   const firmware: Firmware = {

@@ -2,6 +2,7 @@
 // everything else is real.
 
 import { beforeEach, describe, expect, it } from 'vitest';
+import { deployableAnswer } from '#core/contracts/api/deployables.ts';
 import { awaitPowerCycle } from '#core/operations/program/end-program.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { card, startComponentHost } from '#test/support/hosts/component-host.ts';
@@ -58,6 +59,23 @@ it('disables the device, has the host write the image, and enables the device af
   // The same event again changes nothing.
   await cmp1.end('succeeded', details);
   expect(await cmp1.shown()).toMatchObject({ status: 'enabled' });
+});
+
+it('shows how much is written, with the device and with its deployable', async () => {
+  await requested();
+  await cmp1.startAll();
+  const components = [{ name: 'bmc', version: '1.0', percent: 42 }];
+  await cmp1.report({ shell: '1', bmc: '1.0' }, { components });
+  const { uuid } = (await cmp1.deps.store.inventory.provider(card))?.deployable ?? {};
+  const path = `/v2/deployables/${uuid}`;
+  const percents = async () => {
+    const { json } = await cmp1.world.ask('GET', path, { token: 'admin-token' });
+    const { programs } = deployableAnswer.parse(json);
+    return [(await cmp1.shown()).programs, programs.filter(({ what }) => what === 'bmc')];
+  };
+  expect(await percents()).toMatchObject([[{ percent: 42 }], [{ percent: 42 }]]);
+  await cmp1.end('succeeded', details);
+  expect(await percents()).toMatchObject([[{ percent: null }], [{ percent: null }]]);
 });
 
 it('changes nothing when it is asked again for the same image', async () => {

@@ -17,6 +17,10 @@ const programAnswer = z.strictObject({
     .nullable()
     .meta({ description: 'what a component must show afterwards; null for a bitstream' }),
   state: z.enum(programStates),
+  percent: z.int().min(0).max(100).nullable().meta({
+    description:
+      'how much of a component is written, as its host has last reported, once a minute; null where nothing is written, and for a bitstream',
+  }),
   reason: z.string().nullable().meta({ description: 'the step that failed, and why' }),
   evidence: verified.nullable().meta({ description: 'what the host has read back' }),
   requested_by: z

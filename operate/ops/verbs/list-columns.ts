@@ -59,8 +59,9 @@ function shownComponent({ name, version, baseline }: FirmwareComponent): string 
 
 type Program = NonNullable<Row<'firmware'>['programs']>[number];
 
-function shownProgram({ what, version, state, reason }: Program): string {
-  const words = [what, version, state].filter((each) => each).join(' ');
+function shownProgram({ what, version, state, percent = null, reason }: Program): string {
+  const progress = percent === null ? '' : `${percent} %`;
+  const words = [what, version, state, progress].filter((each) => each).join(' ');
   return reason ? `${words}: ${reason}` : words;
 }
 

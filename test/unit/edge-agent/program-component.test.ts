@@ -12,7 +12,7 @@ import { runSteps } from '#agent/handles/run-steps.ts';
 import { ImageRefused } from '#agent/images/image-check.ts';
 import { createDiscovery } from '#agent/report/discover.ts';
 import { openCheckpoint } from '#agent/state/checkpoint.ts';
-import { openComponentRecords } from '#agent/state/component-records.ts';
+import { type ComponentRecords, openComponentRecords } from '#agent/state/component-records.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
 import type { ComponentStep } from '#core/contracts/job-document.ts';
 import { aReportedDevice, silentLog } from '#test/support/hosts/agent.ts';
@@ -93,13 +93,13 @@ const files = () => {
 };
 
 /** An agent that has just started runs the job. */
-async function run(bootId = 'boot-1', jobId = 'job-1', asked = step) {
+async function run(bootId = 'boot-1', jobId = 'job-1', asked = step, records?: ComponentRecords) {
   effects = [];
   return await runSteps(
     {
       ...{ drivers: [driver], clock: systemClock, log: silentLog },
       checkpoint: await openCheckpoint({ files: files(), bootId, log: silentLog }),
-      components: await openComponentRecords(files(), silentLog),
+      components: records ?? (await openComponentRecords(files(), silentLog)),
       downloads: { withImage: async (_image, _stop, use) => use('/image') },
     },
     {
@@ -141,6 +141,23 @@ it('is degraded while the agent works on it, so that it is offered at once after
   expect(await health()).toMatchObject({ state: 'unhealthy' });
   await records.keep(address, 'bmc', { ...record, failed: 'EIO' });
   expect(records.healthOf(address)).toMatchObject({ state: 'unhealthy' });
+});
+
+it('reports how much is written, for as long as the agent writes', async () => {
+  const records = await openComponentRecords(files(), silentLog);
+  const reported = async () => {
+    const parts = { drivers: [driver], components: records, clock: systemClock, log: silentLog };
+    return (await createDiscovery(parts)()).devices[0]?.device.components;
+  };
+  let during: ReturnType<typeof reported> | undefined;
+  writes = () => {
+    during = reported();
+    return '2.0';
+  };
+  expect(await reported()).toEqual([{ name: 'bmc', version: '1.0' }]);
+  expect((await run('boot-1', 'job-1', step, records)).status).toBe('SUCCEEDED');
+  expect(await during).toMatchObject([{ name: 'bmc', percent: 50 }]);
+  expect(await reported()).toEqual([{ name: 'bmc', version: '2.0' }]);
 });
 
 it('writes nothing where the component shows the version already', async () => {
