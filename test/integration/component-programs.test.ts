@@ -115,6 +115,17 @@ it('programs the shell by the path of a deployable', async () => {
   });
 });
 
+it('refuses a second path of a deployable by its name, and changes nothing', async () => {
+  const { uuid } = (await cmp1.deps.store.inventory.provider(card))?.deployable ?? {};
+  const value = await cmp1.anImage('shell', { component: 'shell', version: '2' });
+  const body = ['/shell', '/bitstream'].map((path) => ({ op: 'add', path, value }));
+  const asked = { token: 'admin-token', body };
+  const answer = await cmp1.world.ask('PATCH', `/v2/deployables/${uuid}`, asked);
+  const sentence = /\[1\].*"\/bitstream" must be sent in a request of its own/;
+  expect([answer.status, answer.json.error]).toEqual([400, expect.stringMatching(sentence)]);
+  expect([(await cmp1.shown()).status, await cmp1.awaited()]).toEqual(['enabled', []]);
+});
+
 it('leaves the device disabled with the reason after a failure, until a program succeeds', async () => {
   await requested();
   await cmp1.startAll();
