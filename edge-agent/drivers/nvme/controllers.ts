@@ -161,12 +161,14 @@ export function openKnownControllers(sysfs: Sysfs, directory: string): KnownCont
         }
       }
       if (!facts) continue;
+      // A holder may have made the firmware blank: that is not the awaited one.
+      const isAwaited = facts.firmware !== undefined && facts.firmware === same?.awaited;
       now[fn.address] = {
         // Namespaces appear some time after their controller.
         ...(same?.gigabytes && { gigabytes: same.gigabytes }),
         ...facts,
-        ...(same?.firmware && facts.firmware !== same.awaited && { firmware: same.firmware }),
-        ...(facts.firmware !== same?.awaited && present({ awaited: same?.awaited })),
+        ...(same?.firmware && !isAwaited && { firmware: same.firmware }),
+        ...(!isAwaited && present({ awaited: same?.awaited })),
         ...present({ erasure }),
         ids: cardIds(fn),
       };

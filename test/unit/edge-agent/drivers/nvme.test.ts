@@ -69,6 +69,18 @@ describe('discovery of NVMe devices', () => {
     expect(host.changes()).toEqual([]);
   });
 
+  it('keeps the firmware of a device whose holder has left a blank one, and another later', async () => {
+    await host.start();
+    host.device.firmware = '';
+    host.kernel.reboot();
+    expect(await host.start()).toMatchObject({ [address]: { firmware: '1.0' } });
+    await expect(host.clean()).rejects.toThrow(`The firmware of ${address} is`);
+    host.device.firmware = 'evil';
+    host.kernel.reboot();
+    expect(await host.start()).toMatchObject({ [address]: { firmware: '1.0' } });
+    await expect(host.clean()).rejects.toThrow(`The firmware of ${address} is evil, and was 1.0.`);
+  });
+
   it('takes the firmware of a device that was out of the settings as it is', async () => {
     await host.start();
     await host.start({ devices: [second] });
