@@ -66,8 +66,10 @@ export function createApi(http: Http, session: Session, renew?: () => Promise<Se
     };
     const answer = await http(request);
     if (answer.status === 401 && hasWorked && renew) {
+      const renewed = await renew();
+      // Only now: after a failed renewal, the next request of a roll tries again.
       hasWorked = false;
-      ({ token } = await renew());
+      token = renewed.token;
       return await ask(method, path, schema, sent);
     }
     if (answer.status >= 300) throw refusal(method, url, answer);

@@ -25,6 +25,8 @@ interface FakeCloud {
   readonly logins: unknown[];
   /** Answers the next request; the last answer stays. */
   answer(...answers: Answer[]): void;
+  /** After `answer`: Keystone is away for the login of this number, counted from 1. */
+  failLogin(number: number): void;
   stop(): void;
 }
 
@@ -34,6 +36,7 @@ export async function startFakeCloud(): Promise<FakeCloud> {
   const asked: Asked[] = [];
   const logins: unknown[] = [];
   let answers: Answer[] = [];
+  let failing = 0;
   const { url, stop } = await serveHttp(async (request, response) => {
     const { method = '', url: path = '', headers } = request;
     const body = await bodyOf(request);
@@ -53,6 +56,7 @@ export async function startFakeCloud(): Promise<FakeCloud> {
   }
 
   function login(body: unknown): Answer {
+    if (logins.length === failing) return { status: 503 };
     const text = JSON.stringify(body);
     // An answer that repeats what was sent, as a proxy's page may.
     if (text.includes('wrong')) return { status: 401, body: { error: { message: text } } };
@@ -68,6 +72,10 @@ export async function startFakeCloud(): Promise<FakeCloud> {
       answers = [...given];
       asked.length = 0;
       logins.length = 0;
+      failing = 0;
+    },
+    failLogin(number) {
+      failing = number;
     },
     stop,
   };

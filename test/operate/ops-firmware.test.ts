@@ -24,6 +24,7 @@ const aRow = (given: object = {}) => ({
 });
 const aProgram = (state: string, given: object = {}) =>
   aRow({ programs: [{ what: 'bmc', image_uuid: image, state, reason: null, ...given }] });
+const expired = { status: 401, body: { error: 'The token has expired.' } };
 const ok = (...rows: object[]) => ({ status: 200, body: { firmware: rows } });
 
 it('list counts the devices by what they run, or shows each', async () => {
@@ -117,7 +118,6 @@ it('regions program waits for the bitstream', async () => {
 });
 
 it('a verb that waits signs in again when its token has expired', async () => {
-  const expired = { status: 401, body: { error: 'The token has expired.' } };
   cloud.answer(ok(aRow()), { status: 204 }, expired, ok(aProgram('done')));
   const told = await call(`firmware program ${device} bmc --image ${image} --wait`);
   expect([told.exitCode, cloud.logins.length]).toEqual([0, 2]);
@@ -136,6 +136,13 @@ it('roll goes on after an outage of the service', async () => {
   expect([told.exitCode, told.out]).toEqual([0, '1 device with 2.0: 1 programmed, 0 before.']);
   expect(told.err.match(/is unavailable: .*; asking again/g)).toHaveLength(2);
   expect(cloud.asked.filter(({ method }) => method === 'PATCH')).toHaveLength(1);
+});
+
+it('roll signs in again after an outage of Keystone at the end of its token', async () => {
+  cloud.answer(checked, ok(aRow()), { status: 204 }, expired, expired, ok(done));
+  cloud.failLogin(2);
+  expect((await call(roll)).exitCode).toBe(0);
+  expect(cloud.logins).toHaveLength(3);
 });
 
 it('roll ends when the outage does not', async () => {
