@@ -59,7 +59,7 @@ const facts = z.object({
   platforms: z.array(shown(63)).min(1).max(8),
   /** The platform in the card's flash that runs: the first of those. */
   base: shown(63).optional(),
-  /** The boot in which the agent has written the flash: the card must be read after it. */
+  /** The boot in which the agent has written the shell: the card must be read after it. */
   flashed: z.string().optional(),
   board: shown(64).optional(),
   serial: shown(64).optional(),

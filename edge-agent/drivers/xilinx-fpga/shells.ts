@@ -56,7 +56,7 @@ export function alveoComponents({ find, hold }: ShellDeps): Components {
         onProgress(0);
         await withSuffix(work, image, async (path) => {
           await onItsDrivers(work, () =>
-            component === 'base' ? writeBase(work, facts, path) : writeShell(work, path),
+            component === 'base' ? writeBase(work, facts, path) : writeShell(work, facts, path),
           );
         });
         onProgress(100);
@@ -84,8 +84,11 @@ async function writeBase(work: Work, facts: CardFacts, path: string): Promise<vo
   await flashBase(chooseTools(work), path);
 }
 
-async function writeShell(work: Work, path: string): Promise<void> {
-  await work.records.forgetContent(work.card);
+/** The next boot forgets the upper part, so the card must be read again after it. */
+async function writeShell(work: Work, facts: CardFacts, path: string): Promise<void> {
+  // A crash leaves the content of the card unknown.
+  const { content: _, ...others } = facts;
+  await work.records.keep(work.card, { ...others, flashed: work.context.bootId });
   await loadShell(chooseTools(work), path);
   await untilReady(work);
   await readCard(work);

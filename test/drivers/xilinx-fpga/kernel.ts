@@ -17,6 +17,8 @@ interface AlveoCard {
   flash: string;
   /** The upper part of the shell; undefined if none is loaded. */
   platform: string | undefined;
+  /** The upper part was loaded by xbmgmt: a boot forgets it. */
+  hasLoadedShell: boolean;
   firmware: string;
   /** Uuid of the xclbin that is loaded. */
   loaded: string | undefined;
@@ -60,7 +62,7 @@ export class XrtKernel {
       ...{ serial: `S-${slot.slice(5, 7)}`, platform: shellPlatform, firmware: '4.6.20' },
       ...{ base: 'xilinx_u250_gen3x16_base_3', flash: 'xilinx_u250_gen3x16_base_3' },
       ...{ interfaces: ['15fb8da1f552a9f9234300db5f6ee9e0', shellInterface], loaded: undefined },
-      ...{ hasContext: false, ready: true, showsNothing: false },
+      ...{ hasLoadedShell: false, hasContext: false, ready: true, showsNothing: false },
       ...given,
     };
     const ids = { vendor: '10ee', classCode: '120000', subsystem: '10ee:000e', driver: undefined };
@@ -91,6 +93,10 @@ export class XrtKernel {
   reboot(cold = false): void {
     for (const [slot, card] of this.#cards) {
       if (cold) card.base = card.flash;
+      if (card.hasLoadedShell) {
+        Object.assign(card, { platform: undefined, hasLoadedShell: false });
+        card.interfaces = card.interfaces.slice(0, 1);
+      }
       card.loaded = undefined;
       for (const fn of ['0', '1']) this.#pci.effect('unbind', `${slot}.${fn}`);
       this.#boot(slot);
@@ -194,7 +200,7 @@ export class XrtKernel {
     const image = readFileSync(path);
     const platform = image.toString('latin1', 352, 416).replace(/\0.*/s, '');
     if (args.includes('--shell')) {
-      card.platform = platform;
+      Object.assign(card, { platform, hasLoadedShell: true });
       card.interfaces = [card.interfaces[0] ?? '', image.toString('hex', 336, 352)];
       this.show(address.slice(0, -2));
       return answer(0, 'Programming shell on device...\nProgrammed shell successfully\n');

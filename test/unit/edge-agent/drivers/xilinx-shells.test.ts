@@ -147,6 +147,27 @@ describe('the upper part of a shell', () => {
     expect(region?.['region-type-uuid']).toBe('ffffffff-ffff-ffff-ffff-ffffffffffff');
   });
 
+  it.each([
+    ['a program', undefined],
+    ['an agent that died at it', new Error('killed')],
+  ])('is not shown after the boot that forgets it, after %s', async (_, fault) => {
+    const platform = 'xilinx_u250_gen3x16_xdma_shell_5_0';
+    const image = anImage('shell', platform, { platform, interfaceUuid: 'f'.repeat(32) });
+    if (fault) host.kernel.faults.set('xbmgmt examine', fault);
+    const written = verbsOf().write(image, () => {});
+    if (fault) await expect(written).rejects.toThrow('killed');
+    else await written;
+    host.kernel.faults.clear();
+    host.kernel.reboot();
+    const next = await started('boot-2');
+    expect(await verbsOf(next).list(card)).toEqual(shown(before, 'none'));
+    const { region } = await next.discover();
+    expect(region?.['region-type-uuid']).toBe('15fb8da1-f552-a9f9-2343-00db5f6ee9e0');
+    await verbsOf(next).write(image, () => {});
+    host.kernel.reboot();
+    expect(await verbsOf(await started('boot-3')).list(card)).toEqual(shown(before, 'none'));
+  });
+
   it('is none on a card that has loaded none', async () => {
     host.kernel.at(slot).platform = undefined;
     host.kernel.reboot();
