@@ -97,8 +97,10 @@ async function writeShell(work: Work, facts: CardFacts, path: string): Promise<v
 /** Before anything is written: a base of another board can make the card useless. */
 async function checkBase({ imagePath, version }: ComponentImage, { base }: CardFacts) {
   const platform = await readBaseImage(imagePath);
-  if (plain(platform) !== plain(version)) {
-    throw new ImageRefused(`The image is platform ${platform}, not ${version}.`);
+  // The program ends well only if the card then shows exactly its version.
+  const expected = shownByCard(platform);
+  if (expected !== version) {
+    throw new ImageRefused(`The image is platform ${expected}, not ${version}.`);
   }
   if (boardOf(platform) !== boardOf(base ?? '')) {
     throw new ImageRefused(`The image is for ${boardOf(platform)}, the card is ${base}.`);
@@ -108,6 +110,11 @@ async function checkBase({ imagePath, version }: ComponentImage, { base }: CardF
 /** Vendor and board of `xilinx_u250_gen3x16_base_4`. */
 function boardOf(platform: string): string {
   return plain(platform).split('_').slice(0, 2).join('_');
+}
+
+/** A card shows `xilinx_u250_xdma_201830_2` for `xilinx:u250:xdma:201830.2` (firmware_image.cpp). */
+function shownByCard(platform: string): string {
+  return platform.replaceAll(/[:.]/g, '_');
 }
 
 function plain(platform: string): string {

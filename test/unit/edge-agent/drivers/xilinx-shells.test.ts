@@ -69,12 +69,26 @@ describe('the base of an Alveo card', () => {
 
   it.each([
     ['of another platform than its version', after, { ...baseImage, platform: before }, 'not'],
+    [
+      'of its version in other letters',
+      after.toUpperCase(),
+      baseImage,
+      `not ${after.toUpperCase()}`,
+    ],
+    ['of its version with other marks', after.replaceAll('_', ':'), baseImage, 'not xilinx:u250'],
     ['for another board', 'xilinx_u200_x_2', { platform: 'xilinx_u200_x_2', kind: 12 }, 'u200'],
     ['without contents for the flash', after, { platform: after, kind: 0 }, 'no contents'],
     ['that is a text', after, 'not an image', 'ends within its header'],
     ['that is empty', after, '', 'ends within its header'],
   ])('takes no image %s', async (_, version, given, sentence) => {
     await expect(verbsOf().check(anImage('base', version, given))).rejects.toThrow(sentence);
+  });
+
+  it('takes an image by the version that the card will show', async () => {
+    const image = { ...baseImage, platform: 'xilinx:u250:gen3x16:base.4' };
+    expect(await verbsOf().check(anImage('base', after, image))).toBe(undefined);
+    const refused = verbsOf().check(anImage('base', image.platform, image));
+    await expect(refused).rejects.toThrow(`is platform ${after}, not ${image.platform}.`);
   });
 
   it.each([
