@@ -112,7 +112,7 @@ function boardOf(platform: string): string {
   return plain(platform).split('_').slice(0, 2).join('_');
 }
 
-/** A card shows `xilinx_u250_xdma_201830_2` for `xilinx:u250:xdma:201830.2` (firmware_image.cpp). */
+/** `xilinx_u250_xdma_2018_2` for `xilinx:u250:xdma:2018.2`, as in XRT's firmware_image.cpp. */
 function shownByCard(platform: string): string {
   return platform.replaceAll(/[:.]/g, '_');
 }
