@@ -28,7 +28,24 @@ export interface NvmeDeps {
 export function allowedFunctions({ context, allowList }: NvmeDeps): PciFunction[] {
   // What cannot be read is reported by discovery.
   const all = readPciFunctions(context.sysfs, () => {});
-  return all.filter((fn) => !fn.physicalFunction && allowList.some((each) => matches(each, fn)));
+  return all.filter((fn) => isAllowed(allowList, fn));
+}
+
+/** Reads one function: a host may have thousands. Undefined if it is absent or unreadable, too. */
+export function allowedFunctionAt(
+  { context, allowList }: NvmeDeps,
+  address: string,
+): PciFunction | undefined {
+  try {
+    const fn = readPciFunctionAt(context.sysfs, address);
+    return fn && isAllowed(allowList, fn) ? fn : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isAllowed(allowList: readonly AllowListEntry[], fn: PciFunction): boolean {
+  return !fn.physicalFunction && allowList.some((each) => matches(each, fn));
 }
 
 /**

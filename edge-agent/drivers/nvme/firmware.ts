@@ -9,7 +9,7 @@
 import { stat } from 'node:fs/promises';
 import type { Activation, ComponentImage, Components } from '#agent/drivers/contract/driver.ts';
 import { ImageRefused } from '#agent/images/image-check.ts';
-import { type AtWork, allowedFunctions, type NvmeDeps, withController } from './access.ts';
+import { type AtWork, allowedFunctionAt, type NvmeDeps, withController } from './access.ts';
 import { type KnownControllers, waitForController } from './controllers.ts';
 import {
   type Controller,
@@ -30,7 +30,10 @@ const resetMs = 130_000;
 
 export function nvmeComponents(deps: NvmeDeps): Components {
   const { controllers, context } = deps;
-  const factsOf = (address: string) => controllers.factsFor(allowedFunctions(deps)).get(address);
+  const factsOf = (address: string) => {
+    const fn = allowedFunctionAt(deps, address);
+    return fn && controllers.factsFor([fn]).get(address);
+  };
   const checkComponent = ({ address, component: name }: ComponentImage) => {
     if (name === component && factsOf(address)?.firmware !== undefined) return;
     throw new Error(`The device at ${address} has no component ${name}.`);

@@ -1,10 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Components } from '#agent/drivers/contract/driver.ts';
 import { chooseSlot } from '#agent/drivers/nvme/firmware.ts';
 import { parseFirmwareSlots } from '#agent/drivers/nvme/tool.ts';
-import { address, NvmeHost } from '#test/drivers/nvme/host.ts';
+import { address, NvmeHost, second } from '#test/drivers/nvme/host.ts';
 import { perTest } from '#test/support/vitest/shared.ts';
 
 const host = perTest(() => new NvmeHost());
@@ -147,6 +147,22 @@ describe('a program of an NVMe device', () => {
     await expect(verbs.check({ ...anImage(), component: 'bmc' })).rejects.toThrow(
       `The device at ${address} has no component bmc.`,
     );
+  });
+});
+
+describe('the components of an NVMe device', () => {
+  it('are listed without a read of other functions of the host', async () => {
+    host.kernel.add({ address: second });
+    const verbs = await start();
+    const read = vi.spyOn(host.host.sysfs, 'readAttribute');
+    expect(await verbs.list(address)).toEqual(running('1.0'));
+    expect(read.mock.calls.map(([path]) => path)).toEqual([`bus/pci/devices/${address}/uevent`]);
+  });
+
+  it('are none while the device cannot be read', async () => {
+    const verbs = await start();
+    host.host.tree.write(`${host.host.tree.pathOf(address)}/uevent`, '?');
+    expect(await verbs.list(address)).toEqual([]);
   });
 });
 
