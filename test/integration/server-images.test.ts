@@ -87,6 +87,29 @@ describe("a server's image", () => {
       409,
       "is neither public nor of the service's own project",
     ],
+    [
+      'of an image that names a private bitstream of the service',
+      async () =>
+        serverImage({
+          'accel:bitstream_id': await cmp1.anImage(
+            { visibility: 'private', owner: idOf('project', 'service') },
+            aGbs(),
+          ),
+        }),
+      404,
+      'Glance has no image',
+    ],
+    [
+      'of an image that names a function of a private bitstream of the service',
+      async () => {
+        const mark = randomUUID();
+        const published = { visibility: 'private', owner: idOf('project', 'service') };
+        await cmp1.anImage({ ...published, 'accel:function_id': mark }, aGbs());
+        return serverImage({ 'accel:function_id': mark });
+      },
+      404,
+      'Glance has no image',
+    ],
   ])('is refused by a uuid %s', async (_, image, status, sentence) => {
     const answer = await post(await image());
     expect([answer.status, answer.text]).toEqual([status, expect.stringContaining(sentence)]);

@@ -65,11 +65,13 @@ export function createGlance(options: {
   const send: Fetch = options.fetch ?? ((url, init) => fetch(url, init));
   const call = createServiceCalls(http, identity, { type: 'image', headers: {} });
 
-  async function byId(id: string): Promise<ListedImage> {
+  /** @param projectId must be able to see it, or learns no more than Glance tells it */
+  async function byId(id: string, projectId?: string): Promise<ListedImage> {
     const { request, answer } = await call('GET', `/v2/images/${encodeURIComponent(id)}`);
     if (saysAbsent(answer, 'message')) throw absent(id);
     expectStatus(request, answer, 200);
     const image = readBody(imageBody, request, answer);
+    if (projectId !== undefined && !(await isSeenBy(projectId, image))) throw absent(id);
     if (image.status !== 'active') {
       throw new ImageUnusable(`Image ${id} cannot be used: it is ${image.status}.`);
     }
@@ -158,12 +160,7 @@ export function createGlance(options: {
       return await toImage(property ? await byProperty(property, value) : await byId(value));
     },
 
-    imageOfProject: async (id, projectId) => {
-      const image = await byId(id);
-      if (await isSeenBy(projectId, image)) return await toImage(image);
-      // Glance answers the project so, too.
-      throw absent(id);
-    },
+    imageOfProject: async (id, projectId) => await toImage(await byId(id, projectId)),
 
     download: async (id) => {
       const url = `${await identity.endpoint('image')}/v2/images/${encodeURIComponent(id)}/file`;

@@ -1,9 +1,11 @@
+import type { Glance } from '#core/clients/openstack/glance.ts';
 import type { Deps } from '#core/deps.ts';
 import { ImageConflict, InvalidInput } from '#core/domain/errors.ts';
 import {
   accelValue,
   type Group,
   groupResources,
+  type ImageQuery,
   wantedImage,
 } from '#core/domain/profile/device-profile.ts';
 import { orRefused } from '#core/operations/program/find-usable-image.ts';
@@ -13,8 +15,7 @@ const honoured = ['bitstream_id', 'function_id'] as const;
 
 /**
  * The groups with what the server's own image asks for: a bitstream or function, for groups of
- * FPGAs whose profile names none. Tenants set the properties of their images, so only a bitstream
- * that an admin answers for is taken; Glance is not asked where no group takes one.
+ * FPGAs whose profile names none. Glance is not asked where no group takes one.
  *
  * @param projectId must be able to see the image
  * @throws ImageNotFound, ImageConflict, ServiceUnavailable
@@ -36,15 +37,29 @@ export async function groupsForImage(
     );
   }
   const value = checked(key, properties[`accel:${key}`] ?? '', imageUuid);
-  if (key === 'bitstream_id') {
-    const bitstream = await orRefused(glance.findImage({ by: key, value }));
-    if (!bitstream.isTrusted) {
-      throw new ImageConflict(
-        `Image ${imageUuid} asks for bitstream ${value}, which is neither public nor of the service's own project.`,
-      );
-    }
-  }
-  return groups.map((group) => (takesImage(group) ? { ...group, [`accel:${key}`]: value } : group));
+  const bitstream = await bitstreamOf(glance, { by: key, value }, imageUuid, projectId);
+  return groups.map((group) =>
+    takesImage(group) ? { ...group, 'accel:bitstream_id': bitstream } : group,
+  );
+}
+
+/**
+ * One that an admin answers for, and that the project can see: a design that is published to some
+ * projects only reaches no other by an image's properties.
+ */
+async function bitstreamOf(
+  glance: Glance,
+  query: ImageQuery,
+  imageUuid: string,
+  projectId: string,
+): Promise<string> {
+  const id =
+    query.by === 'bitstream_id' ? query.value : (await orRefused(glance.findImage(query))).id;
+  const bitstream = await orRefused(glance.imageOfProject(id, projectId));
+  if (bitstream.isTrusted) return bitstream.id;
+  throw new ImageConflict(
+    `Image ${imageUuid} asks for bitstream ${id}, which is neither public nor of the service's own project.`,
+  );
 }
 
 function takesImage(group: Group): boolean {

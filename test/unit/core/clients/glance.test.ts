@@ -99,19 +99,29 @@ describe('an image', () => {
       },
     );
 
-    it.each([
-      [200, true],
-      [404, false],
-    ])('is one whose members are answered with %i: %s', async (status, isSeen) => {
+    const members = (status: number) => {
       answer = ({ path }) =>
-        path.endsWith('/members/p1')
+        path === `/v2/images/${id}/members/p1`
           ? { status, body: { message: 'not found in the member list' } }
           : { status: 200, body: shared };
-      const found = await asked().then(
-        () => true,
-        (error: unknown) => (error as ImageUnusable).isAbsent !== true,
-      );
-      expect(found).toBe(isSeen);
+    };
+
+    it('is one that is shared with it', async () => {
+      members(200);
+      expect((await asked()).id).toBe(id);
+    });
+
+    it('is none that is shared with others', async () => {
+      members(404);
+      await expect(asked()).rejects.toMatchObject({ isAbsent: true });
+    });
+
+    it('is none of another project, whatever its status', async () => {
+      answer = () => ({
+        status: 200,
+        body: { ...shared, visibility: 'private', status: 'queued' },
+      });
+      await expect(asked()).rejects.toMatchObject({ isAbsent: true });
     });
 
     it('is no private one of another project', async () => {
