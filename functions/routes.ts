@@ -4,7 +4,8 @@
 // `local/` route to it alike (gateway.ts). All paths but the console's are also served below
 // `/accelerator`, where Cyborg's WSGI application is mounted.
 
-import { type ListName, lists } from '#core/contracts/api/lists.ts';
+import { listRoutes } from '#core/contracts/api/list-routes.ts';
+import type { ListName } from '#core/contracts/api/lists.ts';
 import type { PolicyRule } from '#core/domain/policy.ts';
 import { present } from '#core/shapes/derive/present.ts';
 
@@ -46,7 +47,7 @@ const table = {
     },
   },
   devices: {
-    [lists.devices.path]: { GET: ['get-all', lists.devices.rule, 200] },
+    [listRoutes.devices.path]: { GET: ['get-all', listRoutes.devices.rule, 200] },
     '/v2/devices/{id}': {
       GET: ['get-one', 'cyborg:device:get_one', 200],
       PATCH: ['update', 'cyborg:device:update', 204],
@@ -78,7 +79,7 @@ const table = {
   },
   // Beside Cyborg's API, and without microversions.
   operator: {
-    ...listRoutes(),
+    ...operatorLists(),
     '/operator/v1/hosts/{id}': {
       GET: ['get-host', 'cyborg:operator:host:get_one', 200],
       DELETE: ['forget-host', 'cyborg:operator:host:forget', 204],
@@ -138,15 +139,15 @@ const table = {
 type Methods = Readonly<Partial<Record<Method, Row>>>;
 
 type ListRoutes = {
-  readonly [Name in Exclude<ListName, 'devices'> as (typeof lists)[Name]['path']]: {
+  readonly [Name in Exclude<ListName, 'devices'> as (typeof listRoutes)[Name]['path']]: {
     readonly GET: readonly [`get-${Name}`, PolicyRule, 200];
   };
 };
 
 /** The operators' own lists; devices are Cyborg's. */
-function listRoutes(): ListRoutes {
-  const { devices: _, ...operatorLists } = lists;
-  const rows = Object.entries(operatorLists).map(([name, { path, rule }]) => [
+function operatorLists(): ListRoutes {
+  const { devices: _, ...others } = listRoutes;
+  const rows = Object.entries(others).map(([name, { path, rule }]) => [
     path,
     { GET: [`get-${name}`, rule, 200] },
   ]);

@@ -1,7 +1,6 @@
 import type * as z from 'zod';
 import type { arqAnswer } from '#core/contracts/api/accelerator-requests.ts';
-import type { attributeAnswer } from '#core/contracts/api/attributes.ts';
-import type { deployableAnswer } from '#core/contracts/api/deployables.ts';
+import type { attributeAnswer, deployableAnswer } from '#core/contracts/api/deployables.ts';
 import type { profileAnswer } from '#core/contracts/api/device-profiles.ts';
 import type { deviceAnswer, freedAnswer } from '#core/contracts/api/devices.ts';
 import type { recordAnswer, usageAnswer } from '#core/contracts/api/history.ts';

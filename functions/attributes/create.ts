@@ -1,4 +1,4 @@
-import { attributeAnswer } from '#core/contracts/api/attributes.ts';
+import { attributeAnswer } from '#core/contracts/api/deployables.ts';
 import { addAttribute } from '#core/operations/devices/change-attributes.ts';
 import { action } from '#functions/http/action.ts';
 import { createBody } from './schema.ts';

@@ -1,4 +1,4 @@
-import { attributesAnswer } from '#core/contracts/api/attributes.ts';
+import { attributesAnswer } from '#core/contracts/api/deployables.ts';
 import type { Deps } from '#core/deps.ts';
 import { type Attribute, attributesOf, deployablePrefix } from '#core/domain/device/attribute.ts';
 import { DeployableNotFound } from '#core/domain/errors.ts';

@@ -1,4 +1,4 @@
-import { attributeAnswer } from '#core/contracts/api/attributes.ts';
+import { attributeAnswer } from '#core/contracts/api/deployables.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import { isUuid } from '#core/domain/uuid-form.ts';
 import { findAttribute } from '#core/operations/devices/change-attributes.ts';

@@ -1,4 +1,4 @@
-import { attributeAnswer } from '#core/contracts/api/attributes.ts';
+import { attributeAnswer } from '#core/contracts/api/deployables.ts';
 import type { Attribute } from '#core/domain/device/attribute.ts';
 import { integerId } from '#core/domain/integer-id.ts';
 import { toWire } from '#core/shapes/derive/case.ts';

@@ -1,7 +1,7 @@
 // Query parameters that several routes share.
 
 import * as z from 'zod';
-import { pageMax } from '#core/contracts/api/lists.ts';
+import { pageMax } from '#core/contracts/api/list-routes.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { Page } from '#core/store/table/index-pages.ts';
 import { pageReply } from './links.ts';

@@ -5,6 +5,7 @@ import { type BundlingOptions, LogLevel, OutputFormat } from 'aws-cdk-lib/aws-la
 import { access, type FunctionName } from '#infra/access.ts';
 
 const credentials = fileURLToPath(new URL('lambda-credentials.ts', import.meta.url));
+const discovery = fileURLToPath(new URL('no-endpoint-discovery.ts', import.meta.url));
 const unneeded = fileURLToPath(new URL('unneeded-clients.ts', import.meta.url));
 
 // The SDK is bundled: that loads faster than the runtime's copy, and pins the version. ES modules
@@ -33,6 +34,7 @@ export function aliasesOf(name: FunctionName): Record<string, string> {
   ];
   return {
     '@aws-sdk/credential-provider-node': credentials,
+    '@aws-sdk/middleware-endpoint-discovery': discovery,
     ...Object.fromEntries(left.map((client) => [client, unneeded])),
   };
 }

@@ -65,7 +65,7 @@ export function createGlance(options: {
   const send: Fetch = options.fetch ?? ((url, init) => fetch(url, init));
   const call = createServiceCalls(http, identity, { type: 'image', headers: {} });
 
-  /** @param projectId must be able to see it, or learns no more than Glance tells it */
+  /** @param projectId must be able to see it: else it is absent, as for Glance */
   async function byId(id: string, projectId?: string): Promise<ListedImage> {
     const { request, answer } = await call('GET', `/v2/images/${encodeURIComponent(id)}`);
     if (saysAbsent(answer, 'message')) throw absent(id);

@@ -33,3 +33,13 @@ export const deployableAnswer = z.strictObject({
 });
 
 export const deployablesAnswer = collection('deployables', deployableAnswer);
+
+export const attributeAnswer = z.strictObject({
+  uuid,
+  deployable_id: z.int().min(0),
+  key: z.string().meta({ examples: ['rc'] }),
+  value: z.string().meta({ examples: ['FPGA'] }),
+  ...common,
+});
+
+export const attributesAnswer = collection('attributes', attributeAnswer);

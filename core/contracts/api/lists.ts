@@ -7,11 +7,9 @@ import { incidentKinds } from '#core/domain/history/incidents.ts';
 import { hostStates } from '#core/domain/host/host-state.ts';
 import type { PolicyRule } from '#core/domain/policy.ts';
 import { historyKinds } from '#core/shapes/history-kinds.ts';
+import { listRoutes } from './list-routes.ts';
 import type { rowShapes } from './rows.ts';
 import { apart, optional, type Titles, whole } from './titles.ts';
-
-/** The most rows of one answer of the API. */
-export const pageMax = 1000;
 
 export type ListName = keyof typeof rowShapes;
 export type ListRow<Name extends ListName> = z.output<(typeof rowShapes)[Name]>;
@@ -52,8 +50,7 @@ const to = { form: 'time', help: 'before this time' } as const;
 
 export const lists = {
   hosts: {
-    path: '/operator/v1/hosts',
-    rule: 'cyborg:operator:host:get_all',
+    ...listRoutes.hosts,
     key: ['hostname'],
     filters: { state: { choices: hostStates, help: 'only hosts of this state' } },
     columns: {
@@ -76,8 +73,7 @@ export const lists = {
     example: '--state away',
   },
   devices: {
-    path: '/v2/devices',
-    rule: 'cyborg:device:get_all',
+    ...listRoutes.devices,
     key: ['uuid'],
     filters: {
       hostname: { form: 'host', help: 'only devices of this host' },
@@ -106,8 +102,7 @@ export const lists = {
     example: '--host cmp1.example --type GPU',
   },
   assignments: {
-    path: '/operator/v1/assignments',
-    rule: 'cyborg:operator:assignment:get_all',
+    ...listRoutes.assignments,
     key: ['arq_uuid'],
     filters: { device, host, project, instance, arq },
     columns: {
@@ -132,8 +127,7 @@ export const lists = {
     example: '--host cmp1.example',
   },
   history: {
-    path: '/operator/v1/history',
-    rule: 'cyborg:operator:history:get_all',
+    ...listRoutes.history,
     key: ['id'],
     filters: {
       device,
@@ -179,8 +173,7 @@ export const lists = {
   },
   // Not in pages: an answer counts a span of time, which it names.
   usage: {
-    path: '/operator/v1/usage',
-    rule: 'cyborg:operator:usage:get_all',
+    ...listRoutes.usage,
     key: ['day', 'project_id', 'resource_class'],
     filters: {
       project,
@@ -199,8 +192,7 @@ export const lists = {
     example: '--project 7a1f0c9e6f5b4d0f8a52 --from 2026-03-01 --to 2026-04-01',
   },
   incidents: {
-    path: '/operator/v1/incidents',
-    rule: 'cyborg:operator:incident:get_all',
+    ...listRoutes.incidents,
     key: ['kind', 'hostname', 'device_uuid', 'arq_uuid', 'since'],
     filters: { kind: { choices: incidentKinds, help: 'only incidents of this kind' }, host },
     columns: {
@@ -222,8 +214,7 @@ export const lists = {
     screen: 'Incidents',
   },
   quotas: {
-    path: '/operator/v1/quotas',
-    rule: 'cyborg:operator:quota:get_all',
+    ...listRoutes.quotas,
     key: ['project_id'],
     filters: {},
     columns: {
@@ -237,8 +228,7 @@ export const lists = {
     example: '',
   },
   profiles: {
-    path: '/operator/v1/device_profiles',
-    rule: 'cyborg:operator:profile:get_all',
+    ...listRoutes.profiles,
     key: ['name'],
     filters: {},
     columns: {
@@ -261,8 +251,7 @@ export const lists = {
     example: '',
   },
   firmware: {
-    path: '/operator/v1/firmware',
-    rule: 'cyborg:operator:firmware:get_all',
+    ...listRoutes.firmware,
     key: ['device_uuid'],
     filters: { model, host, device },
     columns: {
@@ -280,8 +269,7 @@ export const lists = {
     example: '--model 8086:0b30',
   },
   baselines: {
-    path: '/operator/v1/firmware/baselines',
-    rule: 'cyborg:operator:baseline:get_all',
+    ...listRoutes.baselines,
     key: ['model', 'component'],
     filters: {},
     columns: {
