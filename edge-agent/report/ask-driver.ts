@@ -3,6 +3,7 @@
 
 import type { Clock } from '#agent/clock.ts';
 import type { Driver } from '#agent/drivers/contract/driver.ts';
+import { inTime } from './in-time.ts';
 
 type Answer = ReturnType<Driver['discover']>;
 
@@ -26,16 +27,10 @@ const hanging = new WeakSet<Driver>();
 /** Rejects also if the driver throws synchronously or does not answer in time. */
 export async function askDriver(driver: Driver, clock: Clock): Answer {
   if (hanging.has(driver)) throw new Error('still busy with an earlier discovery');
-  const settled = new AbortController();
-  const answer = inTurn(driver);
-  const late = clock.sleep(answerSecondsMax * 1000, settled.signal).then(() => {
-    if (settled.signal.aborted) return;
+  return await inTime(clock, answerSecondsMax, inTurn(driver), () => {
     if (turns.has(driver)) hanging.add(driver);
-    throw new Error(`no answer within ${answerSecondsMax} s`);
+    return new Error(`no answer within ${answerSecondsMax} s`);
   });
-  const over = () => settled.abort();
-  answer.then(over, over);
-  return await Promise.race([answer, late.then(() => answer)]);
 }
 
 /**

@@ -16,8 +16,9 @@ import {
   type ReportedDevice,
   reportedDevice,
 } from '#core/contracts/report/inventory-report.ts';
-import { present } from '#core/shapes/derive/present.ts';
 import { askDriver } from './ask-driver.ts';
+import { inTime } from './in-time.ts';
+import { createComponentLists } from './list-components.ts';
 
 /** The same as for the discovery itself. */
 const setUpSecondsMax = 30;
@@ -63,6 +64,7 @@ export function createDiscovery({
   let seen: ReadonlySet<string> = new Set();
   let before: ReadonlyMap<string, string> = new Map();
   let said = new Map<string, string>();
+  const withComponents = createComponentLists({ records: components, clock });
 
   /** Logs a sentence once, not at each discovery. */
   const say = (key: string, message: string, fields: LogFields) => {
@@ -73,7 +75,13 @@ export function createDiscovery({
   const setUpAndAsk = async (driver: Driver) => {
     const { left: faults } = driver.plan ? await setUpInTime(driver) : { left: [] };
     if (faults.length > 0) say(driver.name, 'Set-up incomplete', { driver: driver.name, faults });
-    return askDriver(driver, clock);
+    const { devices, notOffered } = await askDriver(driver, clock);
+    const listed = Object.entries(devices).map(async ([address, device]) => {
+      const warn = (fields: LogFields) =>
+        say(`${driver.name} ${address} components`, 'Components not read', fields);
+      return [address, await withComponents(driver, device, warn)] as const;
+    });
+    return { devices: await Promise.all(listed), notOffered };
   };
 
   const settingUp = new Map<Driver, Promise<SetUpEnd>>();
@@ -85,15 +93,10 @@ export function createDiscovery({
   const setUpInTime = async (driver: Driver): Promise<SetUpEnd> => {
     const running = settingUp.get(driver) ?? setUp(driver, log);
     settingUp.set(driver, running);
-    const ended = new AbortController();
-    running.finally(() => {
-      settingUp.delete(driver);
-      ended.abort();
+    running.finally(() => settingUp.delete(driver));
+    return await inTime(clock, setUpSecondsMax, running, () => {
+      return new Error(`no set-up within ${setUpSecondsMax} s`);
     });
-    const late = clock.sleep(setUpSecondsMax * 1000, ended.signal).then(() => {
-      if (!ended.signal.aborted) throw new Error(`no set-up within ${setUpSecondsMax} s`);
-    });
-    return await Promise.race([running, late.then(() => running)]);
   };
 
   return async () => {
@@ -118,10 +121,7 @@ export function createDiscovery({
         fail(driver, 'Driver discovery failed', { reason: reasonOf(answer?.reason) });
         continue;
       }
-      for (const [address, described] of Object.entries(answer.value.devices)) {
-        const listed = await withComponents(driver, described, components, (fields) =>
-          say(`${driver.name} ${address} components`, 'Components not read', fields),
-        );
+      for (const [address, listed] of answer.value.devices) {
         const program = components?.healthOf(address, listed.components);
         const device = withHealth(listed, healthOf?.(address), program);
         const digest = computeDigest(device);
@@ -147,27 +147,6 @@ export function createDiscovery({
       novaVersions: novaVersions(),
     };
   };
-}
-
-/** The device with what its components run; without those that cannot be read. */
-async function withComponents(
-  { name: driver, components: verbs }: Driver,
-  device: ReportedDevice,
-  records: DiscoveryDeps['components'],
-  warn: (fields: LogFields) => void,
-): Promise<ReportedDevice> {
-  if (!verbs) return device;
-  try {
-    const listed = await verbs.list(device.address);
-    const components = listed.map((component) => ({
-      ...component,
-      ...present({ percent: records?.progressOf(device.address, component.name) }),
-    }));
-    return components.length > 0 ? { ...device, components } : device;
-  } catch (error) {
-    warn({ driver, address: device.address, reason: reasonOf(error) });
-    return device;
-  }
 }
 
 /**

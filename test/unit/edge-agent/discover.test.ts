@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Discovery, Driver, HostChange } from '#agent/drivers/contract/driver.ts';
+import type { Components, Discovery, Driver, HostChange } from '#agent/drivers/contract/driver.ts';
 import { createDiscovery } from '#agent/report/discover.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { aClock, aDriver, aLog, aReportedDevice } from '#test/support/hosts/agent.ts';
@@ -72,6 +72,34 @@ describe('discovery', () => {
     await clock.advance(30_000);
     expect((await found).failedDrivers).toEqual(['hanging']);
     expect((await found).devices).toHaveLength(1);
+  });
+
+  it('reports a device without its components after 30 seconds, and asks it no second time', async () => {
+    let asked = 0;
+    const unused = async (): Promise<never> => {
+      throw new Error('No report programs anything.');
+    };
+    const components: Components = {
+      ...{ check: unused, write: unused, activate: unused },
+      list: (address) => {
+        if (address !== gpu.address) return Promise.resolve([{ name: 'fw', version: '1.0' }]);
+        asked += 1;
+        return new Promise(() => {});
+      },
+    };
+    const driver = { ...aDriver('one', gpu, nic), components };
+    const { discover, clock, log } = discoveryOf(driver);
+    const found = discover();
+    await clock.advance(30_000);
+    const shown = (await found).devices.map(({ device }) => device.components?.length);
+    expect([shown, (await found).failedDrivers]).toEqual([[1, undefined], []]);
+    expect(log.lines[0]).toMatchObject({
+      message: 'Components not read',
+      address: gpu.address,
+      reason: 'its components have not answered within 30 s',
+    });
+    expect((await discover()).devices).toHaveLength(2);
+    expect(asked).toBe(1);
   });
 
   it('does not wait for a set-up that hangs, and does not begin another', async () => {
