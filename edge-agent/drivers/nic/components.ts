@@ -24,10 +24,12 @@ interface NicComponentsDeps {
   readonly context: DriverContext;
   readonly cards: ReadonlyMap<string, NicCard>;
   readonly onReload: () => void;
+  /** Gets the cards on which devlink works: what else asks one of them would wait until it ends. */
+  readonly busy: Set<string>;
 }
 
 export function nicComponents(deps: NicComponentsDeps): Components {
-  const { context, cards, onReload } = deps;
+  const { context, cards, onReload, busy } = deps;
   const { sysfs, hardware, guards, log } = context;
   /** What cards have shown: a card shows nothing while a server has it as a whole. */
   const seen = new Map<string, readonly ReportedComponent[]>();
@@ -42,6 +44,14 @@ export function nicComponents(deps: NicComponentsDeps): Components {
       throw new Error(`The card ${address} is on ${driver}, and devlink needs its own driver.`);
     }
     return { fn, setting, card: { hardware, address } };
+  };
+  const holding = async <T>(address: string, act: () => Promise<T>): Promise<T> => {
+    busy.add(address);
+    try {
+      return await act();
+    } finally {
+      busy.delete(address);
+    }
   };
   /** @throws a sentence if a guest has one of them, or the host with `countsHostUse` */
   const checkFree = async (functions: readonly PciFunction[], countsHostUse: boolean) => {
@@ -63,6 +73,11 @@ export function nicComponents(deps: NicComponentsDeps): Components {
       const fn = readPciFunctionAt(sysfs, address);
       if (!fn || settings.length === 0) return [];
       if (isVfio(fn)) return seen.get(address) ?? [];
+      if (busy.has(address)) {
+        const before = seen.get(address);
+        if (before) return before;
+        throw new Error(`The card ${address} is being programmed.`);
+      }
       const { running } = await readFirmwareVersions({ hardware, address });
       const listed = settings.map((setting) => ({
         name: setting.name,
@@ -91,7 +106,7 @@ export function nicComponents(deps: NicComponentsDeps): Components {
       );
       await checkFree(virtual.length > 0 ? virtual : [fn], false);
       onProgress(0);
-      await flashFirmware(card, image.imagePath, setting.flash);
+      await holding(fn.address, () => flashFirmware(card, image.imagePath, setting.flash));
       const { stored } = await readFirmwareVersions(card);
       const version = stored[setting.version];
       if (version !== undefined && version !== image.version) {
@@ -104,7 +119,7 @@ export function nicComponents(deps: NicComponentsDeps): Components {
       if (setting.runs_after !== 'reload') return 'power-cycle';
       try {
         await checkReload(fn);
-        await reloadFirmware(card);
+        await holding(fn.address, () => reloadFirmware(card));
         onReload();
         return 'active';
       } catch (error) {

@@ -20,15 +20,17 @@ const firmwareNames = ['fw', 'fw.version', 'fw.mgmt', 'fw.bundle_id'];
 
 export type NicFacts = ReturnType<typeof createNicFacts>;
 
-export function createNicFacts(context: DriverContext, ports: Ports) {
+/** @param busy cards that must not be asked now: they are as they were before */
+export function createNicFacts(context: DriverContext, ports: Ports, busy: ReadonlySet<string>) {
   const { hardware, sysfs } = context;
+  const looks = new Map<string, NicLook>();
   const firmware = new Map<string, string | undefined>();
   const dated = createDates(context);
 
   /** Most drivers report none, and a card on a VFIO driver has none. */
   const readFirmware = async ({ address, boundDriver = '' }: PciFunction) => {
     const key = `${address} ${boundDriver}`;
-    if (!firmware.has(key)) {
+    if (!firmware.has(key) && !busy.has(address)) {
       const version = await readFirmwareVersions({ hardware, address })
         .then(({ running }) => firstVersion(running))
         .catch(() => undefined);
@@ -37,21 +39,29 @@ export function createNicFacts(context: DriverContext, ports: Ports) {
     return firmware.get(key);
   };
 
+  const lookNow = async (fn: PciFunction): Promise<NicLook> => {
+    let interfaces: Interfaces;
+    try {
+      interfaces = await ports.interfacesOf(fn);
+    } catch (error) {
+      return { fault: reasonOf(error) };
+    }
+    try {
+      return { interfaces, link: await readLink(context, fn, interfaces.uplink) };
+    } catch (error) {
+      return { fault: `cannot show its virtual functions (${reasonOf(error)})` };
+    }
+  };
+
   return {
     /** Another one may run now. */
     forgetFirmware: () => firmware.clear(),
     look: async (fn: PciFunction): Promise<NicLook> => {
-      let interfaces: Interfaces;
-      try {
-        interfaces = await ports.interfacesOf(fn);
-      } catch (error) {
-        return { fault: reasonOf(error) };
-      }
-      try {
-        return { interfaces, link: await readLink(context, fn, interfaces.uplink) };
-      } catch (error) {
-        return { fault: `cannot show its virtual functions (${reasonOf(error)})` };
-      }
+      const { address } = fn;
+      if (busy.has(address)) return looks.get(address) ?? { fault: 'is being programmed' };
+      const look = await lookNow(fn);
+      looks.set(address, look);
+      return look;
     },
     /** @param fault why its virtual functions cannot be restored now */
     describe: async (

@@ -40,6 +40,8 @@ interface NicState {
   readonly cards: ReadonlyMap<string, NicCard>;
   readonly ports: Ports;
   readonly records: Records;
+  /** Cards on which devlink works. */
+  readonly busy: ReadonlySet<string>;
 }
 
 export function createNicDriver(settings: NicSettings, context: DriverContext): Driver {
@@ -47,10 +49,11 @@ export function createNicDriver(settings: NicSettings, context: DriverContext): 
   const cards = cardsByAddress(settings);
   const ports = createPorts(context);
   const records = openRecords(context.directory);
-  const state: NicState = { context, cards, ports, records };
-  const facts = createNicFacts(context, ports);
+  const busy = new Set<string>();
+  const state: NicState = { context, cards, ports, records, busy };
+  const facts = createNicFacts(context, ports, busy);
   const allowList = toAllowList(settings);
-  const programs = nicComponents({ context, cards, onReload: facts.forgetFirmware });
+  const programs = nicComponents({ context, cards, onReload: facts.forgetFirmware, busy });
   /** Results of the discovery that is under way; there is one at a time. */
   let looks: ReadonlyMap<string, Looked> = new Map();
   const pci = createPciDriver({
@@ -123,9 +126,10 @@ async function guardedChange(state: NicState, change: HostChange): Promise<HostC
 }
 
 async function findRefusal(
-  { context, ports }: NicState,
+  { context, ports, busy }: NicState,
   address: string,
 ): Promise<string | undefined> {
+  if (busy.has(address)) return `${address} is being programmed`;
   const fn = readPciFunctionAt(context.sysfs, address);
   if (!fn) return `${address} is no longer there`;
   const interfaces = await ports.interfacesOf(fn).catch(() => undefined);

@@ -40,6 +40,8 @@ export interface SimulatedFirmware {
   hasFailed: boolean;
   /** What devlink says when this is asked for: `flash`, `reload` or `info`. */
   readonly refuses: Map<string, string>;
+  /** What happens while the card is flashed or reloads; what asks the card then waits. */
+  meanwhile?: () => Promise<void>;
 }
 
 const folderParameter = 'module/firmware_class/parameters/path';
@@ -67,6 +69,7 @@ export class NicKernel {
   /** In place of what `ip` prints. */
   output: string | Error | undefined;
   readonly #firmware = new Map<string, SimulatedFirmware>();
+  readonly #busy = new Set<string>();
   /** In place of what `devlink` prints; it is not installed without any firmware. */
   devlink: string | undefined;
   /** The card of the interface, if it is another one. */
@@ -164,9 +167,15 @@ export class NicKernel {
         await writeText(device, path, text);
         if (basename(path) === 'sriov_numvfs') this.#makeFunctions(device, Number(text));
       },
-      exec: async (_device, tool, args) => {
+      exec: async (device, tool, args) => {
+        if (this.#busy.has(device)) throw new Error(`${tool} waits for the devlink of ${device}.`);
         if (tool === 'devlink' && this.devlink) return { ...succeeded, stdout: this.devlink };
         const firmware = this.#firmware.get(args.join(' ').match(/pci\/(\S+)/)?.[1] ?? '');
+        if (firmware?.meanwhile && !isReading(tool, args)) {
+          this.#busy.add(device);
+          await firmware.meanwhile();
+          this.#busy.delete(device);
+        }
         if (tool === 'devlink' && firmware) return this.#devlink(firmware, args);
         if (tool !== 'ip') throw new HardwareError('ENOENT', `${tool} is in no folder`);
         return args.includes('show') ? this.#show(args.at(-1) ?? '') : this.#set(args);

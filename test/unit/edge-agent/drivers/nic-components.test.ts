@@ -45,6 +45,21 @@ describe('a program of firmware through devlink', () => {
     expect((await host.discover())[card]?.firmware).toBe('2.0');
   });
 
+  it('leaves the card in the report as it was while devlink writes or reloads it', async () => {
+    const [verbs, firmware] = await start({ runs_after: 'reload' });
+    const before = await host.discover();
+    const listed = await verbs.list(card);
+    let times = 0;
+    firmware.meanwhile = async () => {
+      times += 1;
+      expect([await host.discover(), await verbs.list(card)]).toEqual([before, listed]);
+    };
+    await verbs.write(anImage(), () => {});
+    expect(await verbs.activate(anImage())).toBe('active');
+    expect(times).toBe(2);
+    expect((await host.discover())[card]?.firmware).toBe('2.0');
+  });
+
   it('awaits a power cycle by default, and runs the old version until then', async () => {
     const [verbs, { running, stored }] = await start();
     await verbs.check(anImage());
