@@ -3,11 +3,7 @@
 
 import { stat } from 'node:fs/promises';
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
-import type {
-  ComponentPlace,
-  Components,
-  ReportedComponent,
-} from '#agent/drivers/contract/driver.ts';
+import type { ComponentPlace, Components } from '#agent/drivers/contract/driver.ts';
 import {
   checkFirmwareFolder,
   flashFirmware,
@@ -17,22 +13,51 @@ import {
 } from '#agent/hardware/devlink.ts';
 import { ImageRefused } from '#agent/images/image-check.ts';
 import { reasonOf } from '#agent/log.ts';
-import { type PciFunction, readPciFunctionAt, readPciFunctions } from '#agent/sysfs/pci.ts';
+import {
+  cardIds,
+  type PciFunction,
+  readPciFunctionAt,
+  readPciFunctions,
+} from '#agent/sysfs/pci.ts';
 import type { NicCard, NicComponent } from './settings.ts';
+import { openKnownVersions } from './versions.ts';
 
 interface NicComponentsDeps {
   readonly context: DriverContext;
   readonly cards: ReadonlyMap<string, NicCard>;
   readonly onReload: () => void;
-  /** Gets the cards on which devlink works: what else asks one of them would wait until it ends. */
+  /** Gets the cards at which devlink works: another question to one of them would wait. */
   readonly busy: Set<string>;
 }
 
 export function nicComponents(deps: NicComponentsDeps): Components {
   const { context, cards, onReload, busy } = deps;
   const { sysfs, hardware, guards, log } = context;
-  /** What cards have shown: a card shows nothing while a server has it as a whole. */
-  const seen = new Map<string, readonly ReportedComponent[]>();
+  const shownBefore = openKnownVersions(context.directory, (address) => cards.has(address));
+  /** Cards whose last read failed, with the reason: it is logged once. */
+  const faults = new Map<string, string>();
+
+  /** @throws HardwareError of a card that has not shown its versions before */
+  const readRunning = async (fn: PciFunction) => {
+    const { address } = fn;
+    const before = await shownBefore.get(address, cardIds(fn));
+    if (busy.has(address)) {
+      if (before) return before;
+      throw new Error(`The card ${address} is being programmed.`);
+    }
+    try {
+      const { running } = await readFirmwareVersions({ hardware, address });
+      await shownBefore.keep(address, cardIds(fn), running);
+      faults.delete(address);
+      return running;
+    } catch (error) {
+      if (!before) throw error;
+      const reason = reasonOf(error);
+      if (faults.get(address) !== reason) log.warn('Firmware not read', { address, reason });
+      faults.set(address, reason);
+      return before;
+    }
+  };
 
   const find = ({ address, component }: ComponentPlace) => {
     const fn = readPciFunctionAt(sysfs, address);
@@ -72,19 +97,14 @@ export function nicComponents(deps: NicComponentsDeps): Components {
       const settings = cards.get(address)?.components ?? [];
       const fn = readPciFunctionAt(sysfs, address);
       if (!fn || settings.length === 0) return [];
-      if (isVfio(fn)) return seen.get(address) ?? [];
-      if (busy.has(address)) {
-        const before = seen.get(address);
-        if (before) return before;
-        throw new Error(`The card ${address} is being programmed.`);
-      }
-      const { running } = await readFirmwareVersions({ hardware, address });
-      const listed = settings.map((setting) => ({
+      const running = isVfio(fn)
+        ? await shownBefore.get(address, cardIds(fn))
+        : await readRunning(fn);
+      if (!running) return [];
+      return settings.map((setting) => ({
         name: setting.name,
         version: shownVersion(setting, running),
       }));
-      seen.set(address, listed);
-      return listed;
     },
     check: async (image) => {
       const { fn, setting, card } = find(image);

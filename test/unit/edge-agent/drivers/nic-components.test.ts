@@ -8,6 +8,7 @@ import { perTest } from '#test/support/vitest/shared.ts';
 
 const host = perTest(() => new NicHost());
 const firmwareOf = (more = {}) => ({ name: 'fw', version: 'fw.mgmt', ...more });
+const ids = { vendor: '8086', product: '1572', subsystem: '8086:0001' };
 const heldWhole = { cards: [{ addresses: card, components: [firmwareOf()] }] };
 
 /** Starts the agent with a card that runs 1.0. */
@@ -178,11 +179,36 @@ describe('what a card shows of its firmware', () => {
     const { components } = host.driver;
     expect(await components?.list(card)).toEqual([{ name: 'fw', version: '1.0' }]);
     host.host.tree.removeFunction(card);
-    host.host.tree.addFunction({ address: card, vendor: '8086', driver: 'vfio-pci' });
+    host.host.tree.addFunction({ address: card, ...ids, driver: 'vfio-pci' });
     expect(await components?.list(card)).toEqual([{ name: 'fw', version: '1.0' }]);
     await expect(components?.check(anImage())).rejects.toThrow(
       `The card ${card} is on vfio-pci, and devlink needs its own driver.`,
     );
+  });
+
+  it('stays over a restart of the agent, and goes with the card', async () => {
+    host.kernel.addFirmware(card, '1.0');
+    const { tree } = host.host;
+    tree.write(`${tree.pathOf(card)}/sriov_numvfs`, '0\n');
+    await host.start(heldWhole);
+    const before = [{ name: 'fw', version: '1.0' }];
+    expect(await host.driver.components?.list(card)).toEqual(before);
+    const replaceBy = (product: string) => {
+      tree.removeFunction(card);
+      tree.addFunction({ address: card, ...ids, product, driver: 'vfio-pci' });
+    };
+    replaceBy(ids.product);
+    await host.start(heldWhole);
+    expect(await host.driver.components?.list(card)).toEqual(before);
+    replaceBy('1583');
+    expect(await host.driver.components?.list(card)).toEqual([]);
+  });
+
+  it('stays while devlink fails', async () => {
+    const [verbs, { refuses }] = await start();
+    const before = await verbs.list(card);
+    refuses.set('info', 'kernel answers: Connection timed out');
+    expect(await verbs.list(card)).toEqual(before);
   });
 
   it('is nothing without settings', async () => {
