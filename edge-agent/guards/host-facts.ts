@@ -11,7 +11,7 @@ import { isDisplay, noteDisplayUses } from './display-uses.ts';
 import { noteDivisions } from './division-uses.ts';
 import { areUsersSeen, mayBeNode } from './kernel-drivers.ts';
 import { noteNetworkUses } from './network-uses.ts';
-import { ownersOfNode, readOpenNodes } from './open-nodes.ts';
+import { ownersOfNode, readKernelNodes, readOpenNodes } from './open-nodes.ts';
 import type { Proc } from './proc.ts';
 import type { Use } from './uses.ts';
 
@@ -72,9 +72,10 @@ export async function readHostFacts(
   });
   const { byNode, mountTables, isPartial } = await readOpenNodes(deps);
   await reading(byAddress.keys(), () => {
+    const names = { kernelNodes: readKernelNodes(sysfs), blocks };
     for (const [node, by] of byNode) {
       const use: Use = { kind: 'open', node, by };
-      const { owners, group, sharedName } = ownersOfNode(deps, blocks, node);
+      const { owners, group, sharedName } = ownersOfNode(deps, names, node);
       if (group !== undefined) openByVfio.set(group, use);
       for (const address of owners) {
         if (node.startsWith('/dev/vfio/')) openByVfio.set(address, use);

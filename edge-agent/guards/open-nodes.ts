@@ -1,5 +1,6 @@
 // Which device nodes are open in other processes: one pass over /proc for all devices.
 
+import { readIfReadable } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import { isNodeOfDriver } from './kernel-drivers.ts';
 import { findOwner } from './owner.ts';
@@ -19,8 +20,8 @@ const linksMax = 200_000;
 /** Other work of the agent goes on between two groups of processes. */
 const processesAtOnce = 16;
 
-const nodePattern =
-  /^\/dev\/(vfio\/|nvidia\d|nvme|ng\d|dri\/|accel\/|infiniband\/|snd\/|uio\d|sd|vd|(?:dfl|intel-fpga)-port\.\d)/;
+/** Folders of /dev with files and terminals of programs. */
+const otherFolders = /^\/dev\/(shm|pts|mqueue|hugepages)\//;
 
 interface PassGiven {
   readonly proc: Proc;
@@ -68,7 +69,7 @@ export async function readOpenNodes(pass: PassGiven): Promise<OpenNodes> {
 }
 
 function isDeviceNode(path: string): boolean {
-  return nodePattern.test(path) || (path.startsWith('/dev/') && isNodeOfDriver(nodeName(path)));
+  return path.startsWith('/dev/') && !otherFolders.test(path);
 }
 
 /** Below /dev. */
@@ -76,21 +77,24 @@ function nodeName(path: string): string {
   return path.replace(/^\/dev\//, '').replace(/ \(deleted\)$/, '');
 }
 
-/** Folder of /dev, names in it, class in sysfs. */
-const classes: readonly (readonly [node: RegExp, folder: string])[] = [
-  [/^vfio\/devices\/(vfio\d+)$/, 'class/vfio-dev'],
-  [/^dri\/((?:card|renderD)\d+)$/, 'class/drm'],
-  [/^accel\/(accel(?:_controlD)?\d+)$/, 'class/accel'],
-  [/^((?:hl|hl_controlD)\d+)$/, 'class/habanalabs'],
-  [/^snd\/((?:control|hw|midi|pcm)C\w+)$/, 'class/sound'],
-  [/^infiniband\/(uverbs\d+)$/, 'class/infiniband_verbs'],
-  [/^infiniband\/((?:umad|issm)\d+)$/, 'class/infiniband_mad'],
-  [/^(nvme\d+)$/, 'class/nvme'],
-  [/^(ng\d+n\d+)$/, 'class/nvme-generic'],
-  [/^(uio\d+)$/, 'class/uio'],
-  // Ports of FPGAs are in no class.
-  [/^((?:dfl|intel-fpga)-port\.\d+)$/, 'bus/platform/devices'],
-];
+/** Name below /dev → the function to which the kernel's character device belongs. */
+export type KernelNodes = ReadonlyMap<string, string>;
+
+/**
+ * All character devices of the host that are below a PCI function, whatever their class: the
+ * kernel names each in its entry by number.
+ */
+export function readKernelNodes(sysfs: Sysfs): KernelNodes {
+  const nodes = new Map<string, string>();
+  for (const number of sysfs.list('dev/char') ?? []) {
+    const owner = findOwner(sysfs, `dev/char/${number}`);
+    if (owner === undefined) continue;
+    const uevent = readIfReadable(sysfs, `dev/char/${number}/uevent`) ?? '';
+    const [, name] = /^DEVNAME=(.+)$/m.exec(uevent) ?? [];
+    if (name) nodes.set(name, owner);
+  }
+  return nodes;
+}
 
 /** The functions that a node belongs to. */
 interface NodeOwner {
@@ -101,9 +105,14 @@ interface NodeOwner {
   readonly group?: string;
 }
 
+interface NodeNames {
+  readonly kernelNodes: KernelNodes;
+  readonly blocks: ReadonlyMap<string, readonly string[]>;
+}
+
 export function ownersOfNode(
-  { sysfs, proc }: { readonly sysfs: Sysfs; readonly proc: Proc },
-  blocks: ReadonlyMap<string, readonly string[]>,
+  { proc }: { readonly proc: Proc },
+  { kernelNodes, blocks }: NodeNames,
   node: string,
 ): NodeOwner {
   const name = nodeName(node);
@@ -111,13 +120,10 @@ export function ownersOfNode(
   if (group) return { owners: [], group };
   const [, minor] = /^nvidia(\d+)$/.exec(name) ?? [];
   if (minor) return { owners: nvidiaFunctions(proc, minor) };
-  for (const [pattern, folder] of classes) {
-    const [, entry] = pattern.exec(name) ?? [];
-    const owner = entry && findOwner(sysfs, `${folder}/${entry}`);
-    if (owner) return { owners: [owner] };
-  }
+  const owner = kernelNodes.get(name);
+  if (owner) return { owners: [owner] };
   const owners = blocks.get(name) ?? [];
-  return { owners, ...(owners.length === 0 && { sharedName: name }) };
+  return { owners, ...(owners.length === 0 && isNodeOfDriver(name) && { sharedName: name }) };
 }
 
 /** NVIDIA's nodes are in no class of sysfs; its driver lists them in procfs. */

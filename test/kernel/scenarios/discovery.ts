@@ -104,6 +104,27 @@ const scenarios: readonly Scenario[] = [
     },
   },
   {
+    name: 'a device whose character device a program has open is not taken from the host',
+    run: async ({ guest }) => {
+      const config = '/etc/cyborg-agent/nodes.json';
+      const own = JSON.parse(await guest.read('/etc/cyborg-agent/agent.json')) as object;
+      const pci = { allow_list: [{ address: nvme, bind_to: 'vfio-pci' }] };
+      const settings = { ...own, pci, drivers: ['pci'], state_dir: '/var/lib/nodes' };
+      await guest.save(config, JSON.stringify(settings));
+      const plan = () =>
+        guest.run('env', `CYBORG_AGENT_CONFIG=${config}`, 'node', agentProgram, 'plan');
+      assert.doesNotMatch(await plan(), /is open/);
+      for (const node of ['/dev/nvme0', '/dev/ng0n1']) {
+        const program = `fs.openSync('${node}'); console.log('held'); setInterval(() => {}, 1000)`;
+        const holder = await guest.start('holder', ['node', '-e', program]);
+        await holder.line((line) => line === 'held');
+        assert.match(await plan(), new RegExp(`is open: process \\d+ \\(.*\\) uses ${node}`));
+        await holder.stop();
+      }
+      assert.doesNotMatch(await plan(), /is open/);
+    },
+  },
+  {
     name: 'apply makes and binds virtual functions, and assert then finds the host as the settings say',
     run: async ({ cloud, guest, hostname }) => {
       const config = '/etc/cyborg-agent/setup.json';

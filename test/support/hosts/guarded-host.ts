@@ -43,6 +43,8 @@ export interface GuardedHost {
   context(given?: Partial<DriverContext>): Promise<DriverContext>;
   /** An entry of a class, as a link to a folder below the function. */
   addEntry(entry: string, address: string, below: string): string;
+  /** A character device of the function, by its name below /dev. */
+  addNode(name: string, address: string): void;
   /** A guest has the function open, as process 31. */
   openVfio(address: string): void;
   remove(): void;
@@ -58,6 +60,7 @@ export function aGuardedHost(): GuardedHost {
   const readDomains = openDomains({ path: domains.path, isNamed: false });
   const unguardedDrivers: string[] = [];
   const state = join(proc.root, 'state');
+  let nodes = 0;
   const guards = async () =>
     openGuards({
       ...{ sysfs, hardware, proc: openProc(proc.root), ownPid: '4711', unguardedDrivers },
@@ -94,6 +97,12 @@ export function aGuardedHost(): GuardedHost {
       rmSync(join(tree.root, entry), { force: true });
       symlinkSync(`${depth}${path}`, join(tree.root, entry));
       return path;
+    },
+    addNode: (name, address) => {
+      nodes += 1;
+      const path = `${tree.pathOf(address)}/nodes/${name.replaceAll('/', '!')}`;
+      tree.write(`${path}/uevent`, `MAJOR=240\nMINOR=${nodes}\nDEVNAME=${name}\n`);
+      tree.link(`dev/char/240:${nodes}`, path);
     },
     openVfio: (address) => {
       const group = sysfs.linkName(`bus/pci/devices/${address}/iommu_group`);

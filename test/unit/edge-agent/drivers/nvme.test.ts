@@ -52,6 +52,7 @@ describe('discovery of NVMe devices', () => {
     await host.start();
     host.device.firmware = 'evil';
     host.kernel.reboot();
+    host.host.addNode('nvme0', address);
     host.host.proc.addProcess(31, { comm: 'smartd', open: ['/dev/nvme0'] });
     expect(await host.start()).toEqual({});
     rmSync(join(host.host.proc.root, '31'), { recursive: true });

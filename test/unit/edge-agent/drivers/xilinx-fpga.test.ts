@@ -101,7 +101,7 @@ describe('an Alveo card', () => {
 
   it('that a process of the host uses is neither read nor offered', async () => {
     on.kernel.add(slot);
-    on.host.addEntry('class/drm/renderD128', `${slot}.1`, 'drm/renderD128');
+    on.host.addNode('dri/renderD128', `${slot}.1`);
     on.host.proc.addProcess(31, { comm: 'app', open: ['/dev/dri/renderD128'] });
     const driver = await on.driver();
     expect(await driver.plan()).toMatchObject([

@@ -50,7 +50,7 @@ describe("a node of a vendor's kernel driver, whose device sysfs does not tell",
     put('habanalabs', 'habanalabs');
     const other = '0000:c2:00.0';
     host.tree.addFunction({ address: other, iommuGroup: 13, driver: 'habanalabs' });
-    host.addEntry('class/accel/accel1', other, 'accel/accel1');
+    host.addNode('accel/accel1', other);
     host.proc.addProcess(31, { open: ['/dev/accel/accel1'] });
     expect(await check()).toBeUndefined();
   });

@@ -18,23 +18,30 @@ const end = () => host.proc.addProcess(31, { ...qemu, open: [] }).link('31/fd/0'
 
 describe('a device node that another process has open', () => {
   it.each([
-    ['/dev/vfio/12', undefined],
-    ['/dev/vfio/devices/vfio3', 'class/vfio-dev/vfio3'],
-    ['/dev/dri/renderD128', 'class/drm/renderD128'],
-    ['/dev/dri/card0', 'class/drm/card0'],
-    ['/dev/accel/accel0', 'class/accel/accel0'],
-    ['/dev/infiniband/uverbs0', 'class/infiniband_verbs/uverbs0'],
-    ['/dev/infiniband/umad1', 'class/infiniband_mad/umad1'],
-    ['/dev/nvme0', 'class/nvme/nvme0'],
-    ['/dev/nvme0n1', 'class/block/nvme0n1'],
-    ['/dev/ng0n1', 'class/nvme-generic/ng0n1'],
-    ['/dev/uio0', 'class/uio/uio0'],
-    ['/dev/dfl-port.0', 'bus/platform/devices/dfl-port.0'],
-    ['/dev/intel-fpga-port.1', 'bus/platform/devices/intel-fpga-port.1'],
-  ])('refuses its device: %s', async (node, entry) => {
-    if (entry) host.addEntry(entry, address, entry.replace(/^(class|bus)\//, ''));
+    '/dev/vfio/devices/vfio3',
+    '/dev/dri/renderD128',
+    '/dev/accel/accel0',
+    '/dev/infiniband/uverbs0',
+    '/dev/nvme0',
+    '/dev/ng0n1',
+    '/dev/uio0',
+    '/dev/dfl-port.0',
+    '/dev/a-class-of-tomorrow0',
+  ])('refuses the device that the kernel names for it: %s', async (node) => {
+    host.addNode(node.replace('/dev/', ''), address);
     host.proc.addProcess(31, { ...qemu, open: ['/dev/null', node] });
     expect(await check()).toBe(`is open: process 31 (qemu-system-x86) uses ${node}`);
+  });
+
+  it('refuses all devices of its IOMMU group', async () => {
+    host.proc.addProcess(31, { ...qemu, open: ['/dev/vfio/12'] });
+    expect(await check()).toBe(held);
+  });
+
+  it('refuses the device of a disk', async () => {
+    host.addEntry('class/block/nvme0n1', address, 'block/nvme0n1');
+    host.proc.addProcess(31, { ...qemu, open: ['/dev/nvme0n1'] });
+    expect(await check()).toBe('is open: process 31 (qemu-system-x86) uses /dev/nvme0n1');
   });
 
   it("refuses its device if NVIDIA's driver alone knows it", async () => {
