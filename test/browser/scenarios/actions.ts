@@ -44,11 +44,11 @@ export const actions: Group = {
         await drain.getByLabel('Reason').fill('A fan is replaced.');
         await drain.getByLabel('Until').fill('2099-12-01T06:00');
         await confirm(drain, 'Drain');
-        await page.getByText('cmp4: no new binds on 2 devices.').waitFor();
+        await page.getByText('cmp4: no new binds on 3 devices.').waitFor();
         assert.equal(await statusesOf(stage.cloud, 'cmp4'), 'maintaining');
         await page.getByText('A fan is replaced.').first().waitFor();
         await confirm(await begin(page, 'Resume'), 'Resume');
-        await page.getByText('cmp4: new binds again on 2 devices.').waitFor();
+        await page.getByText('cmp4: new binds again on 3 devices.').waitFor();
         assert.equal(await statusesOf(stage.cloud, 'cmp4'), 'enabled');
       },
     },
@@ -166,9 +166,9 @@ export const refusals: Group = {
         await again.waitFor({ state: 'hidden' });
         assert.equal(await drain.getByLabel('Reason').inputValue(), 'A long story, typed slowly.');
         await confirm(drain, 'Drain');
-        await page.getByText('cmp4: no new binds on 2 devices.').waitFor();
+        await page.getByText('cmp4: no new binds on 3 devices.').waitFor();
         await confirm(await begin(page, 'Resume'), 'Resume');
-        await page.getByText('cmp4: new binds again on 2 devices.').waitFor();
+        await page.getByText('cmp4: new binds again on 3 devices.').waitFor();
       },
     },
     {
