@@ -249,6 +249,7 @@ describe('the filters of the streams', () => {
       'HOST',
       'NOT_OFFERED',
       'SUMMARY',
+      'BASELINES',
       'WAITING#',
       'DEPLOYABLE',
       'NAME#',
