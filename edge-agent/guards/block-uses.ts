@@ -11,15 +11,19 @@ export type Blocks = ReadonlyMap<string, readonly string[]>;
 export function readBlocks(sysfs: Sysfs, addresses: ReadonlyMap<string, unknown>): Blocks {
   const blocks = new Map<string, readonly string[]>();
   for (const name of sysfs.list('class/block') ?? []) {
-    const carriers = findCarriers(sysfs, name).filter((address) => addresses.has(address));
+    const carriers = findCarriers(sysfs, `class/block/${name}`).filter((address) =>
+      addresses.has(address),
+    );
     if (carriers.length > 0) blocks.set(name, carriers);
   }
   return blocks;
 }
 
-/** A namespace of an NVMe subsystem is below no controller: it may have several. */
-function findCarriers(sysfs: Sysfs, name: string): readonly string[] {
-  const entry = `class/block/${name}`;
+/**
+ * The functions to which an entry of a class belongs. A namespace of an NVMe subsystem is below no
+ * controller: it may have several.
+ */
+export function findCarriers(sysfs: Sysfs, entry: string): readonly string[] {
   const [, subsystem] = /\/nvme-subsystem\/([^/]+)\//.exec(sysfs.linkTarget(entry) ?? '') ?? [];
   const controllers = subsystem
     ? (sysfs.list(`class/nvme-subsystem/${subsystem}`) ?? []).filter((each) =>

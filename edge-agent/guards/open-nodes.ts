@@ -2,8 +2,8 @@
 
 import { readIfReadable } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
+import { findCarriers } from './block-uses.ts';
 import { isNodeOfDriver } from './kernel-drivers.ts';
-import { findOwner } from './owner.ts';
 import type { Proc } from './proc.ts';
 
 interface OpenNodes {
@@ -77,21 +77,21 @@ function nodeName(path: string): string {
   return path.replace(/^\/dev\//, '').replace(/ \(deleted\)$/, '');
 }
 
-/** Name below /dev → the function to which the kernel's character device belongs. */
-export type KernelNodes = ReadonlyMap<string, string>;
+/** Name below /dev → the functions to which the kernel's character device belongs. */
+export type KernelNodes = ReadonlyMap<string, readonly string[]>;
 
 /**
  * All character devices of the host that are below a PCI function, whatever their class: the
  * kernel names each in its entry by number.
  */
 export function readKernelNodes(sysfs: Sysfs): KernelNodes {
-  const nodes = new Map<string, string>();
+  const nodes = new Map<string, readonly string[]>();
   for (const number of sysfs.list('dev/char') ?? []) {
-    const owner = findOwner(sysfs, `dev/char/${number}`);
-    if (owner === undefined) continue;
+    const owners = findCarriers(sysfs, `dev/char/${number}`);
+    if (owners.length === 0) continue;
     const uevent = readIfReadable(sysfs, `dev/char/${number}/uevent`) ?? '';
     const [, name] = /^DEVNAME=(.+)$/m.exec(uevent) ?? [];
-    if (name) nodes.set(name, owner);
+    if (name) nodes.set(name, owners);
   }
   return nodes;
 }
@@ -120,9 +120,7 @@ export function ownersOfNode(
   if (group) return { owners: [], group };
   const [, minor] = /^nvidia(\d+)$/.exec(name) ?? [];
   if (minor) return { owners: nvidiaFunctions(proc, minor) };
-  const owner = kernelNodes.get(name);
-  if (owner) return { owners: [owner] };
-  const owners = blocks.get(name) ?? [];
+  const owners = kernelNodes.get(name) ?? blocks.get(name) ?? [];
   return { owners, ...(owners.length === 0 && isNodeOfDriver(name) && { sharedName: name }) };
 }
 

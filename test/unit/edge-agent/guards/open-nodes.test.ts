@@ -33,6 +33,18 @@ describe('a device node that another process has open', () => {
     expect(await check()).toBe(`is open: process 31 (qemu-system-x86) uses ${node}`);
   });
 
+  it('refuses the controllers of an NVMe subsystem, below which the kernel has it', async () => {
+    const subsystem = 'devices/virtual/nvme-subsystem/nvme-subsys0';
+    host.addEntry('class/nvme/nvme0', address, 'nvme/nvme0');
+    host.tree.write(`${subsystem}/ng0n1/uevent`, 'DEVNAME=ng0n1\n');
+    host.tree
+      .write(`${subsystem}/nvme0/x`, '')
+      .link('class/nvme-subsystem/nvme-subsys0', subsystem);
+    host.tree.link('dev/char/241:0', `${subsystem}/ng0n1`);
+    host.proc.addProcess(31, { ...qemu, open: ['/dev/ng0n1'] });
+    expect(await check()).toBe('is open: process 31 (qemu-system-x86) uses /dev/ng0n1');
+  });
+
   it('refuses all devices of its IOMMU group', async () => {
     host.proc.addProcess(31, { ...qemu, open: ['/dev/vfio/12'] });
     expect(await check()).toBe(held);
