@@ -58,28 +58,28 @@ describe("a server's image", () => {
   });
 
   it.each<[string, () => Promise<string>, number, string]>([
-    ['that is none', async () => 'cirros', 400, 'image_uuid'],
-    ['of no image', async () => randomUUID(), 404, 'Glance has no image'],
+    ['a name in place of its uuid', async () => 'cirros', 400, 'image_uuid'],
+    ['the uuid of no image', async () => randomUUID(), 404, 'Glance has no image'],
     [
-      "of another project's image",
+      "another project's image",
       () => serverImage({ owner: 'another', visibility: 'shared', 'accel:function_id': 'f' }),
       404,
       'Glance has no image',
     ],
     [
-      'of an image with two properties',
+      'an image with two properties',
       () => serverImage({ 'accel:function_id': 'f', 'accel:bitstream_id': randomUUID() }),
       409,
       'at most one is allowed',
     ],
     [
-      'of an image with a property that is not valid',
+      'an image with a property that is not valid',
       () => serverImage({ 'accel:bitstream_id': '../etc/passwd' }),
       409,
       'is not a valid value of accel:bitstream_id',
     ],
     [
-      'of an image that names a bitstream of a tenant',
+      'an image that names a bitstream of a tenant',
       async () =>
         serverImage({
           'accel:bitstream_id': await cmp1.anImage({ visibility: 'community', owner }, aGbs()),
@@ -88,7 +88,7 @@ describe("a server's image", () => {
       "is neither public nor of the service's own project",
     ],
     [
-      'of an image that names a private bitstream of the service',
+      'an image that names a private bitstream of the service',
       async () =>
         serverImage({
           'accel:bitstream_id': await cmp1.anImage(
@@ -100,7 +100,7 @@ describe("a server's image", () => {
       'Glance has no image',
     ],
     [
-      'of an image that names a function of a private bitstream of the service',
+      'an image that names a function of a private bitstream of the service',
       async () => {
         const mark = randomUUID();
         const published = { visibility: 'private', owner: idOf('project', 'service') };
@@ -110,7 +110,7 @@ describe("a server's image", () => {
       404,
       'Glance has no image',
     ],
-  ])('is refused by a uuid %s', async (_, image, status, sentence) => {
+  ])('is refused: %s', async (_, image, status, sentence) => {
     const answer = await post(await image());
     expect([answer.status, answer.text]).toEqual([status, expect.stringContaining(sentence)]);
   });

@@ -9,7 +9,7 @@ import { optionOf } from '#test/support/suites/scenario-suite.ts';
 
 /** At most two accelerators each, of the node's 16. */
 const bootsAtOnce = 8;
-/** Of a run without the option `--boots`. */
+/** How many servers are built where the option `--boots` is not given. */
 const fewBoots = 24;
 
 export const updates: readonly Scenario[] = [
