@@ -44,20 +44,11 @@ export function noteBlockUses(
   mountTables: readonly string[],
   note: Note,
 ): string | undefined {
-  const numbers = new Map<string, string>();
-  for (const name of blocks.keys()) {
-    const number = sysfs.readAttribute(`class/block/${name}/dev`);
-    if (number) numbers.set(number, name);
-  }
   const noteAll = (block: string, use: Parameters<Note>[1]) => {
     for (const address of blocks.get(block) ?? []) note(address, use);
   };
-  for (const table of mountTables) {
-    for (const { number, at, source } of readMounts(table)) {
-      // Some file systems (btrfs) have a number of their own; their source names the device.
-      const block = numbers.get(number) ?? nodeName(source);
-      if (blocks.has(block)) noteAll(block, { kind: 'mount', block, at });
-    }
+  for (const { block, at } of readMounts(sysfs, blocks, mountTables)) {
+    noteAll(block, { kind: 'mount', block, at });
   }
   for (const name of sysfs.list('fs/btrfs') ?? []) {
     for (const block of sysfs.list(`fs/btrfs/${name}/devices`) ?? []) {
@@ -70,22 +61,38 @@ export function noteBlockUses(
       noteAll(block, { kind: 'member', block, holder: name ? `${holder} (${name})` : holder });
     }
   }
-  const swaps = proc.read('swaps');
-  for (const line of swaps?.split('\n').slice(1) ?? []) {
-    const block = nodeName(unescaped(line.split(/\s/)[0] ?? ''));
-    noteAll(block, { kind: 'swap', block });
-  }
+  const swaps = readSwaps(proc);
+  for (const block of swaps ?? []) noteAll(block, { kind: 'swap', block });
   if (mountTables.length === 0) return 'the mounts of the host cannot be read';
-  return swaps === undefined ? 'the swap space of the host cannot be read' : undefined;
+  return swaps ? undefined : 'the swap space of the host cannot be read';
 }
 
-function* readMounts(table: string) {
-  for (const line of table.split('\n')) {
+/** The mounted ones of these block devices. */
+export function* readMounts(
+  sysfs: Sysfs,
+  blocks: Pick<Blocks, 'keys' | 'has'>,
+  mountTables: readonly string[],
+) {
+  const numbers = new Map<string, string>();
+  for (const name of blocks.keys()) {
+    const number = sysfs.readAttribute(`class/block/${name}/dev`);
+    if (number) numbers.set(number, name);
+  }
+  for (const line of mountTables.flatMap((table) => table.split('\n'))) {
     const fields = line.split(' ');
     const [, , number = '', , at = ''] = fields;
+    if (!number) continue;
     const source = fields[fields.indexOf('-', 6) + 2] ?? '';
-    if (number) yield { number, at: unescaped(at), source: unescaped(source) };
+    // Some file systems (btrfs) have a number of their own; their source names the device.
+    const block = numbers.get(number) ?? nodeName(unescaped(source));
+    if (blocks.has(block)) yield { block, at: unescaped(at) };
   }
+}
+
+/** Names of block devices; undefined if they cannot be read. */
+export function readSwaps(proc: Proc): string[] | undefined {
+  const lines = proc.read('swaps')?.split('\n').slice(1);
+  return lines?.map((line) => nodeName(unescaped(line.split(/\s/)[0] ?? '')));
 }
 
 function nodeName(path: string): string {

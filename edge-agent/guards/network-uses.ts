@@ -36,7 +36,8 @@ export function noteNetworkUses(
   return routes.isKnown ? undefined : 'the routes of the host cannot be read';
 }
 
-function findUpper(sysfs: Sysfs, network: string): string | undefined {
+/** The bond or bridge that an interface is below. */
+export function findUpper(sysfs: Sysfs, network: string): string | undefined {
   const master = sysfs.linkName(`class/net/${network}/master`);
   const upper = (sysfs.list(`class/net/${network}`) ?? []).find((each) =>
     each.startsWith('upper_'),
@@ -44,7 +45,8 @@ function findUpper(sysfs: Sysfs, network: string): string | undefined {
   return master ?? upper?.slice('upper_'.length);
 }
 
-function readRoutes(proc: Proc) {
+/** Interfaces with a default route, and with an address. */
+export function readRoutes(proc: Proc) {
   const [defaults, addressed] = [new Set<string>(), new Set<string>()];
   const ipv4 = proc.read('net/route');
   for (const line of ipv4?.split('\n').slice(1) ?? []) {

@@ -1,5 +1,7 @@
 // Reads a host for a record. It changes nothing, and reads no attribute that asks the hardware.
 
+import { readMounts, readSwaps } from '#agent/guards/block-uses.ts';
+import { findUpper, readRoutes } from '#agent/guards/network-uses.ts';
 import { findOwner } from '#agent/guards/owner.ts';
 import type { Proc } from '#agent/guards/proc.ts';
 import { type PciFunction, readIfReadable, readPciFunctions } from '#agent/sysfs/pci.ts';
@@ -19,9 +21,9 @@ export function recordHost(sysfs: Sysfs, proc: Proc): HostRecord {
   const blocks = new Set(functions.flatMap(({ values }) => values.block?.split(',') ?? []));
   return {
     functions,
-    masters: record(networks, (name) => sysfs.linkName(`class/net/${name}/master`)),
-    routes: readRoutes(proc, networks),
-    mounts: readMounts(sysfs, proc, blocks),
+    masters: record(networks, (name) => findUpper(sysfs, name)),
+    routes: routesOf(proc, networks),
+    mounts: mountsOf(sysfs, proc, blocks),
     holders: record(blocks, (name) => sysfs.list(`class/block/${name}/holders`)?.[0]),
   };
 }
@@ -82,32 +84,19 @@ function record(names: Iterable<string>, read: (name: string) => string | undefi
   return Object.fromEntries(pairs.flatMap(([name, value]) => (value ? [[name, value]] : [])));
 }
 
-function readRoutes(proc: Proc, networks: ReadonlySet<string>): HostRecord['routes'] {
-  const routes: Record<string, 'default' | 'address'> = {};
-  for (const line of proc.read('net/route')?.split('\n').slice(1) ?? []) {
-    const [name = '', destination, , , , , , mask] = line.split(/\s+/);
-    if (!networks.has(name)) continue;
-    const isDefault = destination === '00000000' && mask === '00000000';
-    routes[name] = isDefault || routes[name] === 'default' ? 'default' : 'address';
-  }
-  return routes;
+function routesOf(proc: Proc, networks: ReadonlySet<string>): HostRecord['routes'] {
+  const { defaults, addressed } = readRoutes(proc);
+  const used = [...networks].filter((name) => defaults.has(name) || addressed.has(name));
+  return Object.fromEntries(
+    used.map((name) => [name, defaults.has(name) ? 'default' : 'address'] as const),
+  );
 }
 
-function readMounts(sysfs: Sysfs, proc: Proc, blocks: ReadonlySet<string>) {
+function mountsOf(sysfs: Sysfs, proc: Proc, blocks: ReadonlySet<string>): Record<string, string> {
   const mounts: Record<string, string> = {};
-  const numbers = new Map<string, string>();
-  for (const name of blocks) {
-    const number = sysfs.readAttribute(`class/block/${name}/dev`);
-    if (number) numbers.set(number, name);
+  for (const { block, at } of readMounts(sysfs, blocks, [proc.read('self/mountinfo') ?? ''])) {
+    if (mounts[block] !== '/') mounts[block] = at === '/' ? '/' : 'elsewhere';
   }
-  for (const line of proc.read('self/mountinfo')?.split('\n') ?? []) {
-    const [, , number = '', , at] = line.split(' ');
-    const block = numbers.get(number);
-    if (block) mounts[block] = at === '/' ? '/' : 'elsewhere';
-  }
-  for (const line of proc.read('swaps')?.split('\n').slice(1) ?? []) {
-    const block = line.split(/\s/)[0]?.replace('/dev/', '') ?? '';
-    if (blocks.has(block)) mounts[block] = 'swap';
-  }
+  for (const block of readSwaps(proc) ?? []) if (blocks.has(block)) mounts[block] = 'swap';
   return mounts;
 }
