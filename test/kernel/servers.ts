@@ -193,6 +193,25 @@ export async function untilProgram(
   );
 }
 
+/**
+ * Cuts the power of the host, after which the component runs the version that it has stored, and
+ * waits until the host has read that back.
+ *
+ * @param start starts the agent
+ */
+export async function passPowerCycle(
+  stage: Stage,
+  component: string,
+  version: string,
+  start: () => Promise<void>,
+): Promise<void> {
+  await stage.powerOff();
+  await stage.boot();
+  await start();
+  const { status, programs } = await untilProgram(stage, component, 'done');
+  assert.deepEqual([status, programs[0]?.evidence?.version], ['enabled', version]);
+}
+
 /** The guest reaches images through a port of its own. @returns the agent's `image_source` */
 export async function passImages({ guest, cloud }: Stage): Promise<string> {
   const port = String(cloud.imagesPort);

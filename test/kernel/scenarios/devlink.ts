@@ -7,6 +7,7 @@ import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   componentDevice,
   passImages,
+  passPowerCycle,
   programComponent,
   untilInventory,
   untilModels,
@@ -122,12 +123,8 @@ const scenarios: readonly Scenario[] = [
       assert.partialDeepStrictEqual(await shown(stage), {
         versions: { running: { 'fw.mgmt': '2.2' }, stored: { 'fw.mgmt': '3.0' } },
       });
-      await stage.powerOff();
       flash.version = '3.0';
-      await stage.boot();
-      await startAgent(stage, 'power-cycle');
-      const { status, programs } = await untilProgram(stage, 'fw', 'done');
-      assert.deepEqual([status, programs[0]?.evidence?.version], ['enabled', '3.0']);
+      await passPowerCycle(stage, 'fw', '3.0', () => startAgent(stage, 'power-cycle'));
     },
   },
 ];

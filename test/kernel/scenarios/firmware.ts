@@ -8,6 +8,7 @@ import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   componentDevice,
   passImages,
+  passPowerCycle,
   programComponent,
   untilInventory,
   untilModels,
@@ -108,12 +109,8 @@ const scenarios: readonly Scenario[] = [
       await program(stage, '3.0');
       const waiting = await untilProgram(stage, 'bmc', 'awaiting-power-cycle');
       assert.equal(waiting.status, 'maintaining');
-      await stage.powerOff();
       flash.version = '3.0';
-      await stage.boot();
-      await startAgent(stage, 'power-cycle');
-      const { status, programs } = await untilProgram(stage, 'bmc', 'done');
-      assert.deepEqual([status, programs[0]?.evidence?.version], ['enabled', '3.0']);
+      await passPowerCycle(stage, 'bmc', '3.0', () => startAgent(stage, 'power-cycle'));
     },
   },
 ];
