@@ -8,9 +8,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { reap } from '#core/operations/release/reap.ts';
+import { queueUrlVariable } from '#core/settings.ts';
 import { eventually, noteProgress } from '#local/demo/demo-client.ts';
 import { chooseLayout, type Layout, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
@@ -90,6 +92,20 @@ async function stateOfHosts(): Promise<string[]> {
   return json.hosts.map(({ state }: { state: string }) => state);
 }
 
+/** The binds whose servers have not been seen on a host. */
+async function unseenServers(): Promise<number> {
+  const sqs = new SQSClient();
+  const QueueUrl = process.env[queueUrlVariable('nova-events')];
+  const asked = new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['All'] });
+  const { Attributes = {} } = await sqs.send(asked);
+  sqs.destroy();
+  const counts = Object.entries(Attributes).flatMap(([name, value]) =>
+    name.startsWith('ApproximateNumberOfMessages') ? [Number(value)] : [],
+  );
+  expect(counts).toHaveLength(3);
+  return counts.reduce((sum, each) => sum + each);
+}
+
 const seconds = (from: number) => Math.round((performance.now() - from) / 1000);
 
 it(
@@ -115,6 +131,8 @@ it(
     const on = (servers: readonly string[], { name }: CloudHost) =>
       servers.filter((id) => placed.get(id) === name);
     expect(hosts.map((host) => on(vgpus, host).length)).toEqual([4, 4, 1]);
+    // A server that is deleted before it was seen on a host is released without its delete.
+    await eventually('each server to be seen on its host', unseenServers, (count) => count === 0);
 
     // Binds and releases are under way, and both need their hosts.
     for (const host of hosts) host.slowDown({ prepare: 5000, clean: 5000 });

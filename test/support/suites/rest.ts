@@ -134,7 +134,8 @@ async function send(
     ...(body !== undefined && {
       body: isBytes ? (body as Uint8Array<ArrayBuffer>) : JSON.stringify(body),
     }),
-    signal: AbortSignal.timeout(60_000),
+    // Nova's API itself waits a minute for an answer of nova-compute before it goes on without.
+    signal: AbortSignal.timeout(300_000),
   });
   const text = await response.text();
   return { status: response.status, headers: response.headers, body: parsed(text) as Body };
