@@ -43,11 +43,15 @@ export async function examineDriver(driver: Driver, clock: Clock, print: Print):
   }
 }
 
-/** Has the driver look at what only it knows of. Never rejects. */
-export async function examineDevices(driver: Driver, print: Print): Promise<void> {
-  if (!driver.examine) return;
+/** Has the driver look at its programs, or at what only it knows of. Never rejects. */
+export async function examineWith(
+  driver: Driver,
+  examine: Driver['examine'],
+  print: Print,
+): Promise<void> {
+  if (!examine) return;
   try {
-    for (const each of await driver.examine()) print({ driver: driver.name, ...each });
+    for (const each of await examine()) print({ driver: driver.name, ...each });
   } catch (error) {
     const what = `The examination failed: ${reasonOf(error)}.`;
     print({ driver: driver.name, outcome: 'failed', what });

@@ -14,7 +14,7 @@ import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import { EraseRefused, eraseDevice } from './erase-device.ts';
 import { examineConnection } from './examine-connection.ts';
 import { examineDomains } from './examine-domains.ts';
-import { examineDevices, examineDriver, type Line } from './examine-driver.ts';
+import { examineDriver, examineWith, type Line } from './examine-driver.ts';
 
 const signs: Readonly<Record<Line['outcome'], string>> = {
   seen: 'seen    ',
@@ -52,8 +52,9 @@ export async function runSelfTest(
       const host = { ...config, stateDirectory };
       const { drivers } = await openHost(host, { files: inMemory(files), clock, log });
       for (const driver of drivers) {
+        await examineWith(driver, driver.examineTools, print);
         await examineDriver(driver, clock, print);
-        if (command === 'self-test') await examineDevices(driver, print);
+        if (command === 'self-test') await examineWith(driver, driver.examine, print);
       }
     });
   } else {

@@ -52,6 +52,24 @@ describe('check', () => {
     expect(sessions).toBe(0);
   });
 
+  it('tells which programs a driver would run', async () => {
+    delete host.environment.CYBORG_AGENT_PCI;
+    host.haveDriver(
+      'npu',
+      `export default ({ defineDriver }) =>
+        defineDriver({
+          name: 'npu',
+          create: () => ({
+            name: 'npu',
+            discover: async () => ({ devices: {} }),
+            examineTools: async () => [{ outcome: 'not seen', what: 'npu-smi is of version 9.9.' }],
+          }),
+        });`,
+    );
+    const { output } = await check(certificates.issueHostCertificate(thing));
+    expect(output).toContain('not seen  npu: npu-smi is of version 9.9.\n');
+  });
+
   it('tells what of servers it sees in the folder of libvirt', async () => {
     const domains = new DomainFolder();
     host.environment.CYBORG_AGENT_DOMAINS_DIR = domains.path;

@@ -42,8 +42,13 @@ export interface Driver {
   /** Present if devices have components that take images: a shell, or firmware. */
   readonly components?: Components;
   /**
-   * What the driver assumes of the hardware and of its tools, and what this host shows of it. For
-   * the command `self-test`; changes nothing.
+   * Which versions of programs the driver would run on this host, and whether it knows what they
+   * print. For the commands `check` and `self-test`; changes nothing.
+   */
+  examineTools?(): Promise<readonly Observation[]>;
+  /**
+   * What the driver assumes of the hardware, and what this host shows of it. For the command
+   * `self-test`; changes nothing.
    */
   examine?(): Promise<readonly Observation[]>;
 }

@@ -3,14 +3,15 @@
 
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import type { Observation } from '#agent/drivers/contract/driver.ts';
+import { examineToolVersion } from '#agent/drivers/contract/tool-version.ts';
 import { reasonOf } from '#agent/log.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import { type Ask, type KnownControllers, onlyFor, shownControllers } from './controllers.ts';
 import { eraseRefusal, sanitizeMethods } from './erase.ts';
+import { nvmeReleases } from './output.ts';
 import { isErasing, type NvmeSettings } from './settings.ts';
 import { bootPartitionBytes, identify, readSanitizeLog } from './tool.ts';
 
-const toolMs = 10_000;
 /** Discovery must end within 30 s, with all devices of a host. */
 const askMs = 5_000;
 
@@ -46,7 +47,7 @@ export async function examineNvme(
   { sysfs, hardware }: DriverContext,
   functions: readonly PciFunction[],
 ): Promise<readonly Observation[]> {
-  const seen: Observation[] = [await examineTool(hardware, tool)];
+  const seen: Observation[] = [];
   const names = new Map(shownControllers(sysfs).map(({ address, name }) => [address, name]));
   for (const { address, boundDriver } of functions) {
     const controller = names.get(address);
@@ -80,17 +81,10 @@ export async function examineNvme(
   return seen;
 }
 
-async function examineTool(
-  hardware: DriverContext['hardware'],
-  tool: string,
-): Promise<Observation> {
-  try {
-    const { stdout } = await hardware.exec('nvme', tool, ['version'], toolMs);
-    const [, version] = /\b(\d{1,3}\.\d{1,3}(?:\.\d{1,3})?)\b/.exec(stdout) ?? [];
-    return version
-      ? { outcome: 'seen', what: `nvme-cli is of version ${version}.` }
-      : { outcome: 'failed', what: `${tool} does not show its version.` };
-  } catch (error) {
-    return { outcome: 'not seen', what: `${tool} cannot be started: ${reasonOf(error)}.` };
-  }
+export async function examineNvmeTools(
+  { tool: program }: NvmeSettings,
+  { hardware }: DriverContext,
+): Promise<readonly Observation[]> {
+  const tool = { name: 'nvme-cli', program, args: ['version'], releases: nvmeReleases };
+  return [await examineToolVersion(hardware, tool)];
 }

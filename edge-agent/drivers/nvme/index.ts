@@ -12,7 +12,7 @@ import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts'
 import { allowedFunctions, findTwins, type NvmeDeps, nvmeName, withController } from './access.ts';
 import { type ControllerFacts, openKnownControllers } from './controllers.ts';
 import { type Erasure, erase } from './erase.ts';
-import { askErasure, eraseRefusals, examineNvme } from './examine.ts';
+import { askErasure, eraseRefusals, examineNvme, examineNvmeTools } from './examine.ts';
 import { nvmeComponents } from './firmware.ts';
 import { readBootPartitionBytes, resetBootPartitions, resetNamespaces } from './remains.ts';
 import { isErasing, type NvmeSettings, toAllowList } from './settings.ts';
@@ -88,6 +88,7 @@ export function createNvmeDriver(settings: NvmeSettings, context: DriverContext)
         ],
       };
     },
+    examineTools: () => examineNvmeTools(settings, context),
     examine: () => examineNvme(settings, context, allowedFunctions(deps)),
     clean: async (handle, onProgress) => {
       if (!isErasing(settings.clean)) return (await pci.clean?.(handle, onProgress)) ?? {};

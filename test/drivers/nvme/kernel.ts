@@ -255,7 +255,7 @@ export class NvmeKernel {
     }
   }
 
-  /** nvme-cli 2.7 to 2.8 have the status under its own text (nvme-print-json.c). */
+  /** nvme-cli 2.7 to 2.8 have the status under its own text (test/tools/nvme-cli/). */
   #logOf(device: NvmeDevice): unknown {
     const { sstat, ...log } = logOf(device);
     const { status, ...others } = sstat;
@@ -263,7 +263,7 @@ export class NvmeKernel {
     return { ...log, sstat: { ...others, [key]: status } };
   }
 
-  /** nvme-cli 2.11 and 2.12 describe each register (nvme-print-json.c). */
+  /** nvme-cli 2.11 and 2.12 describe each register (test/tools/nvme-cli/). */
   #registersOf({ hasRegisters, bpinfo }: NvmeDevice): unknown {
     const [vs, size] = hasRegisters ? [0x10400, bpinfo] : [-1, -1];
     if (this.version !== '2.11') return { vs, bpinfo: size };
@@ -306,6 +306,12 @@ function slotsOf({ slots, runningSlot, nextSlot = 0 }: NvmeDevice): Record<strin
   return { 'Active Firmware Slot (afi)': active, ...Object.fromEntries(shown) };
 }
 
+const resetStatuses = {
+  conventional: ['Firmware Activation Requires Conventional Reset', 0x10b],
+  subsystem: ['Firmware Activation Requires NVM Subsystem Reset', 0x110],
+  'any controller': ['Firmware Activation Requires Controller Level Reset', 0x111],
+} as const;
+
 function commit(device: NvmeDevice, slot: number, action: number): Answer {
   const { frmw, slots, image } = device;
   const count = (frmw >> 1) & 0x7;
@@ -319,10 +325,9 @@ function commit(device: NvmeDevice, slot: number, action: number): Answer {
     return refused('Invalid Firmware Image', 0x107);
   } else {
     device.nextSlot = slot;
-    const text = `firmware action:${action} slot:${slot}`;
     if (device.needsReset) {
-      const stdout = `Success activating ${text}, but firmware requires ${device.needsReset} reset\n`;
-      return { exitCode: 1, stdout, stderr: '' };
+      const [what, status] = resetStatuses[device.needsReset];
+      return refused(what, status);
     }
     if (action === 3) restart(device, 'any controller');
   }

@@ -13,7 +13,6 @@ describe('driver nvme', () => {
     host.kernel.reboot();
     const before = host.changes();
     expect(await host.driver?.examine?.()).toEqual([
-      { outcome: 'seen', what: 'nvme-cli is of version 2.16.' },
       {
         address,
         outcome: 'seen',
@@ -38,16 +37,29 @@ describe('driver nvme', () => {
     await host.start();
     host.kernel.reboot();
     host.kernel.faults.set('id-ctrl', '{').set('version', new Error('ENOENT'));
-    const seen = await host.driver?.examine?.();
-    expect(seen).toContainEqual({
+    expect(await host.driver?.examine?.()).toContainEqual({
       address,
       outcome: 'failed',
       what: 'nvme id-ctrl printed what is not valid for it.',
     });
-    expect(seen?.[0]).toEqual({
-      outcome: 'not seen',
-      what: '/usr/sbin/nvme cannot be started: ENOENT.',
-    });
+    expect(await host.driver?.examineTools?.()).toEqual([
+      { outcome: 'not seen', what: '/usr/sbin/nvme cannot be used: ENOENT.' },
+    ]);
+  });
+
+  it.each([
+    ['nvme version 2.3 (git 2.3)\n', 'seen', 'nvme-cli is of version 2.3.'],
+    [
+      'nvme version 3.0-rc1 (git 3.0-rc1)\n',
+      'not seen',
+      'nvme-cli is of version 3.0, whose output is not known: what is not in the strict form is ' +
+        'refused. Known versions: 2.3 to 2.16.',
+    ],
+    ['', 'not seen', '/usr/sbin/nvme cannot be used: /usr/sbin/nvme does not show its version.'],
+  ])('says which version of nvme-cli prints %j', async (printed, outcome, what) => {
+    await host.start();
+    host.kernel.faults.set('version', printed);
+    expect(await host.driver?.examineTools?.()).toEqual([{ outcome, what }]);
   });
 });
 

@@ -3,7 +3,6 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import type { Components } from '#agent/drivers/contract/driver.ts';
 import { chooseSlot } from '#agent/drivers/nvme/firmware.ts';
-import { parseFirmwareSlots } from '#agent/drivers/nvme/tool.ts';
 import { address, NvmeHost, second } from '#test/drivers/nvme/host.ts';
 import { perTest } from '#test/support/vitest/shared.ts';
 
@@ -219,24 +218,5 @@ describe('the slot that is written', () => {
     expect(() => chooseSlot({ firmwareUpdates: 0x05 }, log, '2.0')).toThrow(
       'it has 2, slot 2 runs, and slot 1 is read-only.',
     );
-  });
-});
-
-describe('the firmware log of nvme-cli', () => {
-  const log = { 'Active Firmware Slot (afi)': 0x21 };
-
-  it('has the revisions to the byte, and the slot that runs', () => {
-    const shown = { ...log, 'Firmware Rev Slot 1': '2314885530818453553 (1.......)' };
-    const { running: slot, revisions } = parseFirmwareSlots(shown);
-    expect([slot, [...revisions]]).toEqual([1, [[1, '1']]]);
-  });
-
-  it.each([
-    ['no log', undefined],
-    ['no slot that runs', { 'Active Firmware Slot (afi)': 0x20 }],
-    ['a revision that is no number', { ...log, 'Firmware Rev Slot 2': '(1.0.....)' }],
-    ['a revision that is too long', { ...log, 'Firmware Rev Slot 2': '1 (1.0.......)' }],
-  ])('is refused with %s', (_, shown) => {
-    expect(() => parseFirmwareSlots(shown)).toThrow(/firmware log|fw-log/);
   });
 });
