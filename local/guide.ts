@@ -1,6 +1,9 @@
 // What `npm start` prints once the system is up: addresses, tokens, and the calls of one server.
 
+import { isAbsolute } from 'node:path';
+import { firstFlavor, firstImage } from './demo/first-server.ts';
 import { password } from './openstack/keystone/catalog.ts';
+import { cloudsFileName } from './process/clouds-file.ts';
 import { type Layout, portNames, replacedBy, urlOf } from './process/layout.ts';
 import { apiUrl, consoleUrl } from './process/parts.ts';
 
@@ -23,58 +26,59 @@ export function guideLines(
       : urlOf(layout, name);
     return `  ${name.padEnd(10)} ${where}`;
   });
-  const hasOwnKeystone = layout.replaced.includes('keystone');
   return [
     ...services,
     `  console    ${consoleUrl(layout)}`,
     `  logs       ${state}/logs`,
     `  announced  ${state}/events.jsonl`,
     '',
-    ...(hasOwnKeystone ? signInAtKeystone : signInHere),
-    '',
-    'A server with an accelerator, step by step:',
-    ...serverSteps(layout),
+    ...(hasAllFakes(layout) ? firstSteps(layout, state) : stepsAtOthers(layout)),
     '',
     `What is wrong, if something is: npx cyborg-ops doctor --environment ${state}/environment.json`,
   ];
 }
 
-const signInHere = [
-  `Tokens: ${tokens.join(', ')}`,
-  `Users of the console: ${userNames.join(', ')}; password ${password}; project admin, or demo`,
-];
+/** Whether all of OpenStack is the fakes', so that the first server can be prepared. */
+export function hasAllFakes({ replaced }: Layout): boolean {
+  const fakes = ['keystone', 'placement', 'nova', 'glance'] as const;
+  return !fakes.some((name) => replaced.includes(name));
+}
 
-const signInAtKeystone = [
-  'Users and tokens are those of your Keystone, here of a user with the role admin:',
-  '  TOKEN=$(openstack token issue -f value -c id)',
-];
+function firstSteps(layout: Layout, state: string): readonly string[] {
+  const file = isAbsolute(state) ? state : `$PWD/${state}`;
+  const server = `{"server":{"name":"vm1","flavorRef":"${firstFlavor}"}}`;
+  const asDemo = '-H "X-Auth-Token: demo-token" -H "Content-Type: application/json"';
+  return [
+    'A first server with an accelerator, from another shell:',
+    `  export OS_CLIENT_CONFIG_FILE="${file}/${cloudsFileName}" OS_CLOUD=admin`,
+    '  openstack accelerator device list',
+    `  openstack --os-cloud demo server create vm1 --flavor ${firstFlavor} --image ${firstImage} --nic none --wait`,
+    '  npx cyborg-ops who-uses --host cmp1',
+    `The same server without OpenStack's clients:`,
+    `  curl -s ${asDemo} ${urlOf(layout, 'nova')}/v2.1/servers -d '${server}'`,
+    '',
+    `Users: ${userNames.join(', ')}; password ${password}; project admin, or demo`,
+    `Tokens: ${tokens.join(', ')}`,
+  ];
+}
 
-function serverSteps(layout: Layout): readonly string[] {
-  const api = apiUrl(layout);
+/** With a part of OpenStack that is not the fake: its users, flavors and images are its own. */
+function stepsAtOthers(layout: Layout): readonly string[] {
   const isOwn = layout.replaced.includes('keystone');
-  const as = (token: string) => `-H "X-Auth-Token: ${isOwn ? '$TOKEN' : token}"`;
-  const json = '-H "Content-Type: application/json"';
-  const nova = `${urlOf(layout, 'nova')}/v2.1`;
-  const flavor = '{"flavor":{"id":"1","name":"accel","vcpus":1,"ram":64,"disk":1}}';
-  const specs = '{"extra_specs":{"accel:device_profile":"fpga"}}';
-  const server = '{"server":{"name":"vm1","flavorRef":"1"}}';
+  const token = isOwn ? '$TOKEN' : 'admin-token';
+  const call = `curl -s -H "X-Auth-Token: ${token}" -H "Content-Type: application/json"`;
   const profile =
     '[{"name":"fpga","groups":[{"resources:FPGA":"1","trait:CUSTOM_FAKE_DEVICE":"required"}]}]';
-  const boot = layout.replaced.includes('nova')
-    ? [
-        'openstack flavor create accel --vcpus 1 --ram 64 --disk 1 --property accel:device_profile=fpga',
-        'openstack server create vm1 --flavor accel --image IMAGE --network NETWORK --wait',
-      ]
-    : [
-        `curl -s ${as('admin-token')} ${json} ${nova}/flavors -d '${flavor}'`,
-        `curl -s ${as('admin-token')} ${json} ${nova}/flavors/1/os-extra_specs -d '${specs}'`,
-        `curl -s ${as('demo-token')} ${json} ${nova}/servers -d '${server}'`,
-        `sleep 1; curl -s ${as('demo-token')} ${nova}/servers/detail      # ACTIVE`,
-      ];
   return [
-    `curl -s ${as('admin-token')} ${api}/devices`,
-    `curl -s ${as('admin-token')} ${json} ${api}/device_profiles \\\n    -d '${profile}'`,
-    ...boot,
-    `curl -s ${as('demo-token')} ${api}/accelerator_requests      # Bound`,
-  ].map((line) => `  ${line}`);
+    isOwn ? 'Users and tokens are those of your Keystone:' : `Tokens: ${tokens.join(', ')}`,
+    ...(isOwn
+      ? ['  TOKEN=$(openstack token issue -f value -c id)      # with the role admin']
+      : []),
+    'A server with an accelerator, step by step:',
+    `  ${call} ${apiUrl(layout)}/devices`,
+    `  ${call} ${apiUrl(layout)}/device_profiles \\\n    -d '${profile}'`,
+    '  openstack flavor create accel --vcpus 1 --ram 64 --disk 1 --property accel:device_profile=fpga',
+    '  openstack server create vm1 --flavor accel --image IMAGE --network NETWORK --wait',
+    `  ${call} ${apiUrl(layout)}/accelerator_requests      # Bound`,
+  ];
 }

@@ -9,8 +9,10 @@ import { sentenceOf, showHelp } from '#core/command-line/arguments.ts';
 import { announceHost } from './demo/announce-host.ts';
 import { demoAgent, demoHostname } from './demo/demo-host.ts';
 import { showDevices } from './demo/device-list.ts';
-import { guideLines } from './guide.ts';
+import { prepareFirstServer } from './demo/first-server.ts';
+import { guideLines, hasAllFakes } from './guide.ts';
 import { bundleConsole } from './process/bundle.ts';
+import { writeCloudsFile } from './process/clouds-file.ts';
 import { lockDirectory } from './process/directory-lock.ts';
 import { chooseLayout, consoleDirectory, portBaseMax, settingsOf } from './process/layout.ts';
 import { apiUrl, consoleUrl } from './process/parts.ts';
@@ -80,6 +82,10 @@ async function main(): Promise<void> {
   });
   if (!layout.replaced.includes('nova') && !layout.replaced.includes('placement'))
     await announceHost(layout, demoHostname);
+  if (hasAllFakes(layout)) {
+    await prepareFirstServer(layout);
+    writeCloudsFile(layout);
+  }
   writeFileSync(join(directory, 'environment.json'), JSON.stringify(settingsOf(layout), null, 2));
   const guide = guideLines(layout, shown(layout.directory), process.env).join('\n');
   console.log(`\nReady after ${secondsSoFar()} s. Ctrl-C stops it.\n\n${guide}\n`);

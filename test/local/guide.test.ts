@@ -14,11 +14,12 @@ const cloud = { KEYSTONE_URL: 'http://cloud:5000/v3', NOVA_URL: 'http://cloud:87
 const guide = (...replaced: readonly PortName[]) =>
   guideLines(layout(...replaced), '.local/dev', cloud).join('\n');
 
-it('has tokens and calls of the fakes while they run', () => {
+it('has the clients of OpenStack first, and a call without them', () => {
   const text = guide();
-  expect(text).toContain('Tokens: admin-token');
+  expect(text).toContain('OS_CLIENT_CONFIG_FILE="$PWD/.local/dev/clouds.yaml" OS_CLOUD=admin');
   expect(text).toContain('-H "X-Auth-Token: demo-token"');
   expect(text).toContain('http://127.0.0.1:17008/v2.1/servers');
+  expect(guideLines(layout(), '/state', cloud).join('\n')).toContain('="/state/clouds.yaml"');
 });
 
 it('with another Keystone takes tokens from it', () => {
