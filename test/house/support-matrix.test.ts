@@ -1,4 +1,4 @@
-// The support matrix of README.md says what the drivers do.
+// The table of edge-agent/drivers/README.md says what the drivers do.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
@@ -10,15 +10,17 @@ import { deviceTypes } from '#core/shapes/words.ts';
 import { ownFixtures } from '#test/drivers/fixtures.ts';
 import { silentLog } from '#test/support/hosts/agent.ts';
 
-const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+const page = new URL('../../edge-agent/drivers/README.md', import.meta.url);
 
-describe('the support matrix of README.md', async () => {
+describe('the table of drivers', async () => {
   const fixtures = await ownFixtures();
-  const [, table = ''] = readme.split(/^\| hardware \|.*\n\|---.*\n/m);
+  const [, table = ''] = readFileSync(page, 'utf8').split(/^\| hardware \|.*\n\|---.*\n/m);
   const rows = (table.split('\n\n')[0] ?? '')
     .trim()
     .split('\n')
-    .map((line) => line.slice(2, -2).split(' | '));
+    .map((line) => line.slice(2, -2).split(' | '))
+    // The driver's name links to its page.
+    .map(([hardware, driver = '', ...rest]) => [hardware, driver.split(/[[\]]/)[1], ...rest]);
   const context = {
     sysfs: openSysfs('/nowhere'),
     clock: systemClock,
