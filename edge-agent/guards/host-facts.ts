@@ -12,8 +12,9 @@ import { noteDivisions } from './division-uses.ts';
 import { areUsersSeen, mayBeNode } from './kernel-drivers.ts';
 import { noteNetworkUses } from './network-uses.ts';
 import { ownersOfNode, readKernelNodes, readOpenNodes } from './open-nodes.ts';
+import { findParents } from './owner.ts';
 import type { Proc } from './proc.ts';
-import type { Use } from './uses.ts';
+import type { Note, Use } from './uses.ts';
 
 export interface HostFacts {
   readonly uses: ReadonlyMap<string, readonly Use[]>;
@@ -44,7 +45,7 @@ export async function readHostFacts(
 ): Promise<HostFacts> {
   const { sysfs } = deps;
   const uses = new Map<string, Use[]>();
-  const note = (address: string, use: Use) => {
+  const note: Note = (address, use) => {
     const noted = uses.get(address);
     if (noted) noted.push(use);
     else uses.set(address, [use]);
@@ -101,6 +102,7 @@ export async function readHostFacts(
     () => noteDisplayUses(sysfs, displays, note),
   );
   await reading(byAddress.keys(), () => noteDivisions(deps, byAddress, note));
+  await reading(byAddress.keys(), () => noteControllers(sysfs, functions, note));
   for (const fn of functions) {
     const { address, boundDriver: driver } = fn;
     if (driver === undefined || deps.unguardedDrivers?.includes(driver)) continue;
@@ -113,13 +115,23 @@ export async function readHostFacts(
   return { uses, openByVfio, unknown, unseen, resets, ...present({ unknownOpens }) };
 }
 
+/** VMD makes a PCI domain of its own for its devices, which share its address on the bus. */
+function noteControllers(sysfs: Sysfs, functions: readonly PciFunction[], note: Note): undefined {
+  for (const { address, path } of functions) {
+    const domain = `${address.split(':')[0]}:`;
+    const controller = findParents(sysfs, path).findLast((each) => !each.startsWith(domain));
+    if (controller !== undefined) note(address, { kind: 'behind', controller });
+  }
+}
+
 type Problem = string | undefined;
 
 export function toProblem(error: unknown): string {
   return `sysfs cannot be read (${(error as NodeJS.ErrnoException).code ?? reasonOf(error)})`;
 }
 
-function readResets(sysfs: Sysfs, { path }: PciFunction): string {
+/** Separated by blanks; empty if there is none. */
+export function readResets(sysfs: Sysfs, { path }: PciFunction): string {
   try {
     const methods = sysfs.readAttribute(`${path}/reset_method`);
     // Kernels before 5.15 have no list of methods, and `reset` only if there is one.

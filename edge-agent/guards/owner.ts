@@ -12,3 +12,12 @@ export function findOwner(sysfs: Sysfs, entry: string): string | undefined {
   }
   return undefined;
 }
+
+/** Addresses of the functions above a function, the nearest last. */
+export function findParents(sysfs: Sysfs, path: string): string[] {
+  const steps = sysfs.linkTarget(path)?.split('/') ?? [];
+  return steps
+    .flatMap((step) => parsePciAddress(step) ?? [])
+    .map(printPciAddress)
+    .slice(0, -1);
+}

@@ -14,6 +14,7 @@ export type Use =
   | { readonly kind: 'management-display' }
   | { readonly kind: 'mdev'; readonly uuid: string }
   | { readonly kind: 'vgpu-type'; readonly type: string }
+  | { readonly kind: 'behind'; readonly controller: string }
   | { readonly kind: 'open'; readonly node: string; readonly by: string }
   | { readonly kind: 'domain'; readonly name: string };
 
@@ -48,6 +49,8 @@ export function describeUse(use: Use): string {
       return `has a mediated device: ${shown(use.uuid)}`;
     case 'vgpu-type':
       return `has a vGPU type set: ${shown(use.type)}`;
+    case 'behind':
+      return `is behind Intel VMD at ${shown(use.controller)}, whose address on the bus it has`;
     case 'open':
       return `is open: ${shown(use.by)} uses ${shown(use.node)}`;
     case 'domain':

@@ -50,6 +50,19 @@ function addNic(given: object = {}): void {
   host.addEntry('class/net/ens1', address, 'net/ens1');
 }
 
+describe('a function behind Intel VMD', () => {
+  it('is refused, because it shares the address of VMD on the bus', async () => {
+    const vmd = { classCode: '010400', driver: 'vmd' };
+    host.tree.addFunction({ address: '0000:c9:00.5', ...nvme, ...vmd });
+    host.tree.addFunction({ address: '10002:00:01.0', below: '0000:c9:00.5', classCode: '060400' });
+    const at = '10002:01:00.0';
+    host.tree.addFunction({ address: at, ...nvme, below: '10002:00:01.0' });
+    expect(await host.check(at)).toBe(
+      'is behind Intel VMD at 0000:c9:00.5, whose address on the bus it has',
+    );
+  });
+});
+
 describe('a function without a hindrance', () => {
   it.each([['vfio-pci'], [undefined], ['nvme']])('is not refused, bound to %s', async (driver) => {
     addNvme({ driver });
