@@ -29,6 +29,8 @@ const drivers: readonly KernelDriver[] = [
   { is: /^neuron$/, nodes: /^neuron\d+$/ },
   // Linux, drivers/gpu/drm/amd/amdkfd: one node for all cards, beside those of class drm.
   { is: /^amdgpu$/, nodes: /^kfd$/ },
+  // Google, gasket-driver: the driver of Edge TPUs.
+  { is: /^apex$/, nodes: /^apex_\d+$/ },
   // Cambricon, cambricon-k8s-device-plugin.
   { is: { vendorId: 'cabc' }, nodes: /^cambricon_(dev|ipcm)\d+$|^cambricon_ctl$/ },
   // Baidu, PaddlePaddle for Kunlun.

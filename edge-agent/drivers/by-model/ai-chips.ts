@@ -36,6 +36,8 @@ const cambricon: Vendor = {
   traits: ['CUSTOM_AICHIP_CAMBRICON'],
   source: pciIds,
 };
+/** Class 0880. */
+const edgeTpu: Vendor = { vendor_id: '1ac1', traits: ['CUSTOM_AICHIP_GOOGLE'], source: pciIds };
 const kunlun: Vendor = { vendor_id: '1d22', traits: ['CUSTOM_AICHIP_BAIDU'], source: pciIds };
 
 /** The resource class has the model's name: `CUSTOM_ASCEND_310` for `Ascend 310`. */
@@ -61,7 +63,8 @@ const rows: readonly GivenRow[] = [
   model(habana, 'Goya', '0001'),
   // 1010 is the secured variant.
   model(habana, 'Gaudi', '1000', '1010'),
-  model(habana, 'Gaudi2', '1020'),
+  // 1021 is the add-in card, Gaudi2E: the vendor's manual of 2026.
+  model(habana, 'Gaudi2', '1020', '1021'),
   // 1063 is the add-in card.
   { ...model(habana, 'Gaudi3', '1060', '1063'), source: pciIds },
   { ...model(neuron, 'Inferentia', '7064', '7065', '7066', '7067'), source: neuronDriver },
@@ -69,13 +72,18 @@ const rows: readonly GivenRow[] = [
   model(neuron, 'Trainium', '7164'),
   model(neuron, 'Trainium2', '7364'),
   { ...model(neuron, 'Trainium3', '7564', '7565'), source: pciIds },
+  model(amd, 'MI210', '740f'),
+  model(amd, 'MI300A', '74a0'),
   model(amd, 'MI300X', '74a1'),
   model(amd, 'MI308X', '74a2'),
   model(amd, 'MI325X', '74a5'),
+  model(amd, 'MI350X', '75a0'),
+  model(amd, 'MI355X', '75a3'),
   virtualFunction(amd, 'MI300X', '74b5'),
   virtualFunction(amd, 'MI325X', '74b9'),
   model(cambricon, 'MLU270', '0270'),
   model(cambricon, 'MLU370', '0370'),
+  model(edgeTpu, 'Edge TPU', '089a'),
   model(kunlun, 'Kunlun', '3684'),
   virtualFunction(kunlun, 'Kunlun2', '3685'),
 ];
