@@ -19,7 +19,7 @@ export const valueNames = [
   'rev',
   'subsystem',
   'driver',
-  /** IOMMU group. */
+  /** IOMMU group, or `none`. */
   'group',
   /** NUMA node; -1: the firmware does not say. */
   'node',
@@ -30,7 +30,7 @@ export const valueNames = [
   /** The most virtual functions, and the product id that they have. */
   'vfs',
   'vf-product',
-  /** The kernel's ways to reset it, separated by commas. */
+  /** The kernel's ways to reset it, separated by commas, or `none`. */
   'resets',
   'boot-vga',
   /** Entries of classes, separated by commas: `net ens1f0,ens1f1`. */

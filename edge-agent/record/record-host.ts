@@ -1,11 +1,11 @@
 // Reads a host for a record. It changes nothing, and reads no attribute that asks the hardware.
 
 import { readMounts, readSwaps } from '#agent/guards/block-uses.ts';
+import { readResets } from '#agent/guards/host-facts.ts';
 import { findUpper, readRoutes } from '#agent/guards/network-uses.ts';
-import { findOwner } from '#agent/guards/owner.ts';
+import { findOwner, findParents } from '#agent/guards/owner.ts';
 import type { Proc } from '#agent/guards/proc.ts';
 import { type PciFunction, readIfReadable, readPciFunctions } from '#agent/sysfs/pci.ts';
-import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { HostRecord, RecordedFunction, ValueName } from './host-record.ts';
@@ -35,6 +35,8 @@ function entriesOf(sysfs: Sysfs) {
     for (const entry of sysfs.list(`class/${name}`) ?? []) {
       const address = findOwner(sysfs, `class/${name}/${entry}`);
       if (address === undefined || !/^[A-Za-z0-9_.:@-]+$/.test(entry)) continue;
+      // A connector, such as card0-DP-1: a laptop has ten.
+      if (name === 'drm' && entry.includes('-')) continue;
       const stored = entries.get(address) ?? {};
       const others = stored[name];
       entries.set(address, { ...stored, [name]: others ? `${others},${entry}` : entry });
@@ -59,24 +61,18 @@ function recordFunction(
       rev: read('revision')?.replace('0x', ''),
       subsystem: subsystemId === '0000:0000' ? undefined : subsystemId,
       driver: fn.boundDriver,
-      group: fn.iommuGroup,
+      group: fn.iommuGroup ?? 'none',
       node: read('numa_node'),
-      below: parentOf(sysfs, fn),
+      below: findParents(sysfs, path).at(-1),
       physical: fn.physicalFunction,
       vfs: read('sriov_totalvfs'),
       'vf-product': read('sriov_vf_device'),
-      resets: read('reset_method')?.trim().replaceAll(' ', ',') || undefined,
+      resets: readResets(sysfs, fn).trim().replaceAll(' ', ',') || 'none',
       'boot-vga': read('boot_vga') === '1' ? '1' : undefined,
       ...entries,
       'mdev-types': types.join(',') || undefined,
     }),
   };
-}
-
-function parentOf(sysfs: Sysfs, { path, address }: PciFunction): string | undefined {
-  const steps = sysfs.linkTarget(path)?.split('/') ?? [];
-  const parents = steps.flatMap((step) => parsePciAddress(step) ?? []).map(printPciAddress);
-  return parents.filter((each) => each !== address).at(-1);
 }
 
 function record(names: Iterable<string>, read: (name: string) => string | undefined) {

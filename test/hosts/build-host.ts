@@ -34,8 +34,8 @@ function addFunction({ tree, ...host }: GuardedHost, fn: RecordedFunction, hasGr
     driver: values.driver,
     revision: values.rev ?? '00',
     numaNode: Number(values.node ?? -1),
-    resetMethod: (values.resets ?? assumed.resets).replaceAll(',', ' '),
-    ...(hasGroups && { iommuGroup: group === undefined ? undefined : Number(group) }),
+    resetMethod: listed(values.resets ?? assumed.resets).join(' '),
+    ...(hasGroups && { iommuGroup: listed(group).map(Number)[0] }),
     ...(below !== undefined && { below }),
     ...(physical !== undefined && { physicalFunction: physical }),
     ...(vfs !== undefined && { sriovTotalvfs: Number(vfs) }),
@@ -51,6 +51,11 @@ function addFunction({ tree, ...host }: GuardedHost, fn: RecordedFunction, hasGr
       host.addEntry(`class/${name}/${entry}`, address, `${name}/${entry}`);
     }
   }
+}
+
+/** `none` is what a host has shown; what a record does not have is not known. */
+function listed(value: string | undefined): string[] {
+  return value === undefined || value === 'none' ? [] : value.split(',');
 }
 
 function addUses({ tree, proc }: GuardedHost, record: HostRecord) {
@@ -70,7 +75,9 @@ function addUses({ tree, proc }: GuardedHost, record: HostRecord) {
   const lines = mounts.map(
     ([block, at]) => `1 0 0:0 / ${at === '/' ? '/' : `/${at}`} rw - ext4 /dev/${block} rw`,
   );
-  proc.addProcess(1, { comm: 'systemd', mountinfo: `${lines.join('\n')}\n` });
+  const mountinfo = `${lines.join('\n')}\n`;
+  proc.addProcess(1, { comm: 'systemd', mountinfo });
+  proc.write('self/mountinfo', mountinfo);
   const swaps = Object.entries(record.mounts).filter(([, at]) => at === 'swap');
   proc.write(
     'swaps',

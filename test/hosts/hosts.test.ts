@@ -9,8 +9,12 @@ import { recordHost } from '#agent/record/record-host.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
 import type { GuardedHost } from '#test/support/hosts/guarded-host.ts';
 import { buildHost } from './build-host.ts';
+import { parseKernelLog } from './kernel-log.ts';
 import { parseListing } from './listing.ts';
+import { offerHost } from './offer-host.ts';
 import { printTable, tableFile } from './table.ts';
+import { toRecord } from './to-record.ts';
+import { parseUdevExport } from './udev-export.ts';
 
 it('the page of hardware is what the drivers say of the recorded hosts', async () => {
   expect(await printTable(), 'run npm run hosts, and read what changed').toBe(
@@ -52,6 +56,25 @@ describe('a record of a host', () => {
     expect(recorded()).not.toMatch(/secret|vil/);
   });
 
+  it('says that a function has no IOMMU group and no way to reset, and names no connectors', () => {
+    const address = '0000:1a:00.0';
+    host.tree.addFunction({ address, iommuGroup: undefined, resetMethod: '' });
+    host.addEntry('class/drm/card2', address, 'drm/card2');
+    host.addEntry('class/drm/card2-DP-1', address, 'drm/card2/card2-DP-1');
+    const line = recorded()
+      .split('\n')
+      .find((each) => each.startsWith(address));
+    expect(line).toMatch(/ group none node \S+ resets none drm card2$/);
+  });
+
+  it('has the way to reset of a kernel that names none', () => {
+    host.tree.addFunction({ address: '0000:1a:00.0', resetMethod: '' });
+    const path = host.tree.pathOf('0000:1a:00.0');
+    rmSync(join(host.tree.root, path, 'reset_method'));
+    host.tree.write(`${path}/reset`, '');
+    expect(recorded()).toContain(' resets unnamed');
+  });
+
   it('leaves out what vanishes, and loops of links', () => {
     const path = join(host.tree.root, host.tree.pathOf('0000:19:00.0'));
     rmSync(path, { recursive: true });
@@ -83,6 +106,92 @@ describe('a record of a host', () => {
   });
 });
 
+describe('the drivers offer of a recorded host', () => {
+  const offered = async (text: string) => {
+    const rows = await offerHost(parseHost(text));
+    return Object.fromEntries(rows.map(({ address, outcome }) => [address, outcome]));
+  };
+  const ssd = '0000:19:00.0 144d:a80a 010802 driver nvme';
+
+  it.each([
+    ['no disk with the root', 'block nvme0n1,nvme0n1p1\nmount nvme0n1p1 /', /mounted file system/],
+    [
+      'no disk that LUKS, LVM or RAID holds',
+      'block nvme0n1\nholder nvme0n1 dm-0',
+      /part of a volume/,
+    ],
+    ['no disk with swap space', 'block nvme0n1\nmount nvme0n1 swap', /swap space/],
+    ['no device without IOMMU group', 'group none', /the IOMMU is off/],
+    ['no device without a way to reset', 'resets none', /no reset method/],
+    ['a disk without a use', 'block nvme0n1', /^SSD/],
+  ])('%s', async (_, rest, outcome) => {
+    expect((await offered(`${ssd} ${rest}\n`))['0000:19:00.0']).toMatch(outcome);
+  });
+});
+
+describe('an export of udev', () => {
+  const text = `P: /devices/pci0000:40/0000:40:01.1
+E: DEVPATH=/devices/pci0000:40/0000:40:01.1
+E: DRIVER=pcieport
+E: PCI_CLASS=60400
+E: PCI_ID=1022:1483
+E: PCI_SLOT_NAME=0000:40:01.1
+E: SUBSYSTEM=pci
+
+P: /devices/pci0000:40/0000:40:01.1/0000:41:00.0
+E: DEVPATH=/devices/pci0000:40/0000:40:01.1/0000:41:00.0
+E: DRIVER=mlx5_core
+E: PCI_CLASS=20000
+E: PCI_ID=15B3:101B
+E: PCI_SUBSYS_ID=15B3:0007
+E: PCI_SLOT_NAME=0000:41:00.0
+E: SUBSYSTEM=pci
+
+P: /devices/pci0000:40/0000:40:01.1/0000:41:00.0/net/enx0c42a1d2035a
+E: DEVPATH=/devices/pci0000:40/0000:40:01.1/0000:41:00.0/net/enx0c42a1d2035a
+E: SUBSYSTEM=net
+
+P: /devices/pci0000:40/0000:40:01.1/0000:41:00.0/net/ens1
+E: DEVPATH=/devices/pci0000:40/0000:40:01.1/0000:41:00.0/net/ens1
+E: ID_NET_NAME_MAC=enx0c42a1d2035a
+E: SUBSYSTEM=net
+
+P: /devices/pci0000:40/0000:40:05.0
+E: DEVPATH=/devices/pci0000:40/0000:40:05.0
+E: PCI_CLASS=88000
+E: PCI_ID=8086:2024
+E: PCI_SLOT_NAME=0000:40:05.0
+E: SUBSYSTEM=pci
+`;
+
+  it('becomes a record of what drivers and guards ask for, without hardware addresses', () => {
+    expect(toRecord(text)).toBe(`0000:40:01.1 1022:1483 060400 driver pcieport
+0000:41:00.0 15b3:101b 020000 subsystem 15b3:0007 driver mlx5_core below 0000:40:01.1 net ens1
+`);
+  });
+
+  it('without a PCI function is refused', () => {
+    expect(() => parseUdevExport('E: DEVPATH=/devices/virtual/net/lo\n')).toThrow(
+      'The export has no PCI function.',
+    );
+  });
+});
+
+describe("a kernel's log", () => {
+  it('becomes functions with their IOMMU groups', () => {
+    const text = `[    1.79] pci 0000:05:00.0: [1002:740f] type 00 class 0x038000 PCIe Endpoint
+[    1.80] pci 0000:05:00.0: BAR 0 [mem 0x00000000-0xfffffffff 64bit pref]
+[    3.68] pci 0000:05:00.0: Adding to iommu group 12`;
+    expect(parseKernelLog(text)).toEqual([
+      { address: '0000:05:00.0', ids: '1002:740f', classCode: '038000', values: { group: '12' } },
+    ]);
+  });
+
+  it('of another machine part is refused', () => {
+    expect(() => parseKernelLog('usb 1-1: new device')).toThrow('The log names no PCI function.');
+  });
+});
+
 describe('a listing', () => {
   it('of lspci -nnk becomes functions', () => {
     const text = `17:00.0 3D controller [0302]: NVIDIA Corporation GH100 [H100 SXM5 80GB] [10de:2330] (rev a1)
@@ -103,6 +212,15 @@ IOMMU Group 5 0001:18:00.0 Ethernet controller [0200]: Intel [8086:1572] (rev 01
         values: { rev: '01', driver: 'i40e', group: '5' },
       },
     ]);
+  });
+
+  it('with a name that no kernel gives is refused', () => {
+    const text = '01:00.0 VGA compatible controller [0300]: x [10de:2489] (driver: ../../../etc)';
+    expect(() => toRecord(text)).toThrow('"driver" of 0000:01:00.0 is none of');
+  });
+
+  it('of more than 32 MiB is refused', () => {
+    expect(() => toRecord('x'.repeat((32 << 20) + 1))).toThrow('It has more than 32 MiB.');
   });
 
   it('of something else is refused', () => {

@@ -1,11 +1,12 @@
 // `npm run hosts`: writes docs/hardware.md from the recorded hosts.
-// `npm run hosts:add -- NAME FILE`: adds a record, or what `lspci -nnk` has printed.
+// `npm run hosts:add -- NAME FILE`: adds a record, or makes one of what `lspci -nnk`,
+// `udevadm info --export-db` or `dmesg` has printed.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseHost, printHost, RecordInvalid } from '#agent/record/host-record.ts';
-import { parseListing } from './listing.ts';
+import { RecordInvalid } from '#agent/record/host-record.ts';
 import { printTable, recordsDirectory, tableFile } from './table.ts';
+import { toRecord } from './to-record.ts';
 
 const [command, name, file] = process.argv.slice(2);
 
@@ -14,25 +15,18 @@ if (command === 'add') {
     complain('Usage: npm run hosts:add -- NAME FILE; NAME has lower case letters, digits and -.');
     process.exit(2);
   }
-  const text = readFileSync(file, 'utf8');
   const head = ['What it is', 'Source:', 'Date:', 'Not in it:']
     .map((line) => `# ${line}\n`)
     .join('');
   const added = join(recordsDirectory, `${name}.txt`);
   try {
-    writeFileSync(added, head + toRecord(text), { flag: 'wx' });
+    writeFileSync(added, head + toRecord(readFileSync(file, 'utf8')), { flag: 'wx' });
   } catch (error) {
-    complain(error instanceof RecordInvalid ? error.message : String(error));
+    complain(error instanceof RecordInvalid ? `${file}: ${error.message}` : String(error));
     process.exit(1);
   }
   process.stdout.write(`${added}: fill in its first lines, then run npm run hosts.\n`);
 } else writeFileSync(tableFile, await printTable());
-
-function toRecord(text: string): string {
-  if (!/\[[0-9a-f]{4}:[0-9a-f]{4}\]/.test(text)) return printHost(parseHost(text));
-  const functions = parseListing(text);
-  return printHost({ functions, masters: {}, routes: {}, mounts: {}, holders: {} });
-}
 
 function complain(sentence: string): void {
   process.stderr.write(`${sentence}\n`);

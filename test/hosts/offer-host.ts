@@ -17,7 +17,7 @@ export interface OfferedRow {
 }
 
 /** Whole cards only: a virtual function goes with its physical one. */
-function driverFor({ ids, classCode, values }: RecordedFunction): string | undefined {
+export function driverFor({ ids, classCode, values }: RecordedFunction): string | undefined {
   const [vendor = '', product = ''] = ids.split(':');
   if (values.physical !== undefined) return undefined;
   const isModel = aiChips.rows.some(
@@ -38,21 +38,21 @@ const settings: Readonly<Record<string, Settings>> = {
   nic: (addresses) => ({ cards: [{ addresses, virtual_functions: false, clean: 'none' }] }),
   qat: (addresses) => ({ cards: [{ addresses, virtual_functions: false }] }),
   nvme: (devices) => ({ devices, clean: 'none', data_may_stay: true }),
-  ai_chip: (addresses) => ({ devices: addresses.map((address) => ({ address })) }),
+  ai_chip: (addresses) => ({ devices: [{ addresses }] }),
   pci: (addresses) => ({ allow_list: addresses.map((address) => ({ address })) }),
 };
 
 export async function offerHost(record: HostRecord): Promise<readonly OfferedRow[]> {
   const wanted = Map.groupBy(record.functions, driverFor);
   const rows: OfferedRow[] = [];
-  for (const [driver, functions] of wanted) {
-    if (driver === undefined) continue;
-    const host = buildHost(record);
-    try {
-      rows.push(...(await offerBy(driver, functions, await host.context())));
-    } finally {
-      host.remove();
+  const host = buildHost(record);
+  try {
+    for (const [driver, functions] of wanted) {
+      if (driver !== undefined)
+        rows.push(...(await offerBy(driver, functions, await host.context())));
     }
+  } finally {
+    host.remove();
   }
   return rows.sort((one, other) => (one.address < other.address ? -1 : 1));
 }

@@ -15,10 +15,11 @@ Each table has what the agent offers of a host if its operator wants each accele
 \`npm run hosts\` makes this page from \`test/hosts/records/\`, and a test compares it.
 
 Where a record has no IOMMU groups, each device is taken to have its own, and to have a reset.
+A use that is not in a record, such as a mount, a route or an open file, is taken not to be there.
 
 Send the record of your own host: \`cyborg-agent.mjs record\` prints it, and reads sysfs and procfs only.
 It has no serial numbers, addresses of networks, or names of hosts, users and file systems.
-\`npm run hosts:add -- NAME FILE\` adds one, or makes one of what \`lspci -nnk\` prints.
+\`npm run hosts:add -- NAME FILE\` adds one, or makes one of what \`lspci -nnk\`, \`udevadm info --export-db\` or \`dmesg\` prints.
 No operator has sent one yet.
 `;
 
