@@ -11,6 +11,7 @@ export interface Column<Row> {
   readonly isWhole?: boolean;
   readonly isOptional?: boolean;
   readonly isApart?: boolean;
+  readonly isWide?: boolean;
 }
 
 /** The value of a field, or columns in its place. */
@@ -64,7 +65,7 @@ export function tableLines<Row>(
 }
 
 function visibleColumns<Row>(columns: readonly Column<Row>[], rows: readonly Row[]) {
-  const hasValue = ({ of }: Column<Row>) => rows.some((row) => cellText(of(row)) !== none);
+  const hasValue = ({ of }: Column<Row>) => rows.some((row) => cellText(of(row)) !== noValue);
   return columns.filter((column) => !column.isOptional || hasValue(column));
 }
 
@@ -120,18 +121,19 @@ function textLength(text: string | undefined): number {
   return [...(text ?? '')].length;
 }
 
-const none = '-';
+/** The cell of a row without a value. */
+export const noValue = '-';
 
 export function cellText(value: unknown): string {
-  if (value === undefined || value === null || value === '') return none;
+  if (value === undefined || value === null || value === '') return noValue;
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  if (Array.isArray(value)) return value.length === 0 ? none : value.map(cellText).join(', ');
+  if (Array.isArray(value)) return value.length === 0 ? noValue : value.map(cellText).join(', ');
   if (typeof value === 'object') {
     // DynamoDB does not keep the order of a map, and a cell must read the same each time.
     const pairs = Object.keys(value)
       .toSorted()
       .map((name) => `${name}=${cellText((value as Readonly<Record<string, unknown>>)[name])}`);
-    return pairs.length === 0 ? none : pairs.join(' ');
+    return pairs.length === 0 ? noValue : pairs.join(' ');
   }
   return printable(String(value))
     .replaceAll(/[\n ]+/g, ' ')

@@ -78,8 +78,8 @@ function requiredOf(options: Options = {}): string {
 }
 
 function optionRows(options: Options): [string, string][] {
-  return Object.entries(options).map(([name, { value, help, choices }]) => [
-    `--${name}${value === undefined ? '' : ` <${value}>`}`,
+  return Object.entries(options).map(([name, { value, help, choices, short }]) => [
+    `${short === undefined ? '' : `-${short}, `}--${name}${value === undefined ? '' : ` <${value}>`}`,
     choices ? `${help}: ${choices.join(', ')}` : help,
   ]);
 }

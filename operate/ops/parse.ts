@@ -2,7 +2,9 @@
 // the time come in.
 
 import { parseArgs } from 'node:util';
+import { present } from '#core/shapes/derive/present.ts';
 import type { Input } from '#operate/command.ts';
+import { nearest } from './nearest.ts';
 import { connectionOptions, outputOptions, verbsOf } from './table.ts';
 import {
   type ApiVerb,
@@ -28,8 +30,12 @@ export function optionsOf(verb: Verb): Options {
   if (!signsIn(verb)) return verb.options ?? {};
   const { endpoint, ...identity } = connectionOptions;
   const connection = 'ask' in verb ? connectionOptions : identity;
-  return { ...verb.options, ...outputOptions, ...connection };
+  // An option of its own comes first, and in place of the common one of that name.
+  return { ...verb.options, ...outputOptions, ...verb.options, ...connection };
 }
+
+/** `--server` is `--instance`, as users of Nova call it. */
+const otherNames = { name: 'server', of: 'instance' } as const;
 
 type Token = ReturnType<typeof tokenize>[number];
 
@@ -39,13 +45,14 @@ export function parse(words: readonly string[], table: readonly Verb[], now: num
   const names = tokens.flatMap((each) => (each.kind === 'positional' ? [each] : []));
   const wants = (name: string) =>
     tokens.some((each) => each.kind === 'option' && each.name === name);
-  const [resource, ...others] = names;
+  const [first, ...others] = names;
+  const resource = first && { ...first, value: resourceNamed(first.value, table) };
   const following = others.map(({ value }) => value);
   if (wants('version') && resource === undefined) return { kind: 'version' };
   const verbs = resource ? verbsOf(resource.value, table) : table;
   if (resource && verbs.length === 0) {
     throw wrongUsage(
-      `Unknown command ${resource.value}: it must be one of ${resourcesOf(table).join(', ')}.`,
+      `Unknown command ${resource.value}${nearest(resource.value, resourcesOf(table))} it must be one of ${resourcesOf(table).join(', ')}.`,
     );
   }
   if (wants('help')) {
@@ -64,6 +71,12 @@ export function parse(words: readonly string[], table: readonly Verb[], now: num
   return 'print' in verb ? { kind: 'local', verb, input } : { kind: 'stack', verb, input };
 }
 
+/** `host` is `hosts`, and `quotas` is `quota`. */
+function resourceNamed(word: string, table: readonly Verb[]): string {
+  const others = [word, `${word}s`, word.replace(/s$/, '')];
+  return others.find((each) => verbsOf(each, table).length > 0) ?? word;
+}
+
 export function resourcesOf(table: readonly Verb[]): string[] {
   return [...new Set(table.map(({ path: [resource] }) => resource))];
 }
@@ -77,15 +90,28 @@ function tokenize(words: readonly string[], table: readonly Verb[]) {
     ...table.map((each) => each.options),
   );
   const types = Object.fromEntries(
-    Object.entries<Option>(all).map(([name, { type }]) => [name, { type }]),
+    Object.entries<Option>(all).map(([name, { type, short }]) => [
+      name,
+      { type, ...present({ short }) },
+    ]),
   );
-  return parseArgs({
+  const { tokens } = parseArgs({
     args: [...words],
-    options: { ...types, help: { type: 'boolean', short: 'h' }, version: { type: 'boolean' } },
+    options: {
+      ...types,
+      [otherNames.name]: { type: 'string' },
+      help: { type: 'boolean', short: 'h' },
+      version: { type: 'boolean' },
+    },
     strict: false,
     allowPositionals: true,
     tokens: true,
-  }).tokens;
+  });
+  return tokens.map((token) =>
+    token.kind === 'option' && token.name === otherNames.name
+      ? { ...token, name: otherNames.of }
+      : token,
+  );
 }
 
 function choose(resource: string, following: readonly string[], verbs: readonly Verb[]): Verb {
@@ -94,11 +120,12 @@ function choose(resource: string, following: readonly string[], verbs: readonly 
   const [name] = following;
   const list = verbs.find((verb) => verb.path[1] === 'list' && signsIn(verb));
   if (name === undefined && list) return list;
-  const allowed = verbs.map(({ path }) => path[1]).join(', ');
+  const choices = verbs.flatMap(({ path }) => path[1] ?? []);
+  const allowed = choices.join(', ');
   throw wrongUsage(
     name === undefined
       ? `The verb of ${resource} is missing: it must be one of ${allowed}.`
-      : `Unknown verb ${name} of ${resource}: it must be one of ${allowed}.`,
+      : `Unknown verb ${name} of ${resource}${nearest(name, choices)} it must be one of ${allowed}.`,
   );
 }
 
@@ -200,7 +227,8 @@ function refuseOptions(tokens: readonly Token[], options: Options, name: string)
     }
     const allowed = Object.keys(options).map((each) => `--${each}`);
     const which = allowed.length === 0 ? 'it has none' : `it must be one of ${allowed.join(', ')}`;
-    throw wrongUsage(`Unknown option ${token.rawName} of ${name}: ${which}.`);
+    const like = nearest(token.rawName, allowed);
+    throw wrongUsage(`Unknown option ${token.rawName} of ${name}${like} ${which}.`);
   }
 }
 

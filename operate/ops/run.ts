@@ -4,13 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { agentVersion } from '#agent/version.ts';
 import { createHttp, type Fetch, type Http, ServiceUnavailable } from '#core/clients/http.ts';
 import { runCommand } from '#core/command-line/arguments.ts';
-import { jsonText, print, printable, printError } from '#core/command-line/print.ts';
+import { print, printable, printError } from '#core/command-line/print.ts';
 import { createFetch, type Trust } from '#operate/any-port-fetch.ts';
 import type { Input } from '#operate/command.ts';
 import { loadEnvironment } from '#operate/environment.ts';
 import { type Api, createApi } from './api.ts';
 import { complete } from './completion.ts';
 import { completeWord } from './completion-scripts.ts';
+import { printedLines } from './formats.ts';
 import { makeHelp } from './help.ts';
 import { type Parsed, parse } from './parse.ts';
 import { type ReadFile, readCloud, readFileIfPresent } from './sign-in/cloud-files.ts';
@@ -31,7 +32,7 @@ export interface Surroundings {
   /** Milliseconds since 1970. */
   readonly clock: () => number;
   readonly sleep: (milliseconds: number) => Promise<unknown>;
-  /** Columns of the terminal; unlimited where the output is no terminal. */
+  /** Columns of the terminal, or COLUMNS; else unlimited. */
   readonly width: number;
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
@@ -44,7 +45,7 @@ export function readSurroundings(process: NodeJS.Process): Surroundings {
     createFetch,
     clock: Date.now,
     sleep,
-    width: process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY,
+    width: process.stdout.columns ?? (Number(process.env.COLUMNS) || Number.POSITIVE_INFINITY),
     out: print,
     err: printError,
   };
@@ -108,8 +109,7 @@ async function show(
           environment: around.environment,
           readFile: around.readFile,
         });
-  if (input.has('json')) around.out(jsonText(shown.json));
-  else for (const line of shown.lines(around.width)) around.out(line);
+  for (const line of printedLines(shown, input, around.width)) around.out(line);
   return shown.exitCode ?? exitCodes.done;
 }
 

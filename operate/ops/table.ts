@@ -1,7 +1,8 @@
 // The table of verbs, in the order of the help, and the options that many verbs have.
 
 import { completionScripts, type Shell } from './completion-scripts.ts';
-import { optionOf } from './options.ts';
+import { formats } from './formats.ts';
+import { flag, optionOf, repeated } from './options.ts';
 import type { LocalVerb, Options, Verb } from './verb.ts';
 import { capacityVerb } from './verbs/capacity.ts';
 import { deviceVerbs } from './verbs/devices.ts';
@@ -44,7 +45,13 @@ export function verbsOf(resource: string, of: readonly Verb[]): readonly Verb[] 
 }
 
 export const outputOptions: Options = {
-  json: { type: 'boolean', help: "the API's answer as one JSON document" },
+  format: { ...optionOf('format', 'of the result'), short: 'f', choices: formats },
+  column: {
+    ...repeated('title', 'only this column, also one that a table leaves out'),
+    short: 'c',
+  },
+  wide: flag('all columns'),
+  json: { type: 'boolean', help: 'the same as --format json' },
 };
 
 /** Options of each verb that signs in. Secrets come by variables and files only. */

@@ -1,12 +1,15 @@
 // The form of the table of verbs. Parsing, help and completion are made from its rows, and a row
 // says how its verb runs.
 
+import type { Column } from '#core/command-line/columns.ts';
 import type { Input, StackCommand } from '#operate/command.ts';
 import type { Api } from './api.ts';
 import type { Keystone } from './sign-in/keystone.ts';
 
 export interface Option {
   readonly type: 'string' | 'boolean';
+  /** One letter: `-f`. */
+  readonly short?: string;
   /** Name of the value in the help: `--until <time>`. */
   readonly value?: string;
   readonly help: string;
@@ -28,10 +31,22 @@ export interface Argument {
   readonly isOptional?: boolean;
 }
 
-/** The output of a verb: one JSON document for scripts, lines for people. */
+/** Rows, of which a caller may choose the columns. */
+export interface ShownTable {
+  readonly columns: readonly Column<unknown>[];
+  readonly rows: readonly unknown[];
+  /** Lines above and below the table. */
+  readonly head?: readonly string[];
+  readonly foot?: readonly string[];
+  /** One row, whose columns are shown below one another. */
+  readonly isOne?: boolean;
+}
+
+/** The result of a verb: a document for programs, and a table or lines for people. */
 export interface Shown {
   readonly json: unknown;
-  readonly lines: (width: number) => readonly string[];
+  readonly table?: ShownTable;
+  readonly lines?: (width: number) => readonly string[];
   /** 1 where the answer is no; 0 without it. */
   readonly exitCode?: number;
 }

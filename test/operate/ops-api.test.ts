@@ -52,7 +52,7 @@ describe('a verb that lists', () => {
       /cmp1 .*i1/,
     ],
     [
-      ['history', '--device', device, '--from', '2026-03-01', '--to', '2026-04-01'],
+      ['history', '--device', device, '--from', '2026-03-01', '--to', '2026-04-01', '--wide'],
       `${operator}/history?device=${device}&from=2026-03-01T00%3A00%3A00Z&to=2026-04-01T00%3A00%3A00Z&limit=1000`,
       {
         history: [
@@ -62,7 +62,7 @@ describe('a verb that lists', () => {
       /^at +what +to +by\n2026-03-02T00:00:00Z +bind.bound +Bound +sweep$/,
     ],
     [
-      ['history', '--kind', 'handle.cleaned', '--order', 'oldest-first', '--profile', 'gpu'],
+      ['history', '--kind', 'handle.cleaned', '--order=oldest-first', '--profile=gpu', '--wide'],
       `${operator}/history?profile=gpu&kind=handle.cleaned&order=oldest-first&limit=1000`,
       {
         history: [

@@ -13,6 +13,7 @@ export type Title =
       readonly isWhole?: boolean;
       readonly isOptional?: boolean;
       readonly isApart?: boolean;
+      readonly isWide?: boolean;
     };
 
 export type Titles<Answer extends z.ZodObject> = Readonly<
@@ -23,6 +24,12 @@ export type Titles<Answer extends z.ZodObject> = Readonly<
 export const whole = <Title extends string>(title: Title) => ({ title, isWhole: true });
 /** A column that is left out where no row has a value. */
 export const optional = <Title extends string>(title: Title) => ({ title, isOptional: true });
+/** A column of a table of cyborg-ops with `--wide` only; without it most fit 100 letters. */
+export const wide = <Title extends string>(title: Title) => ({
+  title,
+  isOptional: true,
+  isWide: true,
+});
 /** Only where one row is shown. */
 export const apart = <Title extends string>(title: Title) => ({ title, isApart: true });
 

@@ -1,12 +1,12 @@
 // Brings all devices of a model to an image, some at a time. Nothing of a roll is stored: which
 // devices are done is what they run, so a roll that was ended is started again and goes on.
 
-import { type Column, tableLines } from '#core/command-line/columns.ts';
+import type { Column } from '#core/command-line/columns.ts';
 import { flag, optionOf } from '#operate/ops/options.ts';
 import type { ApiVerb, Shown } from '#operate/ops/verb.ts';
 import { drainOption, imageOption, oneComponent, oneModel } from './firmware.ts';
 import { type Outcome, type Place, Roll, toPlace } from './roll.ts';
-import { counted } from './shown.ts';
+import { counted, tableOf } from './shown.ts';
 
 export const rollVerb: ApiVerb = {
   path: ['firmware', 'roll'],
@@ -46,7 +46,7 @@ function shownPlan({ version, current, underWay, left }: Outcome, component: str
   const sentence = `${counted(left.length, 'device')} of ${rows.length} to program with ${component} ${version}; nothing changed.`;
   return {
     json: { version, devices: rows },
-    lines: (width) => [...tableLines(plannedColumns, rows, width), sentence],
+    table: tableOf(plannedColumns, rows, { foot: [sentence] }),
   };
 }
 

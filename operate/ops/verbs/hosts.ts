@@ -1,7 +1,7 @@
 // Hosts: their agents, devices, and whether new binds go to them.
 
 import * as z from 'zod';
-import { columnsOf, tableLines } from '#core/command-line/columns.ts';
+import { columnsOf, propertyLines, tableLines } from '#core/command-line/columns.ts';
 import { drainedAnswer, hostDetailAnswer } from '#core/contracts/api/operator.ts';
 import { hostDeviceTitles, notOfferedTitles } from '#core/contracts/api/titles.ts';
 import type { Input } from '#operate/command.ts';
@@ -10,7 +10,7 @@ import type { Api } from '#operate/ops/api.ts';
 import { optionOf, required } from '#operate/ops/options.ts';
 import type { ApiVerb, Argument, Options, Shown } from '#operate/ops/verb.ts';
 import { listColumns } from './list-columns.ts';
-import { counted, shownDone, shownOne, shownStatus } from './shown.ts';
+import { counted, shownDone, shownStatus } from './shown.ts';
 
 const wholeHost = answer(hostDetailAnswer, 'hostname', 'devices', 'not_offered');
 type WholeHost = z.infer<typeof wholeHost>;
@@ -164,7 +164,7 @@ const deviceColumns = columnsOf<keyof typeof hostDeviceTitles, WholeHost['device
 function hostLines(row: WholeHost, width: number): readonly string[] {
   const absent = row.not_offered;
   const parts = [
-    shownOne([...listColumns('hosts'), conflict] as never, row).lines(width),
+    propertyLines<WholeHost>([...listColumns('hosts'), conflict] as never, row, width),
     tableLines(deviceColumns, row.devices, width),
     absent.length > 0 ? tableLines(columnsOf(notOfferedTitles), absent, width) : [],
   ];

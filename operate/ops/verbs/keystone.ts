@@ -1,6 +1,6 @@
 // The deployment's entries in Keystone: its service user, and the API in the catalog.
 
-import { type Column, tableLines } from '#core/command-line/columns.ts';
+import type { Column } from '#core/command-line/columns.ts';
 import type { Input } from '#operate/command.ts';
 import {
   type Making,
@@ -16,6 +16,7 @@ import {
 import { findPlace, readRegistered } from '#operate/ops/keystone/read-registered.ts';
 import { flag, optionOf, required } from '#operate/ops/options.ts';
 import { type KeystoneAsking, type KeystoneVerb, wrongUsage } from '#operate/ops/verb.ts';
+import { tableOf } from './shown.ts';
 
 async function register(asking: KeystoneAsking) {
   const { keystone, input } = asking;
@@ -95,11 +96,7 @@ function shownEntries(rows: readonly Row[], isDryRun: boolean) {
   ];
   return {
     json: { dry_run: isDryRun, registration: rows },
-    lines: (width: number) => [
-      ...tableLines(columns, rows, width),
-      '',
-      ...describeRows(rows, isDryRun),
-    ],
+    table: tableOf(columns, rows, { foot: ['', ...describeRows(rows, isDryRun)] }),
     exitCode: rows.some(isWrong) ? 1 : 0,
   };
 }

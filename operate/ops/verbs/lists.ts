@@ -1,16 +1,17 @@
 // The verbs that list, from the rows of core/contracts/api/lists.ts.
 
 import * as z from 'zod';
-import { type Column, cellText, tableLines } from '#core/command-line/columns.ts';
+import { type Column, cellText } from '#core/command-line/columns.ts';
 import { type Filter, type ListName, lists } from '#core/contracts/api/lists.ts';
 import { rowShapes } from '#core/contracts/api/rows.ts';
 import type { Input } from '#operate/command.ts';
 import { answer } from '#operate/ops/answers.ts';
 import { cadfEvent } from '#operate/ops/cadf.ts';
+import { formats } from '#operate/ops/formats.ts';
 import { flag, optionOf } from '#operate/ops/options.ts';
 import type { ApiVerb, Option, Options } from '#operate/ops/verb.ts';
 import { listColumns, type Row, rowAnswer } from './list-columns.ts';
-import { shownRows } from './shown.ts';
+import { shownRows, tableOf } from './shown.ts';
 
 const filtersOf = (name: ListName) => Object.entries<Filter>(lists[name].filters);
 
@@ -59,8 +60,9 @@ function listVerb(name: ListName): ApiVerb {
 
 /** Records also as events of CADF. */
 function historyVerb(verb: ApiVerb): ApiVerb {
-  const help = 'table, or cadf: one event of the audit format CADF on each line';
-  const format: Option = { ...optionOf('format', help), choices: ['table', 'cadf'] };
+  const help = 'table for people; cadf has one event of the audit format CADF on each line';
+  const choices = [...formats, 'cadf'];
+  const format: Option = { ...optionOf('format', help), short: 'f', choices };
   return {
     ...verb,
     options: { ...verb.options, format },
@@ -96,10 +98,7 @@ function usageVerb({ options: { limit: _, ...options } = {}, ...verb }: ApiVerb)
       const json = await api.ask('GET', lists.usage.path, usageAnswer, { query });
       const { from, to, usage } = json;
       const span = `from ${cellText(from)} to ${cellText(to)}`;
-      return {
-        json,
-        lines: (width) => [span, '', ...tableLines(listColumns('usage'), usage, width)],
-      };
+      return { json, table: tableOf(listColumns('usage'), usage, { head: [span, ''] }) };
     },
   };
 }
@@ -129,10 +128,7 @@ function firmwareVerb({ options: { limit: _, ...options } = {}, ...verb }: ApiVe
       const shown = await verb.ask(api, input, waiting);
       if (input.has('devices')) return shown;
       const { firmware } = shown.json as { readonly firmware: readonly Row<'firmware'>[] };
-      return {
-        ...shown,
-        lines: (width) => tableLines(firmwareTitles, countVersions(firmware), width),
-      };
+      return { ...shown, table: tableOf(firmwareTitles, countVersions(firmware)) };
     },
   };
 }

@@ -1,13 +1,13 @@
 // Releases what instances hold that do not use it, when the reaper waits for an operator.
 
 import type * as z from 'zod';
-import { type Column, tableLines } from '#core/command-line/columns.ts';
+import type { Column } from '#core/command-line/columns.ts';
 import { reapAnswer } from '#core/contracts/api/operator.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { answer } from '#operate/ops/answers.ts';
 import { flag, optionOf } from '#operate/ops/options.ts';
 import { type ApiVerb, type Shown, wrongUsage } from '#operate/ops/verb.ts';
-import { counted } from './shown.ts';
+import { counted, shownDone, tableOf } from './shown.ts';
 
 const reaped = answer(reapAnswer, 'waiting', 'released', 'kept', 'left');
 type Reaped = z.infer<typeof reaped>;
@@ -59,8 +59,7 @@ function shownReaped(parts: readonly Reaped[], isApply: boolean): Shown {
   const summary = isApply
     ? `${counted(released.size, 'server')} released, ${rows.length - released.size} not.`
     : `${counted(rows.length, 'server')} waiting; --apply releases those that are not in use.`;
-  return {
-    json: { waiting: rows },
-    lines: (width) => [...(rows.length > 0 ? tableLines(columns, rows, width) : []), summary],
-  };
+  const json = { waiting: rows };
+  if (rows.length === 0) return shownDone(summary, json);
+  return { json, table: tableOf(columns, rows, { foot: [summary] }) };
 }

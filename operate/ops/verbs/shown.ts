@@ -1,7 +1,7 @@
 // The forms in which a verb shows the API's answer.
 
-import { type Column, propertyLines, tableLines } from '#core/command-line/columns.ts';
-import type { Shown } from '#operate/ops/verb.ts';
+import type { Column } from '#core/command-line/columns.ts';
+import type { Shown, ShownTable } from '#operate/ops/verb.ts';
 
 /** Rows as the API's document and as a table. */
 export function shownRows<Row>(
@@ -9,14 +9,19 @@ export function shownRows<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
 ): Shown {
-  return {
-    json: { [collection]: rows },
-    lines: (width) => tableLines(columns, rows, width),
-  };
+  return { json: { [collection]: rows }, table: tableOf(columns, rows) };
 }
 
 export function shownOne<Row>(columns: readonly Column<Row>[], row: Row): Shown {
-  return { json: row, lines: (width) => propertyLines(columns, row, width) };
+  return { json: row, table: { ...tableOf(columns, [row]), isOne: true } };
+}
+
+export function tableOf<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  around: Pick<ShownTable, 'head' | 'foot'> = {},
+): ShownTable {
+  return { columns: columns as readonly Column<unknown>[], rows, ...around };
 }
 
 /** The result in a sentence; the API's answer for scripts. */

@@ -78,6 +78,24 @@ describe('a command line', () => {
     expect(read(line)).toEqual(expected);
   });
 
+  it.each([
+    ['host show cmp1', ['hosts', 'show']],
+    ['device list', ['devices', 'list']],
+    ['incident', ['incidents']],
+    ['quotas list', ['quota', 'list']],
+  ])('%s is in the singular or the plural', (line, path) => {
+    expect(read(line)).toMatchObject({ kind: 'api', verb: { path } });
+  });
+
+  it('--server is --instance', () => {
+    expect(inputOf('who-uses --server i1').text('instance')).toBe('i1');
+  });
+
+  it('-f and -c are --format and --column', () => {
+    const input = inputOf('hosts -f csv -c host -c state');
+    expect([input.text('format'), input.all('column')]).toEqual(['csv', ['host', 'state']]);
+  });
+
   it('gives a command on the stack each value of a repeated option', () => {
     const line = 'import nova-pci --conf nova.conf --conf=more.conf';
     expect(read(line)).toMatchObject({ kind: 'stack', verb: { path: ['import', 'nova-pci'] } });
@@ -91,16 +109,20 @@ describe('a command line', () => {
 
 describe('a wrong command line', () => {
   it.each([
-    ['hots', 'Unknown command hots: it must be one of hosts, devices, '],
+    ['hots', 'Unknown command hots (did you mean hosts?): it must be one of hosts, devices, '],
+    ['frmware', 'Unknown command frmware (did you mean firmware?): it must be one of hosts, '],
+    ['servers', 'Unknown command servers: it must be one of hosts, devices, '],
     ['--jsn', 'Unknown option --jsn of cyborg-ops: it has none.'],
-    ['hosts lst', 'Unknown verb lst of hosts: it must be one of list, show, '],
+    ['hosts lst', 'Unknown verb lst of hosts (did you mean list?): it must be one of list, show, '],
     ['maintenance', 'The verb of maintenance is missing: it must be one of drain, resume.'],
     ['hosts show', "hosts show needs <host>: the compute node's name in Nova."],
     ["hosts show ''", 'hosts show needs <host>'],
     ['hosts show cmp1 cmp2', 'Unexpected argument cmp2 of hosts show.'],
     ['capacity', "capacity needs <profile>: the device profile's name or uuid."],
     ['hosts drain cmp1', 'hosts drain needs --reason: why; '],
-    ['hosts list --stat away', 'Unknown option --stat of hosts list: it must be one of --state, '],
+    ['hosts list --stat away', 'hosts list (did you mean --state?): it must be one of --state, '],
+    ['hosts list --server x', 'Unknown option --server of hosts list: it must be one of --state, '],
+    ['hosts list -f xml', '--format xml must be one of table, json, yaml, csv, value.'],
     ['hosts list --state gone', '--state gone must be one of online, drained, away, conflict, '],
     ['hosts list --state', 'The value of --state <state> is missing.'],
     ['hosts list --state=', 'The value of --state <state> is missing.'],
