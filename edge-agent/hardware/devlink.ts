@@ -13,6 +13,9 @@ import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { HardwareError } from './errno.ts';
 import type { Hardware } from './port.ts';
 
+/** The first and the last release that was recorded in test/tools/iproute2/. */
+export const iproute2Releases = { first: '5.15.0', last: '7.1.0' } as const;
+
 const askMs = 10_000;
 /** Cards of some vendors take a quarter of an hour. */
 const flashMs = 45 * 60_000;

@@ -4,7 +4,7 @@ import type { Hardware } from '#agent/hardware/port.ts';
 import { reasonOf } from '#agent/log.ts';
 import type { Observation } from './driver.ts';
 
-/** The first and the last release whose output was recorded. */
+/** The first and the last release whose output is known. */
 export interface ToolReleases {
   readonly first: string;
   readonly last: string;
@@ -54,7 +54,9 @@ export async function examineToolVersion(hardware: Hardware, tool: Tool): Promis
 function isRecorded(version: string, releases: ToolReleases | undefined): boolean {
   if (!releases) return false;
   const { first, last } = releases;
-  return compareReleases(first, version) <= 0 && compareReleases(version, last) <= 0;
+  // 2.16.204 is of 2.16.
+  const release = version.split('.').slice(0, last.split('.').length).join('.');
+  return compareReleases(first, version) <= 0 && compareReleases(release, last) <= 0;
 }
 
 /** Pure. Below zero if the first one is older. */

@@ -3,9 +3,17 @@
 // one: its MAC address, VLAN, rates, trust, spoof check and link state.
 
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
-import type { Driver, HandleWork, HostChange, NotOffered } from '#agent/drivers/contract/driver.ts';
+import type {
+  Driver,
+  HandleWork,
+  HostChange,
+  NotOffered,
+  Observation,
+} from '#agent/drivers/contract/driver.ts';
+import { examineToolVersion } from '#agent/drivers/contract/tool-version.ts';
 import { createPciDriver, handleAddress } from '#agent/drivers/pci/index.ts';
 import { functionCount } from '#agent/drivers/pci/setup.ts';
+import { iproute2Releases } from '#agent/hardware/devlink.ts';
 import { reasonOf } from '#agent/log.ts';
 import {
   cardIds,
@@ -97,10 +105,27 @@ export function createNicDriver(settings: NicSettings, context: DriverContext): 
       const deps = { sysfs, hardware, ports, clock: context.clock };
       return { ...evidence, ...(await restoreFunction(deps, handle.address, address, recorded)) };
     },
+    examineTools: () => examineNicTools([...cards.values()], context),
     ...([...cards.values()].some(({ components }) => components.length > 0) && {
       components: programs,
     }),
   };
+}
+
+async function examineNicTools(
+  cards: readonly NicCard[],
+  { hardware }: DriverContext,
+): Promise<readonly Observation[]> {
+  const programs = [
+    ...(cards.some(isByFunctions) ? ['ip'] : []),
+    ...(cards.some(({ components }) => components.length > 0) ? ['devlink'] : []),
+  ];
+  const examine = (program: string) => {
+    const name = `${program} of iproute2`;
+    const tool = { name, program, args: ['-V'], releases: iproute2Releases };
+    return examineToolVersion(hardware, tool);
+  };
+  return await Promise.all(programs.map(examine));
 }
 
 async function readRecord({ context, records }: NicState, handle: HandleWork, address: string) {

@@ -17,6 +17,7 @@ import { present } from '#core/shapes/derive/present.ts';
 import { type Card, type CardFacts, cardAt, openKnownCards } from './cards.ts';
 import { xilinxName as name, type XilinxCards, type XilinxSettings } from './settings.ts';
 import { alveoComponents } from './shells.ts';
+import { examineXrt } from './tools.ts';
 import { cardFunctions, clean, learn, program, type Work } from './work.ts';
 
 const regionName = 'region0';
@@ -86,6 +87,7 @@ export function createXilinxDriver(settings: XilinxSettings, context: DriverCont
       }
       return { devices, notOffered };
     },
+    examineTools: () => examineXrt(settings, context.hardware),
     clean: ({ address }, onProgress) =>
       locks.hold([address], async () => {
         const { given: cards, facts, work } = await mustHave(address);

@@ -1,9 +1,12 @@
 // XRT's tools for Alveo cards: what they are asked, and what is believed of their answers. Written
-// from their source (XRT 2.x, core/tools), and compared with no card.
+// from the sources of XRT 2.12 to 2.25 (core/tools), between which this does not differ, and
+// compared with no card.
 
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
+import type { Observation } from '#agent/drivers/contract/driver.ts';
+import { examineToolVersion } from '#agent/drivers/contract/tool-version.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
 import { parseJson } from '#core/shapes/derive/parse-json.ts';
@@ -15,6 +18,19 @@ export interface ToolDeps {
   /** The management function's address: the card does one operation at a time. */
   readonly device: string;
   readonly settings: Pick<XilinxSettings, 'xbutil' | 'xbmgmt' | 'tool_seconds'>;
+}
+
+/** The first and the last release whose source was read. */
+const xrtReleases = { first: '2.12', last: '2.25' } as const;
+
+/** Never rejects. */
+export async function examineXrt(
+  { xbutil, xbmgmt }: XilinxSettings,
+  hardware: Hardware,
+): Promise<readonly Observation[]> {
+  const examine = (name: string, program: string) =>
+    examineToolVersion(hardware, { name, program, args: ['--version'], releases: xrtReleases });
+  return await Promise.all([examine('xbutil of XRT', xbutil), examine('xbmgmt of XRT', xbmgmt)]);
 }
 
 /** @throws a sentence with what the tool has said */

@@ -168,6 +168,7 @@ export class NicKernel {
         if (basename(path) === 'sriov_numvfs') this.#makeFunctions(device, Number(text));
       },
       exec: async (device, tool, args) => {
+        if (args[0] === '-V') return { ...succeeded, stdout: `${tool} utility, iproute2-6.1.0\n` };
         if (this.#busy.has(device)) throw new Error(`${tool} waits for the devlink of ${device}.`);
         if (tool === 'devlink' && this.devlink) return { ...succeeded, stdout: this.devlink };
         const firmware = this.#firmware.get(args.join(' ').match(/pci\/(\S+)/)?.[1] ?? '');

@@ -1,7 +1,10 @@
 // What the drivers tell of a host's hardware to the command self-test.
 
 import { describe, expect, it } from 'vitest';
+import { examineToolVersion } from '#agent/drivers/contract/tool-version.ts';
 import { describeForm } from '#agent/drivers/nvidia/examine.ts';
+import type { Hardware } from '#agent/hardware/port.ts';
+import { divided, NicHost } from '#test/drivers/nic/host.ts';
 import { address, NvmeHost } from '#test/drivers/nvme/host.ts';
 import { perTest } from '#test/support/vitest/shared.ts';
 
@@ -60,6 +63,36 @@ describe('driver nvme', () => {
     await host.start();
     host.kernel.faults.set('version', printed);
     expect(await host.driver?.examineTools?.()).toEqual([{ outcome, what }]);
+  });
+});
+
+describe('driver nic', () => {
+  const host = perTest(() => new NicHost());
+
+  it('runs ip for virtual functions, and devlink for firmware', async () => {
+    await host.start(divided);
+    const ip = { outcome: 'seen', what: 'ip of iproute2 is of version 6.1.0.' };
+    expect(await host.driver.examineTools?.()).toEqual([ip]);
+    const components = [{ name: 'fw', version: 'fw.mgmt' }];
+    await host.start({ cards: [{ ...divided.cards[0], components }] });
+    const devlink = { outcome: 'seen', what: 'devlink of iproute2 is of version 6.1.0.' };
+    expect(await host.driver.examineTools?.()).toEqual([ip, devlink]);
+  });
+});
+
+describe('the version of a program', () => {
+  const releases = { first: '2.12', last: '2.25' };
+  it.each([
+    ['XRT Build Version    : 2.16.204 (HEAD)', '2.16.204', 'seen'],
+    ['ip utility, iproute2-2.25.3', '2.25.3', 'seen'],
+    ['ip utility, iproute2-2.26.0', '2.26.0', 'not seen'],
+    ['v2.9', '2.9', 'not seen'],
+  ])('is read from %j', async (stdout, version, outcome) => {
+    const hardware = { exec: async () => ({ exitCode: 0, stdout, stderr: '' }) };
+    const tool = { name: 'xbutil', program: 'xbutil', args: ['--version'], releases };
+    const seen = await examineToolVersion(hardware as unknown as Hardware, tool);
+    expect(seen.outcome).toBe(outcome);
+    expect(seen.what).toContain(`xbutil is of version ${version}`);
   });
 });
 
