@@ -6,8 +6,9 @@ import { flag, optionOf, repeated } from './options.ts';
 import type { LocalVerb, Options, Verb } from './verb.ts';
 import { capacityVerb } from './verbs/capacity.ts';
 import { deviceVerbs } from './verbs/devices.ts';
-import { firmwareVerbs } from './verbs/firmware.ts';
-import { rollVerb } from './verbs/firmware-roll.ts';
+import { explainVerb } from './verbs/explain.ts';
+import { firmwareVerbs } from './verbs/firmware/program.ts';
+import { rollVerb } from './verbs/firmware/roll-verb.ts';
 import { hostVerbs, maintenanceVerbs } from './verbs/hosts.ts';
 import { keystoneVerbs } from './verbs/keystone.ts';
 import { listVerbs } from './verbs/lists.ts';
@@ -26,6 +27,7 @@ const completion: LocalVerb = {
 
 export const table: readonly Verb[] = [
   ...listVerbs,
+  explainVerb,
   ...hostVerbs,
   ...deviceVerbs,
   ...firmwareVerbs,

@@ -1,7 +1,7 @@
 // How far a device is with an image, by the API's answer.
 
 import { expect, it } from 'vitest';
-import { progressOf } from '#operate/ops/verbs/programs.ts';
+import { progressOf } from '#operate/ops/verbs/firmware/programs.ts';
 
 const wanted = { component: 'bmc', image: 'ours', version: '2.0' };
 

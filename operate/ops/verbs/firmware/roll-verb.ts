@@ -4,9 +4,9 @@
 import type { Column } from '#core/command-line/columns.ts';
 import { flag, optionOf } from '#operate/ops/options.ts';
 import type { ApiVerb, Shown } from '#operate/ops/verb.ts';
-import { drainOption, imageOption, oneComponent, oneModel } from './firmware.ts';
+import { counted, tableOf } from '#operate/ops/verbs/shown.ts';
+import { drainOption, imageOption, oneComponent, oneModel } from './program.ts';
 import { type Outcome, type Place, Roll, toPlace } from './roll.ts';
-import { counted, tableOf } from './shown.ts';
 
 export const rollVerb: ApiVerb = {
   path: ['firmware', 'roll'],

@@ -7,9 +7,9 @@ import type { Input } from '#operate/command.ts';
 import { answer } from '#operate/ops/answers.ts';
 import { flag, required } from '#operate/ops/options.ts';
 import type { ApiVerb, Argument, Shown, Waiting } from '#operate/ops/verb.ts';
-import { rowAnswer } from './list-columns.ts';
+import { rowAnswer } from '#operate/ops/verbs/list-columns.ts';
+import { shownDone } from '#operate/ops/verbs/shown.ts';
 import { lookEveryMs, readFirmware, requestProgram } from './programs.ts';
-import { shownDone } from './shown.ts';
 
 const baseline = rowAnswer('baselines');
 const region = answer(deployableAnswer, 'uuid', 'program');
