@@ -18,7 +18,7 @@ import {
 import { availableParallelism } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { build } from 'esbuild';
-import { type DebianKernel, fetchKernel, fetchNewerKernel } from './debian-kernel.ts';
+import { type DebianKernel, fetchKernel, fetchNewerKernel } from './debian/kernel.ts';
 
 export interface Image {
   readonly kernel: string;
@@ -33,6 +33,7 @@ const root = join(here, '../..');
 const drivers = [
   ...['virtio_pci', 'virtio_net', 'virtio_blk', 'virtio_console', 'virtio_crypto'],
   ...['igb', 'igbvf', 'ext4', 'nvme', 'vfio-pci', 'vfio_iommu_type1', 'mdev', 'pci-stub'],
+  ...['9p', '9pnet_virtio'],
 ];
 
 /** Built from the kernel's source. */

@@ -14,7 +14,7 @@ import {
 import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Qemu } from './debian-qemu.ts';
+import type { Qemu } from './debian/qemu.ts';
 import { connectGuest, type Guest } from './guest.ts';
 import type { Image } from './image.ts';
 
@@ -31,6 +31,15 @@ interface MachineOptions {
   readonly broker?: number;
   /** The guest's port 10.0.2.100:9326 leads to the server of images. */
   readonly images?: number;
+  readonly hypervisor?: Hypervisor | undefined;
+}
+
+/** A VM that runs VMs itself. */
+export interface Hypervisor {
+  /** A folder outside, which the guest mounts by 9P as `share`. */
+  readonly share: string;
+  /** This port of the loopback interface leads to libvirtd in the guest. */
+  readonly port: number;
 }
 
 export interface Machine {
@@ -41,7 +50,7 @@ export interface Machine {
 
 /** Every VM has these. Positions are fixed, so that addresses are. */
 const hardware = [
-  ...['-machine', 'q35', '-accel', 'tcg', '-cpu', 'Nehalem', '-smp', '1', '-m', '1024'],
+  ...['-machine', 'q35', '-accel', 'tcg', '-cpu', 'Nehalem', '-m', '1024'],
   ...['-nodefaults', '-no-user-config', '-display', 'none', '-monitor', 'none', '-no-reboot'],
   ...['-device', 'intel-iommu,intremap=on'],
   // 0000:00:02.0 has no driver. Functions of fake_pci use the place of 0000:00:04.0 behind the
@@ -118,9 +127,10 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
 }
 
 function argumentsOf(options: MachineOptions, control: string): string[] {
-  const { image, disks, broker, images, networkCard } = options;
+  const { image, disks, broker, networkCard, hypervisor } = options;
   return [
     ...hardware,
+    ...['-smp', hypervisor ? '2' : '1'],
     ...(networkCard ? igb : []),
     ...['-device', nvme],
     ...['-drive', `file=${disks.nvme},if=none,id=namespace,format=raw`],
@@ -129,20 +139,29 @@ function argumentsOf(options: MachineOptions, control: string): string[] {
     ...['-serial', 'stdio'],
     ...['-chardev', `socket,id=control,path=${control}`],
     ...['-device', 'virtio-serial-pci', '-device', 'virtserialport,chardev=control'],
-    ...(broker === undefined ? [] : networkTo(broker, images)),
+    ...(broker === undefined ? [] : networkTo(broker, options)),
+    ...(hypervisor ? shareOf(hypervisor) : []),
     ...['-kernel', image.kernel, '-initrd', image.initramfs, '-append', kernelArguments],
   ];
 }
 
 /** The guest reaches nothing but these: `restrict` closes all else, in both directions. */
-function networkTo(broker: number, images: number | undefined): string[] {
+function networkTo(broker: number, { images, hypervisor }: MachineOptions): string[] {
   const to = (from: number, port: number) =>
     `guestfwd=tcp:10.0.2.100:${from}-cmd:/bin/busybox nc 127.0.0.1 ${port}`;
-  const forward = [to(8883, broker), ...(images === undefined ? [] : [to(9326, images)])].join();
+  const forward = [
+    to(8883, broker),
+    ...(images === undefined ? [] : [to(9326, images)]),
+    ...(hypervisor ? [`hostfwd=tcp:127.0.0.1:${hypervisor.port}-:16509`] : []),
+  ].join();
   return [
     ...['-netdev', `user,id=network,restrict=on,${forward}`],
     ...['-device', 'virtio-net-pci,netdev=network'],
   ];
+}
+
+function shareOf({ share }: Hypervisor): string[] {
+  return ['-virtfs', `local,path=${share},mount_tag=share,security_model=none`];
 }
 
 function kill(qemu: ChildProcess): void {

@@ -27,7 +27,7 @@ export class CannotRun extends Error {
 /** Prints what is left out, and why. @throws an error that is no {@link CannotRun} */
 export function skip(what: string, error: unknown): void {
   if (!(error instanceof CannotRun)) throw error;
-  console.log(`SKIPPED: ${what} cannot run on this machine: ${error.message}.`);
+  console.log(`SKIPPED: ${what} cannot run on this machine: ${error.message.replace(/\.$/, '')}.`);
 }
 
 /** Installs what is missing. @throws CannotRun */

@@ -1,3 +1,4 @@
+import type { Hypervisor } from './machine.ts';
 import type { Stage } from './stage.ts';
 
 export interface Scenario {
@@ -18,6 +19,8 @@ export interface Group {
   readonly newerKernel?: true;
   /** The first process of the VM is systemd, and dpkg installs the agent's package there. */
   readonly systemd?: true;
+  /** libvirtd in the VM runs VMs. */
+  readonly hypervisor?: Hypervisor;
   /** Runs after each boot: loads modules, for instance. */
   prepare(stage: Stage): Promise<void>;
   readonly scenarios: readonly Scenario[];

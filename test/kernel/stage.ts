@@ -7,7 +7,7 @@ import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '#test/support/suites/rest.ts';
 import type { Cloud, HostCloud } from './cloud.ts';
-import { installedQemu, type Qemu } from './debian-qemu.ts';
+import { installedQemu, type Qemu } from './debian/qemu.ts';
 import type { Guest, GuestProcess } from './guest.ts';
 import type { Image } from './image.ts';
 import { type Machine, startMachine } from './machine.ts';
@@ -17,8 +17,8 @@ const bundle = join(import.meta.dirname, '../../dist/cyborg-agent.mjs');
 /** Where docs/agent.md installs the agent. */
 export const agentProgram = '/usr/local/lib/cyborg-agent/cyborg-agent.mjs';
 const stateMegabytes = 64;
-/** With two versions of the agent and its Node, while one replaces the other. */
-const systemMegabytes = 768;
+/** Also two versions of the agent and its Node, while one replaces the other; or a hypervisor. */
+const systemMegabytes = 1024;
 const nvmeMegabytes = 64;
 
 export interface StageOptions {
@@ -29,7 +29,7 @@ export interface StageOptions {
   readonly cloud?: Cloud | undefined;
   /** Another QEMU than that of the machine. */
   readonly qemu?: Qemu;
-  /** What the disk of the state has at first: a whole system, whose first process is systemd. */
+  /** What the disk of the state has at first: a whole system with its first process. */
   readonly system?: string;
   /** Disks and logs are here. */
   readonly directory: string;
@@ -77,6 +77,7 @@ export class Stage {
     const { group, image, hosts, directory, qemu = installedQemu } = this.#options;
     this.#machine = await startMachine({
       ...{ image, qemu, networkCard: group.networkCard === true },
+      hypervisor: group.hypervisor,
       disks: this.#disks,
       log: join(directory, `${group.name}.log`),
       ...(hosts && group.hostname && { broker: hosts.brokerPort, images: hosts.imagesPort }),

@@ -48,19 +48,21 @@ interface Wishes {
   /** Hints for the scheduler. */
   readonly hints?: object;
   readonly networks?: readonly object[];
+  /** The id of another image than the usual one. */
+  readonly image?: string;
 }
 
 /** Creates a server as a tenant; returns its id at once. */
 export async function create(
   stage: Stage,
   flavor: string,
-  { hints, networks }: Wishes = {},
+  { hints, networks, image }: Wishes = {},
 ): Promise<string> {
   const reply = await stage.demo.nova.ask('POST', '/servers', {
     server: {
       name: `on-${flavor}`,
       flavorRef: await flavorId(stage, flavor),
-      imageRef: await imageId(stage),
+      imageRef: image ?? (await imageId(stage)),
       networks: networks ?? 'none',
     },
     ...(hints && { 'os:scheduler_hints': hints }),
@@ -79,7 +81,7 @@ export interface Built {
 export async function build(stage: Stage, flavor: string, wishes?: Wishes): Promise<Built> {
   const startedAt = performance.now();
   const id = await create(stage, flavor, wishes);
-  const server = await untilBuilt(stage, id, 120);
+  const server = await untilBuilt(stage, id, 300);
   const seconds = (performance.now() - startedAt) / 1000;
   return { id, status: server.status, fault: server.fault, seconds };
 }

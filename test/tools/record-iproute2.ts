@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Hardware } from '#agent/hardware/port.ts';
-import { fetchNewerQemu } from '#test/kernel/debian-qemu.ts';
+import { fetchNewerQemu } from '#test/kernel/debian/qemu.ts';
 import type { Guest } from '#test/kernel/guest.ts';
 import { ensureImage } from '#test/kernel/image.ts';
 import { Stage } from '#test/kernel/stage.ts';

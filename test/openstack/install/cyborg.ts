@@ -4,6 +4,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { CannotRun } from '#test/kernel/packages.ts';
 import { servicePassword } from '#test/openstack/stage.ts';
 import { ensureEnvironment } from '#test/support/suites/virtual-environment.ts';
 import type { Cloud } from './cloud.ts';
@@ -16,7 +17,7 @@ import {
   textOf,
   tokenValidation,
 } from './configuration.ts';
-import { CannotRun, ensurePackages, packagesOfCyborg } from './packages.ts';
+import { ensurePackages, packagesOfCyborg } from './packages.ts';
 import { startWaitress, startWsgi } from './programs.ts';
 
 const parts = ['api', 'conductor', 'agent'] as const;

@@ -2,7 +2,7 @@
 
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { CannotRun } from './packages.ts';
+import { CannotRun } from '#test/kernel/packages.ts';
 import { currentRequirements } from './releases.ts';
 
 const services = ['keystone', 'glance', 'openstack-placement', 'neutron', 'nova'];

@@ -3,6 +3,7 @@
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { CannotRun } from '#test/kernel/packages.ts';
 
 const packages = [
   'python3-keystone',
@@ -26,11 +27,6 @@ const packages = [
   'python3-osc-placement',
   'patch',
 ];
-
-/** The suite cannot run on this machine; the message is one line that names what is missing. */
-export class CannotRun extends Error {
-  override readonly name = 'CannotRun';
-}
 
 /** What Cyborg needs beside the others; Debian has no package of Cyborg itself. */
 export const packagesOfCyborg = [

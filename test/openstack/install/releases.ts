@@ -2,8 +2,8 @@
 // policies, or Debian 12's (Zed, 2022). Debian has the database and the broker of both.
 
 import { join } from 'node:path';
+import { CannotRun } from '#test/kernel/packages.ts';
 import { ensureEnvironment } from '#test/support/suites/virtual-environment.ts';
-import { CannotRun } from './packages.ts';
 
 export interface Release {
   readonly name: string;

@@ -3,17 +3,19 @@
 // with a real kernel; what in it is no hardware is said in test/kernel/README.md.
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Evidence } from '#core/contracts/job-document.ts';
-import { lockDirectory } from '#local/process/directory-lock.ts';
-import { hostCloud } from '#test/kernel/cloud.ts';
-import { fetchNewerQemu } from '#test/kernel/debian-qemu.ts';
-import { ensureImage } from '#test/kernel/image.ts';
-import { ensurePackages } from '#test/kernel/packages.ts';
-import { Stage as Host } from '#test/kernel/stage.ts';
+import { fetchNewerQemu } from '#test/kernel/debian/qemu.ts';
+import type { Stage as Host } from '#test/kernel/stage.ts';
 import { hardwareClasses, prepareHardware } from '#test/openstack/hardware-classes.ts';
+import {
+  cache,
+  ensureVm,
+  hardwareHost,
+  joinNode,
+  startHost,
+  untilOffered,
+  withinSeconds,
+} from '#test/openstack/hardware-node.ts';
 import { scheduleOnlyTo } from '#test/openstack/nodes.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import {
@@ -27,20 +29,13 @@ import {
 import type { Stage } from '#test/openstack/stage.ts';
 import { type Arq, eventually } from '#test/support/suites/rest.ts';
 
-export const hardwareHost = 'compute-3.example';
-const root = join(import.meta.dirname, '../../..');
-const cache = join(root, '.local', 'kernel');
-/** The guest's CPU is emulated, so the agent takes tens of seconds to start. */
-const withinSeconds = 240;
-
 const classNames = Object.keys(hardwareClasses);
 /** In the guest, whose port leads to S3: images come from the address that their signature has. */
 const imagesProxy = ['busybox', 'nc', '10.0.2.100', '9326'];
 
 /** Before OpenStack is started. @throws CannotRun where the VM cannot run */
 export function ensureHardware(): void {
-  ensurePackages();
-  lockDirectory(cache);
+  ensureVm();
   fetchNewerQemu(cache);
 }
 
@@ -95,14 +90,9 @@ export function hardware(): {
     {
       name: 'hardware: a compute node with real drivers joins the cloud',
       run: async (stage) => {
-        host = await startHost(stage);
+        host = await start(stage);
         await startAgent(host);
-        await stage.cloud.startCompute(hardwareHost);
-        await eventually(
-          () => stage.admin.nova.ask('GET', '/os-hypervisors'),
-          ({ body }) => body.hypervisors.length === 2,
-        );
-        await scheduleOnlyTo(stage, hardwareHost);
+        await joinNode(stage);
         for (const [name, { resourceClass, group, image }] of Object.entries(hardwareClasses)) {
           const id = image && (await putImage(stage, name, new Uint8Array(image)));
           const programmed = id && { 'accel:bitstream_id': id };
@@ -110,11 +100,7 @@ export function hardware(): {
           await offer(stage, name, [{ ...resources, ...group, ...programmed }]);
         }
         const wanted = Object.values(hardwareClasses).map((each) => each.resourceClass);
-        const found = await eventually(
-          () => classesOf(stage),
-          (classes) => wanted.every((each) => classes.has(each)),
-          withinSeconds,
-        );
+        const found = await untilOffered(stage, wanted);
         return `resource classes below the node: ${[...found].sort().join(', ')}`;
       },
     },
@@ -164,37 +150,10 @@ export function hardware(): {
   return { scenarios, end: async () => await host?.powerOff() };
 }
 
-async function startHost({ layout }: Stage): Promise<Host> {
-  execFileSync(process.execPath, ['infra/bundle/bundle-agent.ts'], { cwd: root });
-  const directory = join(cache, 'machines');
-  mkdirSync(directory, { recursive: true });
-  const image = await ensureImage(cache);
-  const group = {
-    ...{ name: 'hardware', hostname: hardwareHost, networkCard: true as const, scenarios: [] },
-    prepare: ({ guest }: Host) => prepareHardware(guest),
-  };
-  const qemu = fetchNewerQemu(cache);
-  const host = new Host({ group, image, directory, qemu, hosts: hostCloud(layout) });
-  await host.boot();
-  return host;
-}
-
-/** The resource classes of the providers below the compute node. */
-async function classesOf({ admin }: Stage): Promise<Set<string>> {
-  const named = `/resource_providers?name=${hardwareHost}`;
-  const [compute] = (await admin.placement.ask('GET', named)).body.resource_providers;
-  if (!compute) return new Set();
-  const tree = `/resource_providers?in_tree=${compute.uuid}`;
-  const { resource_providers: providers } = (await admin.placement.ask('GET', tree)).body;
-  const classes = new Set<string>();
-  for (const { uuid } of providers.filter((each) => each.uuid !== compute.uuid)) {
-    const path = `/resource_providers/${uuid}/inventories`;
-    const { inventories } = (await admin.placement.ask('GET', path)).body;
-    for (const [name, { total, reserved }] of Object.entries(inventories)) {
-      if (total > reserved) classes.add(name);
-    }
-  }
-  return classes;
+function start(stage: Stage): Promise<Host> {
+  const prepare = ({ guest }: Host) => prepareHardware(guest);
+  const group = { name: 'hardware', networkCard: true as const, prepare };
+  return startHost(stage, group, { qemu: fetchNewerQemu(cache) });
 }
 
 function shown(evidence: Evidence): string {

@@ -4,7 +4,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { aptIn, CannotRun } from './packages.ts';
+import { aptIn, CannotRun } from '#test/kernel/packages.ts';
 
 export interface Qemu {
   readonly program: string;

@@ -3,8 +3,8 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { suite, unpackBackports } from './debian-qemu.ts';
-import { apt, aptIn, CannotRun } from './packages.ts';
+import { apt, aptIn, CannotRun } from '#test/kernel/packages.ts';
+import { suite, unpackBackports } from './qemu.ts';
 
 export interface DebianKernel {
   /** The answer of `uname -r`. */
