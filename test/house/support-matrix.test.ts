@@ -45,7 +45,7 @@ describe('the table of drivers', async () => {
       const isFake = module.name.startsWith('fake');
       const yes = isFake ? 'fake driver only' : 'yes';
       for (const row of rows.filter(([, each]) => each === `\`${module.name}\``)) {
-        const [, , discover, , , mdev, program, firmware, seenOn] = row;
+        const [, , discover, , , mdev, program, firmware, used, seenOn] = row;
         expect([discover, mdev, program], module.name).toEqual([
           yes,
           driver.prepare ? yes : 'no',
@@ -53,6 +53,8 @@ describe('the table of drivers', async () => {
         ]);
         // Some drivers have components by their settings alone.
         if (driver.components) expect(firmware, module.name).toBe('yes');
+        // What has no hardware is attached to no guest.
+        expect(isFake ? used : 'no', module.name).toBe('no');
         expect(isFake ? seenOn : 'no hardware', module.name).toBe('no hardware');
       }
     }

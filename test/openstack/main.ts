@@ -9,6 +9,10 @@
 // --boots 200      builds as many servers beside changes of their profile
 // --hardware       plays the set-up and the scenarios of a compute node with real drivers of the
 //                  agent, which is a VM with a real kernel
+// --guest          plays the set-up and the scenarios of servers that use their devices, on a
+//                  compute node with libvirt and QEMU in that VM (npm run test:guest)
+// --without-cleaning  with --guest: the agent's settings erase nothing, so that the scenario of
+//                  two tenants must fail
 // --cyborg [17.0.0]  plays the move from a real Cyborg to this service, and back; 9.0.0 unless
 //                    another release is named
 
@@ -19,6 +23,7 @@ import { chooseLayout, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
 import { CannotRun, skip } from '#test/kernel/packages.ts';
 import { isWanted, optionOf, ScenarioSuite } from '#test/support/suites/scenario-suite.ts';
+import { ensureGuest, guest } from './guest/scenarios.ts';
 import { block, novaConfiguration } from './guide.ts';
 import { hardwareHost } from './hardware-node.ts';
 import { type Cloud, planCloud, startCloud } from './install/cloud.ts';
@@ -60,7 +65,8 @@ const directory = join(import.meta.dirname, '..', '..', '.local', 'openstack');
 const environments = join(directory, '..', 'openstack-releases');
 /** Names with a dot, as most hosts have. The second node joins in the scenarios of two nodes. */
 const computeHosts = ['compute-1.example', 'compute-2.example'] as const;
-const withHardware = process.argv.includes('--hardware');
+const withGuest = process.argv.includes('--guest');
+const withHardware = withGuest || process.argv.includes('--hardware');
 const withCyborg = process.argv.includes('--cyborg');
 
 const all = [
@@ -164,10 +170,11 @@ function cyborgRelease(): CyborgRelease | undefined {
 
 function canHaveHardware(): boolean {
   try {
-    ensureHardware();
+    if (withGuest) ensureGuest();
+    else ensureHardware();
     return true;
   } catch (error) {
-    skip('test:openstack --hardware', error);
+    skip(withGuest ? 'test:guest' : 'test:openstack --hardware', error);
     return false;
   }
 }
@@ -188,9 +195,11 @@ function settingsFor(plan: CloudPlan): Record<string, string> {
 /** The set-up is always played: all other scenarios need it. */
 function chosen(): readonly Scenario[] {
   if (withHardware) {
-    const { scenarios, end: close } = hardware();
+    const cleans = !process.argv.includes('--without-cleaning');
+    const { scenarios, end: close } = withGuest ? guest({ cleans }) : hardware();
     suite.closeAtEnd(close);
-    return [...setUp, ...scenarios];
+    const [joins, ...others] = scenarios;
+    return [...setUp, ...(joins ? [joins] : []), ...others.filter(({ name }) => isWanted(name))];
   }
   return all.filter((each) => setUp.includes(each) || isWanted(each.name));
 }

@@ -87,6 +87,7 @@ export interface Body {
   readonly port: Port;
   readonly arqs: readonly Arq[];
   readonly devices: readonly Device[];
+  readonly history: readonly { readonly evidence: object | null }[];
   readonly incidents: readonly { readonly reason: string }[];
 }
 
