@@ -1,6 +1,6 @@
 // `npm run driver:new -- NAME`: writes a driver that finds PCI functions and passes the kit, with
 // its page, an example of its settings, its fixture, its line in drivers/index.ts and its rows in
-// README.md and docs/agent.md.
+// edge-agent/drivers/README.md and docs/agent.md.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -38,8 +38,9 @@ async function main(): Promise<void> {
   writeFileSync(join(root, fixture), fixtureText(names));
   edit(index, (text) => withDriver(text, names));
   const seen = 'sysfs trees in tests; not seen on hardware';
-  const matrixRow = `| ${name} | \`${name}\` | yes | yes | no | no | no | no | ${seen} |`;
-  edit('README.md', (text) => withRow(text, '| hardware | driver |', matrixRow));
+  const page = `[\`${name}\`](${names.file}/README.md)`;
+  const matrixRow = `| ${name} | ${page} | yes | yes | no | no | no | no | no | ${seen} |`;
+  edit('edge-agent/drivers/README.md', (text) => withRow(text, '| hardware | driver |', matrixRow));
   const pageRow = `| ${name} | [${names.file}](../${folder}/README.md) |`;
   edit('docs/agent.md', (text) => withRow(text, '| for | page |', pageRow));
   format(driver, fixture, index, `${folder}/settings.example.json`);
