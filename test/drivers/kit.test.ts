@@ -8,6 +8,7 @@ import { noGuards } from '#test/support/hosts/guarded-host.ts';
 import { runCheck } from './check.ts';
 import type { DriverFixture } from './fixture.ts';
 import { ownFixtures } from './fixtures.ts';
+import { guardChecks } from './guard-checks.ts';
 import { checksOf } from './kit.ts';
 import { ahead, fixture as mdev } from './mdev/fixture.ts';
 
@@ -144,16 +145,24 @@ describe('a driver that plans fails the kit', () => {
 const guarded = (await ownFixtures()).filter(({ title }) => !title.startsWith('fake'));
 
 describe('a driver that asks no guards fails the kit', () => {
-  it.each(guarded)('$title', async ({ fixture }) => {
-    const { module, settings } = fixture;
+  const failuresWithout = async ({ module, settings, ...others }: DriverFixture) => {
     const configured = module.configure(settings);
     if ('faults' in configured) throw new Error('settings');
     const create = (context: DriverContext) => configured.create({ ...context, guards: noGuards });
     const unguarded = { ...module, configure: () => ({ name: module.name, create }) };
-    const failures = await failuresOf(
-      { ...fixture, module: unguarded },
+    return await failuresOf(
+      { ...others, settings, module: unguarded },
       /does not offer a function/,
     );
-    expect(failures).not.toEqual([]);
+  };
+
+  it.each(guarded)('$title', async ({ fixture }) => {
+    expect(await failuresWithout(fixture)).not.toEqual([]);
+  });
+
+  it('in each way that the host can use a GPU', async () => {
+    const fixture = guarded.find(({ title }) => title === 'pci')?.fixture;
+    const failed = fixture ? await failuresWithout(fixture) : [];
+    expect(failed).toEqual(guardChecks.map(({ title }) => title));
   });
 });
