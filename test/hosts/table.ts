@@ -2,6 +2,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { modelName } from '#agent/drivers/pci/names.ts';
 import { parseHost } from '#agent/record/host-record.ts';
 import { type OfferedRow, offerHost } from './offer-host.ts';
 
@@ -35,7 +36,7 @@ export async function printTable(): Promise<string> {
         '',
         ...facts.map((fact) => `${fact}.`),
         '',
-        '| devices | | driver | offered as, or why not |',
+        '| devices | model | driver | offered as, or why not |',
         '|---|---|---|---|',
         ...alike(rows).map(([first, count]) => printRow(first, count)),
         '',
@@ -53,5 +54,8 @@ function alike(rows: readonly OfferedRow[]): (readonly [OfferedRow, number])[] {
 
 function printRow({ address, ids, driver, outcome }: OfferedRow, count: number): string {
   const others = count > 1 ? ` and ${count - 1} more` : '';
-  return `| \`${address}\`${others} | \`${ids}\` | \`${driver}\` | ${outcome} |`;
+  const [vendorId = '', productId = ''] = ids.split(':');
+  const name = modelName({ vendorId, productId });
+  const model = name === undefined ? `\`${ids}\`` : `${name}, \`${ids}\``;
+  return `| \`${address}\`${others} | ${model} | \`${driver}\` | ${outcome} |`;
 }

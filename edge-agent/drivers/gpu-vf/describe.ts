@@ -5,9 +5,11 @@ import { aerHealth } from '#agent/drivers/pci/health.ts';
 import { type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { gpuVendors } from './models.ts';
 import { profileName } from './settings.ts';
 import { type GpuCard, type SharesFound, valueName } from './shares.ts';
+
+/** Vendors of GPUs that have virtual functions, as traits spell them. */
+export const gpuVendors: Readonly<Record<string, string>> = { '8086': 'INTEL', '1002': 'AMD' };
 
 const mebibyte = 1024 * 1024;
 
@@ -54,7 +56,7 @@ export function describedGpu(
   const vendor = gpuVendors[vendorId];
   const profile = profileName(settings);
   const part = profile.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_');
-  const ids = [vendorId, ...(vendor ? [vendor.name] : [])];
+  const ids = [vendorId, ...(vendor ? [vendor] : [])];
   const traits = ids.map((each) => `CUSTOM_${each}_${productId}_${part}`.toUpperCase());
   const shown = Object.fromEntries(
     values
@@ -69,7 +71,6 @@ export function describedGpu(
   const total = readIfReadable(sysfs, `${fn.path}/sriov_totalvfs`) ?? '';
   return {
     ...device,
-    model: vendor?.models[productId] ?? device.model,
     ...present({ health }),
     attributes: {
       ...shown,

@@ -15,8 +15,7 @@ import {
 } from '#agent/sysfs/pci.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
-import { describedGpu, readHealth } from './describe.ts';
-import { gpuVendors } from './models.ts';
+import { describedGpu, gpuVendors, readHealth } from './describe.ts';
 import { numberedFunctions, planGpuVfs } from './plan.ts';
 import { type GpuVfCards, type GpuVfSettings, gpuVfName as name } from './settings.ts';
 import { type GpuCard, readShares, type SharesFound, shareValues } from './shares.ts';

@@ -3,6 +3,7 @@
 
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import type { Driver, HandleWork } from '#agent/drivers/contract/driver.ts';
+import { modelName } from '#agent/drivers/pci/names.ts';
 import { reasonOf } from '#agent/log.ts';
 import {
   type ExistingMdev,
@@ -139,7 +140,8 @@ function cardAt(sysfs: Sysfs, address: string) {
   if (!fn) throw new Error('it is not on the PCI bus');
   const { vendorId: vendor, productId: product, classCode } = fn;
   const std_board_info = JSON.stringify({ product_id: product, class: `0x${classCode}` });
-  return { vendor, product, model: product, std_board_info, ...readPlace(sysfs, fn) };
+  const model = modelName(fn) ?? product;
+  return { vendor, product, model, std_board_info, ...readPlace(sysfs, fn) };
 }
 
 /** CUSTOM_<VENDOR>_<PRODUCT>_<TYPE>, as in Nova's specification of vGPUs. */

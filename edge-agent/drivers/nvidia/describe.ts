@@ -1,6 +1,7 @@
 // How a card of driver `nvidia_gpu` is reported.
 
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
+import { modelName } from '#agent/drivers/pci/names.ts';
 import { readMdevParents, typeDirectory } from '#agent/sysfs/mdev.ts';
 import { type PciFunction, readPlace } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
@@ -15,10 +16,11 @@ const cleanSeconds = 300;
 /** @param functions addresses of the virtual functions that have the type */
 export function describeVendorCard(
   { clean }: NvidiaSettings,
-  { address, vendorId, productId, classCode }: PciFunction,
+  fn: PciFunction,
   { vgpu_type: type, resource_class, traits }: VgpuCards,
   functions: readonly string[],
 ): ReportedDevice {
+  const { address, vendorId, productId, classCode } = fn;
   const trait = `CUSTOM_10DE_${productId}_${type}`.toUpperCase().replaceAll('-', '_');
   return {
     address,
@@ -26,7 +28,7 @@ export function describeVendorCard(
     type: 'GPU',
     vendor: vendorId,
     product: productId,
-    model: productId,
+    model: modelName(fn) ?? productId,
     std_board_info: JSON.stringify({ product_id: productId, class: `0x${classCode}` }),
     vendor_board_info: 'miss_vb_info',
     offers: {

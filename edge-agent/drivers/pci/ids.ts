@@ -15,25 +15,34 @@ const vendorNames: Readonly<Record<string, string>> = {
 
 /** Physical and virtual functions of Intel QuickAssist (Linux, drivers/crypto/intel/qat). */
 const qatProducts =
-  '0435 0443 37c8 37c9 19e2 19e3 6f54 6f55 18a0 18a1 4940 4941 4942 4943 4944 4945 4946 4947 4948 4949'.split(
-    ' ',
-  );
+  '0435 0443 37c8 37c9 19e2 19e3 6f54 6f55 18a0 18a1 4940 4941 4942 4943 4944 4945 4946 4947 4948 4949';
 
-// Keys are vendor and, if present, product. FPGAs and AI chips share class 12, and Intel's
-// QuickAssist cards share class 0b40 with other co-processors, so these come first.
-const typesById: Readonly<Record<string, ReportedDevice['type']>> = {
+type DeviceType = ReportedDevice['type'];
+
+/** Whatever their class is: it says the wrong thing, or is that of several types. */
+const typesByProduct: Readonly<Record<string, DeviceType>> = {
+  // PAC with Arria 10, D5005 and N3000, the N3000's error correction, OFS; each with its VF.
+  ...typeOf('FPGA', '8086', '09c4 09c5 0b2b 0b2c 0b30 0b31 0d8f 0d90 bcce bccf'),
+  // ACC100 and vRAN Boost, for error correction: DPDK, drivers/baseband/acc.
+  ...typeOf('COPROCESSOR', '8086', '0d5c 0d5d 57c0 57c1 57c2 57c3'),
+  ...typeOf('QAT', '8086', qatProducts),
+  // A card of OFS has virtio functions of its class.
+  ...typeOf('NIC', '1af4', '1000 1041'),
+  ...typeOf('AICHIP', '1ac1', '089a'),
+};
+
+/** In the classes that FPGAs and AI chips share, where the product says nothing. */
+const typesByVendor: Readonly<Record<string, DeviceType>> = {
   '1172': 'FPGA',
   '10ee': 'FPGA',
   '1bd4': 'FPGA',
-  '8086:09c4': 'FPGA',
-  '8086:09c5': 'FPGA',
-  '8086:0b30': 'FPGA',
-  '8086:0b31': 'FPGA',
-  '8086:bcce': 'FPGA',
-  ...Object.fromEntries(qatProducts.map((product) => [`8086:${product}`, 'QAT'])),
 };
 
-const typesByClass: Readonly<Record<string, ReportedDevice['type']>> = {
+function typeOf(type: DeviceType, vendor: string, products: string) {
+  return Object.fromEntries(products.split(' ').map((each) => [`${vendor}:${each}`, type]));
+}
+
+const typesByClass: Readonly<Record<string, DeviceType>> = {
   '01': 'SSD',
   '02': 'NIC',
   '03': 'GPU',
@@ -45,12 +54,13 @@ const typesByClass: Readonly<Record<string, ReportedDevice['type']>> = {
  * Unlike Cyborg, where every PCI device is a GPU. Undefined if the class does not determine a
  * type.
  */
-export function deviceType(fn: PciFunction): ReportedDevice['type'] | undefined {
+export function deviceType(fn: PciFunction): DeviceType | undefined {
   const { vendorId, productId, classCode } = fn;
-  const byId = typesById[`${vendorId}:${productId}`] ?? typesById[vendorId];
-  const byClass = typesByClass[classCode.slice(0, 4)] ?? typesByClass[classCode.slice(0, 2)];
+  const byProduct = typesByProduct[`${vendorId}:${productId}`];
+  if (byProduct !== undefined) return byProduct;
   const isShared = classCode.startsWith('12') || classCode.startsWith('0b40');
-  return isShared ? (byId ?? byClass) : byClass;
+  const byVendor = isShared ? typesByVendor[vendorId] : undefined;
+  return byVendor ?? typesByClass[classCode.slice(0, 4)] ?? typesByClass[classCode.slice(0, 2)];
 }
 
 /** `CUSTOM_PCI_NVIDIA`, `CUSTOM_PCI_PRODUCT_ID_2235`. */

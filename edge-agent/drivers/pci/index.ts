@@ -32,6 +32,7 @@ import {
 } from './choice.ts';
 import { cardComponentVerbs } from './components.ts';
 import { pciTraits } from './ids.ts';
+import { modelName } from './names.ts';
 import { cleanSeconds, resetFunction } from './reset.ts';
 import { createSerials, type Serials } from './serials.ts';
 import { planPci } from './setup.ts';
@@ -234,7 +235,7 @@ function describe(
     type,
     vendor: physical.vendorId,
     product: physical.productId,
-    model: physical.productId,
+    model: modelName(physical) ?? physical.productId,
     std_board_info: JSON.stringify({
       product_id: physical.productId,
       subsystem_id: physical.subsystemId,

@@ -6,6 +6,7 @@ import { createDeviceLocks, type DeviceLocks } from '#agent/device-locks.ts';
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import type { Driver, HostChange, NotOffered } from '#agent/drivers/contract/driver.ts';
 import { aerHealth } from '#agent/drivers/pci/health.ts';
+import { modelName } from '#agent/drivers/pci/names.ts';
 import { bindFunction } from '#agent/drivers/pci/setup.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import { checkXclbin, shownUuid } from '#agent/images/xclbin.ts';
@@ -260,7 +261,7 @@ function describe({ context, settings, cards, card, facts, since }: Described): 
     type: 'FPGA',
     vendor: management.vendorId,
     product: management.productId,
-    model: board ?? management.productId,
+    model: board ?? modelName(management) ?? management.productId,
     std_board_info: JSON.stringify({
       product_id: management.productId,
       class: `0x${management.classCode}`,

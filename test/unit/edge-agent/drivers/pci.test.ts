@@ -21,7 +21,7 @@ async function driverOf(...allowList: object[]) {
 }
 
 describe('driver pci', () => {
-  it('describes a function as Cyborg does, except for its type', async () => {
+  it('describes a function as Cyborg does, except for its type and model', async () => {
     tree.addFunction({ address, numaNode: 1 });
     const { [address]: device } = await (await driverOf({ vendor_id: '10de' })).devices();
     expect(reportedDevice.parse(device)).toEqual({
@@ -30,7 +30,7 @@ describe('driver pci', () => {
       type: 'GPU',
       vendor: '10de',
       product: '2235',
-      model: '2235',
+      model: 'NVIDIA A40',
       std_board_info:
         '{"product_id":"2235","subsystem_id":"10de:145a","class":"0x030200",' +
         '"revision":"0xa1","numa_node":1}',
