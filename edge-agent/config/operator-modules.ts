@@ -9,13 +9,11 @@ import { lstatSync, readdirSync, realpathSync, type Stats } from 'node:fs';
 import nodeModule from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import * as z from 'zod';
-import { type DriverModule, defineDriver } from '#agent/drivers/contract/define-driver.ts';
+import type { DriverModule } from '#agent/drivers/contract/define-driver.ts';
 import { ownDrivers } from '#agent/drivers/index.ts';
 import { reasonOf } from '#agent/log.ts';
-import { readPciFunctions } from '#agent/sysfs/pci.ts';
-import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import { ConfigInvalid, isSettingName } from './config.ts';
+import { toolkit } from './toolkit.ts';
 
 interface ModulesFolder {
   readonly path: string;
@@ -24,9 +22,6 @@ interface ModulesFolder {
 }
 
 const driverName = /^[a-z][a-z0-9_]{0,63}$/;
-/** What a module gets, so that it needs no import. */
-export const toolkit = { defineDriver, readPciFunctions, parsePciAddress, z } as const;
-
 /** A module does nothing but define a driver. */
 const loadMsMax = 10_000;
 

@@ -1,5 +1,5 @@
-// The types of the stack's package: the compiler's declarations of its module and of the modules
-// that these name, with imports that resolve without our own aliases.
+// The types of a package: the compiler's declarations of its module and of the modules that these
+// name, with imports that resolve without our own aliases.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,21 +9,25 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Aliases of package.json that the stack's modules import by. */
+/** Aliases of package.json that the modules of packages import by. */
 const folders: Readonly<Record<string, string>> = {
+  '#agent': 'edge-agent',
   '#core': 'core',
   '#functions': 'functions',
   '#infra': 'infra',
 };
 
-/** Writes them into the folder; the first one is `infra/library/index.d.ts`. */
-export function writeDeclarations(folder: string): void {
+/**
+ * @param project the folder of a tsconfig.json that names the module
+ * @param first the module's path, below the root; that of its declarations is the same
+ */
+export function writeDeclarations(folder: string, project: string, first: string): void {
   const emitted = mkdtempSync(join(tmpdir(), 'declarations-'));
   try {
     const compiler = join(root, 'node_modules/typescript/bin/tsc');
-    const options = ['-p', 'infra/library', '--outDir', emitted];
+    const options = ['-p', project, '--outDir', emitted];
     execFileSync(process.execPath, [compiler, ...options], { cwd: root, stdio: 'inherit' });
-    const reached = new Set(['infra/library/index.ts']);
+    const reached = new Set([first]);
     // Modules are added while the loop runs.
     for (const module of reached) {
       const text = readFileSync(join(emitted, declarationOf(module)), 'utf8').replaceAll(

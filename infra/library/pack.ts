@@ -68,7 +68,7 @@ await build({
   external: ['aws-cdk-lib', 'constructs'],
   plugins: [packedCode],
 });
-writeDeclarations(`${folder}/types`);
+writeDeclarations(`${folder}/types`, 'infra/library', 'infra/library/index.ts');
 copyFileSync(`${root}LICENSE`, `${folder}/LICENSE`);
 copyFileSync(`${root}docs/library.md`, `${folder}/README.md`);
 const types = './types/infra/library/index.d.ts';

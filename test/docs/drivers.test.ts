@@ -1,9 +1,9 @@
 // docs/drivers.md: the driver that it prints works as printed.
 
 import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { agentSettings, modulesIn } from '#operate/enrol/agent-settings.ts';
 import { namedBlocks } from '#test/support/doc-examples.ts';
@@ -69,4 +69,43 @@ it("the kit checks cleaning with the kernel's side, and finds a fault", () => {
   const { status, lines } = check('--module', change(silent), ...given);
   expect(lines.filter((line) => line.startsWith('FAILED'))).toHaveLength(5);
   expect(status).toBe(1);
+});
+
+describe('the types of a driver', () => {
+  const modules = join(directory, 'types/node_modules');
+  const run = (script: string, ...args: string[]) =>
+    spawnSync(process.execPath, [join(root, script), ...args], { encoding: 'utf8' });
+
+  /** What the compiler says of a file beside the package of types, as an editor would show it. */
+  const compile = (text: string) => {
+    const file = join(directory, 'types/driver.mjs');
+    writeFileSync(file, text);
+    const options =
+      '--ignoreConfig --noEmit --checkJs --target es2024 --module nodenext --strict false';
+    return run('node_modules/typescript/bin/tsc', ...options.split(' '), file).stdout;
+  };
+
+  beforeAll(() => {
+    mkdirSync(modules, { recursive: true });
+    const { status, stderr } = run(
+      'infra/driver-types/main.ts',
+      ...['--out', join(modules, 'cyborg-driver')],
+    );
+    if (status !== 0) throw new Error(stderr);
+    for (const name of ['zod', '@types']) {
+      symlinkSync(join(root, 'node_modules', name), join(modules, name));
+    }
+  });
+
+  it('fit the driver as printed', () => {
+    expect(compile(blocks.get('my_npu.mjs') ?? '')).toBe('');
+  });
+
+  it('find what is not in the contract', () => {
+    const text = (blocks.get('my_npu.mjs') ?? '').replace(
+      '{ devices, notOffered }',
+      '{ notOffered }',
+    );
+    expect(compile(text)).toContain("Property 'devices' is missing");
+  });
 });

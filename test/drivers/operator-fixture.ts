@@ -5,7 +5,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { toolkit as toModules } from '#agent/config/operator-modules.ts';
+import { toolkit as toModules } from '#agent/config/toolkit.ts';
 import type { DriverModule } from '#agent/drivers/contract/define-driver.ts';
 import { WrongArguments } from '#core/command-line/arguments.ts';
 import type { FixtureHost } from './fixture.ts';
