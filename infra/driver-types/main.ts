@@ -12,11 +12,17 @@ const { values } = parseArgs({
   options: { out: { type: 'string', default: `${root}dist/cyborg-driver` } },
 });
 const folder = resolve(values.out);
-const { version, license, dependencies } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
+const { version, license, dependencies, devDependencies } = JSON.parse(
+  readFileSync(`${root}package.json`, 'utf8'),
+);
 
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 writeDeclarations(folder, 'infra/driver-types', 'edge-agent/config/toolkit.ts');
+const types = './edge-agent/config/toolkit.d.ts';
+// The compiler leaves out what its own settings name.
+const declared = readFileSync(resolve(folder, types), 'utf8');
+writeFileSync(resolve(folder, types), `/// <reference types="node" />\n${declared}`);
 copyFileSync(`${root}LICENSE`, `${folder}/LICENSE`);
 const manifest = {
   name: 'cyborg-driver',
@@ -24,8 +30,8 @@ const manifest = {
   description: 'Types for drivers of the agent of cyborg-serverless',
   license,
   type: 'module',
-  types: './edge-agent/config/toolkit.d.ts',
-  dependencies: { zod: dependencies.zod },
+  types,
+  dependencies: { zod: dependencies.zod, '@types/node': devDependencies['@types/node'] },
 };
 writeFileSync(`${folder}/package.json`, `${JSON.stringify(manifest, null, 2)}\n`);
 console.log(`${folder}: cyborg-driver ${version}`);
