@@ -170,6 +170,26 @@ E: SUBSYSTEM=pci
 `);
   });
 
+  it('says what RAID and LUKS hold', () => {
+    const block = (name: string, ...more: string[]) =>
+      [
+        `E: DEVPATH=/devices/pci0000:40/0000:40:01.1/0000:41:00.0/block/${name}`,
+        ...['E: SUBSYSTEM=block', `E: DEVNAME=/dev/${name}`, ...more, '', ''],
+      ].join('\n');
+    const volumes = [
+      'E: DEVPATH=/devices/virtual/block/md126\nE: DEVNAME=/dev/md126\nE: DEVTYPE=disk',
+      'E: UDISKS_MD_DEVICE_dev_sda_DEV=/dev/sda\nE: UDISKS_MD_DEVICE_dev_sdz_DEV=/dev/sdz',
+      '\nE: DEVPATH=/devices/virtual/block/dm-0\nE: DEVNAME=/dev/dm-0\nE: DEVTYPE=disk',
+      'E: DM_UUID=CRYPT-LUKS2-0123456789abcdef0123456789abcdef-root\n',
+    ].join('\n');
+    const uuid = '01234567-89ab-cdef-0123-456789abcdef';
+    const disks = block('sda') + block('sdb1', `E: ID_FS_UUID=${uuid}`);
+    expect(parseUdevExport(`${text}\n${disks}${volumes}`).holders).toEqual({
+      sda: 'md126',
+      sdb1: 'dm-0',
+    });
+  });
+
   it('without a PCI function is refused', () => {
     expect(() => parseUdevExport('E: DEVPATH=/devices/virtual/net/lo\n')).toThrow(
       'The export has no PCI function.',

@@ -30,14 +30,48 @@ export function parseUdevExport(text: string): HostRecord {
   const slots = new Set(entries.flatMap(({ PCI_SLOT_NAME: slot = '' }) => addressesOf(slot)));
   const functions = entries.flatMap((entry) => toFunction(entry, slots, names) ?? []);
   if (functions.length === 0) throw new RecordInvalid('The export has no PCI function.');
-  return { functions, masters: {}, routes: {}, mounts: {}, holders: {} };
+  return { functions, masters: {}, routes: {}, mounts: {}, holders: readHolders(entries, names) };
+}
+
+/** Members of RAID, and what LUKS has opened; the export does not say which disks LVM has. */
+function readHolders(
+  entries: readonly Properties[],
+  names: ReadonlyMap<string, Partial<Record<ValueName, string>>>,
+): HostRecord['holders'] {
+  const blocks = new Set([...names.values()].flatMap(({ block }) => block?.split(',') ?? []));
+  const encrypted = new Map(
+    entries.map(({ ID_FS_UUID: uuid = '', DEVNAME: node = '' }) => [
+      uuid.replaceAll('-', ''),
+      nodeName(node),
+    ]),
+  );
+  const pairs = entries.flatMap((entry) => {
+    const { DEVNAME: node = '', DEVTYPE: kind, DM_UUID: id = '' } = entry;
+    const [, uuid = ''] = /^CRYPT-\w+-([0-9a-f]{32})-/.exec(id) ?? [];
+    // A partition of the volume names its members, too.
+    const members = kind === 'disk' ? membersOf(entry) : [];
+    return [...members, encrypted.get(uuid) ?? '']
+      .filter((member) => blocks.has(member))
+      .map((member) => [member, nodeName(node)] as const);
+  });
+  return Object.fromEntries(pairs.sort());
+}
+
+function membersOf(entry: Properties): string[] {
+  return Object.entries(entry).flatMap(([name, node]) =>
+    /^(UDISKS_)?MD_DEVICE_.+_DEV$/.test(name) ? [nodeName(node)] : [],
+  );
+}
+
+function nodeName(node: string): string {
+  return node.replace(/^\/dev\//, '');
 }
 
 type Properties = Readonly<Record<string, string>>;
 
 function readProperties(entry: string): Properties {
   const pairs = entry.split('\n').flatMap((line) => {
-    const [, name, value] = /^E: ([A-Z_]+)=(.*)$/.exec(line) ?? [];
+    const [, name, value] = /^E: (\w+)=(.*)$/.exec(line) ?? [];
     return name && value ? [[name, value] as const] : [];
   });
   return Object.fromEntries(pairs);
