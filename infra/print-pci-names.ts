@@ -29,8 +29,8 @@ const vendors: Readonly<Record<string, Vendor>> = {
   '8086': {
     shown: 'Intel',
     wanted:
-      /^(Data Center GPU|Server GPU|Arc Pro|FPGA|PAC |Ethernet (Controller|\w*.?Virtual Function) ?(E[68]|X[5-7]|XL|XXV|7)|Ethernet Adaptive Virtual)|NPU$/,
-    unwanted: /LM\b|Bridge|backplane|N3000 for|XL710 Emulation/,
+      /^(Data Center GPU|Server GPU|Arc Pro|FPGA|PAC |Ethernet (Controller|\w*.?Virtual Function) ?(E[68]|X[5-7]|XL|XXV|7)|Ethernet Adaptive Virtual|I350)|NPU$/,
+    unwanted: /LM\b|Bridge|[Bb]ackplane|N3000 for|XL710 Emulation/,
   },
 };
 

@@ -20,12 +20,12 @@ export function compact(record: HostRecord): HostRecord {
   const shared = new Set(
     [...kept].flatMap((address) => {
       const fn = byAddress.get(address);
-      return fn && isAsked(fn) ? [slot(address), fn.values.group ?? slot(address)] : [];
+      return fn && isAsked(fn) ? [slot(address), groupOf(fn) ?? slot(address)] : [];
     }),
   );
   // Others of a card, or of an IOMMU group, may go with it or stand in its way.
   for (const fn of record.functions) {
-    if (shared.has(slot(fn.address)) || shared.has(fn.values.group ?? '')) keep(fn);
+    if (shared.has(slot(fn.address)) || shared.has(groupOf(fn) ?? '')) keep(fn);
   }
   return { ...record, functions: record.functions.filter(({ address }) => kept.has(address)) };
 }
@@ -34,6 +34,10 @@ export function compact(record: HostRecord): HostRecord {
 function isAsked(fn: RecordedFunction): boolean {
   const isSwitch = fn.classCode.startsWith('0680') && fn.ids.startsWith('10de');
   return asked.test(fn.classCode) || driverFor(fn) !== undefined || isSwitch;
+}
+
+function groupOf({ values: { group } }: RecordedFunction): string | undefined {
+  return group === 'none' ? undefined : group;
 }
 
 function slot(address: string): string {

@@ -212,6 +212,17 @@ describe("a kernel's log", () => {
   });
 });
 
+it('a record that is added keeps what shares an IOMMU group or a slot, and no other', () => {
+  const disk = '0000:02:00.0 144d:a80a 010802 group 7';
+  const [mate, slot, other] = ['0000:03:00.0', '0000:02:00.1', '0000:04:00.0'];
+  const text = [disk, `${mate} 8086:a323 0c0500 group 7`, `${slot} 8086:a305 0c0330 group 9`];
+  expect(toRecord(`${[...text, `${other} 8086:a36f 050000 group 8`].join('\n')}\n`)).toBe(
+    `${text.join('\n')}\n`,
+  );
+  const none = `${other} 8086:a36f 050000 group none\n`;
+  expect(toRecord(`${disk.replace('7', 'none')}\n${none}`)).not.toContain(other);
+});
+
 describe('a listing', () => {
   it('of lspci -nnk becomes functions', () => {
     const text = `17:00.0 3D controller [0302]: NVIDIA Corporation GH100 [H100 SXM5 80GB] [10de:2330] (rev a1)

@@ -3,6 +3,7 @@
 
 import { aiChips } from '#agent/drivers/by-model/ai-chips.ts';
 import { ownDrivers } from '#agent/drivers/index.ts';
+import { modelName } from '#agent/drivers/pci/names.ts';
 import { qatFamilies } from '#agent/drivers/qat/families.ts';
 import type { HostRecord, RecordedFunction } from '#agent/record/host-record.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
@@ -18,14 +19,16 @@ export interface OfferedRow {
 
 /** Whole cards only: a virtual function goes with its physical one. */
 export function driverFor({ ids, classCode, values }: RecordedFunction): string | undefined {
-  const [vendor = '', product = ''] = ids.split(':');
-  if (values.physical !== undefined) return undefined;
+  const [vendorId = '', productId = ''] = ids.split(':');
+  // A listing does not say whose virtual function one is.
+  const isVirtual = /\bVF$|Virtual Function/.test(modelName({ vendorId, productId }) ?? '');
+  if (values.physical !== undefined || isVirtual) return undefined;
   const isModel = aiChips.rows.some(
-    ({ vendor_id: id, product_ids }) => id === vendor && product_ids.includes(product),
+    ({ vendor_id: id, product_ids }) => id === vendorId && product_ids.includes(productId),
   );
   if (isModel) return 'ai_chip';
-  if (vendor === '8086' && Object.hasOwn(qatFamilies, product)) return 'qat';
-  if (classCode.startsWith('03')) return vendor === '10de' ? 'nvidia_gpu' : 'pci';
+  if (vendorId === '8086' && Object.hasOwn(qatFamilies, productId)) return 'qat';
+  if (classCode.startsWith('03')) return vendorId === '10de' ? 'nvidia_gpu' : 'pci';
   if (classCode.startsWith('0108')) return 'nvme';
   if (/^02(00|07|80)/.test(classCode)) return 'nic';
   return /^(12|0b4)/.test(classCode) ? 'pci' : undefined;

@@ -58,6 +58,11 @@ export const modelNames: Readonly<Record<string, string>> = {
 12da Ethernet Controller E830-C for SFP
 12dd Ethernet Controller E830-L for QSFP
 12de Ethernet Controller E830-L for SFP
+1520 I350 Ethernet Controller Virtual Function
+1521 I350 Gigabit Network Connection
+1522 I350 Gigabit Fiber Network Connection
+1524 I350 Gigabit Connection
+152f I350 Virtual Function
 154c Ethernet Virtual Function 700 Series
 1560 Ethernet Controller X540
 1563 Ethernet Controller X550
@@ -90,7 +95,6 @@ export const modelNames: Readonly<Record<string, string>> = {
 56c2 Data Center GPU Flex 170V
 57ac Ethernet Controller E610
 57ad Ethernet Controller E610 Virtual Function
-57ae Ethernet Controller E610 Backplane
 57af Ethernet Controller E610 SFP
 57b0 Ethernet Controller E610-XT/E610-XT2 10GBASE-T
 57b1 Ethernet Controller E610-AT2 1000BASE-T
