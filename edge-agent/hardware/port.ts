@@ -41,6 +41,8 @@ export interface Hardware {
    * @throws HardwareError if it cannot be started, is late or prints too much
    */
   exec(device: string, tool: string, args: readonly string[], limitMs?: number): Promise<Answer>;
+  /** Whether a vendor's tool can be started; without a name, the helper. */
+  isInstalled(tool?: string): boolean;
   /**
    * Has the helper ask the kernel what takes an ioctl or a mapping, and returns what it prints;
    * see helper/helper.c for its verbs.
@@ -135,6 +137,7 @@ export function openHardware({
       const { exitCode, stdout, stderr } = await run(device, child);
       return { exitCode, stdout: stdout.toString('utf8'), stderr };
     },
+    isInstalled: (tool = helper) => isFound(tool),
     help: async (device, args, limitMs = writeMs) => {
       const child = { program: programAt(helper), args, limitMs, outputMax: textMax };
       const { exitCode, stdout, stderr } = await run(device, child);
@@ -180,6 +183,14 @@ function programAt(tool: string): string {
   const path = directories.map((each) => join(each, tool)).find(isExecutable);
   if (!path) throw new HardwareError('ENOENT', `${tool} is in none of ${directories.join(', ')}`);
   return path;
+}
+
+function isFound(tool: string): boolean {
+  try {
+    return programAt(tool) !== '';
+  } catch {
+    return false;
+  }
 }
 
 function isExecutable(file: string): boolean {

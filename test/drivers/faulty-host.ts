@@ -27,6 +27,8 @@ export interface Faults {
   write?: string | undefined;
   /** Writes to these devices do not end; `any` for all. */
   hangs?: readonly string[] | 'any';
+  /** No program of a vendor is installed, and the agent's helper is not. */
+  withoutPrograms?: boolean;
   /** Called for each write, before and after its effect; does not end if the agent has died. */
   step: (what: string) => Promise<void>;
 }
@@ -39,6 +41,8 @@ export interface FaultyHost {
   readonly read: Set<string>;
   /** Texts that were written, by their files. */
   readonly written: string[];
+  /** Programs that were run, and `helper`. */
+  readonly programs: Set<string>;
   /** Resolves when a write hangs. */
   readonly hung: Promise<void>;
 }
@@ -47,6 +51,7 @@ export function faultyHost(host: FixtureHost): FaultyHost {
   const faults: Faults = { step: async () => {} };
   const read = new Set<string>();
   const written: string[] = [];
+  const programs = new Set<string>();
   const seen = new Set<FileFault>();
   let tellHung = () => {};
   const hung = new Promise<void>((resolve) => {
@@ -92,14 +97,22 @@ export function faultyHost(host: FixtureHost): FaultyHost {
       ),
     writeText: (device, path, text, limitMs) =>
       writing(device, `${path} ${text}`, () => plain.writeText(device, path, text, limitMs)),
-    exec: (device, tool, args, limitMs) =>
-      host.isReading?.(tool, args)
-        ? looking(device, () => plain.exec(device, tool, args, limitMs))
-        : writing(device, `${tool} ${args.join(' ')}`, () =>
-            plain.exec(device, tool, args, limitMs),
-          ),
-    help: (device, args, limitMs) =>
-      writing(device, args.join(' '), () => plain.help(device, args, limitMs)),
+    isInstalled: (tool) => !faults.withoutPrograms && plain.isInstalled(tool),
+    exec: async (device, tool, args, limitMs) => {
+      mustHave(tool);
+      const exec = () => plain.exec(device, tool, args, limitMs);
+      return host.isReading?.(tool, args)
+        ? await looking(device, exec)
+        : await writing(device, `${tool} ${args.join(' ')}`, exec);
+    },
+    help: async (device, args, limitMs) => {
+      mustHave('helper');
+      return await writing(device, args.join(' '), () => plain.help(device, args, limitMs));
+    },
+  };
+  const mustHave = (program: string) => {
+    programs.add(program);
+    if (faults.withoutPrograms) throw new HardwareError('ENOENT', `${program} is not installed`);
   };
   async function writing<T>(device: string, what: string, effect: () => Promise<T>): Promise<T> {
     await faults.step(`before ${what}`);
@@ -120,7 +133,7 @@ export function faultyHost(host: FixtureHost): FaultyHost {
     if (faults.hangs?.includes(device)) throw new HardwareError('EBUSY', `${device} hangs`);
     return await look();
   }
-  return { sysfs, hardware, faults, read, written, hung };
+  return { sysfs, hardware, faults, read, written, programs, hung };
 }
 
 function codeOf(fault: FileFault): string | undefined {
@@ -209,6 +222,7 @@ function treeHardware(host: FixtureHost): Hardware {
     help: async (_device, args) => {
       throw new HardwareError('ENOENT', `no helper for ${args[0]}`);
     },
+    isInstalled: () => true,
     healthOf: () => ({ state: 'healthy', reason: '', since: new Date(0).toISOString() }),
     ...host.hardware,
   };

@@ -39,6 +39,7 @@ export const prepareChecks: readonly Check[] = [
 /** Checks of drivers that clean handles which no job has prepared. */
 export const cleanChecks: readonly Check[] = [
   { title: 'clean gives evidence, and leaves the host as it was', run: cleanOnce },
+  { title: 'what clean could not clean without its programs is not offered', run: uncleanable },
   { title: 'clean happens once for each release', run: lateClean },
   { title: 'clean that is killed at any write is finished by the same job', run: cleanKilled },
   { title: 'after a boot the same handles are offered', run: sameAfterBoot },
@@ -122,6 +123,24 @@ async function removeTwice(trial: Trial): Promise<void> {
   await succeed(trial, aJob('clean', work, 2));
   same(trial.cleans, 1);
   await mustBeAbsent(trial, work, before);
+}
+
+async function uncleanable(trial: Trial): Promise<void> {
+  const { faulty } = trial;
+  for (const { work } of (await trial.offered()).filter(isOnlyCleaned)) {
+    await succeed(trial, aJob('clean', work, 1));
+    const programs = trial.cleanPrograms.join(', ');
+    if (programs === '') continue;
+    faulty.faults.withoutPrograms = true;
+    const { devices } = await trial.discover();
+    faulty.faults.withoutPrograms = false;
+    const offered = devices.find(({ device }) => device.address === work.address)?.device;
+    if (!offered || (offered.health && offered.health.state !== 'healthy')) continue;
+    throw new CheckFailed(
+      `It offers ${work.address} as healthy without ${programs}, which clean runs: ask ` +
+        'hardware.isInstalled().',
+    );
+  }
 }
 
 /** Kills the agent at each write of a job in turn; `after` each time on a new host. */

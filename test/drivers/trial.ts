@@ -55,6 +55,8 @@ export class Trial {
   limitMs = Number.POSITIVE_INFINITY;
   /** Calls of the driver's `clean`. */
   cleans = 0;
+  /** Programs that the last call has run to its end. */
+  cleanPrograms: readonly string[] = [];
   #checkpoint: Checkpoint | undefined;
   #discover: () => Promise<Discovered> = () => Promise.reject(new Error('not started'));
   #bootId: string = randomUUID();
@@ -105,9 +107,12 @@ export class Trial {
     this.driver = {
       ...driver,
       ...(clean && {
-        clean: (handle, onProgress) => {
+        clean: async (handle, onProgress) => {
           this.cleans += 1;
-          return clean(handle, onProgress);
+          faulty.programs.clear();
+          const evidence = await clean(handle, onProgress);
+          this.cleanPrograms = [...faulty.programs];
+          return evidence;
         },
       }),
     };

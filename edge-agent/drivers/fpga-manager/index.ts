@@ -110,7 +110,7 @@ async function describeBoard(
   seen.set(address, manager);
   if (/^DFL /.test(manager.model)) return 'belongs to a card that driver intel_fpga knows';
   if (attach && !busy.has(address)) {
-    const reason = await blankReason(board);
+    const reason = await blankReason(board, manager);
     if (reason !== undefined) return reason;
   }
   const handle = attach && free.has(attach) ? parsePciAddress(attach) : undefined;
@@ -158,8 +158,9 @@ async function describeBoard(
 }
 
 /** Why the board could not be blanked after a guest. */
-async function blankReason(board: FpgaBoard): Promise<string | undefined> {
+async function blankReason(board: FpgaBoard, { canProgram }: Manager): Promise<string | undefined> {
   if (board.clean !== 'blank' || !board.blank_image) return undefined;
+  if (!canProgram) return 'cannot be blanked after a guest: the kernel has no file firmware for it';
   try {
     await checkContent(board.blank_image, board.interface);
     return undefined;

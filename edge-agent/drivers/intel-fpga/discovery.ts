@@ -54,6 +54,8 @@ export async function discoverCard(
   if (refusal !== undefined) return refusal;
   const blank = await blankImage(deps, facts);
   if (typeof blank === 'string') return blank;
+  const missing = engine && toolRefusal(deps, engine, blank);
+  if (missing !== undefined) return `cannot be cleaned after a guest: ${missing}`;
   const isAway = isBusy || (before?.away !== undefined && before.away === context.bootId);
   const places = cards.virtual_functions
     ? offeredFunctions(deps, query, fn, facts, isAway ? before : undefined)
@@ -110,6 +112,21 @@ async function blankImage(
   } catch (error) {
     return `cannot be blanked after a guest: ${path}: ${reasonOf(error)}`;
   }
+}
+
+/** What writes the blank image, or resets the port of a whole card. */
+function toolRefusal(
+  { settings: { clean, fpgaconf }, context: { hardware } }: DiscoveryDeps,
+  { stack, ports }: Engine,
+  blank: GbsImage | undefined,
+): string | undefined {
+  if (clean === 'none') return undefined;
+  const isByTool = blank && (stack === 'intel-fpga' || blank.userClocks.length > 0);
+  if (!isByTool) {
+    return hardware.isInstalled() ? undefined : "the agent's helper is not installed";
+  }
+  if (!hardware.isInstalled(fpgaconf)) return `${fpgaconf} is not installed`;
+  return ports > 1 ? `${fpgaconf} writes port 0 alone, of ${ports}` : undefined;
 }
 
 /** Addresses of what is offered, by port; undefined for a port whose function is refused. */

@@ -26,7 +26,14 @@ const facts = z.object({
   /** The one that the agent has written, and the device has not run yet. */
   awaited: text(8).optional(),
   /** What it can erase with, by its Identify data. */
-  erasure: z.object({ sanitizeCapabilities: z.int().min(0), commands: z.int().min(0) }).optional(),
+  erasure: z
+    .object({
+      sanitizeCapabilities: z.int().min(0),
+      commands: z.int().min(0),
+      /** Undefined if nvme-cli could not read the registers. */
+      bootPartitionBytes: z.int().min(0).optional(),
+    })
+    .optional(),
 });
 export type ControllerFacts = z.infer<typeof facts>;
 

@@ -6,9 +6,12 @@ import type { Observation } from '#agent/drivers/contract/driver.ts';
 import { examineToolVersion } from '#agent/drivers/contract/tool-version.ts';
 import { reasonOf } from '#agent/log.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
-import { type Ask, type KnownControllers, onlyFor, shownControllers } from './controllers.ts';
+import { present } from '#core/shapes/derive/present.ts';
+import { type NvmeDeps, nvmeName } from './access.ts';
+import { type Ask, onlyFor, shownControllers } from './controllers.ts';
 import { eraseRefusal, sanitizeMethods } from './erase.ts';
 import { nvmeReleases } from './output.ts';
+import { bootRefusal } from './remains.ts';
 import { isErasing, type NvmeSettings } from './settings.ts';
 import { bootPartitionBytes, identify, readSanitizeLog } from './tool.ts';
 
@@ -18,28 +21,40 @@ const askMs = 5_000;
 export function askErasure({ tool }: NvmeSettings, context: DriverContext): Ask {
   return async ({ address, name: controller }) => {
     const hardware = onlyFor(context, address, controller);
-    const identity = await identify({ hardware, address, controller, tool, limitMs: askMs });
-    const { sanitizeCapabilities, commands } = identity;
-    return { sanitizeCapabilities, commands };
+    const deps = { hardware, address, controller, tool, limitMs: askMs };
+    const { sanitizeCapabilities, commands } = await identify(deps);
+    const bytes = await bootPartitionBytes(deps).catch(() => undefined);
+    return { sanitizeCapabilities, commands, ...present({ bootPartitionBytes: bytes }) };
   };
 }
 
 /** Devices that could not be erased after their first holder, by address. */
 export function eraseRefusals(
-  { clean }: NvmeSettings,
-  controllers: KnownControllers,
+  { settings, context: { hardware }, controllers }: NvmeDeps,
   functions: readonly PciFunction[],
 ): ReadonlyMap<string, string> {
-  const refusals = new Map<string, string>();
-  if (!isErasing(clean)) return refusals;
-  for (const [address, reason] of controllers.unasked()) {
-    refusals.set(address, `cannot be asked what it can erase: ${reason}`);
-  }
-  for (const [address, { erasure }] of controllers.factsFor(functions)) {
-    const refusal = erasure && eraseRefusal(erasure, clean);
-    if (refusal !== undefined) refusals.set(address, refusal);
-  }
-  return refusals;
+  const { clean, tool, boot_partitions: boot } = settings;
+  if (!isErasing(clean)) return new Map();
+  const unasked = controllers.unasked();
+  const facts = controllers.factsFor(functions);
+  const refusalOf = ({ address, boundDriver }: PciFunction): string | undefined => {
+    if (!hardware.isInstalled(tool)) return `cannot be erased: ${tool} is not installed`;
+    const reason = unasked.get(address);
+    if (reason !== undefined) return `cannot be asked what it can erase: ${reason}`;
+    const erasure = facts.get(address)?.erasure;
+    if (erasure) {
+      return eraseRefusal(erasure, clean) ?? bootRefusal(erasure, boot, hardware.isInstalled());
+    }
+    if (boundDriver === nvmeName) return 'shows no serial number that is valid';
+    const driver = boundDriver === undefined ? 'no driver' : `the driver ${boundDriver}`;
+    return `is on ${driver}, where it does not show what it can erase: bind it to nvme once`;
+  };
+  return new Map(
+    functions.flatMap((fn) => {
+      const refusal = refusalOf(fn);
+      return refusal === undefined ? [] : [[fn.address, refusal] as const];
+    }),
+  );
 }
 
 export async function examineNvme(

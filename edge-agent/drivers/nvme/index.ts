@@ -27,7 +27,7 @@ export function createNvmeDriver(settings: NvmeSettings, context: DriverContext)
   const controllers = openKnownControllers(sysfs, context.directory);
   const busy = new Set<string>();
   const deps = { settings, context, allowList, controllers, busy };
-  const cannotErase = () => eraseRefusals(settings, controllers, allowedFunctions(deps));
+  const cannotErase = () => eraseRefusals(deps, allowedFunctions(deps));
   const pci = createPciDriver({
     ...context,
     name: nvmeName,

@@ -7,6 +7,7 @@ import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import { reasonOf } from '#agent/log.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
+import type { ControllerFacts } from './controllers.ts';
 import type { Erasure } from './erase.ts';
 import type { NvmeSettings } from './settings.ts';
 import {
@@ -91,6 +92,23 @@ export async function readBootPartitionBytes(
     log.info('Registers not read by the helper', { address, reason: reasonOf(error) });
     return undefined;
   }
+}
+
+/** Why boot partitions could not be as the settings say after a holder, as a clause. */
+export function bootRefusal(
+  { commands, bootPartitionBytes: bytes }: NonNullable<ControllerFacts['erasure']>,
+  setting: NvmeSettings['boot_partitions'],
+  hasHelper: boolean,
+): string | undefined {
+  if (setting === 'keep' || bytes === 0) return undefined;
+  if (bytes === undefined) {
+    if (hasHelper) return undefined;
+    return "does not show its boot partitions: install the agent's helper, or set boot_partitions to keep";
+  }
+  if (setting === 'refuse') return 'has boot partitions: set boot_partitions to zero, or to keep';
+  // OACS bit 2: Firmware Commit and Firmware Image Download (5.15.2.2).
+  if (commands & 0x4) return undefined;
+  return 'has boot partitions that cannot be written: set boot_partitions to keep';
 }
 
 /** A controller has none, or two (8.13). */

@@ -19,7 +19,7 @@ import { type Card, type CardFacts, cardAt, openKnownCards } from './cards.ts';
 import { xilinxName as name, type XilinxCards, type XilinxSettings } from './settings.ts';
 import { alveoComponents } from './shells.ts';
 import { examineXrt } from './tools.ts';
-import { cardFunctions, clean, learn, program, type Work } from './work.ts';
+import { cardFunctions, clean, cleanRefusal, learn, program, type Work } from './work.ts';
 
 const regionName = 'region0';
 /** A reset, and a program of one minute, beside the tool's own limit. */
@@ -75,7 +75,9 @@ export function createXilinxDriver(settings: XilinxSettings, context: DriverCont
       for (const [address, cards] of byAddress) {
         const card = cardsFound.get(address);
         const facts = read.get(address);
-        if (typeof card === 'object' && facts) {
+        const refusal =
+          facts && (await cleanRefusal({ settings, context }, facts, cards.blank_image));
+        if (typeof card === 'object' && facts && refusal === undefined) {
           const shownFacts = {
             ...facts,
             ...(twins.has(facts.serial ?? '') && { serial: undefined }),
@@ -83,7 +85,8 @@ export function createXilinxDriver(settings: XilinxSettings, context: DriverCont
           devices[address] = describe({ context, settings, cards, card, facts: shownFacts, since });
           continue;
         }
-        const reason = typeof card === 'string' ? card : 'was not read by its drivers yet';
+        const unread = refusal ?? 'was not read by its drivers yet';
+        const reason = typeof card === 'string' ? card : unread;
         notOffered.push({ address, reason });
       }
       return { devices, notOffered };

@@ -6,6 +6,7 @@ import { bindFunction } from '#agent/drivers/pci/setup.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import { ImageRefused } from '#agent/images/image-check.ts';
 import { plainUuid, readXclbin, shownUuid, type Xclbin } from '#agent/images/xclbin.ts';
+import { reasonOf } from '#agent/log.ts';
 import { type PciFunction, readPciFunctionAt } from '#agent/sysfs/pci.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
 import { type Card, type CardFacts, interfacesFrom, type KnownCards } from './cards.ts';
@@ -217,6 +218,23 @@ async function onlyShows(work: Work, uuid: string): Promise<void> {
   const other = (await idsAt(work, user.path)).find((id) => id !== plainUuid(uuid));
   if (other === undefined) return;
   throw new Error(`The card ${management.address} still shows ${shownUuid(other)}.`);
+}
+
+/** Why the card could not be cleaned after a guest, as a clause. */
+export async function cleanRefusal(
+  { settings, context }: Pick<Work, 'settings' | 'context'>,
+  facts: CardFacts,
+  blank: string | undefined,
+): Promise<string | undefined> {
+  const { xbutil } = settings;
+  if (!context.hardware.isInstalled(xbutil)) return `cannot be reset: ${xbutil} is not installed`;
+  if (blank === undefined) return undefined;
+  try {
+    checkForCard(await readXclbin(blank), facts);
+    return undefined;
+  } catch (error) {
+    return `cannot be blanked after a guest: ${blank}: ${reasonOf(error)}`.slice(0, 255);
+  }
 }
 
 /** Resets the card; then loads the blank image, if the settings name one. */

@@ -119,8 +119,12 @@ export class FpgaKernel {
     this.#follow(address, driver);
   }
 
-  hardware(): Pick<Hardware, 'writeText' | 'exec' | 'help' | 'readText'> {
+  /** Programs that are not installed; undefined is the agent's helper. */
+  readonly missing = new Set<string | undefined>();
+
+  hardware(): Pick<Hardware, 'writeText' | 'exec' | 'help' | 'readText' | 'isInstalled'> {
     return {
+      isInstalled: (tool) => !this.missing.has(tool),
       readText: async (_device, path) => {
         const file = join(this.tree.root, path);
         const card = [...this.#cards.values()].find(({ disabledReads }) => disabledReads > 0);

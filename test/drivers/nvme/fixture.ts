@@ -17,7 +17,7 @@ function host(): FixtureHost {
   return {
     root: tree.root,
     hardware: kernel.hardware(),
-    isReading: (_tool, [verb]) => verb === 'id-ctrl',
+    isReading: (_tool, [verb = '']) => /^(id-ctrl|show-regs|version)$/.test(verb),
     boot: () => kernel.reboot(),
     remove: () => tree.remove(),
   };

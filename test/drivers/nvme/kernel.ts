@@ -63,6 +63,8 @@ export class NvmeKernel {
   readonly ran: string[] = [];
   /** Whose output the tool has. */
   version: '2.8' | '2.11' | '2.16' = '2.16';
+  /** Whether nvme-cli is installed. */
+  hasTool = true;
   /** Whether the agent's helper is installed. */
   hasHelper = true;
   /** Runs while the tool does, before its effect. */
@@ -123,7 +125,7 @@ export class NvmeKernel {
     this.reboot();
   }
 
-  hardware(): Pick<Hardware, 'writeText' | 'exec' | 'help'> {
+  hardware(): Pick<Hardware, 'writeText' | 'exec' | 'help' | 'isInstalled'> {
     const { writeText } = this.#pci.hardware();
     return {
       writeText: async (device, path, text) => {
@@ -135,6 +137,7 @@ export class NvmeKernel {
         else this.#hide(text);
         this.afterBind(text, driver);
       },
+      isInstalled: (tool) => (tool === undefined ? this.hasHelper : this.hasTool),
       help: async (address, [verb, of, offset]) => {
         if (!this.hasHelper) throw new HardwareError('ENOENT', 'the helper is not installed');
         if (verb !== 'pci-read' || of !== address) throw new HardwareError('EINVAL', `${verb}`);

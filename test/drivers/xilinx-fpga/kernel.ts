@@ -57,6 +57,9 @@ export class XrtKernel {
   }
 
   /** Both functions on XRT's drivers, as after a boot. @param slot `0000:d8:00` */
+  /** Whether XRT is installed. */
+  hasTools = true;
+
   add(slot: string, given: Partial<AlveoCard> = {}): AlveoCard {
     const card: AlveoCard = {
       ...{ serial: `S-${slot.slice(5, 7)}`, platform: shellPlatform, firmware: '4.6.20' },
@@ -103,9 +106,10 @@ export class XrtKernel {
     }
   }
 
-  hardware(): Pick<Hardware, 'writeText' | 'exec'> {
+  hardware(): Pick<Hardware, 'writeText' | 'exec' | 'isInstalled'> {
     const { writeText } = this.#pci.hardware();
     return {
+      isInstalled: () => this.hasTools,
       writeText: async (device, path, text) => {
         await writeText(device, path, text);
         const isBinding = ['unbind', 'drivers_probe'].includes(basename(path));

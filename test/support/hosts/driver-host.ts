@@ -54,7 +54,8 @@ export class DriverHost {
   /** Starts the agent; its state stays. */
   async start(settings: unknown): Promise<Readonly<Record<string, ReportedDevice>>> {
     const { sysfs, proc, log } = this.host;
-    const hardware: Hardware = { ...this.host.hardware, ...this.#kernel(this.host) };
+    const isInstalled = () => true;
+    const hardware: Hardware = { ...this.host.hardware, isInstalled, ...this.#kernel(this.host) };
     const guards = openGuards({
       ...{ sysfs, hardware, proc: openProc(proc.root), ownPid: '4711' },
       offeredBefore: await openOfferedBefore(openStateFiles(join(proc.root, 'state')), log),

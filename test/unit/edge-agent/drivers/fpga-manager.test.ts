@@ -124,6 +124,15 @@ describe('discovery of FPGA managers', () => {
     expect((await start())?.health?.state).toBe(health);
   });
 
+  it('offers no board to guests whose kernel takes no image', async () => {
+    kernel.add('fpga0', { isMainline: true });
+    host.tree.addFunction({ address: attach, vendor: '10ee', classCode: '120000' });
+    expect(await start({ attach, blank_image: blank })).toBeUndefined();
+    expect((await reasons())?.join()).toContain(
+      'cannot be blanked after a guest: the kernel has no file firmware for it',
+    );
+  });
+
   it('offers no board that cannot be blanked after a guest', async () => {
     rmSync(blank);
     expect(await startAttached()).toBeUndefined();

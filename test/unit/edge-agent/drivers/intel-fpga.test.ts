@@ -60,6 +60,29 @@ describe('discovery of FPGA cards', () => {
     expect(Object.values(await host.reasons()).join()).toContain(reason);
   });
 
+  it('offers no card whose blank image it could not write', async () => {
+    const clean = 'cannot be cleaned after a guest: ';
+    host.kernel.missing.add(undefined).add('/bin/true');
+    expect(await host.start()).toEqual({});
+    expect(await host.reasons()).toEqual({
+      [address]: `${clean}the agent's helper is not installed`,
+    });
+    writeFileSync(host.blank, aGbs({ keys: { 'clock-frequency-high': 400 } }));
+    expect(await host.reasons()).toEqual({ [address]: `${clean}/bin/true is not installed` });
+    expect(Object.keys(await host.start({ clean: 'none', data_may_stay: true }))).toEqual([
+      address,
+    ]);
+  });
+
+  it('offers no card with a port that fpgaconf does not write', async () => {
+    const several = new IntelFpgaHost({ ports: 2, stack: 'intel-fpga' });
+    expect(await several.start()).toEqual({});
+    expect(await several.reasons()).toEqual({
+      [address]: 'cannot be cleaned after a guest: /bin/true writes port 0 alone, of 2',
+    });
+    several.remove();
+  });
+
   it('offers no card whose blank image is for another interface', async () => {
     writeFileSync(host.blank, aGbs({ interfaceUuid: other }));
     expect(await host.start()).toEqual({});

@@ -151,6 +151,54 @@ describe('discovery of NVMe devices', () => {
     expect(Object.keys(await host.discover())).toEqual([address]);
   });
 
+  it('refuses devices while nvme-cli is not installed', async () => {
+    host.kernel.hasTool = false;
+    expect(await host.start()).toEqual({});
+    const reason = 'cannot be erased: /usr/sbin/nvme is not installed';
+    expect(await host.reasons()).toEqual({ [address]: reason });
+    expect(Object.keys(await host.start({ clean: 'none', data_may_stay: true }))).toEqual([
+      address,
+    ]);
+  });
+
+  it('refuses a device that it has never seen on the driver nvme', async () => {
+    await host.start();
+    rmSync(host.directory, { recursive: true });
+    expect(await host.start()).toEqual({});
+    expect(await host.reasons()).toEqual({
+      [address]:
+        'is on the driver vfio-pci, where it does not show what it can erase: bind it to nvme once',
+    });
+  });
+
+  it('refuses a device whose serial number is not valid, and leaves it on its driver', async () => {
+    host.device.serial = '\u001b[31m';
+    host.kernel.reboot();
+    expect(await host.start()).toEqual({});
+    expect(host.kernel.driverOf(address)).toBe('nvme');
+    expect(await host.reasons()).toEqual({ [address]: 'shows no serial number that is valid' });
+  });
+
+  it.each([
+    [{ bpinfo: 2 }, 'refuse', 'has boot partitions: set boot_partitions to zero, or to keep'],
+    [
+      { bpinfo: 2, oacs: 0x1a },
+      'zero',
+      'has boot partitions that cannot be written: set boot_partitions to keep',
+    ],
+    [
+      { hasRegisters: false },
+      'zero',
+      "does not show its boot partitions: install the agent's helper, or set boot_partitions to keep",
+    ],
+  ])('refuses a device with %j under boot_partitions: %s', async (device, boot, reason) => {
+    Object.assign(host.device, device);
+    host.kernel.hasHelper = false;
+    expect(await host.start({ boot_partitions: boot })).toEqual({});
+    expect(await host.reasons()).toEqual({ [address]: reason });
+    expect(Object.keys(await host.start({ boot_partitions: 'keep' }))).toEqual([address]);
+  });
+
   it('cleans no handle where the settings say so', async () => {
     const { [address]: device } = await host.start({ clean: 'none', data_may_stay: true });
     expect(device?.offers?.attach_handles[0]).not.toHaveProperty('clean_seconds');

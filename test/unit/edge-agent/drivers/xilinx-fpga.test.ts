@@ -57,6 +57,18 @@ describe('an Alveo card', () => {
     expect(region).not.toHaveProperty('bitstream-id');
   });
 
+  it('that could not be cleaned after a guest is not offered', async () => {
+    const { driver } = await anOffered({ blank_image: on.blank });
+    on.kernel.hasTools = false;
+    const { device, reasons } = await driver.discover();
+    expect(device).toBeUndefined();
+    expect(reasons).toEqual(['cannot be reset: /opt/xilinx/xrt/bin/xbutil is not installed']);
+    on.kernel.hasTools = true;
+    writeFileSync(on.blank, 'no image');
+    const { reasons: others } = await driver.discover();
+    expect(others.join()).toContain(`cannot be blanked after a guest: ${on.blank}: `);
+  });
+
   it('of the factory is not offered, and needs a flash', async () => {
     on.host.tree.addFunction({
       address: card,
