@@ -73,7 +73,7 @@ export async function readHostFacts(
   });
   const { byNode, mountTables, isPartial } = await readOpenNodes(deps);
   await reading(byAddress.keys(), () => {
-    const names = { kernelNodes: readKernelNodes(sysfs), blocks };
+    const names = { kernelNodes: readKernelNodes(sysfs, functions), blocks };
     for (const [node, by] of byNode) {
       const use: Use = { kind: 'open', node, by };
       const { owners, group, sharedName } = ownersOfNode(deps, names, node);

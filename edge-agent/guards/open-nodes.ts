@@ -1,6 +1,6 @@
 // Which device nodes are open in other processes: one pass over /proc for all devices.
 
-import { readIfReadable } from '#agent/sysfs/pci.ts';
+import { type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import { findCarriers } from './block-uses.ts';
 import { isNodeOfDriver } from './kernel-drivers.ts';
@@ -80,16 +80,22 @@ function nodeName(path: string): string {
 /** Name below /dev → the functions to which the kernel's character device belongs. */
 export type KernelNodes = ReadonlyMap<string, readonly string[]>;
 
+/** MI300X in CPX mode: the kernel does not say of which card the partition is. */
+const partitionOfAmd = /\/platform\/amdgpu_xcp[._]\d+\//;
+
 /**
  * All character devices of the host that are below a PCI function, whatever their class: the
  * kernel names each in its entry by number.
  */
-export function readKernelNodes(sysfs: Sysfs): KernelNodes {
+export function readKernelNodes(sysfs: Sysfs, functions: readonly PciFunction[]): KernelNodes {
   const nodes = new Map<string, readonly string[]>();
+  const amd = functions.filter(({ boundDriver }) => boundDriver === 'amdgpu');
   for (const number of sysfs.list('dev/char') ?? []) {
-    const owners = findCarriers(sysfs, `dev/char/${number}`);
+    const entry = `dev/char/${number}`;
+    const isPartition = partitionOfAmd.test(sysfs.linkTarget(entry) ?? '');
+    const owners = isPartition ? amd.map(({ address }) => address) : findCarriers(sysfs, entry);
     if (owners.length === 0) continue;
-    const uevent = readIfReadable(sysfs, `dev/char/${number}/uevent`) ?? '';
+    const uevent = readIfReadable(sysfs, `${entry}/uevent`) ?? '';
     const [, name] = /^DEVNAME=(.+)$/m.exec(uevent) ?? [];
     if (name) nodes.set(name, owners);
   }

@@ -45,6 +45,26 @@ describe('a device node that another process has open', () => {
     expect(await check()).toBe('is open: process 31 (qemu-system-x86) uses /dev/ng0n1');
   });
 
+  it.each(['amdgpu_xcp.39', 'amdgpu_xcp_39'])(
+    'refuses all cards of amdgpu, if it is that of a partition: %s',
+    async (partition) => {
+      const [card, other] = ['0000:05:00.0', '0000:15:00.0'];
+      for (const [at, driver] of [
+        [card, 'amdgpu'],
+        [other, 'vfio-pci'],
+      ] as const) {
+        host.tree.addFunction({ address: at, driver, vendor: '1002', classCode: '120000' });
+      }
+      const path = `devices/platform/${partition}/drm/renderD167`;
+      host.tree.write(`${path}/uevent`, 'DEVNAME=dri/renderD167\n');
+      host.tree.link('dev/char/226:167', path);
+      host.proc.addProcess(31, { ...qemu, open: ['/dev/dri/renderD167'] });
+      const use = 'is open: process 31 (qemu-system-x86) uses /dev/dri/renderD167';
+      expect(await host.check(card)).toBe(use);
+      expect(await host.check(other)).toBeUndefined();
+    },
+  );
+
   it('refuses all devices of its IOMMU group', async () => {
     host.proc.addProcess(31, { ...qemu, open: ['/dev/vfio/12'] });
     expect(await check()).toBe(held);
