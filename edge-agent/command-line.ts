@@ -13,7 +13,10 @@ apply      applies these changes; refused while the agent runs, which applies th
 assert     exits with 0 if the host is as the settings say; else prints the differences
 self-test  prints what the host's hardware shows of what the drivers assume; changes nothing.
            With --erase ADDRESS it prepares and cleans one handle of that device, as jobs do,
-           instead; refused for a device that was offered to guests, and while the agent runs
+           instead; refused for a device that was offered to guests, and while the agent runs.
+           With --report FILE it also writes what it prints, the versions of the host's programs
+           and its record into a new file, to send to others; without settings it looks at each
+           accelerator, NVMe device and network card; takes ten minutes at most
 check      prints whether the agent can work: its certificate, the broker, the clock, the drivers;
            changes nothing, and may run beside the agent
 record     prints the PCI devices of this host and what uses them, to send to others: no serial
@@ -38,6 +41,8 @@ interface Command {
   readonly name: HostCommand | 'run' | 'record' | 'help' | 'version';
   /** With `self-test`: the address of the device to erase. */
   readonly erase?: string;
+  /** With `self-test`: the file of the report. */
+  readonly report?: string;
 }
 
 const commands: ReadonlyMap<string, Command['name']> = new Map([
@@ -60,19 +65,27 @@ export function readCommand(args: readonly string[]): Command {
   if (name === undefined) {
     throw new ArgumentsInvalid(`unknown argument ${shown(word)}; allowed are ${allowed}.`);
   }
-  if (name === 'self-test' && others[0] !== undefined) return { name, erase: readErase(others) };
+  if (name === 'self-test' && others[0] !== undefined) return { name, ...readOption(others) };
   if (others[0] !== undefined) {
     throw new ArgumentsInvalid(`${word} takes no argument, so ${shown(others[0])} is not allowed.`);
   }
   return { name };
 }
 
-function readErase([option = '', address, more]: readonly string[]): string {
-  if (option !== '--erase') {
+function readOption([option = '', value, more]: readonly string[]) {
+  if (option === '--erase') return { erase: readErase(value, more) };
+  if (option !== '--report') {
     throw new ArgumentsInvalid(
-      `self-test takes --erase ADDRESS only, so ${shown(option)} is not allowed.`,
+      `self-test takes --erase ADDRESS or --report FILE, so ${shown(option)} is not allowed.`,
     );
   }
+  if (value === undefined || value.startsWith('-') || more !== undefined) {
+    throw new ArgumentsInvalid('--report takes one path, of a file that does not exist yet.');
+  }
+  return { report: value };
+}
+
+function readErase(address: string | undefined, more: string | undefined): string {
   if (address === undefined || more !== undefined || !isDeviceAddress(address)) {
     throw new ArgumentsInvalid(
       `--erase takes one PCI address, such as 0000:3b:00.0, or one name of the kernel, such as fpga0.`,

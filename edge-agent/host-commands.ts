@@ -19,9 +19,15 @@ const asWanted = 'The host is as the settings say.';
 
 type Print = (line: string) => void;
 
+interface HostCommandGiven {
+  readonly name: HostCommand;
+  readonly erase?: string;
+  readonly report?: string;
+}
+
 /** @returns the exit code */
 export async function runHostCommand(
-  { name: command, erase }: { readonly name: HostCommand; readonly erase?: string },
+  { name: command, erase, report }: HostCommandGiven,
   config: Config,
   { print, complain }: { readonly print: Print; readonly complain: Print },
 ): Promise<0 | 1> {
@@ -34,7 +40,7 @@ export async function runHostCommand(
     }
   }
   if (command === 'self-test' || command === 'check') {
-    return await runSelfTest(config, { command, erase, say: print, log });
+    return await runSelfTest(config, { command, erase, report, say: print, log });
   }
   const files = onlyReading(openStateFiles(config.stateDirectory));
   const { drivers } = await openHost(config, { files, clock: systemClock, log });

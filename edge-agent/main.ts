@@ -6,7 +6,7 @@ import { openSession } from './broker/mqtt.ts';
 import { systemClock } from './clock.ts';
 import { ArgumentsInvalid, readCommand, usage } from './command-line.ts';
 import { type Config, ConfigInvalid } from './config/config.ts';
-import { readConfig } from './config/read-config.ts';
+import { hasSettings, readConfig, readGivenConfig } from './config/read-config.ts';
 import { openProc } from './guards/proc.ts';
 import { recoverHandles } from './handles/recover-handles.ts';
 import { createJobRunner } from './handles/run-jobs.ts';
@@ -20,6 +20,7 @@ import { printHost } from './record/host-record.ts';
 import { recordHost } from './record/record-host.ts';
 import { createDiscovery } from './report/discover.ts';
 import { createRediscoverRequests } from './report/rediscover-requests.ts';
+import { settingsForAll } from './self-test/offer-all.ts';
 import { openSequence } from './state/sequence.ts';
 import { openStateFiles } from './state/state-files.ts';
 import { lockState } from './state/state-lock.ts';
@@ -48,10 +49,21 @@ async function main(): Promise<void> {
     return print(printHost(recordHost(openSysfs('/sys'), openProc('/proc'))).trimEnd());
   }
   keepMemoryLow();
-  const config = await readConfig();
+  const config =
+    command.report !== undefined && !hasSettings() ? configOfAll() : await readConfig();
   if (name === 'run') return await run(config);
   // Ends the process: an operator's driver may have opened what would keep it.
   process.exit(await runHostCommand({ ...command, name }, config, { print, complain }));
+}
+
+/** @throws Error for a host without a device that a driver knows */
+function configOfAll(): Config {
+  const { CYBORG_AGENT_SYSFS_ROOT: sysfs, CYBORG_AGENT_PROC_ROOT: proc } = process.env;
+  const settings = settingsForAll(
+    recordHost(openSysfs(sysfs ?? '/sys'), openProc(proc ?? '/proc')),
+  );
+  if (settings.drivers.length > 0) return readGivenConfig(settings);
+  throw new Error('This host has no accelerator, NVMe device or network card to report.');
 }
 
 async function run(config: Config): Promise<void> {

@@ -26,6 +26,23 @@ export async function readConfig(): Promise<Config> {
   });
 }
 
+/** Whether an operator has written settings for this host. */
+export function hasSettings(): boolean {
+  const { CYBORG_AGENT_CONFIG: path, CYBORG_AGENT_DRIVERS: drivers } = process.env;
+  return path !== undefined || drivers !== undefined || isReadable(defaultConfigFile);
+}
+
+/** @param file the settings, in place of all of the operator's but where the host's files are */
+export function readGivenConfig(file: Readonly<Record<string, unknown>>): Config {
+  const { CYBORG_AGENT_SYSFS_ROOT, CYBORG_AGENT_PROC_ROOT } = process.env;
+  return loadConfig({
+    environment: { CYBORG_AGENT_SYSFS_ROOT, CYBORG_AGENT_PROC_ROOT },
+    file: JSON.stringify(file),
+    hostname: hostname(),
+    isReadable,
+  });
+}
+
 function readIfPresent(path: string): string | undefined {
   return isReadable(path) ? readFileSync(path, 'utf8') : undefined;
 }

@@ -15,6 +15,7 @@ import { EraseRefused, eraseDevice } from './erase-device.ts';
 import { examineConnection } from './examine-connection.ts';
 import { examineDomains } from './examine-domains.ts';
 import { examineDriver, examineWith, type Line } from './examine-driver.ts';
+import { openReport } from './report.ts';
 
 const signs: Readonly<Record<Line['outcome'], string>> = {
   seen: 'seen    ',
@@ -27,6 +28,8 @@ interface SelfTestGiven {
   readonly command: 'self-test' | 'check';
   /** The device to erase, whose state directory this process has locked. */
   readonly erase?: string | undefined;
+  /** The file of the report. */
+  readonly report?: string | undefined;
   readonly say: (line: string) => void;
   readonly log: Log;
 }
@@ -34,8 +37,13 @@ interface SelfTestGiven {
 /** @returns the exit code */
 export async function runSelfTest(
   config: Config,
-  { command, erase, say, log }: SelfTestGiven,
+  { command, erase, report: file, say: tell, log }: SelfTestGiven,
 ): Promise<0 | 1> {
+  const report = file === undefined ? undefined : await openReport(file, config, systemClock);
+  const say = (line: string) => {
+    tell(line);
+    report?.add(line);
+  };
   const counts = { seen: 0, 'not seen': 0, failed: 0 };
   const print = ({ driver, address, outcome, what }: Line) => {
     counts[outcome] += 1;
@@ -51,7 +59,8 @@ export async function runSelfTest(
     await withCopyOfState(config.stateDirectory, async (stateDirectory) => {
       const host = { ...config, stateDirectory };
       const { drivers } = await openHost(host, { files: inMemory(files), clock, log });
-      for (const driver of drivers) {
+      for (const each of drivers) {
+        const driver = report?.watch(each) ?? each;
         await examineWith(driver, driver.examineTools, print);
         await examineDriver(driver, clock, print);
         if (command === 'self-test') await examineWith(driver, driver.examine, print);
@@ -73,6 +82,10 @@ export async function runSelfTest(
     }
   }
   say(`${counts.seen} seen, ${counts['not seen']} not seen, ${counts.failed} failed`);
+  if (file !== undefined) {
+    await report?.save();
+    tell(`The report is in ${file}: read it before you send it.`);
+  }
   return counts.failed > 0 ? 1 : 0;
 }
 

@@ -3,6 +3,9 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { parseHost } from '#agent/record/host-record.ts';
+import { openReport } from '#agent/self-test/report.ts';
+import { sleepingClock } from '#test/support/hosts/driver-host.ts';
 import { perTest } from '#test/support/vitest/shared.ts';
 import { snapshotOf } from '#test/support/vitest/snapshot.ts';
 import { card, createCommandHost } from './command-host.ts';
@@ -157,7 +160,8 @@ describe('self-test --erase', () => {
   });
 
   it.each([
-    [['--now'], 'self-test takes --erase ADDRESS only, so "--now" is not allowed.'],
+    [['--report'], '--report takes one path, of a file that does not exist yet.'],
+    [['--now'], 'self-test takes --erase ADDRESS or --report FILE, so "--now" is not allowed.'],
     [['--erase'], '--erase takes one PCI address, such as 0000:3b:00.0'],
     [['--erase', '../../etc'], '--erase takes one PCI address, such as 0000:3b:00.0'],
     [['--erase', card, card], '--erase takes one PCI address, such as 0000:3b:00.0'],
@@ -165,5 +169,62 @@ describe('self-test --erase', () => {
     const { code, output } = await host.agent(['self-test', ...args]);
     expect(output).toContain(`cyborg-agent: ${sentence}`);
     expect(code).toBe(2);
+  });
+});
+
+describe('self-test --report', () => {
+  const file = () => join(host.state, '..', 'report.txt');
+  const report = () => host.agent(['self-test', '--report', file()]);
+
+  it('writes what it has seen, and a record that can be added, without secrets', async () => {
+    delete host.environment.CYBORG_AGENT_DRIVERS;
+    const serial = 'S6ESNX0R123456';
+    host.tree
+      .addFunction({ address: '0000:c1:00.0', vendor: '144d', classCode: '010802', driver: 'nvme' })
+      .write(`${host.tree.pathOf('0000:c1:00.0')}/nvme/nvme777/serial`, `${serial}\n`)
+      .link('class/nvme/nvme777', `${host.tree.pathOf('0000:c1:00.0')}/nvme/nvme777`);
+    const before = snapshotOf(host.tree.root);
+    const { output } = await report();
+    expect(output).toContain(`The report is in ${file()}: read it before you send it.\n`);
+    const text = readFileSync(file(), 'utf8');
+    const addresses = parseHost(text).functions.map(({ address }) => address);
+    expect(addresses).toContain('0000:c1:00.0');
+    expect(text).toMatch(/^# Self-test of cyborg-agent \S+, \d{4}-\d\d-\d\d\n# kernel \S+ /);
+    expect(text).toContain('# settings: none, so all devices as a whole\n');
+    expect(text).toMatch(/^# not seen {2}nvme 0000:c1:00\.0: Is not offered: it /m);
+    expect(text).toMatch(/^# (seen {6}|not seen {2})nvme: .*nvme/m);
+    expect(text).toMatch(/^# took \d+ ms: nvme discover$/m);
+    expect(text).not.toContain(serial);
+    expect(snapshotOf(host.tree.root)).toEqual(before);
+  });
+
+  it('has what the drivers of the settings say, without serial numbers', async () => {
+    const seen = "{ outcome: 'seen', what: 'It is S-123456 of cmp1.example.' }";
+    const members = `examine: async () => [${seen}],`;
+    host.haveDriver('npu', cardDriver({ more: "identity: 'S-123456',", members }));
+    expect((await report()).output).toContain('npu: It is S-123456 of cmp1.example.\n');
+    const text = readFileSync(file(), 'utf8');
+    expect(text).toContain('# seen      npu: It is <name> of <name>.\n');
+    expect(text).toContain('# settings: of the operator\n');
+  });
+
+  it('replaces no file', async () => {
+    host.offer({ address: card });
+    writeFileSync(file(), 'mine');
+    const { code, output } = await report();
+    expect(output).toBe(`cyborg-agent: ${file()} exists: a report goes into a new file.\n`);
+    expect(code).toBe(1);
+    expect(readFileSync(file(), 'utf8')).toBe('mine');
+  });
+
+  it('ends what takes longer than its ten minutes', async () => {
+    const directory = join(host.state, '..');
+    const config = { sysfsRoot: host.tree.root, procRoot: '/proc', hostname: 'cmp1', stage: 'x' };
+    const clock = sleepingClock({ nowMs: 0 });
+    const { watch, save } = await openReport(join(directory, 'late.txt'), config, clock);
+    const hangs = watch({ name: 'npu', discover: () => new Promise(() => {}) });
+    await expect(hangs.discover()).rejects.toThrow('the 10 minutes of a report are over');
+    await save();
+    expect(readFileSync(join(directory, 'late.txt'), 'utf8')).toContain('ms: npu discover\n');
   });
 });

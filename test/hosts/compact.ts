@@ -2,7 +2,7 @@
 // them, such as the registers of its memory controllers.
 
 import type { HostRecord, RecordedFunction } from '#agent/record/host-record.ts';
-import { driverFor } from './offer-host.ts';
+import { driverFor } from '#agent/self-test/offer-all.ts';
 
 /** Storage, networks, displays, co-processors, accelerators; virtual functions of them, too. */
 const asked = /^(01|02|03|0b4|12)/;

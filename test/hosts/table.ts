@@ -18,10 +18,14 @@ Each table has what the agent offers of a host if its operator wants each accele
 Where a record has no IOMMU groups, each device is taken to have its own, and to have a reset.
 A use that is not in a record, such as a mount, a route or an open file, is taken not to be there.
 
-Send the record of your own host: \`cyborg-agent.mjs record\` prints it, and reads sysfs and procfs only.
-It has no serial numbers, addresses of networks, or names of hosts, users and file systems.
+One command makes a report of a host with cards, to send: as root, \`node cyborg-agent.mjs self-test --report report.txt\`.
+It needs no settings and no connection, changes nothing, and takes ten minutes at most ([self-test](agent.md#reports)).
+Send the file with a new issue of this project, after you have read it.
+The command \`record\` prints the last part of it alone, and reads sysfs and procfs only.
+Both leave out or replace serial numbers, addresses of networks, and names of hosts, users and file systems.
 \`npm run hosts:add -- NAME FILE\` adds one, or makes one of what \`lspci -nnk\`, \`udevadm info --export-db\` or \`dmesg\` prints.
-No operator has sent one yet.
+
+Reports received: none yet.
 `;
 
 export async function printTable(): Promise<string> {
