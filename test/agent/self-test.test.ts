@@ -199,12 +199,14 @@ describe('self-test --report', () => {
   });
 
   it('has what the drivers of the settings say, without serial numbers', async () => {
-    const seen = "{ outcome: 'seen', what: 'It is S-123456 of cmp1.example.' }";
+    const what = 'It is S-123456 of cmp1.example, beside S-777777.';
+    const seen = JSON.stringify({ outcome: 'seen', what });
+    host.tree.write('class/nvme/nvme777/serial', 'S-777777   \n');
     const members = `examine: async () => [${seen}],`;
     host.haveDriver('npu', cardDriver({ more: "identity: 'S-123456',", members }));
-    expect((await report()).output).toContain('npu: It is S-123456 of cmp1.example.\n');
+    expect((await report()).output).toContain(`npu: ${what}\n`);
     const text = readFileSync(file(), 'utf8');
-    expect(text).toContain('# seen      npu: It is <name> of <name>.\n');
+    expect(text).toContain('# seen      npu: It is <name> of <name>, beside <name>.\n');
     expect(text).toContain('# settings: of the operator\n');
   });
 
