@@ -112,7 +112,7 @@ async function onItsDriver<T>(
     await bindFunction(context, address, nvmeName, whileUnbound);
     const { name: controller, facts: shown } = await waitForController(context, address);
     // The host may have found a file system or a volume on the device, and have started it.
-    await checked(deps, address);
+    await untilFree(deps, address);
     const hardware = onlyFor(context, address, controller);
     const tool = { hardware, address, tool: settings.tool, controller };
     const identity = await identify(tool);
@@ -132,6 +132,24 @@ async function onItsDriver<T>(
   }
   await bindFunction(context, address, settings.bind_to);
   return result;
+}
+
+/** udev opens each block device that appears, and looks for file systems on it. */
+const probeMs = 20_000;
+const pollMs = 250;
+
+/** @throws as {@link checked}, if the device is still in use when udev must have read it */
+async function untilFree(deps: NvmeDeps, address: string): Promise<void> {
+  const { clock } = deps.context;
+  const until = clock.monotonicMs() + probeMs;
+  for (;;) {
+    try {
+      return await checked(deps, address);
+    } catch (error) {
+      if (clock.monotonicMs() >= until) throw error;
+      await clock.sleep(pollMs);
+    }
+  }
 }
 
 /** @throws a sentence if the device is gone, in use or no longer on the list */

@@ -17,13 +17,14 @@ import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts'
 import { aGuardedHost, type GuardedHost } from './guarded-host.ts';
 
 /** A clock on which sleeping takes no time, and moves the time. */
-export function sleepingClock(time: { nowMs: number }): Clock {
+export function sleepingClock(time: { nowMs: number; whileAsleep?(): void }): Clock {
   return {
     ...systemClock,
     wallMs: () => time.nowMs,
     monotonicMs: () => time.nowMs,
     sleep: async (ms) => {
       time.nowMs += ms;
+      time.whileAsleep?.();
     },
   };
 }
@@ -32,6 +33,8 @@ export class DriverHost {
   readonly host: GuardedHost = aGuardedHost();
   /** The time of the driver's clock. */
   nowMs = 0;
+  /** Called after each sleep on it. */
+  whileAsleep = () => {};
   bootId = 'x';
   setUpEnd: SetUpEnd = { applied: [], left: [] };
   /** Progress that the driver's work has reported. */

@@ -32,6 +32,26 @@ describe('cleaning an NVMe device', () => {
     await expect(host.clean()).rejects.toThrow(`${address} is no longer there`);
   });
 
+  it.each([
+    ['waits while udev reads the device that has appeared', 1_000, 'vfio-pci'],
+    ['fails for a device that the host has open for longer', 60_000, 'nvme'],
+  ])('%s', async (_, untilMs, driver) => {
+    host.kernel.afterBind = (_address, to) => {
+      if (to === 'nvme') host.host.openVfio(address);
+    };
+    host.whileAsleep = () => {
+      if (host.nowMs < untilMs) return;
+      host.host.proc.removeProcess(31);
+      host.whileAsleep = () => {};
+    };
+    const cleaned = await host.clean().then(
+      () => 'cleaned',
+      (error: Error) => error.message,
+    );
+    expect(cleaned).toMatch(driver === 'nvme' ? /is open: process 31/ : /^cleaned$/);
+    expect(host.kernel.driverOf(address)).toBe(driver);
+  });
+
   it('leaves a device alone on which the host has started a volume', async () => {
     host.kernel.afterBind = (_address, driver) => {
       if (driver !== 'nvme') return;
