@@ -65,20 +65,26 @@ export async function restorePower(stage: Stage, host: string): Promise<void> {
 }
 
 /** Starts nova-compute of the node with another driver of Nova's, or with the usual one. */
-export async function restartWith(
-  { cloud, admin: { nova } }: Stage,
-  host: string,
-  driver = usualDriver,
-): Promise<void> {
-  const file = configurationFile(cloud.plan, computeConfigurationName(cloud.plan, host));
+export async function restartWith(stage: Stage, host: string, driver = usualDriver): Promise<void> {
+  const { plan } = stage.cloud;
+  const file = configurationFile(plan, computeConfigurationName(plan, host));
   const text = readFileSync(file, 'utf8');
   writeFileSync(file, text.replace(/^compute_driver = .*/m, `compute_driver = ${driver}`));
+  await restartCompute(stage, host);
+}
+
+/** Waits until the service reports its state, and so takes messages. */
+export async function restartCompute(
+  { cloud, admin: { nova } }: Stage,
+  host: string,
+): Promise<void> {
   await cloud.killCompute(host);
   const killedAt = Date.now();
   await cloud.startCompute(host);
   await eventually(
     async () => (await nova.ask('GET', `/os-services?binary=nova-compute&host=${host}`)).body,
     ({ services: [service] }) => Date.parse(`${service?.updated_at}Z`) > killedAt + 1000,
+    240,
   );
 }
 

@@ -17,6 +17,9 @@
  * name_first=1 rows of the table have the type's name before its number, and
  *              the table has no header
  * delay_ms     what each creation and removal takes
+ *
+ * To a guest each mdev is a PCI UART: its device model is that of mtty, the
+ * kernel's own sample, which is a file of the kernel's source.
  */
 #include <linux/delay.h>
 #include <linux/mdev.h>
@@ -24,6 +27,17 @@
 #include <linux/pci.h>
 #include <linux/slab.h>
 #include <linux/vfio.h>
+
+/* All of mtty but its own start and end. */
+#pragma push_macro("module_init")
+#pragma push_macro("module_exit")
+#undef module_init
+#undef module_exit
+#define module_init(start) static void *mtty_start __maybe_unused = start;
+#define module_exit(end) static void *mtty_end __maybe_unused = end;
+#include "mtty.c"
+#pragma pop_macro("module_init")
+#pragma pop_macro("module_exit")
 
 #define CARDS	8
 #define TYPES	8
@@ -48,7 +62,7 @@ static unsigned int delay_ms;
 module_param(delay_ms, uint, 0644);
 
 struct vgpu_type {
-	struct mdev_type type;
+	struct mtty_type model;	/* where mtty looks for it */
 	char label[16];
 	char title[32];
 	unsigned int number;
@@ -91,7 +105,7 @@ static struct host *host_of(struct mdev_type *type)
 
 static struct vgpu_type *own(struct mdev_type *type)
 {
-	return container_of(type, struct vgpu_type, type);
+	return container_of(type, struct vgpu_type, model.type);
 }
 
 static struct vgpu_type *type_numbered(struct host *h, unsigned int number)
@@ -131,27 +145,6 @@ static void give_back(struct host *h, struct vgpu_type *t)
 	h->card->used -= t->units;
 }
 
-struct instance {
-	struct vfio_device vfio;
-};
-
-static int instance_open(struct vfio_device *vfio)
-{
-	return 0;
-}
-
-static void instance_free(struct vfio_device *vfio)
-{
-	vfio_free_device(vfio);
-}
-
-/* Linux 6.1 calls release without a check. */
-static const struct vfio_device_ops instance_ops = {
-	.name = "fake_vgpu",
-	.open_device = instance_open,
-	.release = instance_free,
-};
-
 static int mdev_take(struct mdev_device *mdev)
 {
 	struct host *h = host_of(mdev->type);
@@ -179,36 +172,21 @@ static void mdev_give_back(struct mdev_device *mdev)
 /* As a VFIO device, the mdev gets its IOMMU group and /dev/vfio/N. */
 static int mdev_start(struct mdev_device *mdev)
 {
-	struct instance *instance;
 	int err = mdev_take(mdev);
 
 	if (err)
 		return err;
-	instance = vfio_alloc_device(instance, vfio, &mdev->dev, &instance_ops);
-	if (IS_ERR(instance)) {
-		err = PTR_ERR(instance);
-		goto fail;
-	}
-	err = vfio_register_emulated_iommu_dev(&instance->vfio);
-	if (err) {
-		vfio_put_device(&instance->vfio);
-		goto fail;
-	}
-	dev_set_drvdata(&mdev->dev, instance);
-	return 0;
-fail:
-	mdev_give_back(mdev);
+	err = mtty_probe(mdev);
+	if (err)
+		mdev_give_back(mdev);
 	return err;
 }
 
 /* Waits until no program has the device open. */
 static void mdev_end(struct mdev_device *mdev)
 {
-	struct instance *instance = dev_get_drvdata(&mdev->dev);
-
 	msleep(delay_ms);
-	vfio_unregister_group_dev(&instance->vfio);
-	vfio_put_device(&instance->vfio);
+	mtty_remove(mdev);
 	mdev_give_back(mdev);
 }
 
@@ -341,7 +319,7 @@ static const struct vfio_device_ops vendor_ops = {
 	.name = "fake_vgpu_vendor",
 	.open_device = vendor_open,
 	.close_device = vendor_close,
-	.release = instance_free,
+	.release = vfio_free_device,	/* Linux 6.1 calls it without a check. */
 };
 
 static int read_types(struct host *h)
@@ -355,9 +333,10 @@ static int read_types(struct host *h)
 			return -EINVAL;
 		snprintf(t->label, sizeof(t->label), "%u", t->number);
 		snprintf(t->title, sizeof(t->title), "NVIDIA FAKE-%uQ", t->units);
-		t->type.sysfs_name = t->label;
-		t->type.pretty_name = t->title;
-		h->list[i] = &t->type;
+		t->model.nr_ports = 1;
+		t->model.type.sysfs_name = t->label;
+		t->model.type.pretty_name = t->title;
+		h->list[i] = &t->model.type;
 	}
 	return 0;
 }
@@ -484,6 +463,8 @@ static int __init fake_vgpu_init(void)
 {
 	int i, err = mdev_register_driver(&mdevs);
 
+	/* The cards limit their number, not mtty. */
+	atomic_set(&mdev_avail_ports, INT_MAX);
 	if (err)
 		return err;
 	driver.name = name;

@@ -17,7 +17,18 @@ import { eventually } from '#test/support/suites/rest.ts';
 const packages = [
   ...['libvirt-daemon', 'libvirt-daemon-driver-qemu', 'libvirt-clients', 'mdevctl'],
   ...['qemu-system-x86', 'qemu-utils'],
-  ...['dash', 'coreutils', 'util-linux', 'mount', 'hostname', 'grep', 'sed', 'procps', 'kmod'],
+  ...[
+    'dash',
+    'coreutils',
+    'util-linux',
+    'mount',
+    'hostname',
+    'grep',
+    'sed',
+    'procps',
+    'kmod',
+    'udev',
+  ],
   ...['libc-bin', 'libstdc++6', 'iproute2', 'nvme-cli'],
 ];
 
@@ -33,6 +44,10 @@ for each in run tmp dev/shm; do mkdir -p /$each; mount -t tmpfs tmp /$each; done
 mkdir -p /dev/pts
 mount -t devpts devpts /dev/pts
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
+# libvirtd learns from udev of mdevs that appear.
+/lib/systemd/systemd-udevd --daemon
+udevadm trigger
+udevadm settle
 UV_THREADPOOL_SIZE=16 node ${own}/commands.mjs
 ${own}/bin/busybox poweroff -f
 `;
@@ -98,6 +113,10 @@ export function sharedFolder(plan: CloudPlan, host: string): string {
 export async function startHypervisor({ guest, hostname }: Host, shared: string): Promise<void> {
   await guest.run('hostname', hostname);
   await guest.run('modprobe', '-a', 'vfio-pci', 'vfio_iommu_type1');
+  // Two cards, each with room for one mdev.
+  const place = ['behind=0000:00:04.0', 'window=0x3c000000'];
+  await guest.run('modprobe', 'fake_pci', 'devs=10de:1eb8:030200,10de:1eb8:030200', ...place);
+  await guest.run('modprobe', 'fake_vgpu', 'cards=10de:1eb8=pf', 'capacity=2', 'types=558:2');
   await guest.run('mkdir', '-p', shared);
   // At the path that it has outside, because nova-compute names files by it.
   const options = 'trans=virtio,version=9p2000.L,msize=262144';
