@@ -94,8 +94,8 @@ async function main(): Promise<void> {
   // Delete the files of an earlier run, whose processes ended with it.
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true });
-  ensurePackages();
   if (withHardware && !canHaveHardware()) return;
+  ensurePackages();
   const cyborg = withCyborg ? cyborgRelease() : undefined;
   if (withCyborg && cyborg === undefined) return;
   suite.step('the packages are installed');
