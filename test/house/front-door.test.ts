@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const textOf = (path: string) => readFileSync(`${root}${path}`, 'utf8');
@@ -129,6 +130,26 @@ it('docs/adr/README.md lists each decision once, by its title, and says which is
   });
   const listed = textOf('docs/adr/README.md').match(/^- .+$/gm) ?? [];
   expect(listed.toSorted()).toEqual(lines.toSorted());
+});
+
+describe('.github', () => {
+  const forms = readdirSync(`${root}.github/ISSUE_TEMPLATE`).filter(
+    (name) => name !== 'config.yml',
+  );
+
+  it('runs what CI runs', () => {
+    const { jobs } = parse(textOf('.github/workflows/ci.yml'));
+    const commands = jobs.ci.steps.flatMap(({ run }: { run?: string }) => run ?? []);
+    expect(commands.at(-1)).toBe('bash .ci/run');
+  });
+
+  it.each(forms)('%s asks for something, each field once', (name) => {
+    const { body } = parse(textOf(`.github/ISSUE_TEMPLATE/${name}`));
+    const ids: string[] = body.map(({ id }: { id: string }) => id);
+    expect(ids.length).toBeGreaterThan(0);
+    expect(ids).toEqual([...new Set(ids)]);
+    for (const { attributes } of body) expect(attributes.label).toEqual(expect.any(String));
+  });
 });
 
 describe('SECURITY.md', () => {
