@@ -19,18 +19,21 @@ interface Arq {
 /** With the address of its PCI function. */
 type ServerArq = Arq & { readonly function: string };
 
-/** Waits until exactly these models of the host are in the list of the API. */
-export async function untilModels(
+/** Waits until exactly devices with these product ids of the host are in the list of the API. */
+export async function untilProducts(
   { api }: Cloud,
   hostname: string,
-  models: readonly string[],
+  products: readonly string[],
 ): Promise<void> {
-  const expected = [...models].sort().join();
+  const expected = [...products].sort().join();
   await eventually(
     async () => {
       const path = `/devices?hostname=${hostname}`;
-      const answer = await api.get<{ devices: { model: string }[] }>(path, 'manager-token');
-      return answer.devices.map(({ model }) => model).sort();
+      const answer = await api.get<{ devices: { std_board_info: string }[] }>(
+        path,
+        'manager-token',
+      );
+      return answer.devices.map((device) => JSON.parse(device.std_board_info).product_id).sort();
     },
     (found) => found.join() === expected,
     withinSeconds,

@@ -10,7 +10,7 @@ import {
   passPowerCycle,
   programComponent,
   untilInventory,
-  untilModels,
+  untilProducts,
   untilProgram,
 } from '#test/kernel/servers.ts';
 import type { Stage } from '#test/kernel/stage.ts';
@@ -60,7 +60,7 @@ const scenarios: readonly Scenario[] = [
     name: 'firmware is flashed and reloaded, and its version read back',
     run: async (stage) => {
       await startAgent(stage, 'reload');
-      await untilModels(stage.cloud, hostname, ['101d']);
+      await untilProducts(stage.cloud, hostname, ['101d']);
       await untilInventory(stage.cloud, `${hostname}_${card}`, 'CUSTOM_SMARTNIC', 2);
       assert.deepEqual((await componentDevice(stage, 'fw')).components, [
         { name: 'fw', version: '1.0' },

@@ -11,7 +11,7 @@ import {
   createServer,
   deleteServer,
   untilInventory,
-  untilModels,
+  untilProducts,
 } from '#test/kernel/servers.ts';
 import { agentProgram, type Stage } from '#test/kernel/stage.ts';
 
@@ -34,7 +34,7 @@ const scenarios: readonly Scenario[] = [
     name: 'the agent reports the functions on its allow-list, and connects without errors',
     run: async (stage: Stage) => {
       const agent = await stage.startAgent({ drivers: ['pci'], pci: { allow_list: allowList } });
-      await untilModels(stage.cloud, stage.hostname, ['2331', '0b30']);
+      await untilProducts(stage.cloud, stage.hostname, ['2331', '0b30']);
       await untilInventory(stage.cloud, `${stage.hostname}_${gpu}`, 'PGPU', 1);
       assert.deepEqual(
         agent.lines.filter((line) => line.includes('"level":"error"')),
@@ -63,18 +63,18 @@ const scenarios: readonly Scenario[] = [
     name: 'a card that is removed from the bus vanishes from the API until a rescan',
     run: async ({ cloud, guest, hostname }) => {
       await guest.write(`${devices}/${fpga}/remove`, '1');
-      await untilModels(cloud, hostname, ['2331']);
+      await untilProducts(cloud, hostname, ['2331']);
       await guest.write('/sys/bus/pci/rescan', '1');
-      await untilModels(cloud, hostname, ['2331', '0b30']);
+      await untilProducts(cloud, hostname, ['2331', '0b30']);
     },
   },
   {
     name: 'a card that does not answer on the bus vanishes from the API until it answers',
     run: async ({ cloud, guest, hostname }) => {
       await guest.write('/sys/module/fake_pci/parameters/dead', '4');
-      await untilModels(cloud, hostname, ['2331']);
+      await untilProducts(cloud, hostname, ['2331']);
       await guest.write('/sys/module/fake_pci/parameters/dead', '0');
-      await untilModels(cloud, hostname, ['2331', '0b30']);
+      await untilProducts(cloud, hostname, ['2331', '0b30']);
     },
   },
   {
@@ -96,11 +96,11 @@ const scenarios: readonly Scenario[] = [
         await guest.write(`${devices}/${card}/sriov_drivers_autoprobe`, '0');
         await guest.write(`${devices}/${card}/sriov_numvfs`, String(count));
       }
-      await untilModels(cloud, hostname, ['2331', '0b30', '1572', '0010']);
+      await untilProducts(cloud, hostname, ['2331', '0b30', '1572', '0010']);
       await untilInventory(cloud, `${hostname}_${nic}`, 'CUSTOM_NIC', 4);
       await untilInventory(cloud, `${hostname}_${nvme}`, 'CUSTOM_SSD', 2);
       for (const card of [nic, nvme]) await guest.write(`${devices}/${card}/sriov_numvfs`, '0');
-      await untilModels(cloud, hostname, ['2331', '0b30']);
+      await untilProducts(cloud, hostname, ['2331', '0b30']);
     },
   },
   {
@@ -154,7 +154,7 @@ const scenarios: readonly Scenario[] = [
       }
       await untilInventory(cloud, `${hostname}_${nic}`, 'CUSTOM_NIC', 2);
       await guest.write(`${devices}/${nic}/sriov_numvfs`, '0');
-      await untilModels(cloud, hostname, ['2331', '0b30']);
+      await untilProducts(cloud, hostname, ['2331', '0b30']);
     },
   },
 ];

@@ -11,7 +11,7 @@ import {
   passPowerCycle,
   programComponent,
   untilInventory,
-  untilModels,
+  untilProducts,
   untilProgram,
 } from '#test/kernel/servers.ts';
 import type { Stage } from '#test/kernel/stage.ts';
@@ -50,7 +50,7 @@ const scenarios: readonly Scenario[] = [
     name: 'an image is uploaded, and its version read back; then the device is offered again',
     run: async (stage) => {
       await startAgent(stage, 'write');
-      await untilModels(stage.cloud, hostname, ['0010']);
+      await untilProducts(stage.cloud, hostname, ['0010']);
       await untilInventory(stage.cloud, `${hostname}_${card}`, 'CUSTOM_PCI', 1);
       assert.deepEqual((await componentDevice(stage, 'bmc')).components, [
         { name: 'bmc', version: '1.0' },

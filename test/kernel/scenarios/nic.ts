@@ -11,7 +11,7 @@ import {
   createFlavor,
   deleteServer,
   untilInventory,
-  untilModels,
+  untilProducts,
 } from '#test/kernel/servers.ts';
 import type { Stage } from '#test/kernel/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';
@@ -89,7 +89,7 @@ const scenarios: readonly Scenario[] = [
       assert.equal(await guest.link(`${devices}/${card}/driver`), 'igb');
       await guest.run('ip', 'link', 'set', await interfaceOf(guest, card), 'up');
       running.agent = await stage.startAgent(settings);
-      await untilModels(cloud, hostname, ['10c9']);
+      await untilProducts(cloud, hostname, ['10c9']);
       await untilInventory(cloud, provider, 'CUSTOM_NIC', 2);
       for (const number of [0, 1]) {
         const address = await guest.link(`${devices}/${card}/virtfn${number}`);

@@ -14,7 +14,7 @@ import {
   passImages,
   programComponent,
   untilInventory,
-  untilModels,
+  untilProducts,
   untilProgram,
 } from '#test/kernel/servers.ts';
 import { agentProgram, type Stage } from '#test/kernel/stage.ts';
@@ -95,7 +95,7 @@ const scenarios: readonly Scenario[] = [
         image_source: await passImages(stage),
       });
       running.agent = agent;
-      await untilModels(cloud, hostname, ['0010']);
+      await untilProducts(cloud, hostname, ['0010']);
       await untilInventory(cloud, `${hostname}_${nvme}`, 'CUSTOM_SSD', 1);
       assert.equal(await guest.link(`${device}/driver`), 'vfio-pci');
       const kept = await guest.run('cat', '/var/lib/cyborg-agent/drivers/nvme/controllers.json');

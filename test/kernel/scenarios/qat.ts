@@ -10,7 +10,7 @@ import {
   createFlavor,
   deleteServer,
   untilInventory,
-  untilModels,
+  untilProducts,
 } from '#test/kernel/servers.ts';
 import type { Stage } from '#test/kernel/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';
@@ -58,7 +58,7 @@ const scenarios: readonly Scenario[] = [
     run: async (stage) => {
       const { guest, cloud } = stage;
       running.agent = await stage.startAgent(settingsOf(['dc', 'sym']));
-      await untilModels(cloud, hostname, ['QAT 4xxx']);
+      await untilProducts(cloud, hostname, ['4940']);
       await untilInventory(cloud, provider, 'CUSTOM_QAT', 4);
       assert.equal(await guest.read(`${qat}/state`), 'up');
       assert.equal(await guest.read(`${qat}/cfg_services`), 'dc;sym');
