@@ -56,14 +56,21 @@ export function shownControllers(sysfs: Sysfs): ShownController[] {
     const address = ownerIfReadable(sysfs, `class/nvme/${name}`);
     if (!address) return [];
     const read = (file: string) => readIfReadable(sysfs, `class/nvme/${name}/${file}`)?.trim();
+    // Before the rest: what is read of a controller that is live by then is the device's own.
+    const state = read('state');
     const parsed = facts.safeParse({
       serial: read('serial'),
       ...validOnly('model', read('model')),
       ...validOnly('firmware', read('firmware_rev')),
       ...toGigabytes(sysfs, name),
     });
-    return [{ name, address, state: read('state'), facts: parsed.data }];
+    return [{ name, address, state, facts: parsed.data }];
   });
+}
+
+/** Until the kernel has identified a controller, its serial number is `(efault)`. */
+function isStarting({ state }: ShownController): boolean {
+  return state === 'new' || state === 'resetting' || state === 'connecting';
 }
 
 /** What is only shown is left out if it is not valid. */
@@ -155,7 +162,7 @@ export function openKnownControllers(sysfs: Sysfs, directory: string): KnownCont
     const now = Object.fromEntries(named);
     for (const fn of functions) {
       const controller = shown.get(fn.address);
-      const facts = controller?.facts;
+      const facts = controller && isStarting(controller) ? undefined : controller?.facts;
       const before = now[fn.address];
       const same = before?.serial === facts?.serial ? before : undefined;
       let erasure = same?.erasure;
