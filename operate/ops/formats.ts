@@ -19,12 +19,12 @@ export const formats = ['table', 'json', 'yaml', 'csv', 'value'] as const;
 export function printedLines(shown: Shown, input: Input, width: number): readonly string[] {
   const format = input.has('json') ? 'json' : (input.text('format') ?? 'table');
   const titles = input.all('column');
-  const { table } = shown;
+  const { table, lines } = shown;
   if (!table) {
     if (titles.length > 0 || format === 'csv' || format === 'value') {
       throw wrongUsage('The result has no columns: --format must be table, json or yaml.');
     }
-    return documentLines(format, shown.json) ?? shown.lines?.(width) ?? [];
+    return documentLines(format, shown.json) ?? lines(width);
   }
   const columns = chosenColumns(table, titles, format === 'table' && !input.has('wide'));
   const document = titles.length > 0 ? table.rows.map((row) => record(columns, row)) : shown.json;

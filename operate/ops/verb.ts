@@ -43,13 +43,14 @@ export interface ShownTable {
 }
 
 /** The result of a verb: a document for programs, and a table or lines for people. */
-export interface Shown {
+export type Shown = {
   readonly json: unknown;
-  readonly table?: ShownTable;
-  readonly lines?: (width: number) => readonly string[];
   /** 1 where the answer is no; 0 without it. */
   readonly exitCode?: number;
-}
+} & (
+  | { readonly table: ShownTable; readonly lines?: undefined }
+  | { readonly table?: undefined; readonly lines: (width: number) => readonly string[] }
+);
 
 /** True if the verb signs in at Keystone, and has the options for that. */
 export function signsIn(verb: Verb): verb is ApiVerb | KeystoneVerb {

@@ -21,7 +21,7 @@ export interface Recording {
   readonly cases: readonly RecordedCase[];
 }
 
-/** Of all versions of a program, the oldest first, each with all of its cases. */
+/** The recordings of a program by version, the oldest first; each has its base's cases, too. */
 export function readRecordings(program: string): ReadonlyMap<string, Recording> {
   const folder = join(import.meta.dirname, program);
   const versions = readdirSync(folder).map((file) => file.replace(/\.txt$/, ''));

@@ -128,7 +128,7 @@ function firmwareVerb({ options: { limit: _, ...options } = {}, ...verb }: ApiVe
       const shown = await verb.ask(api, input, waiting);
       if (input.has('devices')) return shown;
       const { firmware } = shown.json as { readonly firmware: readonly Row<'firmware'>[] };
-      return { ...shown, table: tableOf(firmwareTitles, countVersions(firmware)) };
+      return { json: shown.json, table: tableOf(firmwareTitles, countVersions(firmware)) };
     },
   };
 }
