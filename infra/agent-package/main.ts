@@ -10,6 +10,7 @@ import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { agentVersion } from '#agent/version.ts';
 import { type Architecture, architectures } from './architectures.ts';
+import { archive } from './archive.ts';
 import { readSigningKey, signatureOf } from './minisign.ts';
 import { PackagingFailed, runTool } from './run-tool.ts';
 import { layOut } from './tree.ts';
@@ -66,10 +67,10 @@ async function pack(
   const tree = mkdtempSync(join(tmpdir(), 'agent-package-'));
   try {
     await layOut(tree, { version, architecture, at });
-    return [
-      archive(tree, out, architecture, at),
-      debianPackage(tree, out, version, architecture, at),
-    ];
+    // Unpacked at the root of a system, it installs what the package does.
+    const archived = join(out, `cyborg-agent-${agentVersion}-linux-${architecture}.tar.gz`);
+    archive(tree, archived, at, ['DEBIAN']);
+    return [archived, debianPackage(tree, out, version, architecture, at)];
   } finally {
     rmSync(tree, { recursive: true });
   }
@@ -77,16 +78,6 @@ async function pack(
 
 function isArchitecture(text: string): text is Architecture {
   return Object.hasOwn(architectures, text);
-}
-
-/** Unpacked at the root of a system, it installs what the package does. */
-function archive(tree: string, out: string, arch: Architecture, at: number): string {
-  const file = join(out, `cyborg-agent-${agentVersion}-linux-${arch}.tar.gz`);
-  const same = ['--sort=name', '--owner=0', '--group=0', '--numeric-owner', `--mtime=@${at}`];
-  // A name of the file, or the time, in gzip's header would differ.
-  const gzip = '--use-compress-program=gzip -n -6';
-  runTool('tar', ['-C', tree, '--exclude=./DEBIAN', ...same, gzip, '-cf', file, '.']);
-  return file;
 }
 
 function debianPackage(

@@ -1,14 +1,20 @@
-// Bundles cyborg-ops into one file, dist/cyborg-ops/cyborg-ops.mjs, and writes the package.json
-// of a package without dependencies and install scripts beside it; `npm run ops:pack` packs it.
+// Bundles cyborg-ops into one file, cyborg-ops.mjs in dist/cyborg-ops or the folder that `--out`
+// names, and writes the package.json of a package without dependencies and install scripts beside
+// it; `npm run ops:pack` packs it.
 
 import { spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import { build, type Plugin } from 'esbuild';
 import { stackCosts } from '#infra/cost/stack-costs.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const folder = `${root}dist/cyborg-ops`;
+const { values } = parseArgs({
+  options: { out: { type: 'string', default: `${root}dist/cyborg-ops` } },
+});
+const folder = resolve(values.out);
 const outfile = `${folder}/cyborg-ops.mjs`;
 const { version, license } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
 
@@ -63,5 +69,5 @@ if (status !== 0 || stdout.trim() !== version) {
   process.exitCode = 1;
 } else {
   const kilobytes = Math.round(statSync(outfile).size / 1024);
-  console.log(`dist/cyborg-ops/cyborg-ops.mjs ${version}, ${kilobytes} KB`);
+  console.log(`${outfile} ${version}, ${kilobytes} KB`);
 }

@@ -1,0 +1,93 @@
+// What a release consists of. Each artefact is written into a folder, with the time of the commit:
+// the same commit gives the same files, to the byte.
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { archive } from '#infra/agent-package/archive.ts';
+import { runTool } from '#infra/agent-package/run-tool.ts';
+import { readBillOfMaterials } from './bill-of-materials.ts';
+
+export interface Release {
+  /** The project's folder. */
+  readonly root: string;
+  readonly version: string;
+  readonly commit: string;
+  /** Seconds since 1970: the time of the commit. */
+  readonly at: number;
+  /** The processors for which the agent is packed. */
+  readonly architectures: readonly string[];
+}
+
+export interface Artefact {
+  readonly name: string;
+  /** @throws PackagingFailed */
+  write(folder: string, release: Release): void;
+}
+
+export const artefacts: readonly Artefact[] = [
+  {
+    name: 'agent',
+    write: (folder, { root, at, architectures }) => {
+      const archs = architectures.flatMap((each) => ['--arch', each]);
+      const script = join(root, 'infra/agent-package/main.ts');
+      runNode(at, [script, ...archs, '--out', folder]);
+      // The sums of the release name these files, too.
+      rmSync(join(folder, 'SHA256SUMS'));
+    },
+  },
+  { name: 'cyborg-ops', write: packageWriter('infra/bundle/bundle-ops.ts') },
+  { name: 'library', write: packageWriter('infra/library/pack.ts') },
+  {
+    name: 'console',
+    write: (folder, { root, version, at }) =>
+      inTemporary((made) => {
+        const files = join(made, 'console');
+        runNode(at, [join(root, 'infra/bundle/bundle-console.ts'), '--out', files]);
+        archive(files, join(folder, `cyborg-console-${version}.tar.gz`), at);
+      }),
+  },
+  {
+    name: 'docs',
+    write: (folder, { root, version, commit, at }) =>
+      inTemporary((made) => {
+        const tar = join(made, 'docs.tar');
+        const documents = ['LICENSE', 'docs', ':(glob)**/*.md'];
+        runTool('git', ['-C', root, 'archive', '-o', tar, commit, ...documents]);
+        const files = join(made, 'docs');
+        mkdirSync(files);
+        runTool('tar', ['-xf', tar, '-C', files]);
+        archive(files, join(folder, `cyborg-docs-${version}.tar.gz`), at);
+      }),
+  },
+  {
+    name: 'bill of materials',
+    write: (folder, { root, version, at }) => {
+      const file = join(folder, `cyborg-serverless-${version}.cdx.json`);
+      writeFileSync(file, `${JSON.stringify(readBillOfMaterials(root, at), null, 2)}\n`);
+    },
+  },
+];
+
+/** Writes a package that npm packs from the folder that a script has written. */
+function packageWriter(script: string): Artefact['write'] {
+  return (folder, { root, at }) =>
+    inTemporary((made) => {
+      const files = join(made, 'package');
+      runNode(at, [join(root, script), '--out', files]);
+      runTool('npm', ['pack', files, '--silent', '--pack-destination', folder]);
+    });
+}
+
+function runNode(at: number, args: readonly string[]): void {
+  runTool(process.execPath, args, { SOURCE_DATE_EPOCH: String(at) });
+}
+
+function inTemporary(use: (folder: string) => void): void {
+  const folder = mkdtempSync(join(tmpdir(), 'release-'));
+  try {
+    use(folder);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
