@@ -1,4 +1,6 @@
 import type { Outcome } from '#test/support/suites/scenario-suite.ts';
+import { scheduleOnlyTo } from './nodes.ts';
+import { remove } from './servers.ts';
 import type { Stage } from './stage.ts';
 
 export interface Scenario {
@@ -19,8 +21,19 @@ export async function play(scenario: Scenario, stage: Stage): Promise<Outcome> {
   try {
     return end(true, await scenario.run(stage));
   } catch (error) {
-    return end(false, error instanceof Error ? error.message : String(error));
+    const left = await removeLeftServers(stage).catch(String);
+    return end(false, `${error instanceof Error ? error.message : error}\n${left}`);
   } finally {
     stage.setFaults();
   }
+}
+
+/** The next scenario shall not fail because of what this one has left. Returns a note. */
+async function removeLeftServers(stage: Stage): Promise<string> {
+  const { servers } = (await stage.demo.nova.ask('GET', '/servers/detail')).body;
+  for (const { id } of servers) await remove(stage, id);
+  await scheduleOnlyTo(stage);
+  return servers
+    .map(({ name, status, fault }) => `left: ${name}, ${status}, ${fault?.message ?? 'no fault'}`)
+    .join('\n');
 }
