@@ -16,6 +16,7 @@ const listScreens = (Object.keys(lists) as ListName[]).flatMap((name) => {
 });
 
 export const screens = [
+  { name: 'overview', title: 'Overview', isForOperators: true },
   { name: 'fleet', title: 'Fleet', isForOperators: true },
   { name: 'hosts', title: 'Hosts', isForOperators: true },
   ...listScreens,

@@ -9,6 +9,7 @@ import { HostScreen } from './hosts/host.tsx';
 import { HostsScreen } from './hosts/hosts.tsx';
 import { IncidentsScreen } from './incidents/incidents.tsx';
 import { OutageBanner } from './outage-banner.tsx';
+import { OverviewScreen } from './overview/overview.tsx';
 import { ListScreen } from './parts/list/list-screen.tsx';
 import { Notice } from './parts/notice.tsx';
 import { Screen } from './parts/screen.tsx';
@@ -30,6 +31,7 @@ import { UsageScreen } from './usage/usage.tsx';
 const components: Readonly<Record<OwnScreenName, ComponentType<ScreenProps>>> & {
   readonly [Name in ListScreenName]?: ComponentType<ScreenProps>;
 } = {
+  overview: OverviewScreen,
   fleet: FleetScreen,
   hosts: HostsScreen,
   incidents: IncidentsScreen,

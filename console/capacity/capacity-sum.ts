@@ -2,7 +2,7 @@
 
 import type { HostCapacity } from '#console/api/answers.ts';
 
-interface CapacitySum {
+export interface CapacitySum {
   readonly fits: number;
   /** The most frequent reason first. */
   readonly stoppedBy: HostCapacity['stopped_by'];

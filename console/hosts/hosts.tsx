@@ -10,7 +10,7 @@ import { Screen } from '#console/parts/screen.tsx';
 import type { Column } from '#console/parts/table/table.tsx';
 import { Time } from '#console/parts/time.tsx';
 import { counted } from '#console/parts/time-text.ts';
-import type { ScreenProps } from '#console/routes.ts';
+import { addressOf, type ScreenProps } from '#console/routes.ts';
 import { hostStates } from '#core/domain/host/host-state.ts';
 import { hostsWith } from './search.ts';
 
@@ -22,7 +22,7 @@ export const useHosts = () => useList('hosts', { everyMs });
 export function HostsScreen({ route }: ScreenProps) {
   const list = useHosts();
   const [text, setText] = useState(route.filters.name ?? '');
-  const [state, setState] = useState(route.filters.state ?? '');
+  const { state = '' } = route.filters;
   const matches = useMemo(
     () => hostsWith(list.rows, text).filter((host) => state === '' || host.state === state),
     [list.rows, text, state],
@@ -35,7 +35,9 @@ export function HostsScreen({ route }: ScreenProps) {
           label="State"
           value={state}
           options={[['', 'All states'], ...hostStates.map((each) => [each, each] as const)]}
-          onChange={setState}
+          onChange={(value) => {
+            location.hash = addressOf('hosts', undefined, { state: value });
+          }}
         />
       </search>
       {list.data && <p role="status">{counted(matches.length, 'host')}</p>}

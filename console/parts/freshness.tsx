@@ -5,18 +5,20 @@ import { Notice } from './notice.tsx';
 import { ageText, clockText } from './time-text.ts';
 import type { Live } from './use-live.ts';
 
-/** Older data than this is marked. */
+/** Older data than this is marked, unless it is read less often. */
 const staleMs = 60_000;
 
 interface FreshnessProps {
   readonly live: Live<unknown>;
   readonly subject: string;
+  /** The pause between readings, where it is long. */
+  readonly everyMs?: number;
 }
 
-export function Freshness({ live, subject }: FreshnessProps) {
+export function Freshness({ live, subject, everyMs = 0 }: FreshnessProps) {
   const now = useNow(5000);
   const { atMs, failure, isFirst, refresh } = live;
-  const isOld = atMs !== undefined && (failure !== undefined || now - atMs > staleMs);
+  const isOld = atMs !== undefined && (failure !== undefined || now - atMs > staleMs + everyMs);
   return (
     <>
       <p class={isOld ? 'freshness old' : 'freshness'}>

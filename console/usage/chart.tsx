@@ -11,7 +11,20 @@ const left = 56;
 const dayWidthMin = 14;
 const widthMin = 720;
 
-export function Chart({ chart, title }: { readonly chart: UsageChart; readonly title: string }) {
+interface Unit {
+  readonly short: string;
+  readonly long: string;
+}
+
+const usageUnit: Unit = { short: 'h', long: 'accelerator-hours' };
+
+interface ChartProps {
+  readonly chart: UsageChart;
+  readonly title: string;
+  readonly unit?: Unit;
+}
+
+export function Chart({ chart, title, unit = usageUnit }: ChartProps) {
   const { days, series } = chart;
   const sums = days.map((_, day) => series.reduce((sum, each) => sum + (each.hours[day] ?? 0), 0));
   const end = niceEnd(Math.max(...sums, 0));
@@ -26,7 +39,7 @@ export function Chart({ chart, title }: { readonly chart: UsageChart; readonly t
         <svg
           viewBox={`0 0 ${width} ${height}`}
           role="img"
-          aria-label={`${title}. ${describeChart(chart)}`}
+          aria-label={`${title}. ${describeChart(chart, unit)}`}
         >
           {[0, end / 2, end].map((hours) => (
             <g key={hours}>
@@ -38,7 +51,11 @@ export function Chart({ chart, title }: { readonly chart: UsageChart; readonly t
           ))}
           {days.map((day, index) => (
             <g key={day}>
-              <DayBar {...{ chart, index, yOf }} x={left + index * dayWidth} width={dayWidth} />
+              <DayBar
+                {...{ chart, index, yOf, unit }}
+                x={left + index * dayWidth}
+                width={dayWidth}
+              />
               {index % each === 0 && (
                 <text x={left + (index + 0.5) * dayWidth} y={height - 6} text-anchor="middle">
                   {day.slice(5)}
@@ -53,7 +70,7 @@ export function Chart({ chart, title }: { readonly chart: UsageChart; readonly t
           {series.map(({ name, total }, index) => (
             <li key={name} title={name}>
               <span class={`mark series series-${index}`} aria-hidden="true" />
-              {shortId(name)}: {numberText(total)} h
+              {shortId(name)}: {numberText(total)} {unit.short}
             </li>
           ))}
         </ul>
@@ -65,12 +82,13 @@ export function Chart({ chart, title }: { readonly chart: UsageChart; readonly t
 interface DayBarProps {
   readonly chart: UsageChart;
   readonly index: number;
+  readonly unit: Unit;
   readonly x: number;
   readonly width: number;
   readonly yOf: (hours: number) => number;
 }
 
-function DayBar({ chart: { days, series }, index, x, width, yOf }: DayBarProps) {
+function DayBar({ chart: { days, series }, index, unit, x, width, yOf }: DayBarProps) {
   let below = 0;
   return (
     <>
@@ -88,7 +106,7 @@ function DayBar({ chart: { days, series }, index, x, width, yOf }: DayBarProps) 
             y={yOf(to)}
             height={yOf(from) - yOf(to)}
           >
-            <title>{`${days[index]} ${name}: ${numberText(height)} accelerator-hours`}</title>
+            <title>{`${days[index]} ${name}: ${numberText(height)} ${unit.long}`}</title>
           </rect>
         );
       })}
@@ -96,9 +114,9 @@ function DayBar({ chart: { days, series }, index, x, width, yOf }: DayBarProps) 
   );
 }
 
-function describeChart({ days, series }: UsageChart): string {
-  const parts = series.map(({ name, total }) => `${name} ${numberText(total)} hours`);
-  return `${days[0] ?? ''} to ${days.at(-1) ?? ''}: ${parts.join(', ') || 'no usage'}.`;
+function describeChart({ days, series }: UsageChart, unit: Unit): string {
+  const parts = series.map(({ name, total }) => `${name} ${numberText(total)} ${unit.long}`);
+  return `${days[0] ?? ''} to ${days.at(-1) ?? ''}: ${parts.join(', ') || 'none'}.`;
 }
 
 /** The next number of the form 1, 2 or 5 times a power of ten. */

@@ -9,6 +9,7 @@ const kinds = Array.from({ length: 10 }, (_, at) => `kind ${at}`);
 function figures(given: Partial<Figures> = {}): Figures {
   return {
     firstViews: new Map([
+      ['Overview', times],
       ['Hosts', times],
       ['Fleet', times],
     ]),

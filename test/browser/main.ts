@@ -14,6 +14,7 @@ import { ensureChromium } from './packages.ts';
 import { type Group, play } from './scenario.ts';
 import { actions, refusals } from './scenarios/actions.ts';
 import { looks } from './scenarios/looks.ts';
+import { overview } from './scenarios/overview.ts';
 import { fleet, planning } from './scenarios/planning.ts';
 import { screens } from './scenarios/screens.ts';
 import { signIn } from './scenarios/sign-in.ts';
@@ -21,7 +22,16 @@ import { Stage } from './stage.ts';
 
 const directory = join(import.meta.dirname, '../../.local/browser');
 // The actions last: they end what the others look at.
-const all: readonly Group[] = [signIn, fleet, screens, planning, looks, refusals, actions];
+const all: readonly Group[] = [
+  signIn,
+  overview,
+  fleet,
+  screens,
+  planning,
+  looks,
+  refusals,
+  actions,
+];
 
 const suite = new ScenarioSuite();
 

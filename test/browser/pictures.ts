@@ -13,6 +13,7 @@ const folder = join(root, 'docs/console');
 
 /** The screens of `shown`, named by their first word in lower case. */
 const looks: Readonly<Record<string, Look>> = {
+  overview: {},
   fleet: {},
   host: {},
   incidents: { theme: 'dark' },

@@ -15,6 +15,7 @@ export const shown: readonly (readonly [
   title: string | RegExp,
   table?: string,
 ])[] = [
+  ['#/overview', 'Overview'],
   ['#/hosts', 'Hosts', 'Hosts'],
   ['#/hosts/cmp3', 'Host cmp3', 'Devices'],
   ['#/incidents', 'Incidents', 'Incidents'],

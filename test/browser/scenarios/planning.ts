@@ -15,9 +15,9 @@ export const fleet: Group = {
   name: 'fleet',
   scenarios: [
     {
-      name: 'it counts hosts and devices by state, and is the first screen',
+      name: 'it counts hosts and devices by state',
       run: async (stage) => {
-        const page = await stage.enter('admin');
+        const page = await stage.enter('admin', '#/fleet');
         await page.getByRole('heading', { level: 1, name: 'Fleet' }).waitFor();
         await byState(page, 'Hosts').getByText('away: 1').waitFor();
         await byState(page, 'Hosts').getByText('conflict: 1').waitFor();
@@ -29,7 +29,7 @@ export const fleet: Group = {
     {
       name: 'a host is found by its name, and shows its devices beside the map',
       run: async (stage) => {
-        const page = await stage.enter('admin');
+        const page = await stage.enter('admin', '#/fleet');
         await page.getByRole('application').waitFor();
         await page.getByLabel('Find a host').fill('cmp3');
         await page.getByText('1 host of 5').waitFor();
@@ -41,7 +41,7 @@ export const fleet: Group = {
     {
       name: 'keys choose a host on the map, and open it',
       run: async (stage) => {
-        const page = await stage.enter('admin');
+        const page = await stage.enter('admin', '#/fleet');
         await page.getByRole('application').focus();
         for (const key of ['ArrowRight', 'ArrowRight', '+', '-', '0']) {
           await page.keyboard.press(key);
@@ -57,7 +57,7 @@ export const fleet: Group = {
     {
       name: 'the pointer chooses a host, and what it drags moves the map',
       run: async (stage) => {
-        const page = await stage.enter('admin');
+        const page = await stage.enter('admin', '#/fleet');
         const map = page.getByRole('application');
         await map.waitFor();
         await map.scrollIntoViewIfNeeded();

@@ -1,0 +1,287 @@
+// The first screen of operators: how much is in use and out of service, what needs attention, and
+// what runs out first. It makes no reading that no other screen makes.
+
+import { useState } from 'preact/hooks';
+import type { Host, Incident } from '#console/api/answers.ts';
+import { Freshness, useNow } from '#console/parts/freshness.tsx';
+import { DeviceLink, HostLink } from '#console/parts/links.tsx';
+import { PartialList, useList } from '#console/parts/list/live-list.tsx';
+import { Notice } from '#console/parts/notice.tsx';
+import { Screen, Section } from '#console/parts/screen.tsx';
+import { StateOf } from '#console/parts/status.tsx';
+import { reasonsText, shortId } from '#console/parts/text.ts';
+import { counted } from '#console/parts/time-text.ts';
+import { addressOf } from '#console/routes.ts';
+import { Chart } from '#console/usage/chart.tsx';
+import { hostStates } from '#core/domain/host/host-state.ts';
+import {
+  classesOf,
+  dayBefore,
+  failuresByHour,
+  hostsByState,
+  reasonsOf,
+  totalOf,
+  useByProject,
+  useOf,
+} from './fleet-use.ts';
+import { Bars, Tile } from './tiles.tsx';
+import {
+  askForClass,
+  askForProfile,
+  incidentsEveryMs,
+  type Sums,
+  usageEveryMs,
+  useCapacity,
+  useIncidents,
+  useLastHour,
+  worstMax,
+} from './use-overview.ts';
+
+const everyMs = 30_000;
+const minuteMs = 60_000;
+/** More reads of hosts than this are made less often, and those for profiles on demand. */
+const hostReadsMax = 2000;
+const capacityPauseMs = { few: minuteMs, many: 10 * minuteMs };
+const failuresMax = 1000;
+const barsMax = 7;
+
+export function OverviewScreen() {
+  const hosts = useList('hosts', { everyMs });
+  const profiles = useList('profiles', { everyMs });
+  const isWaiting = hosts.isFirst || profiles.isFirst;
+  const classes = classesOf(profiles.rows);
+  const offered = profiles.rows.filter(({ disabled }) => disabled === null);
+  const names = offered.map(({ name }) => name);
+  const isLarge = hosts.rows.length * (classes.length + names.length) > hostReadsMax;
+  const capacityEveryMs = capacityPauseMs[isLarge ? 'many' : 'few'];
+  const capacity = useCapacity(classes.map(askForClass), { everyMs: capacityEveryMs, isWaiting });
+  const uses = classes.flatMap((name) => {
+    const sum = capacity.data?.get(name);
+    return sum ? [{ name, sum, ...useOf(sum) }] : [];
+  });
+  const total = uses.length === classes.length && !isWaiting ? totalOf(uses) : undefined;
+  const from = dayBefore(useNow(minuteMs));
+  const query = { kind: 'bind.failed', from };
+  const failures = useList('history', { everyMs, rowsMax: failuresMax, query });
+  const failed = `${failures.rows.length}${failures.data?.next === undefined ? '' : ' or more'}`;
+
+  if (hosts.data && hosts.rows.length === 0 && !hosts.isFirst) return <NoHosts />;
+  return (
+    <Screen title="Overview">
+      <Freshness live={hosts} subject="hosts" {...{ everyMs }} />
+      <PartialList list={hosts} row="host" />
+      <ul class="tiles">
+        <Tile title="Accelerators in use" href={addressOf('usage')} value={total?.inUse}>
+          {total && `of ${counted(total.all, 'accelerator')}`}
+        </Tile>
+        <Tile title="Free" href={addressOf('capacity')} value={total?.free}>
+          {classes.length > 0 && classes.join(', ')}
+        </Tile>
+        <Tile
+          title="Out of service"
+          href={addressOf('incidents')}
+          value={total?.outOfService}
+          tone={total?.outOfService ? 'warning' : undefined}
+        >
+          {total && reasonsText(reasonsOf(uses.map(({ sum }) => sum)))}
+        </Tile>
+        <Tile
+          title="Failed boots, last day"
+          href={addressOf('incidents', undefined, { kind: 'failed-bind' })}
+          value={failures.data && failed}
+          tone={failures.rows.length > 0 ? 'bad' : undefined}
+        />
+        <HostsTile hosts={hosts.rows} />
+      </ul>
+      {profiles.data && profiles.rows.length === 0 && !profiles.isFirst && (
+        <Notice tone="information">
+          No device profile asks for an accelerator yet.{' '}
+          <a href={addressOf('profiles')}>Create one</a>.
+        </Notice>
+      )}
+      <div class="columns overview">
+        <Worst />
+        <div class="overview-side">
+          <Section title="What runs out first">
+            <RunsOut
+              {...{ names, isWaiting }}
+              isLarge={isLarge && names.length > 0}
+              everyMs={capacityEveryMs}
+            />
+          </Section>
+          <Section title="In use by class">
+            <Freshness live={capacity} subject="the capacity" everyMs={capacityEveryMs} />
+            <Bars
+              name="In use by class"
+              bars={uses.map(({ name, inUse, all, free }) => ({
+                key: name,
+                title: name,
+                href: addressOf('usage', undefined, { class: name }),
+                value: inUse,
+                most: all,
+                text: `${inUse} of ${all}`,
+                note: `${free} free`,
+              }))}
+            />
+          </Section>
+          <Projects isWaiting={hosts.isFirst} />
+        </div>
+      </div>
+      <Section title="Failed boots by hour, UTC">
+        <Freshness live={failures} subject="the history" {...{ everyMs }} />
+        {failures.data && failures.rows.length === 0 && (
+          <p class="empty">No boot has failed in the last day.</p>
+        )}
+        {failures.rows.length > 0 && (
+          <div class="failures">
+            <Chart
+              chart={failuresByHour(failures.rows, from)}
+              title="Failed boots by hour"
+              unit={{ short: '', long: 'failed boots' }}
+            />
+          </div>
+        )}
+      </Section>
+    </Screen>
+  );
+}
+
+function NoHosts() {
+  return (
+    <Screen title="Overview">
+      <p class="empty">
+        No host has reported yet. A host appears here within a minute of the start of its agent.
+      </p>
+    </Screen>
+  );
+}
+
+function HostsTile({ hosts }: { readonly hosts: readonly Host[] }) {
+  const states = hostsByState(hosts);
+  const others = hostStates.filter((state) => state !== 'online' && states.has(state));
+  return (
+    <Tile
+      title="Hosts online"
+      href={addressOf('hosts')}
+      value={hosts.length > 0 ? (states.get('online') ?? 0) : undefined}
+    >
+      {`of ${counted(hosts.length, 'host')}`}
+      {others.map((state) => (
+        <span key={state}>
+          {', '}
+          <a href={addressOf('hosts', undefined, { state })}>{`${states.get(state)} ${state}`}</a>
+        </span>
+      ))}
+    </Tile>
+  );
+}
+
+function Worst() {
+  const live = useIncidents();
+  const rows = live.data?.rows ?? [];
+  const shown = rows.slice(0, worstMax);
+  const count = `${rows.length}${live.data?.hasMore ? ' or more' : ''}`;
+  return (
+    <Section title="Needs attention">
+      <Freshness {...{ live }} subject="incidents" everyMs={incidentsEveryMs} />
+      {live.data && rows.length === 0 && <p class="empty">Nothing needs attention.</p>}
+      <ul class="plain worst" aria-label="The worst incidents">
+        {shown.map((incident) => (
+          <Line key={JSON.stringify(incident)} {...{ incident }} />
+        ))}
+      </ul>
+      {rows.length > 0 && (
+        <p>
+          <a href={addressOf('incidents')}>
+            {rows.length === 1 ? 'Show the incident' : `Show all ${count} incidents`}
+          </a>
+        </p>
+      )}
+    </Section>
+  );
+}
+
+function Line({ incident }: { readonly incident: Incident }) {
+  const { kind, hostname, device_uuid: device, reason } = incident;
+  return (
+    <li>
+      <p>
+        <a href={addressOf('incidents', undefined, { kind, host: hostname })}>
+          <StateOf word={kind} />
+        </a>{' '}
+        on <HostLink {...{ hostname }} />
+        {device && (
+          <>
+            , device <DeviceLink uuid={device} />
+          </>
+        )}
+      </p>
+      <p class="quiet">{reason}</p>
+    </li>
+  );
+}
+
+interface RunsOutProps {
+  readonly names: readonly string[];
+  readonly everyMs: number;
+  readonly isWaiting: boolean;
+  readonly isLarge: boolean;
+}
+
+/** Each profile is a reading of all hosts: in a large cloud the user asks for it. */
+function RunsOut({ names, everyMs, isWaiting, isLarge }: RunsOutProps) {
+  const [isWanted, setWanted] = useState(false);
+  const isAsked = isWanted || !isLarge;
+  const live = useCapacity(names.map(askForProfile), { everyMs, isWaiting: isWaiting || !isAsked });
+  if (!isAsked) {
+    return (
+      <p>
+        <button type="button" onClick={() => setWanted(true)}>
+          {`Look at ${counted(names.length, 'profile')} on all hosts`}
+        </button>
+      </p>
+    );
+  }
+  const sums: Sums = live.data ?? new Map();
+  const bars = [...sums]
+    .sort(([, one], [, other]) => one.fits - other.fits)
+    .slice(0, barsMax)
+    .map(([name, { fits, stoppedBy }]) => ({
+      key: name,
+      title: name,
+      href: addressOf('capacity', undefined, { profile: name }),
+      value: fits,
+      most: Math.max(...[...sums.values()].map((sum) => sum.fits)),
+      text: fits === 0 ? 'no more servers' : counted(fits, 'more server'),
+      note: fits === 0 && reasonsText(stoppedBy.slice(0, 3)),
+    }));
+  return (
+    <>
+      <Freshness {...{ live }} subject="the capacity" {...{ everyMs }} />
+      {!isWaiting && names.length === 0 && <p class="empty">There are no device profiles.</p>}
+      <Bars name="Servers that would fit" {...{ bars }} />
+    </>
+  );
+}
+
+function Projects({ isWaiting }: { readonly isWaiting: boolean }) {
+  const live = useLastHour(isWaiting);
+  const uses = live.data ? useByProject(live.data) : [];
+  const bars = uses.slice(0, barsMax).map(({ projectId, accelerators }) => ({
+    key: projectId,
+    title: <span title={projectId}>{shortId(projectId)}</span>,
+    href: addressOf('usage', undefined, { project: projectId }),
+    value: accelerators,
+    most: uses[0]?.accelerators ?? 0,
+  }));
+  return (
+    <Section title="In use by project">
+      <Freshness {...{ live }} subject="the usage" everyMs={usageEveryMs} />
+      {live.data && uses.length === 0 && (
+        <p class="empty">No accelerator was in use in the last hour.</p>
+      )}
+      <Bars name="In use by project" {...{ bars }} />
+      {uses.length > 0 && <p class="quiet">Accelerators, as an average of the last hour.</p>}
+    </Section>
+  );
+}

@@ -1,0 +1,114 @@
+// What the overview asks the API for: lists and sums that other screens show, too.
+
+import type { HostCapacity, Incident, Usage } from '#console/api/answers.ts';
+import type { Api } from '#console/api/client.ts';
+import { ApiFailure } from '#console/api/failure.ts';
+import { readAll } from '#console/api/pages.ts';
+import { type CapacitySum, capacitySum } from '#console/capacity/capacity-sum.ts';
+import { type Live, useLive } from '#console/parts/use-live.ts';
+import { lists } from '#core/contracts/api/lists.ts';
+import { storedKinds } from '#core/domain/history/incidents.ts';
+import { present } from '#core/shapes/derive/present.ts';
+import { hourMs } from './fleet-use.ts';
+
+/** A profile, or a class as a profile that asks for one accelerator of it. */
+export interface Question {
+  readonly name: string;
+  readonly query: { readonly profile: string } | { readonly groups: string };
+}
+
+export const askForClass = (name: string): Question => ({
+  name,
+  query: { groups: JSON.stringify([{ [`resources:${name}`]: '1' }]) },
+});
+export const askForProfile = (name: string): Question => ({ name, query: { profile: name } });
+
+export type Sums = ReadonlyMap<string, CapacitySum>;
+
+interface CapacityTiming {
+  readonly everyMs: number;
+  readonly isWaiting: boolean;
+}
+
+/** One question after the other: each looks at all hosts. */
+export function useCapacity(questions: readonly Question[], timing: CapacityTiming): Live<Sums> {
+  const key = `capacity of ${JSON.stringify(questions)}`;
+  return useLive<Sums>(key, timing, async ({ session: { api }, signal, show }) => {
+    const sums = new Map<string, CapacitySum>();
+    for (const { name, query } of questions) {
+      const sum = await readSum(api, query, signal);
+      if (sum) sums.set(name, sum);
+      show(new Map(sums));
+    }
+    return sums;
+  });
+}
+
+/** Undefined for a profile that was deleted meanwhile. @throws ApiFailure */
+async function readSum(
+  api: Api,
+  query: Question['query'],
+  signal: AbortSignal,
+): Promise<CapacitySum | undefined> {
+  const listing = { path: '/operator/v1/capacity', collection: 'hosts', query, signal };
+  try {
+    const { rows, failure } = await readAll<HostCapacity>(api, listing);
+    if (failure) throw failure;
+    return capacitySum(rows);
+  } catch (error) {
+    if (error instanceof ApiFailure && error.kind === 'not-found') return undefined;
+    throw error;
+  }
+}
+
+/** Each reading looks at all requests that hold accelerators. */
+export const usageEveryMs = 300_000;
+
+/** The last hour, not the last minute: a browser's clock may be off by minutes. */
+export function useLastHour(isWaiting: boolean): Live<Usage> {
+  const timing = { everyMs: usageEveryMs, isWaiting };
+  return useLive('usage of the last hour', timing, ({ session, signal }) =>
+    session.api.ask('GET', lists.usage.path, {
+      query: { from: new Date(Date.now() - hourMs).toISOString() },
+      signal,
+    }),
+  );
+}
+
+interface Incidents {
+  readonly rows: readonly Incident[];
+  /** There may be more than these. */
+  readonly hasMore: boolean;
+}
+
+export const incidentsEveryMs = 30_000;
+export const worstMax = 5;
+const incidentsOfRequest = 200;
+
+/**
+ * Incidents in the order of their kinds. One request has all of a small cloud. Of a large one it
+ * may have looked at too few hosts, and then each kind has a request, of which none is read on.
+ */
+export function useIncidents(): Live<Incidents> {
+  return useLive('worst incidents', { everyMs: incidentsEveryMs }, async ({ session, signal }) => {
+    const read = (kind?: string) => readIncidents(session.api, kind, signal);
+    const first = await read();
+    if (!first.hasMore || first.rows.length >= worstMax) return first;
+    const pages = await Promise.all(storedKinds.map(read));
+    return { rows: pages.flatMap(({ rows }) => rows), hasMore: pages.some((page) => page.hasMore) };
+  });
+}
+
+async function readIncidents(
+  api: Api,
+  kind: string | undefined,
+  signal: AbortSignal,
+): Promise<Incidents> {
+  const query = { limit: incidentsOfRequest, ...present({ kind }) };
+  const answer = await api.ask<{ incidents: Incident[]; incidents_links?: unknown[] }>(
+    'GET',
+    lists.incidents.path,
+    { query, signal },
+  );
+  return { rows: answer.incidents, hasMore: answer.incidents_links !== undefined };
+}

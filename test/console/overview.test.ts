@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest';
+import type { CapacitySum } from '#console/capacity/capacity-sum.ts';
+import {
+  classesOf,
+  dayBefore,
+  failuresByHour,
+  reasonsOf,
+  totalOf,
+  useByProject,
+  useOf,
+} from '#console/overview/fleet-use.ts';
+
+const gpus: CapacitySum = {
+  fits: 3,
+  stoppedBy: [
+    { reason: 'claimed', count: 5 },
+    { reason: 'disabled', count: 2 },
+  ],
+};
+const boards: CapacitySum = { fits: 1, stoppedBy: [{ reason: 'disabled', count: 4 }] };
+
+describe('the overview', () => {
+  it('has each accelerator once: in use, free or out of service', () => {
+    expect(useOf(gpus)).toEqual({ inUse: 5, free: 3, outOfService: 2, all: 10 });
+    expect(totalOf([useOf(gpus), useOf(boards)])).toEqual({
+      ...{ inUse: 5, free: 4, outOfService: 6, all: 15 },
+    });
+  });
+
+  it('names why accelerators are out of service, and not that they are in use', () => {
+    expect(reasonsOf([gpus, boards])).toEqual([{ reason: 'disabled', count: 6 }]);
+  });
+
+  it('asks for each class of any profile once', () => {
+    const fpga = { groups: [{ 'resources:FPGA': '2', 'trait:CUSTOM_A': 'required' }] };
+    const both = { groups: [{ 'resources:VGPU': '1' }, { 'resources:FPGA': '1' }] };
+    expect(classesOf([both, fpga])).toEqual(['FPGA', 'VGPU']);
+  });
+
+  it('averages the use of a project over the time that was counted', () => {
+    const row = { resource_class: 'FPGA', day: '2026-11-23' };
+    const usage = [
+      { ...row, project_id: 'small', accelerator_seconds: 1800 },
+      { ...row, project_id: 'large', accelerator_seconds: 3600 },
+      { ...row, project_id: 'large', resource_class: 'VGPU', accelerator_seconds: 7200 },
+    ];
+    const range = { from: '2026-11-23T01:00:00.000Z', to: '2026-11-23T02:00:00.000Z' };
+    expect(useByProject({ ...range, usage })).toEqual([
+      { projectId: 'large', accelerators: 3 },
+      { projectId: 'small', accelerators: 0.5 },
+    ]);
+  });
+
+  it('counts failed boots by hour: 24 hours, of which the last one goes on', () => {
+    const from = dayBefore(Date.parse('2026-11-23T10:20:00Z'));
+    expect(from).toBe('2026-11-22T11:00:00.000Z');
+    const at = ['2026-11-22T11:00:00.000Z', '2026-11-23T10:01:00.000Z', '2026-11-23T10:19:59.000Z'];
+    const { days, series } = failuresByHour(
+      at.map((each) => ({ at: each })),
+      from,
+    );
+    expect([days[0], days.at(-1)]).toEqual(['2026-11-22 11:00', '2026-11-23 10:00']);
+    expect([series[0]?.hours[0], series[0]?.hours.at(-1), series[0]?.total]).toEqual([1, 2, 3]);
+  });
+});
