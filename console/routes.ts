@@ -27,9 +27,19 @@ export const screens = [
 ] as const;
 export type ScreenName = (typeof screens)[number]['name'];
 
+/** Screens of one thing each, which are in no list of screens. */
+type PageName = 'devices' | 'servers';
+
+const withId: ReadonlySet<string | undefined> = new Set([
+  'hosts',
+  'devices',
+  'servers',
+  'requests',
+]);
+
 export interface Route {
-  readonly screen: ScreenName | 'devices';
-  /** The host or device of the screen. */
+  readonly screen: ScreenName | PageName;
+  /** The host, device, server or request of the screen. */
   readonly id?: string;
   readonly filters: Readonly<Record<string, string>>;
 }
@@ -44,8 +54,8 @@ export function parseRoute(fragment: string): Route | undefined {
   const [path = '', query = ''] = fragment.replace(/^#?\/?/, '').split('?');
   const [screen, id, ...more] = path.split('/');
   const filters = Object.fromEntries(new URLSearchParams(query));
-  const isScreen = screen === 'devices' || screens.some(({ name }) => name === screen);
-  if (!isScreen || more.length > 0 || (screen === 'devices' && !id)) return undefined;
+  const isScreen = screens.some(({ name }) => name === screen);
+  if (more.length > 0 || !(id ? withId.has(screen) : isScreen)) return undefined;
   const named = decoded(id);
   return { screen: screen as Route['screen'], ...present({ id: named || undefined }), filters };
 }

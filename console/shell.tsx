@@ -14,7 +14,9 @@ import { ListScreen } from './parts/list/list-screen.tsx';
 import { Notice } from './parts/notice.tsx';
 import { Screen } from './parts/screen.tsx';
 import { ProfilesScreen } from './profiles/lazy-profiles.tsx';
+import { RequestScreen } from './requests/request.tsx';
 import { RequestsScreen } from './requests/requests.tsx';
+import { ServerScreen } from './requests/server.tsx';
 import {
   addressOf,
   type ListScreenName,
@@ -29,7 +31,7 @@ import { ThemeChoice } from './session/theme.tsx';
 import { UsageScreen } from './usage/usage.tsx';
 
 const components: Readonly<Record<OwnScreenName, ComponentType<ScreenProps>>> & {
-  readonly [Name in ListScreenName]?: ComponentType<ScreenProps>;
+  readonly [Name in Route['screen']]?: ComponentType<ScreenProps>;
 } = {
   overview: OverviewScreen,
   fleet: FleetScreen,
@@ -39,6 +41,14 @@ const components: Readonly<Record<OwnScreenName, ComponentType<ScreenProps>>> & 
   capacity: CapacityScreen,
   usage: UsageScreen,
   profiles: ProfilesScreen,
+};
+
+/** The screens of one thing each. */
+const pages: Readonly<Partial<Record<Route['screen'], ComponentType<ScreenProps>>>> = {
+  hosts: HostScreen,
+  devices: DeviceScreen,
+  servers: ServerScreen,
+  requests: RequestScreen,
 };
 
 type OwnScreenName = Exclude<ScreenName, ListScreenName>;
@@ -131,15 +141,14 @@ function Content({ route }: { readonly route: Route | undefined }) {
       </Screen>
     );
   }
-  if (route.screen === 'devices') return <DeviceScreen route={route} />;
-  if (route.screen === 'hosts' && route.id !== undefined) return <HostScreen route={route} />;
-  const Component = components[route.screen];
+  const Component = (route.id === undefined ? components : pages)[route.screen];
   if (Component) return <Component route={route} />;
   return <ListScreen name={route.screen as ListScreenName} route={route} />;
 }
 
 function isWithin(route: Route | undefined, name: ScreenName): boolean {
-  return route?.screen === name || (route?.screen === 'devices' && name === 'hosts');
+  const within = { devices: 'hosts', servers: 'requests' } as const;
+  return route?.screen === name || within[route?.screen as keyof typeof within] === name;
 }
 
 /** Not a link: the fragment of the page's address has the screen. */

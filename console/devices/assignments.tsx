@@ -8,8 +8,14 @@ import { LiveTable } from '#console/parts/list/live-table.tsx';
 
 const everyMs = 5000;
 const rowsMax = 200;
+const noServer = 'No server has an accelerator of it.';
 
-export function AssignmentTable({ query }: { readonly query: Query }) {
+interface AssignmentTableProps {
+  readonly query: Query;
+  readonly empty?: string;
+}
+
+export function AssignmentTable({ query, empty = noServer }: AssignmentTableProps) {
   const list = useList('assignments', { everyMs, rowsMax, query });
   return (
     <LiveTable
@@ -17,7 +23,7 @@ export function AssignmentTable({ query }: { readonly query: Query }) {
       row="assignment"
       rows={list.rows}
       keyOf={listKey('assignments')}
-      empty="No server has an accelerator of it."
+      {...{ empty }}
     />
   );
 }

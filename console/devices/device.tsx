@@ -8,6 +8,7 @@ import { hostPath } from '#console/parts/host-path.ts';
 import { HostLink } from '#console/parts/links.tsx';
 import { listColumns } from '#console/parts/list/list-columns.tsx';
 import { useList } from '#console/parts/list/live-list.tsx';
+import { Missing, missingOf } from '#console/parts/missing.tsx';
 import { fieldItems, Properties } from '#console/parts/properties.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
 import { type Column, Table } from '#console/parts/table/table.tsx';
@@ -37,6 +38,19 @@ export function DeviceScreen({ route: { id: uuid = '' } }: ScreenProps) {
     const host = await session.api.ask<HostDetail>('GET', hostPath(device.hostname), { signal });
     return { device, onHost: host.devices.find((each) => each.uuid === uuid) };
   });
+  const missing = missingOf(live);
+  if (missing) {
+    return (
+      <Missing
+        title="No such device"
+        sentence={`${missing.message} A device that its host no longer reports is removed.`}
+        ways={[
+          ['Show all hosts', 'hosts'],
+          ['Show the fleet', 'fleet'],
+        ]}
+      />
+    );
+  }
   const { disable, enable, forceRelease } = deviceActions(uuid);
   const status = live.data?.device.status;
   const offered = [

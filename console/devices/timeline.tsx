@@ -14,13 +14,13 @@ import { evidenceText, kindText, recordGroups } from './record-text.ts';
 const everyMs = 5000;
 const rowsMax = 50;
 
-/** @param subject a device or a host */
+/** @param subject a device, a host, a server or a request */
 export function Timeline({ query: subject }: { readonly query: Query }) {
   const [from, setFrom] = useState('');
   const [to, setTo] = useState('');
   const query = { ...subject, from, to: to === '' ? '' : dayAfter(to) };
   const list = useList('history', { everyMs, rowsMax, query });
-  const isOfHost = subject.host !== undefined;
+  const namesDevices = subject.device === undefined;
   return (
     <>
       <div class="filters">
@@ -28,7 +28,7 @@ export function Timeline({ query: subject }: { readonly query: Query }) {
         <Field label="To day" name="to" type="date" value={to} onInput={setTo} />
       </div>
       <Freshness live={list} subject="the history" />
-      {list.data && <Records records={list.rows} {...{ isOfHost }} />}
+      {list.data && <Records records={list.rows} {...{ namesDevices }} />}
       <PartialList {...{ list }} row="record" />
     </>
   );
@@ -37,10 +37,10 @@ export function Timeline({ query: subject }: { readonly query: Query }) {
 interface RecordsProps {
   readonly records: readonly HistoryRecord[];
   /** Each record says of which device it is. */
-  readonly isOfHost: boolean;
+  readonly namesDevices: boolean;
 }
 
-function Records({ records, isOfHost }: RecordsProps) {
+function Records({ records, namesDevices }: RecordsProps) {
   if (records.length === 0) return <p class="empty">Nothing is recorded.</p>;
   return (
     <ol class="timeline" aria-label="History">
@@ -58,7 +58,7 @@ function Records({ records, isOfHost }: RecordsProps) {
             {record.reason && <p>{record.reason}</p>}
             {record.evidence && <p class="evidence">Verified: {evidenceText(record.evidence)}</p>}
             <p class="quiet">
-              {isOfHost && record.device_uuid && (
+              {namesDevices && record.device_uuid && (
                 <span>
                   device <DeviceLink uuid={record.device_uuid} />{' '}
                 </span>

@@ -9,6 +9,7 @@ import { Freshness } from '#console/parts/freshness.tsx';
 import { hostPath } from '#console/parts/host-path.ts';
 import { DeviceLink } from '#console/parts/links.tsx';
 import { fieldColumns } from '#console/parts/list/list-columns.tsx';
+import { Missing, missingOf } from '#console/parts/missing.tsx';
 import { Notice } from '#console/parts/notice.tsx';
 import { fieldItems, Properties } from '#console/parts/properties.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
@@ -29,6 +30,16 @@ export function HostScreen({ route: { id: hostname = '' } }: ScreenProps) {
   const live = useLive<HostDetail>(hostPath(hostname), { everyMs }, ({ session, signal }) =>
     session.api.ask('GET', hostPath(hostname), { signal }),
   );
+  const missing = missingOf(live);
+  if (missing) {
+    return (
+      <Missing
+        title="No such host"
+        sentence={missing.message}
+        ways={[['Show all hosts', 'hosts']]}
+      />
+    );
+  }
   const { drain, resume, rediscover, forget } = hostActions(hostname);
   const buttons = [drain, resume, rediscover, forget].map((action) => (
     <ActionButton key={action.verb} {...{ action }} onAnswer={live.refresh} />

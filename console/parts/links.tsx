@@ -19,6 +19,23 @@ export function DeviceLink({ uuid, title }: DeviceLinkProps) {
   return <a href={addressOf('devices', uuid)}>{title ?? shortId(uuid)}</a>;
 }
 
+export function ServerLink({ uuid }: { readonly uuid: string | null | undefined }) {
+  if (!uuid) return <span class="quiet">-</span>;
+  return (
+    <a href={addressOf('servers', uuid)}>
+      <Id id={uuid} />
+    </a>
+  );
+}
+
+export function RequestLink({ uuid }: { readonly uuid: string }) {
+  return (
+    <a href={addressOf('requests', uuid)}>
+      <Id id={uuid} />
+    </a>
+  );
+}
+
 /** Whole, so that it can be copied. */
 export function Id({ id }: { readonly id: string | null | undefined }) {
   if (!id) return <span class="quiet">-</span>;

@@ -4,7 +4,7 @@ import { useMemo } from 'preact/hooks';
 import type { Arq, HistoryRecord, Incident } from '#console/api/answers.ts';
 import { readAll } from '#console/api/pages.ts';
 import { Choice } from '#console/parts/dialog/field.tsx';
-import { HostLink, Id } from '#console/parts/links.tsx';
+import { HostLink, Id, RequestLink, ServerLink } from '#console/parts/links.tsx';
 import { useLiveList } from '#console/parts/list/live-list.tsx';
 import { LiveTable } from '#console/parts/list/live-table.tsx';
 import { Screen } from '#console/parts/screen.tsx';
@@ -118,7 +118,7 @@ const columns: readonly Column<RequestRow>[] = [
         </div>
       ),
   },
-  { title: 'Server', cell: ({ instanceUuid }) => <Id id={instanceUuid} /> },
+  { title: 'Server', cell: ({ instanceUuid }) => <ServerLink uuid={instanceUuid} /> },
   { title: 'Project', cell: ({ projectId }) => <Id id={projectId} /> },
-  { title: 'ARQ', cell: ({ arqUuid }) => <Id id={arqUuid} /> },
+  { title: 'ARQ', cell: ({ arqUuid }) => <RequestLink uuid={arqUuid} /> },
 ];

@@ -22,6 +22,8 @@ describe('the address of a screen', () => {
     ['#/hosts/cmp1.example', { screen: 'hosts', id: 'cmp1.example', filters: {} }],
     ['#/incidents?kind=drift', { screen: 'incidents', filters: { kind: 'drift' } }],
     ['#/devices', undefined],
+    ['#/servers', undefined],
+    ['#/incidents/one', undefined],
     ['#/unknown', undefined],
     ['#/hosts/cmp1/devices', undefined],
     ['#/hosts/%', { screen: 'hosts', id: '%', filters: {} }],

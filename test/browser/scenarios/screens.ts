@@ -26,6 +26,16 @@ const tableOf = (page: Page, name: string) => page.getByRole('table', { name });
 const rowOf = (page: Page, table: string, text: string) =>
   tableOf(page, table).getByRole('row').filter({ hasText: text });
 
+const unknown = '0a0a0a0a-0000-4000-8000-000000000001';
+/** Address, title, the way on, and the title of the screen that it leads to. */
+const missing = [
+  ['#/hosts/nowhere', 'No such host', 'Show all hosts', 'Hosts'],
+  [`#/devices/${unknown}`, 'No such device', 'Show the fleet', 'Fleet'],
+  [`#/servers/${unknown}`, 'No such server', 'Show the requests of all servers', 'Requests'],
+  ['#/servers/nothing', 'No such server', 'Show the requests of all servers', 'Requests'],
+  [`#/requests/${unknown}`, 'No such request', 'Show the requests that exist', 'Requests'],
+] as const;
+
 export const screens: Group = {
   name: 'screens',
   scenarios: [
@@ -112,6 +122,37 @@ export const screens: Group = {
       },
       'demo',
     ),
+    ...missing.map(
+      ([address, title, way, there]): Scenario => ({
+        name: `an id that does not exist says so, and has a way on: ${address}`,
+        run: async (stage) => {
+          stage.expectErrors(/40[04]/);
+          const page = await stage.enter('admin', address);
+          await page.getByRole('heading', { level: 1, name: title }).waitFor();
+          assert.equal(await page.getByRole('button', { name: 'Try again' }).count(), 0);
+          await page.getByRole('link', { name: way }).click();
+          await page.getByRole('heading', { level: 1, name: there }).waitFor();
+        },
+      }),
+    ),
+    {
+      name: 'a server and a request have a page, to which Requests leads',
+      run: async (stage) => {
+        const page = await stage.enter('admin', '#/requests');
+        const bound = rowOf(page, 'Requests', 'Bound').first().getByRole('link');
+        await bound.and(page.locator('[href*="/servers/"]')).click();
+        await page.getByRole('heading', { level: 1, name: /^Server / }).waitFor();
+        await rowOf(page, 'Assignments', 'cmp1').waitFor();
+        await page.getByRole('list', { name: 'History' }).getByText('Claimed').first().waitFor();
+        await page.goBack();
+        await bound.and(page.locator('[href*="/requests/"]')).click();
+        await page.getByRole('heading', { level: 1, name: /^Request / }).waitFor();
+        await page
+          .getByText(/ Bound$/)
+          .first()
+          .waitFor();
+      },
+    },
     shows('an unknown address says so, and has the way on', '#/fire', async (page) => {
       await page.getByRole('heading', { level: 1, name: 'Not found' }).waitFor();
       await page.getByRole('link', { name: 'Hosts' }).click();
