@@ -7,6 +7,7 @@ import { DeviceScreen } from './devices/device.tsx';
 import { FleetScreen } from './fleet/fleet.tsx';
 import { HostScreen } from './hosts/host.tsx';
 import { HostsScreen } from './hosts/hosts.tsx';
+import { IncidentCount } from './incidents/incident-count.tsx';
 import { IncidentsScreen } from './incidents/incidents.tsx';
 import { OutageBanner } from './outage-banner.tsx';
 import { OverviewScreen } from './overview/overview.tsx';
@@ -96,6 +97,7 @@ export function Shell({ said, onRead, onSignOut }: ShellProps) {
             <li key={name}>
               <a href={addressOf(name)} aria-current={isWithin(route, name) ? 'page' : undefined}>
                 {title}
+                {name === 'incidents' && <IncidentCount />}
               </a>
             </li>
           ))}

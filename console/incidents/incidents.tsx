@@ -1,4 +1,5 @@
-// Incidents, each with its next step and the action that ends it.
+// Incidents, each with its next step and the action that ends it; or those that have ended, each
+// with its duration and with who ended it.
 
 import type { Incident } from '#console/api/answers.ts';
 import { ActionButton } from '#console/parts/dialog/action-button.tsx';
@@ -8,13 +9,15 @@ import { ListScreen } from '#console/parts/list/list-screen.tsx';
 import type { LiveList } from '#console/parts/list/live-list.tsx';
 import type { Column } from '#console/parts/table/table.tsx';
 import type { ScreenProps } from '#console/routes.ts';
+import { durationText } from '#core/contracts/api/titles.ts';
 import { incidentAction } from './incident-action.ts';
 
 export function IncidentsScreen({ route }: ScreenProps) {
+  const columns = route.filters.state === 'ended' ? endedColumns : openColumns;
   return <ListScreen name="incidents" {...{ route, columns }} />;
 }
 
-const columns = (list: LiveList<Incident>): readonly Column<Incident>[] => [
+const commonColumns: readonly Column<Incident>[] = [
   ...listColumns('incidents', ['kind', 'since']),
   {
     title: 'Where',
@@ -46,6 +49,10 @@ const columns = (list: LiveList<Incident>): readonly Column<Incident>[] => [
       </div>
     ),
   },
+];
+
+const openColumns = (list: LiveList<Incident>): readonly Column<Incident>[] => [
+  ...commonColumns,
   {
     title: 'Action',
     cell: (incident) => {
@@ -53,4 +60,14 @@ const columns = (list: LiveList<Incident>): readonly Column<Incident>[] => [
       return action && <ActionButton {...{ action }} onAnswer={list.refresh} isInRow />;
     },
   },
+];
+
+const endedColumns = (): readonly Column<Incident>[] => [
+  ...commonColumns,
+  ...listColumns('incidents', ['ended_at']),
+  {
+    title: 'Lasted',
+    cell: ({ since, ended_at }) => durationText(since, ended_at) ?? '-',
+  },
+  { title: 'Ended by', cell: ({ ended_by }) => ended_by ?? 'time' },
 ];

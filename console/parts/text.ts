@@ -28,3 +28,14 @@ export function reasonsText(
 ): string {
   return stops.map(({ reason, count }) => `${reason} (${count})`).join(', ');
 }
+
+export interface IncidentPage {
+  readonly incidents: readonly unknown[];
+  readonly incidents_links?: unknown;
+}
+
+/** Empty for none; with a plus where the answer has another page. */
+export function countText({ incidents, incidents_links: more }: IncidentPage): string {
+  if (incidents.length === 0 && !more) return '';
+  return `${incidents.length}${more ? '+' : ''}`;
+}

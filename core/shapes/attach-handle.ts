@@ -44,6 +44,8 @@ export const handleState = z.object({
   last_cleaning: cleaning.exactOptional(),
   /** Why it is in quarantine: its release was not confirmed, or it was imported unclean. */
   quarantine: optionalText,
+  /** Since when, ISO 8601; absent for an import. */
+  quarantined_at: optionalText,
   /** The moment of the backup that it comes from, ISO 8601; its holder since is not known. */
   restored_at: optionalText,
   /** Who claimed, released, cleaned or withheld it last; absent for a new handle. */

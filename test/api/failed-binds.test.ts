@@ -4,6 +4,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { workDueMs } from '#core/domain/host-work/deadlines.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
+import { readEnded } from '#functions/operator/incidents/ended.ts';
 import { readIncidents } from '#functions/operator/incidents/incident-reads.ts';
 import { aGpu, applySettled, aReport } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
@@ -46,6 +47,16 @@ it('stays listed for half an hour, with its server, profile, host, reason and ne
   const { json } = await world.ask('GET', '/operator/v1/history?kind=bind.failed');
   expect(json.history).toMatchObject([{ instance_uuid: instance, device_profile_name: 'vgpu' }]);
   expect(await readIncidents['failed-bind'](later(40 * minuteMs), undefined, 100)).toEqual([]);
+});
+
+it('is listed as ended after half an hour, by time alone', async () => {
+  const query = { kind: undefined, host: undefined, state: 'ended', limit: 100 } as const;
+  const ended = (ms: number) => readEnded(later(ms), { ...query, marker: undefined });
+  expect((await ended(20 * minuteMs)).rows).toEqual([]);
+  const { rows } = await ended(40 * minuteMs);
+  expect(rows).toMatchObject([{ kind: 'failed-bind', hostname: 'cmp1', instanceUuid: instance }]);
+  const [{ since = '', endedAt = '', endedBy } = {}] = rows;
+  expect([Date.parse(endedAt) - Date.parse(since), endedBy]).toEqual([30 * minuteMs, undefined]);
 });
 
 it('is not listed while another host makes ready its devices', async () => {

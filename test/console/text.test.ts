@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { evidenceText, kindText } from '#console/devices/record-text.ts';
 import { hostsWith } from '#console/hosts/search.ts';
 import { pageOfRows, sorted } from '#console/parts/table/table-order.ts';
-import { countsText, reasonsText, shortId } from '#console/parts/text.ts';
+import { countsText, countText, reasonsText, shortId } from '#console/parts/text.ts';
 import {
   ageText,
   clockText,
@@ -13,6 +13,23 @@ import {
   timeText,
 } from '#console/parts/time-text.ts';
 import { addressOf, parseRoute } from '#console/routes.ts';
+import { durationText } from '#core/contracts/api/titles.ts';
+
+it.each([
+  ['2026-01-01T00:00:00Z', '2026-01-01T00:00:07.4Z', '7 s'],
+  ['2026-01-01T00:00:00Z', '2026-01-01T02:05:00Z', '2 h 5 min'],
+  ['2026-01-01T00:00:00Z', '2026-01-03T00:00:30Z', '2 d'],
+  ['2026-01-01T00:00:00Z', '2025-01-01T00:00:00Z', '0 s'],
+  [null, '2026-01-01T00:00:00Z', undefined],
+])('from %s to %s lasts %s', (from, to, text) => {
+  expect(durationText(from, to)).toBe(text);
+});
+
+it('the number of incidents has a plus while an answer has another page', () => {
+  expect(countText({ incidents: [] })).toBe('');
+  expect(countText({ incidents: [1, 2] })).toBe('2');
+  expect(countText({ incidents: [1], incidents_links: [{}] })).toBe('1+');
+});
 
 describe('the address of a screen', () => {
   it.each([

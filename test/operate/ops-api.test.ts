@@ -112,6 +112,22 @@ describe('a verb that lists', () => {
       ),
     ],
     [
+      ['incidents', '--state', 'ended'],
+      `${operator}/incidents?state=ended&limit=1000`,
+      {
+        incidents: [
+          {
+            kind: 'host-away',
+            hostname: 'cmp1',
+            since: '2026-03-01T00:00:00Z',
+            ended_at: '2026-03-01T02:05:00Z',
+            ended_by: 'agent',
+          },
+        ],
+      },
+      /ended +lasted +ended by\n.*2026-03-01T02:05:00Z +2 h 5 min +agent$/,
+    ],
+    [
       ['quota', 'list'],
       `${operator}/quotas?limit=1000`,
       { quotas: [{ project_id: 'p1', limits: { VGPU: 40, FPGA: null } }] },

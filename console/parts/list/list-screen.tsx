@@ -64,9 +64,9 @@ function Filters({ name, route: { screen, filters } }: FiltersProps) {
             <Choice
               key={filter}
               label={titleOf(filter)}
-              value={filters[filter] ?? ''}
+              value={filters[filter] ?? row.byDefault ?? ''}
               options={[
-                ['', `All ${filter}s`],
+                ...(row.byDefault ? [] : [['', `All ${filter}s`] as const]),
                 ...row.choices.map((each) => [each, each] as const),
               ]}
               onChange={(value) => show({ [filter]: value })}

@@ -194,7 +194,15 @@ export const lists = {
   incidents: {
     ...listRoutes.incidents,
     key: ['kind', 'hostname', 'device_uuid', 'arq_uuid', 'since'],
-    filters: { kind: { choices: incidentKinds, help: 'only incidents of this kind' }, host },
+    filters: {
+      kind: { choices: incidentKinds, help: 'only incidents of this kind' },
+      state: {
+        choices: ['open', 'ended'],
+        byDefault: 'open',
+        help: 'open ones, or those that have ended within a month',
+      },
+      host,
+    },
     columns: {
       kind: whole('kind'),
       since: whole('since'),
@@ -206,6 +214,8 @@ export const lists = {
       reason: whole('reason'),
       next_step: whole('next step'),
       action: { title: 'command', isOptional: true, isWhole: true },
+      ended_at: optional('ended'),
+      ended_by: optional('ended by'),
       arq_uuid: apart('ARQ'),
     },
     verb: 'incidents',

@@ -180,6 +180,10 @@ export const incidentAnswer = z.strictObject({
   action: z.enum(incidentActions).nullable().meta({
     description: 'action on the host or device that ends the incident; null if none does',
   }),
+  ended_at: time.nullable().meta({ description: 'null while it is open' }),
+  ended_by: z.string().nullable().meta({
+    description: '`user:<id>`, `operator`, `agent`, `sweep` or `service`; null if time ended it',
+  }),
 });
 
 const resourceClass = z.string().meta({ examples: ['FPGA', 'VGPU', 'CUSTOM_NIC'] });

@@ -63,3 +63,28 @@ export function without<Name extends string, Left extends Name>(
   const others = Object.entries(titles).filter(([name]) => !names.includes(name as Left));
   return Object.fromEntries(others) as Record<Exclude<Name, Left>, Title>;
 }
+
+const units = [
+  ['d', 86_400],
+  ['h', 3600],
+  ['min', 60],
+  ['s', 1],
+] as const;
+
+/** `2 h 5 min`; undefined unless both times are known. */
+export function durationText(
+  from: string | null | undefined,
+  to: string | null | undefined,
+): string | undefined {
+  if (!from || !to) return undefined;
+  let left = Math.max(0, Math.round((Date.parse(to) - Date.parse(from)) / 1000));
+  if (Number.isNaN(left)) return undefined;
+  const parts: string[] = [];
+  for (const [unit, size] of units) {
+    const count = Math.floor(left / size);
+    left -= count * size;
+    if (count > 0 || parts.length === 1) parts.push(`${count} ${unit}`);
+    if (parts.length === 2) break;
+  }
+  return parts.filter((part) => !part.startsWith('0 ')).join(' ') || '0 s';
+}

@@ -156,7 +156,7 @@ function handleDrafts(before: AttachHandle | undefined, after: AttachHandle | un
     ...claimDrafts(before, after, common),
     ...cleaningDrafts(before, after, common),
     ...(before.restoredAt !== undefined && after.restoredAt === undefined
-      ? [{ kind: 'handle.reinstated', ...common } as const]
+      ? [{ kind: 'handle.reinstated', ...common, ...quarantineEnd(before) } as const]
       : []),
     // The host's report says so, at the time of the commit.
     ...(before.isGone === after.isGone
@@ -188,9 +188,13 @@ function cleaningDrafts(before: AttachHandle, after: AttachHandle, common: Handl
     const { lastCleaning } = after;
     const isNew = lastCleaning !== undefined && lastCleaning.at !== before.lastCleaning?.at;
     const evidence = isNew && { evidence: lastCleaning.evidence };
-    drafts.push({ kind: 'handle.cleaned', ...common, ...evidence });
+    drafts.push({ kind: 'handle.cleaned', ...common, ...evidence, ...quarantineEnd(before) });
   }
   return drafts;
+}
+
+function quarantineEnd({ quarantine: reason, quarantinedAt: since }: AttachHandle) {
+  return present({ reason, since });
 }
 
 function claimPlace(claim: HandleClaim | undefined): Partial<HandlePlace> {

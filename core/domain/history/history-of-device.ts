@@ -3,6 +3,7 @@
 import { sweeper } from '#core/domain/change-note.ts';
 import type { ComponentNote, Device } from '#core/domain/device/device.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
+import { faultOf } from '#core/domain/report/withhold-recovered.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { Draft } from './history.ts';
 
@@ -82,10 +83,16 @@ function programDrafts(before: Device, after: Device, common: Pick<Draft, 'hostn
       ...present({ from, evidence, by: programActor(program, from) }),
       to,
       at: from ? since : at,
+      ...present({ since: from && startedAt(before, id) }),
       ...common,
       reason: reason ? `${what}: ${reason}` : what,
     };
   });
+}
+
+function startedAt({ programs = [] }: Device, id: string): string | undefined {
+  const note = programs.find((each) => each.id === id);
+  return note?.since ?? note?.at;
 }
 
 /** A failure names in its reason who or what ended the program. */
@@ -108,7 +115,16 @@ function healthDrafts(before: Device, after: Device, reported: Omit<Draft, 'kind
           ...(after.health?.reason && { reason: after.health.reason }),
         },
       ]
-    : [{ kind: 'device.healthy', ...reported }];
+    : [
+        {
+          kind: 'device.healthy',
+          ...reported,
+          ...present({
+            since: before.health?.since,
+            reason: before.health && faultOf(before.health),
+          }),
+        },
+      ];
 }
 
 function changedDrafts(before: Device, after: Device, reported: Omit<Draft, 'kind'>): Draft[] {

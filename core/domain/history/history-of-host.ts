@@ -12,7 +12,8 @@ export function hostDrafts(
   if (!host) return [];
   const { hostname } = host;
   const common = { hostname, by: 'agent' };
-  if (!after) return [{ kind: 'host.forgotten', hostname }];
+  const left = before?.presence?.isConnected === false ? before.presence.since : undefined;
+  if (!after) return [{ kind: 'host.forgotten', hostname, ...present({ since: left }) }];
   return [
     ...(before ? [] : [{ kind: 'host.added', at: after.firstSeen, ...common } as const]),
     ...bootDrafts(before, after, common),
@@ -47,7 +48,8 @@ function presenceDrafts(
 ): Draft[] {
   if (!presence || presence.isConnected === before?.presence?.isConnected) return [];
   const kind = presence.isConnected ? 'host.connected' : 'host.disconnected';
-  return [{ kind, at: presence.since, ...common }];
+  const since = before?.presence?.since;
+  return [{ kind, at: presence.since, ...present({ since }), ...common }];
 }
 
 function conflictDrafts(
@@ -57,6 +59,6 @@ function conflictDrafts(
 ): Draft[] {
   if (conflictSince === before?.conflictSince) return [];
   return conflictSince === undefined
-    ? [{ kind: 'host.conflict-ended', hostname: common.hostname }]
+    ? [{ kind: 'host.conflict-ended', ...present({ since: before?.conflictSince }), ...common }]
     : [{ kind: 'host.conflict', at: conflictSince, ...common }];
 }

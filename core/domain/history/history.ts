@@ -4,6 +4,7 @@
 import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { historyKinds } from '#core/shapes/history-kinds.ts';
 import type { historyRecord } from '#core/shapes/history-record.ts';
+import { endedKind } from './ended-incidents.ts';
 
 export type HistoryKind = (typeof historyKinds)[number];
 
@@ -22,6 +23,7 @@ const historySubjects = [
   'profile',
   'kind',
   'day',
+  'ended',
 ] as const;
 export type HistorySubject = (typeof historySubjects)[number];
 
@@ -36,6 +38,7 @@ export interface HistoryPartition {
  * the ARQ only, and a claim is with the instance where its release is with the ARQ: each names the
  * other's subject.
  * Failed binds are also together: an operator asks for those of the last half hour.
+ * Ends of incidents are together, too, for the list of those that have ended.
  * A device's records are with its host. `device` holds its first and last record, which name the
  * host when the device's row is deleted.
  */
@@ -53,25 +56,30 @@ export function partitionsFor(record: HistoryRecord): HistoryPartition[] {
     ...partition('device', isEnd ? deviceUuid : undefined),
     ...partition('profile', kind.startsWith('profile.') ? record.profileName : undefined),
     ...partition('kind', kind === 'bind.failed' ? kind : undefined),
+    ...(endedKind(record) ? [endedIncidents] : []),
     { subject: 'day', key: dayPart(record.at, record.id) },
   ];
 }
 
+export const endedIncidents = { subject: 'ended', key: 'incidents' } as const;
+
 /** Longer than the 31 days that one question to the whole history covers. */
-const claimsDays = 35;
+export const briefDays = 35;
 
 /**
  * How long a copy of a record is kept. The end of a claim has its beginning in it, so the copies
  * of claims by which projects and days are listed go sooner than those of the host and the
- * instance.
+ * instance. So does the copy of an incident's end: the list goes back a month.
  */
 export function daysKept(
   { kind }: Pick<HistoryRecord, 'kind'>,
   { subject }: HistoryPartition,
   days: number,
 ): number {
-  const isRepeated = kind === 'handle.claimed' && (subject === 'project' || subject === 'day');
-  return isRepeated ? Math.min(claimsDays, days) : days;
+  const isRepeated =
+    subject === 'ended' ||
+    (kind === 'handle.claimed' && (subject === 'project' || subject === 'day'));
+  return isRepeated ? Math.min(briefDays, days) : days;
 }
 
 function partition(subject: HistorySubject, key: string | undefined): HistoryPartition[] {

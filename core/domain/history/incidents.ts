@@ -57,6 +57,10 @@ export interface Incident {
   readonly reason: string;
   readonly nextStep: string;
   readonly action?: IncidentAction;
+  /** The incident has ended then; ISO 8601. */
+  readonly endedAt?: string;
+  /** The actor, named as in the history; undefined where time alone ended it. */
+  readonly endedBy?: string;
 }
 
 /** The sweep runs each minute; what is overdue for longer has been missed by two of its runs. */

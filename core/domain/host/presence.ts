@@ -22,7 +22,7 @@ export function supersedes(event: Presence, stored: Presence | undefined): boole
 }
 
 /** Grace for an agent that lost its connection: most agents reconnect by themselves. */
-const graceMs = 60_000;
+export const graceMs = 60_000;
 /** How long a report may take from its publication until the rule stamps its time. */
 const delayMs = 10_000;
 /** Three heartbeats: presence events can be lost, and reports can be late. */

@@ -5,6 +5,13 @@ import type { ReportPlan } from './report-plan.ts';
 /** How long a device has to be seen without a fault before it is offered again. */
 export const healthyMinutes = 10;
 
+const watchedAfter = '; before, it ';
+
+/** The fault of a device that is unhealthy, or was until its watch of some minutes began. */
+export function faultOf({ reason, healthySince }: DeviceHealth): string | undefined {
+  return healthySince === undefined ? reason : reason?.split(watchedAfter).at(-1);
+}
+
 /**
  * The plan with devices as unhealthy that were so until a moment ago: a device whose faults come
  * and go would fail one server after the other. Its digest is left out, so that the agent is asked
@@ -38,7 +45,7 @@ function watched(
   if (isOther || (digest === '' && health.healthySince === undefined)) return undefined;
   if (health.healthySince === undefined) {
     const healthySince = new Date(receivedAtMs).toISOString();
-    const reason = `has been without a fault since ${healthySince} only, and is offered again after ${healthyMinutes} minutes; before, it ${health.reason}`;
+    const reason = `has been without a fault since ${healthySince} only, and is offered again after ${healthyMinutes} minutes${watchedAfter}${health.reason}`;
     return { ...health, reason, healthySince };
   }
   const healthyMs = receivedAtMs - Date.parse(health.healthySince);

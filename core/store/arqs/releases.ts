@@ -159,7 +159,7 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
 
     async confirm(work, change, some, cleanings = {}) {
       const { id, handles } = work;
-      const free = 'last_change = :change REMOVE release_id, quarantine';
+      const free = 'last_change = :change REMOVE release_id, quarantine, quarantined_at';
       for (const handle of some ?? handles) {
         const cleaning = cleanings[handle.handleUuid];
         const update = cleaning ? `SET last_cleaning = :cleaning, ${free}` : `SET ${free}`;
@@ -172,8 +172,14 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
     },
 
     async quarantine(work, change, reason, retryAt) {
-      const update = 'SET quarantine = :reason, last_change = :change';
-      const values = { ':reason': reason, ':change': toWire(changeNote, change) };
+      const update =
+        'SET quarantine = :reason, quarantined_at = if_not_exists(quarantined_at, :at), ' +
+        'last_change = :change';
+      const values = {
+        ':reason': reason,
+        ':at': change.at,
+        ':change': toWire(changeNote, change),
+      };
       const waiting = await eachHandle(work, update, values);
       if (waiting === 0) {
         // Later releases have replaced it.
@@ -236,7 +242,8 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
 
     reinstate({ providerUuid, uuid, restoredAt, claim, release }, change) {
       // The end of a release ends its quarantine; an import's has no release.
-      const ended = release === undefined ? 'restored_at, quarantine' : 'restored_at';
+      const ended =
+        release === undefined ? 'restored_at, quarantine, quarantined_at' : 'restored_at';
       return updateIf(client, {
         TableName: tables.inventory,
         Key: handleKey(providerUuid, uuid),

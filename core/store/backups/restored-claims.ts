@@ -56,7 +56,7 @@ export function restoreClaims(arqs: Rows, inventory: Rows): Map<string, Row> {
       if (!isHandle(row)) return [key, row];
       // A restored handle is reserved as such.
       const { arq_uuid, instance_uuid, claim_facts, is_reserved, ...unclaimed } = row;
-      const { release_id, quarantine, ...handle } = unclaimed;
+      const { release_id, quarantine, quarantined_at, ...handle } = unclaimed;
       const held = holders.get(toName(row)) ?? [];
       const holder = held.find(({ uuid }) => uuid === arq_uuid) ?? held[0];
       const awaited = [releaseKey(String(release_id)), programKey(String(release_id))];
@@ -75,7 +75,7 @@ export function restoreClaims(arqs: Rows, inventory: Rows): Map<string, Row> {
         ...handle,
         ...(holder && { arq_uuid: holder.uuid, instance_uuid: holder.instance_uuid }),
         ...(holder && { claim_facts: factsFor(holder) }),
-        ...(isAwaited && present({ release_id, quarantine })),
+        ...(isAwaited && present({ release_id, quarantine, quarantined_at })),
       };
       return [key, claimed];
     }),

@@ -186,7 +186,7 @@ export function componentProgramStore(
           Update: {
             TableName,
             Key: handleKey(providerUuid, handleUuid),
-            UpdateExpression: 'SET release_id = :next REMOVE quarantine',
+            UpdateExpression: 'SET release_id = :next REMOVE quarantine, quarantined_at',
             ConditionExpression: 'release_id = :old',
             ExpressionAttributeValues: { ':old': old.id, ':next': next.id },
           },

@@ -32,6 +32,7 @@ const ownAttributes = {
   profile: 'profile_name',
   kind: 'kind',
   day: undefined,
+  ended: undefined,
 } as const satisfies Record<HistorySubject, string | undefined>;
 
 export function ownAttribute({ subject }: HistoryPartition): string | undefined {

@@ -6,6 +6,7 @@ import { listAction } from '#functions/operator/list.ts';
 import { fillPage } from '#functions/operator/page.ts';
 import { viewIncident } from '#functions/operator/view.ts';
 import { readDrift } from './drift.ts';
+import { readEnded } from './ended.ts';
 import { readIncidents } from './incident-reads.ts';
 
 /** Rows of one kind that one request reads at most. */
@@ -13,9 +14,16 @@ const readMax = 2000;
 
 const paging = { marker: z.string().max(300), refuses: [404] };
 
-/** Kind by kind. A marker is a kind, a colon and where the next page of that kind begins. */
+/**
+ * Open ones come kind by kind: a marker is a kind, a colon and where the next page of that kind
+ * begins.
+ */
 export const getIncidents = listAction('incidents', paging, async ({ deps, query }) => {
   const { kind, host, limit } = query;
+  if (query.state === 'ended') {
+    const { rows, next } = await readEnded(deps, query);
+    return { rows: rows.map(viewIncident), next };
+  }
   if (kind === 'drift') {
     const after = parseMarker(query.marker, ['drift'])?.after;
     const { rows, next } = await readDrift(deps, host, after);

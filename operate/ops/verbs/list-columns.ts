@@ -4,6 +4,7 @@ import type * as z from 'zod';
 import { type Cell, type Column, columnsOf } from '#core/command-line/columns.ts';
 import { type ListField, type ListName, lists } from '#core/contracts/api/lists.ts';
 import { rowShapes } from '#core/contracts/api/rows.ts';
+import { durationText } from '#core/contracts/api/titles.ts';
 import { type IncidentAction, incidentActions } from '#core/domain/history/incidents.ts';
 import { type Answer, answer } from '#operate/ops/answers.ts';
 import { shownStatus } from './shown.ts';
@@ -38,7 +39,13 @@ const cells: { readonly [Name in ListName]?: Cells<Name> } = {
       row.components?.map(({ name, version }) => `${name} ${version}`).join(', '),
   },
   history: { call: ({ call }) => call && `${call.method} ${call.path} ${call.status}` },
-  incidents: { action: incidentCommand },
+  incidents: {
+    action: incidentCommand,
+    ended_at: [
+      { title: 'ended', of: (row) => row.ended_at, isOptional: true, isWhole: true },
+      { title: 'lasted', of: lasted, isOptional: true, isWhole: true },
+    ],
+  },
   firmware: {
     status: (row) => shownStatus(row.status),
     components: (row) => row.components?.map(shownComponent).join(', '),
@@ -46,6 +53,10 @@ const cells: { readonly [Name in ListName]?: Cells<Name> } = {
   },
   quotas: { limits: (row) => shownLimits(row.limits) },
 };
+
+function lasted({ since, ended_at }: Row<'incidents'>): string | undefined {
+  return durationText(since, ended_at);
+}
 
 /** In the list a number, of one host a list. */
 function countOf(value: unknown): unknown {

@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import { endedKind } from '#core/domain/history/ended-incidents.ts';
+import { daysKept, endedIncidents, partitionsFor } from '#core/domain/history/history.ts';
+import { deriveHistory } from '#core/domain/history/history-of-change.ts';
+import type { HostSummary } from '#core/domain/host/host-summary.ts';
+
+const at = (minute: number) => `2026-07-01T01:${String(minute).padStart(2, '0')}:00.000Z`;
+const host = { hostname: 'cmp1', firstSeen: at(0), devices: 1, notOffered: 0 };
+const presence = (isConnected: boolean, minute: number): HostSummary => ({
+  ...host,
+  presence: { isConnected, since: at(minute) },
+});
+const metadata = { id: 'stream-1', at: Date.parse(at(50)) };
+
+describe('the end of an incident', () => {
+  it.each([
+    ['an agent back after ten minutes', presence(false, 10), presence(true, 20), 'host-away'],
+    ['an agent back within the grace', presence(false, 10), presence(true, 11), undefined],
+    ['an agent that has gone', presence(true, 10), presence(false, 20), undefined],
+    ['an agent seen first', undefined, presence(true, 20), undefined],
+    ['a host forgotten while away', presence(false, 10), undefined, 'host-away'],
+    ['a host forgotten that never left', host, undefined, undefined],
+    ['a conflict that ends', { ...host, conflictSince: at(10) }, host, 'conflict'],
+  ])('%s', (_what, before, after, ended) => {
+    const change = { kind: 'host', ...(before && { before }), ...(after && { after }) } as const;
+    const records = deriveHistory(change, metadata);
+    const kinds = records.flatMap((record) => endedKind(record) ?? []);
+    expect(kinds).toEqual(ended ? [ended] : []);
+    const copies = records.flatMap(partitionsFor).filter(({ subject }) => subject === 'ended');
+    expect(copies).toEqual(ended ? [endedIncidents] : []);
+    if (ended) expect(records.find(endedKind)?.since).toBe(at(10));
+  });
+
+  it('is kept together for 35 days, or for as long as the history', () => {
+    const kept = (days: number) => daysKept({ kind: 'device.healthy' }, endedIncidents, days);
+    expect([kept(400), kept(7)]).toEqual([35, 7]);
+  });
+});
