@@ -135,7 +135,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   operator: {
     // A quota that is set counts the ARQs that the project has; usage, those that last.
     indexes: {
-      inventory: ['by-kind'],
+      inventory: ['by-kind', 'by-due'],
       'device-profiles': ['by-kind'],
       arqs: ['by-kind', 'by-project', 'by-due'],
     },
@@ -210,7 +210,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     // The reaper reads all deployables, and asks Placement and Nova about the instances that hold
     // them.
     // A recount of a quota reads the ARQs of its project.
-    indexes: { arqs: ['by-due', 'by-project'], inventory: ['by-kind', 'by-due'] },
+    indexes: { arqs: ['by-due', 'by-project'], inventory: ['by-kind'] },
     // Devices to compare with Placement; and reprovisioning whose message was lost.
     sendsTo: ['host-jobs', 'provider-syncs'],
     callsOpenStack: true,

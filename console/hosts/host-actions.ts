@@ -20,7 +20,7 @@ export function hostActions(hostname: string) {
       ...of,
       verb: 'Drain',
       explains:
-        'All enabled devices of the host go into maintenance: new servers get none of them. What is bound stays bound.',
+        'All enabled devices of the host are disabled: new servers get none of them. What is bound stays bound.',
       fields: ['required-reason', 'until'],
       request: ({ reason, until }) => ({
         method: 'POST',
@@ -29,7 +29,7 @@ export function hostActions(hostname: string) {
       }),
       done: (answer) => {
         const others = devicesIn(answer, 'others');
-        const more = others > 0 ? ` In maintenance already: ${others}.` : '';
+        const more = others > 0 ? ` Disabled already: ${others}.` : '';
         return `${hostname}: no new binds on ${counted(devicesIn(answer), 'device')}.${more}`;
       },
     },

@@ -122,8 +122,8 @@ function clockText(ahead: HostDetail['clock_ahead_seconds']): string {
 }
 
 function drainText({ by, since, reason, until }: NonNullable<HostDetail['drained']>): string {
-  const end = until ? `${timeText(until)} UTC` : 'it is resumed';
-  return `The user ${by} drained the host at ${timeText(since)} UTC: ${reason} It takes no new binds until ${end}; what is bound stays bound.`;
+  const end = until ? ` Its end was set to ${timeText(until)} UTC.` : '';
+  return `The user ${by} drained the host at ${timeText(since)} UTC: ${reason}${end} It takes no new binds until it is resumed; what is bound stays bound.`;
 }
 
 interface ConflictProps extends FactsProps {

@@ -67,11 +67,19 @@ const columns: readonly Column<Host>[] = [
     { devices: { isNumber: true }, not_offered: { isNumber: true } },
   ),
   {
-    title: 'No binds until, UTC',
+    title: 'No new binds',
     cell: ({ drained, paused }) => {
-      if (drained && !drained.until) return 'resumed';
-      const until = drained?.until ?? paused?.until;
-      return until && <Time at={until} />;
+      const why = drained ?? paused;
+      if (!why) return undefined;
+      return (
+        <div class="sentences">
+          <p>{why.reason}</p>
+          <p class="quiet">
+            {drained ? `drained by ${drained.by}, until ` : 'paused after failed jobs, until '}
+            {why.until ? <Time at={why.until} /> : 'it is resumed'}
+          </p>
+        </div>
+      );
     },
     sortBy: ({ drained, paused }) => drained?.until ?? paused?.until,
   },

@@ -12,6 +12,7 @@ const actions: Readonly<Record<IncidentAction, ActionOf>> = {
   rediscover: ({ hostname }) => hostActions(hostname).rediscover,
   forget: ({ hostname }) => hostActions(hostname).forget,
   reconcile: ({ hostname }) => hostActions(hostname).reconcile,
+  resume: ({ hostname }) => hostActions(hostname).resume,
   'force-release': ({ device_uuid: uuid, kind }) => {
     if (uuid === null) return undefined;
     return kind === 'awaits-power-cycle' ? giveUpProgram(uuid) : cleanAgain(uuid);

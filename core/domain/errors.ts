@@ -132,7 +132,7 @@ export class BindTargetMismatch extends DomainError {
 
 export class DeviceDisabled extends DomainError {
   constructor(deviceUuid: string) {
-    super('conflict', 'cyborg.device.disabled', `Device ${deviceUuid} is under maintenance.`);
+    super('conflict', 'cyborg.device.disabled', `Device ${deviceUuid} is disabled.`);
   }
 }
 

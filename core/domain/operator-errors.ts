@@ -48,7 +48,7 @@ export class HostNotDrained extends DomainError {
   constructor(hostname: string, enabled: number, maintaining: number) {
     const sentence =
       `Host ${hostname} is not drained: ${enabled} of its devices are enabled, and ${maintaining} ` +
-      'are in maintenance by changes of their own.';
+      'are disabled by changes of their own.';
     super('conflict', 'cyborg.host.not_drained', sentence);
   }
 }

@@ -151,7 +151,7 @@ export const statusChange = z.object({
   request_id: optionalText,
   /** The whole host was drained: its resume enables the device again. */
   drain: z.literal(true).exactOptional(),
-  /** When the sweep enables the device again; ISO 8601. */
+  /** When the drain was to end; ISO 8601. */
   until: optionalText,
   /** The program of a component that enables the device again when it has succeeded. */
   program: optionalText,

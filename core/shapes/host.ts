@@ -58,7 +58,7 @@ export const drain = z.object({
   at: z.string(),
   request_id: optionalText,
   reason: z.string(),
-  /** When the host resumes by itself; ISO 8601. Absent: when an operator resumes it. */
+  /** When an operator means to resume it; ISO 8601. Nothing resumes it by itself. */
   until: optionalText,
 });
 

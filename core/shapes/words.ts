@@ -16,6 +16,8 @@ export const deviceTypes = [
   'COPROCESSOR',
 ] as const;
 export const deviceStatuses = ['enabled', 'maintaining'] as const;
+/** The same in `/operator/v1`, the console and `cyborg-ops`; `maintaining` is Cyborg's word. */
+export const operatorStatuses = ['enabled', 'disabled'] as const;
 export const healthStates = ['healthy', 'degraded', 'unhealthy'] as const;
 /** Whether a bind has the host prepare a handle, or the agent has done so before any bind. */
 export const preparations = ['at-bind', 'ahead'] as const;

@@ -7,7 +7,7 @@ import { type Deployable, type Device, vendorId } from '#core/domain/device/devi
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { type HostListings, hostListings } from './hosts/host-listings.ts';
-import { type DevicePlace, maintenanceDue, toDevicePlace } from './inventory/maintenance.ts';
+import { type DevicePlace, drainDue, toDevicePlace } from './inventory/maintenance.ts';
 import { toArq } from './rows/arq-rows.ts';
 import { toDeployable, toDevice } from './rows/inventory-rows.ts';
 import { toProfile } from './rows/profile-rows.ts';
@@ -50,8 +50,8 @@ export interface Listings extends HostListings {
   arqsOfProfile(name: string): Promise<number>;
   /** Items whose deadline has passed, the longest overdue first; at most {@link overdueMax}. */
   overdue(kind: DueKind, now: string): Promise<Overdue>;
-  /** Devices whose maintenance has ended, the longest ago first; at most {@link overdueMax}. */
-  endedMaintenance(now: string): Promise<DevicePlace[]>;
+  /** Drained devices whose drain was to end, the longest ago first; at most {@link overdueMax}. */
+  overdueDrains(now: string): Promise<DevicePlace[]>;
   /** ARQs of the project that are bound to no instance; counts at most up to `enough`. */
   countUnbound(projectId: string, enough: number): Promise<number>;
 }
@@ -246,13 +246,13 @@ export function listings(client: Documents, tables: ListingTables): Listings {
       };
     },
 
-    async endedMaintenance(now) {
+    async overdueDrains(now) {
       const { Items = [] } = await client.send(
         new QueryCommand({
           TableName: tables.inventory,
           IndexName: 'by-due',
           KeyConditionExpression: 'due = :due AND due_at <= :now',
-          ExpressionAttributeValues: { ':due': maintenanceDue, ':now': now },
+          ExpressionAttributeValues: { ':due': drainDue, ':now': now },
           Limit: overdueMax,
         }),
       );

@@ -8,14 +8,14 @@ import type { Arq } from '#core/domain/arq/arq.ts';
 import { allNotOffered, type DeploymentTypes } from '#core/domain/arq/attach-types.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import type { HostCapacity, Obstacle } from '#core/domain/capacity/capacity.ts';
-import type { Device } from '#core/domain/device/device.ts';
+import { type Device, operatorStatus } from '#core/domain/device/device.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import { type HandleState, handleStateOf } from '#core/domain/device/handle-state.ts';
 import { activeGrants } from '#core/domain/device/program-grants.ts';
 import type { Incident } from '#core/domain/history/incidents.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
 import { pausedUntil } from '#core/domain/host/host-pause.ts';
-import { activeDrain, deriveHostState } from '#core/domain/host/host-state.ts';
+import { deriveHostState } from '#core/domain/host/host-state.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
@@ -31,7 +31,7 @@ export function viewHost(host: StoredHost, summary: Summary, counts: Counts, now
 
 function hostFields(host: StoredHost, summary: Summary, nowMs: number) {
   const { state, since } = deriveHostState(host, summary, nowMs);
-  const drain = activeDrain(host, nowMs);
+  const { drain } = host;
   return {
     ...host,
     state,
@@ -78,6 +78,7 @@ function viewHostDevice(device: Device, providers: readonly StoredProvider[], no
   }
   return {
     ...device,
+    status: operatorStatus(device.status),
     reason: device.statusChange?.reason,
     health: isUnhealthy(device) ? device.health?.reason : undefined,
     grants: activeGrants(device.grants, nowMs),

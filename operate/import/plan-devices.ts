@@ -190,7 +190,7 @@ function toRow(
   const notes = [
     `${typeNote}, provider ${providers}, ${handles.size} attach handles`,
     ...(refusals.size > 0 ? [`${refusals.size} attach handles left out`] : []),
-    ...(imported.maintenance ? ['in maintenance'] : []),
+    ...(imported.maintenance ? ['disabled'] : []),
     ...(unclean ? [`withheld until it is clean, since it ${unclean}`] : []),
   ];
   return {

@@ -1,8 +1,8 @@
 // The hosts of the operator's API, behind the gateway on one machine.
 
 import { beforeAll, describe, expect, it } from 'vitest';
-import { endMaintenance } from '#core/operations/devices/end-maintenance.ts';
 import { recordPresence } from '#core/operations/hosts/record-presence.ts';
+import { readIncidents } from '#functions/operator/incidents/incident-reads.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { type Ask, startWorld } from '#test/support/world.ts';
@@ -122,7 +122,7 @@ describe('drain and resume', () => {
     expect(json.devices).toHaveLength(1);
     expect((await post('/hosts/cmp1/drain', { reason: 'a fan' })).json).toEqual(json);
     const shown = (await get('/hosts/cmp1')).json.devices[0];
-    expect(shown).toMatchObject({ status: 'maintaining', reason: 'a fan' });
+    expect(shown).toMatchObject({ status: 'disabled', reason: 'a fan' });
     const drained = { by: expect.any(String), since: expect.any(String), until: null };
     const state = { hostname: 'cmp1', state: 'drained', drained: { ...drained, reason: 'a fan' } };
     expect((await get('/hosts?state=drained')).json.hosts).toMatchObject([state]);
@@ -136,7 +136,7 @@ describe('drain and resume', () => {
     expect((await post('/hosts/cmp2/resume')).json.devices).toEqual([]);
     expect(await statusesOf('cmp2')).toEqual(['maintaining']);
     const { status, json: refusal } = await post('/hosts/cmp2/resume');
-    expect([status, refusal.error]).toEqual([409, expect.stringContaining('and 1 are in')]);
+    expect([status, refusal.error]).toEqual([409, expect.stringContaining('and 1 are disabled')]);
   });
 
   it('includes a device that the host reports later, unless an operator enables it', async () => {
@@ -169,22 +169,24 @@ describe('drain and resume', () => {
     expect(await statusesOf('cmp1')).toEqual(['enabled']);
   });
 
-  it('a drain with an end is ended by the sweep, not before', async () => {
-    const until = new Date(Date.now() + 3_600_000).toISOString();
-    await post('/hosts/cmp3/drain', { reason: 'a fan', until });
-    await endMaintenance(world.deps);
-    expect(await statusesOf('cmp3')).toEqual(['maintaining']);
-    const later = { ...world.deps, clock: () => Date.parse(until) + 1 };
-    await endMaintenance(later);
-    expect(await statusesOf('cmp3')).toEqual(['enabled']);
-  });
-
-  it('a status that an operator sets meanwhile has no end', async () => {
+  it('a drain lasts beyond its end, with an incident that says so until the resume', async () => {
     const until = new Date(Date.now() + 3_600_000).toISOString();
     const { json } = await post('/hosts/cmp3/drain', { reason: 'a fan', until });
-    await world.ask('POST', `/v2/devices/${json.devices[0]}/disable`);
-    await endMaintenance({ ...world.deps, clock: () => Date.parse(until) + 1 });
+    const overdue = async (ms: number) => {
+      const deps = { ...world.deps, clock: () => Date.parse(until) + ms };
+      const read = await readIncidents['maintenance-overdue'](deps, undefined, 100);
+      return read.flatMap(({ row }) => row ?? []);
+    };
+    expect(await overdue(-1)).toEqual([]);
+    const incident = { kind: 'maintenance-overdue', hostname: 'cmp3', since: until };
+    expect(await overdue(1)).toMatchObject([{ ...incident, action: 'resume' }]);
+    expect((await overdue(1))[0]?.reason).toContain('a fan');
     expect(await statusesOf('cmp3')).toEqual(['maintaining']);
+    await post('/hosts/cmp3/drain', { reason: 'two fans' });
+    expect(await overdue(1)).toEqual([]);
+    await post('/hosts/cmp3/drain', { reason: 'a fan', until });
+    expect((await post('/hosts/cmp3/resume')).json.devices).toEqual(json.devices);
+    expect(await overdue(1)).toEqual([]);
   });
 });
 

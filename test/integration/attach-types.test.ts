@@ -202,7 +202,7 @@ describe("a host's own types", () => {
     const path = `/v2/devices/${(await deviceWithMdevs()).uuid}`;
     await world.ask('POST', `${path}/disable`);
     await says(['MDEV']);
-    expect(await bind('mdevs')).toContain('maintenance');
+    expect(await bind('mdevs')).toContain('is disabled');
     await world.ask('POST', `${path}/enable`);
     expect(await bind('mdevs')).toBe('bound');
   });

@@ -229,9 +229,9 @@ describe('a device that an operator enables is not bound', () => {
   it('while it is programmed', async () => {
     await requested();
     await cmp1.startAll();
-    expect((await bind()).json.error).toMatch(/is under maintenance/);
+    expect((await bind()).json.error).toMatch(/is disabled/);
     await cmp1.end('succeeded', { ...details, awaits: 'power-cycle' });
-    expect((await bind()).json.error).toMatch(/is under maintenance/);
+    expect((await bind()).json.error).toMatch(/is disabled/);
   });
 
   it('before its host has reported it after a program that failed', async () => {

@@ -271,14 +271,14 @@ describe('a verb that changes something', () => {
     expect(JSON.parse((await call([...words, '--json'])).out)).toEqual({});
   });
 
-  it('hosts drain counts the devices, and those that were in maintenance already', async () => {
+  it('hosts drain counts the devices, and those that were disabled already', async () => {
     cloud.answer({
       status: 200,
       body: { hostname: 'cmp1', devices: ['d1', 'd2'], others: ['d3'] },
     });
     const { out } = await call(['hosts', 'drain', 'cmp1', '--reason', 'fan', '--until', '4h']);
     expect(out).toBe(
-      'cmp1: no new binds on 2 devices until 2026-11-23T04:00:00Z; in maintenance already: 1; what is bound stays.',
+      'cmp1: no new binds on 2 devices until 2026-11-23T04:00:00Z; disabled already: 1; what is bound stays.',
     );
   });
 

@@ -53,7 +53,7 @@ export function ActionDialog({ action, onClose, onAnswer }: ActionDialogProps) {
             label="Until, in UTC"
             name="until"
             type="datetime-local"
-            hint="At that time the devices are enabled by themselves."
+            hint="Nothing is enabled by itself: after that time an incident says so."
           />
         )}
         {fields.includes('cleaned') && (

@@ -7,7 +7,7 @@ import { type AnswerOf, answered } from '#core/shapes/derive/derive.ts';
 import { deviceFacts, operatorFacts, type programGrant } from '#core/shapes/device.ts';
 import { hostFacts, notOffered } from '#core/shapes/host.ts';
 import type { quota } from '#core/shapes/quota.ts';
-import { arqStates, attachTypes, deviceStatuses } from '#core/shapes/words.ts';
+import { arqStates, attachTypes, operatorStatuses } from '#core/shapes/words.ts';
 import { link, time, uuid } from './shapes.ts';
 
 const hostname = z.string().meta({ examples: ['cmp1.example.org'] });
@@ -61,7 +61,7 @@ export const grantsAnswer = z.strictObject({
 export const hostDevice = z.strictObject({
   uuid,
   ...answered(hostDeviceFacts),
-  status: z.enum(deviceStatuses),
+  status: z.enum(operatorStatuses),
   reason: z
     .string()
     .nullable()
@@ -103,9 +103,9 @@ const devices = z.array(uuid);
 export const drainedAnswer = z.strictObject({
   hostname,
   devices: devices.meta({
-    description: 'devices in maintenance until the host resumes, or until the drain ends',
+    description: 'devices that the drain has disabled until the host resumes',
   }),
-  others: devices.meta({ description: 'devices that were in maintenance before' }),
+  others: devices.meta({ description: 'devices that were disabled before' }),
 });
 
 export const resumedAnswer = z.strictObject({

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { type AnswerOf, answered } from '#core/shapes/derive/derive.ts';
 import { verified } from '#core/shapes/derive/fields.ts';
 import { componentFacts, type firmwareBaseline } from '#core/shapes/device.ts';
-import { deviceStatuses, programStates } from '#core/shapes/words.ts';
+import { operatorStatuses, programStates } from '#core/shapes/words.ts';
 import { time, uuid } from './shapes.ts';
 
 /** The last program of a region or component. */
@@ -45,7 +45,7 @@ export const firmwareAnswer = z.strictObject({
   device_uuid: uuid,
   hostname: z.string().meta({ examples: ['cmp1.example.org'] }),
   model,
-  status: z.enum(deviceStatuses),
+  status: z.enum(operatorStatuses),
   health: z.string().nullable().meta({ description: 'why it is unhealthy; null if it is not' }),
   components: z.array(
     z.strictObject({

@@ -34,6 +34,13 @@ import type { HandleClaim } from './handle-claim.ts';
 export type { AttachType };
 export type DeviceStatus = (typeof deviceStatuses)[number];
 
+/** The word that operators read; other words stay as they are. */
+export function operatorStatus<Word extends string | undefined>(
+  status: Word,
+): Exclude<Word, 'maintaining'> | 'disabled' {
+  return status === 'maintaining' ? 'disabled' : (status as Exclude<Word, 'maintaining'>);
+}
+
 /** What the host does for the holders of an attach handle, as its driver declares it. */
 export type HandleCare = Shaped<typeof handleCare>;
 

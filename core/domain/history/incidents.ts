@@ -5,6 +5,7 @@ import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import { releasesMax, releasesOfMany, type WaitingInstance } from '#core/domain/arq/reaper.ts';
 import { skewSecondsMax } from '#core/domain/host/clock-skew.ts';
 import type { NotOffered } from '#core/domain/host/host.ts';
+import { type Drain, isOverdue } from '#core/domain/host/host-state.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
 import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
 import type { DeviceUuid } from '#core/domain/ids.ts';
@@ -18,6 +19,7 @@ export const storedKinds = [
   'quarantine',
   'conflict',
   'host-away',
+  'maintenance-overdue',
   'clock-skew',
   'not-offered',
   'lost-providers',
@@ -41,6 +43,7 @@ export const incidentActions = [
   'reconcile',
   'settle',
   'reap',
+  'resume',
 ] as const;
 export type IncidentAction = (typeof incidentActions)[number];
 
@@ -165,6 +168,25 @@ export function awayIncident(hostname: string, since: string | undefined): Incid
     nextStep:
       'Start the host and its agent. If the host is gone for good, evacuate its servers and forget it.',
     action: 'forget',
+  };
+}
+
+/** Undefined for a drain without an end, or before it. */
+export function overdueIncident(
+  hostname: string,
+  drain: Drain,
+  nowMs: number,
+): Incident | undefined {
+  const { until, by, at, reason } = drain;
+  if (until === undefined || !isOverdue(drain, nowMs)) return undefined;
+  return {
+    kind: 'maintenance-overdue',
+    since: until,
+    hostname,
+    reason: `User ${by} drained the host at ${at}, until ${until}: ${reason}`,
+    nextStep:
+      'Nothing is enabled by itself: resume the host if the work is done, or drain it again with a later end.',
+    action: 'resume',
   };
 }
 

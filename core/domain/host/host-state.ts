@@ -27,8 +27,7 @@ export function deriveHostState(
   if (host.conflict) return stateSince('conflict', host.conflict.since);
   if (host.bootId === undefined) return stateSince('never-reported', firstSeen);
   if (isLost(host, nowMs)) return stateSince('away', heardAt(host));
-  const drain = activeDrain(host, nowMs);
-  if (drain) return stateSince('drained', drain.at);
+  if (host.drain) return stateSince('drained', host.drain.at);
   const { presence, bootedAt } = host;
   return stateSince('online', presence?.isConnected ? presence.at : bootedAt);
 }
@@ -38,13 +37,9 @@ export function isReachable(state: HostState): boolean {
   return state === 'online' || state === 'drained';
 }
 
-/** Undefined for a host that takes new binds, or has resumed by its drain's end. */
-export function activeDrain(
-  { drain }: Pick<StoredHost, 'drain'>,
-  nowMs: number,
-): Drain | undefined {
-  const hasEnded = drain?.until !== undefined && Date.parse(drain.until) <= nowMs;
-  return hasEnded ? undefined : drain;
+/** Whether the drain was to end before now. It lasts: the operator's work may last, too. */
+export function isOverdue({ until }: Pick<Drain, 'until'>, nowMs: number): boolean {
+  return until !== undefined && Date.parse(until) <= nowMs;
 }
 
 function stateSince(state: HostState, since: string | undefined): StateOfHost {

@@ -6,7 +6,7 @@ import type { Caller } from '#core/domain/caller.ts';
 import { sweeper } from '#core/domain/change-note.ts';
 import type { Device, StatusChange } from '#core/domain/device/device.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
-import { activeDrain, type Drain } from '#core/domain/host/host-state.ts';
+import type { Drain } from '#core/domain/host/host-state.ts';
 import { HostNotDrained } from '#core/domain/operator-errors.ts';
 import { storedProviders } from '#core/operations/devices/set-device-status.ts';
 import { devicesAtOnce, forEachAtOnce } from '#core/operations/for-each-at-once.ts';
@@ -16,9 +16,9 @@ import { timeNow } from '../time-now.ts';
 import { findHost } from './find-host.ts';
 
 interface Drained {
-  /** Devices that the drain holds in maintenance. */
+  /** Devices that the drain has disabled. */
   readonly devices: readonly Device[];
-  /** Devices in maintenance by changes of their own. */
+  /** Devices disabled by changes of their own. */
   readonly others: readonly Device[];
 }
 
@@ -36,7 +36,7 @@ export async function drainHost(
   { reason, until }: { readonly reason: string; readonly until?: string | undefined },
 ): Promise<Drained> {
   const { host } = await findHost(deps, hostname);
-  const active = activeDrain(host, deps.clock());
+  const active = host.drain;
   const isSame = active?.reason === reason && active.until === until;
   const { status: _status, ...change } = changeBy(deps, caller, 'maintaining');
   const drain = isSame ? active : { ...change, reason, ...present({ until }) };
@@ -53,9 +53,8 @@ export async function drainHost(
 
 /** Disables devices that a drained host has reported since. */
 export async function drainLater(deps: Deps, host: StoredHost): Promise<void> {
-  const drain = activeDrain(host, deps.clock());
+  const { hostname, drain } = host;
   if (!drain) return;
-  const { hostname } = host;
   await changeEach(deps, hostname, (device, now) =>
     isReportedLater(device, drain) && stands(drain, now) ? toStatusChange(drain) : undefined,
   );
@@ -74,8 +73,7 @@ function stands({ at }: Drain, host: StoredHost): boolean {
   return host.drain?.at === at;
 }
 
-export function lacksDrain(host: StoredHost, devices: readonly Device[], nowMs: number): boolean {
-  const drain = activeDrain(host, nowMs);
+export function lacksDrain({ drain }: StoredHost, devices: readonly Device[]): boolean {
   return drain !== undefined && devices.some((device) => isReportedLater(device, drain));
 }
 
@@ -102,7 +100,7 @@ export async function resumeHost(
   // A device that is gone keeps its status, and must not be disabled when it returns.
   const drained = stored.filter(isDrained);
   const devices = presentIn(stored);
-  if (drained.length === 0 && !activeDrain(host, deps.clock())) {
+  if (drained.length === 0 && !host.drain) {
     const enabled = devices.filter(({ status }) => status === 'enabled').length;
     throw new HostNotDrained(hostname, enabled, devices.length - enabled);
   }

@@ -116,7 +116,7 @@ async function noteHeartbeat(
   const isOther =
     changesNotOffered(inventory, report) ||
     hasOtherTypes(devices, typesAfter(deps, report, host)) ||
-    lacksDrain(host, devices, deps.clock());
+    lacksDrain(host, devices);
   if (!changesNothing(host, plan) || isOther || holder === undefined || isAtWork) return false;
   const applied = hostAfter(deps, host, plan, report, receivedAtMs);
   if (!(await deps.store.inventory.putReport(applied, holder, deps.holder))) return false;

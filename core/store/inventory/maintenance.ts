@@ -1,5 +1,5 @@
-// Statuses of devices on the condition that no other change came first, drains of hosts, and the
-// end of maintenance that has one.
+// Statuses of devices on the condition that no other change came first, and drains of hosts, with
+// the end that an operator has named.
 
 import type { Device, StatusChange } from '#core/domain/device/device.ts';
 import type { Drain } from '#core/domain/host/host-state.ts';
@@ -13,7 +13,7 @@ import type { Documents } from '#core/store/table/documents.ts';
 import { transact, updateIf } from '#core/store/table/writes.ts';
 
 /** Devices change seldom, so one partition of the index holds them all. */
-export const maintenanceDue = 'maintenance';
+export const drainDue = 'maintenance';
 
 /** Where a device's row is. */
 export interface DevicePlace {
@@ -61,7 +61,7 @@ export function maintenanceStore(client: Documents, table: string): MaintenanceS
 
     async changeStatus({ hostname, uuid, providers, status, statusChange }, change) {
       const set = 'SET #status = :status, status_change = :change';
-      const due = { ':due': maintenanceDue, ':until': change.until };
+      const due = { ':due': drainDue, ':until': change.until };
       const values = { ':status': change.status, ':change': toWire(statusChangeShape, change) };
       const names = { '#status': 'status' };
       const outcome = await transact(client, [

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { firmwareAnswer } from '#core/contracts/api/programs.ts';
 import type { Deps } from '#core/deps.ts';
 import { kindOfComponent, modelOf } from '#core/domain/device/component-image.ts';
-import type { Device } from '#core/domain/device/device.ts';
+import { type Device, operatorStatus } from '#core/domain/device/device.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import { type FirmwareBaseline, findBaseline } from '#core/domain/device/firmware-baselines.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
@@ -79,6 +79,7 @@ function viewFirmware(
   const { components = [] } = device;
   return toWire(firmwareAnswer, {
     ...device,
+    status: operatorStatus(device.status),
     deviceUuid: device.uuid,
     model: modelOf(device),
     health: isUnhealthy(device) ? device.health?.reason : undefined,

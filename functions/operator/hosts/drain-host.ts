@@ -7,7 +7,7 @@ import { action } from '#functions/http/action.ts';
 const body = z.strictObject({
   reason: z.string().min(1).max(1024),
   until: z.iso.datetime({ offset: true }).optional().meta({
-    description: 'when the devices are enabled again, to the minute; absent: when the host resumes',
+    description: 'when you mean to resume the host; after that an incident says so until you do',
   }),
 });
 

@@ -22,6 +22,7 @@ import {
   type IncidentKind,
   lostProvidersIncident,
   notOfferedIncident,
+  overdueIncident,
   type StoredKind,
   skewIncident,
   waitingIncident,
@@ -74,6 +75,7 @@ export const readIncidents: Readonly<Record<StoredKind, ReadIncidents>> = {
       conflictSince ? conflictIncident(hostname, conflictSince) : undefined,
     ),
   'host-away': (deps, after, count) => readHosts(deps, after, count, (host) => away(deps, host)),
+  'maintenance-overdue': readOverdueDrains,
   'clock-skew': (deps, after, count) =>
     readHosts(deps, after, count, async ({ hostname, clockAheadSeconds }) =>
       skewIncident(hostname, clockAheadSeconds),
@@ -125,6 +127,21 @@ async function readReaper(
   return takePage([...byUuid.keys()], after, count).map((marker) => {
     const each = byUuid.get(marker);
     return { marker, row: each && waitingIncident(each) };
+  });
+}
+
+/** From the index of what has an end, the thousand devices whose end is the longest ago. */
+async function readOverdueDrains(
+  { listings, store, clock }: ConsumerDeps,
+  after: string | undefined,
+  count: number,
+): Promise<Entries> {
+  const places = await listings.overdueDrains(new Date(clock()).toISOString());
+  const page = takePage([...new Set(places.map(({ hostname }) => hostname))], after, count);
+  const hosts = await store.inventory.hostsAlone(page);
+  return page.map((marker) => {
+    const drain = hosts.get(marker)?.drain;
+    return { marker, row: drain && overdueIncident(marker, drain, clock()) };
   });
 }
 

@@ -42,7 +42,7 @@ const drainOptions: Options = {
   until: {
     ...optionOf(
       'time',
-      'when the host resumes by itself: 2026-12-01T06:00:00Z, or 4h for in four hours',
+      'when you mean to resume it: 2026-12-01T06:00:00Z, or 4h for in four hours',
     ),
     reads: 'time-after',
   },
@@ -57,7 +57,7 @@ const drain: Pick<ApiVerb, 'arguments' | 'options' | 'ask'> = {
     (input, { devices, others = [] }) => {
       const until = input.text('until');
       const of = devices ? ` on ${counted(devices.length, 'device')}` : '';
-      const more = others.length > 0 ? `; in maintenance already: ${others.length}` : '';
+      const more = others.length > 0 ? `; disabled already: ${others.length}` : '';
       return `no new binds${of}${until === undefined ? '' : ` until ${until}`}${more}; what is bound stays.`;
     },
   ),

@@ -28,7 +28,11 @@ const cells: { readonly [Name in ListName]?: Cells<Name> } = {
       { title: 'by', of: (row) => row.drained?.by, isOptional: true },
     ],
     paused: [
-      { title: 'paused', of: (row) => row.paused && (row.paused.reason ?? true) },
+      {
+        title: 'paused',
+        of: (row) => row.paused && (row.paused.reason ?? true),
+        isOptional: true,
+      },
       { title: 'paused until', of: (row) => row.paused?.until, isOptional: true },
     ],
   },
@@ -91,6 +95,7 @@ const commands: Readonly<Record<IncidentAction, (incident: Row<'incidents'>) => 
   'force-release': ({ device_uuid }) => `devices force-release ${device_uuid}`,
   reconcile: ({ hostname }) => `reconcile ${hostname} --repair`,
   settle: ({ hostname }) => `hosts settle ${hostname} --boot BOOT_ID`,
+  resume: ({ hostname }) => `hosts resume ${hostname}`,
   reap: ({ instance_uuid }) => `reap --apply --instance ${instance_uuid}`,
 };
 

@@ -45,7 +45,7 @@ export const actions: Group = {
         await drain.getByLabel('Until').fill('2099-12-01T06:00');
         await confirm(drain, 'Drain');
         await page.getByText('cmp4: no new binds on 3 devices.').waitFor();
-        assert.equal(await statusesOf(stage.cloud, 'cmp4'), 'maintaining');
+        assert.equal(await statusesOf(stage.cloud, 'cmp4'), 'disabled');
         await page.getByText('A fan is replaced.').first().waitFor();
         await confirm(await begin(page, 'Resume'), 'Resume');
         await page.getByText('cmp4: new binds again on 3 devices.').waitFor();

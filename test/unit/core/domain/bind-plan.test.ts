@@ -58,7 +58,7 @@ describe('planning a bind', () => {
     ['fewer free handles than ARQs', facts(aProvider({}, 1), two), 'fewer than 2 free'],
     ['another host', provided({ hostname: 'cmp2' }), 'is on host cmp2, not on cmp1'],
     ['another class', provided({ resourceClass: 'PGPU' }), 'has PGPU, but'],
-    ['a device under maintenance', provided({ deviceStatus: 'maintaining' }), 'maintenance'],
+    ['a disabled device', provided({ deviceStatus: 'maintaining' }), 'is disabled'],
     [
       'an ARQ for the host beside one for the VM, with a Nova that attaches all or none',
       facts(pci, [two[0], forHost]),

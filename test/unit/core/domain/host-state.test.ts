@@ -46,7 +46,12 @@ describe('the state of a host', () => {
     ],
     ['is drained', aHost({ drain }), 'drained', drain.at],
     ['is drained until later', aHost({ drain: { ...drain, until: ago(-1) } }), 'drained', drain.at],
-    ['was drained until now', aHost({ drain: { ...drain, until: ago(0) } }), 'online', ago(5000)],
+    [
+      'was to be drained until now',
+      aHost({ drain: { ...drain, until: ago(0) } }),
+      'drained',
+      drain.at,
+    ],
     ['is drained and away', aHost({ drain, lastReportAt: ago(2701) }), 'away', ago(2701)],
     ['is in conflict and away', aHost({ conflict, presence: gone(300) }), 'conflict', ago(30)],
   ])('of a host that %s', (_what, host, state, since) => {
