@@ -1,5 +1,5 @@
-// One JSON object per line on stdout, which journald keeps unchanged. JSON escapes text from
-// devices, so that hardware cannot forge log lines.
+// One JSON object per line on stdout, which journald keeps unchanged. Text from devices is
+// escaped, so that hardware cannot forge log lines or act on the terminal that shows them.
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
@@ -18,9 +18,15 @@ export function createLog(least: LogLevel, write: (line: string) => void): Log {
     (level: LogLevel) =>
     (message: string, fields: LogFields = {}) => {
       if (logLevels.indexOf(level) < logLevels.indexOf(least)) return;
-      write(`${JSON.stringify({ time: new Date().toISOString(), level, message, ...fields })}\n`);
+      const line = JSON.stringify({ time: new Date().toISOString(), level, message, ...fields });
+      write(`${line.replaceAll(/[^\x20-\x7e]/g, escaped)}\n`);
     };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+/** The same text for a program that reads the JSON. */
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 /** The reason to log for a caught value, which may not be an Error. */

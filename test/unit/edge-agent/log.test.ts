@@ -14,6 +14,14 @@ it('keeps text from devices on one line', () => {
   });
 });
 
+it('has nothing of a device that acts on a terminal, and reads back as it was', () => {
+  const lines: string[] = [];
+  const model = 'Zürich\u001b[2J\u009b31m\u202e\u{e0041}';
+  createLog('info', (line) => lines.push(line)).warn('A device.', { model });
+  expect(lines.join('')).toMatch(/^[\x20-\x7e]+\n$/);
+  expect(JSON.parse(lines.join(''))).toMatchObject({ model });
+});
+
 it('drops lines below its level', () => {
   const lines: string[] = [];
   const log = createLog('warn', (line) => lines.push(line));
