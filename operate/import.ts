@@ -17,6 +17,7 @@ import { NotVisible, readCloudFacts } from './import/cloud-facts.ts';
 import { queries, readTables, TablesRefused } from './import/cyborg-tables.ts';
 import { type ImportPlan, planImport, refusedRows, unknownSkips } from './import/plan.ts';
 import { countLine, planLines } from './import/print-plan.ts';
+import { printLine } from './print-line.ts';
 
 async function main(input: Input): Promise<void> {
   const tables = tablesIn(input.required('tables'));
@@ -29,7 +30,7 @@ async function main(input: Input): Promise<void> {
   const [unknown] = unknownSkips(plan, skipped);
   if (unknown !== undefined) throw new WrongArguments(`--skip ${unknown} names nothing in Cyborg.`);
   if (isJson) print(jsonText(plan.rows));
-  else for (const line of planLines(plan)) print(line);
+  else for (const line of planLines(plan)) printLine(line);
   const refused = refusedRows(plan);
   if (!isJson) print(countLine(plan));
   if (refused.length > 0) {

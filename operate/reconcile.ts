@@ -3,12 +3,12 @@
 // state to Placement, as the hourly comparison does. The settings are those of the functions,
 // from the environment or from `--environment <file>`.
 
-import { print } from '#core/command-line/print.ts';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { type Comparison, compareHost } from '#core/operations/placement/compare-host.ts';
 import { restoreProviders } from '#core/operations/placement/sync-providers.ts';
 import type { Input, StackCommand } from './command.ts';
+import { printLine } from './print-line.ts';
 
 async function main(input: Input): Promise<void> {
   const deps = createConsumerDeps('reconcile');
@@ -21,7 +21,7 @@ async function main(input: Input): Promise<void> {
         throw new Error(`No host ${hostname} has ever reported.`);
     }
     const differing = rows.filter((row) => !row.agrees).length;
-    print(`${hostname}: ${rows.length} providers, ${differing} differ`);
+    printLine(`${hostname}: ${rows.length} providers, ${differing} differ`);
     for (const row of rows) printComparison(row);
     differences += differing;
     if (!input.has('repair')) continue;
@@ -30,7 +30,7 @@ async function main(input: Input): Promise<void> {
       if (providers[0]) await restoreProviders(deps, providers[0]).catch(printError);
     }
     const left = (await compareHost(deps, hostname)).filter((row) => !row.agrees).length;
-    print(`${hostname}: repaired; ${left} still differ`);
+    printLine(`${hostname}: repaired; ${left} still differ`);
     differences += left - differing;
   }
   process.exitCode = differences > 0 ? 1 : 0;
@@ -39,14 +39,14 @@ async function main(input: Input): Promise<void> {
 /** A device that waits for another process does not block other devices. */
 function printError(error: Error): void {
   if (!(error instanceof RetryLater)) throw error;
-  print(`      pending     ${error.message}`);
+  printLine(`      pending     ${error.message}`);
 }
 
 function printComparison({ provider, stored, placement, host, agrees }: Comparison): void {
-  print(`${agrees ? '  ' : '≠ '}${provider}`);
-  print(`      DynamoDB   ${stored}`);
-  print(`      Placement  ${placement}`);
-  print(`      host       ${host}`);
+  printLine(`${agrees ? '  ' : '≠ '}${provider}`);
+  printLine(`      DynamoDB   ${stored}`);
+  printLine(`      Placement  ${placement}`);
+  printLine(`      host       ${host}`);
 }
 
 export const reconcile: StackCommand = { main };

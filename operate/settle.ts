@@ -3,11 +3,11 @@
 // reported. The settings are those of the functions, from the environment or from `--environment
 // <file>`.
 
-import { print } from '#core/command-line/print.ts';
 import { createDeps } from '#core/deps.ts';
 import { ConflictStays } from '#core/domain/operator-errors.ts';
 import { endConflict } from '#core/operations/hosts/end-conflict.ts';
 import type { Input, StackCommand } from './command.ts';
+import { printLine } from './print-line.ts';
 
 async function main(input: Input): Promise<void> {
   const hostname = input.argument('host');
@@ -15,17 +15,17 @@ async function main(input: Input): Promise<void> {
   const deps = createDeps('settle');
   if (boot !== undefined) {
     await endConflict(deps, hostname, boot);
-    print(`${hostname}: boot ${boot} is the host's; its next report ends the conflict.`);
+    printLine(`${hostname}: boot ${boot} is the host's; its next report ends the conflict.`);
     return;
   }
   const { conflict } = await deps.store.inventory.hostAlone(hostname);
-  print(
+  printLine(
     conflict
       ? `${hostname}: in conflict since ${conflict.since}`
       : `${hostname}: no identity conflict`,
   );
   for (const { bootId, lastAt } of conflict?.boots ?? []) {
-    print(`  boot ${bootId}, last report ${lastAt}`);
+    printLine(`  boot ${bootId}, last report ${lastAt}`);
   }
 }
 
