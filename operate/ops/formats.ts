@@ -15,9 +15,13 @@ import { type Shown, type ShownTable, wrongUsage } from './verb.ts';
 
 export const formats = ['table', 'json', 'yaml', 'csv', 'value'] as const;
 
+export function formatOf(input: Input): string {
+  return input.has('json') ? 'json' : (input.text('format') ?? 'table');
+}
+
 /** @throws CommandFailed for a column that there is not, or a format without columns to fill it */
 export function printedLines(shown: Shown, input: Input, width: number): readonly string[] {
-  const format = input.has('json') ? 'json' : (input.text('format') ?? 'table');
+  const format = formatOf(input);
   const titles = input.all('column');
   const { table, lines } = shown;
   if (!table) {

@@ -8,10 +8,11 @@ import { print, printable, printError } from '#core/command-line/print.ts';
 import { createFetch, type Trust } from '#operate/any-port-fetch.ts';
 import type { Input } from '#operate/command.ts';
 import { loadEnvironment } from '#operate/environment.ts';
+import { oneLine } from '#operate/print-line.ts';
 import { type Api, createApi } from './api.ts';
 import { complete } from './completion.ts';
 import { completeWord } from './completion-scripts.ts';
-import { printedLines } from './formats.ts';
+import { formatOf, printedLines } from './formats.ts';
 import { makeHelp } from './help.ts';
 import { type Parsed, parse } from './parse.ts';
 import { type ReadFile, readCloud, readFileIfPresent } from './sign-in/cloud-files.ts';
@@ -19,6 +20,7 @@ import { type Credentials, readCredentials } from './sign-in/credentials.ts';
 import { createKeystone } from './sign-in/keystone.ts';
 import { logIn, signIn } from './sign-in/sign-in.ts';
 import { connectionOptions, table } from './table.ts';
+import { openTerminal, type Terminal } from './terminal.ts';
 import { CommandFailed, exitCodes, wrongUsage } from './verb.ts';
 
 /** A list of 1,000 rows takes longer than what a Lambda function waits for. */
@@ -34,7 +36,11 @@ export interface Surroundings {
   readonly sleep: (milliseconds: number) => Promise<unknown>;
   /** Columns of the terminal, or COLUMNS; else unlimited. */
   readonly width: number;
+  /** A document, or a text of the command itself. */
   readonly out: (text: string) => void;
+  /** A line of a table, or of a text about the cloud. */
+  readonly show: Terminal['show'];
+  readonly draw?: Terminal['draw'];
   readonly err: (text: string) => void;
 }
 
@@ -45,8 +51,9 @@ export function readSurroundings(process: NodeJS.Process): Surroundings {
     createFetch,
     clock: Date.now,
     sleep,
-    width: process.stdout.columns ?? (Number(process.env.COLUMNS) || Number.POSITIVE_INFINITY),
+    width: process.stdout.columns || Number(process.env.COLUMNS) || Number.POSITIVE_INFINITY,
     out: print,
+    ...openTerminal(process.stdout, process.env),
     err: printError,
   };
 }
@@ -101,7 +108,10 @@ async function show(
   const http = createHttp({ fetch: around.createFetch({ ca, isInsecure }), timeoutMs });
   const shown =
     'ask' in verb
-      ? await verb.ask(await signedIn(http, credentials), input, { ...around, say: around.err })
+      ? await verb.ask(await signedIn(http, credentials), input, {
+          ...around,
+          say: (line) => around.err(oneLine(line)),
+        })
       : await verb.askKeystone({
           keystone: createKeystone(http, credentials.authUrl, await logIn(http, credentials)),
           input,
@@ -109,7 +119,11 @@ async function show(
           environment: around.environment,
           readFile: around.readFile,
         });
-  for (const line of printedLines(shown, input, around.width)) around.out(line);
+  const format = formatOf(input);
+  for (const line of printedLines(shown, input, around.width)) {
+    if (format === 'table') around.show(line);
+    else around.out(format === 'value' ? oneLine(line) : line);
+  }
   return shown.exitCode ?? exitCodes.done;
 }
 
@@ -133,15 +147,15 @@ function findCredentials(input: Input, { environment, readFile }: Surroundings) 
 
 function toFailure(error: unknown): { readonly exitCode: number; readonly sentence: string } {
   if (error instanceof CommandFailed) {
-    return { exitCode: error.exitCode, sentence: oneLine(error.message) };
+    return { exitCode: error.exitCode, sentence: sentence(error.message) };
   }
   if (error instanceof ServiceUnavailable) {
-    return { exitCode: exitCodes.unreachable, sentence: oneLine(error.message) };
+    return { exitCode: exitCodes.unreachable, sentence: sentence(error.message) };
   }
   const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-  return { exitCode: exitCodes.failed, sentence: oneLine(`Unhandled exception: ${text}`) };
+  return { exitCode: exitCodes.failed, sentence: sentence(`Unhandled exception: ${text}`) };
 }
 
-function oneLine(text: string): string {
+function sentence(text: string): string {
   return printable(text).replaceAll(/\s+/g, ' ').trim();
 }

@@ -16,6 +16,7 @@ import { profileVerbs } from './verbs/profiles.ts';
 import { quotaVerbs } from './verbs/quotas.ts';
 import { reapVerb } from './verbs/reap.ts';
 import { stackVerbs } from './verbs/stack.ts';
+import { topVerb } from './verbs/top.ts';
 
 const completion: LocalVerb = {
   path: ['completion'],
@@ -28,6 +29,7 @@ const completion: LocalVerb = {
 export const table: readonly Verb[] = [
   ...listVerbs,
   explainVerb,
+  topVerb,
   ...hostVerbs,
   ...deviceVerbs,
   ...firmwareVerbs,

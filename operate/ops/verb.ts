@@ -5,6 +5,7 @@ import type { Column } from '#core/command-line/columns.ts';
 import type { Input, StackCommand } from '#operate/command.ts';
 import type { Api } from './api.ts';
 import type { Keystone } from './sign-in/keystone.ts';
+import type { Picture } from './terminal.ts';
 
 export interface Option {
   readonly type: 'string' | 'boolean';
@@ -77,6 +78,8 @@ export interface Waiting {
   readonly sleep: (milliseconds: number) => Promise<unknown>;
   /** A line for those who watch, on standard error. */
   readonly say: (line: string) => void;
+  /** Replaces what a terminal shows; undefined where that is not possible. */
+  readonly draw?: ((picture: Picture) => void) | undefined;
 }
 
 export interface ApiVerb extends Row {

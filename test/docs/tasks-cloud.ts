@@ -223,6 +223,7 @@ async function tell(world: World, words: readonly string[]) {
     sleep: async () => {},
     width,
     out: (text) => out.push(text),
+    show: (line) => out.push(line),
     err: (text) => err.push(text),
   });
   return { ...(exitCode !== undefined && { exitCode }), out: out.join('\n'), err: err.join('\n') };

@@ -55,7 +55,7 @@ async function firstCommandOf(name: AlarmName): Promise<string> {
     OS_PASSWORD: password,
     OS_PROJECT_NAME: 'admin',
   };
-  const around = { ...readSurroundings(process), environment, out, err: out };
+  const around = { ...readSurroundings(process), environment, out, show: out, err: out };
   expect(await run(words, around), told.join('\n')).toBe(0);
   return told.join('\n');
 }

@@ -3,6 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import { createFetch } from '#operate/any-port-fetch.ts';
 import { run } from '#operate/ops/run.ts';
+import { openTerminal, type Terminal } from '#operate/ops/terminal.ts';
 import { serveHttp } from '#test/support/http-server.ts';
 
 export interface Asked {
@@ -90,13 +91,16 @@ async function bodyOf(request: IncomingMessage): Promise<unknown> {
 export interface Call {
   readonly width?: number;
   readonly environment?: Readonly<Record<string, string>>;
+  /** As in a terminal. */
+  readonly draw?: Terminal['draw'];
+  readonly sleep?: (milliseconds: number) => Promise<unknown>;
 }
 
 /** One call of the command, as an operator of the fake cloud. */
 export async function callOps(
   cloud: FakeCloud,
   words: readonly string[],
-  { width, environment = {} }: Call = {},
+  { width, environment = {}, draw, sleep = async () => {} }: Call = {},
 ) {
   const out: string[] = [];
   const err: string[] = [];
@@ -111,9 +115,11 @@ export async function callOps(
     readFile: () => undefined,
     createFetch,
     clock: () => Date.parse('2026-11-23T00:00:00Z'),
-    sleep: async () => {},
+    sleep,
     width: width ?? Number.POSITIVE_INFINITY,
     out: (text) => out.push(text),
+    show: openTerminal({ write: (text) => out.push(text.slice(0, -1)) }, {}).show,
+    draw,
     err: (text) => err.push(text),
   });
   return { exitCode, out: out.join('\n'), err: err.join('\n') };

@@ -57,6 +57,7 @@ async function roll({ options = [], looks = Number.POSITIVE_INFINITY }: Given = 
     },
     width: Number.POSITIVE_INFINITY,
     out: (text) => out.push(text),
+    show: (line) => out.push(line),
     err: (text) => said.push(text),
   });
   return { exitCode, out: out.join('\n'), said };

@@ -43,6 +43,7 @@ async function register(words: readonly string[] = [], given: Given = {}) {
     sleep: async () => {},
     width: Number.POSITIVE_INFINITY,
     out: (text) => out.push(text),
+    show: (line) => out.push(line),
     err: (text) => err.push(text),
   });
   const told = { exitCode, out: out.join('\n'), err: err.join('\n') };

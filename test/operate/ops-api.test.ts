@@ -180,6 +180,20 @@ describe('a verb that lists', () => {
     expect(await call(['hosts'])).toMatchObject({ exitCode: 1, err: /links a page to itself/ });
   });
 
+  it.each([['--wide'], ['-f', 'value']])(
+    'lets no evidence act or look like a row: %s %s',
+    async (...words) => {
+      const evidence = { 'a\u001b[2J\nforged': 'b\nforged' };
+      cloud.answer({
+        status: 200,
+        body: { history: [{ id: 'r1', at: 't', kind: 'k', evidence }] },
+      });
+      const { out } = await call(['history', ...words]);
+      expect(out).toMatch(/a \[2J forged=b forged$/);
+      expect(out).not.toContain('\nforged');
+    },
+  );
+
   it('fits the terminal', async () => {
     const incidents = [{ kind: 'drift', hostname: 'cmp1', reason: 'long '.repeat(50) }];
     cloud.answer({ status: 200, body: { incidents } });
