@@ -21,6 +21,7 @@ export const screens = [
   { name: 'hosts', title: 'Hosts', isForOperators: true },
   ...listScreens,
   { name: 'requests', title: 'Requests', isForOperators: false },
+  { name: 'history', title: 'History', isForOperators: false },
   { name: 'capacity', title: 'Capacity', isForOperators: false },
   { name: 'usage', title: 'Usage', isForOperators: false },
   { name: 'profiles', title: 'Profiles', isForOperators: false },

@@ -5,6 +5,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { CapacityScreen } from './capacity/capacity.tsx';
 import { DeviceScreen } from './devices/device.tsx';
 import { FleetScreen } from './fleet/fleet.tsx';
+import { HistoryScreen } from './history/history.tsx';
 import { HostScreen } from './hosts/host.tsx';
 import { HostsScreen } from './hosts/hosts.tsx';
 import { IncidentCount } from './incidents/incident-count.tsx';
@@ -39,6 +40,7 @@ const components: Readonly<Record<OwnScreenName, ComponentType<ScreenProps>>> & 
   hosts: HostsScreen,
   incidents: IncidentsScreen,
   requests: RequestsScreen,
+  history: HistoryScreen,
   capacity: CapacityScreen,
   usage: UsageScreen,
   profiles: ProfilesScreen,

@@ -45,6 +45,7 @@ export function DeviceScreen({ route: { id: uuid = '' } }: ScreenProps) {
         title="No such device"
         sentence={`${missing.message} A device that its host no longer reports is removed.`}
         ways={[
+          ['Show what happened to it', 'history', undefined, { device: uuid }],
           ['Show all hosts', 'hosts'],
           ['Show the fleet', 'fleet'],
         ]}

@@ -5,7 +5,7 @@ import type { HistoryRecord } from '#console/api/answers.ts';
 import type { Query } from '#console/api/client.ts';
 import { Field } from '#console/parts/dialog/field.tsx';
 import { Freshness } from '#console/parts/freshness.tsx';
-import { DeviceLink, Id } from '#console/parts/links.tsx';
+import { DeviceLink, HostLink, Id, ServerLink } from '#console/parts/links.tsx';
 import { PartialList, useList } from '#console/parts/list/live-list.tsx';
 import { Time } from '#console/parts/time.tsx';
 import { dayAfter } from '#console/parts/time-text.ts';
@@ -36,16 +36,18 @@ export function Timeline({ query: subject }: { readonly query: Query }) {
 
 interface RecordsProps {
   readonly records: readonly HistoryRecord[];
+  /** Each record says of which host it is. */
+  readonly namesHosts?: boolean;
   /** Each record says of which device it is. */
   readonly namesDevices: boolean;
 }
 
-function Records({ records, namesDevices }: RecordsProps) {
+export function Records({ records, namesDevices, namesHosts = false }: RecordsProps) {
   if (records.length === 0) return <p class="empty">Nothing is recorded.</p>;
   return (
     <ol class="timeline" aria-label="History">
       {recordGroups(records).map(({ first: record, count }) => (
-        <li key={record.id} class={record.kind.split('.')[0]}>
+        <li key={record.id} class={markOf(record.kind)}>
           <Time at={record.at} />
           <div>
             <strong>
@@ -55,15 +57,30 @@ function Records({ records, namesDevices }: RecordsProps) {
             {record.from !== null && record.to !== null && (
               <span class="quiet">{` ${record.from} -> ${record.to}`}</span>
             )}
+            {record.call && (
+              <p>
+                <code>{`${record.call.method} ${record.call.path}`}</code>{' '}
+                {`answered ${record.call.status}`}
+              </p>
+            )}
             {record.reason && <p>{record.reason}</p>}
             {record.evidence && <p class="evidence">Verified: {evidenceText(record.evidence)}</p>}
             <p class="quiet">
+              {namesHosts && record.hostname && (
+                <span>
+                  host <HostLink hostname={record.hostname} />{' '}
+                </span>
+              )}
               {namesDevices && record.device_uuid && (
                 <span>
                   device <DeviceLink uuid={record.device_uuid} />{' '}
                 </span>
               )}
-              <Named title="server" id={record.instance_uuid} />
+              {record.instance_uuid && (
+                <span>
+                  server <ServerLink uuid={record.instance_uuid} />{' '}
+                </span>
+              )}
               <Named title="project" id={record.project_id} />
               {record.by && <span>by {record.by} </span>}
               <Named title="request" id={record.request_id} />
@@ -73,6 +90,12 @@ function Records({ records, namesDevices }: RecordsProps) {
       ))}
     </ol>
   );
+}
+
+/** The class of its mark, by what it happened to, or that it is bad. */
+function markOf(kind: HistoryRecord['kind']): string {
+  const [subject = '', event = ''] = kind.split('.');
+  return /^(failed|unhealthy|quarantined|conflict)$/.test(event) ? 'bad' : subject;
 }
 
 function Named({ title, id }: { readonly title: string; readonly id: string | null }) {

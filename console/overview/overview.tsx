@@ -87,7 +87,7 @@ export function OverviewScreen() {
         </Tile>
         <Tile
           title="Failed boots, last day"
-          href={addressOf('incidents', undefined, { kind: 'failed-bind' })}
+          href={addressOf('history', undefined, query)}
           value={failures.data && failed}
           tone={failures.rows.length > 0 ? 'bad' : undefined}
         />

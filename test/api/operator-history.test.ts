@@ -55,6 +55,14 @@ describe('GET /operator/v1/history', () => {
     expect(await kindsOf('kind=handle.released')).toEqual(['handle.released']);
   });
 
+  it('tells what a user has asked for', async () => {
+    const { json } = await get(`/history?arq=${arq}&kind=arq.created`);
+    const user = String(json.history[0].by).replace(/^user:/, '');
+    expect(await kindsOf(`arq=${arq}&user=${user}`)).toContain('arq.created');
+    expect(await kindsOf(`user=${user}`)).toContain('handle.claimed');
+    expect(await kindsOf(`arq=${arq}&user=another`)).toEqual([]);
+  });
+
   it('gives all pages, by the links', async () => {
     await eventually(() => kindsOf('host=cmp1')).toContain('device.added');
     const all = await kindsOf('host=cmp1');

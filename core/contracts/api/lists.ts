@@ -136,6 +136,7 @@ export const lists = {
       instance,
       arq,
       profile: { form: 'name', help: 'only of this device profile' },
+      user: { form: 'id', help: 'only what this user has asked for' },
       kind: { choices: historyKinds, help: 'only changes of this kind' },
       from,
       to,

@@ -53,6 +53,7 @@ function toPage(query: Filter, project: string | undefined): HistoryPage {
     project_id: project,
     arq_uuid: query.arq,
     kind: query.kind,
+    by: query.user && `user:${query.user}`,
   });
   const [start, end] = [range?.from ?? iso(from), range?.to ?? iso(to)];
   return { order, filter, limit, ...present({ from: start, to: end, after }) };

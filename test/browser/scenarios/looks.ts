@@ -20,6 +20,7 @@ export const shown: readonly (readonly [
   ['#/hosts/cmp3', 'Host cmp3', 'Devices'],
   ['#/incidents', 'Incidents', 'Incidents'],
   ['#/requests', 'Requests', 'Requests'],
+  ['#/history', 'History'],
   ['#/fleet', 'Fleet'],
   ['#/capacity?profile=fpga', 'Capacity', 'Hosts'],
   ['#/usage', 'Usage', 'Usage'],

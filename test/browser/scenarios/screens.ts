@@ -115,7 +115,7 @@ export const screens: Group = {
         await page.getByRole('heading', { level: 1, name: 'Not allowed' }).waitFor();
         const links = page.getByRole('navigation', { name: 'Screens' }).getByRole('link');
         const titles = await links.allInnerTexts();
-        assert.deepEqual(titles, ['Requests', 'Capacity', 'Usage', 'Profiles']);
+        assert.deepEqual(titles, ['Requests', 'History', 'Capacity', 'Usage', 'Profiles']);
         await links.filter({ hasText: 'Requests' }).click();
         await tableOf(page, 'Requests').getByText('Bound').first().waitFor();
         await page.getByText(failedInstance.slice(0, 8)).first().waitFor();
@@ -135,6 +135,30 @@ export const screens: Group = {
         },
       }),
     ),
+    {
+      name: 'History finds by host, kind, project and day, in its address',
+      run: async (stage) => {
+        const page = await stage.enter('admin', '#/history');
+        const records = page.getByRole('list', { name: 'History' });
+        await records.getByText('Bind failed').waitFor();
+        await page.getByLabel('Kind').selectOption('bind.failed');
+        await page.waitForURL(/kind=bind.failed/);
+        await records.getByText('The GPU is on fire.').waitFor();
+        assert.equal(await records.getByRole('listitem').count(), 1);
+        await page.getByLabel('Host').fill('cmp1');
+        await page.getByRole('button', { name: 'Filter' }).click();
+        await page.waitForURL(/host=cmp1/);
+        await page.getByText('Nothing is recorded.').waitFor();
+        await page.goBack();
+        await records.getByRole('link', { name: 'cmp3' }).waitFor();
+        assert.equal(await page.getByLabel('Host').inputValue(), '');
+        await page.getByLabel('From day').fill('2020-01-01');
+        await page.getByLabel('To day').fill('2020-01-02');
+        await page.getByRole('button', { name: 'Filter' }).click();
+        await page.waitForURL(/from=2020-01-01/);
+        await page.getByText('Nothing is recorded.').waitFor();
+      },
+    },
     {
       name: 'a server and a request have a page, to which Requests leads',
       run: async (stage) => {
