@@ -28,6 +28,7 @@ import {
   type ScreenProps,
   screens,
 } from './routes.ts';
+import { Search } from './search/palette.tsx';
 import { useSession } from './session/session.ts';
 import { ThemeChoice } from './session/theme.tsx';
 import { UsageScreen } from './usage/usage.tsx';
@@ -83,6 +84,7 @@ export function Shell({ said, onRead, onSignOut }: ShellProps) {
           Skip to the content
         </button>
         <strong>Accelerators</strong>
+        <Search />
         <div class="who">
           <span>
             {identity.user.name} in {identity.project.name}

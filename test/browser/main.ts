@@ -17,6 +17,7 @@ import { looks } from './scenarios/looks.ts';
 import { overview } from './scenarios/overview.ts';
 import { fleet, planning } from './scenarios/planning.ts';
 import { screens } from './scenarios/screens.ts';
+import { search } from './scenarios/search.ts';
 import { signIn } from './scenarios/sign-in.ts';
 import { Stage } from './stage.ts';
 
@@ -28,6 +29,7 @@ const all: readonly Group[] = [
   fleet,
   screens,
   planning,
+  search,
   looks,
   refusals,
   actions,

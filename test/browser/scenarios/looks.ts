@@ -42,7 +42,7 @@ interface Violation {
   }[];
 }
 
-async function violationsOf(page: Page): Promise<string[]> {
+export async function violationsOf(page: Page): Promise<string[]> {
   await page.evaluate(axe);
   const found = (await page.evaluate('axe.run().then(({ violations }) => violations)')) as
     | readonly Violation[]
@@ -84,7 +84,7 @@ async function lookAtAll(stage: Stage, size: Size, theme: Theme): Promise<void> 
   await check(page);
 }
 
-const themes = ['light', 'dark'] as const;
+export const themes = ['light', 'dark'] as const;
 const all = (Object.keys(sizes) as Size[]).flatMap((size) =>
   themes.map((theme) => ({ size, theme })),
 );
