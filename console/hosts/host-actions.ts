@@ -12,6 +12,12 @@ function devicesIn(answer: unknown, field: keyof DeviceList = 'devices'): number
   return (answer as DeviceList | undefined)?.[field]?.length ?? 0;
 }
 
+/** What a host that is forgotten takes with it. */
+export function serversText(servers = 0): string {
+  if (servers === 0) return 'No server holds a device of the host.';
+  return `${counted(servers, 'server')} ${servers === 1 ? 'holds' : 'hold'} devices of the host.`;
+}
+
 export function hostActions(hostname: string) {
   const path = hostPath(hostname);
   const of = { object: hostname };
@@ -56,6 +62,7 @@ export function hostActions(hostname: string) {
         'The host is gone for good: its devices leave the inventory and Placement. Evacuate or delete its servers first.',
       fields: [],
       isFinal: true,
+      hits: { path, text: (answer) => serversText((answer as { servers?: number }).servers) },
       request: () => ({ method: 'DELETE', path }),
       done: () => `${hostname} is forgotten.`,
     },

@@ -22,7 +22,8 @@ import { useLive } from '#console/parts/use-live.ts';
 import { addressOf, type ScreenProps } from '#console/routes.ts';
 import { lists } from '#core/contracts/api/lists.ts';
 import { hostDeviceTitles, notOfferedTitles, without } from '#core/contracts/api/titles.ts';
-import { hostActions, settleAction } from './host-actions.ts';
+import { runbooks } from '#core/domain/history/incidents.ts';
+import { hostActions, serversText, settleAction } from './host-actions.ts';
 
 const everyMs = 5000;
 
@@ -41,7 +42,7 @@ export function HostScreen({ route: { id: hostname = '' } }: ScreenProps) {
     );
   }
   const { drain, resume, rediscover, forget } = hostActions(hostname);
-  const buttons = [drain, resume, rediscover, forget].map((action) => (
+  const buttons = [drain, resume, rediscover].map((action) => (
     <ActionButton key={action.verb} {...{ action }} onAnswer={live.refresh} />
   ));
   return (
@@ -53,6 +54,10 @@ export function HostScreen({ route: { id: hostname = '' } }: ScreenProps) {
       </Section>
       <Section title="What happened">
         <Timeline query={{ host: hostname }} />
+      </Section>
+      <Section title="Last resort">
+        {live.data && <p>{`${serversText(live.data.servers)} A host that is away comes back.`}</p>}
+        <ActionButton action={forget} onAnswer={live.refresh} />
       </Section>
     </Screen>
   );
@@ -68,6 +73,12 @@ function Facts({ host, onAnswer }: FactsProps) {
   return (
     <>
       {conflict && <Conflict {...{ host, conflict, onAnswer }} />}
+      {host.state === 'away' && (
+        <Notice tone="warning">
+          {`The agent has been away since ${timeText(host.state_since ?? '')} UTC. ${serversText(host.servers)} `}
+          Steps: <code>{`docs/operations.md#${runbooks['host-away']}`}</code>
+        </Notice>
+      )}
       {drained && <Notice tone="warning">{drainText(drained)}</Notice>}
       {paused && (
         <Notice tone="warning">

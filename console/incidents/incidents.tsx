@@ -42,10 +42,15 @@ const commonColumns: readonly Column<Incident>[] = [
   },
   {
     title: 'Reason and next step',
-    cell: ({ reason, next_step }) => (
+    cell: ({ reason, next_step, runbook }) => (
       <div class="sentences">
         <p>{reason}</p>
         <p class="quiet">{next_step}</p>
+        {runbook && (
+          <p class="quiet">
+            Runbook: <code>{runbook}</code>
+          </p>
+        )}
       </div>
     ),
   },

@@ -12,7 +12,7 @@ import { type Device, operatorStatus } from '#core/domain/device/device.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import { type HandleState, handleStateOf } from '#core/domain/device/handle-state.ts';
 import { activeGrants } from '#core/domain/device/program-grants.ts';
-import type { Incident } from '#core/domain/history/incidents.ts';
+import { type Incident, runbooks } from '#core/domain/history/incidents.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
 import { pausedUntil } from '#core/domain/host/host-pause.ts';
 import { deriveHostState } from '#core/domain/host/host-state.ts';
@@ -64,9 +64,15 @@ export function viewHostDetail(
     devices: devices
       .filter(({ isGone }) => !isGone)
       .map((each) => viewHostDevice(each, providers, nowMs)),
+    servers: countServers(providers),
     notOffered: allNotOffered(inventory, deploymentTypes),
     conflict: conflict && { ...conflict, boots: boots ?? [] },
   });
+}
+
+function countServers(providers: readonly StoredProvider[]): number {
+  const claims = providers.flatMap(({ handles }) => handles.flatMap(({ claim }) => claim ?? []));
+  return new Set(claims.map(({ instanceUuid }) => instanceUuid)).size;
 }
 
 function viewHostDevice(device: Device, providers: readonly StoredProvider[], nowMs: number) {
@@ -136,5 +142,10 @@ function viewObstacles(stopped: HostCapacity['stoppedBy']) {
 }
 
 export function viewIncident(incident: Incident) {
-  return toWire(incidentAnswer, { ...incident, deviceProfileName: incident.profileName });
+  const section = runbooks[incident.kind];
+  return toWire(incidentAnswer, {
+    ...incident,
+    deviceProfileName: incident.profileName,
+    runbook: section && `docs/operations.md#${section}`,
+  });
 }

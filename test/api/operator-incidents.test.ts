@@ -2,6 +2,7 @@
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
+import { workDueMs } from '#core/domain/host-work/deadlines.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { failBind } from '#core/operations/bind/finish-bind.ts';
 import { quarantine } from '#core/operations/release/quarantine.ts';
@@ -53,7 +54,10 @@ const incidents = async (query = '') => (await call('GET', `/incidents${query}`)
 describe('GET /operator/v1/incidents', () => {
   it('lists hosts that are away, devices not offered and unhealthy devices', async () => {
     expect(await incidents()).toMatchObject([
-      { kind: 'host-away', hostname: 'cmp2', action: 'forget' },
+      {
+        ...{ kind: 'host-away', hostname: 'cmp2', action: 'forget' },
+        runbook: 'docs/operations.md#a-host-that-is-away',
+      },
       {
         kind: 'not-offered',
         hostname: 'cmp1',
@@ -123,6 +127,10 @@ describe('GET /operator/v1/incidents', () => {
     expect(await incidents('?kind=stuck-job')).toEqual([]);
     const [stuck] = await lookedAt(hourMs);
     expect(stuck).toMatchObject({ kind: 'stuck-job', instanceUuid: instance });
+    const deadlineMs = Date.parse(binding.startedAt) + workDueMs('bind', world.deps.settings);
+    expect(stuck?.reason).toContain(`its deadline was ${new Date(deadlineMs).toISOString()}`);
+    expect((await call('GET', '/hosts/cmp1')).json).toMatchObject({ servers: 1 });
+    expect((await call('GET', '/hosts/cmp2')).json).toMatchObject({ servers: 0 });
     await failBind(world.deps, binding, { cause: 'host', reason: 'The GPU is on fire.' });
     expect(await incidents('?kind=failed-bind')).toMatchObject([
       {

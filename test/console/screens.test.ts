@@ -63,6 +63,7 @@ function anIncident(part: Partial<Incident>): Incident {
     reason: 'The GPU is on fire.',
     next_step: 'Put it out.',
     action: null,
+    runbook: null,
     ended_at: null,
     ended_by: null,
     ...part,

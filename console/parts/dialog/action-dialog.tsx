@@ -1,7 +1,7 @@
 // Asks before an action, says what it does, and shows the API's answer. After a refusal what was
 // typed is still there.
 
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { type ApiFailure, asFailure } from '#console/api/failure.ts';
 import { Notice } from '#console/parts/notice.tsx';
 import { useSession } from '#console/session/session.ts';
@@ -20,7 +20,7 @@ export function ActionDialog({ action, onClose, onAnswer }: ActionDialogProps) {
   const { api, say } = useSession();
   const [failure, setFailure] = useState<ApiFailure>();
   const [isBusy, setBusy] = useState(false);
-  const { verb, object, explains, fields, isFinal } = action;
+  const { verb, object, explains, fields, hits, isFinal } = action;
   const sample = action.request({});
 
   async function submit(event: SubmitEvent) {
@@ -44,6 +44,7 @@ export function ActionDialog({ action, onClose, onAnswer }: ActionDialogProps) {
     <Dialog title={`${verb} ${object}?`} onClose={onClose}>
       <form class="stack" onSubmit={submit}>
         <p>{explains}</p>
+        {hits && <Hits {...hits} />}
         {fields.includes('required-reason') && (
           <Field label="Reason" name="reason" maxLength={1024} isRequired />
         )}
@@ -76,6 +77,21 @@ export function ActionDialog({ action, onClose, onAnswer }: ActionDialogProps) {
       </form>
     </Dialog>
   );
+}
+
+/** The dialog does not wait for it: the API checks again. */
+function Hits({ path, text }: NonNullable<Action['hits']>) {
+  const { api } = useSession();
+  const [sentence, setSentence] = useState('');
+  useEffect(() => {
+    const ending = new AbortController();
+    api.ask<unknown>('GET', path, { signal: ending.signal }).then(
+      (answer) => setSentence(text(answer)),
+      () => setSentence(''),
+    );
+    return () => ending.abort();
+  }, [path]);
+  return sentence === '' ? null : <p role="status">{sentence}</p>;
 }
 
 function readForm(form: FormData): ActionValues {

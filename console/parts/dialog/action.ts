@@ -25,6 +25,8 @@ export interface Action {
   readonly fields: readonly ActionField[];
   /** It cannot be undone. */
   readonly isFinal?: boolean;
+  /** What it hits: a request whose answer is shown in a sentence. */
+  readonly hits?: { readonly path: string; readonly text: (answer: unknown) => string };
   readonly request: (values: ActionValues) => ActionRequest;
   readonly done: (answer: unknown) => string;
 }

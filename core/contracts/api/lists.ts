@@ -215,6 +215,7 @@ export const lists = {
       reason: whole('reason'),
       next_step: whole('next step'),
       action: { title: 'command', isOptional: true, isWhole: true },
+      runbook: { ...wide('runbook'), isWhole: true },
       ended_at: optional('ended'),
       ended_by: optional('ended by'),
       arq_uuid: apart('ARQ'),

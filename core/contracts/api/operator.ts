@@ -77,6 +77,7 @@ export const hostDevice = z.strictObject({
 
 export const hostDetailAnswer = hostAnswer.extend({
   devices: z.array(hostDevice),
+  servers: z.int().meta({ description: 'servers that hold devices of the host' }),
   not_offered: z.array(z.strictObject(answered(notOffered))),
   conflict: z
     .strictObject({
@@ -177,6 +178,13 @@ export const incidentAnswer = z.strictObject({
   device_profile_name: z.string().nullable(),
   reason: z.string(),
   next_step: z.string(),
+  runbook: z
+    .string()
+    .nullable()
+    .meta({
+      description: 'section of the documentation that has the steps',
+      examples: ['docs/operations.md#handles-quarantined'],
+    }),
   action: z.enum(incidentActions).nullable().meta({
     description: 'action on the host or device that ends the incident; null if none does',
   }),

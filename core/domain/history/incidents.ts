@@ -47,6 +47,21 @@ export const incidentActions = [
 ] as const;
 export type IncidentAction = (typeof incidentActions)[number];
 
+/** Sections of docs/operations.md. */
+export const runbooks: { readonly [Kind in IncidentKind]?: string } = {
+  'failed-bind': 'binds-fail',
+  'stuck-job': 'sweep-fails',
+  quarantine: 'handles-quarantined',
+  conflict: 'reports-in-conflict',
+  'host-away': 'a-host-that-is-away',
+  'lost-providers': 'trees-in-placement',
+  'unhealthy-device': 'unhealthy-devices',
+  'moved-card': 'a-card-that-moved',
+  'firmware-differs': 'firmware-of-many-devices',
+  'awaits-power-cycle': 'images-of-shells-and-firmware',
+  'reaper-waits': 'reaper-refuses',
+};
+
 export interface Incident {
   readonly kind: IncidentKind;
   /** ISO 8601. */
@@ -97,7 +112,7 @@ export function bindingIncident(
     kind: 'stuck-job',
     since: binding.startedAt,
     ...about,
-    reason: `The instance is ${state} for longer than its deadline.`,
+    reason: `The instance is still ${state}; its deadline was ${timeOf(startedMs + dueMs)}.`,
     nextStep:
       "Read the log and the alarms of the function sweep, which enforces deadlines, and the host's agent.",
   };
@@ -137,14 +152,19 @@ export function workIncident(
       ...(device && { action: 'force-release' }),
     };
   }
-  if (nowMs - Date.parse(since) < dueMs + stuckMs) return undefined;
+  const deadlineMs = Date.parse(since) + dueMs;
+  if (nowMs < deadlineMs + stuckMs) return undefined;
   return {
     kind: 'stuck-job',
     ...about,
-    reason: `The ${kind} of ${handles.length} attach handles is not confirmed within its deadline.`,
+    reason: `The ${kind} of ${handles.length} attach handles is not confirmed; its deadline was ${timeOf(deadlineMs)}.`,
     nextStep:
       "Read the log and the alarms of the function sweep, which enforces deadlines, and the host's agent.",
   };
+}
+
+function timeOf(ms: number): string {
+  return new Date(ms).toISOString();
 }
 
 export function conflictIncident(hostname: string, since: string): Incident {
@@ -166,7 +186,7 @@ export function awayIncident(hostname: string, since: string | undefined): Incid
     hostname,
     reason: 'The agent of the host is not connected and does not report.',
     nextStep:
-      'Start the host and its agent. If the host is gone for good, evacuate its servers and forget it.',
+      'Start the host and its agent; the runbook has the steps. The host shows how many servers hold its devices. Only if it is gone for good: evacuate or delete them, and then forget it.',
     action: 'forget',
   };
 }

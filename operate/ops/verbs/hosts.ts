@@ -150,6 +150,7 @@ export const maintenanceVerbs: readonly ApiVerb[] = [
   },
 ];
 
+const servers = { title: 'servers', of: (row: WholeHost) => row.servers };
 const conflict = { title: 'conflict', of: (row: WholeHost) => row.conflict };
 const deviceColumns = columnsOf<keyof typeof hostDeviceTitles, WholeHost['devices'][number]>(
   hostDeviceTitles,
@@ -164,7 +165,7 @@ const deviceColumns = columnsOf<keyof typeof hostDeviceTitles, WholeHost['device
 function hostLines(row: WholeHost, width: number): readonly string[] {
   const absent = row.not_offered;
   const parts = [
-    propertyLines<WholeHost>([...listColumns('hosts'), conflict] as never, row, width),
+    propertyLines<WholeHost>([...listColumns('hosts'), servers, conflict] as never, row, width),
     tableLines(deviceColumns, row.devices, width),
     absent.length > 0 ? tableLines(columnsOf(notOfferedTitles), absent, width) : [],
   ];
