@@ -73,6 +73,42 @@ export function requestRows(
   return [...others, ...listed].sort(byNeed);
 }
 
+/** What is chosen beside the states of the API. */
+export const rowChoices = [
+  'unsettled',
+  'stuck',
+  ...(Object.keys(ranks) as Arq['state'][]),
+] as const;
+
+export interface RowFilters {
+  readonly state?: string;
+  readonly profile?: string;
+  readonly host?: string;
+  readonly server?: string;
+  readonly project?: string;
+}
+
+/** The rows whose state is the chosen one, and whose names and ids have the texts in them. */
+export function matchingRows(rows: readonly RequestRow[], filters: RowFilters): RequestRow[] {
+  const { state, profile, host, server, project } = filters;
+  const has = (value: string | null | undefined, text = '') =>
+    (value ?? '').toLowerCase().includes(text.toLowerCase());
+  return rows.filter(
+    (row) =>
+      isChosen(row, state) &&
+      has(row.profile, profile) &&
+      has(row.hostname, host) &&
+      has(row.instanceUuid, server) &&
+      has(row.projectId, project),
+  );
+}
+
+function isChosen(row: RequestRow, choice: string | undefined): boolean {
+  if (!choice) return true;
+  if (choice === 'unsettled') return row.nextStep !== undefined;
+  return choice === 'stuck' ? row.isStuck : row.state === choice;
+}
+
 /** The row of a request that is older than the listed ones. */
 function toRow(incident: Incident, arqUuid: string): RequestRow {
   const isStuck = incident.kind === 'stuck-job';
@@ -98,6 +134,7 @@ function byNeed(one: RequestRow, other: RequestRow): number {
   return rankOf(one) < ranks.Unbound ? byTime : -byTime;
 }
 
-function rankOf({ isStuck, state }: RequestRow): number {
+/** The first rank needs attention most. */
+export function rankOf({ isStuck, state }: RequestRow): number {
   return isStuck ? 0 : ranks[state];
 }

@@ -3,19 +3,20 @@
 import { useMemo } from 'preact/hooks';
 import type { Arq, HistoryRecord, Incident } from '#console/api/answers.ts';
 import { readAll } from '#console/api/pages.ts';
-import { Choice } from '#console/parts/dialog/field.tsx';
 import { HostLink, Id, RequestLink, ServerLink } from '#console/parts/links.tsx';
+import { Filters } from '#console/parts/list/filters.tsx';
 import { useLiveList } from '#console/parts/list/live-list.tsx';
 import { LiveTable } from '#console/parts/list/live-table.tsx';
 import { Screen } from '#console/parts/screen.tsx';
 import { StateOf, Status } from '#console/parts/status.tsx';
 import type { Column } from '#console/parts/table/table.tsx';
 import { Time } from '#console/parts/time.tsx';
+import { counted } from '#console/parts/time-text.ts';
 import { useLive } from '#console/parts/use-live.ts';
-import { addressOf, type ScreenProps } from '#console/routes.ts';
+import type { ScreenProps } from '#console/routes.ts';
 import { useSession } from '#console/session/session.ts';
-import { type ListName, type ListRow, lists } from '#core/contracts/api/lists.ts';
-import { type RequestRow, requestRows } from './request-rows.ts';
+import { type Filter, type ListName, type ListRow, lists } from '#core/contracts/api/lists.ts';
+import { matchingRows, type RequestRow, rankOf, requestRows, rowChoices } from './request-rows.ts';
 
 const everyMs = 5000;
 const rowsMax = 500;
@@ -34,8 +35,7 @@ export function RequestsScreen({ route }: ScreenProps) {
     () => requestRows(list.rows, needs.data?.incidents ?? [], needs.data?.failures ?? []),
     [list.rows, needs.data],
   );
-  const { show } = route.filters;
-  const shown = show === 'attention' ? rows.filter(({ nextStep }) => nextStep) : rows;
+  const shown = useMemo(() => matchingRows(rows, route.filters), [rows, route.filters]);
   return (
     <Screen title="Requests">
       <p class="quiet">
@@ -43,29 +43,28 @@ export function RequestsScreen({ route }: ScreenProps) {
           ? 'Accelerator requests of all projects.'
           : `Accelerator requests of ${identity.project.name}.`}
       </p>
-      <search class="filters">
-        <Choice
-          label="Show"
-          value={show ?? ''}
-          options={[
-            ['', 'All requests'],
-            ['attention', 'Requests that are not settled'],
-          ]}
-          onChange={(value) => {
-            location.hash = addressOf('requests', undefined, { show: value });
-          }}
-        />
-      </search>
+      <Filters {...{ route, filters }} choiceText={choiceText} />
+      {list.data && <p role="status">{counted(shown.length, 'request')}</p>}
       <LiveTable
         {...{ list, columns }}
         row="request"
         rows={shown}
         keyOf={({ arqUuid }) => arqUuid}
-        empty={rows.length === 0 ? 'There are no requests.' : 'All requests are settled.'}
+        empty={rows.length === 0 ? 'There are no requests.' : 'No request is so.'}
       />
     </Screen>
   );
 }
+
+const filters: Readonly<Record<string, Filter>> = {
+  state: { choices: rowChoices, help: 'only in this state' },
+  profile: { form: 'name', help: 'only with this in the name of the profile' },
+  host: { form: 'name', help: 'only with this in the name of the host' },
+  server: { form: 'id', help: "only with this in the server's uuid" },
+  project: { form: 'id', help: "only with this in the project's id" },
+};
+
+const choiceText = (choice: string) => (choice === 'unsettled' ? 'not settled' : choice);
 
 interface Needs {
   readonly incidents: readonly Incident[];
@@ -104,10 +103,20 @@ const columns: readonly Column<RequestRow>[] = [
         )}
       </>
     ),
+    // Back to the order by need.
+    sortBy: rankOf,
   },
-  { title: 'Since, UTC', cell: ({ since }) => <Time at={since} /> },
-  { title: 'Profile', cell: ({ profile }) => profile },
-  { title: 'Host', cell: ({ hostname }) => <HostLink {...{ hostname }} /> },
+  {
+    title: 'Since, UTC',
+    cell: ({ since }) => <Time at={since} />,
+    sortBy: ({ since }) => since,
+  },
+  { title: 'Profile', cell: ({ profile }) => profile, sortBy: ({ profile }) => profile },
+  {
+    title: 'Host',
+    cell: ({ hostname }) => <HostLink {...{ hostname }} />,
+    sortBy: ({ hostname }) => hostname,
+  },
   {
     title: 'Reason and next step',
     cell: ({ reason, nextStep }) =>
@@ -118,7 +127,20 @@ const columns: readonly Column<RequestRow>[] = [
         </div>
       ),
   },
-  { title: 'Server', cell: ({ instanceUuid }) => <ServerLink uuid={instanceUuid} /> },
-  { title: 'Project', cell: ({ projectId }) => <Id id={projectId} /> },
-  { title: 'ARQ', cell: ({ arqUuid }) => <RequestLink uuid={arqUuid} /> },
+  {
+    title: 'Server',
+    cell: ({ instanceUuid }) => <ServerLink uuid={instanceUuid} />,
+    sortBy: ({ instanceUuid }) => instanceUuid,
+  },
+  {
+    title: 'Project',
+    cell: ({ projectId }) => <Id id={projectId} />,
+    sortBy: ({ projectId }) => projectId,
+  },
+  {
+    title: 'ARQ',
+    cell: ({ arqUuid }) => <RequestLink uuid={arqUuid} />,
+    // It grows with the time of the creation.
+    sortBy: ({ arqUuid }) => arqUuid,
+  },
 ];

@@ -7,7 +7,7 @@ import { firmwareRows } from '#console/devices/firmware-rows.ts';
 import { recordGroups } from '#console/devices/record-text.ts';
 import { incidentAction } from '#console/incidents/incident-action.ts';
 import { checkDraft, emptyDraft, toDraft, toRequest } from '#console/profiles/draft.ts';
-import { requestRows } from '#console/requests/request-rows.ts';
+import { matchingRows, type RowFilters, requestRows } from '#console/requests/request-rows.ts';
 import { Connection } from '#console/session/connection.ts';
 import { usageCsv } from '#console/usage/csv.ts';
 import { otherSeries, seriesMax, usageChart } from '#console/usage/series.ts';
@@ -71,6 +71,26 @@ function anIncident(part: Partial<Incident>): Incident {
 }
 
 describe('requests', () => {
+  it('are found by state and by parts of names and ids, all of which must be there', () => {
+    const arqs = [
+      anArq('one', 'Bound'),
+      anArq('two', 'BindStarted'),
+      anArq('stuck', 'BindStarted'),
+    ];
+    const incident = anIncident({ kind: 'stuck-job', instance_uuid: 'server-stuck' });
+    const rows = requestRows(arqs, [incident], []);
+    const uuids = (filters: RowFilters) =>
+      matchingRows(rows, filters).map(({ arqUuid }) => arqUuid);
+    expect(uuids({})).toEqual(['stuck', 'two', 'one']);
+    expect(uuids({ state: 'unsettled' })).toEqual(['stuck', 'two']);
+    expect(uuids({ state: 'stuck' })).toEqual(['stuck']);
+    expect(uuids({ state: 'Bound' })).toEqual(['one']);
+    expect(uuids({ host: 'CMP', profile: 'fpga', project: 'proj', server: '-two' })).toEqual([
+      'two',
+    ]);
+    expect(uuids({ host: 'cmp2', server: '-two' })).toEqual([]);
+  });
+
   it('come stuck first, then failed, then waiting for longest; what is settled last', () => {
     const arqs = [
       anArq('bound-old', 'Bound', '2026-11-23T00:00:00+00:00'),

@@ -136,6 +136,29 @@ export const screens: Group = {
       }),
     ),
     {
+      name: 'Requests finds by state, host, profile and server, in its address, and sorts',
+      run: async (stage) => {
+        const page = await stage.enter('admin', '#/requests');
+        const rows = tableOf(page, 'Requests').getByRole('row');
+        await rows.filter({ hasText: 'BindFailed' }).waitFor();
+        await page.getByLabel('State').selectOption('Bound');
+        await page.waitForURL(/state=Bound/);
+        await page.getByText('2 requests', { exact: true }).waitFor();
+        await page.getByLabel('Profile').fill('vgpu');
+        await page.getByRole('button', { name: 'Filter' }).click();
+        await page.getByText('No request is so.').waitFor();
+        await page.goto(`${stage.cloud.url}#/requests?server=77aa0000&host=CMP3&profile=vgpu`);
+        await page.getByText('1 request', { exact: true }).waitFor();
+        await rows.nth(1).getByText('The GPU is on fire.').waitFor();
+        assert.equal(await page.getByLabel('Host').inputValue(), 'CMP3');
+        await page.goto(`${stage.cloud.url}#/requests`);
+        await page.getByRole('button', { name: 'Profile' }).click();
+        await rows.nth(1).getByText('fpga').waitFor();
+        await page.getByRole('button', { name: 'State' }).click();
+        await rows.nth(1).getByText('The GPU is on fire.').waitFor();
+      },
+    },
+    {
       name: 'History finds by host, kind, project and day, in its address',
       run: async (stage) => {
         const page = await stage.enter('admin', '#/history');
