@@ -1,5 +1,5 @@
 // The settings of a deployed stack are the environment of its functions. AWS returns them as
-// JSON, and `npm start` writes them in the same form; see docs/operations.md.
+// JSON, and `npm start` writes them in the same form; see docs/operations/diagnosis.md.
 
 import { readFileSync } from 'node:fs';
 import * as z from 'zod';

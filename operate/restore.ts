@@ -1,7 +1,7 @@
 // `cyborg-ops restore --stage <stage> --suffix <suffix> --moment <ISO time>`: copies the
 // tables that DynamoDB has restored from a backup into the tables of the stage; with
 // --without-backup it only withholds every handle. Without --apply it only counts rows.
-// docs/operations.md and docs/another-region.md list the steps before and after.
+// docs/operations/restore.md and docs/another-region.md list the steps before and after.
 
 import * as z from 'zod';
 import { WrongArguments } from '#core/command-line/arguments.ts';

@@ -1,5 +1,5 @@
 // What an operator reads in an alarm: what it means, how urgent it is, what to run first, and
-// which lines of the logs to look at. docs/operations.md has the same; a test compares them.
+// which lines of the logs to look at. docs/operations/ has the same; a test compares them.
 
 import type { LogsQuery } from './logs-insights.ts';
 

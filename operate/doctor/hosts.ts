@@ -91,7 +91,7 @@ async function examineHost(
   if (host.conflict) {
     const { since, boots } = host.conflict;
     const seen = boots.map(({ bootId, lastAt }) => `${bootId} (last report ${lastAt})`);
-    const remedy = `Compare /proc/sys/kernel/random/boot_id on both hosts, end the agent that is not ${hostname}, or enrol it as another host; then cyborg-ops settle ${hostname} --boot <its boot id>; see reports-in-conflict in docs/operations.md.`;
+    const remedy = `Compare /proc/sys/kernel/random/boot_id on both hosts, end the agent that is not ${hostname}, or enrol it as another host; then cyborg-ops settle ${hostname} --boot <its boot id>; see reports-in-conflict in docs/operations/hosts.md.`;
     throw new CheckFailed(
       `Two agents report as this host since ${since}: boots ${seen.join(', ')}.`,
       remedy,
@@ -108,7 +108,7 @@ async function examineHost(
     const { count, lastAt, reason } = host.failedJobs;
     throw new CheckFailed(
       `The last ${count} jobs failed, the last at ${lastAt}: ${reason}`,
-      'On the host: journalctl -u cyborg-agent; see A host that fails its jobs, in docs/operations.md.',
+      'On the host: journalctl -u cyborg-agent; see A host that fails its jobs, in docs/operations/devices.md.',
     );
   }
   const refused = Object.entries(host.refused).map(([at, { reason }]) => `${at}: ${reason}`);
@@ -143,18 +143,18 @@ async function examineHost(
   if (offeredTwice.length > 0) {
     throw new CheckFailed(
       `Nova or another service offers these devices, too: ${offeredTwice.join('; ').slice(0, 500)}`,
-      "Remove them from Nova's [pci] or [devices] configuration, or from the agent's settings; see devices-offered-twice in docs/operations.md.",
+      "Remove them from Nova's [pci] or [devices] configuration, or from the agent's settings; see devices-offered-twice in docs/operations/devices.md.",
     );
   }
   if (ofOtherStacks.length > 0) {
     throw new CheckFailed(
       `Another stack has these devices in Placement, and this one does not touch them: ${ofOtherStacks.join('; ').slice(0, 500)}`,
-      'Forget the host in the stack that it has left; see Two stacks on one Placement, in docs/operations.md.',
+      'Forget the host in the stack that it has left; see Two stacks on one Placement, in docs/operations/devices.md.',
     );
   }
   if (withheld.quarantined > 0) {
     const remedy =
-      'Cleaning is retried automatically. To clean now: POST /v2/devices/<uuid>/force_release. If the host cannot clean a device, clean it by hand, and send {"cleaned": true}; see handles-quarantined in docs/operations.md.';
+      'Cleaning is retried automatically. To clean now: POST /v2/devices/<uuid>/force_release. If the host cannot clean a device, clean it by hand, and send {"cleaned": true}; see handles-quarantined in docs/operations/devices.md.';
     throw new CheckFailed(`${withheld.quarantined} handles are in quarantine.`, remedy);
   }
   if (withheld.restored > 0) {
@@ -164,7 +164,7 @@ async function examineHost(
         : 'until the host has reported and Placement was asked, within the hour';
     throw new CheckFailed(
       `${withheld.restored} handles are restored from a backup, and withheld ${why}.`,
-      `cyborg-ops reconcile ${hostname} names provider and instance; see Restore from a backup in docs/operations.md.`,
+      `cyborg-ops reconcile ${hostname} names provider and instance; see docs/operations/restore.md.`,
     );
   }
   const renewal =
@@ -175,7 +175,7 @@ async function examineHost(
     const reasons = unwell.map(({ address, health }) => `${address} ${health?.reason ?? ''}`);
     throw new CheckFailed(
       `Devices are unhealthy, and no server gets them: ${reasons.join('; ').slice(0, 500)}`,
-      'On the host: journalctl -u cyborg-agent; see Unhealthy devices, in docs/operations.md.',
+      'On the host: journalctl -u cyborg-agent; see Unhealthy devices, in docs/operations/devices.md.',
     );
   }
   return `${devices.length} devices, last report ${host.lastReportAt}${renewal}${named}`;

@@ -9,7 +9,7 @@ import { tableName, tables } from '#core/store/table/tables.ts';
 import type { Check, CheckContext } from './check.ts';
 
 const deployAgain =
-  'Deploy the stack again; if a table is missing, see Restore in docs/operations.md.';
+  'Deploy the stack again; if a table is missing, see docs/operations/restore.md.';
 
 const tableChecks = tables.flatMap((row): Check[] => [
   {

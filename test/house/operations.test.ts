@@ -9,14 +9,13 @@ import { hostWork } from '#core/domain/host-work/host-work.ts';
 
 const textOf = (name: string) =>
   readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
-const handbook = textOf('operations.md');
 
-it('docs/operations.md shows every metric, and no other', () => {
+it('docs/operations/diagnosis.md shows every metric, and no other', () => {
   const rowOf = ({ name, unit, dimension, from, meaning }: MetricRow) => {
     const by = dimension ? `${dimension.name}: ${dimension.values.join(', ')}` : '';
     return `| \`${name}\` | ${unit} | ${by} | \`${from}\` | ${meaning} |`;
   };
-  const table = handbook.split('| metric |')[1]?.split('\n\n')[0] ?? '';
+  const table = textOf('operations/diagnosis.md').split('| metric |')[1]?.split('\n\n')[0] ?? '';
   expect(table.split('\n').slice(2)).toEqual(metrics.map(rowOf));
 });
 

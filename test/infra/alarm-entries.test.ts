@@ -1,4 +1,4 @@
-// What operators read in an alarm: its description, its tag, its entry in docs/operations.md, and
+// What operators read in an alarm: its description, its tag, its entry in a runbook, and
 // the link to its query in Logs Insights.
 
 import { readdirSync, readFileSync } from 'node:fs';
@@ -15,10 +15,10 @@ import { runbookOf } from '#infra/monitoring/runbooks.ts';
 import { stage, synthesize, withDomain } from '#infra/privileges/synthesized.ts';
 import { parse } from '#operate/ops/parse.ts';
 import { table } from '#operate/ops/table.ts';
+import { runbooks } from './runbooks.ts';
 
 const entries = Object.entries(alarmEntries) as [AlarmName, AlarmEntry][];
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
-const handbook = read('docs/operations.md');
 const { version } = JSON.parse(read('package.json'));
 
 const alarmsOf = (context: Readonly<Record<string, unknown>> = {}) =>
@@ -88,8 +88,8 @@ describe.each(entries)('the alarm %s', (name, { severity, meaning, firstCommand,
     for (const group of logs?.groups ?? []) expect(groups).toContain(inStage(stage, group));
   });
 
-  it('has its entry in docs/operations.md, from the first line to the last', () => {
-    const [, rest = ''] = handbook.split(`\n### \`${name}\`\n\n`);
+  it('has its entry in a runbook, from the first line to the last', () => {
+    const [, rest = ''] = runbooks.split(`\n## \`${name}\`\n\n`);
     const [entry = ''] = rest.split(/^#{2,4} /m);
     expect(entry).toMatch(
       new RegExp(`^Severity: \`${severity}\`\\.\nFirst:\n\n\`\`\`sh\n(.+)\n\`\`\`\n\n`),
@@ -131,8 +131,11 @@ it('quote messages that the code logs', () => {
 
 it('fit what CloudWatch keeps, with the longest settings and in any region', () => {
   const longestRegion = 'ap-southeast-1';
-  const runbooks = `https://${'r'.repeat(128 - 'https://'.length)}`;
-  for (const { AlarmName, AlarmDescription } of alarmsOf({ stage: 's'.repeat(15), runbooks })) {
+  const address = `https://${'r'.repeat(128 - 'https://'.length)}`;
+  for (const { AlarmName, AlarmDescription } of alarmsOf({
+    stage: 's'.repeat(15),
+    runbooks: address,
+  })) {
     const text = AlarmDescription.replaceAll('us-east-1', longestRegion);
     expect(text.length, AlarmName).toBeLessThanOrEqual(1024);
   }

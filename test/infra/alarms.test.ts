@@ -1,8 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type MetricRow, metrics } from '#core/contracts/metrics.ts';
 import { type AlarmName, alarmEntries } from '#infra/monitoring/alarm-entries.ts';
 import { stage, synthesize, withDomain } from '#infra/privileges/synthesized.ts';
+import { runbooks } from './runbooks.ts';
 
 const stack = synthesize(withDomain);
 const alarms = stack.ofType('AWS::CloudWatch::Alarm').map(({ properties }) => properties);
@@ -21,10 +22,18 @@ it('watch every dead-letter queue', () => {
   expect(watched.sort()).toEqual(dead.sort());
 });
 
-it('have an entry each in docs/operations.md, which has no other', () => {
-  const handbook = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
-  const entries = [...handbook.matchAll(/^### `(.+)`$/gm)].map(([, name]) => name);
-  expect(entries.sort()).toEqual([...names].sort());
+it('have an entry each in the runbooks, which have no other and are listed', () => {
+  const index = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
+  const namesIn = (text: string) =>
+    [...text.matchAll(/^##+ `(.+)`$/gm)].map(([, name]) => name).sort();
+  expect(namesIn(runbooks)).toEqual([...names].sort());
+  expect(namesIn(index)).toEqual([...names].sort());
+});
+
+it('have runbooks that can be read in an alarm: each has 1,500 words at most', () => {
+  const folder = new URL('../../docs/operations/', import.meta.url);
+  const wordsOf = (name: string) => readFileSync(new URL(name, folder), 'utf8').split(/\s+/).length;
+  expect(readdirSync(folder).filter((name) => wordsOf(name) > 1500)).toEqual([]);
 });
 
 it('stay silent without data', () => {

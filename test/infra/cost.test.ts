@@ -18,9 +18,10 @@ import { fixedCostsOf } from '#infra/cost/fixed-costs.ts';
 import { prices } from '#infra/cost/prices.ts';
 import { markdown, rowsOf, services } from '#infra/cost/print-bill.ts';
 import { synthesize } from '#infra/privileges/synthesized.ts';
+import { runbooks } from './runbooks.ts';
 
 const document = readFileSync(new URL('../../docs/scale.md', import.meta.url), 'utf8');
-const handbook = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
+const index = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
 const stack = synthesize();
 const resources = stack.resources.map(({ type: Type, properties: Properties }) => ({
   Type,
@@ -85,10 +86,8 @@ describe('the cost model', () => {
       alarm: watched.length,
       dashboard: 1,
     });
-    expect(handbook).toContain(
-      `about $${Math.round(watched.length * prices.alarm.dollars)} a month`,
-    );
-    expect(handbook).toContain(`at most eight of the ${names.length}`);
+    expect(index).toContain(`about $${Math.round(watched.length * prices.alarm.dollars)} a month`);
+    expect(runbooks).toContain(`at most eight of the ${names.length}`);
     const hourly = metrics.flatMap((row) =>
       row.name === 'Handles' || row.name === 'Hosts' ? [...row.dimension.values] : [],
     );

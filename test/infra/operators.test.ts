@@ -9,7 +9,7 @@ import { stage, synthesize } from '#infra/privileges/synthesized.ts';
 
 const stack = synthesize();
 
-it.each(['operations.md', 'deploy.md'])(
+it.each(['operations/diagnosis.md', 'deploy.md'])(
   'the function whose settings %s names has all that the doctor checks',
   (page) => {
     const text = readFileSync(join(import.meta.dirname, '../../docs', page), 'utf8');

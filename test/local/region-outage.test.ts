@@ -1,6 +1,6 @@
 // The region is away for a while and comes back: all parts that stand for AWS are killed at once,
 // in the middle of binds and releases. Meanwhile servers are deleted, an agent restarts, a host
-// boots and a device is removed. docs/operations.md tells it to operators, with what is measured
+// boots and a device is removed. docs/operations/region-away.md shows it, with what is measured
 // here.
 //
 // @module-tag long

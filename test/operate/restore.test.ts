@@ -1,4 +1,4 @@
-// The command that restores a backup, as docs/operations.md has it.
+// The command that restores a backup, as docs/operations/restore.md has it.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -57,9 +57,9 @@ it('refuses invalid arguments and missing tables', async () => {
   expect(await withheld()).toBe(before);
 });
 
-it('counts first, and writes with the option of docs/operations.md', async () => {
+it('counts first, and writes with the option of docs/operations/restore.md', async () => {
   const moment = await backUpTables(backupStore(createDocuments().documents), stage, 'restored');
-  const page = readFileSync(join(import.meta.dirname, '../../docs/operations.md'), 'utf8');
+  const page = readFileSync(join(import.meta.dirname, '../../docs/operations/restore.md'), 'utf8');
   const [look, apply, ...others] = [...page.matchAll(/^ *npx cyborg-ops restore (.*)$/gm)].map(
     ([, options = '']) =>
       options

@@ -20,7 +20,7 @@ it.each([
   expect(Math.sign(compareVersions(one, other))).toBe(expected);
 });
 
-it('takes a signature that openssl has made as docs/operations.md says', () => {
+it('takes a signature that openssl has made as docs/operations/firmware.md says', () => {
   const directory = mkdtempSync(join(tmpdir(), 'signing-'));
   const at = (name: string) => join(directory, name);
   const openssl = (...args: string[]) => execFileSync('openssl', args);

@@ -100,7 +100,10 @@ describe('the help of the whole command', () => {
 });
 
 describe('the documents', () => {
-  const documents = ['README.md', ...readdirSync(join(root, 'docs')).map((file) => `docs/${file}`)];
+  const documents = [
+    'README.md',
+    ...readdirSync(join(root, 'docs'), { recursive: true }).map((file) => `docs/${file}`),
+  ];
   const lines = documents
     .filter((file) => file.endsWith('.md'))
     .flatMap((file) => {
