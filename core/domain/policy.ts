@@ -49,6 +49,8 @@ export const policies = {
   // Who may not list hosts sees the own project only, and of the capacity whether there is any.
   'cyborg:operator:assignment:get_all': reader,
   'cyborg:operator:capacity:get': reader,
+  // Nova and Keystone decide by the caller's own token.
+  'cyborg:operator:name:get_all': reader,
   'cyborg:operator:incident:get_all': admin,
   'cyborg:operator:reconcile:run': admin,
   'cyborg:operator:reap:run': admin,

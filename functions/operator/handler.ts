@@ -16,6 +16,7 @@ import { rediscoverHostAction } from './hosts/rediscover-host.ts';
 import { resumeHostAction } from './hosts/resume-host.ts';
 import { settleHostAction } from './hosts/settle-host.ts';
 import { getIncidents } from './incidents/get-incidents.ts';
+import { getNames } from './names/get-names.ts';
 import { disableProfileAction } from './profiles/disable-profile.ts';
 import { enableProfileAction } from './profiles/enable-profile.ts';
 import { getProfile } from './profiles/get-profile.ts';
@@ -43,6 +44,7 @@ export const actions = {
   'settle-host': settleHostAction,
   'get-assignments': getAssignments,
   'get-capacity': getCapacity,
+  'get-names': getNames,
   'get-incidents': getIncidents,
   'grant-device': grantDeviceAction,
   'revoke-device': revokeDeviceAction,

@@ -66,6 +66,7 @@ const matrix: Readonly<Record<string, string>> = {
   'POST /operator/v1/hosts/{id}/settle': 'nn nn nn hh nn',
   'GET /operator/v1/assignments': 'y- y- y- yy y-',
   'GET /operator/v1/capacity': 'hh hh hh hh hh',
+  'GET /operator/v1/names': 'hh hh hh hh hh',
   'GET /operator/v1/incidents': 'nn nn nn hh nn',
   'POST /operator/v1/reconcile': 'nn nn nn hh nn',
   'POST /operator/v1/reap': 'nn nn nn hh nn',

@@ -67,6 +67,7 @@ const matrix: Readonly<Record<string, string>> = {
   'POST /operator/v1/hosts/{id}/settle': '--nnnnnynn',
   'GET /operator/v1/assignments': '--nnyyyyyy',
   'GET /operator/v1/capacity': '--nnyyyyyy',
+  'GET /operator/v1/names': '--nnyyyyyy',
   'GET /operator/v1/incidents': '--nnnnnynn',
   'POST /operator/v1/reconcile': '--nnnnnynn',
   'POST /operator/v1/reap': '--nnnnnynn',

@@ -194,6 +194,12 @@ export const incidentAnswer = z.strictObject({
   }),
 });
 
+const names = z.record(z.string(), z.string());
+
+export const namesAnswer = z
+  .strictObject({ servers: names, projects: names, users: names })
+  .meta({ description: 'id → name; without those that the token may not see' });
+
 const resourceClass = z.string().meta({ examples: ['FPGA', 'VGPU', 'CUSTOM_NIC'] });
 
 export const quotaAnswer = z.strictObject({

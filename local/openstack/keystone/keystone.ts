@@ -141,6 +141,26 @@ const routes: Routes<Context> = {
     callerOf(ask, context);
     return { status: 200, body: { catalog: context.registry.catalog() } };
   },
+  // Keystone shows other projects and users to administrators only.
+  'GET /v3/projects/{project}': (ask, context) => {
+    const { scope } = callerOf(ask, context);
+    const project = context.tokens
+      .projects()
+      .find((name) => idOf('project', name) === ask.params.project);
+    const isOwn = 'project' in scope && scope.project === project;
+    if (!isOwn) mustBeAdmin(ask, context, 'get_project');
+    if (project === undefined) throw new Refusal(404, 'Could not find project.');
+    return { status: 200, body: { project: { id: idOf('project', project), name: project } } };
+  },
+  'GET /v3/users/{user}': (ask, context) => {
+    const { user } = callerOf(ask, context);
+    const subject = context.tokens
+      .users()
+      .find(({ name }) => idOf('user', name) === ask.params.user);
+    if (user.name !== subject?.name) mustBeAdmin(ask, context, 'get_user');
+    if (!subject) throw new Refusal(404, 'Could not find user.');
+    return { status: 200, body: { user: { id: idOf('user', subject.name), name: subject.name } } };
+  },
   ...registryRoutes(mustBeAdmin),
 };
 

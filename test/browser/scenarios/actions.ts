@@ -102,6 +102,7 @@ export const actions: Group = {
         stage.expectErrors(/409/, /404/);
         const page = await stage.enter('admin', '#/hosts/cmp4');
         const online = await begin(page, 'Forget');
+        await online.getByText(/No server holds a device of the host|hold devices of/).waitFor();
         await confirm(online, 'Forget');
         await online.getByText('Host cmp4 cannot be forgotten').waitFor();
         await online.getByRole('button', { name: 'Cancel' }).click();

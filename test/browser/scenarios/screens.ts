@@ -94,10 +94,16 @@ export const screens: Group = {
         await rowOf(page, 'Incidents', kind).first().waitFor();
       }
       await rowOf(page, 'Incidents', 'failed-bind').getByText('The GPU is on fire.').waitFor();
+      await rowOf(page, 'Incidents', 'host-away').getByText('#a-host-that-is-away').waitFor();
+      await page.getByRole('link', { name: /^Incidents *\d+$/ }).waitFor();
     }),
     shows('Incidents finds by kind and host, in its address', '#/incidents', async (page) => {
       await page.getByLabel('Kind').selectOption('quarantine');
       await page.waitForURL(/kind=quarantine/);
+      await page.getByLabel('State').selectOption('ended');
+      await page.waitForURL(/state=ended/);
+      await page.getByText('There are no incidents.').waitFor();
+      await page.goBack();
       await rowOf(page, 'Incidents', 'quarantine').waitFor();
       assert.equal(await rowOf(page, 'Incidents', 'failed-bind').count(), 0);
       await page.goBack();
