@@ -2,7 +2,7 @@
 // that they name are those of the drivers.
 
 import { globSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { loadConfig } from '#agent/config/config.ts';
@@ -55,10 +55,10 @@ describe('settings', () => {
   });
 });
 
-it('each folder of a driver has its page, which docs/agent.md lists', () => {
+it('each folder of a driver has its page, which the table of drivers lists', () => {
   const folders = globSync('edge-agent/drivers/*/index.ts', { cwd: root }).map(dirname);
-  const agent = textOf('docs/agent.md');
-  const unlisted = folders.filter((folder) => !agent.includes(`](../${folder}/README.md)`));
+  const table = textOf('edge-agent/drivers/README.md');
+  const unlisted = folders.filter((folder) => !table.includes(`](${basename(folder)}/README.md)`));
   expect(unlisted).toEqual([]);
 });
 

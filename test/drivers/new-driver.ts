@@ -1,6 +1,6 @@
 // `npm run driver:new -- NAME`: writes a driver that finds PCI functions and passes the kit, with
-// its page, an example of its settings, its fixture, its line in drivers/index.ts and its rows in
-// edge-agent/drivers/README.md and docs/agent.md.
+// its page, an example of its settings, its fixture, its line in drivers/index.ts and its row in
+// edge-agent/drivers/README.md.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -41,8 +41,6 @@ async function main(): Promise<void> {
   const page = `[\`${name}\`](${names.file}/README.md)`;
   const matrixRow = `| ${name} | ${page} | yes | yes | no | no | no | no | no | ${seen} |`;
   edit('edge-agent/drivers/README.md', (text) => withRow(text, '| hardware | driver |', matrixRow));
-  const pageRow = `| ${name} | [${names.file}](../${folder}/README.md) |`;
-  edit('docs/agent.md', (text) => withRow(text, '| for | page |', pageRow));
   format(driver, fixture, index, `${folder}/settings.example.json`);
   console.log(`Wrote ${folder} and ${fixture}; edit them.`);
   console.log(`Check the driver: npm run driver:check -- ${name}`);
