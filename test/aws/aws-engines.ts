@@ -1,5 +1,5 @@
 // The AWS that `npm run test:aws` starts itself, each behind one endpoint: the local engines, the
-// same with Amazon's DynamoDB Local in place of ours, and ministack.
+// same with engines of others in place of some, and ministack.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,6 +9,7 @@ import { startQueues } from '#local/aws/queues.ts';
 import { startS3 } from '#local/aws/s3.ts';
 import type { Running } from '#local/ports.ts';
 import { startDynamoDbLocal } from '#test/emulators/dynamodb-local.ts';
+import { startLocalStack } from '#test/emulators/localstack.ts';
 import { startMinistack } from '#test/emulators/ministack.ts';
 import { startIotCore } from '#test/support/aws/iot-core.ts';
 import { startFrontDoor } from './front-door.ts';
@@ -21,29 +22,28 @@ export interface AwsEngine extends Running {
 
 /** Keys are names for `--engine`. Each throws CannotRun where it cannot be installed. */
 export const engines: Readonly<Record<string, () => Promise<AwsEngine>>> = {
-  'dynamodb-local': () =>
-    inFolder(async (directory) => {
-      const dynamoDb = await startDynamoDbLocal(directory);
-      const local = await startLocal([], dynamoDb);
-      return { ...local, name: `${dynamoDb.name}, and our other engines` };
-    }),
+  'dynamodb-local': () => withOthers(startDynamoDbLocal, ['dynamodb', 'dynamodb-streams']),
+  localstack: () => withOthers(startLocalStack, ['sqs', 's3']),
   ministack: () => inFolder(startMinistack),
 };
 
-/** @param dynamoDb in place of ours; it is stopped with the others */
+/** @param foreign in place of ours; it is stopped with the others */
 export async function startLocal(
   without: readonly string[],
-  dynamoDb?: Running & { readonly url: string },
+  foreign?: { readonly engine: AwsEngine; readonly services: readonly Service[] },
 ): Promise<AwsEngine> {
   const unknown = without.filter((name) => !services.includes(name as Service));
   if (unknown.length > 0)
     throw new Error(`Unknown service ${unknown.join(', ')}: must be of ${services.join(', ')}`);
   const directory = mkdtempSync(join(tmpdir(), 'aws-'));
+  const place = { host: '127.0.0.1', port: 0, directory };
+  const startUnlessForeign = async (service: Service, start: () => Promise<Engine>) =>
+    foreign?.services.includes(service) ? foreign.engine : start();
   const iot = await startIotCore('local');
   const [tables, sqs, s3] = await Promise.all([
-    dynamoDb ?? startDynamoDb(),
-    startQueues(),
-    startS3({ host: '127.0.0.1', port: 0, directory }),
+    startUnlessForeign('dynamodb', startDynamoDb),
+    startUnlessForeign('sqs', startQueues),
+    startUnlessForeign('s3', () => startS3(place)),
   ]);
   const all = {
     dynamodb: tables.url,
@@ -58,10 +58,24 @@ export async function startLocal(
     name: `our engines at ${door.url}`,
     url: door.url,
     stop: async () => {
-      for (const part of [door, s3, sqs, tables, iot]) await part.stop();
+      for (const part of new Set([door, s3, sqs, tables, iot])) await part.stop();
       rmSync(directory, { recursive: true });
     },
   };
+}
+
+type Engine = Running & { readonly url: string };
+
+/** An engine of others for some services, and ours for the rest. */
+function withOthers(
+  start: (directory: string) => Promise<AwsEngine>,
+  foreign: readonly Service[],
+): Promise<AwsEngine> {
+  return inFolder(async (directory) => {
+    const engine = await start(directory);
+    const local = await startLocal([], { engine, services: foreign });
+    return { ...local, name: `${engine.name}, and our other engines` };
+  });
 }
 
 /** The engine's logs go with it. */
