@@ -22,6 +22,8 @@ export interface ListingOf<Row = unknown, Answered = Row> {
   readonly rowsMax?: number;
   /** Rows of the first page, for a reader who waits; without it as many as one answer has. */
   readonly firstPage?: number;
+  /** Rows of each page, where a row takes the API long; without it as many as one answer has. */
+  readonly pageRows?: number;
   /** Reduces a row, where a whole list of whole rows would fill the memory. */
   readonly keep?: (row: Answered) => Row;
 }
@@ -39,14 +41,18 @@ export async function readAll<Row, Answered = Row>(
   before: Listing<Row> = { rows: [] },
 ): Promise<Listing<Row>> {
   const { path, collection, query = {}, signal, rowsMax = Number.POSITIVE_INFINITY } = listing;
-  const { firstPage = pageMax, keep = (row: Answered) => row as unknown as Row } = listing;
+  const {
+    pageRows = pageMax,
+    firstPage = pageRows,
+    keep = (row: Answered) => row as unknown as Row,
+  } = listing;
   const end = before.rows.length + rowsMax;
   let rows = before.rows;
   let marker = before.next;
   for (;;) {
     try {
       const isFirst = rows.length === 0 && marker === undefined;
-      const limit = Math.min(isFirst ? firstPage : pageMax, end - rows.length);
+      const limit = Math.min(isFirst ? firstPage : pageRows, end - rows.length);
       const answer = await api.ask<Readonly<Record<string, unknown>>>('GET', path, {
         query: { ...query, limit, marker },
         ...present({ signal }),

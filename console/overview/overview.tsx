@@ -37,8 +37,8 @@ import {
   worstMax,
 } from './use-overview.ts';
 
-const everyMs = 30_000;
 const minuteMs = 60_000;
+const everyMs = minuteMs;
 /** More reads of hosts than this are made less often, and those for profiles on demand. */
 const hostReadsMax = 2000;
 const capacityPauseMs = { few: minuteMs, many: 10 * minuteMs };
@@ -59,7 +59,7 @@ export function OverviewScreen() {
     const sum = capacity.data?.get(name);
     return sum ? [{ name, sum, ...useOf(sum) }] : [];
   });
-  const total = uses.length === classes.length && !isWaiting ? totalOf(uses) : undefined;
+  const total = capacity.data && !isWaiting ? totalOf(uses) : undefined;
   const from = dayBefore(useNow(minuteMs));
   const query = { kind: 'bind.failed', from };
   const failures = useList('history', { everyMs, rowsMax: failuresMax, query });
@@ -72,7 +72,7 @@ export function OverviewScreen() {
       <PartialList list={hosts} row="host" />
       <ul class="tiles">
         <Tile title="Accelerators in use" href={addressOf('usage')} value={total?.inUse}>
-          {total && `of ${counted(total.all, 'accelerator')}`}
+          {total && `of ${counted(total.all, 'accelerator')}${capacity.isFirst ? ' so far' : ''}`}
         </Tile>
         <Tile title="Free" href={addressOf('capacity')} value={total?.free}>
           {classes.length > 0 && classes.join(', ')}

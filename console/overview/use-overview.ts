@@ -35,24 +35,33 @@ export function useCapacity(questions: readonly Question[], timing: CapacityTimi
   const key = `capacity of ${JSON.stringify(questions)}`;
   return useLive<Sums>(key, timing, async ({ session: { api }, signal, show }) => {
     const sums = new Map<string, CapacitySum>();
-    for (const { name, query } of questions) {
-      const sum = await readSum(api, query, signal);
-      if (sum) sums.set(name, sum);
+    const showSum = (name: string, sum: CapacitySum) => {
+      sums.set(name, sum);
       show(new Map(sums));
+    };
+    for (const { name, query } of questions) {
+      const sum = await readSum(api, query, signal, (soFar) => showSum(name, soFar));
+      if (sum) showSum(name, sum);
     }
     return sums;
   });
 }
+
+/** Hosts of one request, each of which reads all handles of a host. */
+const pageRows = 200;
 
 /** Undefined for a profile that was deleted meanwhile. @throws ApiFailure */
 async function readSum(
   api: Api,
   query: Question['query'],
   signal: AbortSignal,
+  onPage: (soFar: CapacitySum) => void,
 ): Promise<CapacitySum | undefined> {
-  const listing = { path: '/operator/v1/capacity', collection: 'hosts', query, signal };
+  const listing = { path: '/operator/v1/capacity', collection: 'hosts', pageRows, query, signal };
   try {
-    const { rows, failure } = await readAll<HostCapacity>(api, listing);
+    const { rows, failure } = await readAll<HostCapacity>(api, listing, (soFar) =>
+      onPage(capacitySum(soFar.rows)),
+    );
     if (failure) throw failure;
     return capacitySum(rows);
   } catch (error) {
@@ -81,7 +90,7 @@ interface Incidents {
   readonly hasMore: boolean;
 }
 
-export const incidentsEveryMs = 30_000;
+export const incidentsEveryMs = 60_000;
 export const worstMax = 5;
 const incidentsOfRequest = 200;
 
@@ -90,13 +99,27 @@ const incidentsOfRequest = 200;
  * may have looked at too few hosts, and then each kind has a request, of which none is read on.
  */
 export function useIncidents(): Live<Incidents> {
-  return useLive('worst incidents', { everyMs: incidentsEveryMs }, async ({ session, signal }) => {
-    const read = (kind?: string) => readIncidents(session.api, kind, signal);
-    const first = await read();
-    if (!first.hasMore || first.rows.length >= worstMax) return first;
-    const pages = await Promise.all(storedKinds.map(read));
-    return { rows: pages.flatMap(({ rows }) => rows), hasMore: pages.some((page) => page.hasMore) };
-  });
+  return useLive(
+    'worst incidents',
+    { everyMs: incidentsEveryMs },
+    async ({ session, signal, show }) => {
+      const read = (kind?: string) => readIncidents(session.api, kind, signal);
+      const first = await read();
+      if (!first.hasMore || first.rows.length >= worstMax) return first;
+      const pages: Incidents[] = [];
+      const together = () => ({
+        rows: pages.flatMap(({ rows }) => rows),
+        hasMore: pages.some((page) => page.hasMore),
+      });
+      await Promise.all(
+        storedKinds.map(async (kind, place) => {
+          pages[place] = await read(kind);
+          show({ ...together(), hasMore: true });
+        }),
+      );
+      return together();
+    },
+  );
 }
 
 async function readIncidents(

@@ -130,6 +130,15 @@ describe('a list with pages', () => {
     ]);
   });
 
+  it('has smaller pages, where a row takes the API long', async () => {
+    const { api, asked } = anApi([page([1], 'b'), page([2])]);
+    await readAll<number>(api, { ...of, pageRows: 200 });
+    expect(asked.map(({ url }) => new URL(url, 'http://api').searchParams.get('limit'))).toEqual([
+      '200',
+      '200',
+    ]);
+  });
+
   it('that breaks off has its first rows, the reason, and where the rest begins', async () => {
     const { api } = anApi([page([1], 'b'), new TypeError('gone')]);
     const listing = await readAll<number>(api, of);
