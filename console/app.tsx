@@ -7,6 +7,7 @@ import { createApi } from './api/client.ts';
 import { Dialog } from './parts/dialog/dialog.tsx';
 import { Notice } from './parts/notice.tsx';
 import { Connection } from './session/connection.ts';
+import { NameBook } from './session/name-book.ts';
 import { type Identity, mayListHosts, type Session, SessionContext } from './session/session.ts';
 import { Shell } from './shell.tsx';
 import { SignInForm } from './sign-in.tsx';
@@ -54,6 +55,7 @@ export function App() {
         api,
         connection,
         cache: new Map(),
+        names: new NameBook(api),
         say: setSaid,
       },
     [user],

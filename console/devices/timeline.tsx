@@ -5,8 +5,9 @@ import type { HistoryRecord } from '#console/api/answers.ts';
 import type { Query } from '#console/api/client.ts';
 import { Field } from '#console/parts/dialog/field.tsx';
 import { Freshness } from '#console/parts/freshness.tsx';
-import { DeviceLink, HostLink, Id, ServerLink } from '#console/parts/links.tsx';
+import { DeviceLink, HostLink, Id } from '#console/parts/links.tsx';
 import { PartialList, useList } from '#console/parts/list/live-list.tsx';
+import { Actor, Name, ServerLink } from '#console/parts/name.tsx';
 import { Time } from '#console/parts/time.tsx';
 import { dayAfter } from '#console/parts/time-text.ts';
 import { evidenceText, kindText, recordGroups } from './record-text.ts';
@@ -81,8 +82,16 @@ export function Records({ records, namesDevices, namesHosts = false }: RecordsPr
                   server <ServerLink uuid={record.instance_uuid} />{' '}
                 </span>
               )}
-              <Named title="project" id={record.project_id} />
-              {record.by && <span>by {record.by} </span>}
+              {record.project_id && (
+                <span>
+                  project <Name kind="projects" id={record.project_id} />{' '}
+                </span>
+              )}
+              {record.by && (
+                <span>
+                  by <Actor by={record.by} />{' '}
+                </span>
+              )}
               <Named title="request" id={record.request_id} />
             </p>
           </div>

@@ -10,6 +10,7 @@ import { hostPath } from '#console/parts/host-path.ts';
 import { DeviceLink } from '#console/parts/links.tsx';
 import { fieldColumns } from '#console/parts/list/list-columns.tsx';
 import { Missing, missingOf } from '#console/parts/missing.tsx';
+import { Name } from '#console/parts/name.tsx';
 import { Notice } from '#console/parts/notice.tsx';
 import { fieldItems, Properties } from '#console/parts/properties.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
@@ -79,7 +80,7 @@ function Facts({ host, onAnswer }: FactsProps) {
           Steps: <code>{`docs/operations.md#${runbooks['host-away']}`}</code>
         </Notice>
       )}
-      {drained && <Notice tone="warning">{drainText(drained)}</Notice>}
+      {drained && <Drained {...{ drained }} />}
       {paused && (
         <Notice tone="warning">
           {`The host failed ${counted(paused.failed_jobs, 'job')}: ${paused.reason} Until ${timeText(paused.until)} UTC it gets no bind that it must prepare.`}
@@ -132,9 +133,15 @@ function clockText(ahead: HostDetail['clock_ahead_seconds']): string {
   return `${Math.abs(ahead)} s ${ahead > 0 ? 'ahead of' : 'behind'} the control plane`;
 }
 
-function drainText({ by, since, reason, until }: NonNullable<HostDetail['drained']>): string {
+function Drained({ drained }: { readonly drained: NonNullable<HostDetail['drained']> }) {
+  const { by, since, reason, until } = drained;
   const end = until ? ` Its end was set to ${timeText(until)} UTC.` : '';
-  return `The user ${by} drained the host at ${timeText(since)} UTC: ${reason}${end} It takes no new binds until it is resumed; what is bound stays bound.`;
+  return (
+    <Notice tone="warning">
+      The user <Name kind="users" id={by} />
+      {` drained the host at ${timeText(since)} UTC: ${reason}${end} It takes no new binds until it is resumed; what is bound stays bound.`}
+    </Notice>
+  );
 }
 
 interface ConflictProps extends FactsProps {

@@ -6,6 +6,7 @@ import { Choice, Field } from '#console/parts/dialog/field.tsx';
 import { listColumns, listKey } from '#console/parts/list/list-columns.tsx';
 import { useList } from '#console/parts/list/live-list.tsx';
 import { LiveTable } from '#console/parts/list/live-table.tsx';
+import { Name } from '#console/parts/name.tsx';
 import { Screen } from '#console/parts/screen.tsx';
 import type { Column } from '#console/parts/table/table.tsx';
 import { Time } from '#console/parts/time.tsx';
@@ -75,7 +76,14 @@ const columns: readonly Column<Host>[] = [
         <div class="sentences">
           <p>{why.reason}</p>
           <p class="quiet">
-            {drained ? `drained by ${drained.by}, until ` : 'paused after failed jobs, until '}
+            {drained ? (
+              <>
+                drained by <Name kind="users" id={drained.by} />
+              </>
+            ) : (
+              'paused after failed jobs'
+            )}
+            {', until '}
             {why.until ? <Time at={why.until} /> : 'it is resumed'}
           </p>
         </div>

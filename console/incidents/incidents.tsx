@@ -3,10 +3,11 @@
 
 import type { Incident } from '#console/api/answers.ts';
 import { ActionButton } from '#console/parts/dialog/action-button.tsx';
-import { DeviceLink, HostLink, Id } from '#console/parts/links.tsx';
+import { DeviceLink, HostLink } from '#console/parts/links.tsx';
 import { listColumns } from '#console/parts/list/list-columns.tsx';
 import { ListScreen } from '#console/parts/list/list-screen.tsx';
 import type { LiveList } from '#console/parts/list/live-list.tsx';
+import { Actor, Name, ServerLink } from '#console/parts/name.tsx';
 import type { Column } from '#console/parts/table/table.tsx';
 import type { ScreenProps } from '#console/routes.ts';
 import { durationText } from '#core/contracts/api/titles.ts';
@@ -21,7 +22,7 @@ const commonColumns: readonly Column<Incident>[] = [
   ...listColumns('incidents', ['kind', 'since']),
   {
     title: 'Where',
-    cell: ({ hostname, device_uuid, instance_uuid }) => (
+    cell: ({ hostname, device_uuid, instance_uuid, project_id }) => (
       <ul class="plain">
         <li>
           <HostLink {...{ hostname }} />
@@ -33,7 +34,12 @@ const commonColumns: readonly Column<Incident>[] = [
         )}
         {instance_uuid && (
           <li>
-            server <Id id={instance_uuid} />
+            server <ServerLink uuid={instance_uuid} />
+          </li>
+        )}
+        {project_id && (
+          <li>
+            project <Name kind="projects" id={project_id} />
           </li>
         )}
       </ul>
@@ -74,5 +80,5 @@ const endedColumns = (): readonly Column<Incident>[] => [
     title: 'Lasted',
     cell: ({ since, ended_at }) => durationText(since, ended_at) ?? '-',
   },
-  { title: 'Ended by', cell: ({ ended_by }) => ended_by ?? 'time' },
+  { title: 'Ended by', cell: ({ ended_by }) => (ended_by ? <Actor by={ended_by} /> : 'time') },
 ];

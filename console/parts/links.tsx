@@ -19,15 +19,6 @@ export function DeviceLink({ uuid, title }: DeviceLinkProps) {
   return <a href={addressOf('devices', uuid)}>{title ?? shortId(uuid)}</a>;
 }
 
-export function ServerLink({ uuid }: { readonly uuid: string | null | undefined }) {
-  if (!uuid) return <span class="quiet">-</span>;
-  return (
-    <a href={addressOf('servers', uuid)}>
-      <Id id={uuid} />
-    </a>
-  );
-}
-
 export function RequestLink({ uuid }: { readonly uuid: string }) {
   return (
     <a href={addressOf('requests', uuid)}>

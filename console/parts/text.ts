@@ -39,3 +39,8 @@ export function countText({ incidents, incidents_links: more }: IncidentPage): s
   if (incidents.length === 0 && !more) return '';
   return `${incidents.length}${more ? '+' : ''}`;
 }
+
+/** A name that a user chose, without what moves or hides the text beside it. */
+export function harmlessText(text: string): string {
+  return text.replaceAll(/[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu, '').trim();
+}

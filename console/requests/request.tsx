@@ -3,8 +3,9 @@
 import type { Arq } from '#console/api/answers.ts';
 import { Timeline } from '#console/devices/timeline.tsx';
 import { Freshness } from '#console/parts/freshness.tsx';
-import { HostLink, Id, ServerLink } from '#console/parts/links.tsx';
+import { HostLink } from '#console/parts/links.tsx';
 import { Missing, missingOf } from '#console/parts/missing.tsx';
+import { Name, ServerLink } from '#console/parts/name.tsx';
 import { Properties } from '#console/parts/properties.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
 import { StateOf } from '#console/parts/status.tsx';
@@ -49,7 +50,7 @@ function Facts({ arq }: { readonly arq: Arq }) {
           ['Profile', arq.device_profile_name],
           ['Host', <HostLink key="host" hostname={arq.hostname} />],
           ['Server', <ServerLink key="server" uuid={arq.instance_uuid} />],
-          ['Project', <Id key="project" id={arq.project_id} />],
+          ['Project', <Name key="project" kind="projects" id={arq.project_id} />],
           ['Created, UTC', <Time key="created" at={arq.created_at} />],
           ['Changed, UTC', <Time key="changed" at={arq.updated_at} />],
         ]}

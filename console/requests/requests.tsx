@@ -3,10 +3,11 @@
 import { useMemo } from 'preact/hooks';
 import type { Arq, HistoryRecord, Incident } from '#console/api/answers.ts';
 import { readAll } from '#console/api/pages.ts';
-import { HostLink, Id, RequestLink, ServerLink } from '#console/parts/links.tsx';
+import { HostLink, RequestLink } from '#console/parts/links.tsx';
 import { Filters } from '#console/parts/list/filters.tsx';
 import { useLiveList } from '#console/parts/list/live-list.tsx';
 import { LiveTable } from '#console/parts/list/live-table.tsx';
+import { Name, ServerLink } from '#console/parts/name.tsx';
 import { Screen } from '#console/parts/screen.tsx';
 import { StateOf, Status } from '#console/parts/status.tsx';
 import type { Column } from '#console/parts/table/table.tsx';
@@ -134,7 +135,7 @@ const columns: readonly Column<RequestRow>[] = [
   },
   {
     title: 'Project',
-    cell: ({ projectId }) => <Id id={projectId} />,
+    cell: ({ projectId }) => <Name kind="projects" id={projectId} />,
     sortBy: ({ projectId }) => projectId,
   },
   {

@@ -7,6 +7,7 @@ import { ApiFailure } from '#console/api/failure.ts';
 import { lists } from '#core/contracts/api/lists.ts';
 import type { SignedIn, SignInBody } from '#core/contracts/api/sign-in.ts';
 import type { Connection } from './connection.ts';
+import type { NameBook } from './name-book.ts';
 
 export type Identity = Pick<SignedIn, 'user' | 'project' | 'roles'>;
 
@@ -16,6 +17,7 @@ export interface Session {
   /** The API shows the user the whole cloud. */
   readonly isOperator: boolean;
   readonly connection: Connection;
+  readonly names: NameBook;
   /** The last data, by its key. */
   readonly cache: Map<string, unknown>;
   /** Shows the result of an action. */

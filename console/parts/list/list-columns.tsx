@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from 'preact';
 import { DeviceLink, HostLink, Id } from '#console/parts/links.tsx';
+import { Name, ServerLink } from '#console/parts/name.tsx';
 import { StateOf } from '#console/parts/status.tsx';
 import type { Column } from '#console/parts/table/table.tsx';
 import { isTime, titleText } from '#console/parts/text.ts';
@@ -35,6 +36,8 @@ function fieldCell(name: string, value: unknown): ComponentChildren {
   if (isTime(name)) return <Time at={text} />;
   if (name === 'hostname') return <HostLink hostname={text} />;
   if (name === 'device_uuid') return <DeviceLink uuid={text} />;
+  if (name === 'instance_uuid') return <ServerLink uuid={text} />;
+  if (name === 'project_id') return <Name kind="projects" id={text} />;
   if (/_(uu)?id$/.test(name)) return <Id id={text} />;
   if (text && /(^|_)(state|kind)$/.test(name)) return <StateOf word={text} />;
   return value !== null && typeof value === 'object' ? JSON.stringify(value) : text;
