@@ -1,7 +1,7 @@
 // What a release consists of. Each artefact is written into a folder, with the time of the commit:
 // the same commit gives the same files, to the byte.
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { archive } from '#infra/agent-package/archive.ts';
@@ -12,7 +12,6 @@ export interface Release {
   /** The project's folder. */
   readonly root: string;
   readonly version: string;
-  readonly commit: string;
   /** Seconds since 1970: the time of the commit. */
   readonly at: number;
   /** The processors for which the agent is packed. */
@@ -49,14 +48,10 @@ export const artefacts: readonly Artefact[] = [
   },
   {
     name: 'docs',
-    write: (folder, { root, version, commit, at }) =>
+    write: (folder, { root, version, at }) =>
       inTemporary((made) => {
-        const tar = join(made, 'docs.tar');
-        const documents = ['LICENSE', 'docs', ':(glob)**/*.md'];
-        runTool('git', ['-C', root, 'archive', '-o', tar, commit, ...documents]);
         const files = join(made, 'docs');
-        mkdirSync(files);
-        runTool('tar', ['-xf', tar, '-C', files]);
+        runNode(at, [join(root, 'infra/docs/main.ts'), '--out', files]);
         archive(files, join(folder, `cyborg-docs-${version}.tar.gz`), at);
       }),
   },

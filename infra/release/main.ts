@@ -8,9 +8,9 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { PackagingFailed, runTool } from '#infra/agent-package/run-tool.ts';
+import { writeWhole } from '#infra/agent-package/whole-folder.ts';
 import { artefacts } from './artefacts.ts';
 import { faultsOf, readTree, tagOf } from './check-tree.ts';
-import { writeWhole } from './whole-folder.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const usage =
@@ -29,7 +29,7 @@ function main(): void {
   process.umask(0o022);
   const folder = resolve(options.out ?? join(root, `dist/release-${version}`));
   const at = Number(runTool('git', ['-C', root, 'log', '-1', '--format=%ct', commit]));
-  const release = { root, version, commit, at, architectures: options.arch };
+  const release = { root, version, at, architectures: options.arch };
   writeWhole(folder, (made) => {
     for (const artefact of artefacts) {
       console.log(`Building: ${artefact.name}`);

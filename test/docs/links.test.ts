@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { anchorsOf, findDeadLinks } from './links.ts';
+import { anchorsOf, findDeadLinks } from '#infra/docs/links.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const isThere = (path: string) => existsSync(`${root}${path}`);

@@ -205,7 +205,7 @@ describe('every file', () => {
       // Bundles take the last two of these in place of packages.
       /^infra\/(app|biome)\.ts$/,
       /^infra\/bundle\/(build-helper|bundle-agent|bundle-console|bundle-ops|lambda-credentials|no-endpoint-discovery|unneeded-clients)\.ts$/,
-      /^infra\/(agent-package|driver-types|preflight|release)\/main\.ts$/,
+      /^infra\/(agent-package|docs|driver-types|preflight|release)\/main\.ts$/,
       // What a package exports, and what replaces a module in it.
       /^infra\/library\/(index|pack|packed-code)\.ts$/,
       /^examples\/platform-app\/app\.ts$/,

@@ -6,9 +6,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { writeWhole } from '#infra/agent-package/whole-folder.ts';
 import { readBillOfMaterials } from '#infra/release/bill-of-materials.ts';
 import { faultsOf, readTree } from '#infra/release/check-tree.ts';
-import { writeWhole } from '#infra/release/whole-folder.ts';
 import { directoryPerTest } from '#test/support/vitest/shared.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -103,7 +103,7 @@ describe('the folder of a release', () => {
   });
 
   it('does not hold what a killed build has written, which the next build removes', () => {
-    const module = JSON.stringify(join(root, 'infra/release/whole-folder.ts'));
+    const module = JSON.stringify(join(root, 'infra/agent-package/whole-folder.ts'));
     const script = `import { writeFileSync } from 'node:fs';
       const { writeWhole } = await import(${module});
       writeWhole(${JSON.stringify(folder())}, (into) => {
