@@ -10,7 +10,7 @@ import { Notice } from '#console/parts/notice.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
 import { StateOf } from '#console/parts/status.tsx';
 import { reasonsText, shortId } from '#console/parts/text.ts';
-import { counted } from '#console/parts/time-text.ts';
+import { counted, numberText } from '#console/parts/time-text.ts';
 import { addressOf } from '#console/routes.ts';
 import { Chart } from '#console/usage/chart.tsx';
 import { hostStates } from '#core/domain/host/host-state.ts';
@@ -119,8 +119,8 @@ export function OverviewScreen() {
                 href: addressOf('usage', undefined, { class: name }),
                 value: inUse,
                 most: all,
-                text: `${inUse} of ${all}`,
-                note: `${free} free`,
+                text: `${numberText(inUse)} of ${numberText(all)}`,
+                note: `${numberText(free)} free`,
               }))}
             />
           </Section>
