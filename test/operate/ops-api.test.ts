@@ -143,6 +143,24 @@ describe('a verb that lists', () => {
     expect(JSON.parse(out)).toEqual(body);
   });
 
+  it('who-uses has names on request, those that the user may see', async () => {
+    const row = { hostname: 'cmp1', instance_uuid: 's1', project_id: 'p1', arq_uuid: 'a1' };
+    const assignments = [row, { ...row, instance_uuid: 's2', arq_uuid: 'a2' }];
+    cloud.answer(
+      { status: 200, body: { assignments } },
+      { status: 200, body: { servers: { s1: 'vm\u001b[31m1' }, projects: {}, users: {} } },
+      { status: 200, body: { servers: {}, projects: { p1: 'demo' }, users: {} } },
+    );
+    const { out } = await call(['who-uses', '--names']);
+    expect(out).toMatch(/^server name +project name +host/);
+    expect(out).toMatch(/\n- +demo +cmp1/);
+    expect(out).not.toContain('\u001b');
+    expect(cloud.asked.map(({ path }) => decodeURIComponent(path)).slice(1)).toEqual([
+      `${operator}/names?servers=s1,s2`,
+      `${operator}/names?projects=p1`,
+    ]);
+  });
+
   const page = (name: string, marker?: string) => ({
     status: 200,
     body: {

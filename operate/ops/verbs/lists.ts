@@ -3,9 +3,11 @@
 import * as z from 'zod';
 import { type Column, cellText } from '#core/command-line/columns.ts';
 import { type Filter, type ListName, lists } from '#core/contracts/api/lists.ts';
+import { namesAnswer } from '#core/contracts/api/operator.ts';
 import { rowShapes } from '#core/contracts/api/rows.ts';
 import type { Input } from '#operate/command.ts';
 import { answer } from '#operate/ops/answers.ts';
+import type { Api } from '#operate/ops/api.ts';
 import { cadfEvent } from '#operate/ops/cadf.ts';
 import { formats } from '#operate/ops/formats.ts';
 import { flag, optionOf } from '#operate/ops/options.ts';
@@ -82,6 +84,52 @@ function historyVerb(verb: ApiVerb): ApiVerb {
   };
 }
 
+const namesMax = 50;
+
+/** With the names of servers and projects, as far as the user may see them. */
+function whoUsesVerb(verb: ApiVerb): ApiVerb {
+  return {
+    ...verb,
+    options: { ...verb.options, names: flag('the names of servers and projects, too') },
+    async ask(api, input, waiting) {
+      const shown = await verb.ask(api, input, waiting);
+      if (!input.has('names')) return shown;
+      const { assignments } = shown.json as { readonly assignments: readonly Row<'assignments'>[] };
+      const servers = await readNames(
+        api,
+        'servers',
+        assignments.map((row) => row.instance_uuid),
+      );
+      const projects = await readNames(
+        api,
+        'projects',
+        assignments.map((row) => row.project_id),
+      );
+      const columns: readonly Column<Row<'assignments'>>[] = [
+        { title: 'server name', of: (row) => servers.get(row.instance_uuid ?? '') },
+        { title: 'project name', of: (row) => projects.get(row.project_id ?? '') },
+        ...listColumns('assignments'),
+      ];
+      return { json: shown.json, table: tableOf(columns, assignments) };
+    },
+  };
+}
+
+async function readNames(
+  api: Api,
+  kind: 'servers' | 'projects',
+  ids: readonly (string | null | undefined)[],
+): Promise<ReadonlyMap<string, string>> {
+  const left = [...new Set(ids.flatMap((id) => id ?? []))];
+  const names = new Map<string, string>();
+  while (left.length > 0) {
+    const query = { [kind]: left.splice(0, namesMax).join(',') };
+    const answer = await api.ask('GET', '/operator/v1/names', namesAnswer, { query });
+    for (const [id, name] of Object.entries(answer[kind])) names.set(id, name);
+  }
+  return names;
+}
+
 const usageAnswer = z.looseObject({
   from: z.string().optional(),
   to: z.string().optional(),
@@ -152,6 +200,7 @@ function countVersions(rows: readonly Row<'firmware'>[]): readonly Version[] {
 }
 
 const special: { readonly [Name in ListName]?: (verb: ApiVerb) => ApiVerb } = {
+  assignments: whoUsesVerb,
   history: historyVerb,
   usage: usageVerb,
   firmware: firmwareVerb,
