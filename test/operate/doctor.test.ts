@@ -229,7 +229,9 @@ describe('the doctor names the fault', () => {
   it('a missing table', async () => {
     const dynamoDb = new DynamoDBClient();
     await dynamoDb.send(new DeleteTableCommand({ TableName: `${stage}-service-tokens` }));
-    expect(named('table service-tokens', await findings())).toMatch(/NotFound.*Restore/);
+    expect(named('table service-tokens', await findings())).toMatch(
+      /NotFound.*operations\/restore.md/,
+    );
     await createTables(dynamoDb, stage);
     expect(named('table service-tokens', await findings())).toBe('ok');
   });
