@@ -213,7 +213,7 @@ export const screens: Group = {
         const bound = rowOf(page, 'Requests', 'Bound').first().getByRole('link');
         await bound.and(page.locator('[href*="/servers/"]')).click();
         await page.getByRole('heading', { level: 1, name: /^Server / }).waitFor();
-        await rowOf(page, 'Assignments', 'cmp1').waitFor();
+        await rowOf(page, 'Assignments', 'FPGA').waitFor();
         await page.getByRole('list', { name: 'History' }).getByText('Claimed').first().waitFor();
         await page.goBack();
         await bound.and(page.locator('[href*="/requests/"]')).click();
