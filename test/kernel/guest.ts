@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import type { Call, Notice, Ran, Reply } from './protocol.ts';
 
 /** A call that takes longer has blocked in the kernel. */
-const callMsMax = 120_000;
+const callMsMax = 300_000;
 
 /** The kernel's error; `code` is `EBUSY`, for instance. */
 class GuestError extends Error {
