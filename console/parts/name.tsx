@@ -54,8 +54,20 @@ function CopyButton({ id }: { readonly id: string }) {
     );
   return (
     <button type="button" class="copy" aria-label={`Copy ${id}`} onClick={copy}>
-      <span aria-hidden="true">{'\u29c9'}</span>
+      <CopyIcon />
     </button>
+  );
+}
+
+/** Drawn, because many fonts have no such sign. */
+function CopyIcon() {
+  return (
+    <svg viewBox="0 0 16 16" width="12" height="12" aria-hidden="true">
+      <g fill="none" stroke="currentColor" stroke-width="1.5">
+        <rect x="5.5" y="5.5" width="9" height="9" rx="1.5" />
+        <path d="M3.5 10.5h-1a1 1 0 0 1-1-1v-7a1 1 0 0 1 1-1h7a1 1 0 0 1 1 1v1" />
+      </g>
+    </svg>
   );
 }
 
