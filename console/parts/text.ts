@@ -34,9 +34,9 @@ export interface IncidentPage {
   readonly incidents_links?: unknown;
 }
 
-/** Empty for none; with a plus where the answer has another page. */
+/** With a plus where the answer has another page. Empty for none, also for none so far. */
 export function countText({ incidents, incidents_links: more }: IncidentPage): string {
-  if (incidents.length === 0 && !more) return '';
+  if (incidents.length === 0) return '';
   return `${incidents.length}${more ? '+' : ''}`;
 }
 

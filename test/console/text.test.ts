@@ -27,6 +27,7 @@ it.each([
 
 it('the number of incidents has a plus while an answer has another page', () => {
   expect(countText({ incidents: [] })).toBe('');
+  expect(countText({ incidents: [], incidents_links: [{}] })).toBe('');
   expect(countText({ incidents: [1, 2] })).toBe('2');
   expect(countText({ incidents: [1], incidents_links: [{}] })).toBe('1+');
 });
