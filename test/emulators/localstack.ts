@@ -16,7 +16,7 @@ const version = versionIn(versions, /^localstack-core==(.+)$/m);
 
 export interface LocalStack extends Running {
   readonly name: string;
-  /** Of each of its services. */
+  /** All its services have this address. */
   readonly url: string;
 }
 
