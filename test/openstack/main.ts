@@ -113,7 +113,7 @@ async function main(): Promise<void> {
   suite.step('the local system has started');
   const scenarios = cyborg === undefined ? chosen() : await importing(stage, answers, cyborg);
   for (const scenario of scenarios) {
-    const outcome = await play(scenario, stage);
+    const outcome = await play(scenario, stage, { sharesServers: withCyborg });
     suite.report(outcome);
     // Without a compute node no other scenario can pass.
     if (!outcome.hasPassed && scenario === scenarios[0]) break;

@@ -30,9 +30,11 @@ export async function joinSecondNode(stage: Stage): Promise<readonly [string, st
   return [first, second];
 }
 
-type ServiceState = { readonly status: 'enabled' | 'disabled' } | { readonly forced_down: boolean };
-
-async function putService({ admin }: Stage, host: string, state: ServiceState): Promise<void> {
+async function putService(
+  { admin }: Stage,
+  host: string,
+  state: { readonly forced_down: boolean },
+): Promise<void> {
   const path = `/os-services?binary=nova-compute&host=${host}`;
   const [service] = (await admin.nova.ask('GET', path)).body.services;
   assert.ok(service, `Nova has no nova-compute on ${host}.`);
@@ -40,10 +42,11 @@ async function putService({ admin }: Stage, host: string, state: ServiceState): 
 }
 
 /** Sends new servers to that node only; without a name to any node. */
-export async function scheduleOnlyTo(stage: Stage, host?: string): Promise<void> {
-  for (const each of stage.cloud.plan.computeHosts) {
-    const status = host === undefined || each === host ? 'enabled' : 'disabled';
-    await putService(stage, each, { status });
+export async function scheduleOnlyTo({ admin: { nova } }: Stage, host?: string): Promise<void> {
+  const { services } = (await nova.ask('GET', '/os-services?binary=nova-compute')).body;
+  for (const each of services) {
+    const status = host === undefined || each.host === host ? 'enabled' : 'disabled';
+    await nova.ask('PUT', `/os-services/${each.id}`, { status });
   }
 }
 

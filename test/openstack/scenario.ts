@@ -10,7 +10,12 @@ export interface Scenario {
   run(stage: Stage): Promise<string>;
 }
 
-export async function play(scenario: Scenario, stage: Stage): Promise<Outcome> {
+/** @param sharesServers later scenarios go on with the servers of this one, also if it fails */
+export async function play(
+  scenario: Scenario,
+  stage: Stage,
+  { sharesServers }: { readonly sharesServers: boolean },
+): Promise<Outcome> {
   const startedAt = performance.now();
   const end = (hasPassed: boolean, note: string): Outcome => ({
     name: scenario.name,
@@ -21,7 +26,7 @@ export async function play(scenario: Scenario, stage: Stage): Promise<Outcome> {
   try {
     return end(true, await scenario.run(stage));
   } catch (error) {
-    const left = await removeLeftServers(stage).catch(String);
+    const left = sharesServers ? '' : await removeLeftServers(stage).catch(String);
     return end(false, `${error instanceof Error ? error.message : error}\n${left}`);
   } finally {
     stage.setFaults();

@@ -9,6 +9,12 @@ interface Named {
   readonly name: string;
 }
 
+interface Service {
+  readonly id: string;
+  readonly host: string;
+  readonly updated_at: string;
+}
+
 interface Provider {
   readonly uuid: string;
   readonly name: string;
@@ -70,7 +76,7 @@ export interface Body {
   readonly instanceAction: { readonly events: readonly { readonly result: string | null }[] };
   readonly flavors: readonly Named[];
   readonly hypervisors: readonly object[];
-  readonly services: readonly { readonly id: string; readonly updated_at: string }[];
+  readonly services: readonly Service[];
   readonly endpoints: readonly { readonly id: string; readonly url: string }[];
   readonly users: readonly Named[];
   readonly server_group: { readonly id: string };
