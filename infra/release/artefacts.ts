@@ -37,24 +37,8 @@ export const artefacts: readonly Artefact[] = [
   },
   { name: 'cyborg-ops', write: packageWriter('infra/bundle/bundle-ops.ts') },
   { name: 'library', write: packageWriter('infra/library/pack.ts') },
-  {
-    name: 'console',
-    write: (folder, { root, version, at }) =>
-      inTemporary((made) => {
-        const files = join(made, 'console');
-        runNode(at, [join(root, 'infra/bundle/bundle-console.ts'), '--out', files]);
-        archive(files, join(folder, `cyborg-console-${version}.tar.gz`), at);
-      }),
-  },
-  {
-    name: 'docs',
-    write: (folder, { root, version, at }) =>
-      inTemporary((made) => {
-        const files = join(made, 'docs');
-        runNode(at, [join(root, 'infra/docs/main.ts'), '--out', files]);
-        archive(files, join(folder, `cyborg-docs-${version}.tar.gz`), at);
-      }),
-  },
+  { name: 'console', write: archiveWriter('console', 'infra/bundle/bundle-console.ts') },
+  { name: 'docs', write: archiveWriter('docs', 'infra/docs/main.ts') },
   {
     name: 'bill of materials',
     write: (folder, { root, version, at }) => {
@@ -71,6 +55,16 @@ function packageWriter(script: string): Artefact['write'] {
       const files = join(made, 'package');
       runNode(at, [join(root, script), '--out', files]);
       runTool('npm', ['pack', files, '--silent', '--pack-destination', folder]);
+    });
+}
+
+/** Writes an archive of the folder that a script has written. */
+function archiveWriter(name: string, script: string): Artefact['write'] {
+  return (folder, { root, version, at }) =>
+    inTemporary((made) => {
+      const files = join(made, name);
+      runNode(at, [join(root, script), '--out', files]);
+      archive(files, join(folder, `cyborg-${name}-${version}.tar.gz`), at);
     });
 }
 
