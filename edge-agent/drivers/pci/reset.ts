@@ -1,5 +1,5 @@
 // Resets a PCI function after a guest, and verifies that it came back as it was. What a reset does
-// and does not erase is in docs/agent.md.
+// and does not erase is in README.md.
 
 import type { Hardware } from '#agent/hardware/port.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
