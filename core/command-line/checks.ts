@@ -2,7 +2,7 @@
 // remedy. A check only reads.
 
 import { sentenceOf } from './arguments.ts';
-import { print } from './print.ts';
+import { oneLine, print, printMarked } from './print.ts';
 
 export interface Check<Context> {
   readonly name: string;
@@ -77,14 +77,14 @@ export async function printFindings(findings: AsyncIterable<Finding>): Promise<v
   for await (const finding of findings) {
     if ('ok' in finding) {
       counts.ok += 1;
-      print(`ok     ${finding.check}: ${finding.ok}`);
+      printMarked('ok     ', 'green', `${finding.check}: ${finding.ok}`);
     } else if ('unseen' in finding) {
       counts.unseen += 1;
-      print(`  --   ${finding.check}: ${finding.unseen}`);
+      printMarked('  --   ', 'yellow', `${finding.check}: ${finding.unseen}`);
     } else {
       counts.wrong += 1;
-      print(`WRONG  ${finding.check}: ${finding.wrong}`);
-      print(`       → ${finding.remedy}`);
+      printMarked('WRONG  ', 'red', `${finding.check}: ${finding.wrong}`);
+      print(`       → ${oneLine(finding.remedy)}`);
     }
   }
   print(`${counts.ok} ok, ${counts.wrong} wrong, ${counts.unseen} undetermined`);

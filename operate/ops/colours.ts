@@ -1,14 +1,10 @@
 // The colours of states. A line is coloured after its layout, so that colours take no room in it,
 // and after whatever acts on a terminal was taken out of it.
 
+import { type Colour, coloured } from '#core/command-line/colours.ts';
 import type { HostState } from '#core/domain/host/host-state.ts';
 import type { arqStates, healthStates, programStates } from '#core/shapes/words.ts';
 
-/** Select Graphic Rendition of ECMA-48. */
-const colours = { red: '\u001b[31m', green: '\u001b[32m', yellow: '\u001b[33m' } as const;
-const plain = '\u001b[39m';
-
-type Colour = keyof typeof colours;
 type State =
   | HostState
   | (typeof arqStates)[number]
@@ -48,14 +44,6 @@ const cell = new RegExp(`(?<=^| {2})(?:${Object.keys(colourOf).join('|')})(?= {2
 export function withColours(line: string): string {
   return line.replaceAll(cell, (state) => {
     const colour = colourOf[state as State];
-    return colour === undefined ? state : `${colours[colour]}${state}${plain}`;
+    return colour === undefined ? state : coloured(state, colour);
   });
-}
-
-/** https://no-color.org */
-export function hasColours(
-  stream: { readonly isTTY?: boolean },
-  { NO_COLOR, TERM }: Readonly<Record<string, string | undefined>>,
-): boolean {
-  return stream.isTTY === true && !NO_COLOR && TERM !== 'dumb';
 }

@@ -1,8 +1,9 @@
 // What people look at: lines in which states have colours, and a picture that is drawn again.
 // Hosts, clouds and tenants have written parts of these lines, and no part acts on the terminal.
 
-import { oneLine } from '#operate/print-line.ts';
-import { hasColours, withColours } from './colours.ts';
+import { hasColours } from '#core/command-line/colours.ts';
+import { oneLine } from '#core/command-line/print.ts';
+import { withColours } from './colours.ts';
 
 /** The lines of a picture for a terminal of this width. */
 export type Picture = (width: number) => readonly string[];

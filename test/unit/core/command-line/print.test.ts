@@ -1,7 +1,5 @@
 import { expect, it } from 'vitest';
-import { jsonText, printable } from '#core/command-line/print.ts';
-import { withOneLine } from '#operate/doctor/examine.ts';
-import { oneLine } from '#operate/print-line.ts';
+import { jsonText, oneLine, printable } from '#core/command-line/print.ts';
 
 const acting = '\u001b[2K\r\u0007\u009b31m\u202egnp.exe\u2028\u00ad\u{e0041}';
 
@@ -12,12 +10,6 @@ it('keeps lines and letters, and nothing that acts on a terminal', () => {
 
 it('has no second line in a line that a host has written', () => {
   expect(oneLine(`cmp1${acting}\n\nok     forged`)).toBe('cmp1 [2K   31m gnp.exe    ok     forged');
-});
-
-it("has no other finding in a finding of the doctor's", () => {
-  expect(
-    withOneLine({ check: 'host a\nok', wrong: 'x\u001b[2J\nok     host b: fine', remedy: 'y\nz' }),
-  ).toEqual({ check: 'host a ok', wrong: 'x [2J ok     host b: fine', remedy: 'y z' });
 });
 
 it('writes JSON that reads back as it was, without what acts on a terminal', () => {
