@@ -2,7 +2,9 @@
 // of code, and in a line code, bold and emphasized text, links and pictures. Raw HTML is shown as
 // text.
 
+import { escaped } from './escaped.ts';
 import { anchorsOf } from './links.ts';
+import { mermaidToSvg } from './mermaid.ts';
 
 /** @param href the address of a link in the site; undefined for what is not in it */
 export type Href = (link: string) => string | undefined;
@@ -68,6 +70,7 @@ function blockToHtml(block: readonly string[], page: Page): string {
     const text = inline(title, page.href);
     return `<h${hashes.length} id="${anchor}"><a href="#${anchor}">${text}</a></h${hashes.length}>`;
   }
+  if (first === '```mermaid') return mermaidToSvg(block.slice(1, -1));
   if (fence.test(first)) return `<pre><code>${escaped(block.slice(1, -1).join('\n'))}</code></pre>`;
   if (first.startsWith('|')) return tableToHtml(block, page.href);
   if (first.startsWith('>')) {
@@ -124,14 +127,4 @@ function inline(text: string, href: Href): string {
     .replaceAll(/\*\*([^*]+)\*\*/g, '<strong>$1</strong>')
     .replaceAll(/(?<![\w*])\*([^*\s][^*]*)\*(?![\w*])/g, '<em>$1</em>');
   return html.replaceAll(/\ue000(\d+)\ue000/g, (_, at) => codes[Number(at)] ?? '');
-}
-
-export function escaped(text: string): string {
-  const entities: Readonly<Record<string, string>> = {
-    '&': '&amp;',
-    '<': '&lt;',
-    '>': '&gt;',
-    '"': '&quot;',
-  };
-  return text.replaceAll(/[&<>"]/g, (character) => entities[character] ?? '');
 }

@@ -2,8 +2,9 @@
 // it and a search in all of them. It needs no server and no network: a browser opens its files.
 
 import { dirname, relative } from 'node:path';
+import { escaped } from './escaped.ts';
 import { anchorsOf, type Documents, findDeadLinks, resolveLink } from './links.ts';
-import { escaped, toHtml } from './markdown.ts';
+import { toHtml } from './markdown.ts';
 
 const index = 'docs/README.md';
 

@@ -7,6 +7,7 @@ import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { toHtml } from '#infra/docs/markdown.ts';
+import { DrawingInvalid } from '#infra/docs/mermaid.ts';
 import { buildSite, isPicture } from '#infra/docs/site.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -42,6 +43,30 @@ describe('Markdown', () => {
   it('has text in place of a link to what is not in the site', () => {
     expect(toHtml('[code](../core/x.ts)', () => undefined)).toBe('<p>code</p>');
   });
+});
+
+describe('a drawing in Mermaid', () => {
+  const drawn = (...lines: string[]) => html('```mermaid', ...lines, '```');
+
+  it.each([
+    [
+      ['sequenceDiagram', 'participant a as Nova', 'participant b as the API', 'a-->>b: POST <x>'],
+      'Nova to the API: POST &lt;x&gt;',
+    ],
+    [['stateDiagram-v2', 'state A {', '[*] --> B: begins', '}'], 'A to B: begins'],
+    [['flowchart LR', 'a["one way"]', 'a -->|fails| b'], 'one way to b: fails'],
+  ])('%j is a picture, and a text for who cannot see it', (lines, text) => {
+    const svg = drawn(...lines);
+    expect(svg).toContain(`<svg class="drawing" role="img" aria-label="${text}"`);
+    expect(svg.match(/class="arrow"/g)).toHaveLength(1);
+  });
+
+  it.each([[['sequenceDiagram', 'loop each']], [['pie', 'title x']]])(
+    '%j is refused: it has a form that is not drawn',
+    (lines) => {
+      expect(() => drawn(...lines)).toThrow(DrawingInvalid);
+    },
+  );
 });
 
 describe('a site', () => {
