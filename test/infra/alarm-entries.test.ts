@@ -92,16 +92,16 @@ describe.each(entries)('the alarm %s', (name, { severity, meaning, firstCommand,
     const [, rest = ''] = runbooks.split(`\n## \`${name}\`\n\n`);
     const [entry = ''] = rest.split(/^#{2,4} /m);
     expect(entry).toMatch(
-      new RegExp(`^Severity: \`${severity}\`\\.\nFirst:\n\n\`\`\`sh\n(.+)\n\`\`\`\n\n`),
+      new RegExp(`^Severity: \`${severity}\`\\.\nFirst run:\n\n\`\`\`sh\n(.+)\n\`\`\`\n\n`),
     );
     const [, command] = /^```sh\n(.+)\n```$/m.exec(entry) ?? [];
     expect(command).toBe(firstCommand);
     const [, groups, query] =
-      /^Then in Logs Insights, of (.+):\n\n```\n(.+)\n```$/m.exec(entry) ?? [];
+      /^Then query (.+) in Logs Insights:\n\n```\n(.+)\n```$/m.exec(entry) ?? [];
     expect(query).toBe(logs?.query);
     const named = groups && [...groups.matchAll(/`([^`]+)`/g)].map(([, group]) => group);
     expect(named).toEqual(logs?.groups);
-    expect(entry.trimEnd().split('\n').at(-1)).toMatch(/^Green when .+\.$/);
+    expect(entry.trimEnd().split('\n').at(-1)).toMatch(/^The alarm ends when .+\.$/);
   });
 });
 
