@@ -11,7 +11,8 @@ export const tableFile = join(import.meta.dirname, '../../docs/hardware.md');
 
 const introduction = `# Recorded hosts
 
-No card was at hand when this was written: the drivers were tried on simulated devices, on test devices of real kernels, and on the hosts below, of which only the lists of devices are real.
+No card was at hand when this was written.
+The drivers were tried on simulated devices, on test devices of real kernels, and on the hosts below, of which only the lists of devices are real.
 Each table has what the agent offers of a host if its operator wants each accelerator, NVMe device and network card as a whole, or why it refuses one.
 \`npm run hosts\` makes this page from \`test/hosts/records/\`, and a test compares it.
 

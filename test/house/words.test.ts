@@ -72,12 +72,16 @@ const textOf = (file: string) => readFileSync(join(root, file), 'utf8');
 
 /** Lines as a reader sees them, without code, targets of links, and what is quoted. */
 function linesOf(file: string): string[] {
-  const text = textOf(file)
+  const text = asRead(textOf(file));
+  return quoted.reduce((rest, each) => rest.replaceAll(each, ''), text).split('\n');
+}
+
+function asRead(text: string): string {
+  return text
     .replaceAll(/^( *)```.*?^\1```$/gms, '')
     .replaceAll(/(\.test\.ts`: )"[^"]+"/g, '$1""')
     .replaceAll(/`[^`\n]+`/g, '`code`')
     .replaceAll(/\]\([^)\n]*\)/g, ']');
-  return quoted.reduce((rest, each) => rest.replaceAll(each, ''), text).split('\n');
 }
 
 /** `undefined` for a line that is not prose: a table, a heading, the target of a link. */
@@ -85,6 +89,17 @@ function proseOf(line: string): string | undefined {
   if (/^\s*(\||#|\[[^\]]+\]: |!\[|$)/.test(line)) return undefined;
   return line.replace(/^\s*(-|\d+\.) /, '').replaceAll('**', '');
 }
+
+/** The sentences of a line; code may begin one. */
+function sentencesOf(line: string): string[] {
+  const prose = proseOf(line)?.replaceAll(abbreviation, '$1 ') ?? '';
+  return prose.split(/(?<=[.!?]["')\]]*) +/).filter((each) => each !== '');
+}
+
+/** Code and a number with its point are one word each; a dash is none. */
+const wordsIn = (sentence: string) =>
+  sentence.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
+const wordsMax = 30;
 
 const startsItem = (line: string) => /^\s*(-|\d+\.) /.test(line);
 const abbreviation = /\b(e\.g|i\.e|etc|vs|cf)\. /gi;
@@ -120,6 +135,24 @@ describe('documents', () => {
         return prose !== undefined && isFollowed && !/[.!?:]["')\]]*$/.test(prose);
       });
     expect(offenders(documents, broken)).toEqual([]);
+  });
+
+  it(`have no sentence of more than ${wordsMax} words`, () => {
+    const today = documents.filter(([file]) => !/\/adr\/|^CHANGELOG/.test(file));
+    const tooLong = (lines: readonly string[]) =>
+      lines.filter((line) => sentencesOf(line).some((each) => wordsIn(each) > wordsMax));
+    expect(offenders(today, tooLong)).toEqual([]);
+  });
+
+  it.each([
+    ['Two. `Sentences` of it: they go on.', [1, 6]],
+    ['- **Bold.** [A link](docs/a.md) - and e.g. a dash.', [1, 6]],
+    ['1. Version 1.2 of `a b.c d`, with a.b as one.', [8]],
+    ['| a | table |', []],
+    ['## A heading', []],
+  ])('%j has sentences of %j words', (line, counts) => {
+    const [shown = ''] = asRead(line).split('\n');
+    expect(sentencesOf(shown).map(wordsIn)).toEqual(counts);
   });
 
   it('use the terms of the field', () => {
