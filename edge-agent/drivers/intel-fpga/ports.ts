@@ -5,12 +5,7 @@
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import type { HostChange } from '#agent/drivers/contract/driver.ts';
 import { bindFunction, functionCount } from '#agent/drivers/pci/setup.ts';
-import {
-  type PciFunction,
-  readIfReadable,
-  readPciFunctionAt,
-  virtualLinks,
-} from '#agent/sysfs/pci.ts';
+import { type PciFunction, readPciFunctionAt, virtualLinks } from '#agent/sysfs/pci.ts';
 import { type Engine, hasLostPort, readEngine, readFunction, readPorts } from './engines.ts';
 import type { CardRecords } from './known.ts';
 import type { IntelFpgaCards, IntelFpgaSettings } from './settings.ts';
@@ -35,7 +30,7 @@ export async function planFunctions(
   fn: PciFunction,
 ): Promise<readonly HostChange[]> {
   const { context } = deps;
-  if (fn.boundDriver === undefined) return [unboundChange(deps, fn)];
+  if (fn.boundDriver === undefined) return [await unboundChange(deps, fn)];
   const engine = await readEngine(context, fn);
   if (!engine) return [];
   const existing = virtualAddresses(context, fn);
@@ -61,9 +56,9 @@ export async function planFunctions(
 }
 
 /** An agent that died while it bound the card anew left the card without a driver. */
-function unboundChange({ context }: PortsDeps, fn: PciFunction): HostChange {
+async function unboundChange({ context }: PortsDeps, fn: PciFunction): Promise<HostChange> {
   const { address } = fn;
-  const after = chooseHostDriver(context, fn);
+  const after = await chooseHostDriver(context, fn);
   return {
     address,
     what: 'driver',
@@ -73,10 +68,16 @@ function unboundChange({ context }: PortsDeps, fn: PciFunction): HostChange {
   };
 }
 
-/** The card's driver_override, if it is one of them; else the one that is loaded. */
-function chooseHostDriver({ sysfs }: DriverContext, { path }: PciFunction): string {
+/**
+ * The card's driver_override, if it is one of them; else the one that is loaded. The read waits
+ * while the kernel binds or removes the card.
+ */
+async function chooseHostDriver(
+  { sysfs, hardware }: DriverContext,
+  { address, path }: PciFunction,
+): Promise<string> {
   const all: readonly string[] = Object.values(hostDrivers);
-  const override = readIfReadable(sysfs, `${path}/driver_override`) ?? '';
+  const override = await hardware.readText(address, `${path}/driver_override`).catch(() => '');
   if (all.includes(override)) return override;
   const loaded = all.find((each) => sysfs.list(`bus/pci/drivers/${each}`) !== undefined);
   return loaded ?? hostDrivers.dfl;
@@ -180,7 +181,7 @@ async function withDrivers({ context }: PortsDeps, fn: PciFunction): Promise<Eng
   const { address, path } = fn;
   const { boundDriver } = readPciFunctionAt(context.sysfs, address) ?? {};
   if (boundDriver === undefined)
-    await bindFunction(context, address, chooseHostDriver(context, fn));
+    await bindFunction(context, address, await chooseHostDriver(context, fn));
   else if (hasLostPort(context, fn)) {
     // The driver of the card makes all its ports anew. An agent that dies here finds the override.
     await context.hardware.writeText(address, `${path}/driver_override`, `${boundDriver}\n`);
@@ -197,7 +198,7 @@ async function takeEngine(deps: PortsDeps, fn: PciFunction): Promise<Engine> {
   const { context } = deps;
   const { address } = fn;
   if (!Object.values(hostDrivers).some((each) => each === fn.boundDriver)) {
-    await bindFunction(context, address, chooseHostDriver(context, fn));
+    await bindFunction(context, address, await chooseHostDriver(context, fn));
   }
   return await withDrivers(deps, fn);
 }

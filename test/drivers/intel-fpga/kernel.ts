@@ -119,6 +119,8 @@ export class FpgaKernel {
     this.#follow(address, driver);
   }
 
+  /** Names of attributes whose reads hang until the agent gives up. */
+  readonly hanging = new Set<string>();
   /** Programs that are not installed; undefined is the agent's helper. */
   readonly missing = new Set<string | undefined>();
 
@@ -126,6 +128,7 @@ export class FpgaKernel {
     return {
       isInstalled: (tool) => !this.missing.has(tool),
       readText: async (_device, path) => {
+        if (this.hanging.has(basename(path))) throw new HardwareError('ETIMEDOUT', `${path} hangs`);
         const file = join(this.tree.root, path);
         const card = [...this.#cards.values()].find(({ disabledReads }) => disabledReads > 0);
         if (basename(path) === 'afu_id' && card) {

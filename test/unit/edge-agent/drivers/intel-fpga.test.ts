@@ -196,6 +196,16 @@ describe('the set-up of an FPGA card', () => {
     expect(host.setUpEnd.applied.map(({ what }) => what)).toContain('driver');
   });
 
+  it('does not wait itself for the lock of a card that the kernel removes or binds', async () => {
+    await host.start();
+    const device = `bus/pci/devices/${address}`;
+    const { writeText } = host.kernel.hardware();
+    await writeText(address, `${device}/driver_override`, 'intel-fpga-pci\n');
+    await writeText(address, `${device}/driver/unbind`, address);
+    host.kernel.hanging.add('driver_override');
+    expect((await host.plan()).map(({ after }) => after)).toEqual(['dfl-pci']);
+  });
+
   it('names a card that cannot have a virtual function for each port', async () => {
     host.host.tree.write(`${host.host.tree.pathOf(address)}/sriov_totalvfs`, '0\n');
     await host.start();
