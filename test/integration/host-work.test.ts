@@ -2,10 +2,12 @@
 // host's jobs and ends them; everything else is real.
 
 import { beforeEach, describe, expect, it } from 'vitest';
+import { providerUuid } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
+import { instanceOf } from '#test/support/builders.ts';
 import { gpu, minutes, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
-import { aReport } from '#test/support/reports.ts';
+import { aDevice, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 
 const cmp1 = perFile(startVgpuHost);
@@ -244,5 +246,28 @@ describe('a host that reboots', () => {
     expect((await cmp1.world.asNova('GET', resolved)).status).toBe(423);
     await cmp1.setPresence({ isConnected: true, version: 2, at: new Date().toISOString() });
     expect(await cmp1.stateOf(instance)).toBe('Bound');
+  });
+
+  it('starts servers before its agent has started only with devices that need no agent', async () => {
+    const { instance: withVgpu } = await cmp1.bound();
+    const info = { domain: '0000', bus: '01', device: '00', function: '0' };
+    const offers = {
+      resource_class: 'FPGA',
+      traits: [],
+      attach_handles: [{ type: 'PCI' as const, info }],
+    };
+    const whole = aDevice({ address: '0000:01:00.0', provider_suffix: undefined, offers });
+    await cmp1.report([gpu, whole]);
+    await cmp1.world.createProfile('whole', { 'resources:FPGA': '1' });
+    const target = { provider: providerUuid('cmp1_0000:01:00.0'), instance: instanceOf(99) };
+    await cmp1.world.createBound('whole', target);
+    await cmp1.disconnect(0);
+    const { status, json } = await cmp1.world.arqsOf(withVgpu);
+    expect([status, json.error]).toEqual([
+      409,
+      `The accelerators of instance ${withVgpu} are not ready: host cmp1 is not connected and may have rebooted. Try again.`,
+    ]);
+    expect((await cmp1.world.arqsOf(target.instance)).json.arqs[0]?.state).toBe('Bound');
+    await cmp1.remove(target.instance);
   });
 });
