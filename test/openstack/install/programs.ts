@@ -87,7 +87,9 @@ export function startWaitress(
   { python, program }: WsgiProgram,
   variables: Readonly<Record<string, string>> = {},
 ): void {
-  const serve = `import waitress; waitress.serve(application, listen='127.0.0.1:${port}', threads=6)`;
+  // Waitress answers 413 to a body of a gigabyte by default: the snapshot of a disk of that size.
+  const options = `listen='127.0.0.1:${port}', threads=6, max_request_body_size=2 << 30`;
+  const serve = `import waitress; waitress.serve(application, ${options})`;
   const command = [python, '-s', '-c', `${program}\n${serve}`];
   processes.start({ name, variables, command });
 }
