@@ -30,7 +30,7 @@ import {
 } from './routes.ts';
 import { Search } from './search/palette.tsx';
 import { useSession } from './session/session.ts';
-import { ThemeChoice } from './session/theme.tsx';
+import { ThemeChoice } from './theme.tsx';
 import { UsageScreen } from './usage/usage.tsx';
 
 const components: Readonly<Record<OwnScreenName, ComponentType<ScreenProps>>> & {
@@ -86,8 +86,8 @@ export function Shell({ said, onRead, onSignOut }: ShellProps) {
         <strong>Accelerators</strong>
         <Search />
         <div class="who">
-          <span>
-            {identity.user.name} in {identity.project.name}
+          <span title={`${identity.user.name} in ${identity.project.name}`}>
+            {identity.user.name} <span class="wide">in {identity.project.name}</span>
           </span>
           <ThemeChoice />
           <button type="button" onClick={onSignOut}>
@@ -109,19 +109,48 @@ export function Shell({ said, onRead, onSignOut }: ShellProps) {
       </nav>
       <main id="content" tabIndex={-1}>
         <OutageBanner />
-        <div class="said" role="status">
-          {said !== undefined && (
-            <>
-              <p>{said}</p>
-              <button type="button" onClick={onRead}>
-                Dismiss
-              </button>
-            </>
-          )}
-        </div>
+        <Said {...{ said, onRead }} />
         <Content key={at ?? 'none'} route={route} />
       </main>
     </>
+  );
+}
+
+/** Long enough to read a sentence twice. */
+const saidMs = 10_000;
+
+/** It leaves by itself, but not while the pointer or the focus is on it. */
+function Said({ said, onRead }: Pick<ShellProps, 'said' | 'onRead'>) {
+  const [isHeld, setHeld] = useState(false);
+  useEffect(() => {
+    if (said === undefined || isHeld) return undefined;
+    const timer = setTimeout(onRead, saidMs);
+    return () => clearTimeout(timer);
+  }, [said, isHeld]);
+  return (
+    <div
+      class="said"
+      role="status"
+      onPointerEnter={() => setHeld(true)}
+      onPointerLeave={() => setHeld(false)}
+      onFocusCapture={() => setHeld(true)}
+      onBlurCapture={() => setHeld(false)}
+    >
+      {said !== undefined && (
+        <>
+          <p>{said}</p>
+          <button
+            type="button"
+            onClick={() => {
+              setHeld(false);
+              onRead();
+            }}
+          >
+            Dismiss
+          </button>
+        </>
+      )}
+    </div>
   );
 }
 

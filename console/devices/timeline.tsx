@@ -56,7 +56,7 @@ export function Records({ records, namesDevices, namesHosts = false }: RecordsPr
               {count > 1 && ` (${count})`}
             </strong>
             {record.from !== null && record.to !== null && (
-              <span class="quiet">{` ${record.from} -> ${record.to}`}</span>
+              <span class="quiet">{` ${record.from} \u2192 ${record.to}`}</span>
             )}
             {record.call && (
               <p>
@@ -66,7 +66,7 @@ export function Records({ records, namesDevices, namesHosts = false }: RecordsPr
             )}
             {record.reason && <p>{record.reason}</p>}
             {record.evidence && <p class="evidence">Verified: {evidenceText(record.evidence)}</p>}
-            <p class="quiet">
+            <p class="quiet facts">
               {namesHosts && record.hostname && (
                 <span>
                   host <HostLink hostname={record.hostname} />{' '}

@@ -43,7 +43,11 @@ export function HistoryScreen({ route }: ScreenProps) {
         <p class="quiet">Of the last day, unless a first day is given.</p>
       )}
       <Freshness live={list} subject="the history" />
-      {list.data && <Records records={list.rows} namesDevices namesHosts />}
+      {list.data && (
+        <div class="panel">
+          <Records records={list.rows} namesDevices namesHosts />
+        </div>
+      )}
       <PartialList {...{ list }} row="record" />
     </Screen>
   );

@@ -11,6 +11,9 @@ export function Health({ health }: { readonly health: string | null }) {
   return health === null ? (
     <Status tone="good">healthy</Status>
   ) : (
-    <Status tone="bad">{`unhealthy: ${health}`}</Status>
+    <>
+      <Status tone="bad">unhealthy</Status>
+      <p class="quiet">{health}</p>
+    </>
   );
 }

@@ -17,22 +17,44 @@ interface FreshnessProps {
 
 export function Freshness({ live, subject, everyMs = 0 }: FreshnessProps) {
   const now = useNow(5000);
-  const { atMs, failure, isFirst, refresh } = live;
+  const { atMs, data, failure, isFirst, refresh } = live;
   const isOld = atMs !== undefined && (failure !== undefined || now - atMs > staleMs + everyMs);
   return (
     <>
       <p class={isOld ? 'freshness old' : 'freshness'}>
-        {isFirst && `Reading ${subject}...`}
         {atMs !== undefined && `As of ${clockText(atMs)} UTC`}
         {isOld && `, ${ageText(now - atMs)}`}
       </p>
+      {data === undefined && (isFirst || failure?.isPassing) && <Skeleton {...{ subject }} />}
       {/* An outage has its own banner. */}
-      {failure && !(failure.isPassing && atMs !== undefined) && failure.kind !== 'signed-out' && (
+      {failure && !failure.isPassing && failure.kind !== 'signed-out' && (
         <Notice tone="error" action={{ title: 'Try again', run: refresh }}>
           {failure.message}
         </Notice>
       )}
     </>
+  );
+}
+
+/** Longer without an answer looks as if nothing were coming. */
+const silenceMs = 3000;
+
+/** In place of what is still being read; a word after a while says that it is. */
+function Skeleton({ subject }: { readonly subject: string }) {
+  const [isLong, setLong] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLong(true), silenceMs);
+    return () => clearTimeout(timer);
+  }, []);
+  return (
+    <div class="skeleton">
+      <i />
+      <i />
+      <i />
+      <p role="status" class="quiet">
+        {isLong && `Still reading ${subject}.`}
+      </p>
+    </div>
   );
 }
 

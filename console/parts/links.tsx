@@ -1,10 +1,11 @@
 // Links to the screens of what is named.
 
 import { addressOf } from '#console/routes.ts';
+import { None } from './status.tsx';
 import { shortId } from './text.ts';
 
 export function HostLink({ hostname }: { readonly hostname: string | null | undefined }) {
-  if (!hostname) return <span class="quiet">-</span>;
+  if (!hostname) return <None />;
   return <a href={addressOf('hosts', hostname)}>{hostname}</a>;
 }
 
@@ -29,6 +30,10 @@ export function RequestLink({ uuid }: { readonly uuid: string }) {
 
 /** Whole, so that it can be copied. */
 export function Id({ id }: { readonly id: string | null | undefined }) {
-  if (!id) return <span class="quiet">-</span>;
-  return <code class="id">{id}</code>;
+  if (!id) return <None />;
+  return (
+    <code class="id" title={id}>
+      {id}
+    </code>
+  );
 }

@@ -5,6 +5,8 @@ import { useEffect, useState } from 'preact/hooks';
 import { addressOf } from '#console/routes.ts';
 import type { NamedKind } from '#console/session/name-book.ts';
 import { useSession } from '#console/session/session.ts';
+import { Icon } from './icon.tsx';
+import { None } from './status.tsx';
 import { harmlessText } from './text.ts';
 
 interface NameProps {
@@ -13,7 +15,7 @@ interface NameProps {
 }
 
 export function Name({ kind, id }: NameProps) {
-  if (!id) return <span class="quiet">-</span>;
+  if (!id) return <None />;
   return (
     <span class="named" title={id}>
       <NameText {...{ kind, id }} />
@@ -23,7 +25,7 @@ export function Name({ kind, id }: NameProps) {
 }
 
 export function ServerLink({ uuid }: { readonly uuid: string | null | undefined }) {
-  if (!uuid) return <span class="quiet">-</span>;
+  if (!uuid) return <None />;
   return (
     <span class="named" title={uuid}>
       <a href={addressOf('servers', uuid)}>
@@ -34,7 +36,8 @@ export function ServerLink({ uuid }: { readonly uuid: string | null | undefined 
   );
 }
 
-function NameText({ kind, id }: { readonly kind: NamedKind; readonly id: string }) {
+/** Without the button that copies the id. */
+export function NameText({ kind, id }: { readonly kind: NamedKind; readonly id: string }) {
   const { names } = useSession();
   const [name, setName] = useState<string>();
   useEffect(() => {
@@ -54,20 +57,8 @@ function CopyButton({ id }: { readonly id: string }) {
     );
   return (
     <button type="button" class="copy" aria-label={`Copy ${id}`} onClick={copy}>
-      <CopyIcon />
+      <Icon name="copy" />
     </button>
-  );
-}
-
-/** Drawn, because many fonts have no such sign. */
-function CopyIcon() {
-  return (
-    <svg viewBox="0 0 16 16" width="12" height="12" aria-hidden="true">
-      <g fill="none" stroke="currentColor" stroke-width="1.5">
-        <rect x="5.5" y="5.5" width="9" height="9" rx="1.5" />
-        <path d="M3.5 10.5h-1a1 1 0 0 1-1-1v-7a1 1 0 0 1 1-1h7a1 1 0 0 1 1 1v1" />
-      </g>
-    </svg>
   );
 }
 

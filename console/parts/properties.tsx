@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from 'preact';
 import type { Title } from '#core/contracts/api/titles.ts';
+import { None } from './status.tsx';
 import { isTime, titleText } from './text.ts';
 import { Time } from './time.tsx';
 
@@ -15,7 +16,7 @@ export function Properties({ items }: PropertiesProps) {
       {items.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>{value ?? <span class="quiet">-</span>}</dd>
+          <dd>{value === '' ? <None /> : (value ?? <None />)}</dd>
         </div>
       ))}
     </dl>

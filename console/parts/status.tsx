@@ -1,19 +1,13 @@
-// A state, shown by a mark of its own form and by its word: never by the colour alone.
+// A state, shown by an icon of its own form and by its word: never by the colour alone.
 
-type Tone = 'good' | 'bad' | 'warning' | 'pending' | 'neutral';
+import { Icon, type IconName } from './icon.tsx';
 
-const marks: Readonly<Record<Tone, string>> = {
-  good: '\u25cf',
-  bad: '\u2715',
-  warning: '\u25b2',
-  pending: '\u25d4',
-  neutral: '\u25cb',
-};
+type Tone = Extract<IconName, 'good' | 'bad' | 'warning' | 'pending' | 'neutral'>;
 
 export function Status({ tone, children }: { readonly tone: Tone; readonly children: string }) {
   return (
     <span class={`status ${tone}`}>
-      <span aria-hidden="true">{marks[tone]}</span> {children}
+      <Icon name={tone} /> {children}
     </span>
   );
 }
@@ -49,6 +43,11 @@ const tones: Readonly<Record<string, Tone>> = {
   done: 'good',
   failed: 'bad',
 };
+
+/** In place of a value that there is not. */
+export function None() {
+  return <span class="quiet none">-</span>;
+}
 
 /** The state that a word of the API names. */
 export function StateOf({

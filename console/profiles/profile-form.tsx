@@ -59,6 +59,8 @@ export function ProfileForm({ stored, onDone }: ProfileFormProps) {
   }
 
   const isNameTyped = isAsked || draft.name !== '';
+  const areGroupsTyped =
+    isAsked || draft.groups.some((group) => group.some(({ name }) => name !== ''));
   return (
     <form class="stack" noValidate onSubmit={submit}>
       <Field
@@ -82,7 +84,7 @@ export function ProfileForm({ stored, onDone }: ProfileFormProps) {
         onInput={(description) => change({ description })}
       />
       <GroupsEditor groups={draft.groups} onChange={(groups) => change({ groups })} />
-      {problems.groups && (
+      {problems.groups && areGroupsTyped && (
         <p class="problem" role="status">
           {problems.groups}
         </p>

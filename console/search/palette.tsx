@@ -2,6 +2,7 @@
 
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { Dialog } from '#console/parts/dialog/dialog.tsx';
+import { Icon } from '#console/parts/icon.tsx';
 import { counted } from '#console/parts/time-text.ts';
 import type { Found } from './lookups.ts';
 import { useSearch } from './use-search.ts';
@@ -21,7 +22,7 @@ export function Search() {
   return (
     <>
       <button type="button" aria-keyshortcuts="Control+K /" onClick={() => setOpen(true)}>
-        Search{' '}
+        <Icon name="search" /> <span class="wide">Search</span>{' '}
         <span class="keys" aria-hidden="true">
           Ctrl K
         </span>

@@ -2,6 +2,8 @@
 
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
+import { Icon } from '#console/parts/icon.tsx';
+import { None } from '#console/parts/status.tsx';
 import { numberText } from '#console/parts/time-text.ts';
 import { type Order, pageOfRows, type Sortable, sorted } from './table-order.ts';
 
@@ -51,8 +53,8 @@ export function Table<Row>(props: TableProps<Row>) {
             {shown.map((row, index) => (
               <tr key={keyOf(row, index)}>
                 {columns.map(({ title, cell, isNumber }) => (
-                  <td key={title} class={isNumber ? 'number' : undefined}>
-                    {cell(row) ?? <span class="quiet">-</span>}
+                  <td key={title} class={isNumber ? 'number' : undefined} data-title={title}>
+                    {cell(row) ?? <None />}
                   </td>
                 ))}
               </tr>
@@ -98,10 +100,7 @@ function ColumnHead<Row>({ column, order, onOrder }: ColumnHeadProps<Row>) {
             onOrder({ column: title, isDescending: ownOrder ? !ownOrder.isDescending : false })
           }
         >
-          {title}
-          <span aria-hidden="true">
-            {!ownOrder ? '' : ownOrder.isDescending ? ' \u25be' : ' \u25b4'}
-          </span>
+          {title} {direction && <Icon name={direction} />}
         </button>
       ) : (
         title

@@ -1,6 +1,7 @@
 // Light or dark: as the system says, until the user chooses.
 
 import { useLayoutEffect, useState } from 'preact/hooks';
+import { Icon } from '#console/parts/icon.tsx';
 
 type Theme = 'light' | 'dark';
 const storageKey = 'theme';
@@ -9,6 +10,7 @@ export function ThemeChoice() {
   const [theme, setTheme] = useState(currentTheme);
   const other: Theme = theme === 'dark' ? 'light' : 'dark';
   useLayoutEffect(() => apply(theme), [theme]);
+  const title = other === 'dark' ? 'Dark mode' : 'Light mode';
   return (
     <button
       type="button"
@@ -17,7 +19,7 @@ export function ThemeChoice() {
         setTheme(other);
       }}
     >
-      {other === 'dark' ? 'Dark mode' : 'Light mode'}
+      <Icon name={other} /> <span class="wide">{title}</span>
     </button>
   );
 }
