@@ -6,10 +6,11 @@ import type { Host, Incident } from '#console/api/answers.ts';
 import { Freshness, useNow } from '#console/parts/freshness.tsx';
 import { DeviceLink, HostLink } from '#console/parts/links.tsx';
 import { PartialList, useList } from '#console/parts/list/live-list.tsx';
+import { NameText } from '#console/parts/name.tsx';
 import { Notice } from '#console/parts/notice.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
 import { StateOf } from '#console/parts/status.tsx';
-import { reasonsText, shortId } from '#console/parts/text.ts';
+import { reasonsText } from '#console/parts/text.ts';
 import { counted, numberText } from '#console/parts/time-text.ts';
 import { addressOf } from '#console/routes.ts';
 import { Chart } from '#console/usage/chart.tsx';
@@ -100,7 +101,24 @@ export function OverviewScreen() {
         </Notice>
       )}
       <div class="columns overview">
-        <Worst />
+        <div class="overview-side">
+          <Worst />
+          <Section title="Failed boots by hour, UTC">
+            <Freshness live={failures} subject="the history" {...{ everyMs }} />
+            {failures.data && failures.rows.length === 0 && (
+              <p class="empty">No boot has failed in the last day.</p>
+            )}
+            {failures.rows.length > 0 && (
+              <div class="failures">
+                <Chart
+                  chart={failuresByHour(failures.rows, from)}
+                  title="Failed boots by hour"
+                  unit={{ short: '', long: 'failed boots', isWhole: true }}
+                />
+              </div>
+            )}
+          </Section>
+        </div>
         <div class="overview-side">
           <Section title="What runs out first">
             <RunsOut
@@ -127,21 +145,6 @@ export function OverviewScreen() {
           <Projects isWaiting={hosts.isFirst} />
         </div>
       </div>
-      <Section title="Failed boots by hour, UTC">
-        <Freshness live={failures} subject="the history" {...{ everyMs }} />
-        {failures.data && failures.rows.length === 0 && (
-          <p class="empty">No boot has failed in the last day.</p>
-        )}
-        {failures.rows.length > 0 && (
-          <div class="failures">
-            <Chart
-              chart={failuresByHour(failures.rows, from)}
-              title="Failed boots by hour"
-              unit={{ short: '', long: 'failed boots' }}
-            />
-          </div>
-        )}
-      </Section>
     </Screen>
   );
 }
@@ -269,7 +272,7 @@ function Projects({ isWaiting }: { readonly isWaiting: boolean }) {
   const uses = live.data ? useByProject(live.data) : [];
   const bars = uses.slice(0, barsMax).map(({ projectId, accelerators }) => ({
     key: projectId,
-    title: <span title={projectId}>{shortId(projectId)}</span>,
+    title: <NameText kind="projects" id={projectId} />,
     href: addressOf('usage', undefined, { project: projectId }),
     value: accelerators,
     most: uses[0]?.accelerators ?? 0,

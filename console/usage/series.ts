@@ -67,3 +67,11 @@ function listDays({ from, to }: { readonly from: string; readonly to: string }):
 function sum(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0);
 }
+
+/** The next number of the form 1, 2 or 5 times a power of ten. */
+export function niceEnd(most: number): number {
+  if (most <= 0) return 1;
+  const power = 10 ** Math.floor(Math.log10(most));
+  const factor = [1, 2, 5, 10].find((each) => each * power >= most) ?? 10;
+  return factor * power;
+}

@@ -5,6 +5,7 @@ import type { Usage, UsageRow } from '#console/api/answers.ts';
 import { Choice, Field } from '#console/parts/dialog/field.tsx';
 import { Freshness } from '#console/parts/freshness.tsx';
 import { listColumns, listKey } from '#console/parts/list/list-columns.tsx';
+import { NameText } from '#console/parts/name.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
 import { type Column, Table } from '#console/parts/table/table.tsx';
 import { dayAfter, numberText } from '#console/parts/time-text.ts';
@@ -13,7 +14,7 @@ import { addressOf, type ScreenProps } from '#console/routes.ts';
 import { lists } from '#core/contracts/api/lists.ts';
 import { Chart } from './chart.tsx';
 import { usageCsv } from './csv.ts';
-import { type Grouping, usageChart } from './series.ts';
+import { type Grouping, otherSeries, usageChart } from './series.ts';
 
 const everyMs = 60_000;
 
@@ -67,7 +68,11 @@ export function UsageScreen({ route: { filters } }: ScreenProps) {
               ]}
               onChange={(value) => setBy(value as Grouping)}
             />
-            <Chart chart={chart} title={`Accelerator-hours by ${by} and day`} />
+            <Chart
+              {...{ chart }}
+              title={`Accelerator-hours by ${by} and day`}
+              nameOf={by === 'project' ? projectName : (name) => name}
+            />
           </Section>
           <Section title="Rows">
             <Table
@@ -83,6 +88,10 @@ export function UsageScreen({ route: { filters } }: ScreenProps) {
       )}
     </Screen>
   );
+}
+
+function projectName(id: string) {
+  return id === otherSeries ? id : <NameText kind="projects" {...{ id }} />;
 }
 
 function filter(event: SubmitEvent): void {
