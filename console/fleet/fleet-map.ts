@@ -8,6 +8,10 @@ import type { Host } from '#console/api/answers.ts';
 export const dotStates = ['enabled', 'disabled', 'unhealthy', 'quarantine', 'unread'] as const;
 type DotState = (typeof dotStates)[number];
 
+export function dotText(state: DotState): string {
+  return state === 'unread' ? 'not read yet' : state;
+}
+
 export interface Dot {
   readonly uuid: string;
   readonly hostname: string;
@@ -24,10 +28,11 @@ export interface FleetMap {
   readonly tiles: readonly Tile[];
   readonly columns: number;
   readonly rows: number;
-  /** Dots in a row of a tile. */
-  readonly side: number;
+  /** Dots in a row of a tile, and rows of dots. */
+  readonly across: number;
+  readonly down: number;
   /** Pixels from one tile to the next: the dots, a frame around them, and a gap. */
-  readonly step: number;
+  readonly step: { readonly x: number; readonly y: number };
 }
 
 export type FlawedDevices = ReadonlyMap<string, 'unhealthy' | 'quarantine'>;
@@ -47,12 +52,31 @@ export function fleetMap(
     return { hostname, state, dots: [...states, ...Array<DotState>(unread).fill('unread')] };
   });
   const most = tiles.reduce((max, tile) => Math.max(max, tile.dots.length), 1);
-  const side = Math.ceil(Math.sqrt(most));
-  const wide = Math.max(1, Math.ceil(Math.sqrt(tiles.length * aspect)));
-  const rows = Math.max(1, Math.ceil(tiles.length / wide));
-  // The last row is about as long as the others.
-  const columns = Math.max(1, Math.ceil(tiles.length / rows));
-  return { tiles, columns, rows, side, step: side + 3 };
+  return { tiles, ...largestLayout(tiles.length, most, aspect) };
+}
+
+type Layout = Omit<FleetMap, 'tiles'>;
+
+/** A row of more dots than these cannot be counted by eye. */
+const acrossMax = 16;
+
+/** The layout whose dots are the largest in a view of that form, for one host as for many. */
+function largestLayout(count: number, most: number, aspect: number): Layout {
+  const sizeOf = ({ columns, rows, step }: Layout) =>
+    Math.min(aspect / (columns * step.x), 1 / (rows * step.y));
+  return Array.from({ length: Math.min(most, acrossMax) }, (_, index) => index + 1)
+    .flatMap((across) => layouts(count, across, Math.ceil(most / across), aspect))
+    .reduce((best, each) => (sizeOf(each) > sizeOf(best) ? each : best));
+}
+
+function layouts(count: number, across: number, down: number, aspect: number): Layout[] {
+  const step = { x: across + 3, y: down + 3 };
+  const wide = Math.sqrt((count * aspect * step.y) / step.x);
+  return [Math.floor(wide), Math.ceil(wide)].map((about) => {
+    const rows = Math.max(1, Math.ceil(count / Math.max(1, about)));
+    // The last row is about as long as the others.
+    return { columns: Math.max(1, Math.ceil(count / rows)), rows, across, down, step };
+  });
 }
 
 function stateOf({ uuid, status }: Dot, flawed: FlawedDevices): DotState {
@@ -73,31 +97,27 @@ interface Picture {
 
 /** @param isDimmed whether a tile is not among what was searched for */
 export function drawPicture(
-  { tiles, columns, rows, side, step }: FleetMap,
+  { tiles, columns, rows, across, down, step }: FleetMap,
   palette: Palette,
   isDimmed: (tile: Tile) => boolean,
 ): Picture {
-  const width = columns * step;
-  const pixels = new Uint32Array(width * rows * step);
+  const width = columns * step.x;
+  const pixels = new Uint32Array(width * rows * step.y);
   for (const [index, tile] of tiles.entries()) {
-    const left = (index % columns) * step;
-    const top = Math.floor(index / columns) * step;
+    const left = (index % columns) * step.x;
+    const top = Math.floor(index / columns) * step.y;
     const shade = isDimmed(tile) ? dimmed : (colour: number) => colour;
-    const frame = shade(palette.hosts[tile.state]);
-    const end = side + 1;
-    for (let at = 0; at <= end; at += 1) {
-      pixels[top * width + left + at] = frame;
-      pixels[(top + end) * width + left + at] = frame;
-      pixels[(top + at) * width + left] = frame;
-      pixels[(top + at) * width + left + end] = frame;
+    const ground = shade(palette.hosts[tile.state]);
+    for (let y = top; y < top + down + 2; y += 1) {
+      pixels.fill(ground, y * width + left, y * width + left + across + 2);
     }
     for (const [place, state] of tile.dots.entries()) {
-      const x = left + 1 + (place % side);
-      const y = top + 1 + Math.floor(place / side);
+      const x = left + 1 + (place % across);
+      const y = top + 1 + Math.floor(place / across);
       pixels[y * width + x] = shade(palette.dots[state]);
     }
   }
-  return { width, height: rows * step, pixels };
+  return { width, height: rows * step.y, pixels };
 }
 
 /** A sixth of the opacity. */
@@ -109,6 +129,12 @@ function dimmed(colour: number): number {
 export function packedColour(text: string): number {
   const [red = 0, green = 0, blue = 0] = (text.match(/\d+(\.\d+)?/g) ?? []).map(Number);
   return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+}
+
+/** A number of a {@link Palette} as the text that a style has. */
+export function cssColour(colour: number): string {
+  const [red, green, blue] = [colour, colour >>> 8, colour >>> 16].map((each) => each & 0xff);
+  return `rgb(${red}, ${green}, ${blue})`;
 }
 
 interface FleetCounts {

@@ -1,6 +1,6 @@
 // All hosts and devices by state, in one view.
 
-import { useCallback, useMemo, useState } from 'preact/hooks';
+import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
 import { hostsWith } from '#console/hosts/search.ts';
 import { Field } from '#console/parts/dialog/field.tsx';
 import { Freshness } from '#console/parts/freshness.tsx';
@@ -10,15 +10,14 @@ import { Screen } from '#console/parts/screen.tsx';
 import { counted, numberText } from '#console/parts/time-text.ts';
 import { addressOf } from '#console/routes.ts';
 import { hostStates } from '#core/domain/host/host-state.ts';
-import { dotStates, type FleetMap, fleetCounts, type Tile } from './fleet-map.ts';
+import { dotStates, dotText, type FleetMap, fleetCounts, type Tile } from './fleet-map.ts';
 import { MapCanvas } from './map-canvas.tsx';
 import { SelectedHost } from './selected-host.tsx';
 import { useFleet } from './use-fleet.ts';
 import { usePalette } from './use-palette.ts';
 
 export function FleetScreen() {
-  // Tall where the screen is narrow.
-  const [aspect] = useState(() => (innerWidth < 640 ? 1 : 2));
+  const aspect = useAspect();
   const { hosts, devices, map } = useFleet(aspect);
   const [text, setText] = useState('');
   const [selected, setSelected] = useState<string>();
@@ -54,13 +53,19 @@ export function FleetScreen() {
       <Freshness live={hosts} subject="hosts" />
       <PartialList list={hosts} row="host" />
       <PartialList list={devices} row="device" />
-      <div ref={legend}>
-        <Legend {...{ map }} />
+      <div class="panel">
+        <div ref={legend} class="stack">
+          <Legend {...{ map }} />
+        </div>
+        {hosts.data && hosts.rows.length === 0 && <p class="empty">No host has reported yet.</p>}
+        {hosts.rows.length > 0 && palette && (
+          <MapCanvas
+            {...{ map, palette, isDimmed, selected }}
+            onSelect={setSelected}
+            onOpen={open}
+          />
+        )}
       </div>
-      {hosts.data && hosts.rows.length === 0 && <p class="empty">No host has reported yet.</p>}
-      {hosts.rows.length > 0 && palette && (
-        <MapCanvas {...{ map, palette, isDimmed, selected }} onSelect={setSelected} onOpen={open} />
-      )}
       <div role="status">
         {selected !== undefined && (
           <p>
@@ -71,6 +76,21 @@ export function FleetScreen() {
       {selected !== undefined && <SelectedHost key={selected} hostname={selected} />}
     </Screen>
   );
+}
+
+/** The place of the map is as wide as the screen, and as high as its style sheet says. */
+function useAspect(): number {
+  const read = () => {
+    const width = Math.min(innerWidth, 1600) - 64;
+    return Math.round((10 * width) / Math.min(0.6 * innerHeight, 640)) / 10;
+  };
+  const [aspect, setAspect] = useState(read);
+  useEffect(() => {
+    const onResize = () => setAspect(read());
+    addEventListener('resize', onResize);
+    return () => removeEventListener('resize', onResize);
+  }, []);
+  return aspect;
 }
 
 /** Also where the map has its colours from. */
@@ -90,7 +110,7 @@ function Legend({ map }: { readonly map: FleetMap }) {
         {dotStates.map((state) => (
           <li key={state}>
             <span class={`mark dot-${state}`} data-dot={state} aria-hidden="true" />
-            {state === 'unread' ? 'not read yet' : state}: {numberText(dots.get(state) ?? 0)}
+            {dotText(state)}: {numberText(dots.get(state) ?? 0)}
           </li>
         ))}
       </ul>

@@ -1,10 +1,11 @@
-// Draws the map and moves in it, by the pointer and by keys. A frame is one enlarged picture, and
-// the names of the hosts where there is room for them.
+// The map on the screen: the pointer and keys move in it, and what is below the pointer is named.
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { numberText } from '#console/parts/time-text.ts';
-import { drawPicture, type FleetMap, type Palette, type Tile } from './fleet-map.ts';
+import { createBitmap, draw } from './draw-map.ts';
+import { dotStates, dotText, type FleetMap, type Palette, type Tile } from './fleet-map.ts';
 import {
+  fitScaleMax,
   fitted,
   middleOf,
   neighbour,
@@ -26,10 +27,6 @@ interface MapCanvasProps {
 }
 
 const zoomStep = 1.5;
-/** Names are drawn in tiles that are at least so wide. */
-const namedTileWidth = 84;
-/** Dots that are at least so wide have lines between them. */
-const gridScaleMin = 6;
 /** A pointer that moves less has clicked. */
 const clickDistanceMax = 4;
 
@@ -47,7 +44,8 @@ export function MapCanvas(props: MapCanvasProps) {
 
   useEffect(() => {
     const frame = requestAnimationFrame(() => {
-      if (canvas.current) draw(canvas.current, { map, picture, view, size, selectedIndex });
+      if (canvas.current)
+        draw(canvas.current, { map, palette, picture, view, size, selectedIndex });
     });
     return () => cancelAnimationFrame(frame);
   }, [map, picture, view, size, selectedIndex]);
@@ -84,10 +82,12 @@ export function MapCanvas(props: MapCanvasProps) {
     const tile = index === undefined ? undefined : map.tiles[index];
     if (tile) onSelect(tile.hostname);
   };
-  const drag = useDrag(
-    (right, down) => setView((before) => panned(before ?? view, right, down)),
-    (at) => select(tileAt(map, view, at)),
-  );
+  const [pointed, setPointed] = useState<number>();
+  const drag = useDrag({
+    onMove: (right, down) => setView((before) => panned(before ?? view, right, down)),
+    onClick: (at) => select(tileAt(map, view, at)),
+    onHover: (at) => setPointed(at && tileAt(map, view, at)),
+  });
 
   function onKeyDown(event: KeyboardEvent) {
     if (event.key.startsWith('Arrow')) {
@@ -101,7 +101,7 @@ export function MapCanvas(props: MapCanvasProps) {
   }
 
   return (
-    <div class="map">
+    <div class="map tip-frame">
       <fieldset class="buttons" aria-label="Zoom">
         <button type="button" onClick={() => zoomInto(zoomStep)}>
           Zoom in
@@ -122,8 +122,10 @@ export function MapCanvas(props: MapCanvasProps) {
         aria-label={`Map of ${numberText(map.tiles.length)} hosts. Arrow keys choose a host, Enter opens it, plus and minus zoom. The screen Hosts lists the same hosts.`}
         onKeyDown={onKeyDown}
         onDblClick={() => selected !== undefined && onOpen(selected)}
+        style={{ maxHeight: `${Math.ceil(map.rows * map.step.y * fitScaleMax)}px` }}
         {...drag}
       />
+      {pointed !== undefined && <TileTip {...{ map, view, size }} index={pointed} />}
     </div>
   );
 }
@@ -140,10 +142,46 @@ function useSize(canvas: { readonly current: HTMLCanvasElement | null }): Size {
   return size;
 }
 
-function useDrag(
-  onMove: (right: number, down: number) => void,
-  onClick: (at: { x: number; y: number }) => void,
-) {
+interface TileTipProps {
+  readonly map: FleetMap;
+  readonly view: View;
+  readonly size: Size;
+  readonly index: number;
+}
+
+/** Beside the tile, at the side where there is more room. */
+function TileTip({ map, view, size, index }: TileTipProps) {
+  const tile = map.tiles[index];
+  if (!tile) return null;
+  const { x, y } = middleOf(map, view, index);
+  const half = { x: (map.step.x / 2) * view.scale, y: (map.step.y / 2) * view.scale };
+  const place = {
+    ...(x < size.width / 2
+      ? { left: `${x + half.x}px` }
+      : { right: `${size.width - x + half.x}px` }),
+    ...(y < size.height / 2
+      ? { bottom: `${size.height - y - half.y}px` }
+      : { bottom: `${size.height - y}px` }),
+  };
+  return (
+    <div class="tip" style={place}>
+      <strong>{tile.hostname}</strong>, {tile.state}
+      {dotStates.map((state) => {
+        const count = tile.dots.filter((each) => each === state).length;
+        return count > 0 && <div key={state}>{`${numberText(count)} ${dotText(state)}`}</div>;
+      })}
+    </div>
+  );
+}
+
+interface Moves {
+  readonly onMove: (right: number, down: number) => void;
+  readonly onClick: (at: { x: number; y: number }) => void;
+  /** Without a place once the pointer has left, or drags. */
+  readonly onHover: (at?: { x: number; y: number }) => void;
+}
+
+function useDrag({ onMove, onClick, onHover }: Moves) {
   const from = useRef<{ x: number; y: number; distance: number } | undefined>(undefined);
   return {
     onPointerDown: (event: PointerEvent) => {
@@ -152,6 +190,7 @@ function useDrag(
     },
     onPointerMove: (event: PointerEvent) => {
       const { current } = from;
+      onHover(current ? undefined : { x: event.offsetX, y: event.offsetY });
       if (!current) return;
       const [right, down] = [event.clientX - current.x, event.clientY - current.y];
       const distance = current.distance + Math.abs(right) + Math.abs(down);
@@ -163,102 +202,9 @@ function useDrag(
       from.current = undefined;
       if (isClick) onClick({ x: event.offsetX, y: event.offsetY });
     },
+    onPointerLeave: () => onHover(),
     onPointerCancel: () => {
       from.current = undefined;
     },
   };
-}
-
-function createBitmap(
-  map: FleetMap,
-  palette: Palette,
-  isDimmed: (tile: Tile) => boolean,
-): HTMLCanvasElement {
-  const { width, height, pixels } = drawPicture(map, palette, isDimmed);
-  const bitmap = document.createElement('canvas');
-  bitmap.width = width;
-  bitmap.height = height;
-  const image = new ImageData(new Uint8ClampedArray(pixels.buffer), width, height);
-  bitmap.getContext('2d')?.putImageData(image, 0, 0);
-  return bitmap;
-}
-
-interface Drawing {
-  readonly map: FleetMap;
-  readonly picture: HTMLCanvasElement;
-  readonly view: View;
-  readonly size: Size;
-  readonly selectedIndex: number;
-}
-
-function draw(canvas: HTMLCanvasElement, drawing: Drawing): void {
-  const { picture, view, size, selectedIndex } = drawing;
-  const ratio = devicePixelRatio;
-  const [width, height] = [Math.round(size.width * ratio), Math.round(size.height * ratio)];
-  if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-  const context = canvas.getContext('2d');
-  if (!context) return;
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.clearRect(0, 0, size.width, size.height);
-  // Dots that are smaller than a point of the screen are mixed, not left out.
-  context.imageSmoothingEnabled = view.scale < 1;
-  const [x, y] = [-view.x * view.scale, -view.y * view.scale];
-  context.drawImage(picture, x, y, picture.width * view.scale, picture.height * view.scale);
-  const { color } = getComputedStyle(canvas);
-  context.fillStyle = color;
-  context.strokeStyle = color;
-  if (view.scale >= gridScaleMin) drawGrid(context, canvas, drawing);
-  if (drawing.map.step * view.scale >= namedTileWidth) drawNames(context, drawing);
-  if (selectedIndex >= 0) frameTile(context, drawing);
-}
-
-function drawGrid(
-  context: CanvasRenderingContext2D,
-  canvas: HTMLCanvasElement,
-  { view, size }: Drawing,
-): void {
-  context.save();
-  context.strokeStyle = getComputedStyle(canvas).backgroundColor;
-  context.lineWidth = Math.max(1, view.scale / 10);
-  context.beginPath();
-  for (let at = Math.ceil(view.x); (at - view.x) * view.scale < size.width; at += 1) {
-    context.moveTo((at - view.x) * view.scale, 0);
-    context.lineTo((at - view.x) * view.scale, size.height);
-  }
-  for (let at = Math.ceil(view.y); (at - view.y) * view.scale < size.height; at += 1) {
-    context.moveTo(0, (at - view.y) * view.scale);
-    context.lineTo(size.width, (at - view.y) * view.scale);
-  }
-  context.stroke();
-  context.restore();
-}
-
-function frameTile(context: CanvasRenderingContext2D, { map, view, selectedIndex }: Drawing): void {
-  const { columns, step } = map;
-  const left = ((selectedIndex % columns) * step - view.x) * view.scale;
-  const top = (Math.floor(selectedIndex / columns) * step - view.y) * view.scale;
-  const width = (step - 1) * view.scale;
-  context.lineWidth = 3;
-  context.strokeRect(left - 2, top - 2, width + 4, width + 4);
-}
-
-/** Only of the tiles in view, which are few where there is room for names. */
-function drawNames(context: CanvasRenderingContext2D, { map, view, size }: Drawing): void {
-  const { columns, rows, step, tiles } = map;
-  const width = step * view.scale;
-  const firstRow = Math.max(0, Math.floor(view.y / step));
-  const lastRow = Math.min(rows - 1, Math.floor((view.y + size.height / view.scale) / step));
-  const firstColumn = Math.max(0, Math.floor(view.x / step));
-  const lastColumn = Math.min(columns - 1, Math.floor((view.x + size.width / view.scale) / step));
-  context.font = '12px system-ui, sans-serif';
-  context.textBaseline = 'bottom';
-  for (let row = firstRow; row <= lastRow; row += 1) {
-    for (let column = firstColumn; column <= lastColumn; column += 1) {
-      const tile = tiles[row * columns + column];
-      if (!tile) continue;
-      const x = (column * step - view.x) * view.scale;
-      const y = ((row + 1) * step - view.y) * view.scale;
-      context.fillText(tile.hostname, x, y, width - view.scale);
-    }
-  }
 }

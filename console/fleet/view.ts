@@ -15,16 +15,16 @@ export interface Size {
   readonly height: number;
 }
 
-const scaleMax = 48;
+const scaleMax = 64;
 const scaleMin = 0.5;
-/** A fleet of few hosts does not fill the view with one tile. */
-const fitScaleMax = 14;
+/** A device of a fleet of few hosts is no larger. */
+export const fitScaleMax = 64;
 
 type Grid = Pick<FleetMap, 'columns' | 'rows' | 'step' | 'tiles'>;
 
 /** The whole map, in the middle. */
 export function fitted({ columns, rows, step }: Grid, size: Size): View {
-  const [width, height] = [columns * step, rows * step];
+  const [width, height] = [columns * step.x, rows * step.y];
   const scale = Math.min(size.width / width, size.height / height, fitScaleMax);
   return { scale, x: (width - size.width / scale) / 2, y: (height - size.height / scale) / 2 };
 }
@@ -45,8 +45,8 @@ export function panned(view: View, right: number, down: number): View {
 
 /** The index of the tile at a point of the view; undefined beside all tiles. */
 export function tileAt(grid: Grid, view: View, at: { x: number; y: number }): number | undefined {
-  const column = Math.floor((view.x + at.x / view.scale) / grid.step);
-  const row = Math.floor((view.y + at.y / view.scale) / grid.step);
+  const column = Math.floor((view.x + at.x / view.scale) / grid.step.x);
+  const row = Math.floor((view.y + at.y / view.scale) / grid.step.y);
   if (column < 0 || column >= grid.columns || row < 0) return undefined;
   const index = row * grid.columns + column;
   return index < grid.tiles.length ? index : undefined;
@@ -55,20 +55,20 @@ export function tileAt(grid: Grid, view: View, at: { x: number; y: number }): nu
 /** The middle of a tile, in the view. */
 export function middleOf({ columns, step }: Grid, view: View, index: number) {
   return {
-    x: ((index % columns) * step + step / 2 - view.x) * view.scale,
-    y: (Math.floor(index / columns) * step + step / 2 - view.y) * view.scale,
+    x: ((index % columns) * step.x + step.x / 2 - view.x) * view.scale,
+    y: (Math.floor(index / columns) * step.y + step.y / 2 - view.y) * view.scale,
   };
 }
 
 /** The view, moved as little as shows the tile. */
 export function revealing(grid: Grid, view: View, index: number, size: Size): View {
   const { columns, step } = grid;
-  const into = (from: number, start: number, seen: number) =>
-    Math.min(Math.max(from, start + step - seen), start);
+  const into = (from: number, start: number, length: number, seen: number) =>
+    Math.min(Math.max(from, start + length - seen), start);
   return {
     ...view,
-    x: into(view.x, (index % columns) * step, size.width / view.scale),
-    y: into(view.y, Math.floor(index / columns) * step, size.height / view.scale),
+    x: into(view.x, (index % columns) * step.x, step.x, size.width / view.scale),
+    y: into(view.y, Math.floor(index / columns) * step.y, step.y, size.height / view.scale),
   };
 }
 

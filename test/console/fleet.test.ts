@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Host } from '#console/api/answers.ts';
 import {
+  cssColour,
   type Dot,
   dotStates,
   drawPicture,
@@ -11,6 +12,7 @@ import {
   packedColour,
 } from '#console/fleet/fleet-map.ts';
 import {
+  fitScaleMax,
   fitted,
   middleOf,
   neighbour,
@@ -80,10 +82,10 @@ describe('the map of the fleet', () => {
     const map = fleetMap(hosts, dotsOf(10_000, 10), new Map(), 2);
     const { pixels, width, height } = drawPicture(map, palette, () => false);
     expect(pixels.filter((pixel) => pixel === palette.dots.enabled)).toHaveLength(100_000);
-    // The frame of a tile goes around four dots by four.
-    const framed = pixels.filter((pixel) => pixel === palette.hosts.online);
-    expect(framed).toHaveLength(10_000 * 20);
-    expect([width, height]).toEqual([map.columns * 7, map.rows * 7]);
+    // A tile is its dots, and a frame around them.
+    const ground = pixels.filter((pixel) => pixel === palette.hosts.online);
+    expect(ground).toHaveLength(10_000 * ((map.across + 2) * (map.down + 2) - 10));
+    expect([width, height]).toEqual([map.columns * map.step.x, map.rows * map.step.y]);
   });
 
   it('draws what was not searched for faintly', () => {
@@ -94,9 +96,30 @@ describe('the map of the fleet', () => {
     expect([...pixels].filter((pixel) => pixel === palette.dots.enabled)).toHaveLength(1);
   });
 
+  it.each([
+    [1, 5],
+    [5, 5],
+    [60, 8],
+    [10_000, 10],
+  ])('of %i hosts fills most of its place, or has the largest dots', (count, devices) => {
+    const hosts = Array.from({ length: count }, (_, index) => aHost(index, devices));
+    for (const size of [
+      { width: 1216, height: 480 },
+      { width: 340, height: 506 },
+    ]) {
+      const map = fleetMap(hosts, [], new Map(), size.width / size.height);
+      const { scale } = fitted(map, size);
+      const share =
+        (map.columns * map.step.x * map.rows * map.step.y * scale ** 2) /
+        (size.width * size.height);
+      expect(scale === fitScaleMax || share > 0.7).toBe(true);
+    }
+  });
+
   it('has the colours of the style sheet', () => {
     expect(packedColour('rgb(1, 2, 3)')).toBe(0xff030201);
     expect(packedColour('')).toBe(0xff000000);
+    expect(cssColour(packedColour('rgb(1, 2, 3)'))).toBe('rgb(1, 2, 3)');
   });
 });
 
@@ -111,7 +134,7 @@ describe('the view of the map', () => {
 
   it('shows the whole map in its middle', () => {
     const view = fitted(map, size);
-    const right = (map.columns * map.step - view.x) * view.scale;
+    const right = (map.columns * map.step.x - view.x) * view.scale;
     expect(-view.x * view.scale).toBeCloseTo(size.width - right);
     expect(right).toBeLessThanOrEqual(size.width + 1e-6);
     expect(tileAt(map, view, { x: 400, y: 200 })).toBeDefined();
@@ -145,12 +168,12 @@ describe('the view of the map', () => {
     const close = { x: 0, y: 0, scale: 20 };
     for (const index of map.tiles.keys()) {
       const view = revealing(map, close, index, size);
-      const left = ((index % map.columns) * map.step - view.x) * view.scale;
-      const top = (Math.floor(index / map.columns) * map.step - view.y) * view.scale;
+      const left = ((index % map.columns) * map.step.x - view.x) * view.scale;
+      const top = (Math.floor(index / map.columns) * map.step.y - view.y) * view.scale;
       expect(left).toBeGreaterThanOrEqual(-1e-6);
-      expect(left + map.step * view.scale).toBeLessThanOrEqual(size.width + 1e-6);
+      expect(left + map.step.x * view.scale).toBeLessThanOrEqual(size.width + 1e-6);
       expect(top).toBeGreaterThanOrEqual(-1e-6);
-      expect(top + map.step * view.scale).toBeLessThanOrEqual(size.height + 1e-6);
+      expect(top + map.step.y * view.scale).toBeLessThanOrEqual(size.height + 1e-6);
     }
     expect(revealing(map, close, 0, size)).toEqual(close);
   });
