@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { chromium, type Page } from 'playwright-core';
 import { furnish, startCloud } from './cloud.ts';
 import { ensureChromium } from './packages.ts';
-import { arrive, shown } from './scenarios/looks.ts';
+import { arrive, nameOf, shown } from './scenarios/looks.ts';
 import { type Look, Stage } from './stage.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -20,7 +20,7 @@ const looks: Readonly<Record<string, Look>> = {
   requests: {},
   capacity: {},
   usage: {},
-  profiles: { size: 'narrow' },
+  profiles: { size: 'phone' },
 };
 
 mkdirSync(folder, { recursive: true });
@@ -30,7 +30,7 @@ try {
   await furnish(cloud);
   const stage = new Stage(cloud, browser);
   for (const screen of shown) {
-    const name = String(screen[1]).split(' ')[0]?.toLowerCase() ?? '';
+    const name = nameOf(screen);
     const look = looks[name];
     if (!look) continue;
     const page = await stage.enter('admin', screen[0], look);

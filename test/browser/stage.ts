@@ -5,7 +5,13 @@ import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { password } from '#local/openstack/keystone/catalog.ts';
 import type { Cloud } from './cloud.ts';
 
-export const sizes = { wide: { width: 1280, height: 800 }, narrow: { width: 400, height: 800 } };
+/** Those that docs/console-design.md names. */
+export const sizes = {
+  phone: { width: 390, height: 844 },
+  tablet: { width: 780, height: 900 },
+  wide: { width: 1280, height: 800 },
+  large: { width: 1920, height: 1080 },
+};
 export type Size = keyof typeof sizes;
 export type Theme = 'light' | 'dark';
 

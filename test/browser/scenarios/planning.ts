@@ -70,9 +70,14 @@ export const fleet: Group = {
         await page.mouse.move(x + 40, y + 20, { steps: 5 });
         await page.mouse.up();
         await page.getByRole('button', { name: 'Show all' }).click();
-        // Five hosts are two rows around the middle.
-        await page.mouse.click(x - 50, y - 40);
-        await page.getByText(/(online|away|conflict), \d+ devices?/).waitFor();
+        // Five hosts fill the map, one beside the other.
+        await page.mouse.move(x, y - 40);
+        const tip = page.locator('.tip');
+        await tip.getByText(/^cmp3/).waitFor();
+        await page.mouse.click(x, y - 40);
+        await page.getByRole('status').getByText('online, 3 devices').waitFor();
+        await page.mouse.move(x, box.y - 20);
+        await tip.waitFor({ state: 'detached' });
       },
     },
     {
@@ -148,6 +153,7 @@ export const planning: Group = {
         stage.expectErrors(/409/);
         const page = await stage.enter('admin', '#/profiles');
         await page.getByRole('button', { name: 'Create profile' }).click();
+        assert.equal(await page.locator('.problem').count(), 0, 'red before a key is pressed');
         await page.getByLabel('Name', { exact: true }).fill('not a name!');
         await page.getByLabel('Key').first().fill('fpga');
         await page.locator('.problem').first().waitFor();
@@ -162,7 +168,9 @@ export const planning: Group = {
         await page.getByText('A device profile with name fpga exists.').waitFor();
         await page.getByLabel('Name', { exact: true }).fill('browser-made');
         await page.getByRole('button', { name: 'Create', exact: true }).click();
-        await page.getByText('Profile browser-made is created.').waitFor();
+        const said = page.getByText('Profile browser-made is created.');
+        await said.waitFor();
+        await said.waitFor({ state: 'detached' });
         await rowOf(page, 'Device profiles', 'browser-made').getByRole('button').last().click();
         const dialog = page.getByRole('dialog');
         await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
