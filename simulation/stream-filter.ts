@@ -30,11 +30,10 @@ export function invokes(
   { table, before, after }: Change,
   patterns: ChangePatterns = followedChanges,
 ): boolean {
-  return patterns[table].some(
-    ({ dynamodb: { NewImage = {}, OldImage = {}, $or: some } }) =>
-      fits(after, NewImage) &&
-      fits(before, OldImage) &&
-      (!some || some.some((each) => fits(before, each.OldImage))),
+  return patterns[table].some(({ dynamodb }) =>
+    ('$or' in dynamodb ? dynamodb.$or : [dynamodb]).some(
+      ({ NewImage = {}, OldImage = {} }) => fits(after, NewImage) && fits(before, OldImage),
+    ),
   );
 }
 

@@ -2,7 +2,7 @@
 
 import * as z from 'zod';
 import type { DiscoveredHandle } from '#core/domain/device/device.ts';
-import { type attachedAs, handleFacts } from '#core/shapes/attach-handle.ts';
+import { type attachedAs, offeredHandle } from '#core/shapes/attach-handle.ts';
 import { fromWire } from '#core/shapes/derive/case.ts';
 import { kernelName } from '#core/shapes/derive/fields.ts';
 import { present } from '#core/shapes/derive/present.ts';
@@ -61,7 +61,7 @@ export function validInfo({ type, info }: Attached): Record<string, string> | un
 /** Gives a hypervisor one accelerator. */
 export const attachHandle = z
   .object({
-    ...handleFacts.shape,
+    ...offeredHandle.shape,
     /**
      * The uuid of an object that exists, for example an mdev; otherwise the cloud gives it one.
      */

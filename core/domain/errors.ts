@@ -118,8 +118,10 @@ export class ProviderNotFound extends DomainError {
 }
 
 export class NoFreeHandle extends DomainError {
-  constructor(providerUuid: string, requested: number) {
-    const sentence = `Resource provider ${providerUuid} has fewer than ${requested} free attach handles.`;
+  /** @param same the place that all of them must have in common */
+  constructor(providerUuid: string, requested: number, same?: string) {
+    const together = same ? `, all of one ${same}` : '';
+    const sentence = `Resource provider ${providerUuid} has fewer than ${requested} free attach handles${together}.`;
     super('conflict', 'cyborg.attach_handle.none_free', sentence);
   }
 }

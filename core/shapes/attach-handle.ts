@@ -1,7 +1,7 @@
 // An attach handle, which gives a hypervisor one accelerator.
 
 import * as z from 'zod';
-import { changeNote, id, optionalText, verified } from './derive/fields.ts';
+import { changeNote, id, optionalText, pciAddress, verified } from './derive/fields.ts';
 import type { ArqUuid, DeviceUuid, InstanceUuid, ReleaseId } from './ids.ts';
 import { attachTypes, preparations } from './words.ts';
 
@@ -28,8 +28,30 @@ export const handleCare = z.object({
   clean_seconds: z.number().int().min(1).max(cleanSecondsMax).optional(),
 });
 
-/** All that a report says of a handle and its row keeps; an ARQ has a copy while it is bound. */
+/** An ARQ has a copy while it is bound. */
 export const handleFacts = z.object({ ...attachedAs.shape, ...handleCare.shape });
+
+/** Where the unit of a pool is in its host: units that share a part of it belong together. */
+export const handleLocality = z.object({
+  /** The NUMA node's number. */
+  numa: z.int().min(0).max(1023).optional(),
+  /** The root port above it. */
+  root: pciAddress.optional(),
+  /** The port of a PCIe switch that is nearest above it and has others below. */
+  switch: pciAddress.optional(),
+  /** All units of a set are claimed together, or none. */
+  set: z
+    .string()
+    .regex(/^[a-zA-Z0-9_.:-]{1,64}$/)
+    .optional(),
+});
+
+/** All that a report says of a handle and its row keeps. */
+export const offeredHandle = z.object({
+  ...handleFacts.shape,
+  /** Present for each handle of a pool, from which a bind takes units that belong together. */
+  locality: handleLocality.optional(),
+});
 
 /** The end of a cleaning, with facts by name that the driver has verified. */
 export const cleaning = z.object({
@@ -55,7 +77,7 @@ export const handleState = z.object({
 export const storedHandle = z.object({
   pk: z.string(),
   sk: z.string(),
-  ...handleFacts.shape,
+  ...offeredHandle.shape,
   /**
    * Grows with each release, program and restore; a claim holds only for the epoch that was read.
    */

@@ -26,6 +26,7 @@ import { createNvmeDriver } from './nvme/index.ts';
 import { nvmeSettings } from './nvme/settings.ts';
 import { pciAllowList } from './pci/allow-list.ts';
 import { createPciDriver } from './pci/index.ts';
+import { pciPools } from './pci/pools.ts';
 import { createQatDriver } from './qat/index.ts';
 import { qatSettings } from './qat/settings.ts';
 import { createXilinxDriver } from './xilinx-fpga/index.ts';
@@ -36,6 +37,7 @@ const pciSettings = z.strictObject({
     (entries) => entries.length > 0,
     'must say which devices driver pci may offer',
   ),
+  pools: pciPools,
 });
 
 /** One folder for all fakes, because one file has the faults of all. */
@@ -48,8 +50,8 @@ export const ownDrivers: readonly DriverModule[] = [
   defineDriver({
     name: 'pci',
     settings: pciSettings,
-    create: ({ allow_list: allowList }, context) =>
-      createPciDriver({ ...context, allowList, namesMissing: true }),
+    create: ({ allow_list: allowList, pools }, context) =>
+      createPciDriver({ ...context, allowList, pools, namesMissing: true }),
   }),
   defineDriver({
     name: 'mdev',

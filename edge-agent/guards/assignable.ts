@@ -18,7 +18,7 @@ interface Question {
 /** Why not, as a clause that completes "The device at <address>"; undefined if it may. */
 export function findRefusal(question: Question, facts: HostFacts): string | undefined {
   const { fn, mayBeHeld } = question;
-  if (isBridge(fn)) return 'is a bridge';
+  if (isBridge(fn) && !isOtherBridge(fn)) return 'is a bridge';
   if (!fn.iommuGroup) return 'has no IOMMU group: the IOMMU is off';
   const held = mateRefusal(question) ?? holdRefusal(fn, facts, { mayBeHeld, countsHostUse: true });
   if (held) return held;
@@ -66,6 +66,14 @@ function mateRefusal({ fn, group, isOurs }: Question): string | undefined {
     if (!isOurs(mate)) return `${shares}, which is on ${boundDriver} and not on the allow-list`;
   }
   return undefined;
+}
+
+/**
+ * The switches between GPUs have this class, and forward nothing of PCI; the driver decides with
+ * what it is offered.
+ */
+function isOtherBridge({ classCode }: PciFunction): boolean {
+  return classCode.startsWith('0680');
 }
 
 function isBridge({ classCode }: PciFunction): boolean {

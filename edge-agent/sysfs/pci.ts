@@ -131,15 +131,31 @@ export function readPlace(
 }
 
 /** The first function below the host bridge on the way to this one. */
-function findRootPort(sysfs: Sysfs, { path, address }: PciFunction): string | undefined {
+function findRootPort(sysfs: Sysfs, fn: PciFunction): string | undefined {
+  return readPortsAbove(sysfs, fn)[0];
+}
+
+/**
+ * The upstream port of the PCIe switch that the function is below: its downstream ports are one
+ * step nearer.
+ */
+export function findSwitch(sysfs: Sysfs, fn: PciFunction): string | undefined {
+  const [, ...below] = readPortsAbove(sysfs, fn);
+  return below.at(-2);
+}
+
+/** The functions between the host bridge and this one, from the host bridge on. */
+function readPortsAbove(sysfs: Sysfs, { path, address }: PciFunction): string[] {
   try {
     const steps = sysfs.resolve(path).split('/');
     const bridge = steps.findIndex((step) => /^pci[0-9a-f]{4,}:[0-9a-f]{2}$/.test(step));
-    const first = parsePciAddress(steps[bridge + 1] ?? '');
-    const root = bridge >= 0 && first ? printPciAddress(first) : undefined;
-    return root === address ? undefined : root;
+    if (bridge < 0) return [];
+    const ports = steps.slice(bridge + 1).map((step) => parsePciAddress(step));
+    return ports
+      .flatMap((port) => (port ? [printPciAddress(port)] : []))
+      .filter((port) => port !== address);
   } catch {
-    return undefined;
+    return [];
   }
 }
 

@@ -16,13 +16,14 @@ type StreamedTable = Extract<(typeof tables)[number], { hasStream: true }>['name
  */
 export const announcedWithinSeconds = 10;
 
+interface ImagePatterns {
+  readonly NewImage?: ImagePattern;
+  readonly OldImage?: ImagePattern;
+}
+
 interface ChangePattern {
-  readonly dynamodb: {
-    readonly NewImage?: ImagePattern;
-    readonly OldImage?: ImagePattern;
-    /** One of these must match, too. */
-    readonly $or?: readonly { readonly OldImage: ImagePattern }[];
-  };
+  /** One of the alternatives must match. */
+  readonly dynamodb: ImagePatterns | { readonly $or: readonly ImagePatterns[] };
 }
 
 type ImagePattern = Readonly<Record<string, AttributePattern>>;
@@ -63,15 +64,19 @@ export const followedChanges: ChangePatterns = {
       arq_uuid: { S: [{ exists: false }] },
     }),
     changeTo({ ...handle, ...isQuarantined }),
-    // Or that leaves it, or is reinstated after a restore.
     {
       dynamodb: {
-        NewImage: handle,
-        $or: [{ OldImage: isQuarantined }, { OldImage: isRestored }],
+        $or: [
+          // Or that leaves it, or is reinstated after a restore.
+          { NewImage: handle, OldImage: isQuarantined },
+          { NewImage: handle, OldImage: isRestored },
+          // Or one that is cleaned for long: Placement reserves it meanwhile.
+          { NewImage: { ...handle, takes_long: { BOOL: [{ exists: true }] } } },
+          // Or one of a pool, with which the amounts change that it can give.
+          { NewImage: { ...handle, is_of_pool: { BOOL: [{ exists: true }] } } },
+        ],
       },
     },
-    // Or one that is cleaned for long: Placement reserves it meanwhile.
-    changeTo({ ...handle, takes_long: { BOOL: [{ exists: true }] } }),
   ],
 };
 

@@ -18,11 +18,15 @@ import {
   ProviderNotFound,
 } from '#core/domain/errors.ts';
 import type { ArqUuid, InstanceUuid, ProviderUuid } from '#core/domain/ids.ts';
+import { chooseUnits } from '#core/domain/pool/choose-units.ts';
+import { isSizeTrait } from '#core/domain/pool/pool-sizes.ts';
+import { isPool, wholesOf } from '#core/domain/pool/wholes.ts';
 import {
   attachTarget,
   type Group,
   groupResources,
   groupTraits,
+  sameLevelOf,
   unmetAttribute,
   wantedImage,
 } from '#core/domain/profile/device-profile.ts';
@@ -79,8 +83,7 @@ export interface BindFacts {
  * @throws DomainError for whatever lasts: another attempt would end the same.
  */
 export function planBind(facts: BindFacts): PlannedClaim[] {
-  const taken = new Set<string>();
-  const claims = facts.targets.map((target): PlannedClaim => {
+  const requests = facts.targets.map((target): Request => {
     const arq = facts.arqs.get(target.arqUuid);
     const provider = facts.providers.get(target.providerUuid);
     if (!provider || provider.deployable.isGone) throw new ProviderNotFound(target.providerUuid);
@@ -89,16 +92,91 @@ export function planBind(facts: BindFacts): PlannedClaim[] {
       throw new ArqStateConflict(arq.uuid, arq.state, 'bound');
     }
     checkTarget(arq, target, provider, facts.attachTypes);
-    const handle = pick(provider, taken, facts.random);
-    if (!handle) {
-      throw new NoFreeHandle(target.providerUuid, countFor(facts.targets, target.providerUuid));
-    }
-    taken.add(handle.uuid);
+    return { arq, target, provider };
+  });
+  const picked = pickAll(requests, facts.random);
+  const claims = requests.map(({ arq, target, provider }): PlannedClaim => {
     const isShared = handlesShareContent(provider) && provider.handles.length > 1;
+    const handle = picked.get(arq.uuid) as AttachHandle;
     return { arq, target, handle, place: toHandlePlace(provider.deployable), isShared };
   });
   checkMixed(facts, claims);
   return claims;
+}
+
+interface Request {
+  readonly arq: Arq;
+  readonly target: BindTarget;
+  readonly provider: StoredProvider;
+}
+
+/** @throws NoFreeHandle */
+function pickAll(
+  requests: readonly Request[],
+  random: () => number,
+): ReadonlyMap<ArqUuid, AttachHandle> {
+  const picked = new Map<ArqUuid, AttachHandle>();
+  const taken = new Set<string>();
+  const groups = Map.groupBy(requests, keyOfGroup);
+  // The larger first, so that what is together is not broken up for the smaller.
+  const order = [...groups.values()].toSorted((one, other) => other.length - one.length);
+  for (const group of order) {
+    const [{ provider, target, arq }] = group as [Request, ...Request[]];
+    const handles = isPool(provider.handles)
+      ? pickTogether(provider, group, taken, random)
+      : pickAny(provider, group.length, taken, random);
+    if (!handles) {
+      const requested = requests.filter((each) => each.provider === provider).length;
+      const same = sameLevelOf(arq.group);
+      throw new NoFreeHandle(target.providerUuid, same ? group.length : requested, same);
+    }
+    for (const [index, handle] of handles.entries()) {
+      taken.add(handle.uuid);
+      picked.set((group[index] as Request).arq.uuid, handle);
+    }
+  }
+  return picked;
+}
+
+/** Groups of a profile that ask for the same place in one pool are chosen together. */
+function keyOfGroup({ arq, target }: Request): string {
+  const same = sameLevelOf(arq.group);
+  const group = same ? `same ${same}` : `${arq.deviceProfileName} ${arq.groupId}`;
+  return `${target.providerUuid} ${group}`;
+}
+
+/** Units of a pool; undefined if there are not so many together. */
+function pickTogether(
+  provider: StoredProvider,
+  group: readonly Request[],
+  taken: ReadonlySet<string>,
+  random: () => number,
+): AttachHandle[] | undefined {
+  const same = group[0] && sameLevelOf(group[0].arq.group);
+  const claimable = new Set(claimableHandles(provider, taken));
+  const isReady = (handle: AttachHandle) =>
+    claimable.has(handle) && handleStateOf(handle) === 'free';
+  const wanted = { count: group.length, same, random };
+  return (
+    chooseUnits(provider.handles, { ...wanted, isFree: isReady }) ??
+    chooseUnits(provider.handles, { ...wanted, isFree: (handle) => claimable.has(handle) })
+  );
+}
+
+function pickAny(
+  provider: StoredProvider,
+  count: number,
+  taken: ReadonlySet<string>,
+  random: () => number,
+): AttachHandle[] | undefined {
+  const handles: AttachHandle[] = [];
+  for (let number = 0; number < count; number++) {
+    const without = new Set([...taken, ...handles.map(({ uuid }) => uuid)]);
+    const handle = pick(provider, without, random);
+    if (!handle) return undefined;
+    handles.push(handle);
+  }
+  return handles;
 }
 
 /**
@@ -130,13 +208,17 @@ function pick(
   taken: ReadonlySet<string>,
   random: () => number,
 ): AttachHandle | undefined {
-  const withheld = new Set(withheldHandles(provider));
-  const claimable = provider.handles.filter(
-    (handle) => isClaimable(handle) && !withheld.has(handle) && !taken.has(handle.uuid),
-  );
+  const claimable = claimableHandles(provider, taken);
   const free = claimable.filter((handle) => handleStateOf(handle) === 'free');
   const among = free.length > 0 ? free : claimable;
   return among[Math.floor(random() * among.length)];
+}
+
+function claimableHandles(provider: StoredProvider, taken: ReadonlySet<string>): AttachHandle[] {
+  const withheld = new Set(withheldHandles(provider));
+  return provider.handles.filter(
+    (handle) => isClaimable(handle) && !withheld.has(handle) && !taken.has(handle.uuid),
+  );
 }
 
 /**
@@ -148,7 +230,12 @@ export function withheldHandles(provider: StoredProvider): readonly AttachHandle
   const hasQuarantined =
     handlesShareContent(provider) && handles.some((each) => handleStateOf(each) === 'quarantined');
   const isKept = (each: AttachHandle) => isWithheld(each) || handleStateOf(each) === 'cleaning';
-  return hasQuarantined ? handles : handles.filter(isKept);
+  if (hasQuarantined) return handles;
+  if (!isPool(handles)) return handles.filter(isKept);
+  // No bind takes a part of a set.
+  return wholesOf(handles).flatMap((whole) =>
+    whole.handles.some(isKept) ? whole.handles.filter((each) => isKept(each) || !each.claim) : [],
+  );
 }
 
 /**
@@ -172,9 +259,13 @@ export function handlesShareContent(region: StoredRegion): boolean {
   return regionRulesFor(region)?.handlesShareContent ?? false;
 }
 
-/** Whether a claim of one handle depends on the other handles of its provider. */
-export function needsAllHandles(region: StoredRegion): boolean {
-  return isProgrammable(region) || handlesShareContent(region);
+/**
+ * Whether a claim of one handle depends on the other handles of its provider.
+ *
+ * @param provider with some of its handles at least
+ */
+export function needsAllHandles(provider: StoredProvider): boolean {
+  return isProgrammable(provider) || handlesShareContent(provider) || isPool(provider.handles);
 }
 
 function regionRulesFor({ deployable: { regionKind } }: StoredRegion): RegionRules | undefined {
@@ -210,10 +301,6 @@ export function needsProgram(group: Group, deployable: Deployable): boolean {
   return !heldIds.some((uuid) => withHyphens(uuid) === withHyphens(image.value));
 }
 
-function countFor(targets: readonly BindTarget[], provider: ProviderUuid): number {
-  return targets.filter((target) => target.providerUuid === provider).length;
-}
-
 /** @throws DomainError for what lasts, whichever handle is taken */
 export function checkTarget(
   arq: Arq,
@@ -235,7 +322,9 @@ export function checkTarget(
       `${provider} has ${deployable.resourceClass ?? 'no inventory'}, but ${request} asks for ${classes.join(', ')}.`,
     );
   }
-  const missing = groupTraits(arq.group, 'required').filter((t) => !deployable.traits.includes(t));
+  const missing = groupTraits(arq.group, 'required').filter(
+    (t) => !isSizeTrait(t) && !deployable.traits.includes(t),
+  );
   if (missing.length > 0) {
     throw new BindTargetMismatch(
       `${provider} lacks ${missing.join(', ')}, which ${request} requires.`,

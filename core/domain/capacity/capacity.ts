@@ -22,11 +22,14 @@ import {
   HostInConflict,
 } from '#core/domain/errors.ts';
 import type { ArqUuid, InstanceUuid } from '#core/domain/ids.ts';
+import { timesTogether } from '#core/domain/pool/choose-units.ts';
+import { isPool } from '#core/domain/pool/wholes.ts';
 import {
   arqCount,
   type Group,
   groupResources,
   groupTraits,
+  sameLevelOf,
   unmetAttribute,
 } from '#core/domain/profile/device-profile.ts';
 import { type Supply, serversThatFit } from './packing.ts';
@@ -113,20 +116,23 @@ function describeOffer(
   const lasting = stoppedBy ?? commonObstacle(groupObstacles);
   const withheld = new Set(withheldHandles(provider));
   const stopped: Obstacle[] = [];
-  let free = 0;
+  const free = new Set<AttachHandle>();
   for (const handle of provider.handles) {
     const obstacle = lasting ?? handleObstacle(handle, withheld);
     const isForHost = isPaused && groups.some((group) => isPrepared(group, handle, provider));
     if (obstacle) stopped.push(obstacle);
     else if (isForHost) stopped.push('host-paused');
-    else free += 1;
+    else free.add(handle);
   }
   const most = groups.map((group, index) => {
     if (lasting || groupObstacles[index]) return 0;
     // After the first program for one server, no other server's image goes into the region.
-    return needsProgram(group, provider.deployable) ? 1 : Number.POSITIVE_INFINITY;
+    if (needsProgram(group, provider.deployable)) return 1;
+    if (!isPool(provider.handles)) return Number.POSITIVE_INFINITY;
+    const wanted = { count: arqCount(group), same: sameLevelOf(group) };
+    return timesTogether(provider.handles, { ...wanted, isFree: (each) => free.has(each) });
   });
-  return { supply: { free, most }, stopped };
+  return { supply: { free: free.size, most }, stopped };
 }
 
 /** What keeps every group from the provider; undefined if one of them can have it. */

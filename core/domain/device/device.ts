@@ -6,8 +6,8 @@ import type {
   AttachType,
   cleaning,
   handleCare,
-  handleFacts,
   handleState,
+  offeredHandle,
 } from '#core/shapes/attach-handle.ts';
 import type {
   componentNote,
@@ -48,7 +48,7 @@ export type HandleCare = Shaped<typeof handleCare>;
 export type Cleaning = Shaped<typeof cleaning>;
 
 /** An attach handle as its host reports it. */
-export interface DiscoveredHandle extends Shaped<typeof handleFacts> {
+export interface DiscoveredHandle extends Shaped<typeof offeredHandle> {
   /** Given by the host where the object that the handle stands for exists already. */
   readonly uuid?: string;
 }
@@ -113,7 +113,7 @@ export interface Deployable extends Shaped<typeof deployable> {
  * its host prepares nothing for it until it has confirmed that release. handle-state.ts derives
  * the state.
  */
-export interface AttachHandle extends Shaped<typeof handleFacts>, Shaped<typeof handleState> {
+export interface AttachHandle extends Shaped<typeof offeredHandle>, Shaped<typeof handleState> {
   readonly uuid: HandleUuid;
   readonly providerUuid: ProviderUuid;
   /**

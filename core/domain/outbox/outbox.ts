@@ -3,7 +3,7 @@
 
 import type { Arq, InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { AttachHandle, Deployable, Device } from '#core/domain/device/device.ts';
-import { handleStateOf, isUnheld } from '#core/domain/device/handle-state.ts';
+import { handleStateOf, isClaimable, isUnheld } from '#core/domain/device/handle-state.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
 import type {
   HostProgram,
@@ -152,7 +152,10 @@ function handleFollowUps({ before, after }: Extract<Change, { kind: 'handle' }>)
   // handle comes with its device.
   const isReleased = before.restoredAt !== undefined && after.restoredAt === undefined;
   const isOther =
-    before.quarantine !== after.quarantine || isCleaning(before) !== isCleaning(after);
+    before.quarantine !== after.quarantine ||
+    isCleaning(before) !== isCleaning(after) ||
+    // What a pool can give together changes with each claim and release.
+    (after.locality !== undefined && isClaimable(before) !== isClaimable(after));
   return isOther || isReleased ? syncProvider(after.providerUuid) : [];
 }
 

@@ -3,14 +3,21 @@
 // inventory carries all traits of its device, region and function, and the mark of its stack.
 
 import { type DeploymentTypes, typesRefused } from '#core/domain/arq/attach-types.ts';
-import { reservedHandles, type StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import {
+  reservedHandles,
+  type StoredProvider,
+  withheldHandles,
+} from '#core/domain/arq/bind-plan.ts';
 import type { Device } from '#core/domain/device/device.ts';
 import { isBeingProgrammed, isUnhealthy } from '#core/domain/device/device-health.ts';
+import { isClaimable } from '#core/domain/device/handle-state.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
+import { type AmountBounds, amountBounds, sizeTraits } from '#core/domain/pool/pool-sizes.ts';
+import { isPool } from '#core/domain/pool/wholes.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { isStackTrait, stackTrait } from './stack-mark.ts';
 
-interface WantedInventory {
+interface WantedInventory extends AmountBounds {
   readonly total: number;
   /** Units that must not be allocated. */
   readonly reserved: number;
@@ -60,6 +67,8 @@ function wantedProvider(
   const isOffered = device.status === 'enabled' && isThere && isTaken && isWorking;
   const total = deployable.numAccelerators;
   const kept = reservedHandles(provider).length;
+  const isOfPool = isPool(provider.handles);
+  const bounds = isOfPool ? amountBounds(provider.handles) : { minUnit: 1, stepSize: 1 };
   return {
     uuid: deployable.providerUuid,
     name: deployable.name,
@@ -70,23 +79,30 @@ function wantedProvider(
             [deployable.resourceClass]: {
               total,
               reserved: isOffered ? Math.min(kept, total) : total,
+              ...bounds,
             },
           }
         : {},
     traits: [
       ...deployable.traits.filter((trait) => !isStackTrait(trait)),
+      ...(isOfPool && isOffered ? freeSizes(provider) : []),
       stackTrait(stage),
     ].sort(),
     isGone: device.isGone || deployable.isGone,
   };
 }
 
+function freeSizes(provider: StoredProvider): string[] {
+  const withheld = new Set(withheldHandles(provider));
+  return sizeTraits(provider.handles, (each) => isClaimable(each) && !withheld.has(each));
+}
+
 /** The same provider, fully reserved. */
 export function withheld(provider: WantedProvider): WantedProvider {
   const inventories = Object.fromEntries(
-    Object.entries(provider.inventories).map(([resourceClass, { total }]) => [
+    Object.entries(provider.inventories).map(([resourceClass, inventory]) => [
       resourceClass,
-      { total, reserved: total },
+      { ...inventory, reserved: inventory.total },
     ]),
   );
   return { ...provider, inventories };
@@ -112,14 +128,14 @@ export function differsFrom(provider: WantedProvider, held: HeldInventories): bo
   const classes = Object.entries(provider.inventories);
   return (
     Object.keys(held).length !== classes.length ||
-    classes.some(([resourceClass, { total, reserved }]) => {
+    classes.some(([resourceClass, { total, reserved, minUnit, stepSize }]) => {
       const inventory = held[resourceClass];
       return (
         inventory?.total !== total ||
         (inventory.reserved ?? 0) !== reserved ||
-        (inventory.min_unit ?? 1) !== 1 ||
+        (inventory.min_unit ?? 1) !== minUnit ||
         inventory.max_unit !== total ||
-        (inventory.step_size ?? 1) !== 1 ||
+        (inventory.step_size ?? 1) !== stepSize ||
         (inventory.allocation_ratio ?? 1) !== 1
       );
     })

@@ -1,6 +1,8 @@
 // Device profiles: named requests for accelerators, and the rules of their groups.
 
 import { InvalidInput } from '#core/domain/errors.ts';
+import { isSizeTrait, sameAmounts, sizeTrait } from '#core/domain/pool/pool-sizes.ts';
+import { type SameLevel, sameLevels } from '#core/domain/pool/wholes.ts';
 import { isUuid } from '#core/domain/uuid-form.ts';
 import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { profileDeletion, profileFields } from '#core/shapes/device-profile.ts';
@@ -37,6 +39,7 @@ const accelValues: Readonly<Record<string, RegExp>> = {
   function_id: /^[a-zA-Z0-9_-]+$/,
   function_name: /^[a-zA-Z0-9_.-]+$/,
   attach_target: /^(VM|host|none)$/,
+  same: new RegExp(`^(${sameLevels.join('|')})$`),
 };
 /** `accel:attribute:NAME`: a value that the host reports of the device, or the least number. */
 const attributeName = /^attribute:([a-z][a-z0-9_.-]{0,63})$/;
@@ -118,7 +121,23 @@ function canonicalGroup(group: Readonly<Record<string, string | number>>, where:
   if (images.length > 1) {
     throw new InvalidInput(`${where} names ${images.join(' and ')}; at most one is allowed.`);
   }
-  return result;
+  return withSizeTrait(result, where);
+}
+
+/** Placement gives the group to a pool only that has so many units together. */
+function withSizeTrait(group: Group, where: string): Group {
+  const same = sameLevelOf(group);
+  if (!same) return group;
+  const amounts = Object.values(groupResources(group));
+  const [amount] = amounts;
+  if (amount === undefined || amounts.length > 1 || !sameAmounts.includes(amount)) {
+    throw new InvalidInput(
+      `${where}: with accel:same a group asks for one class, in an amount of ${sameAmounts.join(', ')}.`,
+    );
+  }
+  // That of an earlier amount comes back with the groups that a client has read.
+  const others = Object.entries(group).filter(([key]) => !isSizeTrait(key.replace('trait:', '')));
+  return Object.fromEntries([...others, [`trait:${sizeTrait(same, amount)}`, 'required']]);
 }
 
 function canonicalEntry(key: string, value: string, where: string): [key: string, value: string] {
@@ -235,6 +254,11 @@ export function unmetAttribute(
 /** Text that is not a number is at least nothing. */
 function isAtLeast(held: string, least: string): boolean {
   return /^[0-9]{1,15}(\.[0-9]+)?$/.test(held) && Number(held) >= Number(least);
+}
+
+/** What all units of the group must have in common in their host. */
+export function sameLevelOf(group: Group): SameLevel | undefined {
+  return group['accel:same'] as SameLevel | undefined;
 }
 
 /** The target to which the group's accelerators are attached: `VM`, `host` or `none`. */

@@ -32,7 +32,7 @@ import {
   providerUuid,
 } from '#core/domain/ids.ts';
 import { deriveTraits } from '#core/domain/placement/traits.ts';
-import { handleCare, handleFacts } from '#core/shapes/attach-handle.ts';
+import { handleCare, offeredHandle } from '#core/shapes/attach-handle.ts';
 import { reportedRegionFacts } from '#core/shapes/deployable.ts';
 import { pick } from '#core/shapes/derive/case.ts';
 import { present } from '#core/shapes/derive/present.ts';
@@ -125,7 +125,12 @@ export function planDevice(
     changeHandles: handles.filter((handle) => {
       const before = storedHandles.get(handle.uuid);
       return (
-        before !== undefined && !(isSameCare(before, handle) && isAttachedAlike(before, handle))
+        before !== undefined &&
+        !(
+          isSameCare(before, handle) &&
+          isAttachedAlike(before, handle) &&
+          isDeepStrictEqual(before.locality, handle.locality)
+        )
       );
     }),
     dropHandles: [...storedHandles.values()].filter((h) => !isWanted.has(h.uuid) && !h.isGone),
@@ -280,7 +285,7 @@ function wantedHandle(
   return {
     uuid: handleUuid(deployable.providerUuid, handle),
     providerUuid: deployable.providerUuid,
-    ...pick(handleFacts, handle),
+    ...pick(offeredHandle, handle),
     // Higher than any epoch of an earlier row of this handle: releases are rarer than
     // milliseconds.
     epoch: Date.parse(now),

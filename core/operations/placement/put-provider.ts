@@ -147,9 +147,10 @@ function justDeleted(provider: string): RetryLater {
 }
 
 function toInventories(planned: WantedProvider): HeldInventories {
-  const whole = Object.entries(planned.inventories).map(([resourceClass, { total, reserved }]) => {
-    const inventory = { total, reserved, min_unit: 1, max_unit: total, step_size: 1 };
-    return [resourceClass, { ...inventory, allocation_ratio: 1 }];
+  const whole = Object.entries(planned.inventories).map(([resourceClass, inventory]) => {
+    const { total, reserved, minUnit, stepSize } = inventory;
+    const bounds = { min_unit: minUnit, max_unit: total, step_size: stepSize };
+    return [resourceClass, { total, reserved, ...bounds, allocation_ratio: 1 }];
   });
   return Object.fromEntries(whole);
 }

@@ -11,7 +11,7 @@ import { toHandle } from '#core/store/rows/handle-rows.ts';
 import { toDeployable } from '#core/store/rows/inventory-rows.ts';
 import { handleKey, type Row } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
-import { getRows, queryPartition } from '#core/store/table/reads.ts';
+import { getRows, queryAll, queryPartition } from '#core/store/table/reads.ts';
 import { type ProviderPlaces, providerPlaces } from './provider-places.ts';
 
 export interface ProviderReads extends ProviderPlaces {
@@ -44,20 +44,24 @@ export function providerReads(client: Documents, table: string): ProviderReads {
   const provider = async (uuid: ProviderUuid) =>
     storedProvider(await queryPartition(client, table, partitionKey(uuid)));
 
+  const partition = (uuid: ProviderUuid) => ({
+    TableName: table,
+    KeyConditionExpression: 'pk = :pk',
+    ExpressionAttributeValues: { ':pk': partitionKey(uuid) },
+    ConsistentRead: true,
+  });
+
   async function firstPage(uuid: ProviderUuid) {
     const page = await client.send(
       new QueryCommand({
-        TableName: table,
-        KeyConditionExpression: 'pk = :pk',
-        ExpressionAttributeValues: { ':pk': partitionKey(uuid) },
-        ConsistentRead: true,
+        ...partition(uuid),
         // The deployable's row sorts before those of its handles. A page that is as long as its
         // limit does not say whether it is the last.
         Limit: 1 + firstPageHandles + 1,
       }),
     );
     const stored = storedProvider(page.Items ?? []);
-    return stored && { stored, isWhole: page.LastEvaluatedKey === undefined };
+    return stored && { stored, end: page.LastEvaluatedKey };
   }
 
   async function search(uuid: ProviderUuid, { random, isEnough }: HandleSearch) {
@@ -106,7 +110,7 @@ export function providerReads(client: Documents, table: string): ProviderReads {
           const first = await firstPage(uuid);
           if (!first) return undefined;
           const keys = [...uuids].map((each) => handleKey(uuid, each));
-          const stored = first.isWhole
+          const stored = !first.end
             ? first.stored.handles
             : handlesIn(await getRows(client, table, keys));
           const byUuid = new Map(stored.map((handle) => [handle.uuid, handle]));
@@ -119,8 +123,12 @@ export function providerReads(client: Documents, table: string): ProviderReads {
 
     async providerWith(uuid, handleSearch) {
       const first = await firstPage(uuid);
-      if (!first || first.isWhole) return first?.stored;
-      if (needsAllHandles(first.stored)) return provider(uuid);
+      if (!first?.end) return first?.stored;
+      if (needsAllHandles(first.stored)) {
+        const query = { ...partition(uuid), ExclusiveStartKey: first.end };
+        const others = handlesIn(await queryAll(client, query));
+        return { ...first.stored, handles: [...first.stored.handles, ...others] };
+      }
       // The handles of this page are the same for each bind: parallel binds would contend.
       return { ...first.stored, handles: await search(uuid, handleSearch) };
     },

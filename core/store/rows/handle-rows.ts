@@ -4,7 +4,12 @@ import type { AttachHandle } from '#core/domain/device/device.ts';
 import type { HandleClaim } from '#core/domain/device/handle-claim.ts';
 import { takesLong } from '#core/domain/device/handle-state.ts';
 import type { HandleUuid, ProviderUuid } from '#core/domain/ids.ts';
-import { handleFacts, handleState, storedClaim, storedHandle } from '#core/shapes/attach-handle.ts';
+import {
+  handleState,
+  offeredHandle,
+  storedClaim,
+  storedHandle,
+} from '#core/shapes/attach-handle.ts';
 import { toWholeWire, toWire } from '#core/shapes/derive/case.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { fromRow } from './row-fields.ts';
@@ -24,9 +29,11 @@ export function handleRow(handle: AttachHandle): Row {
 /** What a report replaces, with undefined for each attribute that the handle does not have. */
 export function factsInRow(handle: AttachHandle): Row {
   return {
-    ...toWholeWire(handleFacts, handle),
-    // Lets a stream's filter find handles whose releases change what Placement reserves.
+    ...toWholeWire(offeredHandle, handle),
+    // Let a stream's filter find handles whose releases, or claims too, change what Placement
+    // may allocate: it sees no map.
     takes_long: takesLong(handle) || undefined,
+    is_of_pool: handle.locality !== undefined || undefined,
   };
 }
 

@@ -7,6 +7,7 @@ import { customTraits, vfioDriver } from '#agent/drivers/contract/setting-forms.
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { cardComponents } from './components.ts';
+import { poolName } from './pools.ts';
 
 /** Lower case, without `0x`. */
 export const hexadecimal = (pattern: RegExp, form: string) =>
@@ -68,7 +69,13 @@ export const allowListEntry = z
     clean: z.enum(['none', 'reset'], 'must be none or reset').default('none'),
     /** Parts of the card that take images of their own: a shell, or firmware. */
     components: cardComponents.optional(),
+    /** The functions are units of a pool, which is offered as one device; see pools.ts. */
+    pool: poolName.optional(),
   })
+  .refine(
+    ({ pool, components }) => !(pool && components),
+    'must have no components in a pool, because a program takes a whole device',
+  )
   .refine(
     ({ vendor_id, product_id, address, class: classCode }) =>
       /[0-9a-f]/.test(`${vendor_id ?? ''}${product_id ?? ''}${address ?? ''}${classCode ?? ''}`),

@@ -5,6 +5,7 @@ import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { type AllowListEntry, matches } from './allow-list.ts';
 import { deviceType } from './ids.ts';
+import { isOtherBridge } from './pools.ts';
 
 /** A physical function and what it offers: itself, or its virtual functions. */
 export interface Choice {
@@ -137,10 +138,20 @@ export function choosePciFunctions(
   const groupsTaken = new Map<string, string>();
   const refusals = new Map<string, string>(guarded);
   const choices: Choice[] = [];
+  for (const { entry, functions } of wishes) {
+    for (const { address, iommuGroup = '' } of entry.pool === undefined ? [] : functions) {
+      groupsTaken.set(iommuGroup, address);
+    }
+  }
   for (const { physical, entry, functions } of wishes) {
-    const offered = functions.filter(({ address, iommuGroup = '' }) => {
+    if (entry.pool !== undefined) continue;
+    const offered = functions.filter(({ address, classCode, iommuGroup = '' }) => {
       if (guarded.has(address)) return false;
       const taken = groupsTaken.get(iommuGroup);
+      if (isOtherBridge({ classCode })) {
+        refusals.set(address, 'is a bridge, which is offered in a set of a pool only');
+        return false;
+      }
       // VFIO gives a whole IOMMU group to one guest.
       if (taken) {
         refusals.set(address, `shares IOMMU group ${iommuGroup} with ${taken}, which is offered`);

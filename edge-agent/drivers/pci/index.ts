@@ -11,14 +11,11 @@ import {
   type PciFunction,
   pciSignature,
   readIfReadable,
-  readPciDetails,
   readPciFunctionAt,
   readPciFunctions,
-  readPlace,
 } from '#agent/sysfs/pci.ts';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
-import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { type AllowListEntry, matches } from './allow-list.ts';
@@ -31,9 +28,9 @@ import {
   type Wish,
 } from './choice.ts';
 import { cardComponentVerbs } from './components.ts';
-import { pciTraits } from './ids.ts';
-import { modelName } from './names.ts';
-import { cleanSeconds, resetFunction } from './reset.ts';
+import { describeDevice, findPools } from './describe.ts';
+import type { PciPool } from './pools.ts';
+import { resetFunction } from './reset.ts';
 import { createSerials, type Serials } from './serials.ts';
 import { planPci } from './setup.ts';
 
@@ -52,6 +49,8 @@ interface PciDriverDeps {
   readonly withheld?: () => ReadonlyMap<string, string>;
   /** Addresses of the allow-list that offer nothing get a reason; a driver may have its own. */
   readonly namesMissing?: boolean;
+  /** Those that entries of the allow-list name, where they are more than a name. */
+  readonly pools?: readonly PciPool[];
   /** Addresses at which the driver works itself: they stay offered, and are not bound anew. */
   readonly busy?: ReadonlySet<string>;
 }
@@ -138,9 +137,11 @@ async function discoverPci(deps: Named, serials: Serials) {
   const devices: Record<string, ReportedDevice> = {};
   for (const choice of chosen.choices) {
     const { address } = choice.physical;
-    devices[address] = describe(deps, choice, identities.get(address));
+    devices[address] = describeDevice(deps, choice, identities.get(address));
   }
-  return { devices, refusals };
+  const pooled = findPools(deps, all, refusals);
+  for (const [address, reason] of pooled.refusals) refusals.set(address, reason);
+  return { devices: { ...devices, ...pooled.devices }, refusals };
 }
 
 /** One reason for a card all of whose functions are withheld. */
@@ -220,53 +221,6 @@ function deadReason(read: Buffer | HardwareError): string | undefined {
   }
   const isAlive = read.length === 4 && read.readUInt16LE(0) !== 0xffff;
   return isAlive ? undefined : 'fell off the bus';
-}
-
-function describe(
-  { name, sysfs, describe: known }: Named,
-  choice: Choice,
-  identity: string | undefined,
-): ReportedDevice {
-  const { physical, offered, type, entry } = choice;
-  const details = readPciDetails(sysfs, physical);
-  return {
-    address: physical.address,
-    driver: name,
-    type,
-    vendor: physical.vendorId,
-    product: physical.productId,
-    model: modelName(physical) ?? physical.productId,
-    std_board_info: JSON.stringify({
-      product_id: physical.productId,
-      subsystem_id: physical.subsystemId,
-      class: `0x${physical.classCode}`,
-      revision: details.revision,
-      // Linux prints -1 for an unknown node.
-      ...(details.numaNode >= 0 && { numa_node: details.numaNode }),
-    }),
-    // The same text as Cyborg's driver.
-    vendor_board_info: 'miss_vb_info',
-    ...known?.(choice),
-    ...(identity && { identity }),
-    ...readPlace(sysfs, physical),
-    offers: {
-      resource_class: entry.resource_class,
-      traits: [...new Set([...offered.flatMap(pciTraits), ...entry.traits])],
-      attach_handles: offered.map((fn) => toHandle(fn, entry)),
-    },
-    regions: [],
-  };
-}
-
-function toHandle({ address }: PciFunction, { clean }: AllowListEntry): ReportedHandle {
-  const parsed = parsePciAddress(address);
-  if (!parsed) throw new Error(`${address} is not a PCI address.`);
-  const { domain, bus, device, function: fn } = parsed;
-  return {
-    type: 'PCI',
-    info: { domain, bus, device, function: fn },
-    ...(clean === 'reset' && { clean_seconds: cleanSeconds }),
-  };
 }
 
 /** @throws if the handle names no PCI function */
