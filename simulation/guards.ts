@@ -53,6 +53,7 @@ export const otherGuards = [
   'sweep looks at trees',
   'look reads generations',
   'units of lost providers stay reserved',
+  'bind takes sets whole',
 ] as const;
 export type OtherGuard = (typeof otherGuards)[number];
 
@@ -180,6 +181,15 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
     ...deps,
     listings: { ...deps.listings, devicesOfCard: async () => [] },
   }),
+  'bind takes sets whole': (deps) => {
+    const providerWith: typeof deps.store.inventory.providerWith = async (uuid, search) => {
+      const stored = await deps.store.inventory.providerWith(uuid, search);
+      const handles = stored?.handles.map(({ locality: _, ...handle }) => handle);
+      return stored && handles && { ...stored, handles };
+    };
+    const inventory = { ...deps.store.inventory, providerWith };
+    return { ...deps, store: { ...deps.store, inventory } };
+  },
   'recount bars what it takes for dead': (deps) => ({
     ...deps,
     store: { ...deps.store, arqs: { ...deps.store.arqs, bar: async () => true } },

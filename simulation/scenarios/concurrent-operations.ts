@@ -38,6 +38,7 @@ import { recountAll } from '#simulation/world/rules/quotas.ts';
 import { concurrentBaselineOperations } from './baselines.ts';
 import { concurrentBoardOperations } from './boards.ts';
 import { type Operation, operations, quiescenceAfterConflictMs } from './operations.ts';
+import { concurrentPoolOperations } from './pools.ts';
 import { concurrentProfileOperations } from './profiles.ts';
 import { concurrentTreeOperations } from './trees.ts';
 
@@ -132,6 +133,7 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
     },
   },
   ...concurrentBoardOperations,
+  ...concurrentPoolOperations,
   ...concurrentProfileOperations,
   ...concurrentBaselineOperations,
   ...concurrentTreeOperations,

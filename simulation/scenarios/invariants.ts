@@ -17,6 +17,7 @@ import { checkQuotas, checkRecounted, storedArqs } from '#simulation/world/rules
 import { checkHeld, checkReserved } from '#simulation/world/rules/reserved.ts';
 import type { World } from '#simulation/world/world.ts';
 import { checkSummaries, createSummaryCheck } from './host-summaries.ts';
+import { checkSets } from './pools.ts';
 
 /** The deadline of a bind, and three sweeps that may have died. */
 const resolvedWithinMs = 240_000 + 3 * 60_000;
@@ -60,6 +61,7 @@ export function createSafetyCheck(world: World): () => void {
     checkStored(world, stored);
     checkQuotas(world);
     checkProfiles(world);
+    checkSets(world);
     checkSummary();
     checkMade(world, stored);
   };

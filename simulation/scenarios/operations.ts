@@ -38,6 +38,7 @@ import { baselineOperations } from './baselines.ts';
 import { boardOperations } from './boards.ts';
 import { cardOperations } from './cards.ts';
 import { neverBuiltOperations } from './never-built.ts';
+import { poolOperations } from './pools.ts';
 import { profileOperations } from './profiles.ts';
 import { treeOperations } from './trees.ts';
 
@@ -52,7 +53,7 @@ const removeDuringOutage = inTurn(
 export const quiescenceAfterConflictMs = 40 * minuteMs;
 
 /** What an operation affects; operations without a common subject do not meet. */
-type DeviceSubject = 'NIC' | 'GPU' | 'FPGA' | 'card' | 'tree' | 'board';
+type DeviceSubject = 'NIC' | 'GPU' | 'FPGA' | 'card' | 'tree' | 'board' | 'pool';
 export type Subject = DeviceSubject | 'host' | 'instance' | 'profile' | 'quota' | 'baseline';
 
 export interface Operation {
@@ -69,6 +70,8 @@ export interface Operation {
   readonly hostCount?: number;
   /** Whether the host has a device with a component. */
   readonly hasBoard?: boolean;
+  /** Whether the host has cards that are a pool. */
+  readonly hasPool?: boolean;
   /** It takes hundreds of steps, so the tests play a part of them, and `--steps` plays all. */
   readonly hasManySteps?: boolean;
 }
@@ -395,4 +398,5 @@ export const operations: Readonly<Record<string, Operation>> = {
   ...baselineOperations,
   ...treeOperations,
   ...neverBuiltOperations,
+  ...poolOperations,
 };

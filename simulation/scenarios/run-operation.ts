@@ -29,6 +29,7 @@ export async function runOperation(
     rates: operation.rates ?? quietRates,
     hostCount: operation.hostCount,
     hasBoard: operation.hasBoard,
+    hasPool: operation.hasPool,
     ...options,
   });
   try {

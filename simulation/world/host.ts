@@ -32,6 +32,7 @@ import { diskFiles } from './disk-files.ts';
 import type { SimulatedIot } from './iot.ts';
 import type { Server } from './openstack/nova.ts';
 import { type Image, sha256Of } from './openstack/openstack.ts';
+import { poolDriver } from './pool-driver.ts';
 
 export const gpuAddress = '0000:0e:00.0';
 export const fpgaAddress = '0000:0d:00.0';
@@ -107,6 +108,7 @@ export interface HostParts {
   readonly hasSlot: boolean;
   /** Whether the host has a device with a component. */
   readonly hasBoard: boolean;
+  readonly hasPool: boolean;
   readonly spawn: (name: string) => Process;
   readonly violate: Violate;
   readonly strip: Strip;
@@ -225,6 +227,7 @@ async function runHostAgent(
   const makers = [nicDriver, gpuDriver, fpgaDriver];
   if (parts.hasSlot) makers.push(cardDriver);
   if (parts.hasBoard) makers.push(boardDriver);
+  if (parts.hasPool) makers.push(poolDriver);
   const drivers = makers.map((make) => make(process, hardware, parts));
   const looks = createRediscoverRequests();
   const stop = new AbortController().signal;

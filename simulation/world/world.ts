@@ -105,6 +105,7 @@ export interface WorldOptions {
   readonly hostCount?: number | undefined;
   /** Whether each host has a device with a component. */
   readonly hasBoard?: boolean | undefined;
+  readonly hasPool?: boolean | undefined;
   /** The interrupt at one step of the control plane or of an agent, counted from `arm()`. */
   readonly interrupt?: Interrupt | undefined;
   /** A second database whose answers must be the same; then indexes do not lag. */
@@ -117,7 +118,7 @@ export interface WorldOptions {
 
 export function createWorld(seed: number, options: WorldOptions = {}): World {
   const { strip = noGuardStripped, trace, mirror, rates, interrupt, hostCount } = options;
-  const { isWide = false, hasBoard = false } = options;
+  const { isWide = false, hasBoard = false, hasPool = false } = options;
   const random = createRandom(seed);
   const intensity = random.pick([0, 0.5, 1, 1, 2, 4]);
   const faults = rates ? createFaults(random, 1, rates) : createFaults(random, intensity);
@@ -321,6 +322,7 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
       strip,
       hasSlot: hostCount !== undefined,
       hasBoard,
+      hasPool,
     });
   });
   const knowsBoot = (host: Host) =>

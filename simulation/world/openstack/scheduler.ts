@@ -61,6 +61,8 @@ function providerFor(
     const used = [...Object.values(placement.consumers).map((each) => each.allocations), taken]
       .map((allocations) => allocations[provider.uuid]?.[resourceClass] ?? 0)
       .reduce((sum, each) => sum + each, 0);
+    const { min_unit: least = 1, step_size: step = 1 } = inventory;
+    if (amount < least || amount % step > 0) return false;
     return inventory.total - inventory.reserved - used >= amount;
   });
   if (provider) taken[provider.uuid] = { [resourceClass]: amount };
