@@ -32,7 +32,7 @@ import {
   replaceDisks,
   unplug,
 } from '#simulation/world/acts.ts';
-import { gpuAddress, nicAddress, secondRegion } from '#simulation/world/host.ts';
+import { type Extra, gpuAddress, nicAddress, secondRegion } from '#simulation/world/host.ts';
 import { spendQuota } from '#simulation/world/rules/quotas.ts';
 import { baselineOperations } from './baselines.ts';
 import { boardOperations } from './boards.ts';
@@ -68,10 +68,7 @@ export interface Operation {
   readonly quiescenceMs?: number;
   /** Hosts, each with a slot for a card that moves; without it one host without a slot. */
   readonly hostCount?: number;
-  /** Whether the host has a device with a component. */
-  readonly hasBoard?: boolean;
-  /** Whether the host has cards that are a pool. */
-  readonly hasPool?: boolean;
+  readonly extra?: Extra;
   /** It takes hundreds of steps, so the tests play a part of them, and `--steps` plays all. */
   readonly hasManySteps?: boolean;
 }

@@ -27,7 +27,7 @@ const createProfiles: Act = async (world) => {
 };
 const prepareWith = (then: Act): Act => inTurn(createProfiles, 10_000, then);
 
-const pool = { about: ['pool'], hasPool: true } as const;
+const pool = { about: ['pool'], extra: 'pool' } as const;
 
 export const poolOperations: Readonly<Record<string, Operation>> = {
   'bind three units of a pool': { ...pool, prepare: createProfiles, act: bootWith(3) },

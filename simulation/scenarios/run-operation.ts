@@ -28,8 +28,7 @@ export async function runOperation(
   const world = createWorld(seed, {
     rates: operation.rates ?? quietRates,
     hostCount: operation.hostCount,
-    hasBoard: operation.hasBoard,
-    hasPool: operation.hasPool,
+    extra: operation.extra,
     ...options,
   });
   try {

@@ -49,8 +49,8 @@ function runWritten(board: Board): void {
 }
 
 /** No read of the disk where no component can have been programmed. */
-export function boardFiles(files: StateFiles, { hasBoard }: HostParts): StateFiles {
-  return hasBoard ? files : { ...files, read: async () => undefined };
+export function boardFiles(files: StateFiles, { extra }: HostParts): StateFiles {
+  return extra === 'board' ? files : { ...files, read: async () => undefined };
 }
 
 export const boardDriver: MakeDriver = (process, hardware, parts) => {

@@ -78,6 +78,9 @@ export interface Hardware {
   blindAfterKillMs: number;
 }
 
+/** What a host has in operations about it only: a device with a component, or a pool. */
+export type Extra = 'board' | 'pool';
+
 export interface Host {
   readonly name: string;
   readonly hardware: Hardware;
@@ -107,8 +110,7 @@ export interface HostParts {
   /** Whether the host has a slot for a card that moves. */
   readonly hasSlot: boolean;
   /** Whether the host has a device with a component. */
-  readonly hasBoard: boolean;
-  readonly hasPool: boolean;
+  readonly extra: Extra | undefined;
   readonly spawn: (name: string) => Process;
   readonly violate: Violate;
   readonly strip: Strip;
@@ -135,7 +137,7 @@ export function createHost(parts: HostParts): Host {
     unrecorded: new Set(),
     blindUntilMs: 0,
     blindAfterKillMs: 0,
-    ...(parts.hasBoard && { board: createBoard() }),
+    ...(parts.extra === 'board' && { board: createBoard() }),
   };
   let bootId = random.uuid();
   let agent: Process | undefined;
@@ -226,8 +228,8 @@ async function runHostAgent(
   const files = diskFiles(process, disk, hardware, parts);
   const makers = [nicDriver, gpuDriver, fpgaDriver];
   if (parts.hasSlot) makers.push(cardDriver);
-  if (parts.hasBoard) makers.push(boardDriver);
-  if (parts.hasPool) makers.push(poolDriver);
+  if (parts.extra === 'board') makers.push(boardDriver);
+  if (parts.extra === 'pool') makers.push(poolDriver);
   const drivers = makers.map((make) => make(process, hardware, parts));
   const looks = createRediscoverRequests();
   const stop = new AbortController().signal;

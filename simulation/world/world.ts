@@ -31,7 +31,7 @@ import { createRandom, type Random } from '#simulation/random.ts';
 import { createTimeline, type Process, type Timeline } from '#simulation/timeline.ts';
 import { type Violate, Violation } from '#simulation/violation.ts';
 import { type CallApi, createApi } from './api.ts';
-import { createHost, type Host } from './host.ts';
+import { createHost, type Extra, type Host } from './host.ts';
 import { createInterrupts, type Interrupt, isOutside } from './interrupts.ts';
 import { createIot, type SimulatedIot } from './iot.ts';
 import { createNova, type Profile, type SimulatedNova } from './openstack/nova.ts';
@@ -104,8 +104,7 @@ export interface WorldOptions {
   /** How many hosts there are, each with a slot for a card that moves; else one or two without. */
   readonly hostCount?: number | undefined;
   /** Whether each host has a device with a component. */
-  readonly hasBoard?: boolean | undefined;
-  readonly hasPool?: boolean | undefined;
+  readonly extra?: Extra | undefined;
   /** The interrupt at one step of the control plane or of an agent, counted from `arm()`. */
   readonly interrupt?: Interrupt | undefined;
   /** A second database whose answers must be the same; then indexes do not lag. */
@@ -118,7 +117,7 @@ export interface WorldOptions {
 
 export function createWorld(seed: number, options: WorldOptions = {}): World {
   const { strip = noGuardStripped, trace, mirror, rates, interrupt, hostCount } = options;
-  const { isWide = false, hasBoard = false, hasPool = false } = options;
+  const { isWide = false, extra } = options;
   const random = createRandom(seed);
   const intensity = random.pick([0, 0.5, 1, 1, 2, 4]);
   const faults = rates ? createFaults(random, 1, rates) : createFaults(random, intensity);
@@ -321,8 +320,7 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
       violate,
       strip,
       hasSlot: hostCount !== undefined,
-      hasBoard,
-      hasPool,
+      extra,
     });
   });
   const knowsBoot = (host: Host) =>

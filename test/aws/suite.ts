@@ -55,6 +55,7 @@ export const suite: readonly SuiteFile[] = [
   { file: 'test/integration/maintenance-races.test.ts', needs: everywhere },
   { file: 'test/integration/moved-cards.test.ts', needs: everywhere },
   { file: 'test/integration/never-built.test.ts', needs: everywhere },
+  { file: 'test/integration/pools.test.ts', needs: withStreams },
   { file: 'test/integration/programming-again.test.ts', needs: [...everywhere, 's3'] },
   { file: 'test/integration/programming.test.ts', needs: [...everywhere, 's3'] },
   { file: 'test/integration/reaper.test.ts', needs: everywhere },

@@ -230,6 +230,14 @@ describe('the filters of the streams', () => {
         before: handleRow(aStoredHandle({ cleanSeconds: 7200 })),
         after: handleRow(aStoredHandle({ cleanSeconds: 7200, release: aJobUuid as ReleaseId })),
       },
+      {
+        table: 'inventory',
+        before: handleRow(aStoredHandle({ locality: { numa: 0 } })),
+        after: {
+          ...handleRow(aStoredHandle({ locality: { numa: 0 } })),
+          ...{ arq_uuid: 'arq-1', instance_uuid: 'instance-1' },
+        },
+      },
     ];
     for (const change of followed) {
       expect(invokes(change)).toBe(true);

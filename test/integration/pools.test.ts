@@ -114,8 +114,8 @@ describe('a board as a pool', () => {
     await world.deleteArqsOf(second);
   });
 
-  it('gives no unit twice and no half of a pair, with 200 servers at once', async () => {
-    const amounts = Array.from({ length: 200 }, (_, index) => [1, 2, 4, 1, 2, 8][index % 6]);
+  it('gives no unit twice and no half of a pair, with 60 servers at once', async () => {
+    const amounts = Array.from({ length: 60 }, (_, index) => [1, 2, 4, 1, 2, 8][index % 6]);
     let served = 0;
     const waiting = amounts.values();
     const startServers = async () => {
@@ -134,7 +134,7 @@ describe('a board as a pool', () => {
       }
     };
     await Promise.all([1, 2, 3, 4, 5, 6].map(startServers));
-    expect(served).toBeGreaterThan(20);
+    expect(served).toBeGreaterThan(6);
     const { handles = [] } = (await world.deps.store.inventory.provider(provider)) ?? {};
     expect(handles.filter(({ claim }) => claim)).toEqual([]);
   });

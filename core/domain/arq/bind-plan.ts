@@ -6,27 +6,21 @@ import { shownAttributes } from '#core/domain/device/attribute.ts';
 import type { AttachHandle, Deployable } from '#core/domain/device/device.ts';
 import { isBeingProgrammed } from '#core/domain/device/device-health.ts';
 import { type HandlePlace, toHandlePlace } from '#core/domain/device/handle-claim.ts';
-import { handleStateOf, isClaimable, isWithheld } from '#core/domain/device/handle-state.ts';
-import { type RegionRules, regionRules } from '#core/domain/device/region-kinds.ts';
 import {
   ArqStateConflict,
   BindTargetMismatch,
   DeviceDisabled,
   DeviceUnhealthy,
   HostInConflict,
-  NoFreeHandle,
   ProviderNotFound,
 } from '#core/domain/errors.ts';
 import type { ArqUuid, InstanceUuid, ProviderUuid } from '#core/domain/ids.ts';
-import { chooseUnits } from '#core/domain/pool/choose-units.ts';
 import { isSizeTrait } from '#core/domain/pool/pool-sizes.ts';
-import { isPool, wholesOf } from '#core/domain/pool/wholes.ts';
 import {
   attachTarget,
   type Group,
   groupResources,
   groupTraits,
-  sameLevelOf,
   unmetAttribute,
   wantedImage,
 } from '#core/domain/profile/device-profile.ts';
@@ -39,6 +33,8 @@ import {
   typesRefused,
   typesTaken,
 } from './attach-types.ts';
+import { pickAll, type Request } from './pick-handles.ts';
+import { handlesShareContent, isProgrammable } from './region-handles.ts';
 
 /** The host and provider that Nova chose for one ARQ. */
 export interface BindTarget {
@@ -104,81 +100,6 @@ export function planBind(facts: BindFacts): PlannedClaim[] {
   return claims;
 }
 
-interface Request {
-  readonly arq: Arq;
-  readonly target: BindTarget;
-  readonly provider: StoredProvider;
-}
-
-/** @throws NoFreeHandle */
-function pickAll(
-  requests: readonly Request[],
-  random: () => number,
-): ReadonlyMap<ArqUuid, AttachHandle> {
-  const picked = new Map<ArqUuid, AttachHandle>();
-  const taken = new Set<string>();
-  const groups = Map.groupBy(requests, keyOfGroup);
-  // The larger first, so that what is together is not broken up for the smaller.
-  const order = [...groups.values()].toSorted((one, other) => other.length - one.length);
-  for (const group of order) {
-    const [{ provider, target, arq }] = group as [Request, ...Request[]];
-    const handles = isPool(provider.handles)
-      ? pickTogether(provider, group, taken, random)
-      : pickAny(provider, group.length, taken, random);
-    if (!handles) {
-      const requested = requests.filter((each) => each.provider === provider).length;
-      const same = sameLevelOf(arq.group);
-      throw new NoFreeHandle(target.providerUuid, same ? group.length : requested, same);
-    }
-    for (const [index, handle] of handles.entries()) {
-      taken.add(handle.uuid);
-      picked.set((group[index] as Request).arq.uuid, handle);
-    }
-  }
-  return picked;
-}
-
-/** Groups of a profile that ask for the same place in one pool are chosen together. */
-function keyOfGroup({ arq, target }: Request): string {
-  const same = sameLevelOf(arq.group);
-  const group = same ? `same ${same}` : `${arq.deviceProfileName} ${arq.groupId}`;
-  return `${target.providerUuid} ${group}`;
-}
-
-/** Units of a pool; undefined if there are not so many together. */
-function pickTogether(
-  provider: StoredProvider,
-  group: readonly Request[],
-  taken: ReadonlySet<string>,
-  random: () => number,
-): AttachHandle[] | undefined {
-  const same = group[0] && sameLevelOf(group[0].arq.group);
-  const claimable = new Set(claimableHandles(provider, taken));
-  const isReady = (handle: AttachHandle) =>
-    claimable.has(handle) && handleStateOf(handle) === 'free';
-  const wanted = { count: group.length, same, random };
-  return (
-    chooseUnits(provider.handles, { ...wanted, isFree: isReady }) ??
-    chooseUnits(provider.handles, { ...wanted, isFree: (handle) => claimable.has(handle) })
-  );
-}
-
-function pickAny(
-  provider: StoredProvider,
-  count: number,
-  taken: ReadonlySet<string>,
-  random: () => number,
-): AttachHandle[] | undefined {
-  const handles: AttachHandle[] = [];
-  for (let number = 0; number < count; number++) {
-    const without = new Set([...taken, ...handles.map(({ uuid }) => uuid)]);
-    const handle = pick(provider, without, random);
-    if (!handle) return undefined;
-    handles.push(handle);
-  }
-  return handles;
-}
-
 /**
  * Before release 34, Nova attaches nothing of a server that has one attach handle which it leaves
  * alone.
@@ -197,79 +118,6 @@ function checkMixed({ providers, attachTypes }: BindFacts, claims: readonly Plan
     `Accelerator request ${alone.arq.uuid} is not attached to the server, and ${attached.arq.uuid} is: ` +
       `on host ${alone.target.hostname}, whose Nova is not known to be release 34 or later, a server has accelerators of one kind only.`,
   );
-}
-
-/**
- * A free handle if there is one, else a releasing handle: its host finishes the release by
- * itself.
- */
-function pick(
-  provider: StoredProvider,
-  taken: ReadonlySet<string>,
-  random: () => number,
-): AttachHandle | undefined {
-  const claimable = claimableHandles(provider, taken);
-  const free = claimable.filter((handle) => handleStateOf(handle) === 'free');
-  const among = free.length > 0 ? free : claimable;
-  return among[Math.floor(random() * among.length)];
-}
-
-function claimableHandles(provider: StoredProvider, taken: ReadonlySet<string>): AttachHandle[] {
-  const withheld = new Set(withheldHandles(provider));
-  return provider.handles.filter(
-    (handle) => isClaimable(handle) && !withheld.has(handle) && !taken.has(handle.uuid),
-  );
-}
-
-/**
- * Handles that must not be claimed. Where the handles share what the region holds, one
- * quarantined handle blocks them all: the job of its last holder may still program the region.
- */
-export function withheldHandles(provider: StoredProvider): readonly AttachHandle[] {
-  const { handles } = provider;
-  const hasQuarantined =
-    handlesShareContent(provider) && handles.some((each) => handleStateOf(each) === 'quarantined');
-  const isKept = (each: AttachHandle) => isWithheld(each) || handleStateOf(each) === 'cleaning';
-  if (hasQuarantined) return handles;
-  if (!isPool(handles)) return handles.filter(isKept);
-  // No bind takes a part of a set.
-  return wholesOf(handles).flatMap((whole) =>
-    whole.handles.some(isKept) ? whole.handles.filter((each) => isKept(each) || !each.claim) : [],
-  );
-}
-
-/**
- * Handles whose units Placement must not allocate: those that are withheld, and those whose holder
- * has no allocation.
- */
-export function reservedHandles(provider: StoredProvider): readonly AttachHandle[] {
-  const withheld = new Set(withheldHandles(provider));
-  return provider.handles.filter((each) => withheld.has(each) || each.claim?.isReserved);
-}
-
-type StoredRegion = Pick<StoredProvider, 'deployable'>;
-
-/** Whether an image can be programmed into it. */
-export function isProgrammable(region: StoredRegion): boolean {
-  return regionRulesFor(region)?.isProgrammable ?? false;
-}
-
-/** Whether a program for the holder of one handle changes what the other handles reach. */
-export function handlesShareContent(region: StoredRegion): boolean {
-  return regionRulesFor(region)?.handlesShareContent ?? false;
-}
-
-/**
- * Whether a claim of one handle depends on the other handles of its provider.
- *
- * @param provider with some of its handles at least
- */
-export function needsAllHandles(provider: StoredProvider): boolean {
-  return isProgrammable(provider) || handlesShareContent(provider) || isPool(provider.handles);
-}
-
-function regionRulesFor({ deployable: { regionKind } }: StoredRegion): RegionRules | undefined {
-  return regionKind && regionRules[regionKind];
 }
 
 /** Whether the host must do work before the claim is usable. */

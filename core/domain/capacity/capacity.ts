@@ -6,12 +6,11 @@ import type { Arq } from '#core/domain/arq/arq.ts';
 import { type DeploymentTypes, typesRefused } from '#core/domain/arq/attach-types.ts';
 import {
   checkTarget,
-  handlesShareContent,
   needsHost,
   needsProgram,
   type StoredProvider,
-  withheldHandles,
 } from '#core/domain/arq/bind-plan.ts';
+import { handlesShareContent, withheldHandles } from '#core/domain/arq/region-handles.ts';
 import { shownAttributes } from '#core/domain/device/attribute.ts';
 import type { AttachHandle } from '#core/domain/device/device.ts';
 import { handleStateOf, isClaimable } from '#core/domain/device/handle-state.ts';
@@ -129,8 +128,8 @@ function describeOffer(
     // After the first program for one server, no other server's image goes into the region.
     if (needsProgram(group, provider.deployable)) return 1;
     if (!isPool(provider.handles)) return Number.POSITIVE_INFINITY;
-    const wanted = { count: arqCount(group), same: sameLevelOf(group) };
-    return timesTogether(provider.handles, { ...wanted, isFree: (each) => free.has(each) });
+    const request = { count: arqCount(group), same: sameLevelOf(group) };
+    return timesTogether(provider.handles, { ...request, isFree: (each) => free.has(each) });
   });
   return { supply: { free: free.size, most }, stopped };
 }

@@ -3,11 +3,8 @@
 // inventory carries all traits of its device, region and function, and the mark of its stack.
 
 import { type DeploymentTypes, typesRefused } from '#core/domain/arq/attach-types.ts';
-import {
-  reservedHandles,
-  type StoredProvider,
-  withheldHandles,
-} from '#core/domain/arq/bind-plan.ts';
+import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import { reservedHandles, withheldHandles } from '#core/domain/arq/region-handles.ts';
 import type { Device } from '#core/domain/device/device.ts';
 import { isBeingProgrammed, isUnhealthy } from '#core/domain/device/device-health.ts';
 import { isClaimable } from '#core/domain/device/handle-state.ts';

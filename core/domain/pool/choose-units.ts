@@ -13,7 +13,7 @@ import {
   type Whole,
 } from './wholes.ts';
 
-interface Wanted {
+interface UnitRequest {
   readonly count: number;
   /** What all units must have in common. */
   readonly same?: SameLevel | undefined;
@@ -24,11 +24,11 @@ interface Wanted {
 
 /**
  * @param handles all of the pool
- * @returns as many as wanted, or undefined if there are not so many together
+ * @returns `count` handles, or undefined if fewer are together
  */
 export function chooseUnits(
   handles: readonly AttachHandle[],
-  { count, same, isFree, random }: Wanted,
+  { count, same, isFree, random }: UnitRequest,
 ): AttachHandle[] | undefined {
   const available = shuffled(availableWholes(handles, isFree), random);
   const among = same ? byPlace(available, same) : [available];
@@ -38,15 +38,15 @@ export function chooseUnits(
   return best && take(best, count, sameLevels.toReversed()).flatMap((whole) => whole.handles);
 }
 
-/** How many servers can have so many units together, one after the other. */
+/** Counts the servers that can have `count` units each, one after the other. */
 export function timesTogether(
   handles: readonly AttachHandle[],
-  { isFree, ...wanted }: Omit<Wanted, 'random'>,
+  { isFree, ...request }: Omit<UnitRequest, 'random'>,
 ): number {
   const taken = new Set<AttachHandle>();
   const isLeft = (handle: AttachHandle) => isFree(handle) && !taken.has(handle);
   for (let times = 0; ; times++) {
-    const next = chooseUnits(handles, { ...wanted, isFree: isLeft, random: () => 0 });
+    const next = chooseUnits(handles, { ...request, isFree: isLeft, random: () => 0 });
     if (!next) return times;
     for (const handle of next) taken.add(handle);
   }
@@ -64,7 +64,7 @@ function take(wholes: readonly Whole[], count: number, levels: readonly SameLeve
   return best ? take(best, count, nearer) : takeFromSeveral(places, count, nearer);
 }
 
-/** As much as possible of the largest place from which the others can give the rest. */
+/** Takes most from the largest place, as far as the others can give the rest. */
 function takeFromSeveral(
   places: readonly (readonly Whole[])[],
   count: number,
@@ -87,7 +87,7 @@ function takeFromSeveral(
   throw new TypeError(`${count} units cannot be taken from places that have them.`);
 }
 
-/** As few wholes as the largest ones allow. */
+/** Takes the largest wholes first, so that few are broken into. */
 function takeWholes(wholes: readonly Whole[], count: number): Whole[] {
   const rest = wholes.toSorted((one, other) => other.handles.length - one.handles.length);
   const taken: Whole[] = [];

@@ -1,5 +1,5 @@
-// What Placement is told of a pool: which amounts it can ever give, and, as traits, which amounts
-// it can give now from one place. A profile with `accel:same` requires the trait of its amount.
+// What Placement holds of a pool: the amounts that it can ever give, and, as traits, those that it
+// can give now from one place. A profile with `accel:same` requires the trait of its amount.
 //
 // The bounds of an inventory stay as they are, although they would say the same: Placement holds
 // each allocation to them again when it is written anew, and an evacuation does that. Pure.

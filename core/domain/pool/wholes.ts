@@ -44,7 +44,7 @@ export function unitsIn(wholes: readonly Whole[]): number {
   return wholes.reduce((sum, { handles }) => sum + handles.length, 0);
 }
 
-/** Whether some of the wholes have exactly so many units. */
+/** Whether some of the wholes have exactly `count` units. */
 export function canGive(wholes: readonly Whole[], count: number): boolean {
   const sums = new Array<boolean>(count + 1).fill(false);
   sums[0] = true;

@@ -124,7 +124,7 @@ function canonicalGroup(group: Readonly<Record<string, string | number>>, where:
   return withSizeTrait(result, where);
 }
 
-/** Placement gives the group to a pool only that has so many units together. */
+/** Placement gives the group only to a pool that has its amount together. */
 function withSizeTrait(group: Group, where: string): Group {
   const same = sameLevelOf(group);
   if (!same) return group;

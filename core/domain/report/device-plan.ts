@@ -16,7 +16,6 @@ import type {
   DiscoveredDevice,
   DiscoveredHandle,
   DiscoveredRegion,
-  HandleCare,
   Offering,
 } from '#core/domain/device/device.ts';
 import { identifyingInfo } from '#core/domain/device/device.ts';
@@ -124,14 +123,7 @@ export function planDevice(
     reviveHandles: handles.filter((handle) => storedHandles.get(handle.uuid)?.isGone),
     changeHandles: handles.filter((handle) => {
       const before = storedHandles.get(handle.uuid);
-      return (
-        before !== undefined &&
-        !(
-          isSameCare(before, handle) &&
-          isAttachedAlike(before, handle) &&
-          isDeepStrictEqual(before.locality, handle.locality)
-        )
-      );
+      return before !== undefined && !isAlike(before, handle);
     }),
     dropHandles: [...storedHandles.values()].filter((h) => !isWanted.has(h.uuid) && !h.isGone),
   };
@@ -164,13 +156,15 @@ export function deployableUuid(name: string): DeployableUuid {
   return derivedUuid('deployable', name) as DeployableUuid;
 }
 
-function isSameCare(one: HandleCare, other: HandleCare): boolean {
-  return isDeepStrictEqual(pick(handleCare, one), pick(handleCare, other));
-}
-
 /** Not the whole info: the host may have chosen another object to carry the handle. */
-function isAttachedAlike({ info: one }: AttachHandle, { info: other }: AttachHandle): boolean {
-  return one.physical_network === other.physical_network && one.managed === other.managed;
+function isAlike(one: AttachHandle, other: AttachHandle): boolean {
+  const facts = (handle: AttachHandle) => [
+    pick(handleCare, handle),
+    handle.locality,
+    handle.info.physical_network,
+    handle.info.managed,
+  ];
+  return isDeepStrictEqual(facts(one), facts(other));
 }
 
 interface WantedDeployable {

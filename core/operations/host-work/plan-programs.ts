@@ -2,7 +2,8 @@
 // program-steps.ts finds and stages the image.
 
 import type { PrepareRegionStep } from '#core/contracts/job-document.ts';
-import { isProgrammable, needsProgram, type StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import { needsProgram, type StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import { isProgrammable } from '#core/domain/arq/region-handles.ts';
 import type { AttachHandle, Device } from '#core/domain/device/device.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import { type Group, type ImageQuery, wantedImage } from '#core/domain/profile/device-profile.ts';

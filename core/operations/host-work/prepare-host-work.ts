@@ -5,11 +5,8 @@ import { ImageUnusable } from '#core/clients/openstack/glance.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { PrepareHandleStep, PrepareStep } from '#core/contracts/job-document.ts';
 import { type BindFailureCause, heldHandles, type InstanceBinding } from '#core/domain/arq/arq.ts';
-import {
-  handlesShareContent,
-  needsAllHandles,
-  type StoredProvider,
-} from '#core/domain/arq/bind-plan.ts';
+import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import { handlesShareContent, needsAllHandles } from '#core/domain/arq/region-handles.ts';
 import type { AttachHandle, Device } from '#core/domain/device/device.ts';
 import type { HandleRef } from '#core/domain/host-work/host-work.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';

@@ -1,5 +1,5 @@
 import type { Deps } from '#core/deps.ts';
-import { isProgrammable } from '#core/domain/arq/bind-plan.ts';
+import { isProgrammable } from '#core/domain/arq/region-handles.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import type { Deployable } from '#core/domain/device/device.ts';
 import { checkMayProgram } from '#core/domain/device/program-grants.ts';

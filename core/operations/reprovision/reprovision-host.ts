@@ -1,6 +1,7 @@
 import type { Deps } from '#core/deps.ts';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
-import { isProgrammable, needsProgram, type StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import { needsProgram, type StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import { isProgrammable } from '#core/domain/arq/region-handles.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
 import { workDueAt } from '#core/domain/host-work/deadlines.ts';
 import { derivedUuid, type InstanceUuid } from '#core/domain/ids.ts';

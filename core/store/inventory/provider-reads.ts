@@ -2,7 +2,8 @@
 // can have thousands of handles, so each reader asks for those that it needs.
 
 import { QueryCommand } from '@aws-sdk/lib-dynamodb';
-import { needsAllHandles, type StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import { needsAllHandles } from '#core/domain/arq/region-handles.ts';
 import type { AttachHandle } from '#core/domain/device/device.ts';
 import type { HandleRef } from '#core/domain/host-work/host-work.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';

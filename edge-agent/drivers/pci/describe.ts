@@ -110,7 +110,11 @@ export function findPools(
   return { devices, refusals };
 }
 
-/** As its first member that is no switch between the others; or why it cannot be described. */
+/**
+ * Describes a pool as its first member that is no switch between the others.
+ *
+ * @returns why not, where the type of that member is not known
+ */
 function describePool(
   describer: Describer,
   { name, members }: PoolDevice,

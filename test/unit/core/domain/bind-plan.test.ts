@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest';
 import type { Arq } from '#core/domain/arq/arq.ts';
 import {
   type BindFacts,
-  isProgrammable,
   needsHost,
   needsProgram,
   planBind,
   type StoredProvider,
-  withheldHandles,
 } from '#core/domain/arq/bind-plan.ts';
-import type { ArqUuid, InstanceUuid } from '#core/domain/ids.ts';
+import { isProgrammable, withheldHandles } from '#core/domain/arq/region-handles.ts';
+import type { AttachHandle } from '#core/domain/device/device.ts';
+import type { ArqUuid, InstanceUuid, ReleaseId } from '#core/domain/ids.ts';
 import {
   aDeployable,
   anArq,
@@ -169,6 +169,60 @@ describe('planning a bind', () => {
     const gone = aStoredHandle({ index: 1, type: 'MDEV', isGone: true });
     const handles = [gone, aStoredHandle({ index: 2 })];
     expect(planBind(facts({ ...aProvider(), handles }))[0]?.handle).toEqual(handles[1]);
+  });
+
+  const asksFor = (same: string, arqs: readonly Arq[] = two) =>
+    arqs.map((arq) => ({ ...arq, group: { 'resources:FPGA': '2', 'accel:same': same } }));
+  const unit = (index: number, numa: number, given: Partial<AttachHandle> = {}) =>
+    aStoredHandle({ index, locality: { numa }, ...given });
+  const pool = (...handles: AttachHandle[]) => ({ ...aProvider(), handles });
+
+  it('takes units of a pool that belong together, without the trait that Placement has', () => {
+    const provider = pool(unit(1, 0), unit(2, 1), unit(3, 1));
+    const group = { 'trait:CUSTOM_ACCEL_SAME_NUMA_2': 'required' };
+    const arqs = asksFor('numa').map((arq) => ({ ...arq, group: { ...arq.group, ...group } }));
+    const claims = planBind(facts(provider, arqs));
+    expect(claims.map(({ handle }) => handle.locality)).toEqual([{ numa: 1 }, { numa: 1 }]);
+  });
+
+  it('takes units that are ready before units that are being cleaned', () => {
+    const release = 'release-1' as ReleaseId;
+    const provider = pool(unit(1, 0, { release }), unit(2, 0), unit(3, 1), unit(4, 1));
+    const claims = planBind(facts(provider, asksFor('numa')));
+    expect(claims.map(({ handle }) => handle.locality?.numa)).toEqual([1, 1]);
+    const [first, second] = planBind(facts(pool(...provider.handles.slice(0, 2)), two));
+    expect([first?.handle.release, second?.handle.release]).toContain(release);
+  });
+
+  it.each<[string, AttachHandle[], string]>([
+    ['units of two places', [unit(1, 0), unit(2, 1)], 'fewer than 2 free attach handles, all of'],
+    [
+      'a part of a set',
+      [
+        unit(1, 0, { locality: { set: 's' } }),
+        unit(2, 0, { locality: { set: 's' }, quarantine: 'EIO' }),
+        unit(3, 0),
+      ],
+      'fewer than 2 free',
+    ],
+  ])('refuses %s of a pool', (_case, handles, sentence) => {
+    expect(() => planBind(facts(pool(...handles), asksFor('numa')))).toThrow(sentence);
+  });
+
+  it('chooses groups of one place together, where they have one pool', () => {
+    const provider = pool(unit(1, 0), unit(2, 1), unit(3, 1), unit(4, 1));
+    const three = [...two, anArq({ uuid: 'arq-3' as ArqUuid, groupId: 1 })];
+    const arqs = asksFor('numa', three);
+    const claims = planBind(facts(provider, arqs));
+    expect(new Set(claims.map(({ handle }) => handle.locality?.numa))).toEqual(new Set([1]));
+    expect(new Set(claims.map(({ handle }) => handle.uuid)).size).toBe(3);
+  });
+
+  it('withholds the rest of a set that has a unit in quarantine', () => {
+    const set = { locality: { set: 's' } };
+    const quarantined = unit(1, 0, { ...set, quarantine: 'EIO' });
+    const rest = unit(2, 0, set);
+    expect(withheldHandles(pool(quarantined, rest, unit(3, 0)))).toEqual([quarantined, rest]);
   });
 
   it('refuses an unreported provider', () => {

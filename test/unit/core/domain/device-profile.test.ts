@@ -65,6 +65,21 @@ describe('groups of a device profile', () => {
       [{ 'resources:FPGA': 1, 'accel:attach_target': 'container' }],
       'accel:attach_target',
     ],
+    [
+      'another place than those of pools',
+      [{ 'resources:PGPU': 2, 'accel:same': 'rack' }],
+      'accel:same',
+    ],
+    [
+      'units of one place, in an amount without a trait',
+      [{ 'resources:PGPU': 9, 'accel:same': 'numa' }],
+      'in an amount of 1, 2, 3, 4, 5, 6, 7, 8, 16, 32',
+    ],
+    [
+      'units of one place, of two classes',
+      [{ 'resources:PGPU': 1, 'resources:CUSTOM_NIC': 1, 'accel:same': 'numa' }],
+      'asks for one class',
+    ],
     ['one key in two spellings', [{ 'resources:FPGA': 1, 'resources:fpga': 1 }], 'duplicate key'],
     [
       'two images',
@@ -92,6 +107,15 @@ describe('groups of a device profile', () => {
     [{ 'resources:FPGA': '2', 'resources:PGPU': '1', 'trait:CUSTOM_FPGA_XILINX': 'required' }, 5],
   ])('%j makes %i ARQs', (group, count) => {
     expect(arqCount(group as Record<string, string>)).toBe(count);
+  });
+
+  it('require the trait of their amount where all units are of one place', () => {
+    const group = { 'resources:PGPU': '2', 'accel:same': 'numa' };
+    const expected = [{ ...group, 'trait:CUSTOM_ACCEL_SAME_NUMA_2': 'required' }];
+    expect(canonicalGroups([group])).toEqual(expected);
+    // A client sends what it has read, with another amount.
+    const read = { ...group, 'trait:CUSTOM_ACCEL_SAME_NUMA_4': 'required' };
+    expect(canonicalGroups([read])).toEqual(expected);
   });
 
   it('separate resources from traits', () => {

@@ -28,6 +28,7 @@ const program = {
   kind: 'program' as const,
 };
 const handle = aStoredHandle();
+const unit = aStoredHandle({ locality: { numa: 0 } });
 const held = aStoredHandle({ quarantine: 'not confirmed' });
 const kept = aStoredHandle({ restoredAt: '2026-07-01T01:02:03Z' });
 const claim = { arqUuid: 'a' as ArqUuid, instanceUuid: anInstanceUuid };
@@ -133,6 +134,8 @@ it.each<[string, Change]>([
   ['a handle enters quarantine', { kind: 'handle', before: handle, after: held }],
   ['a handle leaves quarantine', { kind: 'handle', before: held, after: handle }],
   ['a restored handle is reinstated', { kind: 'handle', before: kept, after: handle }],
+  ['a unit of a pool is claimed', { kind: 'handle', before: unit, after: { ...unit, claim } }],
+  ['a unit of a pool is freed', { kind: 'handle', before: { ...unit, claim }, after: unit }],
   ['a device changes', { kind: 'device', after: aStoredDevice() }],
   ['units are reserved for an instance', { kind: 'instance', before: bound, after: reserving }],
   ['units of an instance are offered', { kind: 'instance', before: reserving, after: bound }],

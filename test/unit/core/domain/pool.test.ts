@@ -132,7 +132,7 @@ function best(
   const [request, ...later] = requests;
   if (!request) return 0;
   const all = choices(handles, request, taken);
-  // Nobody knows what comes: a request that can be served is served.
+  // A bind does not know what comes later: it serves each request that it can.
   if (all.length === 0) return best(handles, later, taken);
   const served = all.map((each) => best(handles, later, new Set([...taken, ...each])));
   return request.count + Math.max(...served);
