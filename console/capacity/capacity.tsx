@@ -30,7 +30,8 @@ export function CapacityScreen({ route }: ScreenProps) {
   const profile = route.filters.profile ?? names[0];
   return (
     <Screen title="Capacity">
-      <Freshness live={profiles} subject="profiles" />
+      {/* What is below has a time of its own. */}
+      {(!profiles.data || profiles.failure) && <Freshness live={profiles} subject="profiles" />}
       {profiles.data && names.length === 0 && <p class="empty">There are no device profiles.</p>}
       {profile !== undefined && (
         <search class="filters">

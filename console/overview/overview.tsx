@@ -87,7 +87,7 @@ export function OverviewScreen() {
           {total && reasonsText(reasonsOf(uses.map(({ sum }) => sum)))}
         </Tile>
         <Tile
-          title="Failed boots, last day"
+          title="Failed boots, 24 h"
           href={addressOf('history', undefined, query)}
           value={failures.data && failed}
           tone={failures.rows.length > 0 ? 'bad' : undefined}

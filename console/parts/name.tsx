@@ -36,15 +36,20 @@ export function ServerLink({ uuid }: { readonly uuid: string | null | undefined 
   );
 }
 
-/** Without the button that copies the id. */
-export function NameText({ kind, id }: { readonly kind: NamedKind; readonly id: string }) {
+/** Empty while the name is not known. */
+export function useName(kind: NamedKind, id: string): string {
   const { names } = useSession();
   const [name, setName] = useState<string>();
   useEffect(() => {
     setName(undefined);
     return names.watch(kind, id, setName);
   }, [names, kind, id]);
-  const text = name === undefined ? '' : harmlessText(name);
+  return name === undefined ? '' : harmlessText(name);
+}
+
+/** Without the button that copies the id. */
+export function NameText({ kind, id }: { readonly kind: NamedKind; readonly id: string }) {
+  const text = useName(kind, id);
   return text === '' ? <code class="id">{id}</code> : <bdi class="name">{text}</bdi>;
 }
 

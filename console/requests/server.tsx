@@ -3,7 +3,9 @@
 import { AssignmentTable } from '#console/devices/assignments.tsx';
 import { Timeline } from '#console/devices/timeline.tsx';
 import { Freshness } from '#console/parts/freshness.tsx';
+import { Id } from '#console/parts/links.tsx';
 import { Missing, missingOf } from '#console/parts/missing.tsx';
+import { useName } from '#console/parts/name.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
 import { useLive } from '#console/parts/use-live.ts';
 import type { ScreenProps } from '#console/routes.ts';
@@ -12,6 +14,7 @@ import { lists } from '#core/contracts/api/lists.ts';
 const everyMs = 30_000;
 
 export function ServerScreen({ route: { id: uuid = '' } }: ScreenProps) {
+  const name = useName('servers', uuid);
   const live = useLive<boolean>(`server ${uuid}`, { everyMs }, async ({ session, signal }) => {
     const query = { instance: uuid, limit: 1 };
     const answers = await Promise.all(
@@ -34,7 +37,8 @@ export function ServerScreen({ route: { id: uuid = '' } }: ScreenProps) {
     );
   }
   return (
-    <Screen title={`Server ${uuid}`}>
+    <Screen title={`Server ${name || uuid}`}>
+      {name && <Id id={uuid} />}
       <Freshness {...{ live }} subject="the server" />
       {live.data && (
         <>

@@ -240,7 +240,7 @@ export const screens: Group = {
         const page = await stage.enter('admin', '#/requests');
         const bound = rowOf(page, 'Requests', 'Bound').first().getByRole('link');
         await bound.and(page.locator('[href*="/servers/"]')).click();
-        await page.getByRole('heading', { level: 1, name: /^Server / }).waitFor();
+        await page.getByRole('heading', { level: 1, name: /^Server vm\d$/ }).waitFor();
         await rowOf(page, 'Assignments', 'FPGA').waitFor();
         await page.getByRole('list', { name: 'History' }).getByText('Claimed').first().waitFor();
         await page.goBack();
