@@ -27,6 +27,7 @@ export function createBitmap(
 interface Drawing {
   readonly map: FleetMap;
   readonly palette: Palette;
+  readonly isDimmed: (tile: Tile) => boolean;
   readonly picture: HTMLCanvasElement;
   readonly view: View;
   readonly size: Size;
@@ -58,11 +59,12 @@ export function draw(canvas: HTMLCanvasElement, drawing: Drawing): void {
 
 /** The ground of a tile is seen between its dots. */
 function separateDots(context: CanvasRenderingContext2D, drawing: Drawing): void {
-  const { map, view, palette } = drawing;
+  const { map, view, palette, isDimmed } = drawing;
   const width = Math.max(1, view.scale / 8);
   context.save();
   context.lineWidth = width;
   for (const { tile, x, y } of tilesInView(drawing)) {
+    if (isDimmed(tile)) continue;
     context.strokeStyle = cssColour(palette.hosts[tile.state]);
     context.beginPath();
     for (const place of tile.dots.keys()) {

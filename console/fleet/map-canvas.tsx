@@ -45,7 +45,7 @@ export function MapCanvas(props: MapCanvasProps) {
   useEffect(() => {
     const frame = requestAnimationFrame(() => {
       if (canvas.current)
-        draw(canvas.current, { map, palette, picture, view, size, selectedIndex });
+        draw(canvas.current, { map, palette, isDimmed, picture, view, size, selectedIndex });
     });
     return () => cancelAnimationFrame(frame);
   }, [map, picture, view, size, selectedIndex]);

@@ -36,7 +36,8 @@ try {
     const page = await stage.enter('admin', screen[0], look);
     await arrive(page, screen);
     if (name === 'fleet') await choose(page, 'cmp3');
-    // What is still read when the rows are there.
+    await page.locator('.skeleton').first().waitFor({ state: 'detached' });
+    // Names, and the second half of a reading.
     await page.waitForTimeout(1000);
     await picture(page, name);
     await stage.clear();
