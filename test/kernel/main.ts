@@ -20,14 +20,15 @@ import { type Group, play, type Scenario } from './scenario.ts';
 import { devlink } from './scenarios/devlink.ts';
 import { discovery } from './scenarios/discovery.ts';
 import { firmware } from './scenarios/firmware.ts';
-import { fpga } from './scenarios/fpga.ts';
 import { fpgaManager } from './scenarios/fpga-manager.ts';
 import { gpuVf } from './scenarios/gpu-vf.ts';
 import { intelFpga } from './scenarios/intel-fpga.ts';
+import { fpga } from './scenarios/interfaces/fpga.ts';
+import { pci } from './scenarios/interfaces/pci.ts';
 import { nic } from './scenarios/nic.ts';
 import { nvidia } from './scenarios/nvidia.ts';
 import { nvmeDevices } from './scenarios/nvme.ts';
-import { pci } from './scenarios/pci.ts';
+import { openNodes } from './scenarios/open-nodes.ts';
 import { qatCards } from './scenarios/qat.ts';
 import { reboot } from './scenarios/reboot.ts';
 import { systemd } from './scenarios/systemd.ts';
@@ -37,7 +38,7 @@ import { Stage, type StageOptions } from './stage.ts';
 const root = join(import.meta.dirname, '../..');
 const cache = join(root, '.local', 'kernel');
 const all: readonly Group[] = [
-  ...[pci, vgpu, fpga, intelFpga, fpgaManager, discovery, nvidia, gpuVf, nvmeDevices],
+  ...[pci, openNodes, vgpu, fpga, intelFpga, fpgaManager, discovery, nvidia, gpuVf, nvmeDevices],
   ...[nic, devlink, qatCards, firmware, reboot, systemd],
 ];
 
@@ -55,6 +56,7 @@ async function main(): Promise<void> {
   const groups = chosen();
   if (groups.length === 0) throw new Error('No scenario has one of these words in its name.');
   lockDirectory(cache);
+  execFileSync(process.execPath, ['infra/bundle/bundle-agent.ts'], { cwd: root });
   const image = await ensureImage(cache);
   suite.step(`the image is ready: Linux ${image.release}, Node ${process.version}`);
   const cloud = groups.some(({ hostname }) => hostname) ? await openCloud() : undefined;
@@ -62,7 +64,6 @@ async function main(): Promise<void> {
 }
 
 async function openCloud(): Promise<Cloud> {
-  execFileSync(process.execPath, ['infra/bundle/bundle-agent.ts'], { cwd: root });
   const cloud = await startCloud(join(cache, 'cloud'));
   suite.closeAtEnd(cloud.stop);
   suite.step('the local system has started');

@@ -13,7 +13,8 @@ import type { Image } from './image.ts';
 import { type Machine, startMachine } from './machine.ts';
 import type { Group } from './scenario.ts';
 
-const bundle = join(import.meta.dirname, '../../dist/cyborg-agent.mjs');
+/** The agent, as it is bundled before a VM boots. */
+export const bundle = join(import.meta.dirname, '../../dist/cyborg-agent.mjs');
 /** Where docs/agent.md installs the agent. */
 export const agentProgram = '/usr/local/lib/cyborg-agent/cyborg-agent.mjs';
 const stateMegabytes = 64;
