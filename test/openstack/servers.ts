@@ -115,7 +115,7 @@ export async function arqsOf(stage: Stage, id: string): Promise<readonly Arq[]> 
  */
 export async function assertHas(
   stage: Stage,
-  built: Built,
+  built: Pick<Built, 'id' | 'status' | 'fault'>,
   count: number,
 ): Promise<readonly Arq[]> {
   assert.equal(built.status, 'ACTIVE', built.fault);

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hardwareHost } from '#test/openstack/hardware-node.ts';
 import { act } from '#test/openstack/nodes.ts';
-import { arqsOf, assertHas, build, putImage } from '#test/openstack/servers.ts';
+import { arqsOf, assertHas, build, putImage, show } from '#test/openstack/servers.ts';
 import type { Stage } from '#test/openstack/stage.ts';
 import { type Arq, eventually } from '#test/support/suites/rest.ts';
 import { bootImage } from './boot-image.ts';
@@ -25,15 +25,25 @@ export interface Tenant {
 
 /** Builds a server with one device, and waits until its guest has used it. */
 export async function bootTenant(stage: Stage, flavor: string, text: string): Promise<Tenant> {
-  const image = await putImage(stage, text, bootImage(text), { hw_machine_type: 'q35' });
-  const built = await build(stage, flavor, { image });
-  const [arq] = await assertHas(stage, built, 1);
+  const built = await build(stage, flavor, { image: await putSector(stage, text) });
+  assert.equal(built.status, 'ACTIVE', built.fault);
+  const tenant = await tenantOf(stage, built.id);
+  return { ...tenant, note: `ACTIVE after ${built.seconds.toFixed(1)} s, ${tenant.note}` };
+}
+
+/** Puts the image of a guest that writes this text to its device. */
+export function putSector(stage: Stage, text: string): Promise<string> {
+  return putImage(stage, text, bootImage(text), { hw_machine_type: 'q35' });
+}
+
+/** Waits until the guest of an ACTIVE server with one device has used it. */
+export async function tenantOf(stage: Stage, id: string): Promise<Tenant> {
+  const [arq] = await assertHas(stage, { id, ...(await show(stage, id)) }, 1);
   assert.ok(arq);
   const startedAt = performance.now();
-  const lines = await printedBy(stage, built.id);
-  const seconds = (performance.now() - startedAt) / 1000;
-  const active = `ACTIVE after ${built.seconds.toFixed(1)} s, used after ${seconds.toFixed(1)} s`;
-  return { id: built.id, arq, lines, note: `${active}: ${lines.slice(1, -1).join(', ')}` };
+  const lines = await printedBy(stage, id);
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  return { id, arq, lines, note: `used after ${seconds} s: ${lines.slice(1, -1).join(', ')}` };
 }
 
 /** All lines of the server's console, when its guest has done its work. */

@@ -52,6 +52,10 @@ interface Device {
   readonly created_at: string;
   readonly type: string;
   readonly model: string;
+  /** Of a host's own answer. */
+  readonly address: string;
+  readonly driver: string;
+  readonly handles: Readonly<Record<string, number>>;
 }
 
 /**
@@ -80,6 +84,7 @@ export interface Body {
   readonly endpoints: readonly { readonly id: string; readonly url: string }[];
   readonly users: readonly Named[];
   readonly server_group: { readonly id: string };
+  readonly aggregate: { readonly id: number };
   readonly images: readonly [Named, ...Named[]];
   readonly project: Named;
   readonly user: Named;
