@@ -9,6 +9,7 @@ import type { Scenario } from '#test/openstack/scenario.ts';
 import { arqsOf, removeCleanly, show } from '#test/openstack/servers.ts';
 import { operatorOf, type Stage } from '#test/openstack/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';
+import { moves } from './moves.ts';
 import { GuestNode, nvme } from './node.ts';
 import { actAndRead, bootTenant, found, looped, withinSeconds, wrote, zeros } from './tenant.ts';
 
@@ -155,6 +156,7 @@ export function guest(options: { readonly cleans: boolean }): {
         return `Bound again ${seconds} s after the start of the agent`;
       },
     },
+    ...moves(node),
   ];
   return { scenarios, end: () => node.powerOff() };
 }
