@@ -34,6 +34,7 @@ const nova = aCaller();
 const batchWriteMax = 25;
 /** Read units for a server with one accelerator: create, bind and delete. */
 const readUnitsMax = 12;
+const poolReadUnitsMax = 15;
 
 let world: World;
 let deps: World['deps'];
@@ -170,6 +171,15 @@ describe('a bind to a provider with 4,096 handles', () => {
       handle: (index) => (index === 7 ? {} : { release: derivedUuid('release', '1') as ReleaseId }),
     });
     expect((await bind(uuid)).held).toEqual([handleUuids[7]]);
+  });
+
+  it('reads all of a pool of 64 for one that takes units together', async () => {
+    const pool = await storeProvider({
+      name: 'cmp1_Pool',
+      handles: 64,
+      handle: (index) => ({ locality: { numa: index % 2, root: `0000:0${index % 4}:00.0` } }),
+    });
+    expect(await unitsOfServer(pool.uuid, 0.5)).toBeLessThanOrEqual(poolReadUnitsMax);
   });
 });
 
