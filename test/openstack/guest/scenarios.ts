@@ -11,6 +11,7 @@ import { operatorOf, type Stage } from '#test/openstack/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';
 import { moves } from './moves.ts';
 import { GuestNode, nvme } from './node.ts';
+import { removed } from './removed.ts';
 import { actAndRead, bootTenant, found, looped, withinSeconds, wrote, zeros } from './tenant.ts';
 
 /** What tenants write to their devices. */
@@ -157,6 +158,7 @@ export function guest(options: { readonly cleans: boolean }): {
       },
     },
     ...moves(node),
+    ...removed(node),
   ];
   return { scenarios, end: () => node.powerOff() };
 }
