@@ -10,7 +10,10 @@ import { beforeAll, expect, it } from 'vitest';
 import { directoryPerFile } from '#test/support/vitest/shared.ts';
 
 const root = join(import.meta.dirname, '../..');
-const parts = ['core', 'edge-agent', 'infra', 'local', 'operate', 'test/drivers', 'test/support'];
+const parts = [
+  ...['core', 'edge-agent', 'infra', 'local', 'operate'],
+  ...['test/drivers', 'test/kernel', 'test/openstack', 'test/support'],
+];
 const documents = ['test/house/support-matrix.test.ts', 'test/docs/agent-settings.test.ts'];
 const files = [
   'package.json',

@@ -39,6 +39,7 @@ export function deriveTraits(device: DiscoveredDevice, region?: DiscoveredRegion
     ownerTrait,
     `CUSTOM_${device.type}_${vendor}_${product}`,
     ...(device.offers?.traits ?? []),
+    ...(isKnownNode(device.numaNode) ? [`CUSTOM_ACCEL_NUMA_${device.numaNode}`] : []),
   ];
   const regionTraits = region
     ? [
@@ -56,6 +57,11 @@ export function deriveTraits(device: DiscoveredDevice, region?: DiscoveredRegion
       ]
     : [];
   return [...new Set([...deviceTraits, ...regionTraits])].sort();
+}
+
+/** Linux says -1 where it does not know. */
+function isKnownNode(node: number | undefined): boolean {
+  return node !== undefined && node >= 0;
 }
 
 /** The specification writes a uuid's hyphens as underscores, deployed Cyborg leaves them out. */

@@ -21,6 +21,16 @@ describe('traits of a device', () => {
     ]);
   });
 
+  it.each([
+    [1, ['CUSTOM_ACCEL_NUMA_1']],
+    [-1, []],
+    [undefined, []],
+  ])('name NUMA node %s, if it is known', (node, expected) => {
+    const device = discovered(aDevice(node === undefined ? {} : { numa_node: node }));
+    const ofNodes = deriveTraits(device).filter((trait) => trait.startsWith('CUSTOM_ACCEL_'));
+    expect(ofNodes).toEqual(expected);
+  });
+
   it('name regions and functions as the specification and as deployed Cyborg do', () => {
     const device = discovered(aDevice({ vendor: '0x8086', product: '0x09c4', regions: [region] }));
     expect(deriveTraits(device, device.regions[0])).toEqual([
