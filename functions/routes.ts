@@ -84,6 +84,9 @@ const table = {
       GET: ['get-host', 'cyborg:operator:host:get_one', 200],
       DELETE: ['forget-host', 'cyborg:operator:host:forget', 204],
     },
+    '/operator/v1/hosts/{id}/topology': {
+      GET: ['get-topology', 'cyborg:operator:host:get_one', 200],
+    },
     '/operator/v1/hosts/{id}/rediscover': {
       POST: ['rediscover-host', 'cyborg:operator:host:rediscover', 202],
     },

@@ -12,6 +12,7 @@ import { drainHostAction } from './hosts/drain-host.ts';
 import { forgetHostAction } from './hosts/forget-host.ts';
 import { getHost } from './hosts/get-host.ts';
 import { getHosts } from './hosts/get-hosts.ts';
+import { getTopology } from './hosts/get-topology.ts';
 import { rediscoverHostAction } from './hosts/rediscover-host.ts';
 import { resumeHostAction } from './hosts/resume-host.ts';
 import { settleHostAction } from './hosts/settle-host.ts';
@@ -35,6 +36,7 @@ import { getUsage } from './use/get-usage.ts';
 export const actions = {
   'get-hosts': getHosts,
   'get-host': getHost,
+  'get-topology': getTopology,
   'get-history': getHistory,
   'get-usage': getUsage,
   'forget-host': forgetHostAction,

@@ -60,6 +60,7 @@ const matrix: Readonly<Record<string, string>> = {
   'GET /operator/v1/hosts': 'nn nn nn hh nn',
   'GET /operator/v1/hosts/{id}': 'nn nn nn hh nn',
   'DELETE /operator/v1/hosts/{id}': 'nn nn nn hh nn',
+  'GET /operator/v1/hosts/{id}/topology': 'nn nn nn hh nn',
   'POST /operator/v1/hosts/{id}/rediscover': 'nn nn nn hh nn',
   'POST /operator/v1/hosts/{id}/drain': 'nn nn nn hh nn',
   'POST /operator/v1/hosts/{id}/resume': 'nn nn nn hh nn',

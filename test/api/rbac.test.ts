@@ -61,6 +61,7 @@ const matrix: Readonly<Record<string, string>> = {
   'GET /operator/v1/hosts': '--nnnnnynn',
   'GET /operator/v1/hosts/{id}': '--nnnnnynn',
   'DELETE /operator/v1/hosts/{id}': '--nnnnnynn',
+  'GET /operator/v1/hosts/{id}/topology': '--nnnnnynn',
   'POST /operator/v1/hosts/{id}/rediscover': '--nnnnnynn',
   'POST /operator/v1/hosts/{id}/drain': '--nnnnnynn',
   'POST /operator/v1/hosts/{id}/resume': '--nnnnnynn',

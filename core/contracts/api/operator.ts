@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { obstacles } from '#core/domain/capacity/capacity.ts';
 import { handleStates } from '#core/domain/device/handle-state.ts';
+import { sameLevels } from '#core/domain/pool/wholes.ts';
 import { incidentActions, incidentKinds } from '#core/domain/history/incidents.ts';
 import { hostStates } from '#core/domain/host/host-state.ts';
 import { type AnswerOf, answered } from '#core/shapes/derive/derive.ts';
@@ -92,6 +93,42 @@ export const hostDetailAnswer = hostAnswer.extend({
     })
     .nullable()
     .meta({ description: 'the boots that report as this host, while there are two agents' }),
+});
+
+const place = z.string().nullable();
+
+/** An attach handle, with its place in the host. */
+export const hostUnit = z.strictObject({
+  attach_handle_uuid: uuid,
+  device_uuid: uuid,
+  device_address: z.string(),
+  type: z.string(),
+  resource_class: z.string().nullable(),
+  address: place.meta({ description: 'its PCI function; null for a handle without one' }),
+  state: z.enum(handleStates),
+  instance_uuid: uuid.nullable().meta({ description: 'the server that holds it' }),
+  project_id: z.string().nullable(),
+  numa: z.int().nullable().meta({ description: 'the NUMA node' }),
+  root: place.meta({ description: 'the root port above it' }),
+  switch: place.meta({ description: 'the upstream port of the PCIe switch above it' }),
+  set: place.meta({ description: 'the units of a set are given together' }),
+});
+
+/** What a pool can give now. */
+export const poolAnswer = z.strictObject({
+  device_uuid: uuid,
+  device_address: z.string(),
+  units: z.int(),
+  free: z.int(),
+  together: z
+    .record(z.enum(sameLevels), z.int())
+    .meta({ description: 'the most units that one server can get from one such place' }),
+});
+
+export const topologyAnswer = z.strictObject({
+  hostname,
+  units: z.array(hostUnit),
+  pools: z.array(poolAnswer),
 });
 
 export const settledAnswer = z.strictObject({

@@ -42,6 +42,19 @@ export function sizeTraits(
   });
 }
 
+/** The most units that one server can get from one place of each kind. */
+export function countTogether(
+  handles: readonly AttachHandle[],
+  isFree: (handle: AttachHandle) => boolean,
+): Record<SameLevel, number> {
+  const available = availableWholes(handles, isFree);
+  const most = sameLevels.map((level) => [
+    level,
+    Math.max(0, ...byPlace(available, level).map(unitsIn)),
+  ]);
+  return Object.fromEntries(most) as Record<SameLevel, number>;
+}
+
 export interface AmountBounds {
   readonly minUnit: number;
   readonly stepSize: number;

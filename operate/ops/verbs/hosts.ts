@@ -11,6 +11,7 @@ import { optionOf, required } from '#operate/ops/options.ts';
 import type { ApiVerb, Argument, Options, Shown } from '#operate/ops/verb.ts';
 import { listColumns } from './list-columns.ts';
 import { counted, shownDone, shownStatus } from './shown.ts';
+import { topologyVerb } from './topology.ts';
 
 const wholeHost = answer(hostDetailAnswer, 'hostname', 'devices', 'not_offered');
 type WholeHost = z.infer<typeof wholeHost>;
@@ -84,6 +85,7 @@ export const hostVerbs: readonly ApiVerb[] = [
       return { json: row, lines: (width) => hostLines(row, width) };
     },
   },
+  topologyVerb,
   {
     path: ['hosts', 'rediscover'],
     summary: 'asks the agent for all devices anew',
