@@ -2,6 +2,7 @@ import { isAdmin } from '#core/domain/caller.ts';
 import { Forbidden } from '#core/domain/errors.ts';
 import type { LogFields } from '#core/log.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
+import { noteRefusal } from '#core/operations/bind/note-refusal.ts';
 import { unbindArqs } from '#core/operations/release/unbind-arqs.ts';
 import { refuseWithoutServiceToken } from '#core/operations/service-token.ts';
 import { action } from '#functions/http/action.ts';
@@ -30,7 +31,12 @@ export const update = action(
     }
     const [first] = update.targets;
     if (first) await refuseWithoutServiceToken(deps, caller, first.instanceUuid, 'binding');
-    await bindArqs(deps, caller, update.targets);
+    try {
+      await bindArqs(deps, caller, update.targets);
+    } catch (error) {
+      await noteRefusal(deps, caller, update.targets, error);
+      throw error;
+    }
     return {};
   },
 );

@@ -3,10 +3,11 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import { workDueMs } from '#core/domain/host-work/deadlines.ts';
-import { providerUuid } from '#core/domain/ids.ts';
+import { derivedUuid, providerUuid } from '#core/domain/ids.ts';
 import { failBind } from '#core/operations/bind/finish-bind.ts';
 import { quarantine } from '#core/operations/release/quarantine.ts';
 import { readIncidents } from '#functions/operator/incidents/incident-reads.ts';
+import { nextInstance } from '#test/support/builders.ts';
 import { aDevice, aGpu, applySettled, aReport } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
@@ -142,6 +143,21 @@ describe('GET /operator/v1/incidents', () => {
       },
     ]);
     expect(await incidents('?kind=failed-bind&host=cmp2')).toEqual([]);
+  });
+
+  it('lists a bind that was refused, although it has changed nothing', async () => {
+    const instance = nextInstance();
+    const arqs = await world.createArqs('vgpu');
+    const ask = (uuids: readonly string[]) =>
+      world.bindArqs(uuids, { provider: providerUuid('cmp1_Gpu'), instance, host: 'cmp2' });
+    const onHost = () => incidents('?kind=failed-bind&host=cmp2');
+    expect((await ask([derivedUuid('no ARQ')])).status).toBe(404);
+    expect(await onHost()).toEqual([]);
+    expect((await ask(arqs)).status).toBe(400);
+    expect(await onHost()).toMatchObject([
+      { instance_uuid: instance, arq_uuid: arqs[0], reason: expect.stringContaining('is on host') },
+    ]);
+    await world.deleteArqsOf(instance);
   });
 
   it('lists a quarantine until its device is released by force', async () => {
