@@ -90,12 +90,12 @@ async function ask<T>(
   }
 }
 
-/** No list has devices by address, so hosts are asked, some of them at a time. */
+/** No list has devices by address or serial number, so hosts are asked, some of them at a time. */
 export const hostsAskedMax = 50;
 const hostsAtOnce = 8;
 
-export async function findAddress(
-  { address = '', host = '' }: Term,
+export async function findDevices(
+  { address, serial, host = '' }: Term,
   hosts: readonly Host[],
   looking: Looking,
 ): Promise<Found[]> {
@@ -108,7 +108,8 @@ export async function findAddress(
     );
     for (const detail of details) {
       for (const device of detail?.devices ?? []) {
-        if (!device.address.includes(address)) continue;
+        const held = serial === undefined ? device.address : device.identity?.toLowerCase();
+        if (!held?.includes(serial ?? address ?? '')) continue;
         results.push(deviceFound(device.uuid, device.address, detail?.hostname ?? ''));
       }
     }

@@ -70,8 +70,8 @@ function Palette({ onClose }: { readonly onClose: () => void }) {
         <input
           type="text"
           role="combobox"
-          aria-label="Host, server, request, project, user, profile or PCI address"
-          placeholder="Name, id or PCI address"
+          aria-label="Host, server, request, project, user, profile, PCI address or serial number"
+          placeholder="Name, id, PCI address or serial:NUMBER"
           aria-expanded={results.length > 0}
           aria-controls={`${id}-results`}
           aria-autocomplete="list"

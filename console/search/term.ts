@@ -1,4 +1,5 @@
-// What a text of the search may be: a part of a name, an id, or the address of a device.
+// What a text of the search may be: a part of a name, an id, or the address or serial number of a
+// device.
 
 export interface Term {
   /** In lower case. */
@@ -8,7 +9,9 @@ export interface Term {
   readonly keystoneId?: string;
   /** A PCI address, or its end. */
   readonly address?: string;
-  /** A part of a host's name, before the address. */
+  /** A part of a serial number. */
+  readonly serial?: string;
+  /** A part of a host's name, before the address or serial number. */
   readonly host?: string;
 }
 
@@ -20,7 +23,9 @@ export function readTerm(typed: string): Term {
   if (uuidForm.test(text)) return { text, uuid: text, keystoneId: text };
   if (/^[0-9a-f]{32}$/.test(text)) return { text, keystoneId: text };
   const words = text.split(/\s+/);
-  const address = words.at(-1) ?? '';
-  if (!addressForm.test(address)) return { text };
-  return { text, address, host: words.slice(0, -1).join(' ') };
+  const last = words.at(-1) ?? '';
+  const host = words.slice(0, -1).join(' ');
+  const [, serial] = /^serial:(.+)$/.exec(last) ?? [];
+  if (serial !== undefined) return { text, serial, host };
+  return addressForm.test(last) ? { text, address: last, host } : { text };
 }

@@ -11,7 +11,7 @@ import { useLive } from '#console/parts/use-live.ts';
 import { addressOf, screens } from '#console/routes.ts';
 import { useSession } from '#console/session/session.ts';
 import { lists } from '#core/contracts/api/lists.ts';
-import { type Found, findAddress, findId, hostsAskedMax } from './lookups.ts';
+import { type Found, findDevices, findId, hostsAskedMax } from './lookups.ts';
 import { readTerm } from './term.ts';
 
 interface Results {
@@ -36,15 +36,15 @@ export function useSearch(typed: string): Results {
 
   // Nothing is looked up while the user types.
   const settled = readTerm(useSettled(typed));
-  const byAddress = settled.address !== undefined && isOperator;
-  const isLookedUp = byAddress || settled.keystoneId !== undefined;
-  const isWaiting = !isLookedUp || (byAddress && hosts.isFirst);
+  const byDevice = (settled.address ?? settled.serial) !== undefined && isOperator;
+  const isLookedUp = byDevice || settled.keystoneId !== undefined;
+  const isWaiting = !isLookedUp || (byDevice && hosts.isFirst);
   const looked = useLive<readonly Found[]>(
     `search ${settled.text}`,
     { everyMs, isWaiting },
     async ({ session: { api }, signal }) => {
       const looking = { api, signal, isOperator };
-      return byAddress ? findAddress(settled, hosts.rows, looking) : findId(settled, looking);
+      return byDevice ? findDevices(settled, hosts.rows, looking) : findId(settled, looking);
     },
   );
 
@@ -73,14 +73,14 @@ export function useSearch(typed: string): Results {
     ...(settled.text === term.text ? (looked.data ?? []) : []),
   ];
   const isSettling = settled.text !== term.text;
-  const named = byAddress ? hostsWith(hosts.rows, settled.host ?? '').length : 0;
+  const named = byDevice ? hostsWith(hosts.rows, settled.host ?? '').length : 0;
   return {
     results,
     isReading: isSettling || (isLookedUp && looked.isFirst) || (isOperator && hosts.isFirst),
     note:
       looked.failure?.message ??
       (named > hostsAskedMax
-        ? `Only ${hostsAskedMax} of ${numberText(named)} hosts were asked: type a part of the host's name before the address.`
+        ? `Only ${hostsAskedMax} of ${numberText(named)} hosts were asked: type a part of the host's name before it.`
         : undefined),
   };
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Host, HostDetail } from '#console/api/answers.ts';
 import type { Api, Sent } from '#console/api/client.ts';
 import { ApiFailure } from '#console/api/failure.ts';
-import { findAddress, findId, hostsAskedMax } from '#console/search/lookups.ts';
+import { findDevices, findId, hostsAskedMax } from '#console/search/lookups.ts';
 import { readTerm } from '#console/search/term.ts';
 
 const uuid = '0a0a0a0a-0000-4000-8000-000000000001';
@@ -15,6 +15,7 @@ describe('a text of the search', () => {
     [keystoneId, { text: keystoneId, keystoneId }],
     ['0000:3B:00.0', { text: '0000:3b:00.0', address: '0000:3b:00.0', host: '' }],
     ['cmp4 3b:00', { text: 'cmp4 3b:00', address: '3b:00', host: 'cmp4' }],
+    ['cmp4 serial:AB12', { text: 'cmp4 serial:ab12', serial: 'ab12', host: 'cmp4' }],
     ['', { text: '' }],
     ['cmp4 gpu', { text: 'cmp4 gpu' }],
   ])('%s', (typed, term) => {
@@ -79,20 +80,24 @@ describe('the search for an id', () => {
   });
 });
 
-describe('the search for an address', () => {
+describe('the search for an address or a serial number', () => {
   const hosts = Array.from({ length: 2 * hostsAskedMax }, (_, at) => `cmp${at}`);
   const details = hosts.map((hostname) => {
-    const devices = [{ uuid: `of-${hostname}`, address: '0000:3b:00.0' }] as HostDetail['devices'];
+    const identity = hostname === 'cmp7' ? 'AB123' : null;
+    const device = { uuid: `of-${hostname}`, address: '0000:3b:00.0', identity };
+    const devices = [device] as unknown as HostDetail['devices'];
     return [`/operator/v1/hosts/${hostname}`, { hostname, devices }];
   });
   const rows = hosts.map((hostname) => ({ hostname })) as Host[];
 
   it('asks a bounded number of hosts, and those first that the text names', async () => {
     const api = anApi(Object.fromEntries(details));
-    const all = await findAddress(readTerm('3b:00.0'), rows, looking(api));
+    const all = await findDevices(readTerm('3b:00.0'), rows, looking(api));
     expect([all.length, api.asked.length]).toEqual([hostsAskedMax, hostsAskedMax]);
-    const [one, ...others] = await findAddress(readTerm('cmp99 3b:00.0'), rows, looking(api));
+    const [one, ...others] = await findDevices(readTerm('cmp99 3b:00.0'), rows, looking(api));
     expect([one?.href, others]).toEqual(['#/devices/of-cmp99', []]);
-    expect(await findAddress(readTerm('cmp99 3c:00.0'), rows, looking(api))).toEqual([]);
+    expect(await findDevices(readTerm('cmp99 3c:00.0'), rows, looking(api))).toEqual([]);
+    const bySerial = await findDevices(readTerm('serial:b12'), rows, looking(api));
+    expect(bySerial.map(({ href }) => href)).toEqual(['#/devices/of-cmp7']);
   });
 });

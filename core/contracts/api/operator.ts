@@ -74,6 +74,10 @@ export const hostDevice = z.strictObject({
   grants: z
     .array(programGrantAnswer)
     .meta({ description: 'projects that may program it, beside operators' }),
+  identity: z
+    .string()
+    .nullable()
+    .meta({ description: 'serial number, or the uuid that its vendor gave it' }),
 });
 
 export const hostDetailAnswer = hostAnswer.extend({

@@ -44,6 +44,7 @@ export const hostDeviceTitles = {
   handles: 'handles',
   health: 'health',
   grants: { title: 'programmed by', isOptional: true },
+  identity: { title: 'serial', isOptional: true, isWide: true },
 } as const satisfies Titles<typeof hostDevice>;
 
 export const notOfferedTitles = {
