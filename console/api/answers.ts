@@ -13,11 +13,13 @@ import type {
   hostCapacityAnswer,
   hostDetailAnswer,
   incidentAnswer,
+  topologyAnswer,
 } from '#core/contracts/api/operator.ts';
 import type { firmwareAnswer } from '#core/contracts/api/programs.ts';
 
 export type Host = z.infer<typeof hostAnswer>;
 export type HostDetail = z.infer<typeof hostDetailAnswer>;
+export type HostTopology = z.infer<typeof topologyAnswer>;
 export type HostDevice = HostDetail['devices'][number];
 export type Assignment = z.infer<typeof assignmentAnswer>;
 export type Capacity = z.infer<typeof capacityAnswer>;

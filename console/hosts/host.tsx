@@ -25,6 +25,7 @@ import { lists } from '#core/contracts/api/lists.ts';
 import { hostDeviceTitles, notOfferedTitles, without } from '#core/contracts/api/titles.ts';
 import { runbooks } from '#core/domain/history/incidents.ts';
 import { hostActions, serversText, settleAction } from './host-actions.ts';
+import { Topology } from './topology.tsx';
 
 const everyMs = 5000;
 
@@ -50,6 +51,9 @@ export function HostScreen({ route: { id: hostname = '' } }: ScreenProps) {
     <Screen title={`Host ${hostname}`} actions={buttons}>
       <Freshness {...{ live }} subject="the host" />
       {live.data && <Facts host={live.data} onAnswer={live.refresh} />}
+      <Section title="Where its accelerators are">
+        <Topology {...{ hostname }} />
+      </Section>
       <Section title="Who has its devices">
         <AssignmentTable query={{ host: hostname }} />
       </Section>

@@ -2,6 +2,7 @@
 
 import type * as z from 'zod';
 import { topologyAnswer } from '#core/contracts/api/operator.ts';
+import { entriesOf, type Place, placesOf } from '#core/domain/pool/host-tree.ts';
 import { sameLevels } from '#core/domain/pool/wholes.ts';
 import { answer } from '#operate/ops/answers.ts';
 import type { ApiVerb } from '#operate/ops/verb.ts';
@@ -19,38 +20,17 @@ export const topologyVerb: ApiVerb = {
   async ask(api, input) {
     const path = `/operator/v1/hosts/${encodeURIComponent(input.argument('host'))}/topology`;
     const row = await api.ask('GET', path, topology);
-    return { json: row, lines: () => [...treeOf(row.units), ...row.pools.map(poolLine)] };
+    return { json: row, lines: () => [...linesOf(placesOf(row.units)), ...row.pools.map(poolLine)] };
   },
 };
 
-/** From far to near; where it is not known, the next level follows at once. */
-const levels: readonly { readonly name: string; readonly of: (unit: Unit) => unknown }[] = [
-  { name: 'NUMA node', of: ({ numa }) => numa },
-  { name: 'root port', of: ({ root }) => root },
-  { name: 'switch', of: ({ switch: port }) => port },
-];
-
-function treeOf(units: readonly Unit[], [level, ...nearer] = levels, indent = ''): string[] {
-  if (!level) return unitLines(units).map((line) => `${indent}${line}`);
-  const places = [...Map.groupBy(units, (unit) => level.of(unit) ?? undefined)];
-  return places
-    .toSorted(([one], [other]) => String(one ?? '~').localeCompare(String(other ?? '~')))
-    .flatMap(([place, below]) =>
-      place === undefined
-        ? treeOf(below, nearer, indent)
-        : [`${indent}${level.name} ${place}`, ...treeOf(below, nearer, `${indent}  `)],
-    );
-}
-
-/** Units of a device that no server holds are one line: a card can have thousands. */
-function unitLines(units: readonly Unit[]): string[] {
-  const alike = Map.groupBy(units, (unit) =>
-    unit.instance_uuid ? unit.attach_handle_uuid : [unit.device_address, unit.state, unit.set].join(),
-  );
-  return [...alike.values()].flatMap((group) => {
-    const [first] = group.toSorted((a, b) => ((a.address ?? '') < (b.address ?? '') ? -1 : 1));
-    return first ? [unitLine(first, group.length - 1)] : [];
-  });
+function linesOf({ title, below, units }: Place<Unit>, indent = ''): string[] {
+  const within = title === '' ? indent : `${indent}  `;
+  return [
+    ...(title === '' ? [] : [`${indent}${title}`]),
+    ...entriesOf(units).map(({ first, others }) => `${within}${unitLine(first, others)}`),
+    ...below.flatMap((place) => linesOf(place, within)),
+  ];
 }
 
 function unitLine(unit: Unit, others: number): string {
