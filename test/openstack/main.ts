@@ -33,6 +33,7 @@ import { type CyborgRelease, installCyborg, usualRelease } from './install/cybor
 import { sayWhatIsNewer } from './install/newer.ts';
 import { ensurePackages } from './install/packages.ts';
 import { debian, installRelease, type Release } from './install/releases.ts';
+import { boardSettings, pools } from './profiles/pools.ts';
 import { unifiedLimits } from './profiles/unified-limits.ts';
 import { updates } from './profiles/updates.ts';
 import { play, type Scenario } from './scenario.ts';
@@ -79,6 +80,7 @@ const all = [
   ...placement,
   ...lostTrees,
   ...ports,
+  ...pools,
   ...novaCode,
   ...images,
   ...identity,
@@ -146,8 +148,9 @@ async function startBeside(cloud: Cloud): Promise<Beside> {
       if (withCyborg) return { ...common, drivers: 'fake' };
       const drivers = 'fake,fake-gpu,fake-fpga';
       if (index > 0) return { ...common, drivers };
-      const card = { sysfsRoot: sysfsRootOf(layout), settings: { nic: cardSettings } };
-      return { ...common, drivers: `${drivers},nic`, ...card };
+      const settings = { nic: cardSettings, pci: boardSettings };
+      const simulated = { sysfsRoot: sysfsRootOf(layout), settings };
+      return { ...common, drivers: `${drivers},nic,pci`, ...simulated };
     }),
     restart: false,
     onLine: (part, line) => {
