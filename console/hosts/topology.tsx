@@ -2,7 +2,6 @@
 
 import type { HostTopology } from '#console/api/answers.ts';
 import { hostPath } from '#console/parts/host-path.ts';
-import { DeviceLink } from '#console/parts/links.tsx';
 import { ServerLink } from '#console/parts/name.tsx';
 import { counted } from '#console/parts/time-text.ts';
 import { useLive } from '#console/parts/use-live.ts';
@@ -53,13 +52,12 @@ function PlaceItems({ place: { below, units } }: { readonly place: Place<Unit> }
 }
 
 function UnitItem({ unit, others }: { readonly unit: Unit; readonly others: number }) {
-  const { device_uuid: uuid, device_address: device, address, set, instance_uuid: server } = unit;
+  const { device_address: device, address, set, instance_uuid: server } = unit;
   const more = others > 0 ? ` and ${others} more` : '';
   const ofDevice = address && address !== device ? `, of ${device}` : '';
   return (
     <li>
-      <DeviceLink {...{ uuid }} title={`${address ?? device}${more}`} />
-      {`${ofDevice}: ${unit.resource_class ?? unit.type}, `}
+      {`${address ?? device}${more}${ofDevice}: ${unit.resource_class ?? unit.type}, `}
       {server ? <ServerLink uuid={server} /> : unit.state}
       {set && `, set ${set}`}
     </li>

@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { obstacles } from '#core/domain/capacity/capacity.ts';
 import { handleStates } from '#core/domain/device/handle-state.ts';
-import { sameLevels } from '#core/domain/pool/wholes.ts';
 import { incidentActions, incidentKinds } from '#core/domain/history/incidents.ts';
 import { hostStates } from '#core/domain/host/host-state.ts';
+import { sameLevels } from '#core/domain/pool/wholes.ts';
 import { type AnswerOf, answered } from '#core/shapes/derive/derive.ts';
 import { deviceFacts, operatorFacts, type programGrant } from '#core/shapes/device.ts';
 import { hostFacts, notOffered } from '#core/shapes/host.ts';

@@ -33,9 +33,9 @@ function placeOf<Unit extends PlacedUnit>(
 ): Place<Unit> {
   if (!level) return { title, below: [], units };
   const places = [...Map.groupBy(units, (unit) => unit[level.key] ?? undefined)];
-  const known = places.filter(([place]) => place !== undefined);
+  const named = places.filter(([place]) => place !== undefined);
   const unknown = placeOf('', places.find(([place]) => place === undefined)?.[1] ?? [], nearer);
-  const sorted = known.toSorted(([one], [other]) => (String(one) < String(other) ? -1 : 1));
+  const sorted = named.toSorted(([one], [other]) => (String(one) < String(other) ? -1 : 1));
   const below = sorted.map(([place, within]) => placeOf(`${level.title} ${place}`, within, nearer));
   return { title, below: [...below, ...unknown.below], units: unknown.units };
 }

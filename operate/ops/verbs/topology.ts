@@ -20,7 +20,10 @@ export const topologyVerb: ApiVerb = {
   async ask(api, input) {
     const path = `/operator/v1/hosts/${encodeURIComponent(input.argument('host'))}/topology`;
     const row = await api.ask('GET', path, topology);
-    return { json: row, lines: () => [...linesOf(placesOf(row.units)), ...row.pools.map(poolLine)] };
+    return {
+      json: row,
+      lines: () => [...linesOf(placesOf(row.units)), ...row.pools.map(poolLine)],
+    };
   },
 };
 

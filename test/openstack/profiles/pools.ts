@@ -136,14 +136,11 @@ async function removeBoard(stage: Stage): Promise<void> {
 }
 
 async function untilSizes(stage: Stage, isMet: (traits: readonly string[]) => boolean) {
-  await eventually(
-    async () => {
-      const { status, body } = await stage.admin.placement.try(
-        'GET',
-        `${ownProvider(stage, pool)}/traits`,
-      );
-      return status === 200 ? (body.traits as string[]).filter(isSizeTrait) : [];
-    },
-    isMet,
-  );
+  await eventually(async () => {
+    const { status, body } = await stage.admin.placement.try(
+      'GET',
+      `${ownProvider(stage, pool)}/traits`,
+    );
+    return status === 200 ? (body.traits as string[]).filter(isSizeTrait) : [];
+  }, isMet);
 }
