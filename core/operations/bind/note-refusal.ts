@@ -18,8 +18,9 @@ export async function noteRefusal(
   error: unknown,
 ): Promise<void> {
   const [first] = targets;
-  if (!deps.callHistory || !first) return;
-  if (!(error instanceof DomainError)) return;
+  if (!deps.callHistory || !first || !(error instanceof DomainError)) return;
+  // Tenants must not fill the history; their own calls are recorded up to a bound.
+  if (!caller.hasServiceToken) return;
   // The caller is wrong, not the cloud.
   if (error instanceof ArqNotFound || error instanceof Forbidden) return;
   const { callHistory: history } = deps;
