@@ -76,10 +76,8 @@ export const pools: readonly Scenario[] = [
       let active = 0;
       for (const [index, id] of ids.entries()) {
         const server = await untilBuilt(stage, id, 300);
-        if (server.status === 'ERROR') {
-          await assertNothingLeft(stage, id);
-          continue;
-        }
+        // Nova may keep what it has allocated for it until its delete.
+        if (server.status === 'ERROR') continue;
         active += 1;
         const amount = Number(all[index]?.split('-')[1]);
         const arqs = await assertHas(stage, { ...server, id }, amount);
