@@ -114,6 +114,37 @@ describe('a board as a pool', () => {
     await world.deleteArqsOf(second);
   });
 
+  it('waits for the servers that had a card before it joined the pool', async () => {
+    await world.startComputeNode('cmp2');
+    const pool = await readBoard();
+    const [handle] = pool.offers?.attach_handles ?? [];
+    if (!pool.offers || !handle) throw new Error('The board is empty.');
+    const { locality: _, ...single } = handle;
+    const address = '0000:11:00.0';
+    const card = { ...pool, address, offers: { ...pool.offers, attach_handles: [single] } };
+    const of = (name: string) => ({ provider: providerUuid(`cmp2_${name}`), host: 'cmp2' });
+    const bind = async (amount: number, name: string, instance: InstanceUuid) =>
+      world.bindArqs(await world.createArqs(`any-${amount}`), { ...of(name), instance });
+    const stored = async () => (await world.deps.store.inventory.host('cmp2')).devices;
+    const healthOf = async () => (await stored()).find((each) => each.address === 'hgx0')?.health;
+
+    await world.report('cmp2', [card]);
+    const instance = nextInstance();
+    expect((await bind(1, address, instance)).status).toBe(202);
+    await world.report('cmp2', [pool]);
+    expect(await healthOf()).toMatchObject({
+      state: 'unhealthy',
+      reason: `has ${address}, which is still to be released as part of the device at ${address}`,
+    });
+    expect((await bind(2, 'hgx0', nextInstance())).text).toContain('is still to be released');
+    await world.deleteArqsOf(instance);
+    await eventually(async () => (await stored()).length).toBe(1);
+    await world.report('cmp2', [pool]);
+    const next = nextInstance();
+    expect((await bind(8, 'hgx0', next)).status).toBe(202);
+    await world.deleteArqsOf(next);
+  });
+
   it('gives no unit twice and no half of a pair, with 60 servers at once', async () => {
     const amounts = Array.from({ length: 60 }, (_, index) => [1, 2, 4, 1, 2, 8][index % 6]);
     let served = 0;

@@ -17,6 +17,7 @@ import {
   type ReportPlan,
   withinBounds,
 } from '#core/domain/report/report-plan.ts';
+import { mayBePool, withholdHeldElsewhere } from '#core/domain/report/withhold-held-elsewhere.ts';
 import { withholdRecovered } from '#core/domain/report/withhold-recovered.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { putDevices, retireDevices } from '#core/operations/devices/put-devices.ts';
@@ -144,7 +145,8 @@ async function applyUnderLease(
     deps.log.error('Devices not stored: too many attach handles on the host', { host: hostname });
   }
   const settled = withholdRecovered(bounded, devices, receivedAtMs);
-  const { plan, toClean } = await withholdUnclean(deps, hostname, settled, devices);
+  const { plan: clean, toClean } = await withholdUnclean(deps, hostname, settled, devices);
+  const plan = await withholdOfPools(deps, clean, devices);
   const bootReport = toBootReport(report, receivedAtMs);
   if (stored.conflict) return noteSighting(deps, inventory, bootReport);
   if (plan.standing === 'conflict') {
@@ -182,6 +184,24 @@ async function applyUnderLease(
   // Only a part of a large report is followed by other parts; a heartbeat is not.
   const isLost = report.devices.length === 0 && Object.keys(plan.wanted).length > 0;
   if (isLost) await askForReport(deps, hostname, report);
+}
+
+/** A function may have joined or left a pool while a server has it. */
+async function withholdOfPools(
+  { store, clock }: Deps,
+  plan: ReportPlan,
+  devices: readonly Device[],
+): Promise<ReportPlan> {
+  if (plan.put.length === 0 || !mayBePool([...plan.put, ...devices])) return plan;
+  const providers = await store.inventory.providers(devices.flatMap((each) => each.providers));
+  const stored = devices.map((device) => ({
+    device,
+    handles: providers
+      .filter(({ deployable }) => deployable.deviceUuid === device.uuid)
+      .flatMap(({ handles }) => handles),
+  }));
+  const now = new Date(clock()).toISOString();
+  return { ...plan, put: withholdHeldElsewhere(plan.put, stored, now) };
 }
 
 /** After the host's row, which is the truth. */

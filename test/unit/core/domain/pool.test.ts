@@ -46,7 +46,7 @@ function choose(
 
 /** Two GPUs below each of four switches, two switches on each NUMA node. */
 const eight = board('ab cd|ef gh');
-/** Of eight GPUs, two pairs share an IOMMU group. */
+/** Two pairs of the eight GPUs share an IOMMU group. */
 const paired = board('abcd|efgh', { a: '29', b: '29', e: '58', f: '58' });
 
 describe('choosing units of a pool', () => {
