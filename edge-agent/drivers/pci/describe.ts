@@ -92,9 +92,12 @@ export function findPools(
 ) {
   const { sysfs, hardware, pools = [] } = finder;
   const reasons = new Map(refused);
-  for (const { address } of wishes.flatMap(({ functions }) => functions)) {
-    const { state, reason } = hardware.healthOf(address);
-    if (state === 'unhealthy' && !reasons.has(address)) reasons.set(address, reason);
+  for (const { physical, functions } of wishes) {
+    for (const { address } of functions) {
+      const { state, reason } = hardware.healthOf(address);
+      const fault = refused.get(physical.address) ?? (state === 'unhealthy' ? reason : undefined);
+      if (fault !== undefined && !reasons.has(address)) reasons.set(address, fault);
+    }
   }
   const composed = composePools(wishes, pools, reasons, (fn) => {
     const { numa_node: numa, pcie_root: root } = readPlace(sysfs, fn);
@@ -103,7 +106,8 @@ export function findPools(
   const refusals = new Map(composed.refusals);
   const devices: Record<string, ReportedDevice> = {};
   for (const pool of composed.devices) {
-    const device = describePool(finder, pool);
+    const isTaken = Object.hasOwn(devices, pool.name);
+    const device = isTaken ? `is in a second pool named ${pool.name}` : describePool(finder, pool);
     if (typeof device !== 'string') devices[pool.name] = device;
     else for (const { fn } of pool.members) refusals.set(fn.address, device);
   }

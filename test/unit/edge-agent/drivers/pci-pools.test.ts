@@ -90,6 +90,28 @@ describe('a pool', () => {
     });
   });
 
+  it('offers nothing of a card that fell off the bus, nor its virtual functions', async () => {
+    const functions = [1, 2].map((number) =>
+      gpu(`0000:05:00.${number}`, number).replace('resets', `physical ${a} resets`),
+    );
+    const driver = await driverOf([gpu(a, 9).replace('resets', 'vfs 2 resets'), ...functions], {
+      allow_list: [{ ...gpus, virtual_functions: true }],
+    });
+    expect(Object.keys((await driver.discover()).devices)).toEqual(['hgx0']);
+    host?.tree.write(`${host.tree.pathOf(a)}/config`, Buffer.alloc(256, 0xff));
+    expect((await driver.discover()).devices).toEqual({});
+  });
+
+  it('does not take the name of another pool', async () => {
+    const allow_list = [{ ...gpus, address: c, pool: 'hgx0-1' }, gpus];
+    const pools = [{ name: 'hgx0', by: 'numa' }];
+    const { units, refused } = await discover([gpu(a, 1), gpu(c, 2), gpu(d, 3)], {
+      ...{ allow_list, pools },
+    });
+    expect(units).toMatchObject({ 'hgx0-0': [`05 0 -`] });
+    expect(Object.values(refused)).toEqual(['is in a second pool named hgx0-1']);
+  });
+
   it('cleans a member by its own address', async () => {
     const driver = await driverOf(four, { allow_list: [{ ...gpus, clean: 'reset' }] });
     const { devices } = await driver.discover();
@@ -158,7 +180,7 @@ describe('a pool', () => {
   it.each<[string, object, string]>([
     ['a name that is no name', { allow_list: [{ ...gpus, pool: 'HGX 0' }] }, 'lower case letters'],
     ['components in a pool', { allow_list: [{ ...gpus, components: [] }] }, 'no components'],
-    ['a place that is none', { pools: [{ name: 'p', by: 'rack' }] }, 'host, numa, root, switch'],
+    ['an unknown place', { pools: [{ name: 'p', by: 'rack' }] }, 'host, numa, root, switch'],
     ['a set of one', { pools: [{ name: 'p', sets: [[a]] }] }, 'two functions'],
     [
       'a function in two sets',
