@@ -3,11 +3,11 @@
 import { cssColour, drawPicture, type FleetMap, type Palette, type Tile } from './fleet-map.ts';
 import type { Size, View } from './view.ts';
 
-/** Names are drawn in tiles that are at least so wide. */
+/** The least width of a tile that shows its name. */
 const namedTileWidth = 84;
 /** The name is in the gap below its tile. */
 const namedScaleMin = 13;
-/** Dots that are at least so wide are apart. */
+/** The least width of dots that have space between them. */
 const separateScaleMin = 6;
 
 export function createBitmap(

@@ -107,7 +107,7 @@ export function removed(node: GuestNode): readonly Scenario[] {
   ];
 }
 
-/** Of all incidents. */
+/** Reads all incidents. */
 async function reasonsOf(stage: Stage): Promise<readonly string[]> {
   const operator = await operatorOf(stage);
   const { incidents } = (await operator.ask('GET', '/incidents')).body;

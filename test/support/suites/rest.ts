@@ -52,7 +52,7 @@ interface Device {
   readonly created_at: string;
   readonly type: string;
   readonly model: string;
-  /** Of a host's own answer. */
+  /** Only a host's own answer has it. */
   readonly address: string;
   readonly driver: string;
   readonly handles: Readonly<Record<string, number>>;
