@@ -1,7 +1,7 @@
 // A modal dialog of the browser: it keeps the focus, and Escape closes it.
 
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 
 interface DialogProps {
   readonly title: string;
@@ -13,11 +13,13 @@ interface DialogProps {
 export function Dialog({ title, children, onClose }: DialogProps) {
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // The clean-up of an effect waits for a paint, and a key that is pressed before it would go to no element.
+  useLayoutEffect(() => {
     const opener = document.activeElement;
     dialog.current?.showModal();
     return () => {
-      if (opener instanceof HTMLElement) opener.focus();
+      // Outside an open dialog nothing takes the focus, and the dialog leaves the page after this.
+      if (opener instanceof HTMLElement) queueMicrotask(() => opener.focus());
     };
   }, []);
   return (
