@@ -16,6 +16,7 @@ import { createStaging, type Staging } from './clients/staging.ts';
 import { createDepsWith, createStore, type Deps } from './deps.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { type ReaperStore, reaperStore } from './store/arqs/reaper.ts';
+import { type BindCountStore, bindCountStore } from './store/history/bind-counts.ts';
 import { type HistoryReader, historyReader } from './store/history/history.ts';
 import { type WaitingBindStore, waitingBindStore } from './store/hosts/waiting-binds.ts';
 import type { DocumentClients } from './store/table/documents.ts';
@@ -25,6 +26,7 @@ export interface ConsumerDeps extends Deps {
   readonly store: Deps['store'] & {
     readonly reaper: ReaperStore;
     readonly waitingBinds: WaitingBindStore;
+    readonly bindCounts: BindCountStore;
   };
   readonly clients: Deps['clients'] & {
     readonly placement: Placement;
@@ -61,6 +63,7 @@ export function createConsumerStore(
         arqs: tableName(stage, 'arqs'),
         inventory: tableName(stage, 'inventory'),
       }),
+      bindCounts: bindCountStore(clients.documents, tableName(stage, 'history')),
       waitingBinds: waitingBindStore(clients.strong, tableName(stage, 'inventory')),
     },
   };

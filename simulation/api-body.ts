@@ -3,7 +3,7 @@ import type { arqAnswer } from '#core/contracts/api/accelerator-requests.ts';
 import type { attributeAnswer, deployableAnswer } from '#core/contracts/api/deployables.ts';
 import type { profileAnswer } from '#core/contracts/api/device-profiles.ts';
 import type { deviceAnswer, freedAnswer } from '#core/contracts/api/devices.ts';
-import type { recordAnswer, usageAnswer } from '#core/contracts/api/history.ts';
+import type { bindsAnswer, recordAnswer, usageAnswer } from '#core/contracts/api/history.ts';
 import type {
   assignmentAnswer,
   hostAnswer,
@@ -58,6 +58,7 @@ export interface ApiBody {
   readonly history: OneOrMore<typeof recordAnswer>;
   readonly history_links?: Links;
   readonly usage: z.infer<typeof usageAnswer>['usage'];
+  readonly binds: z.infer<typeof bindsAnswer>['binds'];
   readonly to: string;
   readonly error: string;
   readonly error_message: string;

@@ -4,7 +4,7 @@ import type * as z from 'zod';
 import type { arqAnswer } from '#core/contracts/api/accelerator-requests.ts';
 import type { operatorProfile, profileAnswer } from '#core/contracts/api/device-profiles.ts';
 import type { deviceAnswer, freedAnswer } from '#core/contracts/api/devices.ts';
-import type { recordAnswer, usageAnswer } from '#core/contracts/api/history.ts';
+import type { bindsAnswer, recordAnswer, usageAnswer } from '#core/contracts/api/history.ts';
 import type {
   assignmentAnswer,
   capacityAnswer,
@@ -26,6 +26,7 @@ export type Capacity = z.infer<typeof capacityAnswer>;
 export type HostCapacity = z.infer<typeof hostCapacityAnswer>;
 export type Incident = z.infer<typeof incidentAnswer>;
 export type HistoryRecord = z.infer<typeof recordAnswer>;
+export type Binds = z.infer<typeof bindsAnswer>;
 export type Usage = z.infer<typeof usageAnswer>;
 export type UsageRow = Usage['usage'][number];
 export type Device = z.infer<typeof deviceAnswer>;

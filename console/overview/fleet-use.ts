@@ -1,6 +1,6 @@
 // The numbers of the overview, from the answers of the API.
 
-import type { HistoryRecord, Host, OperatorProfile, Usage } from '#console/api/answers.ts';
+import type { Binds, Host, OperatorProfile, Usage } from '#console/api/answers.ts';
 import type { CapacitySum } from '#console/capacity/capacity-sum.ts';
 import type { UsageChart } from '#console/usage/series.ts';
 
@@ -80,17 +80,14 @@ export function dayBefore(nowMs: number): string {
 }
 
 /** @param from as {@link dayBefore} gives it */
-export function failuresByHour(
-  records: readonly Pick<HistoryRecord, 'at'>[],
-  from: string,
-): UsageChart {
-  const hours = Array.from({ length: hoursShown }, () => 0);
-  for (const { at } of records) {
-    const place = Math.floor((Date.parse(at) - Date.parse(from)) / hourMs);
-    if (place in hours) hours[place] = (hours[place] ?? 0) + 1;
-  }
-  const days = hours.map((_, place) =>
-    new Date(Date.parse(from) + place * hourMs).toISOString().slice(0, 16).replace('T', ' '),
+export function bindsByHour(binds: Binds['binds'], from: string): UsageChart {
+  const byHour = new Map(binds.map((each) => [each.hour, each]));
+  const hours = Array.from({ length: hoursShown }, (_, place) =>
+    new Date(Date.parse(from) + place * hourMs).toISOString(),
   );
-  return { days, series: [{ name: 'failed boots', hours, total: records.length }] };
+  const series = (['bound', 'failed'] as const).map((name) => {
+    const counts = hours.map((hour) => byHour.get(hour)?.[name] ?? 0);
+    return { name, hours: counts, total: counts.reduce((sum, count) => sum + count, 0) };
+  });
+  return { days: hours.map((hour) => hour.slice(0, 16).replace('T', ' ')), series };
 }

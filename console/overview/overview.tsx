@@ -16,9 +16,9 @@ import { addressOf } from '#console/routes.ts';
 import { Chart } from '#console/usage/chart.tsx';
 import { hostStates } from '#core/domain/host/host-state.ts';
 import {
+  bindsByHour,
   classesOf,
   dayBefore,
-  failuresByHour,
   hostsByState,
   reasonsOf,
   totalOf,
@@ -32,6 +32,7 @@ import {
   incidentsEveryMs,
   type Sums,
   usageEveryMs,
+  useBinds,
   useCapacity,
   useIncidents,
   useLastHour,
@@ -43,7 +44,6 @@ const everyMs = minuteMs;
 /** More reads of hosts than this are made less often, and those for profiles on demand. */
 const hostReadsMax = 2000;
 const capacityPauseMs = { few: minuteMs, many: 10 * minuteMs };
-const failuresMax = 1000;
 const barsMax = 7;
 
 export function OverviewScreen() {
@@ -62,9 +62,10 @@ export function OverviewScreen() {
   });
   const total = capacity.data && !isWaiting ? totalOf(uses) : undefined;
   const from = dayBefore(useNow(minuteMs));
-  const query = { kind: 'bind.failed', from };
-  const failures = useList('history', { everyMs, rowsMax: failuresMax, query });
-  const failed = `${failures.rows.length}${failures.data?.next === undefined ? '' : ' or more'}`;
+  const bindsEveryMs = isLarge ? usageEveryMs : everyMs;
+  const binds = useBinds(from, bindsEveryMs);
+  const chart = binds.data && bindsByHour(binds.data, from);
+  const [bound, failed] = chart?.series.map(({ total }) => total) ?? [];
 
   if (hosts.data && hosts.rows.length === 0 && !hosts.isFirst) return <NoHosts />;
   return (
@@ -88,10 +89,12 @@ export function OverviewScreen() {
         </Tile>
         <Tile
           title="Failed boots, 24 h"
-          href={addressOf('history', undefined, query)}
-          value={failures.data && failed}
-          tone={failures.rows.length > 0 ? 'bad' : undefined}
-        />
+          href={addressOf('history', undefined, { kind: 'bind.failed', from })}
+          value={failed}
+          tone={failed ? 'bad' : undefined}
+        >
+          {bound !== undefined && `${counted(bound, 'bind')} succeeded`}
+        </Tile>
         <HostsTile hosts={hosts.rows} />
       </ul>
       {profiles.data && profiles.rows.length === 0 && !profiles.isFirst && (
@@ -103,17 +106,17 @@ export function OverviewScreen() {
       <div class="columns overview">
         <div class="overview-side">
           <Worst />
-          <Section title="Failed boots by hour, UTC">
-            <Freshness live={failures} subject="the history" {...{ everyMs }} />
-            {failures.data && failures.rows.length === 0 && (
-              <p class="empty">No boot has failed in the last day.</p>
+          <Section title="Binds by hour, UTC">
+            <Freshness live={binds} subject="the history" everyMs={bindsEveryMs} />
+            {chart && bound === 0 && failed === 0 && (
+              <p class="empty">No server has asked for an accelerator in the last day.</p>
             )}
-            {failures.rows.length > 0 && (
-              <div class="failures">
+            {chart && (bound !== 0 || failed !== 0) && (
+              <div class="binds">
                 <Chart
-                  chart={failuresByHour(failures.rows, from)}
-                  title="Failed boots by hour"
-                  unit={{ short: '', long: 'failed boots', isWhole: true }}
+                  {...{ chart }}
+                  title="Binds by hour"
+                  unit={{ short: '', long: 'binds', isWhole: true }}
                 />
               </div>
             )}

@@ -1,6 +1,6 @@
 // What the overview asks the API for: lists and sums that other screens show, too.
 
-import type { HostCapacity, Incident, Usage } from '#console/api/answers.ts';
+import type { Binds, HostCapacity, Incident, Usage } from '#console/api/answers.ts';
 import type { Api } from '#console/api/client.ts';
 import { ApiFailure } from '#console/api/failure.ts';
 import { readAll } from '#console/api/pages.ts';
@@ -82,6 +82,22 @@ export function useLastHour(isWaiting: boolean): Live<Usage> {
       signal,
     }),
   );
+}
+
+/** The binds by hour, the newest hour first. Of hours long ago the API has kept the counts. */
+export function useBinds(from: string, everyMs: number): Live<Binds['binds']> {
+  return useLive(`binds since ${from}`, { everyMs }, async ({ session, signal, show }) => {
+    const binds: Binds['binds'] = [];
+    let to: string | undefined;
+    do {
+      const query = { from, ...present({ to }) };
+      const page = await session.api.ask<Binds>('GET', '/operator/v1/binds', { query, signal });
+      binds.push(...page.binds);
+      show([...binds]);
+      to = page.next ?? undefined;
+    } while (to !== undefined);
+    return binds;
+  });
 }
 
 interface Incidents {

@@ -7,6 +7,7 @@ import { deleteBaselineAction } from './firmware/delete-baseline.ts';
 import { getBaselines } from './firmware/get-baselines.ts';
 import { getFirmware } from './firmware/get-firmware.ts';
 import { setBaselineAction } from './firmware/set-baseline.ts';
+import { getBinds } from './history/get-binds.ts';
 import { getHistory } from './history/get-history.ts';
 import { drainHostAction } from './hosts/drain-host.ts';
 import { forgetHostAction } from './hosts/forget-host.ts';
@@ -38,6 +39,7 @@ export const actions = {
   'get-host': getHost,
   'get-topology': getTopology,
   'get-history': getHistory,
+  'get-binds': getBinds,
   'get-usage': getUsage,
   'forget-host': forgetHostAction,
   'rediscover-host': rediscoverHostAction,

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { CapacitySum } from '#console/capacity/capacity-sum.ts';
 import {
+  bindsByHour,
   classesOf,
   dayBefore,
-  failuresByHour,
   reasonsOf,
   totalOf,
   useByProject,
@@ -51,15 +51,21 @@ describe('the overview', () => {
     ]);
   });
 
-  it('counts failed boots by hour: 24 hours, of which the last one goes on', () => {
+  it('has the binds of 24 hours, of which the last one goes on', () => {
     const from = dayBefore(Date.parse('2026-11-23T10:20:00Z'));
     expect(from).toBe('2026-11-22T11:00:00.000Z');
-    const at = ['2026-11-22T11:00:00.000Z', '2026-11-23T10:01:00.000Z', '2026-11-23T10:19:59.000Z'];
-    const { days, series } = failuresByHour(
-      at.map((each) => ({ at: each })),
-      from,
-    );
-    expect([days[0], days.at(-1)]).toEqual(['2026-11-22 11:00', '2026-11-23 10:00']);
-    expect([series[0]?.hours[0], series[0]?.hours.at(-1), series[0]?.total]).toEqual([1, 2, 3]);
+    const binds = [
+      { hour: '2026-11-23T10:00:00.000Z', bound: 2, failed: 1 },
+      { hour: '2026-11-22T11:00:00.000Z', bound: 5, failed: 0 },
+      { hour: '2026-11-22T10:00:00.000Z', bound: 9, failed: 9 },
+    ];
+    const { days, series } = bindsByHour(binds, from);
+    expect([days.length, days[0], days.at(-1)]).toEqual([
+      ...[24, '2026-11-22 11:00', '2026-11-23 10:00'],
+    ]);
+    expect(series.map(({ name, hours, total }) => [name, hours[0], hours.at(-1), total])).toEqual([
+      ['bound', 5, 2, 7],
+      ['failed', 0, 1, 1],
+    ]);
   });
 });

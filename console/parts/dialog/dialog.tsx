@@ -13,7 +13,8 @@ interface DialogProps {
 export function Dialog({ title, children, onClose }: DialogProps) {
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
-  // The clean-up of an effect waits for a paint, and a key that is pressed before it would go to no element.
+  // The clean-up of an effect waits for a paint, and a key that is pressed before it would go to no
+  // element.
   useLayoutEffect(() => {
     const opener = document.activeElement;
     dialog.current?.showModal();

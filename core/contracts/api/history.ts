@@ -63,3 +63,12 @@ export const usageAnswer = z.strictObject({
   to: exactTime.meta({ description: 'at most the current time, until which use is counted' }),
   usage: z.array(usageRow),
 });
+
+const hour = exactTime.meta({ description: 'start of the hour in UTC' });
+
+export const bindsAnswer = z.strictObject({
+  binds: z.array(z.strictObject({ hour, bound: z.int(), failed: z.int() })),
+  next: exactTime
+    .nullable()
+    .meta({ description: 'the `to` that asks for the earlier hours, if any are left' }),
+});

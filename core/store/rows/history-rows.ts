@@ -1,6 +1,9 @@
 // Rows of the history.
 
+import * as z from 'zod';
+import type { BindCount } from '#core/domain/history/bind-counts.ts';
 import {
+  briefDays,
   daysKept,
   type HistoryPartition,
   type HistoryRecord,
@@ -64,4 +67,18 @@ export function toRecord(row: Row, partition: HistoryPartition): HistoryRecord {
   const isNamed = shared === undefined || (shared === 'arq_uuid' && row.arq_uuids !== undefined);
   const key = isNamed ? {} : { [shared]: partition.key };
   return fromRow(historyRecord, { ...key, id, at, ...row });
+}
+
+const bindCountFields = z.object({ bound: z.int(), failed: z.int() });
+
+/** Counts of binds are one partition, in the order of the hours. */
+export const bindCountKey = (hour: string) => ({ pk: 'BINDS#hours', sk: hour });
+
+export function bindCountRow({ hour, bound, failed }: BindCount): Row {
+  const expires_at = Math.floor(Date.parse(hour) / 1000) + briefDays * secondsPerDay;
+  return { ...bindCountKey(hour), bound, failed, expires_at };
+}
+
+export function toBindCount(row: Row): BindCount {
+  return { hour: String(row.sk), ...fromRow(bindCountFields, row) };
 }

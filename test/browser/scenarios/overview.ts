@@ -31,7 +31,9 @@ export const overview: Group = {
           .getByRole('list', { name: 'In use by class' })
           .getByText(/^2 of \d+$/)
           .waitFor();
-        await page.getByRole('img', { name: /Failed boots by hour.*failed boots 1/ }).waitFor();
+        await page
+          .getByRole('img', { name: /Binds by hour.*bound 2 binds, failed 1 binds/ })
+          .waitFor();
         await page
           .getByRole('list', { name: 'Servers that would fit' })
           .getByText('vgpu')
