@@ -57,9 +57,9 @@ export function acceleratorUrl(layout: Layout): string {
   return `${urlOf(layout, 'api')}/accelerator/v2`;
 }
 
-/** The operators' API, for an administrator. */
-export async function operatorOf({ cloud, layout }: Stage): Promise<Client> {
-  const token = { 'X-Auth-Token': await logIn(cloud.plan, admin) };
+/** The operators' API, for an administrator unless another user is named. */
+export async function operatorOf({ cloud, layout }: Stage, user: User = admin): Promise<Client> {
+  const token = { 'X-Auth-Token': await logIn(cloud.plan, user) };
   return restClient(`${urlOf(layout, 'api')}/operator/v1`, token);
 }
 

@@ -13,7 +13,7 @@ interface DialogProps {
 export function Dialog({ title, children, onClose }: DialogProps) {
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
-  // The clean-up of an effect waits for a paint, and a key that is pressed before it would go to no
+  // The clean-up of an effect waits for a paint. A key that is pressed before it would go to no
   // element.
   useLayoutEffect(() => {
     const opener = document.activeElement;

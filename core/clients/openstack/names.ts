@@ -42,16 +42,20 @@ export function createFindName({ http, identity, identityUrl, clock }: NamesOpti
 
   async function ask({ kind, id }: Named, token: string): Promise<string | undefined> {
     const base = kind === 'servers' ? await identity.endpoint('compute') : identityUrl;
-    const answer = await http({
-      service: kind === 'servers' ? 'compute' : 'identity',
-      method: 'GET',
-      url: `${base}/${kind}/${encodeURIComponent(id)}`,
-      headers: { 'X-Auth-Token': token },
-      timeoutMs,
-    });
-    const body = answerBody.safeParse(answer.status === 200 ? answer.body : undefined);
-    const { server, project, user } = body.data ?? {};
-    return (server ?? project ?? user)?.name;
+    const get = async (path: string) => {
+      const service = kind === 'servers' ? 'compute' : 'identity';
+      const headers = { 'X-Auth-Token': token };
+      const answer = await http({ service, method: 'GET', url: base + path, headers, timeoutMs });
+      const { data = {} } = answerBody.safeParse(answer.status === 200 ? answer.body : undefined);
+      return { status: answer.status, ...data };
+    };
+    const { status, server, project, user } = await get(`/${kind}/${encodeURIComponent(id)}`);
+    if (kind !== 'servers' || status !== 404) return (server ?? project ?? user)?.name;
+    // Nova keeps the row of a deleted server until its database is archived. It shows the row to
+    // administrators, and ignores both filters in the requests of others.
+    const query = new URLSearchParams({ all_tenants: '1', deleted: 'true', uuid: id });
+    const { servers = [] } = await get(`/servers?${query}`);
+    return servers.find((each) => each.id === id)?.name;
   }
 
   return async (named, { token, userId, projectId }) => {
@@ -72,4 +76,9 @@ export function createFindName({ http, identity, identityUrl, clock }: NamesOpti
 }
 
 const something = z.object({ name: z.string().max(255) }).optional();
-const answerBody = z.object({ server: something, project: something, user: something });
+const answerBody = z.object({
+  server: something,
+  project: something,
+  user: something,
+  servers: z.array(z.object({ id: z.string(), name: z.string().max(255) })).optional(),
+});

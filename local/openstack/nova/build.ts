@@ -14,7 +14,7 @@ import {
 } from './accelerators.ts';
 import type { Waiter, Waiters } from './events.ts';
 import type { Destination, Scheduler } from './scheduler.ts';
-import { type Arq, type NovaState, profileName, type Server } from './state.ts';
+import { type Arq, deleteServer, type NovaState, profileName, type Server } from './state.ts';
 
 interface BuildOptions {
   readonly state: State<NovaState>;
@@ -172,7 +172,7 @@ export function createBuilder(options: BuildOptions): Builder {
         }
         await scheduler.release(server.id);
         signal.throwIfAborted();
-        delete state.now.servers[server.id];
+        deleteServer(state.now, server);
         lastTask.delete(server.id);
         state.save();
       }),

@@ -145,12 +145,12 @@ const routes: Routes<Context> = {
     return taken;
   },
 
-  'GET /servers': (_ask, { caller, state }) => {
-    const servers = visibleServers(state.now, caller).map(({ id, name }) => ({ id, name }));
+  'GET /servers': (ask, { caller, state }) => {
+    const servers = listServers(ask, state.now, caller).map(({ id, name }) => ({ id, name }));
     return { status: 200, body: { servers } };
   },
-  'GET /servers/detail': (_ask, { caller, state }) => {
-    const servers = visibleServers(state.now, caller).map((each) => viewServer(each, caller));
+  'GET /servers/detail': (ask, { caller, state }) => {
+    const servers = listServers(ask, state.now, caller).map((each) => viewServer(each, caller));
     return { status: 200, body: { servers } };
   },
   'GET /servers/{id}': (ask, context) => {
@@ -262,8 +262,15 @@ function allow(caller: TokenIdentity, roles: readonly string[], rule: string): v
   throw new Refusal(403, `Policy doesn't allow os_compute_api:${rule} to be performed.`);
 }
 
-function visibleServers(state: NovaState, caller: TokenIdentity): Server[] {
-  return Object.keys(state.servers).flatMap((id) => visibleServer(state, id, caller) ?? []);
+/** The filters are for administrators; Nova ignores them in the requests of others. */
+function listServers({ query }: Ask, state: NovaState, caller: TokenIdentity): Server[] {
+  if (!caller.roles.includes('admin')) {
+    if (query.has('all_tenants')) allow(caller, ['admin'], 'servers:index:get_all_tenants');
+    return Object.values(state.servers).filter(({ id }) => visibleServer(state, id, caller));
+  }
+  const servers = query.get('deleted') === 'true' ? state.deleted : state.servers;
+  const uuid = query.get('uuid');
+  return Object.values(servers).filter(({ id }) => uuid === null || id === uuid);
 }
 
 function namedServer(ask: Ask, { state, caller }: Context): Server {

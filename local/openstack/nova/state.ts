@@ -59,6 +59,8 @@ export const novaState = z.object({
   /** Provider uuid by hypervisor hostname. */
   hosts: z.record(z.string(), z.string()).default({}),
   servers: z.record(z.string(), server).default({}),
+  /** Rows that Nova keeps until its database is archived. */
+  deleted: z.record(z.string(), server).default({}),
   events: z.array(event).default([]),
 });
 export type NovaState = z.infer<typeof novaState>;
@@ -68,6 +70,15 @@ const eventsMax = 1_000;
 export function recordEvent(state: NovaState, received: ReceivedEvent): void {
   state.events.push(received);
   if (state.events.length > eventsMax) state.events.shift();
+}
+
+const deletedMax = 1_000;
+
+export function deleteServer(state: NovaState, server: Server): void {
+  delete state.servers[server.id];
+  state.deleted[server.id] = server;
+  const [oldest, ...others] = Object.keys(state.deleted);
+  if (oldest !== undefined && others.length >= deletedMax) delete state.deleted[oldest];
 }
 
 /** The server, unless it is of another project and the caller is no admin. */

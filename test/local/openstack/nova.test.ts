@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import * as z from 'zod';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { perTest } from '#test/support/vitest/shared.ts';
 import { aCloud, anEvent, eventCodes } from './nova-cloud.ts';
 
 const cloud = perTest(aCloud);
+const serversBody = z.object({ servers: z.array(z.object({ id: z.string() })) });
 
 it('boots a plain server without a request to the accelerator API', async () => {
   expect(await cloud.settled(await cloud.boot('plain'))).toMatchObject({ status: 'ACTIVE' });
@@ -63,6 +66,24 @@ describe('a server', () => {
     expect(await seen('cyborg-token')).toBe(200);
     expect(await seen('alt-token')).toBe(404);
     expect(await seen('telemetry-token')).toBe(404);
+  });
+
+  it('is listed after its delete to admins that ask for deleted ones, and not to members', async () => {
+    const [id, kept] = [await cloud.boot('plain'), await cloud.boot('plain')];
+    for (const each of [id, kept]) await cloud.settled(each);
+    await cloud.call('DELETE', `/servers/${id}`);
+    const listed = async (query: string, token?: string) => {
+      const answer = await cloud.call('GET', `/servers${query}`, token ? { token } : {});
+      if (answer.status !== 200) return answer.status;
+      const { servers } = serversBody.parse(await answer.json());
+      return servers.map((each) => each.id);
+    };
+    const deleted = `?deleted=true&uuid=${id}`;
+    await eventually(() => listed(deleted, 'cyborg-token')).toEqual([id]);
+    expect(await listed(`?deleted=true&uuid=${kept}`, 'cyborg-token')).toEqual([]);
+    expect(await listed('', 'cyborg-token')).toEqual([kept]);
+    expect(await listed(deleted, 'demo-token')).toEqual([kept]);
+    expect(await listed(`${deleted}&all_tenants=1`, 'demo-token')).toBe(403);
   });
 
   it('is created by members, not by readers', async () => {

@@ -14,7 +14,7 @@ import {
   removeCleanly,
   show,
 } from '#test/openstack/servers.ts';
-import type { Stage } from '#test/openstack/stage.ts';
+import { operatorOf, type Stage } from '#test/openstack/stage.ts';
 import { demo } from '#test/openstack/users.ts';
 import { type Arq, eventually } from '#test/support/suites/rest.ts';
 
@@ -38,6 +38,20 @@ export const servers: readonly Scenario[] = [
   {
     name: 'a server with one accelerator becomes ACTIVE; deleted, it leaves nothing',
     run: (stage) => buildAndRemove(stage, 'fpga', 1),
+  },
+  {
+    name: 'a deleted server keeps its name for operators, and has none for its project',
+    run: async (stage) => {
+      const { id } = await build(stage, 'fpga');
+      const { name } = (await stage.demo.nova.ask('GET', `/servers/${id}`)).body.server;
+      await removeCleanly(stage, id);
+      const path = `/names?servers=${id}`;
+      const { body: seen } = await (await operatorOf(stage)).ask('GET', path);
+      assert.deepEqual(seen.servers, { [id]: name });
+      const { body: hidden } = await (await operatorOf(stage, demo)).ask('GET', path);
+      assert.deepEqual(hidden.servers, {});
+      return '';
+    },
   },
   {
     name: 'a server with two accelerators of one group gets two',
