@@ -26,6 +26,7 @@ import { createNvmeDriver } from './nvme/index.ts';
 import { nvmeSettings } from './nvme/settings.ts';
 import { pciAllowList } from './pci/allow-list.ts';
 import { createPciDriver } from './pci/index.ts';
+import { fabricManager } from './pci/partitions.ts';
 import { pciPools } from './pci/pools.ts';
 import { createQatDriver } from './qat/index.ts';
 import { qatSettings } from './qat/settings.ts';
@@ -38,6 +39,7 @@ const pciSettings = z.strictObject({
     'must say which devices driver pci may offer',
   ),
   pools: pciPools,
+  fabric_manager: fabricManager.prefault({}),
 });
 
 /** One folder for all fakes, because one file has the faults of all. */
@@ -50,8 +52,8 @@ export const ownDrivers: readonly DriverModule[] = [
   defineDriver({
     name: 'pci',
     settings: pciSettings,
-    create: ({ allow_list: allowList, pools }, context) =>
-      createPciDriver({ ...context, allowList, pools, namesMissing: true }),
+    create: ({ allow_list: allowList, pools, fabric_manager: fabricManager }, context) =>
+      createPciDriver({ ...context, allowList, pools, fabricManager, namesMissing: true }),
   }),
   defineDriver({
     name: 'mdev',

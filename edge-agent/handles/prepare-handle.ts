@@ -72,6 +72,12 @@ async function readyIn(driver: Driver, work: HandleWork): Promise<Prepared | und
   return object.state === 'ready' ? (object.info ? { info: object.info } : {}) : undefined;
 }
 
+/** The handles of a driver that are prepared in this boot, or are about to be. */
+export function preparedBy(checkpoint: Checkpoint, driver: string): readonly HandleWork[] {
+  const marks = Object.entries(checkpoint.marks()).map(([uuid, mark]) => ({ ...mark, uuid }));
+  return marks.filter((mark) => mark.driver === driver);
+}
+
 export function notOurs(uuid: string): StepFailed {
   return new StepFailed(`${uuid} exists on the host, and was not made by this agent.`);
 }

@@ -9,6 +9,7 @@ import { openGuards } from '#agent/guards/guards.ts';
 import { noDomains, openDomains } from '#agent/guards/libvirt/domains.ts';
 import { openOfferedBefore } from '#agent/guards/offered-before.ts';
 import { openProc } from '#agent/guards/proc.ts';
+import { preparedBy } from '#agent/handles/prepare-handle.ts';
 import { type Hardware, openHardware } from '#agent/hardware/port.ts';
 import type { Log } from '#agent/log.ts';
 import { readBootId } from '#agent/state/boot-id.ts';
@@ -64,6 +65,7 @@ export async function openHost(config: Config, { files, clock, log }: HostDeps):
       log,
       directory: join(config.stateDirectory, 'drivers', name),
       isPrepared: (uuid) => checkpoint.prepared(uuid) !== undefined,
+      prepared: () => preparedBy(checkpoint, name),
     }),
   );
   const novaVersions = () => readNovaVersions(proc);

@@ -113,6 +113,7 @@ export type Intent = Readonly<Record<string, string>>;
 export interface Checkpoint {
   job(jobId: string, execution: string): JobRecord | undefined;
   prepared(uuid: string): PreparedMark | undefined;
+  marks(): Readonly<Record<string, PreparedMark>>;
   /** The last cleaning of hardware that the handle stands for. */
   cleaned(uuid: string): Cleaning | undefined;
   /** What an earlier boot had prepared, and this one has not yet; by the uuids of handles. */
@@ -160,6 +161,7 @@ export async function openCheckpoint({ files, bootId, log }: CheckpointDeps): Pr
   return {
     job,
     prepared: (uuid) => ownEntry(current.prepared, uuid),
+    marks: () => current.prepared,
     cleaned: (uuid) => ownEntry(current.cleaned, uuid),
     lost: () => current.lost,
     recover: (uuid, mark) =>

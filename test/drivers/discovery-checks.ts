@@ -124,9 +124,10 @@ function identityOf({ type, vendor, product, offers }: ReportedDevice) {
   return { type, vendor, product, resourceClass: offers?.resource_class };
 }
 
+/** Without their places, which need files of their own. */
 function handlesOf({ offers, regions }: ReportedDevice): string[] {
   return [...(offers ? [offers] : []), ...regions].flatMap(({ attach_handles: handles }) =>
-    handles.map((handle) => JSON.stringify(handle)),
+    handles.map(({ locality: _, ...handle }) => JSON.stringify(handle)),
   );
 }
 

@@ -11,6 +11,7 @@ import { openGuards } from '#agent/guards/guards.ts';
 import { openDomains } from '#agent/guards/libvirt/domains.ts';
 import { openOfferedBefore } from '#agent/guards/offered-before.ts';
 import { openProc } from '#agent/guards/proc.ts';
+import { preparedBy } from '#agent/handles/prepare-handle.ts';
 import { recoverHandles } from '#agent/handles/recover-handles.ts';
 import { runSteps } from '#agent/handles/run-steps.ts';
 import { createDownloads } from '#agent/images/download.ts';
@@ -102,6 +103,7 @@ export class Trial {
       ...{ sysfs, hardware, guards, clock: this.#clock, log: this.log },
       ...{ directory: this.directory, thing: 'test:cmp1', bootId: this.#bootId },
       isPrepared: (uuid) => checkpoint.prepared(uuid) !== undefined,
+      prepared: () => preparedBy(checkpoint, this.fixture.module.name),
     });
     const { clean } = driver;
     this.driver = {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { nvmeReleases } from '#agent/drivers/nvme/output.ts';
+import { createPartitions } from '#agent/drivers/pci/partitions.ts';
 import { parseFacts, reset } from '#agent/drivers/xilinx-fpga/tools.ts';
 import { iproute2Releases } from '#agent/hardware/devlink.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
@@ -66,5 +67,29 @@ describe('XRT', () => {
     const deps = { hardware: hardware as unknown as Hardware, device: '0000:43:00.0', settings };
     await reset(deps, '0000:43:00.1');
     await expect(reset(deps, '0000:44:00.1')).rejects.toThrow('has not confirmed the reset');
+  });
+});
+
+describe('fmpm', () => {
+  const recording = readRecordings('fmpm').get('1.0.1') as Recording;
+  const [functions, uuid] = [['0000:0f:00.0', '0000:10:00.0'], 'x'] as const;
+  const info = { domain: '0000', bus: '0f', device: '00', function: '0' };
+  const ask = (name: string, partition: { id: number; modules: number[] }) =>
+    createPartitions({
+      hardware: recorded(recording, name, false),
+      fabricManager: { tool: '/usr/bin/fmpm' },
+      sets: [{ functions, partition }],
+      prepared: () => [{ address: 'hgx0', uuid, type: 'PCI', info }],
+      recheck: async () => undefined,
+    });
+
+  it.each([
+    [{ id: 3, modules: [1, 3] }, 'absent'],
+    [{ id: 5, modules: [5, 7] }, 'ready'],
+  ])('lists partition %j, by which a handle is %s', async (partition, state) => {
+    const partitions = ask('partitions', partition);
+    expect(await partitions.check()).toEqual({ reasons: new Map() });
+    const found = await partitions.find({ address: 'hgx0', uuid, type: 'PCI', info });
+    expect(found).toEqual({ state });
   });
 });

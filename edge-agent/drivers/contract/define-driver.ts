@@ -7,7 +7,7 @@ import type { Guards } from '#agent/guards/guards.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import type { Log } from '#agent/log.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
-import type { Driver } from './driver.ts';
+import type { Driver, HandleWork } from './driver.ts';
 import { readForm } from './setting-faults.ts';
 
 /** What the agent gives to a driver. */
@@ -24,6 +24,8 @@ export interface DriverContext {
   readonly bootId: string;
   /** Whether the agent has prepared the object under the uuid of a handle in this boot. */
   readonly isPrepared: (uuid: string) => boolean;
+  /** The handles of this driver that the agent has prepared in this boot, or is about to. */
+  readonly prepared: () => readonly HandleWork[];
   readonly clock: Clock;
   readonly log: Log;
 }

@@ -11,12 +11,14 @@ import type { AllowListEntry } from './allow-list.ts';
 import type { Choice, Wish } from './choice.ts';
 import { deviceType, pciTraits } from './ids.ts';
 import { modelName } from './names.ts';
+import { partitionSeconds } from './partitions.ts';
 import {
   composePools,
   isOtherBridge,
   type Member,
   type PciPool,
   type PoolDevice,
+  partitionedSets,
 } from './pools.ts';
 import { cleanSeconds } from './reset.ts';
 
@@ -68,7 +70,11 @@ function describeBoard(sysfs: Sysfs, fn: PciFunction, { numa_node: numa }: Place
   });
 }
 
-function toHandle({ address }: PciFunction, { clean }: AllowListEntry): ReportedHandle {
+function toHandle(
+  { address }: PciFunction,
+  { clean }: AllowListEntry,
+  hasPartition = false,
+): ReportedHandle {
   const parsed = parsePciAddress(address);
   if (!parsed) throw new Error(`${address} is not a PCI address.`);
   const { domain, bus, device, function: fn } = parsed;
@@ -76,6 +82,7 @@ function toHandle({ address }: PciFunction, { clean }: AllowListEntry): Reported
     type: 'PCI',
     info: { domain, bus, device, function: fn },
     ...(clean === 'reset' && { clean_seconds: cleanSeconds }),
+    ...(hasPartition && { prepare: 'at-bind', clean_seconds: partitionSeconds }),
   };
 }
 
@@ -120,7 +127,7 @@ export function findPools(
  * @returns why not, where the type of that member is not known
  */
 function describePool(
-  describer: Describer,
+  describer: PoolFinder,
   { name, members }: PoolDevice,
 ): ReportedDevice | string {
   const units = members.filter(({ fn }) => !isOtherBridge(fn));
@@ -138,7 +145,11 @@ function describePool(
     numa_node: common(members, 'numa'),
     pcie_root: common(members, 'root'),
   });
-  const handles = members.map(({ fn, entry, locality }) => ({ ...toHandle(fn, entry), locality }));
+  const partitioned = partitionedSets(describer.pools ?? []).flatMap((set) => set.functions);
+  const handles = members.map(({ fn, entry, locality }) => ({
+    ...toHandle(fn, entry, partitioned.includes(fn.address)),
+    locality,
+  }));
   const offers = described.offers && { ...described.offers, attach_handles: handles };
   const board = describeBoard(describer.sysfs, physical, place);
   return { ...described, address: name, std_board_info: board, ...place, ...present({ offers }) };

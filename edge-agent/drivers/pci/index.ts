@@ -2,6 +2,7 @@
 // physical function; if its virtual functions are offered, each is a handle of the device.
 
 import type { Clock } from '#agent/clock.ts';
+import { createDates } from '#agent/drivers/contract/dated-health.ts';
 import type { Driver, HandleWork } from '#agent/drivers/contract/driver.ts';
 import type { Guards } from '#agent/guards/guards.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
@@ -29,7 +30,8 @@ import {
 } from './choice.ts';
 import { cardComponentVerbs } from './components.ts';
 import { describeDevice, findPools } from './describe.ts';
-import type { PciPool } from './pools.ts';
+import { createPartitions, type FabricManager } from './partitions.ts';
+import { type PciPool, partitionedSets } from './pools.ts';
 import { resetFunction } from './reset.ts';
 import { createSerials, type Serials } from './serials.ts';
 import { planPci } from './setup.ts';
@@ -51,6 +53,9 @@ interface PciDriverDeps {
   readonly namesMissing?: boolean;
   /** Those that entries of the allow-list name, where they are more than a name. */
   readonly pools?: readonly PciPool[];
+  /** Activates the partitions of the pools' sets. */
+  readonly fabricManager?: FabricManager;
+  readonly prepared?: () => readonly HandleWork[];
   /** Addresses at which the driver works itself: they stay offered, and are not bound anew. */
   readonly busy?: ReadonlySet<string>;
 }
@@ -58,16 +63,28 @@ interface PciDriverDeps {
 export function createPciDriver(options: PciDriverDeps): Driver {
   const deps = { name: 'pci', ...options };
   const serials = createSerials(deps.hardware);
+  const partitions = openPartitions(deps);
+  const healthSince = createDates(deps);
   return {
     name: deps.name,
     signature: () => pciSignature(deps.sysfs),
     plan: () => planPci(deps),
     discover: async () => {
-      const { devices, refusals } = await discoverPci(deps, serials);
+      const { reasons, fault } = (await partitions?.check()) ?? {};
+      const { devices, refusals } = await discoverPci(deps, serials, reasons);
+      for (const [name, device] of Object.entries(devices)) {
+        if (!device.offers?.attach_handles.some((handle) => partitions?.setOf(handle))) continue;
+        devices[name] = { ...device, ...present({ health: healthSince(name, fault) }) };
+      }
       const notOffered = [...refusals].map(([address, reason]) => ({ address, reason }));
       return { devices, notOffered };
     },
+    ...(partitions && {
+      find: partitions.find,
+      prepare: partitions.prepare,
+    }),
     clean: async (handle) => {
+      if (partitions?.setOf(handle)) return await partitions.clean(handle);
       const fn = readPciFunctionAt(deps.sysfs, handleAddress(handle));
       if (!fn) throw new Error(`The function ${handleAddress(handle)} is no longer there.`);
       const refusal = await deps.guards.recheck(fn.address, isOurs(deps));
@@ -84,6 +101,14 @@ export function createPciDriver(options: PciDriverDeps): Driver {
   };
 }
 
+function openPartitions(deps: PciDriverDeps) {
+  const { hardware, fabricManager, pools = [], prepared = () => [] } = deps;
+  const sets = partitionedSets(pools);
+  if (sets.length === 0 || !fabricManager) return undefined;
+  const recheck = (address: string) => deps.guards.recheck(address, isOurs(deps));
+  return createPartitions({ hardware, fabricManager, sets, prepared, recheck });
+}
+
 /** What a guest may have: the virtual functions of the card, or the card itself. */
 async function checkFree(deps: PciDriverDeps, { address }: PciFunction): Promise<void> {
   const virtual = readPciFunctions(deps.sysfs, () => {}).filter(
@@ -98,7 +123,12 @@ async function checkFree(deps: PciDriverDeps, { address }: PciFunction): Promise
 
 type Named = PciDriverDeps & { readonly name: string };
 
-async function discoverPci(deps: Named, serials: Serials) {
+/** @param withoutPartition why members of sets cannot have their partitions */
+async function discoverPci(
+  deps: Named,
+  serials: Serials,
+  withoutPartition: ReadonlyMap<string, string> = new Map(),
+) {
   const { sysfs, allowList } = deps;
   const refusals = new Map<string, string>();
   const functions = readPciFunctions(sysfs, (address, reason) => refusals.set(address, reason));
@@ -132,6 +162,10 @@ async function discoverPci(deps: Named, serials: Serials) {
   const missing = deps.namesMissing ? readMissing(functions, allowList) : [];
   for (const [address, reason] of missing) {
     if (!refusals.has(address)) refusals.set(address, reason);
+  }
+  for (const [address, reason] of withoutPartition) {
+    const isHere = functions.some((fn) => fn.address === address);
+    if (isHere && !refusals.has(address)) refusals.set(address, reason);
   }
   const identities = await serials.read(chosen.choices.map(({ physical }) => physical));
   const devices: Record<string, ReportedDevice> = {};

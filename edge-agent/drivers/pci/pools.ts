@@ -8,6 +8,7 @@ import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
 import type { AllowListEntry } from './allow-list.ts';
 import type { Wish } from './choice.ts';
+import { type PartitionedSet, partition } from './partitions.ts';
 
 type Locality = NonNullable<ReportedHandle['locality']>;
 
@@ -20,19 +21,29 @@ const memberAddress = z
 const nameIs = 'must be at most 16 lower case letters, digits and "-", such as "hgx0"';
 export const poolName = z.string(nameIs).regex(/^[a-z][a-z0-9-]{0,15}$/, nameIs);
 
+const namedFunctions = z.strictObject({
+  /** Addresses of functions that a server gets together. */
+  functions: z.array(memberAddress, 'must list addresses').min(2, 'must name two functions'),
+  /** The NVLink partition that is active while a server has the set. */
+  partition: partition.optional(),
+});
+const namedSetForm = z.preprocess(
+  (input) => (Array.isArray(input) ? { functions: input } : input),
+  namedFunctions,
+);
+
 const places = ['host', 'numa', 'root', 'switch'] as const;
 
 export const pciPool = z.strictObject({
   name: poolName,
   /** The pool is divided into one for each such place. */
   by: z.enum(places, `must be one of ${places.join(', ')}`).default('host'),
-  /** Addresses of functions that a server gets together. */
   sets: z
-    .array(z.array(memberAddress, 'must list addresses').min(2, 'must name two functions'))
+    .array(namedSetForm)
     .max(64)
     .default([])
     .refine(
-      (sets) => new Set(sets.flat()).size === sets.flat().length,
+      (sets) => isWithoutTwins(sets.flatMap(({ functions }) => functions)),
       'must not name a function twice',
     ),
 });
@@ -42,10 +53,24 @@ export const pciPools = z
   .array(pciPool, 'must list pools')
   .max(64)
   .default([])
-  .refine(
-    (pools) => new Set(pools.map(({ name }) => name)).size === pools.length,
-    'must not name a pool twice',
+  .refine((pools) => isWithoutTwins(pools.map(({ name }) => name)), 'must not name a pool twice')
+  .refine((pools) => {
+    const partitions = partitionedSets(pools).map((set) => set.partition);
+    return (
+      isWithoutTwins(partitions.map(({ id }) => id)) &&
+      isWithoutTwins(partitions.flatMap(({ modules }) => modules))
+    );
+  }, 'must not name a partition or a module twice');
+
+function isWithoutTwins(names: readonly unknown[]): boolean {
+  return new Set(names).size === names.length;
+}
+
+export function partitionedSets(pools: readonly PciPool[]): PartitionedSet[] {
+  return pools.flatMap(({ sets }) =>
+    sets.flatMap((set) => (set.partition ? [{ ...set, partition: set.partition }] : [])),
   );
+}
 
 /** A function of a pool, and where it is. */
 export interface Member {
@@ -109,7 +134,7 @@ function joinSets(members: readonly Member[], { sets }: PciPool): Member[][] {
     const tied = wholes.filter((whole) => whole.some(isTied));
     if (tied.length > 1) wholes = [...wholes.filter((each) => !tied.includes(each)), tied.flat()];
   };
-  for (const set of sets) join(({ fn }) => set.includes(fn.address));
+  for (const { functions } of sets) join(({ fn }) => functions.includes(fn.address));
   for (const group of new Set(members.map(({ fn }) => fn.iommuGroup))) {
     if (group !== undefined) join(({ fn }) => fn.iommuGroup === group);
   }
@@ -122,12 +147,15 @@ function byAddress({ fn: one }: Member, { fn: other }: Member): number {
 
 function refusalOfSet(
   whole: readonly Member[],
-  { sets, by, name }: PciPool,
+  pool: PciPool,
   refused: ReadonlyMap<string, string>,
 ): string | undefined {
+  const { sets, by, name } = pool;
   const addresses = new Set(whole.map(({ fn }) => fn.address));
-  const named = sets.filter((set) => set.some((address) => addresses.has(address))).flat();
-  const missing = named.find((address) => !addresses.has(address));
+  const named = sets.filter(({ functions }) => functions.some((each) => addresses.has(each)));
+  const missing = named
+    .flatMap(({ functions }) => functions)
+    .find((address) => !addresses.has(address));
   if (missing !== undefined) {
     return `belongs with ${missing}, which is not on this host, or not in pool ${name}`;
   }
@@ -139,12 +167,36 @@ function refusalOfSet(
   if (whole.every(({ fn }) => isOtherBridge(fn))) {
     return 'is a bridge, which is offered in a set with other functions only';
   }
+  for (const set of partitionedSets([pool])) {
+    const members = whole.filter(({ fn }) => set.functions.includes(fn.address));
+    const fault = members.length > 0 ? faultOfPartition(set, members) : undefined;
+    if (fault !== undefined) return fault;
+  }
   if (by === 'host') return undefined;
   const at = new Set(whole.map(({ locality }) => locality[by]));
   if (at.has(undefined)) return `is in a pool by ${by}, and its ${by} is not known`;
   return at.size > 1
     ? `belongs with a function of another ${by}, and its pool is by ${by}`
     : undefined;
+}
+
+/** Why the members of a set cannot have its partition. */
+function faultOfPartition(
+  { partition: { id, modules } }: PartitionedSet,
+  members: readonly Member[],
+): string | undefined {
+  const set = `is in the set of partition ${id}`;
+  if (members.some(({ fn }) => isOtherBridge(fn))) {
+    return `${set}, which has a bridge: the Fabric Manager keeps the NVSwitches`;
+  }
+  // A release has nothing to do where the partition is not active, so a reset would be left out.
+  if (members.some(({ entry }) => entry.clean === 'reset')) {
+    return `${set}, which cannot be cleaned by reset`;
+  }
+  const gpus = members.filter(({ fn }) => fn.classCode.startsWith('03')).length;
+  return gpus === modules.length
+    ? undefined
+    : `${set}, which has ${modules.length} modules and ${gpus} GPUs`;
 }
 
 /** NVSwitches, and whatever else is a bridge of no kind that forwards transactions. */

@@ -1,9 +1,11 @@
 // GPUs that are passed through as a whole, one of them by its virtual functions; in the second
-// fixture the agent makes the virtual functions of two cards, and binds them.
+// fixture the agent makes the virtual functions of two cards, and binds them; in the third one it
+// activates the NVLink partitions of two sets.
 
 import type { DriverFixture } from '#test/drivers/fixture.ts';
 import { ownDriver } from '#test/support/hosts/own-driver.ts';
 import { aSysfsTree } from '#test/support/hosts/sysfs.ts';
+import { FabricManager, partitionedHost, sets } from './fabric-manager.ts';
 import { PciKernel } from './kernel.ts';
 
 const entry = { vendor_id: '10de', resource_class: 'PGPU', clean: 'reset' };
@@ -49,4 +51,20 @@ export const setUp: DriverFixture = {
       remove: () => tree.remove(),
     };
   },
+};
+
+const gpus = { product_id: '2330', resource_class: 'PGPU' };
+
+export const partitions: DriverFixture = {
+  module: ownDriver('pci'),
+  settings: {
+    allow_list: [
+      { ...gpus, address: '0000:0f:00.0', pool: 'left' },
+      { ...gpus, address: '0000:10:00.0', pool: 'left' },
+      { ...gpus, pool: 'right' },
+    ],
+    pools: ['left', 'right'].map((name, index) => ({ name, sets: [sets[index]] })),
+  },
+  bus: ['bus/pci/devices'],
+  host: () => partitionedHost(new FabricManager({ 0: [1, 3, 5, 7], 3: [1, 3], 5: [7, 5] })),
 };

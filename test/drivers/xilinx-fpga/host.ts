@@ -47,6 +47,7 @@ export function aXilinxHost() {
           },
         },
         isPrepared: () => false,
+        prepared: () => [],
       });
       return {
         components: driver.components,

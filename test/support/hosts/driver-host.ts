@@ -68,7 +68,7 @@ export class DriverHost {
     if ('faults' in configured) throw new Error(JSON.stringify(configured.faults));
     this.driver = configured.create({
       ...{ sysfs, hardware, guards, log, directory: this.directory },
-      ...{ thing: 'test:cmp1', bootId: this.bootId, isPrepared: () => false },
+      ...{ thing: 'test:cmp1', bootId: this.bootId, isPrepared: () => false, prepared: () => [] },
       clock: sleepingClock(this),
     });
     return this.discover();

@@ -71,7 +71,13 @@ export function aGuardedHost(): GuardedHost {
     ...{ tree, proc, domains, readDomains, sysfs, hardware, log, unguardedDrivers, guards },
     context: async (given) => ({
       ...{ sysfs, hardware, log, guards: await guards(), clock: systemClock, directory: state },
-      ...{ thing: 'test:cmp1', bootId: 'boot-1', isPrepared: () => false, ...given },
+      ...{
+        thing: 'test:cmp1',
+        bootId: 'boot-1',
+        isPrepared: () => false,
+        prepared: () => [],
+        ...given,
+      },
     }),
     check: async (address, wanted = [address]) => {
       const all = readPciFunctions(sysfs, () => {});

@@ -44,6 +44,7 @@ function aDriver(given: object = {}, thing = 'test:cmp1') {
     hardware: kernel.hardware() as Hardware,
     guards,
     isPrepared: (each) => prepared.has(each),
+    prepared: () => [],
   };
   const driver = createMdevDriver(settings, context);
   const discover = async () => {
