@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { parseInstances } from '#agent/drivers/nvidia/mig.ts';
 import { nvmeReleases } from '#agent/drivers/nvme/output.ts';
 import { createPartitions } from '#agent/drivers/pci/partitions.ts';
 import { parseFacts, reset } from '#agent/drivers/xilinx-fpga/tools.ts';
@@ -91,5 +92,17 @@ describe('fmpm', () => {
     expect(await partitions.check()).toEqual({ reasons: new Map() });
     const found = await partitions.find({ address: 'hgx0', uuid, type: 'PCI', info });
     expect(found).toEqual({ state });
+  });
+});
+
+describe('nvidia-smi', () => {
+  it.each([
+    ['510.47.03', 'instances', [19, 19, 14, 9]],
+    ['535.183.01', 'instances', [14, 14, 5]],
+    ['535.183.01', 'none', []],
+  ])('%s lists the profiles of GPU instances, with %s', (version, name, profiles) => {
+    const cases = readRecordings('nvidia-smi').get(version)?.cases ?? [];
+    const { stdout = '' } = cases.find((each) => each.name === name)?.runs[0] ?? {};
+    expect(parseInstances(stdout)).toEqual(profiles);
   });
 });

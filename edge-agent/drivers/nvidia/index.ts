@@ -22,6 +22,7 @@ import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts'
 import { describeVendorCard, vgpuType, withFacts } from './describe.ts';
 import { examineNvidia } from './examine.ts';
 import { readCardFacts } from './facts.ts';
+import { planInstances } from './mig.ts';
 import { isVgpu, type NvidiaSettings, nvidiaName as name, type VgpuCards } from './settings.ts';
 import { createVendorVgpus, type VendorVgpus } from './vfio.ts';
 
@@ -135,13 +136,16 @@ function mdevDriver(
   return createMdevDriver(mdevSettings.parse({ pools, made, clean }), context, name);
 }
 
-/** Virtual functions first; then their types, where the card is divided by types. */
+/** GPU instances first; then virtual functions, and their types where the card has such. */
 async function planCard(
   { settings, context, vendor }: Given,
   card: string,
   cards: VgpuCards,
 ): Promise<readonly HostChange[]> {
   const { sysfs, guards } = context;
+  const { gpu_instances: profiles } = cards;
+  const instances = profiles && (await planInstances(context, settings.nvidia_smi, card, profiles));
+  if (instances) return [instances];
   if (vendor.isUsed(card)) {
     return isForVendor(settings) ? await vendor.plan(card, cards) : [];
   }

@@ -27,19 +27,35 @@ const cards = z
       .regex(/^(PGPU|VGPU|CUSTOM_[A-Z0-9_]{1,248})$/, 'must be PGPU, VGPU or CUSTOM_...')
       .optional(),
     traits: customTraits,
+    /** vGPUs that MIG backs: a profile for each GPU instance, by the ids of `-lgip`. */
+    gpu_instances: z
+      .array(z.int('must be the id of a profile').min(0).max(255), 'must list ids of profiles')
+      .min(1, 'must list ids of profiles')
+      .max(16)
+      .optional(),
     /** Whole cards only: the driver that the GPU, its audio and its USB functions are bound to. */
     bind_to: vfioDriver.optional(),
     /** Whole cards only, after each guest; VFIO itself resets the card at both ends. */
     reset: z.boolean('must be true or false').optional(),
   })
   .superRefine(
-    ({ vgpu_type: type, reset, bind_to: driver, resource_class: resourceClass }, context) => {
+    (
+      {
+        vgpu_type: type,
+        reset,
+        bind_to: driver,
+        resource_class: resourceClass,
+        gpu_instances: instances,
+      },
+      context,
+    ) => {
       const fault = (path: string, message: string) =>
         context.addIssue({ code: 'custom', path: [path], message });
       if (type && reset !== undefined) fault('reset', 'is for whole cards; see clean for vGPUs');
       if (type && driver) fault('bind_to', 'is for whole cards: vGPUs stay on the driver nvidia');
       if (type && resourceClass === 'PGPU')
         fault('resource_class', 'must be VGPU or CUSTOM_... for vGPUs');
+      if (!type && instances) fault('gpu_instances', 'is for vGPUs, with a vgpu_type');
       if (!type && resourceClass === 'VGPU') {
         fault('resource_class', 'must be PGPU or CUSTOM_... without vgpu_type');
       }
@@ -63,6 +79,8 @@ export const nvidiaSettings = z
     attach_unmanaged: z.boolean('must be true or false').default(false),
     /** NVIDIA's script that makes the virtual functions of a card: `-e` and its address. */
     sriov_manage: absolutePath.default('/usr/lib/nvidia/sriov-manage'),
+    /** Makes the GPU instances. */
+    nvidia_smi: absolutePath.default('/usr/bin/nvidia-smi'),
   })
   .refine((settings) => areDistinct(settings), cardTwice);
 

@@ -1,10 +1,11 @@
-// A whole GPU with its audio function beside a card with mdevs; and, in the second fixture, two
-// cards whose virtual functions have types of vGPUs.
+// A whole GPU with its audio function beside a card with mdevs; in the second fixture two cards
+// whose virtual functions have types of vGPUs; in the third one they need GPU instances first.
 
 import type { DriverFixture } from '#test/drivers/fixture.ts';
 import { MdevKernel } from '#test/drivers/mdev/kernel.ts';
 import { ownDriver } from '#test/support/hosts/own-driver.ts';
 import { aSysfsTree } from '#test/support/hosts/sysfs.ts';
+import { GpuInstances } from './gpu-instances.ts';
 import { VendorVgpuKernel } from './kernel.ts';
 
 const bus = ['bus/pci/devices', 'class/mdev_bus', 'bus/mdev/devices'];
@@ -53,6 +54,29 @@ export const vendor: DriverFixture = {
       hardware: kernel.hardware(),
       boot: () => kernel.boot(),
       remove: () => tree.remove(),
+    };
+  },
+};
+
+export const mig: DriverFixture = {
+  module: ownDriver('nvidia_gpu'),
+  settings: {
+    cards: [{ addresses: [...cards], vgpu_type: 'nvidia-1147', gpu_instances: [9, 9] }],
+    attach_unmanaged: true,
+  },
+  bus,
+  host: ({ directory, bootId }) => {
+    const host = vendor.host({ directory, bootId });
+    const instances = new GpuInstances(2);
+    const plain = host.hardware?.exec ?? (() => Promise.reject(new Error('no program')));
+    return {
+      ...host,
+      hardware: { ...host.hardware, exec: instances.exec(plain) },
+      isReading: (_tool, args) => args.includes('-lgi'),
+      boot: () => {
+        host.boot?.();
+        instances.made.clear();
+      },
     };
   },
 };
