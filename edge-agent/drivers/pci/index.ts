@@ -82,6 +82,7 @@ export function createPciDriver(options: PciDriverDeps): Driver {
     ...(partitions && {
       find: partitions.find,
       prepare: partitions.prepare,
+      examineTools: async () => [await partitions.examineTool()],
     }),
     clean: async (handle) => {
       if (partitions?.setOf(handle)) return await partitions.clean(handle);

@@ -6,6 +6,7 @@ import type { UndatedHealth } from '#agent/drivers/contract/dated-health.ts';
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import type { Found, HandleWork, Prepared } from '#agent/drivers/contract/driver.ts';
 import { absolutePath } from '#agent/drivers/contract/setting-forms.ts';
+import { examineToolVersion } from '#agent/drivers/contract/tool-version.ts';
 import { reasonOf } from '#agent/log.ts';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
@@ -73,8 +74,6 @@ interface PartitionDeps extends Pick<DriverContext, 'hardware'> {
   /** Why a function must not be touched now. */
   readonly recheck: (address: string) => Promise<string | undefined>;
 }
-
-export type Partitions = ReturnType<typeof createPartitions>;
 
 export function createPartitions(deps: PartitionDeps) {
   const { hardware, sets, prepared, recheck } = deps;
@@ -150,6 +149,13 @@ export function createPartitions(deps: PartitionDeps) {
 
   return {
     setOf,
+    examineTool: () =>
+      examineToolVersion(hardware, {
+        name: 'fmpm',
+        program: tool,
+        args: ['-v'],
+        releases: undefined,
+      }),
     check: async (): Promise<PartitionFaults> => {
       const reasons = new Map<string, string>();
       try {

@@ -34,6 +34,7 @@ export class FabricManager {
     same(tool, '/usr/bin/fmpm');
     const [verb = '', id = ''] = args[0] === '--hostname' ? args.slice(2) : args;
     if (verb === '-l') return this.listed?.() ?? this.#answer(0, JSON.stringify(this.list()));
+    if (verb === '-v') return this.#answer(0, '1.0.1\n');
     const { code: fault } = this.fault ?? {};
     this.fault = undefined;
     if (fault === 'hangs') await new Promise(() => {});

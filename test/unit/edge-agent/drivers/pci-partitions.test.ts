@@ -229,6 +229,13 @@ describe('a Fabric Manager', () => {
     expect((await run('prepare', 0)).reason).toContain(words);
   });
 
+  it('is named by the version of its program, which was never recorded', async () => {
+    expect(await trial.driver.examineTools?.()).toEqual([
+      { outcome: 'not seen', what: expect.stringContaining('fmpm is of version 1.0.1, whose') },
+    ]);
+    expect(manager.changes).toEqual([]);
+  });
+
   it('that has restarted without its partitions lets a set go', async () => {
     await run('prepare', 0);
     manager.active.clear();
