@@ -123,6 +123,7 @@ const table = {
       POST: ['disable-profile', 'cyborg:operator:profile:disable', 200],
     },
     '/operator/v1/capacity': { GET: ['get-capacity', 'cyborg:operator:capacity:get', 200] },
+    '/operator/v1/aggregates': { GET: ['get-aggregates', 'cyborg:operator:host:get_all', 200] },
     '/operator/v1/binds': { GET: ['get-binds', 'cyborg:operator:host:get_all', 200] },
     '/operator/v1/names': { GET: ['get-names', 'cyborg:operator:name:get_all', 200] },
     '/operator/v1/reconcile': { POST: ['reconcile', 'cyborg:operator:reconcile:run', 200] },

@@ -5,6 +5,7 @@ import type { profileAnswer } from '#core/contracts/api/device-profiles.ts';
 import type { deviceAnswer, freedAnswer } from '#core/contracts/api/devices.ts';
 import type { bindsAnswer, recordAnswer, usageAnswer } from '#core/contracts/api/history.ts';
 import type {
+  aggregatesAnswer,
   assignmentAnswer,
   hostAnswer,
   hostDetailAnswer,
@@ -58,6 +59,7 @@ export interface ApiBody {
   readonly history: OneOrMore<typeof recordAnswer>;
   readonly history_links?: Links;
   readonly usage: z.infer<typeof usageAnswer>['usage'];
+  readonly aggregates: z.infer<typeof aggregatesAnswer>['aggregates'];
   readonly binds: z.infer<typeof bindsAnswer>['binds'];
   readonly to: string;
   readonly error: string;

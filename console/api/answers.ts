@@ -6,6 +6,7 @@ import type { operatorProfile, profileAnswer } from '#core/contracts/api/device-
 import type { deviceAnswer, freedAnswer } from '#core/contracts/api/devices.ts';
 import type { bindsAnswer, recordAnswer, usageAnswer } from '#core/contracts/api/history.ts';
 import type {
+  aggregatesAnswer,
   assignmentAnswer,
   capacityAnswer,
   drainedAnswer,
@@ -26,6 +27,7 @@ export type Capacity = z.infer<typeof capacityAnswer>;
 export type HostCapacity = z.infer<typeof hostCapacityAnswer>;
 export type Incident = z.infer<typeof incidentAnswer>;
 export type HistoryRecord = z.infer<typeof recordAnswer>;
+export type Aggregate = z.infer<typeof aggregatesAnswer>['aggregates'][number];
 export type Binds = z.infer<typeof bindsAnswer>;
 export type Usage = z.infer<typeof usageAnswer>;
 export type UsageRow = Usage['usage'][number];

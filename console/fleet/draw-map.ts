@@ -1,6 +1,9 @@
 // A frame of the map: one enlarged picture, and the names of the hosts where there is room.
 
+import { harmlessText } from '#console/parts/text.ts';
+import { counted } from '#console/parts/time-text.ts';
 import { cssColour, drawPicture, type FleetMap, type Palette, type Tile } from './fleet-map.ts';
+import { cornerOf } from './layout.ts';
 import type { Size, View } from './view.ts';
 
 /** The least width of a tile that shows its name. */
@@ -9,6 +12,9 @@ const namedTileWidth = 84;
 const namedScaleMin = 13;
 /** The least width of dots that have space between them. */
 const separateScaleMin = 6;
+/** The least and the largest letters of a group's name. */
+const groupTextMin = 10;
+const groupTextMax = 14;
 
 export function createBitmap(
   map: FleetMap,
@@ -54,6 +60,7 @@ export function draw(canvas: HTMLCanvasElement, drawing: Drawing): void {
   if (drawing.map.step.x * view.scale >= namedTileWidth && view.scale >= namedScaleMin) {
     drawNames(context, drawing);
   }
+  drawGroups(context, drawing);
   if (selectedIndex >= 0) frameTile(context, drawing);
 }
 
@@ -78,9 +85,10 @@ function separateDots(context: CanvasRenderingContext2D, drawing: Drawing): void
 }
 
 function frameTile(context: CanvasRenderingContext2D, { map, view, selectedIndex }: Drawing): void {
-  const { columns, step } = map;
-  const left = ((selectedIndex % columns) * step.x - view.x) * view.scale;
-  const top = (Math.floor(selectedIndex / columns) * step.y - view.y) * view.scale;
+  const { step } = map;
+  const corner = cornerOf(map, selectedIndex);
+  const left = (corner.x - view.x) * view.scale;
+  const top = (corner.y - view.y) * view.scale;
   const [width, height] = [(step.x - 1) * view.scale, (step.y - 1) * view.scale];
   context.lineWidth = 3;
   context.strokeRect(left - 2, top - 2, width + 4, height + 4);
@@ -96,19 +104,38 @@ function drawNames(context: CanvasRenderingContext2D, drawing: Drawing): void {
   }
 }
 
+/** The names of the groups, at the left of the view. */
+function drawGroups(context: CanvasRenderingContext2D, { map, view, size }: Drawing): void {
+  const height = map.labelHeight * view.scale;
+  if (height < groupTextMin) return;
+  context.font = `600 ${Math.min(height, groupTextMax)}px system-ui, sans-serif`;
+  context.textBaseline = 'middle';
+  for (const { name, count, top } of map.bands) {
+    const y = (top - view.y) * view.scale + height / 2;
+    if (name === undefined || y < 0 || y > size.height) continue;
+    const left = Math.max(0, -view.x * view.scale);
+    const text = `${harmlessText(name)}: ${counted(count, 'host')}`;
+    context.fillText(text, left, y, Math.max(0, size.width - left));
+  }
+}
+
 /** The tiles in view, each with its corner: few where there is room for names. */
 function* tilesInView({ map, view, size }: Drawing) {
-  const { columns, rows, step, tiles } = map;
-  const firstRow = Math.max(0, Math.floor(view.y / step.y));
-  const lastRow = Math.min(rows - 1, Math.floor((view.y + size.height / view.scale) / step.y));
+  const { bands, columns, labelHeight, step, tiles } = map;
   const firstColumn = Math.max(0, Math.floor(view.x / step.x));
   const lastColumn = Math.min(columns - 1, Math.floor((view.x + size.width / view.scale) / step.x));
-  for (let row = firstRow; row <= lastRow; row += 1) {
-    for (let column = firstColumn; column <= lastColumn; column += 1) {
-      const tile = tiles[row * columns + column];
-      const x = (column * step.x - view.x) * view.scale;
-      const y = (row * step.y - view.y) * view.scale;
-      if (tile) yield { tile, x, y };
+  for (const { first, count, top } of bands) {
+    const rows = Math.ceil(count / columns);
+    const rowAt = (y: number) => Math.floor((y - top - labelHeight) / step.y);
+    const lastRow = Math.min(rows - 1, rowAt(view.y + size.height / view.scale));
+    for (let row = Math.max(0, rowAt(view.y)); row <= lastRow; row += 1) {
+      for (let column = firstColumn; column <= lastColumn; column += 1) {
+        const place = row * columns + column;
+        const tile = place < count ? tiles[first + place] : undefined;
+        const x = (column * step.x - view.x) * view.scale;
+        const y = (top + labelHeight + row * step.y - view.y) * view.scale;
+        if (tile) yield { tile, x, y };
+      }
     }
   }
 }

@@ -3,6 +3,9 @@
 // same for ten devices as for a hundred thousand.
 
 import type { Host } from '#console/api/answers.ts';
+import { present } from '#core/shapes/derive/present.ts';
+import type { HostGroup } from './groups.ts';
+import { cornerOf, type Layout, largestLayout } from './layout.ts';
 
 /** `unread`: the host has the device, and its row has not been read yet. */
 export const dotStates = ['enabled', 'disabled', 'unhealthy', 'quarantine', 'unread'] as const;
@@ -22,61 +25,35 @@ export interface Tile {
   readonly hostname: string;
   readonly state: Host['state'];
   readonly dots: readonly DotState[];
+  /** Its zone or its aggregates, where the map is grouped by these. */
+  readonly group?: string;
 }
 
-export interface FleetMap {
+export interface FleetMap extends Layout {
+  /** In the order of the bands. */
   readonly tiles: readonly Tile[];
-  readonly columns: number;
-  readonly rows: number;
-  /** Dots in a row of a tile, and rows of dots. */
-  readonly across: number;
-  readonly down: number;
-  /** Pixels from one tile to the next: the dots, a frame around them, and a gap. */
-  readonly step: { readonly x: number; readonly y: number };
 }
 
 export type FlawedDevices = ReadonlyMap<string, 'unhealthy' | 'quarantine'>;
 
 /** @param aspect width of the view for a height of one */
 export function fleetMap(
-  hosts: readonly Host[],
+  groups: readonly HostGroup<Host>[],
   dots: readonly Dot[],
   flawed: FlawedDevices,
   aspect: number,
 ): FleetMap {
   const byHost = Map.groupBy(dots, ({ hostname }) => hostname);
-  const tiles = hosts.map(({ hostname, state, devices }): Tile => {
+  const hosts = groups.flatMap((each) => each.hosts);
+  const tiles = hosts.map(({ hostname, state, devices, group }): Tile => {
     const dots = byHost.get(hostname) ?? [];
     const states = dots.map((dot) => stateOf(dot, flawed));
     const unread = Math.max(0, devices - dots.length);
-    return { hostname, state, dots: [...states, ...Array<DotState>(unread).fill('unread')] };
+    const all = [...states, ...Array<DotState>(unread).fill('unread')];
+    return { hostname, state, dots: all, ...present({ group }) };
   });
   const most = tiles.reduce((max, tile) => Math.max(max, tile.dots.length), 1);
-  return { tiles, ...largestLayout(tiles.length, most, aspect) };
-}
-
-type Layout = Omit<FleetMap, 'tiles'>;
-
-/** A row of more dots than these cannot be counted by eye. */
-const acrossMax = 16;
-
-/** The layout whose dots are the largest in a view of that form, for one host as for many. */
-function largestLayout(count: number, most: number, aspect: number): Layout {
-  const sizeOf = ({ columns, rows, step }: Layout) =>
-    Math.min(aspect / (columns * step.x), 1 / (rows * step.y));
-  return Array.from({ length: Math.min(most, acrossMax) }, (_, index) => index + 1)
-    .flatMap((across) => layouts(count, across, Math.ceil(most / across), aspect))
-    .reduce((best, each) => (sizeOf(each) > sizeOf(best) ? each : best));
-}
-
-function layouts(count: number, across: number, down: number, aspect: number): Layout[] {
-  const step = { x: across + 3, y: down + 3 };
-  const wide = Math.sqrt((count * aspect * step.y) / step.x);
-  return [Math.floor(wide), Math.ceil(wide)].map((about) => {
-    const rows = Math.max(1, Math.ceil(count / Math.max(1, about)));
-    // The last row is about as long as the others.
-    return { columns: Math.max(1, Math.ceil(count / rows)), rows, across, down, step };
-  });
+  return { tiles, ...largestLayout(groups, most, aspect) };
 }
 
 function stateOf({ uuid, status }: Dot, flawed: FlawedDevices): DotState {
@@ -97,15 +74,14 @@ interface Picture {
 
 /** @param isDimmed whether a tile is not among what was searched for */
 export function drawPicture(
-  { tiles, columns, rows, across, down, step }: FleetMap,
+  map: FleetMap,
   palette: Palette,
   isDimmed: (tile: Tile) => boolean,
 ): Picture {
-  const width = columns * step.x;
-  const pixels = new Uint32Array(width * rows * step.y);
+  const { tiles, width, height, across, down } = map;
+  const pixels = new Uint32Array(width * height);
   for (const [index, tile] of tiles.entries()) {
-    const left = (index % columns) * step.x;
-    const top = Math.floor(index / columns) * step.y;
+    const { x: left, y: top } = cornerOf(map, index);
     const shade = isDimmed(tile) ? dimmed : (colour: number) => colour;
     const ground = shade(palette.hosts[tile.state]);
     for (let y = top; y < top + down + 2; y += 1) {
@@ -117,7 +93,7 @@ export function drawPicture(
       pixels[y * width + x] = shade(palette.dots[state]);
     }
   }
-  return { width, height: rows * step.y, pixels };
+  return { width, height, pixels };
 }
 
 /** A sixth of the opacity. */

@@ -2,15 +2,17 @@
 
 import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
 import { hostsWith } from '#console/hosts/search.ts';
-import { Field } from '#console/parts/dialog/field.tsx';
+import { Choice, Field } from '#console/parts/dialog/field.tsx';
 import { Freshness } from '#console/parts/freshness.tsx';
 import { HostLink } from '#console/parts/links.tsx';
 import { PartialList } from '#console/parts/list/live-list.tsx';
 import { Screen } from '#console/parts/screen.tsx';
+import { harmlessText } from '#console/parts/text.ts';
 import { counted, numberText } from '#console/parts/time-text.ts';
 import { addressOf } from '#console/routes.ts';
 import { hostStates } from '#core/domain/host/host-state.ts';
 import { dotStates, dotText, type FleetMap, fleetCounts, type Tile } from './fleet-map.ts';
+import type { Grouping } from './groups.ts';
 import { MapCanvas } from './map-canvas.tsx';
 import { SelectedHost } from './selected-host.tsx';
 import { useFleet } from './use-fleet.ts';
@@ -18,7 +20,8 @@ import { usePalette } from './use-palette.ts';
 
 export function FleetScreen() {
   const aspect = useAspect();
-  const { hosts, devices, map } = useFleet(aspect);
+  const [grouping, setGrouping] = useState<Grouping>();
+  const { hosts, devices, map, by, groupings } = useFleet(aspect, grouping);
   const [text, setText] = useState('');
   const [selected, setSelected] = useState<string>();
   const { palette, legend } = usePalette();
@@ -44,6 +47,14 @@ export function FleetScreen() {
         >
           <Field label="Find a host" name="host" type="search" value={text} onInput={setText} />
           <button type="submit">Find</button>
+          {groupings.length > 1 && (
+            <Choice
+              label="Group by"
+              value={by}
+              options={groupings.map((each) => [each, groupingTitles[each]])}
+              onChange={(each) => setGrouping(each as Grouping)}
+            />
+          )}
           <p role="status" class="quiet">
             {text.trim() !== '' &&
               `${counted(matches.length, 'host')} of ${numberText(hosts.rows.length)}`}
@@ -60,6 +71,7 @@ export function FleetScreen() {
         {hosts.data && hosts.rows.length === 0 && <p class="empty">No host has reported yet.</p>}
         {hosts.rows.length > 0 && palette && (
           <MapCanvas
+            key={by}
             {...{ map, palette, isDimmed, selected }}
             onSelect={setSelected}
             onOpen={open}
@@ -77,6 +89,12 @@ export function FleetScreen() {
     </Screen>
   );
 }
+
+const groupingTitles: Readonly<Record<Grouping, string>> = {
+  zone: 'availability zone',
+  aggregate: 'aggregate',
+  none: 'nothing',
+};
 
 /** The place of the map is as wide as the screen, and as high as its style sheet says. */
 function useAspect(): number {
@@ -114,6 +132,15 @@ function Legend({ map }: { readonly map: FleetMap }) {
           </li>
         ))}
       </ul>
+      {map.labelHeight > 0 && (
+        <ul class="legend" aria-label="Hosts by group">
+          {map.bands.map(({ name = '', count }) => (
+            <li key={name}>
+              <bdi>{harmlessText(name)}</bdi>: {numberText(count)}
+            </li>
+          ))}
+        </ul>
+      )}
     </>
   );
 }
@@ -121,5 +148,6 @@ function Legend({ map }: { readonly map: FleetMap }) {
 function tileText({ tiles }: FleetMap, hostname: string): string {
   const tile = tiles.find((each) => each.hostname === hostname);
   if (!tile) return 'no longer listed';
-  return `${tile.state}, ${counted(tile.dots.length, 'device')}`;
+  const group = tile.group === undefined ? '' : `, ${harmlessText(tile.group)}`;
+  return `${tile.state}, ${counted(tile.dots.length, 'device')}${group}`;
 }

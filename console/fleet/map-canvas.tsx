@@ -1,14 +1,15 @@
 // The map on the screen: the pointer and keys move in it, and what is below the pointer is named.
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { harmlessText } from '#console/parts/text.ts';
 import { numberText } from '#console/parts/time-text.ts';
 import { createBitmap, draw } from './draw-map.ts';
 import { dotStates, dotText, type FleetMap, type Palette, type Tile } from './fleet-map.ts';
+import { neighbour } from './layout.ts';
 import {
   fitScaleMax,
   fitted,
   middleOf,
-  neighbour,
   panned,
   revealing,
   type Size,
@@ -122,7 +123,7 @@ export function MapCanvas(props: MapCanvasProps) {
         aria-label={`Map of ${numberText(map.tiles.length)} hosts. Arrow keys choose a host, Enter opens it, plus and minus zoom. The screen Hosts lists the same hosts.`}
         onKeyDown={onKeyDown}
         onDblClick={() => selected !== undefined && onOpen(selected)}
-        style={{ maxHeight: `${Math.ceil(map.rows * map.step.y * fitScaleMax)}px` }}
+        style={{ maxHeight: `${Math.ceil(map.height * fitScaleMax)}px` }}
         {...drag}
       />
       {pointed !== undefined && <TileTip {...{ map, view, size }} index={pointed} />}
@@ -166,6 +167,7 @@ function TileTip({ map, view, size, index }: TileTipProps) {
   return (
     <div class="tip" style={place}>
       <strong>{tile.hostname}</strong>, {tile.state}
+      {tile.group !== undefined && <div>{harmlessText(tile.group)}</div>}
       {dotStates.map((state) => {
         const count = tile.dots.filter((each) => each === state).length;
         return count > 0 && <div key={state}>{`${numberText(count)} ${dotText(state)}`}</div>;

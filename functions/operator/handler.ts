@@ -18,6 +18,7 @@ import { rediscoverHostAction } from './hosts/rediscover-host.ts';
 import { resumeHostAction } from './hosts/resume-host.ts';
 import { settleHostAction } from './hosts/settle-host.ts';
 import { getIncidents } from './incidents/get-incidents.ts';
+import { getAggregates } from './names/get-aggregates.ts';
 import { getNames } from './names/get-names.ts';
 import { disableProfileAction } from './profiles/disable-profile.ts';
 import { enableProfileAction } from './profiles/enable-profile.ts';
@@ -49,6 +50,7 @@ export const actions = {
   'get-assignments': getAssignments,
   'get-capacity': getCapacity,
   'get-names': getNames,
+  'get-aggregates': getAggregates,
   'get-incidents': getIncidents,
   'grant-device': grantDeviceAction,
   'revoke-device': revokeDeviceAction,

@@ -58,6 +58,7 @@ const matrix: Readonly<Record<string, string>> = {
   // Tenants see their own.
   'GET /operator/v1/history': '--nnyyyyyy',
   'GET /operator/v1/usage': '--nnyyyyyy',
+  'GET /operator/v1/aggregates': '--nnnnnynn',
   'GET /operator/v1/binds': '--nnnnnynn',
   'GET /operator/v1/hosts': '--nnnnnynn',
   'GET /operator/v1/hosts/{id}': '--nnnnnynn',

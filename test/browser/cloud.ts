@@ -104,6 +104,7 @@ export async function furnish(cloud: Cloud): Promise<void> {
   await deps.store.baselines.putBaseline({ ...baseline, by: 'an-operator', at });
   await applySettled(deps, 'cmp5', aReport([board(8)]), Date.now());
   await conflictOn(cloud, 'cmp5');
+  await makeAggregates(cloud);
   await makeProfiles(cloud);
   await failABind(cloud, 'cmp3');
   await startServers(cloud, 2);
@@ -151,6 +152,23 @@ async function conflictOn({ deps }: Cloud, hostname: string): Promise<void> {
   ];
   await deps.store.inventory.putConflict(host, { since: now, boots }, 'browser');
   await applySettled(deps, hostname, aReport([], { sequence: 9 }), Date.now());
+}
+
+/** Two racks, each a zone of its own, and a host in none. */
+async function makeAggregates({ nova }: Cloud): Promise<void> {
+  const racks = [
+    [demoHostname, 'cmp2'],
+    ['cmp3', 'cmp4'],
+  ];
+  for (const [index, hosts] of racks.entries()) {
+    const number = index + 1;
+    const aggregate = { name: `rack${number}`, availability_zone: `az${number}` };
+    await nova.post('/os-aggregates', 'admin-token', { aggregate });
+    for (const host of hosts) {
+      const path = `/os-aggregates/${number}/action`;
+      await nova.post(path, 'admin-token', { add_host: { host } });
+    }
+  }
 }
 
 async function makeProfiles({ api }: Cloud): Promise<void> {

@@ -33,7 +33,10 @@ export async function startLargeCloud(directory: string): Promise<Cloud> {
   const cloud = await openCloud(
     join(directory, 'large'),
     () => [],
-    (layout) => storeRows(layout, rows),
+    (layout) => {
+      storeRows(layout, rows);
+      storeAggregates(layout);
+    },
   );
   // They would compare devices with Placement, on the processors that are measured.
   await cloud.kill('consumers');
@@ -134,9 +137,25 @@ function templateOf(index: number): Template {
 
 const uuids = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
+const hostnameOf = (index: number) => `cmp${String(index + 1).padStart(5, '0')}`;
+
+/** 250 racks in three zones; the last hosts are in none. */
+function storeAggregates(layout: Layout): void {
+  const rackHosts = 39;
+  const aggregates = Array.from({ length: 250 }, (_, rack) => ({
+    id: rack + 1,
+    name: `rack${rack + 1}`,
+    availability_zone: `az${(rack % 3) + 1}`,
+    hosts: Array.from({ length: rackHosts }, (_, at) => hostnameOf(rack * rackHosts + at)),
+  }));
+  const directory = join(layout.directory, 'openstack');
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, 'nova.json'), JSON.stringify({ aggregates }));
+}
+
 /** The row of another host: its name, and other uuids wherever the row has one. */
 function copied(line: string, template: Template, index: number): string {
-  const hostname = `cmp${String(index + 1).padStart(5, '0')}`;
+  const hostname = hostnameOf(index);
   const renamed = line
     .replaceAll(`HOST#${template}"`, `HOST#${hostname}"`)
     .replaceAll(`"${template}"`, `"${hostname}"`)

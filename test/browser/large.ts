@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { availableParallelism, loadavg } from 'node:os';
+import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { password } from '#local/openstack/keystone/catalog.ts';
 import { percentile } from '#test/bench/latency.ts';
@@ -144,6 +145,8 @@ async function viewFleet(stage: Stage, figures: Figures): Promise<void> {
   ]);
   await moveInMap(page, figures, 'Fleet, while devices are read');
   await page.getByText(/^not read yet: 0$/).waitFor({ timeout: 300_000 });
+  await page.getByText('az1: 3,276', { exact: true }).waitFor();
+  await page.screenshot({ path: join(stage.cloud.layout.directory, 'fleet.png') });
   await moveInMap(page, figures, 'Fleet');
   const session = await page.context().newCDPSession(page);
   await session.send('HeapProfiler.collectGarbage');

@@ -11,11 +11,12 @@ import {
   type Palette,
   packedColour,
 } from '#console/fleet/fleet-map.ts';
+import { groupHosts, groupingsOf, groupsMax } from '#console/fleet/groups.ts';
+import { cornerOf, neighbour } from '#console/fleet/layout.ts';
 import {
   fitScaleMax,
   fitted,
   middleOf,
-  neighbour,
   panned,
   revealing,
   tileAt,
@@ -64,7 +65,7 @@ describe('the map of the fleet', () => {
       ['c', 'unhealthy'],
       ['d', 'quarantine'],
     ] as const);
-    const map = fleetMap([aHost(0, 4), aHost(1, 2, 'away')], dots, flawed, 2);
+    const map = fleetMap([{ hosts: [aHost(0, 4), aHost(1, 2, 'away')] }], dots, flawed, 2);
     expect(map.tiles.map((tile) => tile.dots)).toEqual([
       ['enabled', 'disabled', 'unhealthy', 'quarantine'],
       ['unread', 'unread'],
@@ -79,17 +80,17 @@ describe('the map of the fleet', () => {
 
   it('draws each of 100,000 devices and 10,000 hosts once', () => {
     const hosts = Array.from({ length: 10_000 }, (_, index) => aHost(index, 10));
-    const map = fleetMap(hosts, dotsOf(10_000, 10), new Map(), 2);
+    const map = fleetMap([{ hosts }], dotsOf(10_000, 10), new Map(), 2);
     const { pixels, width, height } = drawPicture(map, palette, () => false);
     expect(pixels.filter((pixel) => pixel === palette.dots.enabled)).toHaveLength(100_000);
     // A tile is its dots, and a frame around them.
     const ground = pixels.filter((pixel) => pixel === palette.hosts.online);
     expect(ground).toHaveLength(10_000 * ((map.across + 2) * (map.down + 2) - 10));
-    expect([width, height]).toEqual([map.columns * map.step.x, map.rows * map.step.y]);
+    expect([width, height]).toEqual([map.width, map.height]);
   });
 
   it('draws what was not searched for faintly', () => {
-    const map = fleetMap([aHost(0, 1), aHost(1, 1)], dotsOf(2, 1), new Map(), 2);
+    const map = fleetMap([{ hosts: [aHost(0, 1), aHost(1, 1)] }], dotsOf(2, 1), new Map(), 2);
     const { pixels } = drawPicture(map, palette, ({ hostname }) => hostname === 'cmp0');
     const faint = ((palette.dots.enabled & 0xffffff) | 0x2a000000) >>> 0;
     expect([...pixels].filter((pixel) => pixel === faint)).toHaveLength(1);
@@ -107,11 +108,9 @@ describe('the map of the fleet', () => {
       { width: 1216, height: 480 },
       { width: 340, height: 506 },
     ]) {
-      const map = fleetMap(hosts, [], new Map(), size.width / size.height);
+      const map = fleetMap([{ hosts }], [], new Map(), size.width / size.height);
       const { scale } = fitted(map, size);
-      const share =
-        (map.columns * map.step.x * map.rows * map.step.y * scale ** 2) /
-        (size.width * size.height);
+      const share = (map.width * map.height * scale ** 2) / (size.width * size.height);
       expect(scale === fitScaleMax || share > 0.7).toBe(true);
     }
   });
@@ -125,7 +124,7 @@ describe('the map of the fleet', () => {
 
 describe('the view of the map', () => {
   const hosts = Array.from({ length: 50 }, (_, index) => aHost(index, 4));
-  const map = fleetMap(hosts, [], new Map(), 2);
+  const map = fleetMap([{ hosts }], [], new Map(), 2);
   const size = { width: 800, height: 400 };
   const point = fc.record({
     x: fc.integer({ min: 0, max: 800 }),
@@ -184,5 +183,104 @@ describe('the view of the map', () => {
     expect(neighbour(map, 0, 'ArrowLeft')).toBe(0);
     expect(neighbour(map, 49, 'ArrowRight')).toBe(49);
     expect(neighbour(map, 20, 'a')).toBe(20);
+  });
+});
+
+describe('groups of the map', () => {
+  const aggregates = [
+    { name: 'rack2', availability_zone: 'az1', hosts: ['cmp3', 'cmp4'] },
+    { name: 'rack1', availability_zone: 'az1', hosts: ['cmp0.example', 'cmp1'] },
+    { name: 'gpus', availability_zone: null, hosts: ['cmp1', 'cmp5'] },
+  ];
+  const hosts = Array.from({ length: 7 }, (_, index) => aHost(index, 4));
+  const groupsBy = (by: 'zone' | 'aggregate' | 'none') =>
+    groupHosts(hosts, aggregates, by).map((each) => [
+      each.name,
+      each.hosts.map(({ hostname }) => hostname),
+    ]);
+
+  it('are zones, with the hosts of none at the end', () => {
+    expect(groupsBy('zone')).toEqual([
+      ['az1', ['cmp0', 'cmp1', 'cmp3', 'cmp4']],
+      ['in no zone', ['cmp2', 'cmp5', 'cmp6']],
+    ]);
+  });
+
+  it('are aggregates, with each host once', () => {
+    expect(groupsBy('aggregate')).toEqual([
+      ['gpus', ['cmp5']],
+      ['gpus + rack1', ['cmp1']],
+      ['rack1', ['cmp0']],
+      ['rack2', ['cmp3', 'cmp4']],
+      ['in no aggregate', ['cmp2', 'cmp6']],
+    ]);
+  });
+
+  it('find a host by its whole name where Nova has the short one', () => {
+    const whole = { ...aHost(3, 1), hostname: 'cmp3.example' };
+    expect(groupHosts([whole], aggregates, 'aggregate').map(({ name }) => name)).toEqual(['rack2']);
+  });
+
+  it('are none where Nova shows no aggregates, and no zones where none has one', () => {
+    expect(groupingsOf([])).toEqual(['none']);
+    expect(groupingsOf(aggregates.slice(2))).toEqual(['aggregate', 'none']);
+    expect(groupingsOf(aggregates)).toEqual(['zone', 'aggregate', 'none']);
+    expect(groupsBy('none')).toEqual([[undefined, hosts.map(({ hostname }) => hostname)]]);
+  });
+
+  it('are a few dozen at most: the smaller ones are together', () => {
+    const many = Array.from({ length: 100 }, (_, index) => aHost(index, 1));
+    const racks = many.map(({ hostname }, index) => ({
+      name: `rack${index < 10 ? 0 : index}`,
+      availability_zone: null,
+      hosts: [hostname],
+    }));
+    const groups = groupHosts(many, racks, 'aggregate');
+    expect(groups).toHaveLength(groupsMax);
+    expect(groups[0]).toMatchObject({ name: 'rack0' });
+    expect(groups.at(-1)).toMatchObject({ name: `${91 - groupsMax + 1} smaller groups` });
+    expect(groups.flatMap((each) => each.hosts)).toHaveLength(100);
+  });
+
+  it.each([1, 3, 24])('of 10,000 hosts in %i groups have each tile once, at its place', (count) => {
+    const all = Array.from({ length: 10_000 }, (_, index) => aHost(index, 10));
+    // The first is by far the largest, and none ends with its row.
+    const zoneOf = (index: number) => (index % 3 === 0 ? (index * 7) % count : 0);
+    const zones = Array.from({ length: count }, (_, zone) => ({
+      name: `rack${zone}`,
+      availability_zone: `az${zone}`,
+      hosts: all.flatMap(({ hostname }, index) => (zoneOf(index) === zone ? [hostname] : [])),
+    }));
+    const map = fleetMap(groupHosts(all, zones, 'zone'), [], new Map(), 2.5);
+    const size = { width: 1216, height: 480 };
+    const view = fitted(map, size);
+    const corners = new Set<string>();
+    for (const index of map.tiles.keys()) {
+      const { x, y } = cornerOf(map, index);
+      corners.add(`${x} ${y}`);
+      expect(tileAt(map, view, middleOf(map, view, index))).toBe(index);
+    }
+    expect(corners.size).toBe(10_000);
+    // A device is about as large as in a map without groups.
+    const plain = fitted(fleetMap([{ hosts: all }], [], new Map(), 2.5), size);
+    expect(view.scale).toBeGreaterThan(0.6 * plain.scale);
+    expect(map.labelHeight * view.scale).toBeGreaterThan(count <= 3 ? 10 : 3);
+  });
+
+  it('lead from one to the next by arrow keys', () => {
+    const map = fleetMap(groupHosts(hosts, aggregates, 'zone'), [], new Map(), 0.5);
+    const down = (index: number) => neighbour(map, index, 'ArrowDown');
+    const up = (index: number) => neighbour(map, index, 'ArrowUp');
+    let index = 0;
+    const seen = [map.tiles[0]?.group];
+    for (let next = down(0); next !== index; next = down(index)) {
+      index = next;
+      seen.push(map.tiles[index]?.group);
+    }
+    expect(new Set(seen)).toEqual(new Set(['az1', undefined]));
+    for (let next = up(index); next !== index; next = up(index)) index = next;
+    expect(index).toBe(0);
+    expect(neighbour(map, 3, 'ArrowRight')).toBe(4);
+    expect(neighbour(map, 6, 'ArrowRight')).toBe(6);
   });
 });

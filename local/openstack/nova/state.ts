@@ -54,6 +54,13 @@ const event = z.object({
 });
 export type ReceivedEvent = z.infer<typeof event>;
 
+const aggregate = z.object({
+  id: z.number(),
+  name: z.string(),
+  availability_zone: z.string().nullable(),
+  hosts: z.array(z.string()),
+});
+
 export const novaState = z.object({
   flavors: z.record(z.string(), flavor).default({}),
   /** Provider uuid by hypervisor hostname. */
@@ -61,6 +68,7 @@ export const novaState = z.object({
   servers: z.record(z.string(), server).default({}),
   /** Rows that Nova keeps until its database is archived. */
   deleted: z.record(z.string(), server).default({}),
+  aggregates: z.array(aggregate).default([]),
   events: z.array(event).default([]),
 });
 export type NovaState = z.infer<typeof novaState>;

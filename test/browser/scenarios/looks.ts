@@ -63,6 +63,10 @@ export const nameOf = ([, title]: (typeof shown)[number]) =>
 
 export async function arrive(page: Page, [, title, table]: (typeof shown)[number]): Promise<void> {
   await page.getByRole('heading', { level: 1, name: title }).waitFor();
+  if (title === 'Fleet') {
+    await page.getByText('not read yet: 0').waitFor();
+    await page.getByRole('list', { name: 'Hosts by group' }).waitFor();
+  }
   if (table) await page.getByRole('table', { name: table }).getByRole('row').nth(1).waitFor();
 }
 

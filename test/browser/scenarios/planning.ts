@@ -39,6 +39,28 @@ export const fleet: Group = {
       },
     },
     {
+      name: 'hosts are grouped by zone or aggregate for whom Nova shows them',
+      run: async (stage) => {
+        const page = await stage.enter('admin', '#/fleet');
+        const groups = page.getByRole('list', { name: 'Hosts by group' });
+        for (const each of ['az1: 2', 'az2: 2', 'in no zone: 1']) {
+          await groups.getByText(each, { exact: true }).waitFor();
+        }
+        await page.getByLabel('Group by').selectOption('aggregate');
+        await groups.getByText('rack2: 2', { exact: true }).waitFor();
+        await page.getByLabel('Find a host').fill('cmp3');
+        await page.getByRole('button', { name: 'Find', exact: true }).click();
+        await page.getByText('online, 3 devices, rack2').waitFor();
+        await page.getByLabel('Group by').selectOption('nothing');
+        await groups.waitFor({ state: 'detached' });
+        // Their role sees the hosts here, and no aggregates at Nova.
+        const other = await stage.enter('manager', '#/fleet');
+        await byState(other, 'Hosts').getByText('away: 1').waitFor();
+        await other.waitForLoadState('networkidle');
+        assert.equal(await other.getByLabel('Group by').count(), 0);
+      },
+    },
+    {
       name: 'keys choose a host on the map, and open it',
       run: async (stage) => {
         const page = await stage.enter('admin', '#/fleet');
@@ -58,6 +80,7 @@ export const fleet: Group = {
       name: 'the pointer chooses a host, and what it drags moves the map',
       run: async (stage) => {
         const page = await stage.enter('admin', '#/fleet');
+        await page.getByLabel('Group by').selectOption('nothing');
         const map = page.getByRole('application');
         await map.waitFor();
         await map.scrollIntoViewIfNeeded();
