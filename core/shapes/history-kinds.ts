@@ -51,6 +51,12 @@ export const historyKinds = [
   /** Two agents report as this host. */
   'host.conflict',
   'host.conflict-ended',
+  /** Placement lacks resource providers of its devices. */
+  'host.providers-lost',
+  'host.providers-restored',
+  /** Its clock differs from the control plane's by more than five seconds. */
+  'host.clock-off',
+  'host.clock-right',
   /** An operator said that it is gone for good. */
   'host.forgotten',
   'profile.created',

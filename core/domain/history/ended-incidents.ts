@@ -7,6 +7,8 @@ export const recordedEnds = [
   'quarantine',
   'conflict',
   'host-away',
+  'clock-skew',
+  'lost-providers',
   'unhealthy-device',
   'awaits-power-cycle',
 ] as const;
@@ -29,6 +31,10 @@ export function endedKind({
       return since && Date.parse(at) - Date.parse(since) > graceMs ? 'host-away' : undefined;
     case 'host.conflict-ended':
       return 'conflict';
+    case 'host.clock-right':
+      return 'clock-skew';
+    case 'host.providers-restored':
+      return 'lost-providers';
     case 'device.healthy':
       return 'unhealthy-device';
     case 'handle.cleaned':

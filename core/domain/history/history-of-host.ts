@@ -3,6 +3,7 @@
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { Draft } from './history.ts';
+import { type Incident, lostProvidersIncident, skewIncident } from './incidents.ts';
 
 export function hostDrafts(
   before: HostSummary | undefined,
@@ -19,6 +20,8 @@ export function hostDrafts(
     ...bootDrafts(before, after, common),
     ...presenceDrafts(before, after, common),
     ...conflictDrafts(before, after, common),
+    ...providerDrafts(before, after),
+    ...clockDrafts(before, after, common),
   ];
 }
 
@@ -61,4 +64,30 @@ function conflictDrafts(
   return conflictSince === undefined
     ? [{ kind: 'host.conflict-ended', ...present({ since: before?.conflictSince }), ...common }]
     : [{ kind: 'host.conflict', at: conflictSince, ...common }];
+}
+
+function providerDrafts(before: HostSummary | undefined, after: HostSummary): Draft[] {
+  const [was, is] = [before && lostProvidersIncident(before), lostProvidersIncident(after)];
+  if ((was === undefined) === (is === undefined)) return [];
+  const common = { hostname: after.hostname, by: 'service' };
+  return is
+    ? [{ kind: 'host.providers-lost', ...present({ at: is.since }), ...common, reason: is.reason }]
+    : [{ kind: 'host.providers-restored', ...toEnd(was), ...common }];
+}
+
+function clockDrafts(before: HostSummary | undefined, after: HostSummary, common: Common): Draft[] {
+  const { hostname, clockAheadSeconds: ahead } = after;
+  const [was, is] = [
+    skewIncident(hostname, before?.clockAheadSeconds),
+    skewIncident(hostname, ahead),
+  ];
+  if (is) return was ? [] : [{ kind: 'host.clock-off', ...common, reason: is.reason }];
+  // An agent that no longer measures its clock has not mended it.
+  if (!was || ahead === undefined) return [];
+  return [{ kind: 'host.clock-right', ...common, ...toEnd(was) }];
+}
+
+/** The end of an incident has what the incident was. */
+function toEnd(incident: Incident | undefined) {
+  return present({ since: incident?.since, reason: incident?.reason });
 }

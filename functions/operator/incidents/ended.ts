@@ -87,6 +87,8 @@ const reasons: Readonly<Record<EndedKind, ReasonOf>> = {
     kind === 'host.forgotten'
       ? 'The host was away, and an operator has forgotten it.'
       : awayIncident(hostname, at).reason,
+  'clock-skew': ({ reason = 'The clock of the host was wrong.' }) => reason,
+  'lost-providers': ({ reason = 'Placement lacked resource providers.' }) => reason,
   'unhealthy-device': ({ reason = 'was unhealthy' }) => `The device ${reason}.`,
   'awaits-power-cycle': ({ reason = '' }) => `The device waited for a power cycle: ${reason}.`,
 };
