@@ -2,7 +2,7 @@
 // and their input, and shows the sign-in again.
 
 import { useMemo, useRef, useState } from 'preact/hooks';
-import type { SignedIn } from '#core/contracts/api/sign-in.ts';
+import type { SignedIn } from '#core/contracts/api/openstack.ts';
 import { createApi } from './api/client.ts';
 import { Dialog } from './parts/dialog/dialog.tsx';
 import { Notice } from './parts/notice.tsx';

@@ -1,7 +1,7 @@
 // Signs in at Keystone, with a password or an application credential.
 
 import { useState } from 'preact/hooks';
-import type { SignedIn, SignInBody } from '#core/contracts/api/sign-in.ts';
+import type { SignedIn, SignInBody } from '#core/contracts/api/openstack.ts';
 import { type ApiFailure, asFailure } from './api/failure.ts';
 import { Field } from './parts/dialog/field.tsx';
 import { Notice } from './parts/notice.tsx';

@@ -4,8 +4,8 @@ import type { attributeAnswer, deployableAnswer } from '#core/contracts/api/depl
 import type { profileAnswer } from '#core/contracts/api/device-profiles.ts';
 import type { deviceAnswer, freedAnswer } from '#core/contracts/api/devices.ts';
 import type { bindsAnswer, recordAnswer, usageAnswer } from '#core/contracts/api/history.ts';
+import type { aggregatesAnswer } from '#core/contracts/api/openstack.ts';
 import type {
-  aggregatesAnswer,
   assignmentAnswer,
   hostAnswer,
   hostDetailAnswer,

@@ -5,8 +5,8 @@ import type { arqAnswer } from '#core/contracts/api/accelerator-requests.ts';
 import type { operatorProfile, profileAnswer } from '#core/contracts/api/device-profiles.ts';
 import type { deviceAnswer, freedAnswer } from '#core/contracts/api/devices.ts';
 import type { bindsAnswer, recordAnswer, usageAnswer } from '#core/contracts/api/history.ts';
+import type { aggregatesAnswer } from '#core/contracts/api/openstack.ts';
 import type {
-  aggregatesAnswer,
   assignmentAnswer,
   capacityAnswer,
   drainedAnswer,

@@ -5,7 +5,7 @@ import { useContext } from 'preact/hooks';
 import { type Api, createApi } from '#console/api/client.ts';
 import { ApiFailure } from '#console/api/failure.ts';
 import { lists } from '#core/contracts/api/lists.ts';
-import type { SignedIn, SignInBody } from '#core/contracts/api/sign-in.ts';
+import type { SignedIn, SignInBody } from '#core/contracts/api/openstack.ts';
 import type { Connection } from './connection.ts';
 import type { NameBook } from './name-book.ts';
 

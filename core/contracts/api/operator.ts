@@ -235,24 +235,6 @@ export const incidentAnswer = z.strictObject({
   }),
 });
 
-const names = z.record(z.string(), z.string());
-
-export const namesAnswer = z
-  .strictObject({ servers: names, projects: names, users: names })
-  .meta({ description: 'id → name; without those that the token may not see' });
-
-export const aggregatesAnswer = z
-  .strictObject({
-    aggregates: z.array(
-      z.strictObject({
-        name: z.string(),
-        availability_zone: z.string().nullable(),
-        hosts: z.array(z.string()),
-      }),
-    ),
-  })
-  .meta({ description: "Nova's host aggregates; empty where the token may not see them" });
-
 const resourceClass = z.string().meta({ examples: ['FPGA', 'VGPU', 'CUSTOM_NIC'] });
 
 export const quotaAnswer = z.strictObject({

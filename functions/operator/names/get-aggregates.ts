@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { createHttp } from '#core/clients/http.ts';
 import { createFindAggregates, type FindAggregates } from '#core/clients/openstack/aggregates.ts';
-import { aggregatesAnswer } from '#core/contracts/api/operator.ts';
+import { aggregatesAnswer } from '#core/contracts/api/openstack.ts';
 import { action } from '#functions/http/action.ts';
 
 const query = z.strictObject({});

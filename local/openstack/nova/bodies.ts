@@ -1,6 +1,7 @@
-// The bodies of requests to the fake Nova.
+// What requests to the fake Nova must have: their bodies, and the roles of their callers.
 
 import * as z from 'zod';
+import type { TokenIdentity } from '#core/clients/openstack/keystone.ts';
 import { type Ask, Refusal } from '#local/openstack/http-service.ts';
 
 // Clients also send images, networks and so on; the fake ignores them.
@@ -25,4 +26,10 @@ export function read<T>(schema: z.ZodType<T>, ask: Ask): T {
   const parsed = schema.safeParse(ask.body);
   if (parsed.success) return parsed.data;
   throw new Refusal(400, `Invalid input. ${z.prettifyError(parsed.error)}`);
+}
+
+/** @throws Refusal 403 */
+export function allow(caller: TokenIdentity, roles: readonly string[], rule: string): void {
+  if (caller.roles.some((role) => roles.includes(role))) return;
+  throw new Refusal(403, `Policy doesn't allow os_compute_api:${rule} to be performed.`);
 }

@@ -18,8 +18,16 @@ import { type Callers, createCallers } from '#local/openstack/keystone/callers.t
 import { openState, type State } from '#local/openstack/state-file.ts';
 import type { ListenOptions } from '#local/ports.ts';
 import { createAcceleratorApi } from './accelerators.ts';
-import { addHost, createAggregate, listAggregates } from './aggregates.ts';
-import { extraSpecsBody, flavorBody, hostBody, read, rebootBody, serverBody } from './bodies.ts';
+import { aggregateRoutes } from './aggregates.ts';
+import {
+  allow,
+  extraSpecsBody,
+  flavorBody,
+  hostBody,
+  read,
+  rebootBody,
+  serverBody,
+} from './bodies.ts';
 import { type Builder, createBuilder } from './build.ts';
 import { takeEvents, Waiters } from './events.ts';
 import { createScheduler, type Scheduler } from './scheduler.ts';
@@ -178,13 +186,7 @@ const routes: Routes<Context> = {
     return { status: 202 };
   },
 
-  'GET /os-aggregates': (_ask, { caller, state }) => {
-    allow(caller, ['admin'], 'os-aggregates:index');
-    return listAggregates(state.now);
-  },
-  'POST /os-aggregates': changeAggregates(createAggregate),
-  'POST /os-aggregates/{id}/action': changeAggregates(addHost),
-
+  ...aggregateRoutes,
   'GET /flavors': listFlavors,
   'GET /flavors/detail': listFlavors,
   'POST /flavors': (ask, { caller, state }) => {
@@ -263,20 +265,6 @@ async function createServer(ask: Ask, context: Context): Promise<Answer> {
   state.save();
   void builder.build(server, groups, userToken);
   return { status: 202, body: { server: { id: server.id, 'OS-DCF:diskConfig': 'MANUAL' } } };
-}
-
-function changeAggregates(change: (ask: Ask, state: NovaState) => Answer): Routes<Context>[string] {
-  return (ask, { caller, state }) => {
-    allow(caller, ['admin'], 'os-aggregates');
-    const answer = change(ask, state.now);
-    state.save();
-    return answer;
-  };
-}
-
-function allow(caller: TokenIdentity, roles: readonly string[], rule: string): void {
-  if (caller.roles.some((role) => roles.includes(role))) return;
-  throw new Refusal(403, `Policy doesn't allow os_compute_api:${rule} to be performed.`);
 }
 
 /** The filters are for administrators; Nova ignores them in the requests of others. */

@@ -3,7 +3,7 @@
 import * as z from 'zod';
 import { type Column, cellText } from '#core/command-line/columns.ts';
 import { type Filter, type ListName, lists } from '#core/contracts/api/lists.ts';
-import { namesAnswer } from '#core/contracts/api/operator.ts';
+import { namesAnswer } from '#core/contracts/api/openstack.ts';
 import { rowShapes } from '#core/contracts/api/rows.ts';
 import type { Input } from '#operate/command.ts';
 import { answer } from '#operate/ops/answers.ts';

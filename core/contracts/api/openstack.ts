@@ -1,3 +1,5 @@
+// What is passed on to Nova and Keystone for a caller, and what they answer.
+
 import * as z from 'zod';
 
 /** Keystone's own limits: 255 characters for a name, 4,096 for a password. */
@@ -38,3 +40,21 @@ export const signInAnswer = z.strictObject({
   roles: z.array(z.string()),
 });
 export type SignedIn = z.infer<typeof signInAnswer>;
+
+const names = z.record(z.string(), z.string());
+
+export const namesAnswer = z
+  .strictObject({ servers: names, projects: names, users: names })
+  .meta({ description: 'id → name; without those that the token may not see' });
+
+export const aggregatesAnswer = z
+  .strictObject({
+    aggregates: z.array(
+      z.strictObject({
+        name: z.string(),
+        availability_zone: z.string().nullable(),
+        hosts: z.array(z.string()),
+      }),
+    ),
+  })
+  .meta({ description: "Nova's host aggregates; empty where the token may not see them" });
