@@ -65,6 +65,21 @@ it('is one line for units of a card that no server holds', async () => {
   ]);
 });
 
+it('lists the units of a place by their addresses', async () => {
+  const held = (address: string) => ({ ...unit, address, instance_uuid: 's1' });
+  const later = { ...held('0000:13:00.0'), attach_handle_uuid: 'h3' };
+  const { lines } = await topology([
+    later,
+    unit,
+    { ...held('0000:12:00.0'), attach_handle_uuid: 'h2' },
+  ]);
+  expect(lines.slice(3).map((line) => line.trim().split(' ')[0])).toEqual([
+    '0000:11:00.0',
+    '0000:12:00.0',
+    '0000:13:00.0',
+  ]);
+});
+
 it('says what a pool can give to one server', async () => {
   const together = { switch: 2, root: 2, numa: 3, board: 5 };
   const pool = { device_uuid: 'd1', device_address: 'hgx0', units: 8, free: 5, together };

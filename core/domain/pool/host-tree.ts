@@ -49,7 +49,10 @@ interface HeldUnit {
   readonly instance_uuid?: string | null | undefined;
 }
 
-/** Units of a device that no server holds are one entry: a card can have thousands. */
+/**
+ * In the order of their addresses. Units of a device that no server holds are one entry: a card
+ * can have thousands.
+ */
 export function entriesOf<Unit extends HeldUnit>(
   units: readonly Unit[],
 ): readonly { readonly first: Unit; readonly others: number }[] {
@@ -58,8 +61,14 @@ export function entriesOf<Unit extends HeldUnit>(
       ? unit.attach_handle_uuid
       : [unit.device_address, unit.state, unit.set].join(),
   );
-  return [...alike.values()].flatMap((group) => {
-    const [first] = group.toSorted((a, b) => ((a.address ?? '') < (b.address ?? '') ? -1 : 1));
+  const entries = [...alike.values()].flatMap((group) => {
+    const [first] = group.toSorted(byAddress);
     return first ? [{ first, others: group.length - 1 }] : [];
   });
+  return entries.toSorted((one, other) => byAddress(one.first, other.first));
+}
+
+function byAddress({ address: one }: HeldUnit, { address: other }: HeldUnit): number {
+  if (one === other) return 0;
+  return (one ?? '') < (other ?? '') ? -1 : 1;
 }
