@@ -31,6 +31,7 @@ export const lostTrees: readonly Scenario[] = [
     name: 'a lost provider of a unit that a server holds comes back without that unit',
     run: async (stage) => {
       const { placement } = stage.admin;
+      await untilOld(stage);
       const device = ownProvider(stage, 'FakeDevice');
       const built = await build(stage, 'fpga');
       await assertHas(stage, built, 1);

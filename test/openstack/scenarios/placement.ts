@@ -1,6 +1,7 @@
 // Changes of others in Placement: conflicting providers, and drift that a reconcile repairs.
 
 import assert from 'node:assert/strict';
+import { restartCompute } from '#test/openstack/nodes.ts';
 import { ownProvider, providersOf, reconcile } from '#test/openstack/providers.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import type { Stage } from '#test/openstack/stage.ts';
@@ -28,7 +29,7 @@ export const placement: readonly Scenario[] = [
       assert.equal((await placement.ask('GET', inventory)).body.total, 16);
       const left = (await placement.ask('GET', `/resource_providers/${foreign}/traits`)).body;
       assert.deepEqual(left.traits, ['CUSTOM_FAKE_DEVICE'], 'traits of others stay');
-      await placement.ask('DELETE', `/resource_providers/${foreign}`);
+      await removeForeign(stage, foreign);
       return differing(dry.text);
     },
   },
@@ -43,7 +44,7 @@ export const placement: readonly Scenario[] = [
       const conflict = reconcile(stage, '--repair');
       assert.equal(conflict.status, 1);
       assert.equal(await reserved(), 4);
-      await placement.ask('DELETE', `/resource_providers/${novas}`);
+      await removeForeign(stage, novas);
       assert.equal(reconcile(stage, '--repair').status, 0);
       assert.equal(await reserved(), 0);
       return differing(conflict.text);
@@ -82,6 +83,15 @@ async function makeForeign(stage: Stage, name: string, traits: readonly string[]
     traits,
   });
   return uuid;
+}
+
+/**
+ * Restarts nova-compute, too: it keeps the tree for five minutes, asks for the allocations of each
+ * provider in it, and fails builds while one of them is gone.
+ */
+async function removeForeign(stage: Stage, uuid: string): Promise<void> {
+  await stage.admin.placement.ask('DELETE', `/resource_providers/${uuid}`);
+  await restartCompute(stage, stage.cloud.plan.computeHost);
 }
 
 function differing(text: string): string {
