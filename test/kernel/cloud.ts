@@ -1,8 +1,11 @@
 // The system outside of the VMs: the local system with its fakes of OpenStack, without a host of
 // its own.
 
+import { execFile } from 'node:child_process';
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { Evidence } from '#core/contracts/job-document.ts';
 import { thingName } from '#core/contracts/topics.ts';
 import { createStore } from '#core/deps.ts';
@@ -11,6 +14,7 @@ import { createDocuments } from '#core/store/table/documents.ts';
 import { openCertificates } from '#local/aws/certificates.ts';
 import { announceHost } from '#local/demo/announce-host.ts';
 import { type Client, client } from '#local/demo/demo-client.ts';
+import { cloudsFileName, writeCloudsFile } from '#local/process/clouds-file.ts';
 import { chooseLayout, type Layout, urlOf } from '#local/process/layout.ts';
 import { certificateDirectory } from '#local/process/parts.ts';
 import { startSystem } from '#local/process/system.ts';
@@ -38,6 +42,8 @@ export interface Cloud extends HostCloud {
   readonly api: Client;
   readonly nova: Client;
   readonly placement: Client;
+  /** Runs `cyborg-ops` like an operator, and returns what it prints. */
+  ops(...words: readonly string[]): Promise<string>;
   /** Puts a public image into Glance, and returns its id. */
   addImage(
     name: string,
@@ -48,6 +54,8 @@ export interface Cloud extends HostCloud {
   addFirmware(content: string, properties: Readonly<Record<string, string>>): Promise<string>;
   stop(): Promise<void>;
 }
+
+const opsProgram = join(import.meta.dirname, '../../operate/cyborg-ops.ts');
 
 export async function startCloud(directory: string): Promise<Cloud> {
   rmSync(directory, { recursive: true, force: true });
@@ -60,6 +68,8 @@ export async function startCloud(directory: string): Promise<Cloud> {
   Object.assign(process.env, variables);
   const system = await startSystem({ layout, agents: [], restart: false, variables });
   const hosts = hostCloud(layout);
+  writeCloudsFile(layout);
+  const signedIn = { OS_CLIENT_CONFIG_FILE: join(directory, cloudsFileName), OS_CLOUD: 'admin' };
   const addImage: Cloud['addImage'] = async (name, content, properties = {}) => {
     const ask = async (method: string, path: string, body: string | Uint8Array<ArrayBuffer>) => {
       const headers = { 'X-Auth-Token': 'admin-token' };
@@ -81,6 +91,10 @@ export async function startCloud(directory: string): Promise<Cloud> {
     api: client(`${urlOf(layout, 'api')}/accelerator/v2`),
     nova: client(`${urlOf(layout, 'nova')}/v2.1`),
     placement: client(urlOf(layout, 'placement')),
+    ops: async (...words) => {
+      const env = { ...process.env, ...signedIn };
+      return (await promisify(execFile)(process.execPath, [opsProgram, ...words], { env })).stdout;
+    },
     addImage,
     addFirmware: async (content, properties) => {
       const value = createHash('sha512').update(content).digest('hex');

@@ -17,15 +17,18 @@ import { join } from 'node:path';
 import type { Qemu } from './debian/qemu.ts';
 import { connectGuest, type Guest } from './guest.ts';
 import type { Image } from './image.ts';
+import { numaBoard } from './numa-board.ts';
 
 interface MachineOptions {
   readonly image: Image;
   readonly qemu: Qemu;
   /** 0000:02:00.0 is a network card with seven virtual functions, if true. */
   readonly networkCard: boolean;
+  /** Two NUMA nodes with NVMe controllers, of which {@link numaBoard} says where each is. */
+  readonly numa: boolean;
   /** The file for the output of QEMU, the guest's kernel and its processes; it is appended to. */
   readonly log: string;
-  /** Raw disks, which outlast the VM: /dev/vda, and the namespace of the NVMe controller. */
+  /** Raw disks, which outlast the VM: /dev/vda, and the namespace of an NVMe controller. */
   readonly disks: { readonly state: string; readonly nvme: string };
   /** The guest's port 10.0.2.100:8883 leads to this port of the loopback interface, if given. */
   readonly broker?: number;
@@ -127,20 +130,23 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
 }
 
 function argumentsOf(options: MachineOptions, control: string): string[] {
-  const { image, disks, broker, networkCard, hypervisor } = options;
+  const { image, disks, broker, networkCard, numa, hypervisor } = options;
   return [
     ...hardware,
-    ...['-smp', hypervisor ? '2' : '1'],
+    ...['-smp', hypervisor || numa ? '2' : '1'],
     ...(networkCard ? igb : []),
     ...['-device', nvme],
-    ...['-drive', `file=${disks.nvme},if=none,id=namespace,format=raw`],
-    ...['-device', 'nvme-ns,drive=namespace,bus=controller'],
-    ...['-drive', `file=${disks.state},if=virtio,format=raw`],
     ...['-serial', 'stdio'],
     ...['-chardev', `socket,id=control,path=${control}`],
     ...['-device', 'virtio-serial-pci', '-device', 'virtserialport,chardev=control'],
     ...(broker === undefined ? [] : networkTo(broker, options)),
     ...(hypervisor ? shareOf(hypervisor) : []),
+    ...['-drive', `file=${disks.state},if=none,id=state,format=raw`],
+    ...['-device', 'virtio-blk-pci,drive=state'],
+    // The last devices, because one that names no bus may get the bus of an expander bridge.
+    ...(numa ? numaBoard.devices : []),
+    ...['-drive', `file=${disks.nvme},if=none,id=namespace,format=raw`],
+    ...['-device', `nvme-ns,drive=namespace,bus=${numa ? numaBoard.withDisk : 'controller'}`],
     ...['-kernel', image.kernel, '-initrd', image.initramfs, '-append', kernelArguments],
   ];
 }

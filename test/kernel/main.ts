@@ -29,6 +29,7 @@ import { nic } from './scenarios/nic.ts';
 import { nvidia } from './scenarios/nvidia.ts';
 import { nvmeDevices } from './scenarios/nvme.ts';
 import { openNodes } from './scenarios/open-nodes.ts';
+import { pools } from './scenarios/pools.ts';
 import { qatCards } from './scenarios/qat.ts';
 import { reboot } from './scenarios/reboot.ts';
 import { systemd } from './scenarios/systemd.ts';
@@ -39,7 +40,7 @@ const root = join(import.meta.dirname, '../..');
 const cache = join(root, '.local', 'kernel');
 const all: readonly Group[] = [
   ...[pci, openNodes, vgpu, fpga, intelFpga, fpgaManager, discovery, nvidia, gpuVf, nvmeDevices],
-  ...[nic, devlink, qatCards, firmware, reboot, systemd],
+  ...[pools, nic, devlink, qatCards, firmware, reboot, systemd],
 ];
 
 /** The suite takes ten minutes; a machine may be busy with others. */

@@ -15,6 +15,8 @@ export interface Group {
   readonly hostname?: string;
   /** The VM has a network card with virtual functions, which QEMU of Debian 12 lacks. */
   readonly networkCard?: true;
+  /** The VM has two NUMA nodes, with PCIe switches and NVMe controllers on both. */
+  readonly numa?: true;
   /** The kernel of Debian's backports, which takes uploads of firmware. */
   readonly newerKernel?: true;
   /** The first process of the VM is systemd, and dpkg installs the agent's package there. */

@@ -77,7 +77,7 @@ export class Stage {
   async boot(): Promise<void> {
     const { group, image, hosts, directory, qemu = installedQemu } = this.#options;
     this.#machine = await startMachine({
-      ...{ image, qemu, networkCard: group.networkCard === true },
+      ...{ image, qemu, networkCard: group.networkCard === true, numa: group.numa === true },
       hypervisor: group.hypervisor,
       disks: this.#disks,
       log: join(directory, `${group.name}.log`),
