@@ -1,10 +1,11 @@
-// Changes of others in Placement: conflicting providers, and drift that a reconcile repairs.
+// Changes of others in Placement and Nova: conflicting providers, drift that a reconcile repairs,
+// and aggregates.
 
 import assert from 'node:assert/strict';
 import { restartCompute } from '#test/openstack/nodes.ts';
 import { ownProvider, providersOf, reconcile } from '#test/openstack/providers.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
-import type { Stage } from '#test/openstack/stage.ts';
+import { operatorOf, type Stage } from '#test/openstack/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';
 
 export const placement: readonly Scenario[] = [
@@ -48,6 +49,33 @@ export const placement: readonly Scenario[] = [
       assert.equal(reconcile(stage, '--repair').status, 0);
       assert.equal(await reserved(), 0);
       return differing(conflict.text);
+    },
+  },
+  {
+    name: 'an aggregate of Nova has its zone, and its host by the name that the agent reports',
+    run: async (stage) => {
+      const { nova } = stage.admin;
+      const operator = await operatorOf(stage);
+      const { hosts } = (await operator.ask('GET', '/hosts')).body;
+      const [service] = (await nova.ask('GET', '/os-services?binary=nova-compute')).body.services;
+      assert.ok(service, 'Nova has no compute service');
+      const created = { name: 'rack1', availability_zone: service.zone };
+      const { aggregate } = (await nova.ask('POST', '/os-aggregates', { aggregate: created })).body;
+      const path = `/os-aggregates/${aggregate.id}`;
+      const { host: member } = service;
+      await nova.ask('POST', `${path}/action`, { add_host: { host: member } });
+      try {
+        const { aggregates } = (await operator.ask('GET', '/aggregates')).body;
+        assert.deepEqual(aggregates, [{ ...created, hosts: [member] }]);
+        assert.ok(
+          hosts.some(({ hostname }) => hostname === member),
+          member,
+        );
+      } finally {
+        await nova.ask('POST', `${path}/action`, { remove_host: { host: member } });
+        await nova.ask('DELETE', path);
+      }
+      return '';
     },
   },
   {

@@ -12,6 +12,7 @@ interface Named {
 interface Service {
   readonly id: string;
   readonly host: string;
+  readonly zone: string;
   readonly updated_at: string;
 }
 
@@ -85,6 +86,8 @@ export interface Body {
   readonly users: readonly Named[];
   readonly server_group: { readonly id: string };
   readonly aggregate: { readonly id: number };
+  readonly aggregates: readonly object[];
+  readonly hosts: readonly { readonly hostname: string }[];
   readonly images: readonly [Named, ...Named[]];
   readonly project: Named;
   readonly user: Named;
