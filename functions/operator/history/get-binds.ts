@@ -19,10 +19,11 @@ export const getBinds = action<BindsQuery, undefined, ConsumerDeps>(
     // The hours to come would be read again and again.
     const endMs = Math.min(to === undefined ? now : Date.parse(to), now);
     const start = from ?? new Date(endMs - dayMs).toISOString();
-    const range = parseRange(start, new Date(endMs).toISOString(), daysMax);
-    const earliest = new Date(now - daysMax * dayMs).toISOString();
+    const days = Math.min(daysMax, deps.settings.historyDays);
+    const range = parseRange(start, new Date(endMs).toISOString(), days);
+    const earliest = new Date(now - days * dayMs).toISOString();
     if (range.from < earliest) {
-      throw new InvalidInput(`from: at most ${daysMax} days ago, which is ${earliest}.`);
+      throw new InvalidInput(`from: at most ${days} days ago, which is ${earliest}.`);
     }
     const { counts, next = null } = await deps.store.bindCounts.read(range, deps.clock);
     return { body: { binds: [...counts], next } };
