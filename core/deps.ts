@@ -28,6 +28,7 @@ import { type InventoryStore, inventoryStore } from './store/inventory/inventory
 import { type RegionStore, regionStore } from './store/inventory/regions.ts';
 import { type Listings, listings } from './store/listings.ts';
 import { ownTokenStore } from './store/own-tokens.ts';
+import { type PromiseStore, promiseStore } from './store/promises.ts';
 import { type QuotaListings, quotaListings } from './store/quotas/quota-listings.ts';
 import { type QuotaStore, quotaStore } from './store/quotas/quotas.ts';
 import { createDocuments, type DocumentClients } from './store/table/documents.ts';
@@ -58,7 +59,7 @@ export interface Deps extends RequestDeps {
     readonly keystone: Keystone;
     readonly nova: Nova;
     readonly glance: Glance;
-    readonly placement: Pick<Placement, 'getAllocations'>;
+    readonly placement: Pick<Placement, 'getAllocations' | 'candidates'>;
   };
   readonly sleep: (milliseconds: number) => Promise<unknown>;
   readonly randomBytes: (count: number) => Uint8Array;
@@ -68,6 +69,7 @@ export interface Deps extends RequestDeps {
 
 export interface Store {
   readonly profiles: DeviceProfileStore;
+  readonly promises: PromiseStore;
   readonly arqs: ArqStore;
   readonly bindings: BindingStore;
   readonly inventory: InventoryStore;
@@ -89,6 +91,7 @@ export function createStore(
   return {
     store: {
       profiles: deviceProfileStore(clients.strong, profiles),
+      promises: promiseStore(clients.strong, profiles),
       arqs: arqStore(clients.strong, arqs),
       bindings: bindingStore(clients.strong, { arqs, inventory }),
       inventory: inventoryStore(clients.strong, inventory),

@@ -93,7 +93,9 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'device-profiles': {
     tables: {
       ...recorded,
-      'device-profiles': ['GetItem', 'BatchGetItem', 'PutItem', 'DeleteItem'],
+      // Nova is given an alternative, and it is promised to no other server.
+      'device-profiles': ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem', 'DeleteItem'],
+      arqs: ['GetItem'],
     },
     indexes: { 'device-profiles': listed, arqs: ['by-profile'] },
     callsOpenStack: true,
@@ -101,7 +103,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   'accelerator-requests': {
     tables: {
       ...recorded,
-      'device-profiles': ['GetItem'],
+      // A bind settles the promise of its alternative.
+      'device-profiles': ['GetItem', 'UpdateItem'],
       arqs: wholeRows,
       // A claim reads a provider's partition and marks the handle; the reports write the
       // inventory.

@@ -46,7 +46,7 @@ async function main(input: Input): Promise<void> {
 
 interface Row {
   readonly profile: string;
-  readonly group: number;
+  readonly group: string;
   readonly before: string;
   readonly after: string;
   readonly use: number | undefined;
@@ -62,9 +62,9 @@ const columns: readonly Column<Row>[] = [
 
 function toRows(plan: readonly Migration[], use: ReadonlyMap<string, number>): readonly Row[] {
   return plan.flatMap(({ profile: { name }, changes }) =>
-    changes.map(({ group, from, to }) => ({
+    changes.map(({ group, alternative, from, to }) => ({
       profile: name,
-      group,
+      group: alternative === undefined ? `${group}` : `${group} of alternatives[${alternative}]`,
       before: from,
       after: to,
       use: use.get(name),

@@ -84,18 +84,16 @@ const plainColumns: readonly Column<Row>[] = [
   { title: 'Name', cell: ({ name }) => name, sortBy: ({ name }) => name },
   {
     title: 'Groups',
-    cell: ({ groups }) => (
-      <ol class="plain">
-        {groups.map((group, index) => (
-          <li key={`${index} ${JSON.stringify(group)}`}>
-            {Object.entries(group).map(([key, value]) => (
-              <div key={key}>
-                <code>{`${key}=${value}`}</code>
-              </div>
-            ))}
-          </li>
+    cell: ({ groups, alternatives = [] }) => (
+      <>
+        <GroupList groups={groups} />
+        {alternatives.map((each, index) => (
+          <div key={`${index} ${JSON.stringify(each)}`}>
+            or else
+            <GroupList groups={each} />
+          </div>
         ))}
-      </ol>
+      </>
     ),
   },
   { title: 'Description', cell: ({ description }) => description },
@@ -116,6 +114,22 @@ const plainColumns: readonly Column<Row>[] = [
     ),
   },
 ];
+
+function GroupList({ groups }: Pick<Row, 'groups'>) {
+  return (
+    <ol class="plain">
+      {groups.map((group, index) => (
+        <li key={`${index} ${JSON.stringify(group)}`}>
+          {Object.entries(group).map(([key, value]) => (
+            <div key={key}>
+              <code>{`${key}=${value}`}</code>
+            </div>
+          ))}
+        </li>
+      ))}
+    </ol>
+  );
+}
 
 const stateColumns: readonly Column<Row>[] = [
   {

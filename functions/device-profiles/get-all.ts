@@ -1,12 +1,16 @@
 import { profilesAnswer } from '#core/contracts/api/device-profiles.ts';
 import { isVisibleTo, seesAllProfiles } from '#core/domain/profile/profile-changes.ts';
+import { giveAlternative } from '#core/operations/profiles/give-alternative.ts';
 import { action } from '#functions/http/action.ts';
 import { toPage, uuidPage } from '#functions/http/query.ts';
 import { noneExist } from './dialect.ts';
 import { listQuery } from './schema.ts';
 import { viewDeviceProfile } from './view.ts';
 
-/** Nova asks by name: that query reads base tables only. */
+/**
+ * Nova asks by name: that query reads base tables only. Of a profile with alternatives, Nova's
+ * service gets the groups that fit now, and all others the first ones.
+ */
 export const getAll = action(
   { query: listQuery, answers: { 200: profilesAnswer }, refuses: [422] },
   async ({ deps, caller, query, base, microversion }) => {
@@ -17,7 +21,15 @@ export const getAll = action(
       if (profiles.length === 0 && microversion === '2.0') {
         throw noneExist(`No device profile named ${query.name.join(', ')} exists.`);
       }
-      return { body: { device_profiles: profiles.map((each) => viewDeviceProfile(each, base)) } };
+      const given = caller.hasServiceToken
+        ? await Promise.all(
+            profiles.map(async (profile) => ({
+              ...profile,
+              groups: await giveAlternative(deps, profile, caller.projectId),
+            })),
+          )
+        : profiles;
+      return { body: { device_profiles: given.map((each) => viewDeviceProfile(each, base)) } };
     }
     const visibleTo = seesAllProfiles(caller, policy) ? undefined : caller.projectId;
     const profiles = await deps.listings.profiles(toPage(query), visibleTo);

@@ -53,7 +53,10 @@ const left = async () => (await world.deps.store.quotas.byProject(project))?.uni
 const stored = async () => (await world.deps.listings.arqUuidsOf(project)).length;
 
 /** Creates an ARQ, and runs `meanwhile` when its units are taken and it is not stored. */
-function createDuring(meanwhile: () => Promise<unknown>, deps = world.deps): Promise<Arq[]> {
+function createDuring(
+  meanwhile: () => Promise<unknown>,
+  deps = world.deps,
+): Promise<readonly Arq[]> {
   let isDone = false;
   const createArq: typeof deps.store.arqs.create = async (...given) => {
     if (!isDone) {

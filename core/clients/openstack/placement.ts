@@ -10,7 +10,10 @@ import {
   ServiceUnavailable,
   saysAbsent,
 } from '#core/clients/http.ts';
+import type { Candidates } from '#core/domain/placement/candidates.ts';
 import type { HeldInventories } from '#core/domain/placement/provider-tree.ts';
+import type { Group } from '#core/domain/profile/device-profile.ts';
+import { candidatesBody, candidatesQuery, toCandidates } from './candidates-query.ts';
 import { createServiceCalls, type ServiceCall, type ServiceIdentity } from './service-calls.ts';
 
 /**
@@ -82,6 +85,11 @@ export interface Placement {
 
   /** Allocations of a consumer (an instance), by provider. */
   getAllocations(consumerUuid: string): Promise<Record<string, Resources>>;
+  /**
+   * What Placement offers to a server with these groups on hosts that are in service, at most so
+   * many candidates. None where it knows a class or trait not yet.
+   */
+  candidates(groups: readonly Group[], limit: number): Promise<Candidates>;
   /** Allocations of a provider, by consumer. */
   allocationsOf(providerUuid: string): Promise<Record<string, Resources>>;
 }
@@ -172,6 +180,15 @@ export function createPlacement(options: {
       // Placement answers 200 for an unknown consumer, so a 404 comes from another server.
       if (answer.status !== 200) throw refusal({ request, answer });
       return readBody(allocationsBody, request, answer);
+    },
+    candidates: async (groups, limit) => {
+      const { request, answer } = await call(
+        'GET',
+        `/allocation_candidates?${candidatesQuery(groups, limit)}`,
+      );
+      if (answer.status === 400) return { choices: [], providers: new Map() };
+      if (answer.status !== 200) throw refusal({ request, answer });
+      return toCandidates(readBody(candidatesBody, request, answer), groups.length);
     },
     allocationsOf: async (uuid) =>
       (await get(`${providerPath(uuid)}/allocations`, allocationsBody)) ?? {},

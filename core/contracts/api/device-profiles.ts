@@ -34,6 +34,9 @@ export const operatorProfile = z.strictObject({
     .meta({ description: 'names that it had; flavors and servers may still use them' }),
   description: z.string().nullable(),
   groups: profileAnswer.shape.groups,
+  alternatives: z
+    .array(profileAnswer.shape.groups)
+    .meta({ description: 'further lists of groups, in order; Nova is given the first that fits' }),
   revision: z.int().meta({ description: 'grows with each change' }),
   microversion: z.string().meta({ description: 'of the request that created it' }),
   disabled: z

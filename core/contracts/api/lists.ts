@@ -246,6 +246,7 @@ export const lists = {
     columns: {
       name: whole('profile'),
       groups: 'groups',
+      alternatives: { title: 'alternatives', isOptional: true },
       revision: 'revision',
       disabled: { title: 'disabled', isOptional: true, isWhole: true },
       projects: optional('only for projects'),

@@ -44,6 +44,8 @@ export interface Arq extends Shaped<typeof arqFields> {
   readonly deviceProfileName: string;
   /** A copy of the profile's group: the profile can be deleted while the ARQ exists. */
   readonly group: Group;
+  /** Its group in each alternative of the profile, in order; a bind decides which one it has. */
+  readonly alternatives?: readonly Group[];
   readonly binding?: ArqBinding;
 }
 

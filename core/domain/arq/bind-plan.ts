@@ -21,9 +21,9 @@ import {
   type Group,
   groupResources,
   groupTraits,
-  unmetAttribute,
   wantedImage,
 } from '#core/domain/profile/device-profile.ts';
+import { unmetAttribute } from '#core/domain/profile/group-attributes.ts';
 import { withHyphens } from '#core/domain/uuid-form.ts';
 import { type Arq, mayBecome } from './arq.ts';
 import {
@@ -33,6 +33,7 @@ import {
   typesRefused,
   typesTaken,
 } from './attach-types.ts';
+import { firstPossible } from './bind-alternatives.ts';
 import { pickAll, type Request } from './pick-handles.ts';
 import { handlesShareContent, isProgrammable } from './region-handles.ts';
 
@@ -79,6 +80,10 @@ export interface BindFacts {
  * @throws DomainError for whatever lasts: another attempt would end the same.
  */
 export function planBind(facts: BindFacts): PlannedClaim[] {
+  return firstPossible(facts.arqs, (arqs) => planAlternative({ ...facts, arqs }));
+}
+
+function planAlternative(facts: BindFacts): PlannedClaim[] {
   const requests = facts.targets.map((target): Request => {
     const arq = facts.arqs.get(target.arqUuid);
     const provider = facts.providers.get(target.providerUuid);

@@ -29,8 +29,8 @@ import {
   groupResources,
   groupTraits,
   sameLevelOf,
-  unmetAttribute,
 } from '#core/domain/profile/device-profile.ts';
+import { unmetAttribute } from '#core/domain/profile/group-attributes.ts';
 import { type Supply, serversThatFit } from './packing.ts';
 
 /** Why attach handles of the requested classes serve no further server. */

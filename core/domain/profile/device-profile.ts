@@ -7,6 +7,7 @@ import { isUuid } from '#core/domain/uuid-form.ts';
 import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { profileDeletion, profileFields } from '#core/shapes/device-profile.ts';
 import { isOfferedClass, standardClasses } from '#core/shapes/placement-names.ts';
+import { attributeName, attributeValue } from './group-attributes.ts';
 
 /** Keys `resources:CLASS`, `trait:NAME`, `accel:KEY`; all values are text. */
 export type Group = Readonly<Record<string, string>>;
@@ -14,12 +15,17 @@ export type Group = Readonly<Record<string, string>>;
 export interface DeviceProfile extends Shaped<typeof profileFields> {
   /** In the order given; Nova names each request group by its index. */
   readonly groups: readonly Group[];
+  /** Further lists of groups for the same number of units, in order of preference. */
+  readonly alternatives?: readonly (readonly Group[])[];
 }
 
 export type ProfileDeletion = Shaped<typeof profileDeletion>;
 
 /** Keeps a bind within one DynamoDB transaction: at most 3 rows per ARQ, of 100. */
 export const acceleratorsPerProfileMax = 32;
+
+/** A card with this trait is one unit of inventory with two functions. */
+const xilinxTrait = 'CUSTOM_FPGA_XILINX';
 
 const traitName = /^[A-Z][A-Z0-9_]*$/;
 /** Those of os-traits, and that of traits that operators make. Placement refuses other names. */
@@ -29,7 +35,7 @@ export const profileNameMax = nameLengthMax;
 export const profileNamePattern = /^[a-zA-Z0-9_-]+$/;
 export const groupKeysMax = 64;
 /** The groups are ASCII text. A row of DynamoDB can have 400 KB. */
-const groupsBytesMax = 300_000;
+export const groupsBytesMax = 300_000;
 
 /** The allowed accel: keys, with the form of their values. */
 const accelValues: Readonly<Record<string, RegExp>> = {
@@ -41,9 +47,6 @@ const accelValues: Readonly<Record<string, RegExp>> = {
   attach_target: /^(VM|host|none)$/,
   same: new RegExp(`^(${sameLevels.join('|')})$`),
 };
-/** `accel:attribute:NAME`: a value that the host reports of the device, or the least number. */
-const attributeName = /^attribute:([a-z][a-z0-9_.-]{0,63})$/;
-const attributeValue = /^(>=[0-9]{1,15}|[a-zA-Z0-9_.-]+)$/;
 
 /** The accel: keys that name an image. */
 const imageKeys = ['bitstream_id', 'bitstream_name', 'function_id', 'function_name'] as const;
@@ -117,6 +120,8 @@ function canonicalGroup(group: Readonly<Record<string, string | number>>, where:
   if (![...canonical.keys()].some((key) => key.startsWith('resources:'))) {
     throw new InvalidInput(`${where} asks for no resource: it could never be scheduled.`);
   }
+  const both = [...canonical.keys()].find((key) => canonical.has(`accel:preferred:${key}`));
+  if (both) throw new InvalidInput(`${where} both states and prefers ${both}.`);
   const images = imageKeys.filter((key) => canonical.has(`accel:${key}`));
   if (images.length > 1) {
     throw new InvalidInput(`${where} names ${images.join(' and ')}; at most one is allowed.`);
@@ -149,10 +154,29 @@ function canonicalEntry(key: string, value: string, where: string): [key: string
     case 'trait':
       return [`trait:${canonicalTrait(name, where)}`, traitRequirement(value, where)];
     case 'accel':
+      if (rest[0] === 'preferred') return preferredTrait(rest.slice(1), value, where);
       return [`accel:${name}`, accelValue(name, value, where)];
     default:
       throw new InvalidInput(`${where}: keys begin with 'resources:', 'trait:' or 'accel:'.`);
   }
+}
+
+/** `accel:preferred:trait:NAME`: the trait is required, or forbidden, where that can be had. */
+function preferredTrait(
+  [kind, ...rest]: readonly string[],
+  value: string,
+  where: string,
+): [key: string, value: string] {
+  if (kind !== 'trait') {
+    throw new InvalidInput(
+      `${where}: only a trait can be preferred, as accel:preferred:trait:NAME.`,
+    );
+  }
+  const name = canonicalTrait(rest.join(':').trim(), where);
+  if (name === xilinxTrait) {
+    throw new InvalidInput(`${where}: ${name} decides how many accelerators there are.`);
+  }
+  return [`accel:preferred:trait:${name}`, traitRequirement(value, where)];
 }
 
 function toPlacementName(name: string): string {
@@ -204,7 +228,9 @@ export function accelValue(key: string, value: string, where: string): string {
   const pattern = stated ?? (attributeName.test(key) ? attributeValue : undefined);
   if (!pattern) {
     const keys = Object.keys(accelValues).join(', ');
-    throw new InvalidInput(`${where}: accel keys are ${keys} and attribute:NAME.`);
+    throw new InvalidInput(
+      `${where}: accel keys are ${keys}, attribute:NAME and preferred:trait:NAME.`,
+    );
   }
   if (!pattern.test(value) || value.length > nameLengthMax) {
     throw new InvalidInput(
@@ -235,27 +261,6 @@ export function wantedImage(group: Group): ImageQuery | undefined {
   return by && { by, value: group[`accel:${by}`] as string };
 }
 
-/** Why the attributes of a device do not serve the group; undefined if they do. */
-export function unmetAttribute(
-  group: Group,
-  attributes: Readonly<Record<string, string>>,
-): string | undefined {
-  for (const [key, value] of Object.entries(group)) {
-    const [, name] = attributeName.exec(key.replace(/^accel:/, '')) ?? [];
-    if (!key.startsWith('accel:') || name === undefined) continue;
-    const held = Object.hasOwn(attributes, name) ? attributes[name] : undefined;
-    if (held === undefined) return `no attribute ${name}, which must be ${value}`;
-    const isMet = value.startsWith('>=') ? isAtLeast(held, value.slice(2)) : held === value;
-    if (!isMet) return `attribute ${name} of ${held}, which must be ${value}`;
-  }
-  return undefined;
-}
-
-/** Text that is not a number is at least nothing. */
-function isAtLeast(held: string, least: string): boolean {
-  return /^[0-9]{1,15}(\.[0-9]+)?$/.test(held) && Number(held) >= Number(least);
-}
-
 /** What all units of the group must have in common in their host. */
 export function sameLevelOf(group: Group): SameLevel | undefined {
   return group['accel:same'] as SameLevel | undefined;
@@ -268,8 +273,8 @@ export function attachTarget(group: Group): string {
 
 /** How many ARQs a group makes: one per accelerator, whatever its resource class. */
 export function arqCount(group: Group): number {
-  // A Xilinx card is one unit of inventory with two functions, and both must be attached.
-  const perFpga = group['trait:CUSTOM_FPGA_XILINX'] === 'required' ? 2 : 1;
+  // Both functions must be attached.
+  const perFpga = group[`trait:${xilinxTrait}`] === 'required' ? 2 : 1;
   return Object.entries(groupResources(group))
     .map(([resourceClass, amount]) => (resourceClass === 'FPGA' ? perFpga * amount : amount))
     .reduce((sum, count) => sum + count, 0);

@@ -7,6 +7,7 @@ import type { ChangeNote } from '#core/domain/change-note.ts';
 import { DeviceProfileDisabled, DeviceProfileNotFound, InvalidInput } from '#core/domain/errors.ts';
 import { type PolicyOverrides, rolesFor } from '#core/domain/policy.ts';
 import { present } from '#core/shapes/derive/present.ts';
+import type { Groups } from './alternatives.ts';
 import {
   checkProfileName,
   type DeviceProfile,
@@ -18,7 +19,8 @@ import {
 export interface ProfileContent {
   readonly name: string;
   readonly description: string | undefined;
-  readonly groups: readonly Group[];
+  readonly groups: Groups;
+  readonly alternatives: readonly Groups[] | undefined;
   readonly projects: readonly string[] | undefined;
   readonly disabled: DeviceProfile['disabled'] | undefined;
 }
@@ -36,9 +38,9 @@ export function nextRevision(
   content: ProfileContent,
   { at, by, requestId }: ChangeNote,
 ): DeviceProfile | undefined {
-  const { name, description, groups, projects, disabled } = content;
+  const { name, description, groups, alternatives, projects, disabled } = content;
   const { uuid, microversion, createdAt, createdBy, requestId: createdIn } = profile;
-  const changed = { name, groups, ...present({ description, projects, disabled }) };
+  const changed = { name, groups, ...present({ description, alternatives, projects, disabled }) };
   const current = toContent(profile);
   if (isDeepStrictEqual(present({ ...current }), changed)) return undefined;
   if (projects && (projects.length === 0 || projects.length > projectsMax)) {
@@ -60,8 +62,8 @@ export function nextRevision(
 }
 
 export function toContent(profile: DeviceProfile): ProfileContent {
-  const { name, description, groups, projects, disabled } = profile;
-  return { name, description, groups, projects, disabled };
+  const { name, description, groups, alternatives, projects, disabled } = profile;
+  return { name, description, groups, alternatives, projects, disabled };
 }
 
 function formerNames(profile: DeviceProfile, name: string): Pick<DeviceProfile, 'formerNames'> {
@@ -77,8 +79,8 @@ function formerNames(profile: DeviceProfile, name: string): Pick<DeviceProfile, 
   return names.length > 0 ? { formerNames: names } : {};
 }
 
-/** Whether each group asks Placement for the same resources. */
-function asksSame(before: readonly Group[], after: readonly Group[]): boolean {
+/** Whether each group asks Placement for the same resources. Its alternatives have its amounts. */
+function asksSame(before: Groups, after: Groups): boolean {
   return isDeepStrictEqual(before.map(groupResources), after.map(groupResources));
 }
 
@@ -131,6 +133,9 @@ export function describeChange(before: DeviceProfile, after: DeviceProfile): str
     ...(isDeepStrictEqual(before.groups, after.groups)
       ? []
       : [describeGroups(before.groups, after.groups)]),
+    ...(isDeepStrictEqual(before.alternatives, after.alternatives)
+      ? []
+      : [`${after.alternatives?.length ?? 0} further alternatives`]),
     ...(before.description === after.description ? [] : ['description']),
     ...(isDeepStrictEqual(before.projects, after.projects)
       ? []

@@ -7,13 +7,8 @@ import {
   placementNameLengthMax,
   standardClasses,
 } from '#core/shapes/placement-names.ts';
-import {
-  accelValue,
-  arqCount,
-  canonicalGroups,
-  type DeviceProfile,
-  type Group,
-} from './device-profile.ts';
+import { canonicalLists, type Groups, withoutPreferred } from './alternatives.ts';
+import { accelValue, arqCount, type DeviceProfile, type Group } from './device-profile.ts';
 
 /** Keys of groups, such as `trait:CUSTOM_OLD`. */
 export interface Rename {
@@ -30,13 +25,15 @@ export interface Rename {
 export const renamesOfReleases: readonly Rename[] = [];
 
 interface ChangedKey extends Pick<Rename, 'from' | 'to'> {
-  /** Index of the group in the profile. */
+  /** Index of the group in the profile, or in one of its alternatives. */
   readonly group: number;
+  readonly alternative?: number;
 }
 
 export interface Migration {
   readonly profile: DeviceProfile;
-  readonly groups: readonly Group[];
+  readonly groups: Groups;
+  readonly alternatives: readonly Groups[] | undefined;
   readonly changes: readonly ChangedKey[];
 }
 
@@ -113,30 +110,47 @@ export function planMigration(
 ): readonly Migration[] {
   checkRenames(renames);
   return profiles.flatMap((profile) => {
-    const changes = profile.groups.flatMap((group, index) =>
-      Object.entries(group).flatMap((entry) => {
-        const rename = renames.find((each) => isFor(each, entry));
-        return rename ? [{ group: index, from: describeOld(rename), to: rename.to }] : [];
-      }),
-    );
+    const { name, alternatives } = profile;
+    const changes = [
+      ...changesOf(profile.groups, renames),
+      ...(alternatives ?? []).flatMap((groups, alternative) =>
+        changesOf(groups, renames).map((change) => ({ ...change, alternative })),
+      ),
+    ];
     if (changes.length === 0) return [];
-    const groups = profile.groups.map((group, index) =>
-      renamed(group, renames, `${profile.name}: groups[${index}]`),
+    const groups = renamedAll(profile.groups, renames, `${name}: groups`);
+    const others = alternatives?.map((each, index) =>
+      renamedAll(each, renames, `${name}: alternatives[${index}]`),
     );
-    checkGroups(profile.name, groups);
-    return [{ profile, groups, changes }];
+    checkGroups(name, groups, others);
+    return [{ profile, groups, alternatives: others, changes }];
   });
 }
 
+function changesOf(groups: Groups, renames: readonly Rename[]): ChangedKey[] {
+  return groups.flatMap((group, index) =>
+    Object.entries(group).flatMap((entry) => {
+      const rename = renames.find((each) => isFor(each, entry));
+      return rename ? [{ group: index, from: describeOld(rename), to: rename.to }] : [];
+    }),
+  );
+}
+
+function renamedAll(groups: Groups, renames: readonly Rename[], where: string): Groups {
+  return groups.map((group, index) => renamed(group, renames, `${where}[${index}]`));
+}
+
+/** A trait that is preferred has the name of one that is required. */
 function isFor({ from, value: old }: Rename, [key, value]: readonly [string, string]): boolean {
-  return key === from && (old === undefined || old === value);
+  return withoutPreferred(key) === from && (old === undefined || old === value);
 }
 
 function renamed(group: Group, renames: readonly Rename[], where: string): Group {
   const entries = Object.entries(group).map((entry): readonly [string, string] => {
     const rename = renames.find((each) => isFor(each, entry));
     if (!rename) return entry;
-    return [rename.to, rename.value === undefined ? entry[1] : 'required'];
+    const prefix = entry[0].slice(0, -withoutPreferred(entry[0]).length);
+    return [`${prefix}${rename.to}`, rename.value === undefined ? entry[1] : 'required'];
   });
   const keys = entries.map(([key]) => key);
   const collision = keys.find((key, index) => keys.indexOf(key) !== index);
@@ -153,9 +167,9 @@ function renamed(group: Group, renames: readonly Rename[], where: string): Group
   return result;
 }
 
-function checkGroups(name: string, groups: readonly Group[]): void {
+function checkGroups(name: string, groups: Groups, alternatives: readonly Groups[] = []): void {
   try {
-    canonicalGroups(groups);
+    canonicalLists(groups, alternatives);
   } catch (error) {
     if (!(error instanceof InvalidInput)) throw error;
     throw new InvalidInput(`${name}: ${error.message}`);

@@ -23,6 +23,8 @@ export interface Unit {
   readonly resourceClass: string;
 }
 
+type OfClass = Pick<Unit, 'resourceClass'>;
+
 /** The largest limit that can be set. */
 export const limitMax = 1_000_000;
 const limitsMax = 64;
@@ -72,17 +74,20 @@ export function readLimits(requested: Readonly<Record<string, number | null>>): 
 }
 
 /** The units that the quota limits. */
-export function limitedUnits({ limits }: Quota, units: readonly Unit[]): Unit[] {
+export function limitedUnits<Each extends OfClass>(
+  { limits }: Quota,
+  units: readonly Each[],
+): Each[] {
   return units.filter(({ resourceClass }) => limits[resourceClass] !== undefined);
 }
 
-export function unitsByClass(units: readonly Unit[]): Map<string, number> {
+export function unitsByClass(units: readonly OfClass[]): Map<string, number> {
   const byClass = Map.groupBy(units, ({ resourceClass }) => resourceClass);
   return new Map([...byClass].map(([resourceClass, { length }]) => [resourceClass, length]));
 }
 
 /** The first resource class of which too little is left. */
-export function findShortage(quota: Quota, units: readonly Unit[]): QuotaShortage | undefined {
+export function findShortage(quota: Quota, units: readonly OfClass[]): QuotaShortage | undefined {
   for (const [resourceClass, requested] of unitsByClass(limitedUnits(quota, units))) {
     const { limit, inUse } = countedUse(quota, resourceClass);
     if (limit - inUse < requested) return { resourceClass, limit, inUse, requested };

@@ -25,6 +25,7 @@ import type { ArqUuid, BindId, InstanceUuid, ProviderUuid } from '#core/domain/i
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { checkAllocation } from './check-allocation.ts';
 import { replaceBinding } from './replace-binding.ts';
+import { settlePromise, takeOtherClasses } from './take-alternative.ts';
 
 /**
  * Binds ARQs to one instance, all or none. The same call again finds them bound and changes
@@ -73,7 +74,8 @@ async function bindOnce(
   const bind: Bind = { instanceUuid, projectId, targets, arqs };
   const claims = await claimsOrReplace(deps, bind, providers);
   if (!claims) return contended;
-  await checkAllocation(deps, targets, arqs);
+  await checkAllocation(deps, targets, new Map(claims.map(({ arq }) => [arq.uuid, arq])));
+  const isOtherClass = await takeOtherClasses(deps, projectId, arqs, claims);
   const isForHost = claims.some(needsHost);
   if (isForHost) await refuseAbsentOrFailing(deps, hostname);
   const nowMs = deps.clock();
@@ -98,12 +100,13 @@ async function bindOnce(
     return contended;
   }
   const counted = new Set([projectId, ...claims.map(({ arq }) => arq.projectId)]);
-  if (counted.size > 1) {
-    // The ARQs count in another project now; see docs/adr/0027-quotas.md.
+  if (counted.size > 1 || isOtherClass) {
+    // The ARQs count elsewhere now; see docs/adr/0027-quotas.md.
     for (const project of counted) {
       await deps.store.quotas.recountSoon(project, now);
     }
   }
+  await settlePromise(deps, claims);
   deps.log.info(isForHost ? 'Bind started' : 'ARQs bound', {
     instance: instanceUuid,
     arqs: binding.arqUuids,

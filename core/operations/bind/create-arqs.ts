@@ -4,8 +4,11 @@ import { type Caller, userActor } from '#core/domain/caller.ts';
 import { TooManyUnbound } from '#core/domain/errors.ts';
 import { unboundUntil } from '#core/domain/host-work/deadlines.ts';
 import { type ArqUuid, timeOrderedUuid } from '#core/domain/ids.ts';
-import { arqCount, type DeviceProfile } from '#core/domain/profile/device-profile.ts';
+import { type Groups, groupLists } from '#core/domain/profile/alternatives.ts';
+import { arqCount, type DeviceProfile, type Group } from '#core/domain/profile/device-profile.ts';
 import { checkUsable, mayBeScheduledOtherwise } from '#core/domain/profile/profile-changes.ts';
+import type { Quota } from '#core/domain/quota/quota.ts';
+import { QuotaExceeded } from '#core/domain/quota/quota-errors.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { takeUnits } from '#core/operations/quotas/take-units.ts';
 import { groupsForImage } from './image-groups.ts';
@@ -36,27 +39,88 @@ export async function createArqs(
   caller: Caller,
   profileName: string,
   imageUuid?: string,
-): Promise<Arq[]> {
+): Promise<readonly Arq[]> {
   const [profile, quota] = await Promise.all([
     deps.store.profiles.byName(profileName),
     deps.store.quotas.byProject(caller.projectId),
   ]);
   checkUsable(profileName, profile, caller, deps.settings.policy);
-  const groups = imageUuid
-    ? await groupsForImage(deps, profile.groups, imageUuid, caller.projectId)
-    : profile.groups;
-  const requested = groups.reduce((sum, group) => sum + arqCount(group), 0);
+  const lists = await forImage(deps, groupLists(profile), imageUuid, caller.projectId);
+  const requested = profile.groups.reduce((sum, group) => sum + arqCount(group), 0);
   await refuseTooMany(deps, caller.projectId, requested);
   return untilWritten(
     'quotas',
     async (round) => {
-      const arqs = buildArqs(deps, caller, { ...profile, groups });
       const current = round === 1 ? quota : await deps.store.quotas.byProject(caller.projectId);
-      if (current) await takeUnits(deps, current, arqs);
+      const arqs = await takeFirst(deps, current, buildAlternatives(deps, caller, profile, lists));
       const dueAt = unboundUntil(deps.settings, deps.clock());
       return (await deps.store.arqs.create(arqs, dueAt)) ? arqs : contended;
     },
     `The ARQs of project ${caller.projectId} were not stored`,
+  );
+}
+
+function forImage(
+  deps: Deps,
+  lists: readonly Groups[],
+  imageUuid: string | undefined,
+  projectId: string,
+): Promise<readonly Groups[]> {
+  if (!imageUuid) return Promise.resolve(lists);
+  return Promise.all(lists.map((groups) => groupsForImage(deps, groups, imageUuid, projectId)));
+}
+
+/**
+ * The ARQs as the first alternative has them that the quota allows: they count under its classes
+ * until their bind.
+ *
+ * @param alternatives the same ARQs in each alternative
+ * @throws QuotaExceeded of the first
+ */
+async function takeFirst(
+  deps: Deps,
+  quota: Quota | undefined,
+  alternatives: readonly Arq[][],
+): Promise<readonly Arq[]> {
+  const [first = [], ...others] = alternatives;
+  if (!quota) return first;
+  try {
+    await takeUnits(deps, quota, first);
+    return first;
+  } catch (refusal) {
+    if (!(refusal instanceof QuotaExceeded)) throw refusal;
+    for (const arqs of others) {
+      if (await isTaken(deps, quota, arqs)) return arqs;
+    }
+    throw refusal;
+  }
+}
+
+async function isTaken(deps: Deps, quota: Quota, arqs: readonly Arq[]): Promise<boolean> {
+  try {
+    await takeUnits(deps, quota, arqs);
+    return true;
+  } catch (error) {
+    if (error instanceof QuotaExceeded) return false;
+    throw error;
+  }
+}
+
+/** One list of ARQs for each alternative; the uuids are the same in all. */
+function buildAlternatives(
+  deps: Deps,
+  caller: Caller,
+  profile: DeviceProfile,
+  lists: readonly Groups[],
+): Arq[][] {
+  const first = buildArqs(deps, caller, { ...profile, groups: lists[0] ?? [] });
+  if (lists.length === 1) return [first];
+  return lists.map((groups) =>
+    first.map((arq) => ({
+      ...arq,
+      group: groups[arq.groupId] as Group,
+      alternatives: lists.map((each) => each[arq.groupId] as Group),
+    })),
   );
 }
 

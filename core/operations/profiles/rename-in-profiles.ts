@@ -48,9 +48,9 @@ export async function allProfiles({ listings, store }: Pick<Deps, 'listings' | '
  */
 export async function renameInProfile(
   deps: Deps,
-  { profile, groups }: Migration,
+  { profile, groups, alternatives }: Migration,
 ): Promise<boolean> {
-  const content = { ...toContent(profile), groups };
+  const content = { ...toContent(profile), groups, alternatives };
   const next = nextRevision(profile, content, makeChangeNote(deps));
   return !next || (await deps.store.profiles.update(profile, next)) === 'updated';
 }

@@ -37,7 +37,8 @@ export async function takeUnits(deps: Deps, initial: Quota, arqs: readonly Arq[]
       if (!quota) return undefined;
       const limited = limitedUnits(quota, units);
       // Recent units are our own first attempt, whose answer was lost.
-      if (limited.every(({ uuid }) => quota.recent[uuid] !== undefined)) return undefined;
+      if (limited.every(({ uuid, resourceClass }) => quota.recent[uuid] === resourceClass))
+        return undefined;
       const shortage = findShortage(quota, limited);
       const nowMs = deps.clock();
       if (!shortage) {

@@ -36,6 +36,7 @@ export function claimArq(
     state: binding.state,
     project_id: binding.projectId,
     updated_at: now,
+    ...(arq.alternatives && { group: JSON.stringify(arq.group) }),
     ...bindingAttributes({
       bindId: binding.bindId,
       instanceUuid: target.instanceUuid,

@@ -10,10 +10,14 @@ import { fromRow, parseText } from './row-fields.ts';
 import { arqKey, instanceKey, type Row } from './rows.ts';
 import { duePartition, shardFor } from './shards.ts';
 
-const storedArq = arqFields.extend({ profile_name: z.string(), group: z.string() });
+const storedArq = arqFields.extend({
+  profile_name: z.string(),
+  group: z.string(),
+  alternatives: z.string().exactOptional(),
+});
 
 export function arqRow(arq: Arq, dueAt?: string): Row {
-  const { deviceProfileName, group, binding } = arq;
+  const { deviceProfileName, group, alternatives, binding } = arq;
   return {
     ...arqKey(arq.uuid),
     ...toWire(arqFields, arq),
@@ -22,6 +26,7 @@ export function arqRow(arq: Arq, dueAt?: string): Row {
     profile_shard: shardFor(deviceProfileName, arq.uuid),
     // Text keeps the order of keys, which a DynamoDB map does not, and is shorter.
     group: JSON.stringify(group),
+    ...(alternatives && { alternatives: JSON.stringify(alternatives) }),
     ...(dueAt && unboundAttributes(arq, dueAt)),
     ...(binding && bindingAttributes(binding)),
   };
@@ -46,11 +51,17 @@ export function bindingAttributes({ attachment: held, ...binding }: ArqBinding):
 }
 
 export function toArq(row: Row): Arq {
-  const { profileName: deviceProfileName, group, ...fields } = fromRow(storedArq, row);
+  const {
+    profileName: deviceProfileName,
+    group,
+    alternatives,
+    ...fields
+  } = fromRow(storedArq, row);
   return {
     ...fields,
     deviceProfileName,
     group: parseText(texts, row, group),
+    ...(alternatives && { alternatives: parseText(z.array(texts), row, alternatives) }),
     ...present({ binding: row.bind_id === undefined ? undefined : toBinding(row) }),
   };
 }

@@ -19,7 +19,11 @@ export const profileUuidKey = (uuid: string) => ({ pk: `UUID#${uuid}` });
 const profileDeletionKey = (uuid: string) => ({ pk: `DELETED#${uuid}` });
 
 const storedGroups = z.array(texts);
-const storedProfile = profileFields.extend({ groups: z.string() });
+const storedLists = z.array(storedGroups);
+const storedProfile = profileFields.extend({
+  groups: z.string(),
+  alternatives: z.string().exactOptional(),
+});
 
 export function profileRow(profile: DeviceProfile): Row {
   const { revision, ...fields } = toWire(profileFields, profile);
@@ -31,12 +35,17 @@ export function profileRow(profile: DeviceProfile): Row {
     kind: 'device-profile',
     created_key: creationOrder(profile.createdAt, profile.uuid),
     groups: JSON.stringify(profile.groups),
+    ...(profile.alternatives && { alternatives: JSON.stringify(profile.alternatives) }),
   };
 }
 
 export function toProfile(row: Row): DeviceProfile {
-  const { groups, ...profile } = fromRow(storedProfile, row);
-  return { ...profile, groups: parseText(storedGroups, row, groups) };
+  const { groups, alternatives, ...profile } = fromRow(storedProfile, row);
+  return {
+    ...profile,
+    groups: parseText(storedGroups, row, groups),
+    ...(alternatives && { alternatives: parseText(storedLists, row, alternatives) }),
+  };
 }
 
 /** How long DynamoDB's streams keep a change. */

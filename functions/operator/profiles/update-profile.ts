@@ -2,8 +2,9 @@ import * as z from 'zod';
 import { operatorProfile } from '#core/contracts/api/device-profiles.ts';
 import { profileRequest } from '#core/contracts/api/profile-request.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
-import { canonicalGroups, type DeviceProfile } from '#core/domain/profile/device-profile.ts';
-import { projectsMax } from '#core/domain/profile/profile-changes.ts';
+import { canonicalLists } from '#core/domain/profile/alternatives.ts';
+import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
+import { type ProfileContent, projectsMax } from '#core/domain/profile/profile-changes.ts';
 import { updateDeviceProfile } from '#core/operations/profiles/update-device-profile.ts';
 import { action } from '#functions/http/action.ts';
 import { projectId } from '#functions/operator/page.ts';
@@ -14,6 +15,10 @@ const body = z.strictObject({
   name,
   description,
   groups,
+  alternatives: z.array(groups).max(32).nullish().meta({
+    description:
+      'further lists of groups of the same shape, in order; kept if absent, removed by null',
+  }),
   projects: z.array(projectId).min(1).max(projectsMax).nullish().meta({
     description: 'the only projects that see it; null or absent for all',
   }),
@@ -27,11 +32,14 @@ export const updateProfileAction = action(
     const replaced = {
       name: body.name,
       description: body.description ?? undefined,
-      groups: canonicalGroups(body.groups),
       projects: body.projects ? [...new Set(body.projects)].sort() : undefined,
     };
     const revision = readRevision(headers['if-match']);
-    const change = ({ disabled }: DeviceProfile) => ({ ...replaced, disabled });
+    const change = (profile: DeviceProfile): ProfileContent => {
+      const given = body.alternatives === undefined ? profile.alternatives : body.alternatives;
+      const { groups, alternatives } = canonicalLists(body.groups, given ?? []);
+      return { ...replaced, groups, alternatives, disabled: profile.disabled };
+    };
     return profileReply(await updateDeviceProfile(deps, id, change, revision));
   },
 );

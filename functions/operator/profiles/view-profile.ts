@@ -4,10 +4,11 @@ import { toWire } from '#core/shapes/derive/case.ts';
 import type { Reply } from '#functions/http/action.ts';
 
 export function viewProfile(profile: DeviceProfile) {
-  const { disabled, formerNames = [] } = profile;
+  const { disabled, formerNames = [], alternatives = [] } = profile;
   return toWire(operatorProfile, {
     ...profile,
     formerNames,
+    alternatives,
     disabled: disabled && { by: disabled.by, since: disabled.at, reason: disabled.reason },
   });
 }

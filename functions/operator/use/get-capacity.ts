@@ -11,6 +11,7 @@ import {
 import { DeviceProfileNotFound, InvalidInput } from '#core/domain/errors.ts';
 import { pausedUntil } from '#core/domain/host/host-pause.ts';
 import { deriveHostState } from '#core/domain/host/host-state.ts';
+import { groupLists } from '#core/domain/profile/alternatives.ts';
 import { canonicalGroups, type Group } from '#core/domain/profile/device-profile.ts';
 import { isVisibleTo } from '#core/domain/profile/profile-changes.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
@@ -35,6 +36,9 @@ const query = z
     profile: z.string().min(1).max(255).optional(),
     groups: z.string().max(groupsTextMax).optional().meta({
       description: 'JSON text: the groups of a device profile that need not exist',
+    }),
+    alternative: z.coerce.number().int().min(0).max(31).optional().meta({
+      description: 'of the profile: 0 for its first groups, which is the default',
     }),
     host: hostname.optional(),
     limit,
@@ -89,12 +93,19 @@ export const getCapacity = action(
 async function readProfile(
   deps: Deps,
   caller: Caller,
-  { profile: id = '', groups: text }: CapacityQuery,
+  { profile: id = '', groups: text, alternative = 0 }: CapacityQuery,
 ): Promise<RequestedProfile> {
   if (text === undefined) {
     const profile = await findProfile(deps, id);
-    if (profile && isVisibleTo(caller, profile, deps.settings.policy)) return profile;
-    throw new DeviceProfileNotFound(id);
+    if (!profile || !isVisibleTo(caller, profile, deps.settings.policy)) {
+      throw new DeviceProfileNotFound(id);
+    }
+    const lists = groupLists(profile);
+    const groups = lists[alternative];
+    if (groups) return { groups, name: profile.name };
+    throw new InvalidInput(
+      `alternative: ${profile.name} has ${lists.length}, from 0 to ${lists.length - 1}.`,
+    );
   }
   const parsed = parseJson(text);
   if (parsed === undefined) throw new InvalidInput('groups: not valid JSON.');

@@ -13,11 +13,14 @@ import {
   usedOf,
 } from './state.ts';
 
-interface Group {
-  readonly suffix: string;
-  readonly resources: Record<string, number>;
+interface Traits {
   readonly required: readonly string[];
   readonly forbidden: readonly string[];
+}
+
+interface Group extends Traits {
+  readonly suffix: string;
+  readonly resources: Record<string, number>;
 }
 
 interface Choice {
@@ -37,20 +40,22 @@ export function allocationCandidates(state: PlacementState, query: URLSearchPara
   }
   const limit = Math.min(Number(query.get('limit') ?? candidatesMax), candidatesMax);
   const choices: Choice[][] = [];
-  for (const root of Object.values(state.providers).filter(({ parent }) => parent === null)) {
+  const ofRoot = traitsOf(state, query.get('root_required') ?? '');
+  const roots = Object.values(state.providers).filter(({ parent }) => parent === null);
+  for (const root of roots.filter((each) => hasTraits(each, ofRoot))) {
     const tree = Object.values(state.providers).filter(
       ({ uuid }) => rootOf(state, uuid).uuid === root.uuid,
     );
     collect(state, tree, groups, policy === 'isolate', [], choices, limit);
   }
-  const roots = new Set(
+  const chosenRoots = new Set(
     choices.flatMap(([first]) => (first ? [rootOf(state, first.provider.uuid).uuid] : [])),
   );
   return {
     allocation_requests: choices.map(describeRequest),
     provider_summaries: Object.fromEntries(
       Object.values(state.providers)
-        .filter(({ uuid }) => roots.has(rootOf(state, uuid).uuid))
+        .filter(({ uuid }) => chosenRoots.has(rootOf(state, uuid).uuid))
         .map((provider) => [provider.uuid, summary(state, provider)]),
     ),
   };
@@ -84,7 +89,7 @@ function collect(
   }
 }
 
-function hasTraits({ traits }: StoredProvider, { required, forbidden }: Group): boolean {
+function hasTraits({ traits }: StoredProvider, { required, forbidden }: Traits): boolean {
   return (
     required.every((name) => traits.includes(name)) &&
     !forbidden.some((name) => traits.includes(name))
@@ -139,7 +144,7 @@ function summary(state: PlacementState, provider: StoredProvider): unknown {
 }
 
 function readGroups(state: PlacementState, query: URLSearchParams): Group[] {
-  const groups = new Map<string, Group & { required: string[]; forbidden: string[] }>();
+  const groups = new Map<string, Group>();
   const traits = new Map<string, string>();
   for (const [key, value] of query) {
     const [, kind, suffix = ''] = /^(resources|required)([a-zA-Z0-9_-]{1,64})?$/.exec(key) ?? [];
@@ -151,7 +156,7 @@ function readGroups(state: PlacementState, query: URLSearchParams): Group[] {
         forbidden: [],
       });
     } else if (kind === 'required') traits.set(suffix, value);
-    else if (key !== 'group_policy' && key !== 'limit') {
+    else if (!['group_policy', 'limit', 'root_required'].includes(key)) {
       throw new Refusal(
         400,
         `Invalid query string parameters: '${key}' is not supported by the fake.`,
@@ -169,13 +174,22 @@ function readGroups(state: PlacementState, query: URLSearchParams): Group[] {
         'Resourceless suffixed group request should be specified in `same_subtree` query param';
       throw new Refusal(400, `${rule}: bad group(s) - ['${suffix}'].`, 'placement.query.bad_value');
     }
-    for (const text of value.split(',')) {
-      const name = text.replace(/^!/, '');
-      if (!knowsTrait(state, name)) throw new Refusal(400, `No such trait(s): ${name}.`);
-      (text.startsWith('!') ? group.forbidden : group.required).push(name);
-    }
+    groups.set(suffix, { ...group, ...traitsOf(state, value) });
   }
   return [...groups.values()];
+}
+
+/** @param value such as `CUSTOM_A,!CUSTOM_B` */
+function traitsOf(state: PlacementState, value: string): Traits {
+  const texts = value.split(',').filter((text) => text !== '');
+  const names = texts.map((text) => text.replace(/^!/, ''));
+  const unknown = names.find((name) => !knowsTrait(state, name));
+  if (unknown) throw new Refusal(400, `No such trait(s): ${unknown}.`);
+  const isForbidden = (name: string) => texts.includes(`!${name}`);
+  return {
+    required: names.filter((name) => !isForbidden(name)),
+    forbidden: names.filter(isForbidden),
+  };
 }
 
 function readResources(state: PlacementState, text: string): Record<string, number> {

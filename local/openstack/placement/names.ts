@@ -32,6 +32,7 @@ export const standardTraits: ReadonlySet<string> = new Set([
   'OWNER_NOVA',
   'COMPUTE_NODE',
   'COMPUTE_ACCELERATORS',
+  'COMPUTE_STATUS_DISABLED',
   'HW_GPU_API_VULKAN',
   'HW_GPU_MAX_DISPLAY_HEADS_1',
   'HW_GPU_MAX_DISPLAY_HEADS_2',

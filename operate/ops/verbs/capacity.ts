@@ -16,10 +16,17 @@ export const capacityVerb: ApiVerb = {
   path: ['capacity'],
   summary: 'how many more servers a device profile allows, where, and what stops the others',
   arguments: [{ name: 'profile', help: "the device profile's name or uuid" }],
-  options: { host: optionOf('host', 'on this host') },
+  options: {
+    host: optionOf('host', 'on this host'),
+    alternative: optionOf('n', 'of this alternative of the profile; the first is 0'),
+  },
   example: 'cyborg-ops capacity gpu-large',
   async ask(api, input) {
-    const query = { profile: input.argument('profile'), host: input.text('host') };
+    const query = {
+      profile: input.argument('profile'),
+      host: input.text('host'),
+      alternative: input.text('alternative'),
+    };
     const json = await api.ask('GET', '/operator/v1/capacity', capacity, { query });
     return { json, lines: (width) => capacityLines(input, json, width) };
   },

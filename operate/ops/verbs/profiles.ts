@@ -19,7 +19,10 @@ const oneProfile: Argument = { name: 'profile', help: "the profile's name or uui
 const pathOf = (input: Input) =>
   `${lists.profiles.path}/${encodeURIComponent(input.argument('profile'))}`;
 
-type Content = Pick<Whole, 'name' | 'description' | 'groups' | 'projects'>;
+interface Content extends Pick<Whole, 'name' | 'description' | 'groups' | 'projects'> {
+  /** Those of the profile stay if it is absent. */
+  readonly alternatives?: readonly Whole['groups'][];
+}
 
 /** Reads the profile and replaces it. The API refuses that if another change comes between. */
 async function change(api: Api, input: Input, part: Partial<Content>): Promise<Whole> {
@@ -44,20 +47,23 @@ export const profileVerbs: readonly ApiVerb[] = [
   },
   {
     path: ['profiles', 'edit'],
-    summary: 'new groups or another description; what servers have stays',
+    summary: 'new groups, alternatives or another description; what servers have stays',
     arguments: [oneProfile],
     options: {
       groups: optionOf('json', 'all groups, as in the answer of profiles show --json'),
+      alternatives: optionOf('json', 'further lists of groups, the best first; [] for none'),
       description: optionOf('text', 'the new description'),
     },
     example: `cyborg-ops profiles edit fpga --groups '[{"resources:FPGA": "2"}]'`,
     async ask(api, input) {
       const [groups, description] = [input.text('groups'), input.text('description')];
-      if (groups === undefined && description === undefined) {
-        throw wrongUsage('Nothing to change: use --groups or --description.');
+      const alternatives = input.text('alternatives');
+      if (groups === undefined && description === undefined && alternatives === undefined) {
+        throw wrongUsage('Nothing to change: use --groups, --alternatives or --description.');
       }
       const changed = await change(api, input, {
         ...(groups !== undefined && { groups: parseGroups(groups) }),
+        ...(alternatives !== undefined && { alternatives: parseAlternatives(alternatives) }),
         ...(description !== undefined && { description }),
       });
       return shownRevision(changed, 'changed.', changed);
@@ -110,6 +116,14 @@ export const profileVerbs: readonly ApiVerb[] = [
     },
   },
 ];
+
+function parseAlternatives(text: string): Record<string, string>[][] {
+  const lists = parseJson(text);
+  if (Array.isArray(lists) && lists.every((each) => Array.isArray(each))) return lists;
+  throw wrongUsage(
+    '--alternatives must be a JSON list of lists of groups, such as [[{"resources:FPGA": "1"}]].',
+  );
+}
 
 function parseGroups(text: string): Record<string, string>[] {
   const groups = parseJson(text);

@@ -1,0 +1,80 @@
+import { RequestRefused, ServiceUnavailable } from '#core/clients/http.ts';
+import type { Deps } from '#core/deps.ts';
+import { countServers } from '#core/domain/placement/candidates.ts';
+import { type Groups, groupLists } from '#core/domain/profile/alternatives.ts';
+import { arqCount, type DeviceProfile } from '#core/domain/profile/device-profile.ts';
+import { bestAlternative, isCurrent } from '#core/domain/profile/promises.ts';
+import { countedClass, findShortage, type Quota } from '#core/domain/quota/quota.ts';
+
+/** Of Placement's candidates; a server that has one beyond them is given a later alternative. */
+const candidatesMax = 200;
+/** Each round follows on a promise or a count of another request. */
+const roundsMax = 12;
+
+/**
+ * The groups of the alternative that a server which Nova creates now is given: the first for which
+ * Placement has candidates beyond those that others were promised in the last moments. Where that
+ * cannot be known, the first.
+ *
+ * @param projectId whose quota must allow it
+ */
+export async function giveAlternative(
+  deps: Deps,
+  profile: DeviceProfile,
+  projectId: string,
+): Promise<Groups> {
+  const lists = groupLists(profile);
+  if (lists.length === 1) return profile.groups;
+  const quota = await deps.store.quotas.byProject(projectId);
+  const within = [...lists.keys()].filter((index) => isWithin(quota, lists[index] ?? []));
+  const allowed = within.length > 0 ? within : [0];
+  const index = await chooseIndex(deps, profile, lists, allowed);
+  return lists[index] ?? profile.groups;
+}
+
+/** The creation of the ARQs recounts before it refuses, so this may skip one that would do. */
+function isWithin(quota: Quota | undefined, groups: Groups): boolean {
+  if (!quota) return true;
+  const units = groups.flatMap((group) =>
+    Array.from({ length: arqCount(group) }, () => ({ resourceClass: countedClass(group) })),
+  );
+  return findShortage(quota, units) === undefined;
+}
+
+async function chooseIndex(
+  deps: Deps,
+  profile: DeviceProfile,
+  lists: readonly Groups[],
+  allowed: readonly number[],
+): Promise<number> {
+  const { promises } = deps.store;
+  const first = allowed[0] ?? 0;
+  let candidate = first;
+  try {
+    for (let round = 0; round < roundsMax; round += 1) {
+      if (await promises.give(profile, candidate, deps.clock())) return candidate;
+      const stored = await promises.ofProfile(profile.name);
+      if (!stored || !isCurrent(stored, profile.revision, deps.clock())) {
+        const free = await countAll(deps, lists);
+        await promises.count(profile, free, stored, deps.clock());
+        continue;
+      }
+      const best = bestAlternative(stored, allowed);
+      if (!best.hasRoom) return best.index;
+      candidate = best.index;
+    }
+  } catch (error) {
+    if (!(error instanceof ServiceUnavailable || error instanceof RequestRefused)) throw error;
+    deps.log.warn('No alternative was chosen: Placement cannot be asked', { error });
+  }
+  return first;
+}
+
+function countAll({ clients }: Deps, lists: readonly Groups[]): Promise<number[]> {
+  return Promise.all(
+    lists.map(async (groups) => {
+      const candidates = await clients.placement.candidates(groups, candidatesMax);
+      return countServers(groups, candidates);
+    }),
+  );
+}

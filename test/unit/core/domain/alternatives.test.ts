@@ -1,0 +1,118 @@
+// Alternatives of profiles, what Placement has room for, and the promises of the last moments.
+
+import { describe, expect, it } from 'vitest';
+import { countServers } from '#core/domain/placement/candidates.ts';
+import { canonicalLists, groupLists } from '#core/domain/profile/alternatives.ts';
+import {
+  type AlternativePromises,
+  bestAlternative,
+  endedPeriods,
+  roomFor,
+} from '#core/domain/profile/promises.ts';
+
+const fpga = { 'resources:FPGA': '1' };
+const pgpu = { 'resources:PGPU': '1' };
+
+describe('the alternatives of a profile', () => {
+  it.each<[string, readonly object[], readonly (readonly object[])[], string]>([
+    ['fewer groups', [fpga, fpga], [[pgpu]], 'alternatives[0] has 1 group, and groups has 2'],
+    [
+      'another amount',
+      [fpga],
+      [[pgpu], [{ 'resources:PGPU': '2' }]],
+      'alternatives[1], group 0 asks for 2 PGPU (2 accelerator requests), and groups[0] for 1 FPGA',
+    ],
+    [
+      'two requests of one unit',
+      [fpga],
+      [[{ ...fpga, 'trait:CUSTOM_FPGA_XILINX': 'required' }]],
+      'asks for 1 FPGA (2 accelerator requests)',
+    ],
+    ['a wrong key', [fpga], [[{ ...pgpu, 'accel:colour': 'red' }]], 'alternatives[0]: groups[0]'],
+    ['too many', [fpga], Array.from({ length: 8 }, () => [pgpu]), 'at most 8 are allowed'],
+    [
+      'a preference that is no trait',
+      [{ ...fpga, 'accel:preferred:resources:PGPU': '1' }],
+      [],
+      'only a trait can be preferred',
+    ],
+    [
+      'a trait that is required and preferred',
+      [{ ...fpga, 'trait:CUSTOM_A': 'required', 'accel:preferred:trait:custom-a': 'forbidden' }],
+      [],
+      'both states and prefers trait:CUSTOM_A',
+    ],
+    [
+      'a preference that changes the number of requests',
+      [{ ...fpga, 'accel:preferred:trait:CUSTOM_FPGA_XILINX': 'required' }],
+      [],
+      'decides how many accelerators there are',
+    ],
+  ])('with %s are refused', (_case, groups, alternatives, sentence) => {
+    const given = [groups, alternatives] as Parameters<typeof canonicalLists>;
+    expect(() => canonicalLists(...given)).toThrow(sentence);
+  });
+
+  it('are in order, each with its preferred traits and without', () => {
+    const preferring = { ...fpga, 'accel:preferred:trait:CUSTOM_A': 'required' };
+    const written = canonicalLists([preferring], [[pgpu]]);
+    expect(groupLists(written)).toEqual([
+      [{ ...fpga, 'trait:CUSTOM_A': 'required' }],
+      [fpga],
+      [pgpu],
+    ]);
+  });
+});
+
+describe('the servers that candidates have room for', () => {
+  const providers = new Map([
+    ['a', { rootUuid: 'host-1', free: { FPGA: 5, PGPU: 0 } }],
+    ['b', { rootUuid: 'host-1', free: { PGPU: 3 } }],
+    ['c', { rootUuid: 'host-2', free: { FPGA: 1 } }],
+  ]);
+  it.each<[string, readonly Record<string, string>[], string[][], number]>([
+    ['one group', [fpga], [['a'], ['c']], 6],
+    ['two units', [{ 'resources:FPGA': '2' }], [['a']], 2],
+    ['two groups of two classes on one host', [fpga, pgpu], [['a', 'b']], 3],
+    ['two groups of one provider', [fpga, fpga], [['a', 'a']], 2],
+    ['units that must be together', [{ 'resources:FPGA': '2', 'accel:same': 'numa' }], [['a']], 1],
+    ['no candidate', [fpga], [], 0],
+  ])('%s', (_case, groups, choices, servers) => {
+    expect(countServers(groups, { choices, providers })).toBe(servers);
+  });
+});
+
+describe('promises', () => {
+  const nowMs = 10_000_000;
+  const period = Math.floor(nowMs / 30_000);
+  const some = (given: Partial<AlternativePromises>): AlternativePromises => ({
+    free: 0,
+    room: 0,
+    given: 0,
+    open: new Map(),
+    ...given,
+  });
+
+  it('count against what Placement has, until they are settled or old', () => {
+    const open = new Map([
+      [period, 2],
+      [period - 2, 1],
+      [period - 3, 50],
+    ]);
+    expect(roomFor(8, { given: 100, open }, nowMs)).toBe(8 + 100 - 3);
+    expect(endedPeriods(some({ open }), nowMs)).toEqual([period - 3]);
+    // Servers are bound later than they were promised.
+    expect(roomFor(8, { given: 100, open: new Map([[period, -5]]) }, nowMs)).toBe(108);
+  });
+
+  it.each<[string, Partial<AlternativePromises>[], number[], object]>([
+    ['the first with room', [{ room: 1 }, { room: 1 }], [0, 1], { index: 0, hasRoom: true }],
+    ['the next', [{ room: 1, given: 1 }, { room: 1 }], [0, 1], { index: 1, hasRoom: true }],
+    ['none that is not allowed', [{ room: 1 }, { room: 1 }], [1], { index: 1, hasRoom: true }],
+    ['any of which all is promised', [{}, { free: 2 }], [0, 1], { index: 1, hasRoom: false }],
+    ['the first of none', [{}, {}], [0, 1], { index: 0, hasRoom: false }],
+  ])('choose %s', (_case, alternatives, allowed, best) => {
+    const promises = { revision: 1, countedAt: nowMs, alternatives: alternatives.map(some) };
+    expect(bestAlternative(promises, allowed)).toEqual(best);
+  });
+});
