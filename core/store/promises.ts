@@ -1,8 +1,10 @@
-// Promises of alternatives, a row for each profile that has any.
+// Promises of alternatives, a row for each revision of a profile that has any.
 
+import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import {
   countedMs,
   endedPeriods,
+  noPromises,
   type Promises,
   periodOf,
   roomFor,
@@ -17,104 +19,79 @@ import {
 } from '#core/store/rows/promise-rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
 import { getRow } from '#core/store/table/reads.ts';
-import { updateIf } from '#core/store/table/writes.ts';
+import { setting, updateIf } from '#core/store/table/writes.ts';
 
-interface ProfileRevision {
-  readonly name: string;
-  readonly revision: number;
-}
+type Revision = Pick<DeviceProfile, 'name' | 'revision'>;
 
 export interface PromiseStore {
-  /** Undefined before the first count. */
-  ofProfile(name: string): Promise<Promises | undefined>;
-  /** False if there is no room, or if the count is out of date or of another revision. */
-  give(profile: ProfileRevision, index: number, nowMs: number): Promise<boolean>;
+  of(profile: Revision): Promise<Promises>;
+  /** False if there is no room, or if the count is out of date. */
+  give(profile: Revision, index: number, nowMs: number): Promise<boolean>;
   /** The server is bound. */
-  settle(name: string, index: number, nowMs: number): Promise<void>;
+  settle(profile: Revision, index: number, nowMs: number): Promise<void>;
   /**
-   * Stores what Placement has room for. Promises that are given meanwhile count against it. False
-   * if another count came first.
+   * Stores what Placement has room for. It needs no condition: promises that are given meanwhile
+   * count against it, and a count that comes late is out of date at once.
    *
-   * @param read before Placement was asked
+   * @param read after Placement was asked
+   * @param askedMs when it was asked
    */
-  count(
-    profile: ProfileRevision,
-    free: readonly number[],
-    read: Promises | undefined,
-    nowMs: number,
-  ): Promise<boolean>;
+  count(profile: Revision, free: readonly number[], read: Promises, askedMs: number): Promise<void>;
 }
 
 /** Long after the last promise of a row has ended. */
 const keptSeconds = 24 * 60 * 60;
+const expiryAt = (nowMs: number) => Math.ceil(nowMs / 1000) + keptSeconds;
 
 export function promiseStore(client: Documents, table: string): PromiseStore {
   return {
-    async ofProfile(name) {
-      const row = await getRow(client, table, promisesKey(name));
-      return row && toPromises(row);
+    async of(profile) {
+      const row = await getRow(client, table, promisesKey(profile));
+      return row ? toPromises(row) : noPromises;
     },
 
-    give({ name, revision }, index, nowMs) {
+    give(profile, index, nowMs) {
+      const [given, open] = [givenOf(index), openOf(index, periodOf(nowMs))];
       return updateIf(client, {
         TableName: table,
-        Key: promisesKey(name),
-        UpdateExpression: `ADD ${givenOf(index)} :one, ${openOf(index, periodOf(nowMs))} :one`,
-        ConditionExpression: `revision = :revision AND counted_at > :stale AND ${givenOf(index)} < ${roomOf(index)}`,
-        ExpressionAttributeValues: {
-          ':one': 1,
-          ':revision': revision,
-          ':stale': nowMs - countedMs,
-        },
+        Key: promisesKey(profile),
+        UpdateExpression: `ADD ${given} :one, ${open} :one`,
+        ConditionExpression: `counted_at > :stale AND ${given} < ${roomOf(index)}`,
+        ExpressionAttributeValues: { ':one': 1, ':stale': nowMs - countedMs },
       });
     },
 
-    async settle(name, index, nowMs) {
+    async settle(profile, index, nowMs) {
       await updateIf(client, {
         TableName: table,
-        Key: promisesKey(name),
-        UpdateExpression: `ADD ${openOf(index, periodOf(nowMs))} :minus`,
-        ConditionExpression: 'attribute_exists(pk)',
-        ExpressionAttributeValues: { ':minus': -1 },
+        Key: promisesKey(profile),
+        UpdateExpression: `SET expires_at = :expiry ADD ${openOf(index, periodOf(nowMs))} :minus`,
+        ExpressionAttributeValues: { ':minus': -1, ':expiry': expiryAt(nowMs) },
       });
     },
 
-    count({ name, revision }, free, read, nowMs) {
-      const isSame = read?.revision === revision;
-      const names: string[] = [];
-      const values: Record<string, number> = {
-        ':revision': revision,
-        ':now': nowMs,
-        ':expires': Math.ceil(nowMs / 1000) + keptSeconds,
-        ...(read && { ':read': read.countedAt }),
-      };
-      const set = (attribute: string, value: number) => {
-        names.push(`${attribute} = :${attribute}`);
-        values[`:${attribute}`] = value;
-      };
-      const removed: string[] = [];
-      for (const [index, each] of free.entries()) {
-        const current = (isSame ? read.alternatives[index] : undefined) ?? {
-          given: 0,
-          open: new Map<number, number>(),
-        };
-        set(freeOf(index), each);
-        set(roomOf(index), roomFor(each, current, nowMs));
-        if (!isSame) set(givenOf(index), 0);
-      }
-      for (const [index, each] of read?.alternatives.entries() ?? []) {
-        const ended = isSame ? endedPeriods(each, nowMs) : [...each.open.keys()];
-        removed.push(...ended.map((period) => openOf(index, period)));
-        if (index >= free.length) removed.push(freeOf(index), roomOf(index), givenOf(index));
-      }
-      return updateIf(client, {
+    async count(profile, free, { alternatives }, askedMs) {
+      const counts = free.map((each, index) => [
+        [freeOf(index), each],
+        [roomOf(index), roomFor(each, alternatives[index], askedMs)],
+      ]);
+      const set = setting({
+        counted_at: askedMs,
+        expires_at: expiryAt(askedMs),
+        ...Object.fromEntries(counts.flat()),
+      });
+      const ended = alternatives.flatMap((each, index) =>
+        endedPeriods(each, askedMs).map((period) => openOf(index, period)),
+      );
+      // The condition of a promise compares it, so it must be there, whatever it is by now.
+      const present = free.map((_, index) => `${givenOf(index)} :zero`).join(', ');
+      const removal = ended.length > 0 ? ` REMOVE ${ended.join(', ')}` : '';
+      await updateIf(client, {
         TableName: table,
-        Key: promisesKey(name),
-        UpdateExpression:
-          `SET revision = :revision, counted_at = :now, expires_at = :expires, ${names.join(', ')}` +
-          (removed.length > 0 ? ` REMOVE ${removed.join(', ')}` : ''),
-        ConditionExpression: read ? 'counted_at = :read' : 'attribute_not_exists(pk)',
-        ExpressionAttributeValues: values,
+        Key: promisesKey(profile),
+        UpdateExpression: `${set.expression} ADD ${present}${removal}`,
+        ExpressionAttributeNames: set.names,
+        ExpressionAttributeValues: { ...set.values, ':zero': 0 },
       });
     },
   };

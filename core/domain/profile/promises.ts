@@ -7,11 +7,9 @@ export const countedMs = 5_000;
 const periodMs = 30_000;
 const periodsKept = 3;
 
-/** One profile's, with an entry for each alternative. */
+/** Those of one revision of a profile, with an entry for each alternative. */
 export interface Promises {
-  /** Of the profile; those of another revision count for nothing. */
-  readonly revision: number;
-  /** Milliseconds since 1970. */
+  /** When Placement was asked last; milliseconds since 1970, 0 before it was. */
   readonly countedAt: number;
   readonly alternatives: readonly AlternativePromises[];
 }
@@ -27,12 +25,14 @@ export interface AlternativePromises {
   readonly open: ReadonlyMap<number, number>;
 }
 
+export const noPromises: Promises = { countedAt: 0, alternatives: [] };
+
 export function periodOf(nowMs: number): number {
   return Math.floor(nowMs / periodMs);
 }
 
-export function isCurrent(promises: Promises, revision: number, nowMs: number): boolean {
-  return promises.revision === revision && nowMs - promises.countedAt < countedMs;
+export function isCurrent({ countedAt }: Promises, nowMs: number): boolean {
+  return nowMs - countedAt < countedMs;
 }
 
 /** The periods whose promises have ended. */
@@ -40,16 +40,26 @@ export function endedPeriods({ open }: AlternativePromises, nowMs: number): numb
   return [...open.keys()].filter((period) => period <= periodOf(nowMs) - periodsKept);
 }
 
-/** The room after Placement was asked: promises that are still open may not be counted by it. */
+/**
+ * The room after Placement was asked. Of the promises that are still open it may have counted all,
+ * or none: between the two, what was left before is right. Less is left where others took units.
+ *
+ * @param free what Placement has
+ * @param read after it was asked, so that no server is in `free` whose promise is not in this
+ */
 export function roomFor(
   free: number,
-  { given, open }: Pick<AlternativePromises, 'given' | 'open'>,
+  read: Pick<AlternativePromises, 'room' | 'given' | 'open'> | undefined,
   nowMs: number,
 ): number {
+  if (!read) return free;
+  const { room, given, open } = read;
   const pending = [...open]
     .filter(([period]) => period > periodOf(nowMs) - periodsKept)
     .reduce((sum, [, count]) => sum + count, 0);
-  return free + given - Math.max(0, pending);
+  const least = free - Math.max(0, pending);
+  const left = room - given;
+  return given + (least <= left && left <= free ? left : least);
 }
 
 /**

@@ -41,7 +41,8 @@ export async function settlePromise(deps: Deps, claims: readonly Claim[]): Promi
   const index = first?.arq.alternatives?.indexOf(first.arq.group);
   if (!first || index === undefined || index < 0) return;
   try {
-    await deps.store.promises.settle(first.arq.deviceProfileName, index, deps.clock());
+    const { deviceProfileName: name, profileRevision: revision = 1 } = first.arq;
+    await deps.store.promises.settle({ name, revision }, index, deps.clock());
   } catch (error) {
     deps.log.warn('A promise of an alternative was not settled', { error });
   }

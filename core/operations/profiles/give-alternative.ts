@@ -53,10 +53,11 @@ async function chooseIndex(
   try {
     for (let round = 0; round < roundsMax; round += 1) {
       if (await promises.give(profile, candidate, deps.clock())) return candidate;
-      const stored = await promises.ofProfile(profile.name);
-      if (!stored || !isCurrent(stored, profile.revision, deps.clock())) {
+      const stored = await promises.of(profile);
+      const askedMs = deps.clock();
+      if (!isCurrent(stored, askedMs)) {
         const free = await countAll(deps, lists);
-        await promises.count(profile, free, stored, deps.clock());
+        await promises.count(profile, free, await promises.of(profile), askedMs);
         continue;
       }
       const best = bestAlternative(stored, allowed);

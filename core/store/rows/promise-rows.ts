@@ -4,7 +4,9 @@
 import type { AlternativePromises, Promises } from '#core/domain/profile/promises.ts';
 import type { Row } from './rows.ts';
 
-export const promisesKey = (profileName: string) => ({ pk: `PROMISES#${profileName}` });
+export const promisesKey = ({ name, revision }: { name: string; revision: number }) => ({
+  pk: `PROMISES#${name}#${revision}`,
+});
 
 export const freeOf = (index: number) => `free_${index}`;
 export const roomOf = (index: number) => `room_${index}`;
@@ -25,5 +27,5 @@ export function toPromises(row: Row): Promises {
       open: new Map(open),
     });
   }
-  return { revision: Number(row.revision), countedAt: Number(row.counted_at), alternatives };
+  return { countedAt: Number(row.counted_at ?? 0), alternatives };
 }

@@ -99,10 +99,23 @@ describe('promises', () => {
       [period - 2, 1],
       [period - 3, 50],
     ]);
-    expect(roomFor(8, { given: 100, open }, nowMs)).toBe(8 + 100 - 3);
+    const full = { room: 100, given: 100 };
+    expect(roomFor(8, { ...full, open }, nowMs)).toBe(100 + 8 - 3);
     expect(endedPeriods(some({ open }), nowMs)).toEqual([period - 3]);
     // Servers are bound later than they were promised.
-    expect(roomFor(8, { given: 100, open: new Map([[period, -5]]) }, nowMs)).toBe(108);
+    expect(roomFor(8, { ...full, open: new Map([[period, -5]]) }, nowMs)).toBe(108);
+    expect(roomFor(8, undefined, nowMs)).toBe(8);
+  });
+
+  it.each<[string, number, number, number]>([
+    ['all open ones are counted by Placement', 5, 5, 5],
+    ['none of them is', 8, 5, 5],
+    ['some are', 6, 5, 5],
+    ['another profile took one, too', 4, 5, 1],
+    ['units came back', 10, 5, 7],
+  ])('leave, where %s, the right number', (_case, free, left, result) => {
+    const read = { room: 20 + left, given: 20, open: new Map([[period, 3]]) };
+    expect(roomFor(free, read, nowMs)).toBe(20 + result);
   });
 
   it.each<[string, Partial<AlternativePromises>[], number[], object]>([
@@ -112,7 +125,7 @@ describe('promises', () => {
     ['any of which all is promised', [{}, { free: 2 }], [0, 1], { index: 1, hasRoom: false }],
     ['the first of none', [{}, {}], [0, 1], { index: 0, hasRoom: false }],
   ])('choose %s', (_case, alternatives, allowed, best) => {
-    const promises = { revision: 1, countedAt: nowMs, alternatives: alternatives.map(some) };
+    const promises = { countedAt: nowMs, alternatives: alternatives.map(some) };
     expect(bestAlternative(promises, allowed)).toEqual(best);
   });
 });
