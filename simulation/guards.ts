@@ -54,6 +54,7 @@ export const otherGuards = [
   'look reads generations',
   'units of lost providers stay reserved',
   'bind takes sets whole',
+  'bind stores its alternative',
 ] as const;
 export type OtherGuard = (typeof otherGuards)[number];
 
@@ -189,6 +190,16 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
     };
     const inventory = { ...deps.store.inventory, providerWith };
     return { ...deps, store: { ...deps.store, inventory } };
+  },
+  'bind stores its alternative': (deps) => {
+    const claim: typeof deps.store.bindings.claim = (binding, claims, ...rest) => {
+      const first = claims.map((each) => ({
+        ...each,
+        arq: { ...each.arq, group: each.arq.alternatives?.[0] ?? each.arq.group },
+      }));
+      return deps.store.bindings.claim(binding, first, ...rest);
+    };
+    return { ...deps, store: { ...deps.store, bindings: { ...deps.store.bindings, claim } } };
   },
   'recount bars what it takes for dead': (deps) => ({
     ...deps,

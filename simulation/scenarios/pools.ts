@@ -5,6 +5,7 @@ import { Violation } from '#simulation/violation.ts';
 import { type Act, asAdmin, deleteFirst, deleteLast, inTurn } from '#simulation/world/acts.ts';
 import type { Profile } from '#simulation/world/openstack/nova.ts';
 import type { World } from '#simulation/world/world.ts';
+import { alternativeOperations, concurrentAlternativeOperations } from './alternatives.ts';
 import type { Operation } from './operations.ts';
 
 const minuteMs = 60_000;
@@ -41,11 +42,13 @@ export const poolOperations: Readonly<Record<string, Operation>> = {
     prepare: prepareWith(inTurn(bootWith(3), 100, bootWith(1))),
     act: inTurn(deleteLast, 2 * minuteMs, bootWith(1)),
   },
+  ...alternativeOperations,
 };
 
 export const concurrentPoolOperations = {
   'bind two units of the pool': { about: ['pool'], act: bootWith(2) },
   'delete the last server of the pool': { about: ['pool'], act: deleteLast },
+  ...concurrentAlternativeOperations,
 } as const;
 
 /** No two servers have parts of one set. */

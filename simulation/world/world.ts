@@ -177,7 +177,7 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
       // Its partitions are named as other tables' rows are.
       if (change.table === 'history') return;
       transitions.see(change);
-      checkChange(change, database, violate);
+      checkChange(change, database, timeline.now(), violate);
       checkHistory(change);
       streams.add(change);
       if (!historyStreams) return;

@@ -75,7 +75,7 @@ async function bindOnce(
   const claims = await claimsOrReplace(deps, bind, providers);
   if (!claims) return contended;
   await checkAllocation(deps, targets, new Map(claims.map(({ arq }) => [arq.uuid, arq])));
-  const isOtherClass = await takeOtherClasses(deps, projectId, arqs, claims);
+  const isRecounted = await takeOtherClasses(deps, projectId, arqs, claims);
   const isForHost = claims.some(needsHost);
   if (isForHost) await refuseAbsentOrFailing(deps, hostname);
   const nowMs = deps.clock();
@@ -100,7 +100,7 @@ async function bindOnce(
     return contended;
   }
   const counted = new Set([projectId, ...claims.map(({ arq }) => arq.projectId)]);
-  if (counted.size > 1 || isOtherClass) {
+  if (counted.size > 1 || isRecounted) {
     // The ARQs count elsewhere now; see docs/adr/0027-quotas.md.
     for (const project of counted) {
       await deps.store.quotas.recountSoon(project, now);

@@ -11,7 +11,7 @@ import { takeUnits } from '#core/operations/quotas/take-units.ts';
  * Takes units of the classes that the ARQs have not counted under until now. A recount gives back
  * those that they had.
  *
- * @returns whether there were any
+ * @returns whether a recount is needed
  * @throws QuotaExceeded
  */
 export async function takeOtherClasses(
@@ -28,7 +28,8 @@ export async function takeOtherClasses(
     });
   if (changed.length === 0) return false;
   const quota = await deps.store.quotas.byProject(projectId);
-  if (quota) await takeUnits(deps, quota, changed);
+  if (!quota) return false;
+  await takeUnits(deps, quota, changed);
   return true;
 }
 

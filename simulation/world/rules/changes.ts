@@ -3,6 +3,7 @@
 import type { Item } from '#simulation/database/expressions.ts';
 import type { MemoryDatabase, RowChange } from '#simulation/database/memory-database.ts';
 import type { Violate } from '#simulation/violation.ts';
+import { checkAlternative, checkPromise } from './alternatives.ts';
 import { checkRevision } from './profiles.ts';
 import { checkTake } from './quotas.ts';
 
@@ -23,12 +24,19 @@ const requiredAttributes: Readonly<Record<string, string>> = {
   'PROGRAM#': 'program',
 };
 
-export function checkChange(change: RowChange, database: MemoryDatabase, violate: Violate): void {
+export function checkChange(
+  change: RowChange,
+  database: MemoryDatabase,
+  nowMs: number,
+  violate: Violate,
+): void {
   const { before, after } = change;
   if (after) checkRequired(after, before, violate);
   if (before && after) checkUpdate(before, after, database, violate);
   if (before && after) checkTake(before, after, violate);
   checkRevision(change, violate);
+  checkPromise(change, nowMs, violate);
+  if (after) checkAlternative(after, database, violate);
   if (after?.state === 'Bound' && before?.state !== 'Bound') checkBoot(after, database, violate);
   if (before && !after) checkDelete(before, violate);
   if (before && after && String(after.pk).startsWith('ARQ#'))
