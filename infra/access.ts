@@ -95,6 +95,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
       ...recorded,
       // Nova is given an alternative, and it is promised to no other server.
       'device-profiles': ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem', 'DeleteItem'],
+      // The quota of the server's project.
       arqs: ['GetItem'],
     },
     indexes: { 'device-profiles': listed, arqs: ['by-profile'] },

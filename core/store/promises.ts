@@ -25,8 +25,10 @@ type Revision = Pick<DeviceProfile, 'name' | 'revision'>;
 
 export interface PromiseStore {
   of(profile: Revision): Promise<Promises>;
-  /** False if there is no room, or if the count is out of date. */
+  /** False if there is no room. The caller has read the count, and that it is current. */
   give(profile: Revision, index: number, nowMs: number): Promise<boolean>;
+  /** False also if the count is out of date. */
+  giveUnread(profile: Revision, index: number, nowMs: number): Promise<boolean>;
   /** The server is bound. */
   settle(profile: Revision, index: number, nowMs: number): Promise<void>;
   /**
@@ -44,20 +46,31 @@ const keptSeconds = 24 * 60 * 60;
 const expiryAt = (nowMs: number) => Math.ceil(nowMs / 1000) + keptSeconds;
 
 export function promiseStore(client: Documents, table: string): PromiseStore {
+  const promise = (profile: Revision, index: number, nowMs: number) => ({
+    TableName: table,
+    Key: promisesKey(profile),
+    UpdateExpression: `ADD ${givenOf(index)} :one, ${openOf(index, periodOf(nowMs))} :one`,
+    ConditionExpression: `${givenOf(index)} < ${roomOf(index)}`,
+    ExpressionAttributeValues: { ':one': 1 },
+  });
   return {
     async of(profile) {
       const row = await getRow(client, table, promisesKey(profile));
       return row ? toPromises(row) : noPromises;
     },
 
-    give(profile, index, nowMs) {
-      const [given, open] = [givenOf(index), openOf(index, periodOf(nowMs))];
+    give: (profile, index, nowMs) => updateIf(client, promise(profile, index, nowMs)),
+
+    giveUnread(profile, index, nowMs) {
+      const { ConditionExpression, ExpressionAttributeValues, ...update } = promise(
+        profile,
+        index,
+        nowMs,
+      );
       return updateIf(client, {
-        TableName: table,
-        Key: promisesKey(profile),
-        UpdateExpression: `ADD ${given} :one, ${open} :one`,
-        ConditionExpression: `counted_at > :stale AND ${given} < ${roomOf(index)}`,
-        ExpressionAttributeValues: { ':one': 1, ':stale': nowMs - countedMs },
+        ...update,
+        ConditionExpression: `counted_at > :stale AND ${ConditionExpression}`,
+        ExpressionAttributeValues: { ...ExpressionAttributeValues, ':stale': nowMs - countedMs },
       });
     },
 
@@ -83,7 +96,7 @@ export function promiseStore(client: Documents, table: string): PromiseStore {
       const ended = alternatives.flatMap((each, index) =>
         endedPeriods(each, askedMs).map((period) => openOf(index, period)),
       );
-      // The condition of a promise compares it, so it must be there, whatever it is by now.
+      // The condition of a promise compares them, so they must be there, with what they have.
       const present = free.map((_, index) => `${givenOf(index)} :zero`).join(', ');
       const removal = ended.length > 0 ? ` REMOVE ${ended.join(', ')}` : '';
       await updateIf(client, {

@@ -21,7 +21,7 @@ export const getAll = action(
       if (profiles.length === 0 && microversion === '2.0') {
         throw noneExist(`No device profile named ${query.name.join(', ')} exists.`);
       }
-      const given = caller.hasServiceToken
+      const shown = caller.hasServiceToken
         ? await Promise.all(
             profiles.map(async (profile) => ({
               ...profile,
@@ -29,7 +29,7 @@ export const getAll = action(
             })),
           )
         : profiles;
-      return { body: { device_profiles: given.map((each) => viewDeviceProfile(each, base)) } };
+      return { body: { device_profiles: shown.map((each) => viewDeviceProfile(each, base)) } };
     }
     const visibleTo = seesAllProfiles(caller, policy) ? undefined : caller.projectId;
     const profiles = await deps.listings.profiles(toPage(query), visibleTo);

@@ -74,6 +74,19 @@ describe('an update', () => {
     expect(profileIn(await put('edited', same)).revision).toBe(2);
   });
 
+  it('of other fields keeps the alternatives, and null removes them', async () => {
+    await world.createProfile('either', one);
+    expect((await read('either')).alternatives).toEqual([]);
+    const given = { name: 'either', groups: [one], alternatives: [[nvme], [one]] };
+    expect(profileIn(await put('either', given)).alternatives).toEqual([[nvme], [one]]);
+    const { revision } = profileIn(await put('either', { name: 'either', groups: [one] }));
+    expect(revision).toBe(2);
+    const misfit = refusal(await put('either', { name: 'either', groups: [two] }));
+    expect(misfit).toEqual([400, expect.stringMatching(/^alternatives\[0\], group 0 asks for/)]);
+    const without = await put('either', { ...given, alternatives: null });
+    expect(without.json).toMatchObject({ revision: 3, alternatives: [] });
+  });
+
   it('of a revision that is gone is refused with 412', async () => {
     expect(refusal(await put('edited', { name: 'edited', groups: [one] }, '"1"'))).toEqual([
       412,

@@ -16,8 +16,8 @@ import {
   measure,
   percentile,
 } from './latency.ts';
+import { printMultiples } from './print-multiples.ts';
 import { printTable } from './print-table.ts';
-import { ratioOf, shownRatio, verdictOf } from './ratio.ts';
 import { type OwnSystem, startOwnSystem } from './system/own-system.ts';
 import { watchStreams } from './system/stream-progress.ts';
 
@@ -40,8 +40,8 @@ export async function benchLarge({ iterations }: LatencyOptions): Promise<boolea
     );
     const measured = await measure(subjects, { iterations, concurrencies: [1] });
     for (const { api } of subjects) api.close();
-    printBinds(measured);
     refuseUnmeasured(measured);
+    printMultiples('PATCH', measured, bindGrowthMax);
     await benchFirstReports(own);
     return true;
   } finally {
@@ -57,28 +57,6 @@ export function refuseUnmeasured(measured: readonly Measured[]): void {
     }
     throw new Error(`${subject.title} was not measured: ${failure ?? 'no server was bound'}.`);
   }
-}
-
-function printBinds(measured: readonly Measured[]): void {
-  const patches = measured.map(({ subject, rounds }) => ({
-    title: subject.title,
-    samples: rounds.flatMap(({ samples }) => samples.PATCH),
-    turns: rounds.flatMap(({ turnMedians }) => turnMedians.PATCH),
-  }));
-  const base = patches[0]?.turns ?? [];
-  const ratios = patches.map(({ turns }) => ratioOf(base, turns));
-  printTable(
-    'PATCH by attach handles of the provider: milliseconds, and multiples of the first in turns',
-    ['', 'p50', 'p99', 'multiple (spread of the median)'],
-    patches.map(({ title, samples }, at) => [
-      title,
-      percentile(samples, 0.5).toFixed(1),
-      percentile(samples, 0.99).toFixed(1),
-      shownRatio(ratios[at]),
-    ]),
-  );
-  const others = ratios.slice(1).filter((ratio) => ratio !== undefined);
-  console.log(`  Target of ${bindGrowthMax}: ${verdictOf(others, bindGrowthMax)}.`);
 }
 
 /** Without the consumers, which would tell Placement of the first devices meanwhile. */
@@ -122,7 +100,7 @@ async function firstReport(deps: ConsumerDeps, hostname: string): Promise<number
   return ms;
 }
 
-async function streamsRead({ layout }: OwnSystem): Promise<void> {
+export async function streamsRead({ layout }: OwnSystem): Promise<void> {
   const streams = watchStreams(layout);
   try {
     await until(async () => streams.areRead());

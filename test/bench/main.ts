@@ -3,6 +3,7 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { resolve } from 'node:path';
 import { benchCapacity } from './capacity.ts';
+import { benchChoices } from './choices.ts';
 import { benchCold } from './cold.ts';
 import { benchForeignServers } from './foreign-server.ts';
 import { benchLarge } from './large.ts';
@@ -26,7 +27,8 @@ async function bench(options: BenchOptions): Promise<boolean> {
   const isWithin = parts.includes('capacity') ? await benchCapacity() : true;
   const isDone = parts.includes('latency') ? await benchLatency(options, latency) : true;
   const isMeasured = parts.includes('large') ? await benchLarge(latency) : true;
-  return isWithin && isDone && isMeasured;
+  const isChosen = parts.includes('choices') ? await benchChoices(latency) : true;
+  return isWithin && isDone && isMeasured && isChosen;
 }
 
 async function benchLatency(

@@ -139,6 +139,17 @@ async function inventoryAndProfiles() {
   await world.ask('GET', '/nothing/here');
 }
 
+/** Nova is given the first of two alternatives, and binds it. */
+async function bootWithAlternative(): Promise<void> {
+  const groups = [{ 'resources:FPGA': '1' }];
+  await world.createProfile('either', ...groups);
+  const body = { name: 'either', groups, alternatives: [[{ 'resources:VGPU': '1' }]] };
+  await world.ask('PUT', '/operator/v1/device_profiles/either', { body });
+  await world.asNova('GET', '/v2/device_profiles?name=either');
+  await bind(await world.createArqs('either'), forNova, providerUuid('cmp1_FakeDevice'));
+  await end(forNova);
+}
+
 /** Changes of a deployable by an operator, undone again. */
 async function describeDeployable() {
   const deployable_id = (await listed('deployables'))[0]?.uuid;
@@ -189,6 +200,7 @@ async function novasInstance() {
   await world.asNova('PATCH', '/v2/accelerator_requests', { [uuids[0] ?? '']: unbind });
   await end(forNova);
   await world.asNova('DELETE', `/v2/accelerator_requests?arqs=${unbound},${uuids[0]}`);
+  await bootWithAlternative();
 }
 
 /** Instances with host work: one succeeds, one fails, one ends before, one gets no answer. */

@@ -1,5 +1,5 @@
-// A profile with alternatives: Nova is given the first that fits, boots at once share what there is,
-// and the provider of a bind shows which alternative its server got.
+// A profile with alternatives: Nova is given the first that fits, boots at once share what there
+// is, and the provider of a bind shows which alternative its server got.
 
 import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import * as z from 'zod';
@@ -22,15 +22,20 @@ const fast = { 'resources:FPGA': '1' };
 const slow = { 'resources:CUSTOM_SLOW': '1' };
 const [fastProvider, slowProvider] = [providerUuid('cmp1_Fast'), providerUuid('cmp2_Slow')];
 
-function device(name: string, resourceClass: string, handles: number): ReportedDevice {
+function device(
+  name: string,
+  resourceClass: string,
+  handles: number,
+  traits: string[] = [],
+): ReportedDevice {
   const attach_handles = Array.from({ length: handles }, (_, index) => aHandle(index + 1));
-  const offers = { resource_class: resourceClass, traits: [], attach_handles };
+  const offers = { resource_class: resourceClass, traits, attach_handles };
   return aDevice({ provider_suffix: name, offers });
 }
 
 beforeAll(async () => {
   for (const host of ['cmp1', 'cmp2']) await world.startComputeNode(host);
-  await world.report('cmp1', [device('Fast', 'FPGA', 8)]);
+  await world.report('cmp1', [device('Fast', 'FPGA', 8, ['CUSTOM_COMMON'])]);
   await world.report('cmp2', [device('Slow', 'CUSTOM_SLOW', 12)]);
   for (const provider of [fastProvider, slowProvider]) {
     await vi.waitFor(async () => {
@@ -152,14 +157,17 @@ describe('what a GET by name shows', () => {
     expect(await given()).toEqual(slowFirst);
   });
 
-  it('is without a preferred trait where no device has it', async () => {
+  it.each([
+    ['with a preferred trait', 'COMMON', { 'trait:CUSTOM_COMMON': 'required' }],
+    ['without one that no device has', 'RARE', {}],
+  ])('is %s', async (_case, trait, added) => {
     const name = `preferred-${count}`;
-    const body = [{ name, groups: [{ ...fast, 'accel:preferred:trait:CUSTOM_RARE': 'required' }] }];
-    expect(await world.ask('POST', '/v2/device_profiles', { body })).toMatchObject({ status: 201 });
+    const key = `accel:preferred:trait:CUSTOM_${trait}`;
+    await world.createProfile(name, { ...fast, [key]: 'required' });
     const { json } = await world.asNova('GET', `/v2/device_profiles?name=${name}`);
-    expect(json.device_profiles[0]?.groups).toEqual([fast]);
+    expect(json.device_profiles[0]?.groups).toEqual([{ ...fast, ...added }]);
     const { json: shown } = await world.ask('GET', `/v2/device_profiles/${name}`);
-    expect(JSON.stringify(shown)).toContain('accel:preferred:trait:CUSTOM_RARE');
+    expect(JSON.stringify(shown)).toContain(key);
   });
 
   it('is the first where Placement cannot be asked', async () => {

@@ -1,6 +1,6 @@
-// The ARQs of one bind, as each alternative of their profile has them. The providers that Nova chose
-// show which alternative it was given: all ARQs of the bind get that one, or the bind is refused.
-// Pure.
+// The ARQs of one bind, as each alternative of their profile has them. The providers that Nova
+// chose show which alternative it was given: all ARQs of the bind get that one, or the bind is
+// refused. Pure.
 
 import { BindTargetMismatch, DomainError } from '#core/domain/errors.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';

@@ -5,7 +5,7 @@ import { type Group, groupResources, sameLevelOf } from '#core/domain/profile/de
 
 /** What Placement offers for the groups of a server, cut at a number of candidates. */
 export interface Candidates {
-  /** Of each candidate, the provider of each group, by the group's index. */
+  /** The provider of each group of each candidate, by the group's index. */
   readonly choices: readonly (readonly string[])[];
   readonly providers: ReadonlyMap<string, CandidateProvider>;
 }

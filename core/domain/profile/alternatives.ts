@@ -1,5 +1,5 @@
-// Alternatives of a device profile: lists of groups in order of preference. Nova gets one of them at
-// each boot, and later names the profile only, so all lists have one shape: whichever Nova was
+// Alternatives of a device profile: lists of groups in order of preference. Nova gets one of them
+// at each boot, and later names the profile only, so all lists have one shape: whichever Nova was
 // given, an ARQ of group 1 is for the provider of group 1.
 
 import { isDeepStrictEqual } from 'node:util';
@@ -119,8 +119,8 @@ function shapeOf(group: Group): readonly number[] {
 
 function describeShape(group: Group): string {
   const resources = Object.entries(groupResources(group));
-  const asked = resources.map(([name, amount]) => `${amount} ${name}`).join(' and ');
-  return `${asked} (${countOf(arqCount(group), 'accelerator request')})`;
+  const amounts = resources.map(([name, amount]) => `${amount} ${name}`).join(' and ');
+  return `${amounts} (${countOf(arqCount(group), 'accelerator request')})`;
 }
 
 function countOf(number: number, what: string): string {

@@ -1,4 +1,5 @@
-// `accel:attribute:NAME` of a group: a value that the host reports of the device, or the least number.
+// `accel:attribute:NAME` of a group: a value that the host reports of the device, or the least
+// number.
 
 import type { Group } from './device-profile.ts';
 

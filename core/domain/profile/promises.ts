@@ -1,5 +1,5 @@
-// Promises of alternatives: what Nova was given in the last moments, and Placement may not count yet.
-// Without them, servers that boot at once would all be given the first alternative. Pure.
+// Promises of alternatives: what Nova was given in the last moments, and Placement may not count
+// yet. Without them, servers that boot at once would all be given the first alternative. Pure.
 
 /** How long a count of Placement's candidates is believed. */
 export const countedMs = 5_000;

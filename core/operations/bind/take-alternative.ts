@@ -34,8 +34,8 @@ export async function takeOtherClasses(
 }
 
 /**
- * Placement counts the server by now, so its promise ends. Only a preference depends on it: a
- * promise that is not settled ends by itself.
+ * Ends the promise of a server that Placement counts. Only a preference depends on it: a promise
+ * that is not settled ends by itself.
  */
 export async function settlePromise(deps: Deps, claims: readonly Claim[]): Promise<void> {
   const [first] = claims;

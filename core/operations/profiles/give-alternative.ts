@@ -6,7 +6,7 @@ import { arqCount, type DeviceProfile } from '#core/domain/profile/device-profil
 import { bestAlternative, isCurrent } from '#core/domain/profile/promises.ts';
 import { countedClass, findShortage, type Quota } from '#core/domain/quota/quota.ts';
 
-/** Of Placement's candidates; a server that has one beyond them is given a later alternative. */
+/** A server that only has candidates beyond them is given a later alternative. */
 const candidatesMax = 200;
 /** Each round follows on a promise or a count of another request. */
 const roundsMax = 12;
@@ -25,10 +25,15 @@ export async function giveAlternative(
 ): Promise<Groups> {
   const lists = groupLists(profile);
   if (lists.length === 1) return profile.groups;
-  const quota = await deps.store.quotas.byProject(projectId);
-  const within = [...lists.keys()].filter((index) => isWithin(quota, lists[index] ?? []));
-  const allowed = within.length > 0 ? within : [0];
-  const index = await chooseIndex(deps, profile, lists, allowed);
+  // Nearly always the first fits, and the quota allows it.
+  const [quota, isPromised] = await Promise.all([
+    deps.store.quotas.byProject(projectId),
+    deps.store.promises.giveUnread(profile, 0, deps.clock()),
+  ]);
+  const allowed = [...lists.keys()].filter((index) => isWithin(quota, lists[index] ?? []));
+  if (allowed[0] === 0 && isPromised) return lists[0] ?? profile.groups;
+  if (isPromised) await deps.store.promises.settle(profile, 0, deps.clock());
+  const index = await chooseIndex(deps, profile, lists, allowed.length > 0 ? allowed : [0]);
   return lists[index] ?? profile.groups;
 }
 
@@ -48,27 +53,23 @@ async function chooseIndex(
   allowed: readonly number[],
 ): Promise<number> {
   const { promises } = deps.store;
-  const first = allowed[0] ?? 0;
-  let candidate = first;
   try {
     for (let round = 0; round < roundsMax; round += 1) {
-      if (await promises.give(profile, candidate, deps.clock())) return candidate;
       const stored = await promises.of(profile);
-      const askedMs = deps.clock();
-      if (!isCurrent(stored, askedMs)) {
+      const nowMs = deps.clock();
+      if (isCurrent(stored, nowMs)) {
+        const { index, hasRoom } = bestAlternative(stored, allowed);
+        if (!hasRoom || (await promises.give(profile, index, nowMs))) return index;
+      } else {
         const free = await countAll(deps, lists);
-        await promises.count(profile, free, await promises.of(profile), askedMs);
-        continue;
+        await promises.count(profile, free, await promises.of(profile), nowMs);
       }
-      const best = bestAlternative(stored, allowed);
-      if (!best.hasRoom) return best.index;
-      candidate = best.index;
     }
   } catch (error) {
     if (!(error instanceof ServiceUnavailable || error instanceof RequestRefused)) throw error;
     deps.log.warn('No alternative was chosen: Placement cannot be asked', { error });
   }
-  return first;
+  return allowed[0] ?? 0;
 }
 
 function countAll({ clients }: Deps, lists: readonly Groups[]): Promise<number[]> {

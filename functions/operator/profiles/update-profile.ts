@@ -36,8 +36,8 @@ export const updateProfileAction = action(
     };
     const revision = readRevision(headers['if-match']);
     const change = (profile: DeviceProfile): ProfileContent => {
-      const given = body.alternatives === undefined ? profile.alternatives : body.alternatives;
-      const { groups, alternatives } = canonicalLists(body.groups, given ?? []);
+      const lists = body.alternatives === undefined ? profile.alternatives : body.alternatives;
+      const { groups, alternatives } = canonicalLists(body.groups, lists ?? []);
       return { ...replaced, groups, alternatives, disabled: profile.disabled };
     };
     return profileReply(await updateDeviceProfile(deps, id, change, revision));

@@ -47,6 +47,18 @@ describe('a rename', () => {
 });
 
 describe('the groups', () => {
+  it('of alternatives, and traits that are preferred, have the new names, too', () => {
+    const preferring = { 'resources:FPGA': '1', 'accel:preferred:trait:CUSTOM_A': 'required' };
+    const given = { ...profile('either', { 'resources:FPGA': '1' }), alternatives: [[preferring]] };
+    const [migration] = plan([given], 'trait:CUSTOM_A=CUSTOM_B');
+    expect(migration?.alternatives).toEqual([
+      [{ 'resources:FPGA': '1', 'accel:preferred:trait:CUSTOM_B': 'required' }],
+    ]);
+    expect(migration?.changes).toEqual([
+      { alternative: 0, group: 0, from: 'trait:CUSTOM_A', to: 'trait:CUSTOM_B' },
+    ]);
+  });
+
   it('have the new names, in their order, and all else as it was', () => {
     const other = { 'resources:FPGA': '1', 'trait:CUSTOM_B': 'forbidden' };
     const [migration, ...more] = plan(
