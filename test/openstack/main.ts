@@ -33,7 +33,8 @@ import { type CyborgRelease, installCyborg, usualRelease } from './install/cybor
 import { sayWhatIsNewer } from './install/newer.ts';
 import { ensurePackages } from './install/packages.ts';
 import { debian, installRelease, type Release } from './install/releases.ts';
-import { boardSettings, pools } from './profiles/pools.ts';
+import { alternativeCards, alternatives } from './profiles/alternatives.ts';
+import { boardCards, pools } from './profiles/pools.ts';
 import { unifiedLimits } from './profiles/unified-limits.ts';
 import { updates } from './profiles/updates.ts';
 import { play, type Scenario } from './scenario.ts';
@@ -81,6 +82,7 @@ const all = [
   ...lostTrees,
   ...ports,
   ...pools,
+  ...alternatives,
   ...novaCode,
   ...images,
   ...identity,
@@ -148,7 +150,10 @@ async function startBeside(cloud: Cloud): Promise<Beside> {
       if (withCyborg) return { ...common, drivers: 'fake' };
       const drivers = 'fake,fake-gpu,fake-fpga';
       if (index > 0) return { ...common, drivers };
-      const settings = { nic: cardSettings, pci: boardSettings };
+      const settings = {
+        nic: cardSettings,
+        pci: { allow_list: [...boardCards, ...alternativeCards] },
+      };
       const simulated = { sysfsRoot: sysfsRootOf(layout), settings };
       return { ...common, drivers: `${drivers},nic,pci`, ...simulated };
     }),

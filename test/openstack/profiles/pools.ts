@@ -24,10 +24,10 @@ import { type Arq, eventually } from '#test/support/suites/rest.ts';
 const product = '2330';
 const pool = 'board0';
 
-/** The agent's settings of driver `pci`. */
-export const boardSettings = {
-  allow_list: [{ vendor_id: '10de', product_id: product, resource_class: 'PGPU', pool }],
-};
+/** Entries of the allow-list of driver `pci`. */
+export const boardCards = [
+  { vendor_id: '10de', product_id: product, resource_class: 'PGPU', pool },
+];
 
 /** Each a NUMA node; the first two of the first node share an IOMMU group. */
 const nodes = [
