@@ -1,4 +1,4 @@
-// Promises of alternatives, a row for each revision of a profile that has any.
+// Promises of alternatives, a row for each revision of a profile.
 
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import {

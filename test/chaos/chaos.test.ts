@@ -24,6 +24,7 @@ import {
   createHost,
   type Kind,
   operate,
+  unitsOf,
 } from '#test/local/cloud-hosts.ts';
 import { patience } from '#test/support/vitest/patience.ts';
 import {
@@ -57,7 +58,9 @@ async function setUp(): Promise<void> {
   layout = await chooseLayout({ stage: 'chaos', directory, anyPorts: true });
   system = await startSystem({ layout, agents: [], restart: false, onLine: noteProgress });
   cloud = createCloud(layout);
-  hosts = ['cmp1', 'cmp2', 'cmp3'].map((name) => createHost(name, join(directory, 'hosts')));
+  hosts = ['cmp1', 'cmp2', 'cmp3'].map((name) =>
+    createHost(name, join(directory, 'hosts'), { hasBoard: true }),
+  );
   for (const host of hosts) {
     await host.enrol(layout);
     host.startAgent();
@@ -65,8 +68,9 @@ async function setUp(): Promise<void> {
   }
   await cloud.prepare(hosts);
   await bootPlain();
-  await expect.poll(() => unitsOf('PGPU'), patience).toBe(6);
-  await expect.poll(() => unitsOf('VGPU'), patience).toBeGreaterThanOrEqual(3);
+  await expect.poll(() => candidatesFor('PGPU'), patience).toBe(6);
+  await expect.poll(() => candidatesFor('CUSTOM_BOARD_GPU'), patience).toBe(3);
+  await expect.poll(() => candidatesFor('VGPU'), patience).toBeGreaterThanOrEqual(3);
   // The agents have made the folders of their simulated hardware by then.
   for (const host of hosts) host.slowDown({ prepare: 300, clean: 300 });
 }
@@ -77,8 +81,8 @@ afterAll(async () => {
   if (directory) rmSync(directory, { recursive: true, force: true });
 });
 
-async function unitsOf(resourceClass: string): Promise<number> {
-  const query = `resources=${resourceClass}:1&limit=100`;
+async function candidatesFor(resourceClass: string): Promise<number> {
+  const query = `resources=${resourceClass}:${resourceClass === 'CUSTOM_BOARD_GPU' ? 2 : 1}&limit=100`;
   const { json } = await placement(`/allocation_candidates?${query}`);
   return json.allocation_requests.length;
 }
@@ -131,7 +135,7 @@ async function boots(tally: Tally): Promise<void> {
   while (tally.asked < bootsWanted) {
     tally.asked += 1;
     const isLast = tally.asked > bootsWanted - lastingServers;
-    const kind: Kind = random.pick(['gpu', 'vgpu', 'vgpu']);
+    const kind: Kind = random.pick(['gpu', 'vgpu', 'vgpu', 'pair', 'quad']);
     const id = await cloud.create(kind);
     const status = id === undefined ? 'refused' : await cloud.built(id);
     // A user who tries again at once would use up all boots while one process is away.
@@ -140,7 +144,9 @@ async function boots(tally: Tally): Promise<void> {
     if (status === 'ACTIVE') {
       tally.active += 1;
       const held = handlesIn(await tables()).filter((row) => row.instance_uuid === id);
-      if (held.length !== 1) tally.broken.push(`${id} is ACTIVE with ${held.length} devices.`);
+      if (held.length !== unitsOf[kind]) {
+        tally.broken.push(`${id} is ACTIVE with ${held.length} devices, as a ${kind}.`);
+      }
       if (isLast) {
         tally.lasting.push(id);
         continue;

@@ -35,6 +35,19 @@ it('finds nothing where all agree', () => {
 });
 
 it.each<[string, Partial<Stored>, Partial<Outside>]>([
+  [
+    'is held by vm-1 and vm-2',
+    {
+      inventory: ['1', '2'].map((number) =>
+        handle(`h${number}`, {
+          arq_uuid: `arq-${number}`,
+          instance_uuid: `vm-${number}`,
+          locality: { set: '101' },
+        }),
+      ),
+    },
+    {},
+  ],
   ['has two attach handles', { inventory: [handle('h1', held), handle('h2', held)] }, {}],
   ['pairs of ARQ and attach handle', { arqs: [{ pk: 'INSTANCE#vm-1' }] }, {}],
   ['servers of Nova and instances', { arqs: [arq] }, {}],

@@ -66,7 +66,18 @@ const uuidOf = (handle: Row) => text(handle, 'sk').slice('HANDLE#'.length);
 export function violations(stored: Stored): string[] {
   const claimed = handlesIn(stored).filter((row) => row.arq_uuid !== undefined);
   const twice = repeated(claimed.map((row) => text(row, 'arq_uuid')));
-  return twice.map((arq) => `ARQ ${arq} has two attach handles.`);
+  return [...twice.map((arq) => `ARQ ${arq} has two attach handles.`), ...dividedSets(claimed)];
+}
+
+/** Parts of one set belong to one server. */
+function dividedSets(claimed: readonly Row[]): string[] {
+  const setOf = ({ locality }: Row) => (locality as { readonly set?: string } | undefined)?.set;
+  const inSets = claimed.filter((row) => setOf(row) !== undefined);
+  const bySet = Map.groupBy(inSets, (row) => `${keyOf(row)} ${setOf(row)}`);
+  return [...bySet].flatMap(([set, rows]) => {
+    const holders = new Set(rows.map((row) => text(row, 'instance_uuid')));
+    return holders.size > 1 ? [`Set ${set} is held by ${[...holders].join(' and ')}.`] : [];
+  });
 }
 
 /** What differs once nothing is under way; empty if all agree. */

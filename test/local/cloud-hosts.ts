@@ -15,18 +15,38 @@ import { type AgentProcess, run } from '#test/agent/agent-process.ts';
 
 const gpuAddresses = ['0000:3b:00.0', '0000:af:00.0'] as const;
 
+/** Eight GPUs by NUMA node, as on a board. Two of each node share an IOMMU group. */
+const boardAddresses = [
+  ['0000:11:00.0', '0000:12:00.0', '0000:41:00.0', '0000:42:00.0'],
+  ['0000:86:00.0', '0000:87:00.0', '0000:b6:00.0', '0000:b7:00.0'],
+] as const;
+
 export const profiles = {
   gpu: [{ 'resources:PGPU': '1' }],
   vgpu: [{ 'resources:VGPU': '1', 'trait:CUSTOM_ABCD_9B01_FAKE_1': 'required' }],
+  pair: [{ 'resources:CUSTOM_BOARD_GPU': '2' }],
+  quad: [{ 'resources:CUSTOM_BOARD_GPU': '4', 'accel:same': 'numa' }],
 } as const;
 export type Kind = keyof typeof profiles;
 
-/** What the host may offer: two GPUs as they are, and a simulated one that makes four vGPUs. */
+/** How many devices a server has. */
+export const unitsOf: Readonly<Record<Kind, number>> = { gpu: 1, vgpu: 1, pair: 2, quad: 4 };
+
+/**
+ * What the host may offer: two GPUs as they are, a simulated one that makes four vGPUs, and a
+ * board as a pool.
+ */
 const offered = {
   drivers: ['pci', 'fake_gpu'],
   pci: {
     allow_list: [
       { vendor_id: '10de', product_id: '1eb8', device_type: 'GPU', resource_class: 'PGPU' },
+      {
+        vendor_id: '10de',
+        product_id: '2330',
+        resource_class: 'CUSTOM_BOARD_GPU',
+        pool: 'board',
+      },
     ],
   },
 };
@@ -62,12 +82,17 @@ const enrolByCommand: Enrolling = async (layout, host, local) => {
 };
 
 /** @param directory outlives the systems in which the host is enrolled */
-export function createHost(name: string, directory: string): CloudHost {
+export function createHost(
+  name: string,
+  directory: string,
+  { hasBoard = false }: { readonly hasBoard?: boolean } = {},
+): CloudHost {
   const home = join(directory, name);
   const sysfs = new SysfsTree(join(home, 'sys'));
   for (const address of gpuAddresses) {
     sysfs.addFunction({ address, vendor: '10de', product: '1eb8', classCode: '030200' });
   }
+  if (hasBoard) addBoard(sysfs);
   const hardware = join(home, 'state/drivers/fake-hardware');
   const bootIdFile = join(home, 'boot_id');
   let folder = '';
@@ -114,6 +139,16 @@ export function createHost(name: string, directory: string): CloudHost {
       writeFileSync(join(hardware, 'faults.json'), JSON.stringify({ delayMs }));
     },
   };
+}
+
+function addBoard(sysfs: SysfsTree): void {
+  for (const [numaNode, addresses] of boardAddresses.entries()) {
+    for (const [index, address] of addresses.entries()) {
+      const iommuGroup = 100 + 10 * numaNode + Math.max(index, 1);
+      const ids = { vendor: '10de', product: '2330', classCode: '030200' };
+      sysfs.addFunction({ address, ...ids, numaNode, iommuGroup });
+    }
+  }
 }
 
 /** One command of the operators, with the settings of this system's functions. */

@@ -20,6 +20,7 @@
 //   device-profiles  NAME#<name>                      the profile, or whose name it was before
 //                    UUID#<uuid>                      its name; each uuid exists once, too
 //                    DELETED#<uuid>                   which profiles a request deleted; for a day
+//                    PROMISES#<name>#<revision>       which alternatives Nova was given lately
 //   history          <SUBJECT>#<key>  <time>#<id>     a record of a change or of a call;
 //                                                     domain/history.ts
 //                    BINDS#hours  <hour>              how many binds succeeded and failed

@@ -16,7 +16,7 @@ export class FabricManager {
   readonly changes: string[] = [];
   readonly #partitions: ReadonlyMap<number, readonly number[]>;
 
-  /** Of the next change. */
+  /** What the next change answers with. */
   fault: DriverFault | undefined;
   /** In place of its list. */
   listed: (() => Answer) | undefined;

@@ -23,7 +23,7 @@ const serials = Object.keys(numaBoard.spots) as Serial[];
 const addresses: Record<string, string> = {};
 const running: { agent?: GuestProcess } = {};
 
-/** Of a switch, its upstream port. */
+/** A switch is named by its upstream port. */
 const upstreamPort = 'PCI_ID=104C:8232';
 
 interface Unit {
