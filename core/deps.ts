@@ -50,9 +50,10 @@ export interface RequestDeps {
   readonly callHistory?: Pick<HistoryWriter, 'add'>;
 }
 
-export interface Deps extends RequestDeps {
+/** What the functions of Nova's path need. */
+export interface NovaDeps extends RequestDeps {
   /** Base tables with consistent reads only: everything on Nova's path. */
-  readonly store: Store;
+  readonly store: NovaStore;
   /** Indexes: never on Nova's path. */
   readonly listings: Listings & QuotaListings;
   readonly clients: {
@@ -67,13 +68,20 @@ export interface Deps extends RequestDeps {
   readonly random: () => number;
 }
 
-export interface Store {
+export interface Deps extends NovaDeps {
+  readonly store: Store;
+}
+
+export interface NovaStore {
   readonly profiles: DeviceProfileStore;
   readonly promises: PromiseStore;
   readonly arqs: ArqStore;
   readonly bindings: BindingStore;
   readonly inventory: InventoryStore;
   readonly quotas: QuotaStore;
+}
+
+export interface Store extends NovaStore {
   readonly attributes: AttributeStore;
   readonly baselines: BaselineStore;
   readonly regions: RegionStore;
@@ -81,10 +89,10 @@ export interface Store {
   readonly releases: ReleaseStore;
 }
 
-export function createStore(
+export function createNovaStore(
   clients: DocumentClients,
   stage: string,
-): Pick<Deps, 'store' | 'listings'> {
+): Pick<NovaDeps, 'store' | 'listings'> {
   const arqs = tableName(stage, 'arqs');
   const inventory = tableName(stage, 'inventory');
   const profiles = tableName(stage, 'device-profiles');
@@ -96,16 +104,31 @@ export function createStore(
       bindings: bindingStore(clients.strong, { arqs, inventory }),
       inventory: inventoryStore(clients.strong, inventory),
       quotas: quotaStore(clients.strong, arqs),
+    },
+    listings: {
+      ...listings(clients.documents, { arqs, inventory, profiles }),
+      ...quotaListings(clients.documents, arqs),
+    },
+  };
+}
+
+export function createStore(
+  clients: DocumentClients,
+  stage: string,
+): Pick<Deps, 'store' | 'listings'> {
+  const { store, listings } = createNovaStore(clients, stage);
+  const arqs = tableName(stage, 'arqs');
+  const inventory = tableName(stage, 'inventory');
+  return {
+    store: {
+      ...store,
       attributes: attributeStore(clients.strong, inventory),
       baselines: baselineStore(clients.strong, inventory),
       regions: regionStore(clients.strong, { arqs, inventory }),
       componentPrograms: componentProgramStore(clients.strong, { arqs, inventory }),
       releases: releaseStore(clients.strong, { arqs, inventory }),
     },
-    listings: {
-      ...listings(clients.documents, { arqs, inventory, profiles }),
-      ...quotaListings(clients.documents, arqs),
-    },
+    listings,
   };
 }
 
@@ -116,6 +139,11 @@ export function createDeps(
   http: Http = createHttp(),
 ): Deps {
   return createDepsWith(createStore, service, env, http);
+}
+
+/** Without the stores that Nova's calls do not use, so that their functions start sooner. */
+export function createNovaDeps(service: string): NovaDeps {
+  return createDepsWith(createNovaStore, service, process.env, createHttp());
 }
 
 /** With the stores of the caller's kind of function. */

@@ -1,4 +1,4 @@
-import type { Deps } from '#core/deps.ts';
+import type { NovaDeps } from '#core/deps.ts';
 import { type Caller, isAdmin } from '#core/domain/caller.ts';
 import { Forbidden } from '#core/domain/errors.ts';
 
@@ -7,7 +7,7 @@ import { Forbidden } from '#core/domain/errors.ts';
  * In a deployment without service tokens the caller must own the instance at Nova.
  */
 export async function refuseWithoutServiceToken(
-  deps: Deps,
+  deps: NovaDeps,
   caller: Caller,
   instanceUuid: string,
   action: string,
@@ -26,7 +26,7 @@ export async function refuseWithoutServiceToken(
  * longer has: no hypervisor uses their devices.
  */
 export async function refuseDeleteWithoutServiceToken(
-  deps: Deps,
+  deps: NovaDeps,
   caller: Caller,
   instanceUuid: string,
   action: string,
@@ -39,7 +39,7 @@ export async function refuseDeleteWithoutServiceToken(
 }
 
 /** Refuses any request without a service token, in a deployment that requires them. */
-export function refuseWhereTokensAreRequired(deps: Deps, caller: Caller, action: string): void {
+export function refuseWhereTokensAreRequired(deps: NovaDeps, caller: Caller, action: string): void {
   if (caller.hasServiceToken || !deps.settings.requireServiceToken) return;
   throw new Forbidden(
     `This request (${action}) requires a service token. In nova.conf set ` +

@@ -1,10 +1,10 @@
 import { InvalidInput } from '#core/domain/errors.ts';
 import { deleteArqs, deleteArqsOfInstance } from '#core/operations/release/delete-arqs.ts';
-import { action } from '#functions/http/action.ts';
+import { novaAction } from '#functions/http/action.ts';
 import { arqUuid, deleteQuery } from './schema.ts';
 
 /** Deletes the ARQs of `?instance=` or `?arqs=`, or the one that the path names. */
-export const deleteAction = action(
+export const deleteAction = novaAction(
   { query: deleteQuery, answers: { 204: null }, refuses: [404] },
   async ({ deps, caller, id, query, about }) => {
     const named = id === '' ? query.arqs : [id];

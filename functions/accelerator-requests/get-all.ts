@@ -1,5 +1,5 @@
 import { arqsAnswer } from '#core/contracts/api/accelerator-requests.ts';
-import type { Deps } from '#core/deps.ts';
+import type { NovaDeps } from '#core/deps.ts';
 import {
   type Arq,
   type InstanceBinding,
@@ -8,7 +8,7 @@ import {
 } from '#core/domain/arq/arq.ts';
 import { type Caller, isAdmin, mayActOnInstance } from '#core/domain/caller.ts';
 import { BindFailedForInstance, BindsUnresolved, NotReadyOnHost } from '#core/domain/errors.ts';
-import { action, type Request } from '#functions/http/action.ts';
+import { novaAction, type Request } from '#functions/http/action.ts';
 import { toPage, uuidPage } from '#functions/http/query.ts';
 import { listQuery } from './schema.ts';
 import { shownStates } from './shown-states.ts';
@@ -21,7 +21,7 @@ import {
 } from './wait-until-resolved.ts';
 
 /** Nova asks by instance: that query reads base tables only. */
-export const getAll = action(
+export const getAll = novaAction(
   { query: listQuery, answers: { 200: arqsAnswer }, refuses: [409, 423] },
   async ({ deps, caller, headers, query, base, about }) => {
     const { instance, bind_state: bindState, ...page } = query;
@@ -65,7 +65,7 @@ interface Waits {
  * as in a shelve: an error would leave the server in the middle of it.
  */
 function waitOf(
-  deps: Deps,
+  deps: NovaDeps,
   caller: Caller,
   headers: Request<unknown, unknown>['headers'],
   bindState: 'resolved' | undefined,
@@ -76,7 +76,7 @@ function waitOf(
 }
 
 async function listOfInstance(
-  deps: Deps,
+  deps: NovaDeps,
   caller: Caller,
   instance: string,
   waits: Waits,
@@ -95,7 +95,7 @@ async function listOfInstance(
 }
 
 async function shownOf(
-  deps: Deps,
+  deps: NovaDeps,
   caller: Caller,
   read: InstanceBinding,
 ): Promise<readonly Shown[]> {

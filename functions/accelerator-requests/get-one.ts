@@ -1,13 +1,13 @@
 import { arqAnswer } from '#core/contracts/api/accelerator-requests.ts';
 import { maySee } from '#core/domain/caller.ts';
 import { ArqNotFound } from '#core/domain/errors.ts';
-import { action } from '#functions/http/action.ts';
+import { novaAction } from '#functions/http/action.ts';
 import { arqUuid } from './schema.ts';
 import { shownStates } from './shown-states.ts';
 import { viewArq } from './view.ts';
 
 /** Another project's ARQ is not found. */
-export const getOne = action(
+export const getOne = novaAction(
   { answers: { 200: arqAnswer }, refuses: [404] },
   async ({ deps, caller, id, base }) => {
     const uuid = arqUuid(id);

@@ -1,4 +1,4 @@
-import { createDeps } from '#core/deps.ts';
+import { createNovaDeps } from '#core/deps.ts';
 import { resourceHandler } from '#functions/http/resource-handler.ts';
 import { create } from './create.ts';
 import { deleteAction } from './delete.ts';
@@ -15,5 +15,5 @@ export const actions = {
 };
 
 export const handler = resourceHandler('accelerator-requests', actions, () =>
-  createDeps('accelerator-requests'),
+  createNovaDeps('accelerator-requests'),
 );

@@ -1,4 +1,4 @@
-import type { Deps } from '#core/deps.ts';
+import type { NovaDeps } from '#core/deps.ts';
 import type { Arq, InstanceBinding, ShownState } from '#core/domain/arq/arq.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
 import { mayHaveRebooted } from '#core/domain/host/presence.ts';
@@ -14,7 +14,7 @@ import { wantedImage } from '#core/domain/profile/device-profile.ts';
  * @param listed the binding of all ARQs, if the caller has read it already
  */
 export async function shownStates(
-  deps: Deps,
+  deps: NovaDeps,
   arqs: readonly Arq[],
   listed?: InstanceBinding,
 ): Promise<ReadonlyMap<string, ShownState>> {
@@ -39,7 +39,7 @@ export async function shownStates(
 }
 
 async function readBindings(
-  deps: Deps,
+  deps: NovaDeps,
   made: readonly Arq[],
   listed: InstanceBinding | undefined,
 ): Promise<ReadonlyMap<string, InstanceBinding>> {

@@ -5,14 +5,14 @@ import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
 import { noteRefusal } from '#core/operations/bind/note-refusal.ts';
 import { unbindArqs } from '#core/operations/release/unbind-arqs.ts';
 import { refuseWithoutServiceToken } from '#core/operations/service-token.ts';
-import { action } from '#functions/http/action.ts';
+import { novaAction } from '#functions/http/action.ts';
 import { documentedUpdate, namesProject, readUpdate, type Update, updateBody } from './schema.ts';
 
 /**
  * Binds or unbinds; answers 202. A bind that needs nothing from its host is `Bound` when it
  * answers.
  */
-export const update = action(
+export const update = novaAction(
   {
     body: updateBody,
     documentedBody: documentedUpdate,

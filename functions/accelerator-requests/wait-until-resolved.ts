@@ -1,4 +1,4 @@
-import type { Deps } from '#core/deps.ts';
+import type { NovaDeps } from '#core/deps.ts';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { Caller } from '#core/domain/caller.ts';
 
@@ -12,7 +12,7 @@ const stepMsMax = 250;
  * @returns the last answer
  */
 export async function readUntil<T>(
-  deps: Deps,
+  deps: NovaDeps,
   untilMs: number,
   first: T,
   isPending: (answer: T) => boolean,
@@ -39,7 +39,7 @@ export async function readUntil<T>(
  * @returns the binding as it is then; undefined if it was released meanwhile
  */
 export function waitUntilResolved(
-  deps: Deps,
+  deps: NovaDeps,
   before: InstanceBinding,
   untilMs: number,
 ): Promise<InstanceBinding | undefined> {
@@ -52,7 +52,7 @@ export function waitUntilResolved(
  * event; Nova is not notified of a bind that no list has shown under way.
  */
 export async function listedBinding(
-  deps: Deps,
+  deps: NovaDeps,
   before: InstanceBinding,
 ): Promise<InstanceBinding | undefined> {
   let binding: InstanceBinding | undefined = before;
@@ -74,7 +74,7 @@ function isUnderWay(binding: InstanceBinding | undefined): binding is InstanceBi
  * it. If the deployment requires no service token, every list by instance waits.
  */
 export function asksForOutcome(
-  deps: Deps,
+  deps: NovaDeps,
   caller: Caller,
   bindState: 'resolved' | undefined,
 ): boolean {

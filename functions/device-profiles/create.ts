@@ -5,13 +5,13 @@ import {
   createDeviceProfiles,
   type ProfileRequest,
 } from '#core/operations/profiles/create-device-profiles.ts';
-import { action } from '#functions/http/action.ts';
+import { novaAction } from '#functions/http/action.ts';
 import { validate } from '#functions/http/body.ts';
 import { bySpecification } from './dialect.ts';
 import { createBody, documentedBody } from './schema.ts';
 import { viewDeviceProfile } from './view.ts';
 
-export const create = action(
+export const create = novaAction(
   {
     body: z.unknown().refine((body) => body !== undefined),
     documentedBody,

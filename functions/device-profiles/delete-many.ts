@@ -1,12 +1,12 @@
 import { InvalidInput } from '#core/domain/errors.ts';
 import { deleteDeviceProfiles } from '#core/operations/profiles/delete-device-profiles.ts';
-import { action } from '#functions/http/action.ts';
+import { novaAction } from '#functions/http/action.ts';
 import { bySpecification } from './dialect.ts';
 import { findProfiles } from './find.ts';
 import { deleteQuery } from './schema.ts';
 
 /** `?name=` is the specification's form, `?value=` deployed Cyborg's. All are deleted, or none. */
-export const deleteMany = action(
+export const deleteMany = novaAction(
   { query: deleteQuery, answers: { 204: null }, refuses: [404, 409, 422] },
   async ({ deps, query }) => {
     if (query.name) {

@@ -1,10 +1,10 @@
 import { InvalidInput } from '#core/domain/errors.ts';
 import { deleteDeviceProfiles } from '#core/operations/profiles/delete-device-profiles.ts';
-import { action } from '#functions/http/action.ts';
+import { novaAction } from '#functions/http/action.ts';
 import { findProfiles } from './find.ts';
 
 /** Takes uuids or names, separated by commas. */
-export const deleteOne = action(
+export const deleteOne = novaAction(
   { answers: { 204: null }, refuses: [404, 409] },
   async ({ deps, id }) => {
     const names = id.split(',').filter((part) => part !== '');

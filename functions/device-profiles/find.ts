@@ -1,4 +1,4 @@
-import type { Deps } from '#core/deps.ts';
+import type { NovaDeps } from '#core/deps.ts';
 import { DeviceProfileNotFound } from '#core/domain/errors.ts';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { findProfile } from '#core/operations/profiles/find-profile.ts';
@@ -9,7 +9,7 @@ import { findProfile } from '#core/operations/profiles/find-profile.ts';
  * @throws DeviceProfileNotFound naming the first that does not exist
  */
 export async function findProfiles(
-  deps: Deps,
+  deps: NovaDeps,
   ids: readonly string[],
   by: 'name' | 'any',
 ): Promise<DeviceProfile[]> {

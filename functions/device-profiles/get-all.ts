@@ -1,7 +1,7 @@
 import { profilesAnswer } from '#core/contracts/api/device-profiles.ts';
 import { isVisibleTo, seesAllProfiles } from '#core/domain/profile/profile-changes.ts';
 import { giveAlternative } from '#core/operations/profiles/give-alternative.ts';
-import { action } from '#functions/http/action.ts';
+import { novaAction } from '#functions/http/action.ts';
 import { toPage, uuidPage } from '#functions/http/query.ts';
 import { noneExist } from './dialect.ts';
 import { listQuery } from './schema.ts';
@@ -11,7 +11,7 @@ import { viewDeviceProfile } from './view.ts';
  * Nova asks by name: that query reads base tables only. Of a profile with alternatives, Nova's
  * service gets the groups that fit now, and all others the first ones.
  */
-export const getAll = action(
+export const getAll = novaAction(
   { query: listQuery, answers: { 200: profilesAnswer }, refuses: [422] },
   async ({ deps, caller, query, base, microversion }) => {
     const { policy } = deps.settings;

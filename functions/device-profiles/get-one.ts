@@ -2,7 +2,7 @@ import { shownProfile } from '#core/contracts/api/device-profiles.ts';
 import { DeviceProfileNotFound } from '#core/domain/errors.ts';
 import { isVisibleTo } from '#core/domain/profile/profile-changes.ts';
 import { findProfile } from '#core/operations/profiles/find-profile.ts';
-import { action } from '#functions/http/action.ts';
+import { novaAction } from '#functions/http/action.ts';
 import { noneExist } from './dialect.ts';
 import { viewDeviceProfile } from './view.ts';
 
@@ -10,7 +10,7 @@ import { viewDeviceProfile } from './view.ts';
  * Finds it by uuid or name at every microversion: the specification accepts both from the start,
  * and current clients send no microversion. A value in the form of a uuid is a uuid.
  */
-export const getOne = action(
+export const getOne = novaAction(
   { answers: { 200: shownProfile }, refuses: [404, 422] },
   async ({ deps, caller, id, base, microversion }) => {
     const profile = await findProfile(deps, id);

@@ -1,4 +1,4 @@
-import { createDeps } from '#core/deps.ts';
+import { createNovaDeps } from '#core/deps.ts';
 import { resourceHandler } from '#functions/http/resource-handler.ts';
 import { create } from './create.ts';
 import { deleteOne } from './delete.ts';
@@ -15,5 +15,5 @@ export const actions = {
 };
 
 export const handler = resourceHandler('device-profiles', actions, () =>
-  createDeps('device-profiles'),
+  createNovaDeps('device-profiles'),
 );

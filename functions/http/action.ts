@@ -2,7 +2,7 @@
 // middleware stack around it.
 
 import * as z from 'zod';
-import type { Deps, RequestDeps } from '#core/deps.ts';
+import type { Deps, NovaDeps, RequestDeps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import type { PolicyRule } from '#core/domain/policy.ts';
 import type { LogFields } from '#core/log.ts';
@@ -73,4 +73,12 @@ export function action<
 ): Action {
   // The middleware stack validates with these schemas before the call.
   return { schemas: { query: noQuery, ...schemas }, run: run as Action['run'] };
+}
+
+/** An action on Nova's path. */
+export function novaAction<Query = Record<string, never>, Body = undefined>(
+  schemas: Schemas<Query, Body>,
+  run: (request: Request<Query, Body, NovaDeps>) => Promise<Reply>,
+): Action {
+  return action<Query, Body, NovaDeps>(schemas, run);
 }

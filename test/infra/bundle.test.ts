@@ -95,10 +95,17 @@ function expectDocumented(name: FunctionName, file: string): void {
 }
 
 describe('a deployed bundle', () => {
-  it("is as small as documented, and small enough for Nova's path", () => {
-    expectDocumented('device-profiles', bundle);
-    expect(statSync(bundle).size / 1024).toBeLessThanOrEqual(450);
-  });
+  it.each(['device-profiles', 'accelerator-requests'] as const)(
+    "of %s is as small as documented, and small enough for Nova's path",
+    (name) => {
+      const file =
+        name === 'device-profiles'
+          ? bundle
+          : join(makeBundle(name, `functions/${name}/handler.ts`), 'index.mjs');
+      expectDocumented(name, file);
+      expect(statSync(file).size / 1024).toBeLessThanOrEqual(450);
+    },
+  );
 
   it('answers from DynamoDB, with the credentials of its environment', async () => {
     await world.createProfile('fpga', { 'resources:FPGA': '1' });

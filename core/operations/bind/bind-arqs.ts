@@ -1,4 +1,4 @@
-import type { Deps } from '#core/deps.ts';
+import type { NovaDeps } from '#core/deps.ts';
 import type { Arq, InstanceBinding } from '#core/domain/arq/arq.ts';
 import {
   type BindTarget,
@@ -37,7 +37,7 @@ import { settlePromise, takeOtherClasses } from './take-alternative.ts';
  * @throws DomainError for what lasts; then nothing has changed.
  */
 export async function bindArqs(
-  deps: Deps,
+  deps: NovaDeps,
   caller: Caller,
   targets: readonly BindTarget[],
 ): Promise<void> {
@@ -60,7 +60,7 @@ interface Bind {
 
 /** One round of reading and claiming. */
 async function bindOnce(
-  deps: Deps,
+  deps: NovaDeps,
   caller: Caller,
   targets: readonly BindTarget[],
 ): Promise<typeof contended | undefined> {
@@ -123,7 +123,7 @@ function commonProfileName(
 }
 
 /** Refuses a bind that its host cannot prepare: only an error now makes Nova fail early. */
-async function refuseAbsentOrFailing(deps: Deps, hostname: string): Promise<void> {
+async function refuseAbsentOrFailing(deps: NovaDeps, hostname: string): Promise<void> {
   const { host } = await deps.store.inventory.host(hostname);
   if (host.conflict) throw new HostInConflict(hostname);
   if (isLost(host, deps.clock())) throw new AgentAway(hostname, heardAt(host));
@@ -152,7 +152,7 @@ function onePlace(targets: readonly BindTarget[]): {
 }
 
 async function visibleArqs(
-  deps: Deps,
+  deps: NovaDeps,
   caller: Caller,
   targets: readonly BindTarget[],
 ): Promise<Map<ArqUuid, Arq>> {
@@ -176,7 +176,7 @@ function isBoundAs(arq: Arq | undefined, target: BindTarget): boolean {
 
 /** A releasing handle is claimed only after all handles were read and too few were free. */
 async function readProviders(
-  deps: Deps,
+  deps: NovaDeps,
   targets: readonly BindTarget[],
 ): Promise<Map<ProviderUuid, StoredProvider>> {
   const byProvider = Map.groupBy(targets, ({ providerUuid }) => providerUuid);
@@ -201,7 +201,7 @@ async function readProviders(
  * @throws BindTargetMismatch for an ARQ of a third project
  */
 async function owningProject(
-  deps: Deps,
+  deps: NovaDeps,
   caller: Caller,
   instanceUuid: InstanceUuid,
   arqs: readonly Arq[],
@@ -229,7 +229,7 @@ async function owningProject(
  * @throws DomainError
  */
 async function claimsOrReplace(
-  deps: Deps,
+  deps: NovaDeps,
   bind: Bind,
   providers: ReadonlyMap<ProviderUuid, StoredProvider>,
 ): Promise<PlannedClaim[] | undefined> {
@@ -249,7 +249,7 @@ async function claimsOrReplace(
  *
  * @throws InstanceAlreadyBound
  */
-async function replaceOther(deps: Deps, bind: Bind): Promise<boolean> {
+async function replaceOther(deps: NovaDeps, bind: Bind): Promise<boolean> {
   const { instanceUuid, projectId, targets, arqs } = bind;
   const binding = await deps.store.arqs.binding(instanceUuid);
   const isOther = binding?.arqUuids.some(

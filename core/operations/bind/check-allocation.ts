@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Deps } from '#core/deps.ts';
+import type { NovaDeps } from '#core/deps.ts';
 import type { Arq } from '#core/domain/arq/arq.ts';
 import type { BindTarget } from '#core/domain/arq/bind-plan.ts';
 import { BindTargetMismatch } from '#core/domain/errors.ts';
@@ -16,7 +16,7 @@ type Amounts = Readonly<Record<string, number>>;
  * @throws BindTargetMismatch
  */
 export async function checkAllocation(
-  { clients, store }: Pick<Deps, 'clients' | 'store'>,
+  { clients, store }: Pick<NovaDeps, 'clients' | 'store'>,
   targets: readonly BindTarget[],
   arqs: ReadonlyMap<ArqUuid, Arq>,
 ): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Deps } from '#core/deps.ts';
+import type { NovaDeps } from '#core/deps.ts';
 import type { Arq } from '#core/domain/arq/arq.ts';
 import { type Caller, userActor } from '#core/domain/caller.ts';
 import { TooManyUnbound } from '#core/domain/errors.ts';
@@ -19,7 +19,7 @@ import { groupsForImage } from './image-groups.ts';
  *
  * @throws TooManyUnbound
  */
-async function refuseTooMany(deps: Deps, projectId: string, requested: number): Promise<void> {
+async function refuseTooMany(deps: NovaDeps, projectId: string, requested: number): Promise<void> {
   const { unboundArqsMax: max, unboundArqMinutes: minutes } = deps.settings;
   if (max === 0) return;
   const count = await deps.listings.countUnbound(projectId, max);
@@ -35,7 +35,7 @@ async function refuseTooMany(deps: Deps, projectId: string, requested: number): 
  * @throws DomainError, ServiceUnavailable
  */
 export async function createArqs(
-  deps: Deps,
+  deps: NovaDeps,
   caller: Caller,
   profileName: string,
   imageUuid?: string,
@@ -61,7 +61,7 @@ export async function createArqs(
 }
 
 function forImage(
-  deps: Deps,
+  deps: NovaDeps,
   lists: readonly Groups[],
   imageUuid: string | undefined,
   projectId: string,
@@ -78,7 +78,7 @@ function forImage(
  * @throws QuotaExceeded of the first
  */
 async function takeFirst(
-  deps: Deps,
+  deps: NovaDeps,
   quota: Quota | undefined,
   alternatives: readonly Arq[][],
 ): Promise<readonly Arq[]> {
@@ -96,7 +96,7 @@ async function takeFirst(
   }
 }
 
-async function isTaken(deps: Deps, quota: Quota, arqs: readonly Arq[]): Promise<boolean> {
+async function isTaken(deps: NovaDeps, quota: Quota, arqs: readonly Arq[]): Promise<boolean> {
   try {
     await takeUnits(deps, quota, arqs);
     return true;
@@ -108,7 +108,7 @@ async function isTaken(deps: Deps, quota: Quota, arqs: readonly Arq[]): Promise<
 
 /** One list of ARQs for each alternative; the uuids are the same in all. */
 function buildAlternatives(
-  deps: Deps,
+  deps: NovaDeps,
   caller: Caller,
   profile: DeviceProfile,
   lists: readonly Groups[],
@@ -124,7 +124,7 @@ function buildAlternatives(
   );
 }
 
-function buildArqs(deps: Deps, caller: Caller, profile: DeviceProfile): Arq[] {
+function buildArqs(deps: NovaDeps, caller: Caller, profile: DeviceProfile): Arq[] {
   const now = deps.clock();
   const checksAllocation = mayBeScheduledOtherwise(profile, now);
   return profile.groups.flatMap((group, groupId) =>

@@ -1,4 +1,4 @@
-import type { Deps } from '#core/deps.ts';
+import type { NovaDeps } from '#core/deps.ts';
 import type { BindTarget } from '#core/domain/arq/bind-plan.ts';
 import { type Caller, userActor } from '#core/domain/caller.ts';
 import { ArqNotFound, DomainError, Forbidden } from '#core/domain/errors.ts';
@@ -12,7 +12,7 @@ import { timeNow } from '#core/operations/time-now.ts';
  * logged, and the answer stays.
  */
 export async function noteRefusal(
-  deps: Deps,
+  deps: NovaDeps,
   caller: Caller,
   targets: readonly BindTarget[],
   error: unknown,

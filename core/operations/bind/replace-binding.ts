@@ -1,4 +1,4 @@
-import type { Deps } from '#core/deps.ts';
+import type { NovaDeps } from '#core/deps.ts';
 import type { Arq, InstanceBinding } from '#core/domain/arq/arq.ts';
 import { InstanceAlreadyBound } from '#core/domain/errors.ts';
 import { releaseArqs } from '#core/operations/release/release-arqs.ts';
@@ -17,7 +17,7 @@ import { releaseArqs } from '#core/operations/release/release-arqs.ts';
  * @throws InstanceAlreadyBound where the old binding may be in use
  */
 export async function replaceBinding(
-  deps: Deps,
+  deps: NovaDeps,
   old: InstanceBinding,
   projectId: string,
   arqs: readonly Arq[],

@@ -1,6 +1,6 @@
 // What a bind does besides, where it has chosen one of several alternatives.
 
-import type { Deps } from '#core/deps.ts';
+import type { NovaDeps } from '#core/deps.ts';
 import type { Arq } from '#core/domain/arq/arq.ts';
 import type { Claim } from '#core/domain/arq/bind-plan.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
@@ -15,7 +15,7 @@ import { takeUnits } from '#core/operations/quotas/take-units.ts';
  * @throws QuotaExceeded
  */
 export async function takeOtherClasses(
-  deps: Deps,
+  deps: NovaDeps,
   projectId: string,
   before: ReadonlyMap<ArqUuid, Arq>,
   claims: readonly Claim[],
@@ -37,7 +37,7 @@ export async function takeOtherClasses(
  * Ends the promise of a server that Placement counts. Only a preference depends on it: a promise
  * that is not settled ends by itself.
  */
-export async function settlePromise(deps: Deps, claims: readonly Claim[]): Promise<void> {
+export async function settlePromise(deps: NovaDeps, claims: readonly Claim[]): Promise<void> {
   const [first] = claims;
   const index = first?.arq.alternatives?.indexOf(first.arq.group);
   if (!first || index === undefined || index < 0) return;

@@ -1,9 +1,9 @@
-import type { Deps } from '#core/deps.ts';
+import type { NovaDeps } from '#core/deps.ts';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { BoundArq } from '#core/store/arqs/binding-items.ts';
 
 /** The ARQs of a binding that are still bound by it, in its order. */
-export async function boundArqs(deps: Deps, binding: InstanceBinding): Promise<BoundArq[]> {
+export async function boundArqs(deps: NovaDeps, binding: InstanceBinding): Promise<BoundArq[]> {
   const stored = await deps.store.arqs.byUuids(binding.arqUuids);
   return binding.arqUuids
     .flatMap((uuid) => stored.get(uuid) ?? [])

@@ -1,4 +1,4 @@
-import type { Deps } from '#core/deps.ts';
+import type { NovaDeps } from '#core/deps.ts';
 import { DeviceProfileExists, InvalidInput } from '#core/domain/errors.ts';
 import type { DeviceProfileUuid } from '#core/domain/ids.ts';
 import {
@@ -26,7 +26,7 @@ const profilesMax = 50;
  * @throws InvalidInput, DeviceProfileExists
  */
 export async function createDeviceProfiles(
-  deps: Deps,
+  deps: NovaDeps,
   requests: readonly ProfileRequest[],
   microversion: string,
 ): Promise<DeviceProfile[]> {

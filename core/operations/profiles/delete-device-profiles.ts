@@ -1,4 +1,4 @@
-import type { Deps } from '#core/deps.ts';
+import type { NovaDeps } from '#core/deps.ts';
 import { DeviceProfileInUse, DeviceProfileNotFound, InvalidInput } from '#core/domain/errors.ts';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
@@ -15,7 +15,7 @@ const profilesMax = 49;
  * @throws DeviceProfileNotFound naming the first that is missing; DeviceProfileInUse
  */
 export async function deleteDeviceProfiles(
-  deps: Deps,
+  deps: NovaDeps,
   find: () => Promise<readonly DeviceProfile[]>,
 ): Promise<void> {
   const profiles = await find();

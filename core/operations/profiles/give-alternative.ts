@@ -1,5 +1,5 @@
 import { RequestRefused, ServiceUnavailable } from '#core/clients/http.ts';
-import type { Deps } from '#core/deps.ts';
+import type { NovaDeps } from '#core/deps.ts';
 import { countServers } from '#core/domain/placement/candidates.ts';
 import { type Groups, groupLists } from '#core/domain/profile/alternatives.ts';
 import { arqCount, type DeviceProfile } from '#core/domain/profile/device-profile.ts';
@@ -19,7 +19,7 @@ const roundsMax = 12;
  * @param projectId whose quota must allow it
  */
 export async function giveAlternative(
-  deps: Deps,
+  deps: NovaDeps,
   profile: DeviceProfile,
   projectId: string,
 ): Promise<Groups> {
@@ -47,7 +47,7 @@ function isWithin(quota: Quota | undefined, groups: Groups): boolean {
 }
 
 async function chooseIndex(
-  deps: Deps,
+  deps: NovaDeps,
   profile: DeviceProfile,
   lists: readonly Groups[],
   allowed: readonly number[],
@@ -72,7 +72,7 @@ async function chooseIndex(
   return allowed[0] ?? 0;
 }
 
-function countAll({ clients }: Deps, lists: readonly Groups[]): Promise<number[]> {
+function countAll({ clients }: NovaDeps, lists: readonly Groups[]): Promise<number[]> {
   return Promise.all(
     lists.map(async (groups) => {
       const candidates = await clients.placement.candidates(groups, candidatesMax);

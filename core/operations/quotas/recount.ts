@@ -1,4 +1,4 @@
-import type { Deps } from '#core/deps.ts';
+import type { NovaDeps } from '#core/deps.ts';
 import type { Arq } from '#core/domain/arq/arq.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
 import { countUse, isJustBegun, type Quota } from '#core/domain/quota/quota.ts';
@@ -18,7 +18,7 @@ const barredMs = 60 * 60_000;
  * @returns false if the project has no quota, or if another recount or new limits came first
  */
 export async function recount(
-  deps: Deps,
+  deps: NovaDeps,
   projectId: string,
   againMs = recountEveryMs,
 ): Promise<boolean> {
@@ -39,7 +39,7 @@ export async function recount(
  * and show deleted ones.
  */
 export async function readArqs(
-  deps: Deps,
+  deps: NovaDeps,
   projectId: string,
   recent: readonly ArqUuid[] = [],
 ): Promise<Map<ArqUuid, Arq>> {
@@ -56,7 +56,7 @@ export async function readArqs(
  * @param arqs gets those that were stored meanwhile
  */
 async function findBegun(
-  deps: Deps,
+  deps: NovaDeps,
   { projectId, recent }: Quota,
   arqs: Map<ArqUuid, Arq>,
 ): Promise<Set<string>> {

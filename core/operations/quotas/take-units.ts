@@ -1,4 +1,4 @@
-import type { Deps } from '#core/deps.ts';
+import type { NovaDeps } from '#core/deps.ts';
 import type { Arq } from '#core/domain/arq/arq.ts';
 import {
   countedClass,
@@ -23,7 +23,11 @@ const recountsMax = 2;
  * @param initial the project's quota, as just read
  * @throws QuotaExceeded
  */
-export async function takeUnits(deps: Deps, initial: Quota, arqs: readonly Arq[]): Promise<void> {
+export async function takeUnits(
+  deps: NovaDeps,
+  initial: Quota,
+  arqs: readonly Arq[],
+): Promise<void> {
   const { projectId } = initial;
   const units: Unit[] = arqs.map(({ uuid, group }) => ({
     uuid,

@@ -1,4 +1,4 @@
-import type { Deps } from '#core/deps.ts';
+import type { NovaDeps } from '#core/deps.ts';
 import type { Arq } from '#core/domain/arq/arq.ts';
 import { type Caller, mayActOnInstance, maySee } from '#core/domain/caller.ts';
 import { ArqNotFound } from '#core/domain/errors.ts';
@@ -13,7 +13,7 @@ const atOnceMax = 8;
 
 /** Deletes all ARQs of an instance, and frees their handles. An instance may have none. */
 export async function deleteArqsOfInstance(
-  deps: Deps,
+  deps: NovaDeps,
   caller: Caller,
   instanceUuid: string,
 ): Promise<void> {
@@ -30,7 +30,7 @@ export async function deleteArqsOfInstance(
  * @throws ArqNotFound after everything else was deleted.
  */
 export async function deleteArqs(
-  deps: Deps,
+  deps: NovaDeps,
   caller: Caller,
   uuids: readonly ArqUuid[],
 ): Promise<void> {
@@ -53,7 +53,7 @@ function groupByInstance(arqs: readonly Arq[]): Arq[][] {
   return [...Map.groupBy(arqs, ({ uuid, binding }) => binding?.instanceUuid ?? uuid).values()];
 }
 
-async function deleteGroup(deps: Deps, caller: Caller, group: readonly Arq[]): Promise<void> {
+async function deleteGroup(deps: NovaDeps, caller: Caller, group: readonly Arq[]): Promise<void> {
   const instance = group[0]?.binding?.instanceUuid;
   let left: Iterable<Arq> = group;
   if (instance !== undefined && group.length > 1) {
@@ -65,7 +65,7 @@ async function deleteGroup(deps: Deps, caller: Caller, group: readonly Arq[]): P
   for (const arq of left) await deleteArq(deps, caller, arq);
 }
 
-async function deleteArq(deps: Deps, caller: Caller, read: Arq): Promise<void> {
+async function deleteArq(deps: NovaDeps, caller: Caller, read: Arq): Promise<void> {
   let arq = read;
   await untilWritten(
     'arqs',
@@ -85,7 +85,7 @@ async function deleteArq(deps: Deps, caller: Caller, read: Arq): Promise<void> {
   );
 }
 
-function refuseDeleteOfBound(deps: Deps, caller: Caller, instance: string): Promise<void> {
+function refuseDeleteOfBound(deps: NovaDeps, caller: Caller, instance: string): Promise<void> {
   const action = 'deleting a bound accelerator request';
   return refuseDeleteWithoutServiceToken(deps, caller, instance, action);
 }

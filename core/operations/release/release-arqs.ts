@@ -1,4 +1,4 @@
-import type { Deps } from '#core/deps.ts';
+import type { NovaDeps } from '#core/deps.ts';
 import { heldHandles, type InstanceBinding } from '#core/domain/arq/arq.ts';
 import { unboundUntil } from '#core/domain/host-work/deadlines.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
@@ -18,7 +18,7 @@ import type { Release } from '#core/store/arqs/bindings.ts';
  * @returns false where the instance has none of the ARQs
  */
 export async function releaseArqs(
-  deps: Deps,
+  deps: NovaDeps,
   instanceUuid: string,
   which: 'all' | ReadonlySet<ArqUuid>,
   fate: Release['fate'],
@@ -36,7 +36,7 @@ export async function releaseArqs(
 }
 
 async function releaseOnce(
-  deps: Deps,
+  deps: NovaDeps,
   binding: InstanceBinding,
   which: 'all' | ReadonlySet<ArqUuid>,
   fate: Release['fate'],
@@ -73,7 +73,7 @@ async function releaseOnce(
  * The ARQs with what the host does for their handles now. An ARQ keeps what its host declared at
  * the bind; an imported one was bound before our agent was on its host.
  */
-async function withCareNow(deps: Deps, arqs: readonly BoundArq[]): Promise<BoundArq[]> {
+async function withCareNow(deps: NovaDeps, arqs: readonly BoundArq[]): Promise<BoundArq[]> {
   const providers = await deps.store.inventory.providersOf(heldHandles(arqs));
   const byUuid = new Map(
     providers.flatMap((each) => each.handles).map((handle) => [handle.uuid, handle]),

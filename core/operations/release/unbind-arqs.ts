@@ -1,4 +1,4 @@
-import type { Deps } from '#core/deps.ts';
+import type { NovaDeps } from '#core/deps.ts';
 import { type Caller, maySee } from '#core/domain/caller.ts';
 import { ArqNotFound } from '#core/domain/errors.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
@@ -12,7 +12,7 @@ import { releaseArqs } from './release-arqs.ts';
  * Takes ARQs from their instance and keeps them. Those that are bound to none stay as they are.
  */
 export async function unbindArqs(
-  deps: Deps,
+  deps: NovaDeps,
   caller: Caller,
   uuids: readonly ArqUuid[],
 ): Promise<void> {
