@@ -19,6 +19,7 @@ const texts: Readonly<Partial<Record<Obstacle, string>>> = {
   'host-conflict': 'are on a host as which two agents report',
   'host-away': 'are on a host that is away',
   'host-paused': 'need their host, which failed its jobs',
+  apart: 'are free, but not together in their pool',
   remainder: 'are free, but too few on one provider or host',
 };
 

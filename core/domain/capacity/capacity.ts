@@ -49,6 +49,8 @@ export const obstacles = [
   'host-conflict',
   'host-away',
   'host-paused',
+  /** Free units of a pool, enough for a server, and not together. */
+  'apart',
   /** Free, but too few on one provider, or another group of the profile does not fit. */
   'remainder',
 ] as const;
@@ -131,7 +133,21 @@ function describeOffer(
     const request = { count: arqCount(group), same: sameLevelOf(group) };
     return timesTogether(provider.handles, { ...request, isFree: (each) => free.has(each) });
   });
-  return { supply: { free: free.size, most }, stopped };
+  const apart = countApart(groups, free.size, most);
+  for (let count = 0; count < apart; count++) stopped.push('apart');
+  return { supply: { free: free.size - apart, most }, stopped };
+}
+
+/** Where several groups compete for units, it is not known which keep them apart. */
+function countApart(
+  groups: readonly Group[],
+  free: number,
+  [times = 0]: readonly number[],
+): number {
+  const [group, another] = groups;
+  const size = group && arqCount(group);
+  if (!size || another || sameLevelOf(group) === undefined) return 0;
+  return Math.floor(free / size) > times ? free - times * size : 0;
 }
 
 /** What keeps every group from the provider; undefined if one of them can have it. */

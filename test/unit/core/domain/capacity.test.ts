@@ -143,6 +143,25 @@ function afterBind(
   }
 }
 
+it('of a pool says how many units are free and not together', () => {
+  const localities = [0, 0, 0, 1, 1].map((numa) => ({ numa }));
+  const handles = localities.map((locality, index) => ({
+    ...aStoredHandle({ uuid: derivedUuid('handle', String(index)) as HandleUuid }),
+    locality,
+  }));
+  const deployable = aDeployable({ resourceClass: 'PGPU', traits: [] });
+  const host = { hostname: 'cmp1', isPaused: false, providers: [{ deployable, handles }] };
+  const groupsOf = (amount: string) => [{ 'resources:PGPU': amount, 'accel:same': 'numa' }];
+  expect(measureCapacity(groupsOf('4'), host, attachTypes)).toMatchObject({
+    fits: 0,
+    stoppedBy: { apart: 5 },
+  });
+  expect(measureCapacity(groupsOf('2'), host, attachTypes)).toMatchObject({
+    fits: 2,
+    stoppedBy: { remainder: 1 },
+  });
+});
+
 describe('the capacity of a host', () => {
   it('is the most servers that binds reach where the groups are of one size', () => {
     const groups = fc
