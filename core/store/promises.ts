@@ -2,55 +2,55 @@
 
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import {
+  type Counted,
   countedMs,
-  endedPeriods,
   noPromises,
   type Promises,
-  periodOf,
-  roomFor,
 } from '#core/domain/profile/promises.ts';
-import {
-  freeOf,
-  givenOf,
-  openOf,
-  promisesKey,
-  roomOf,
-  toPromises,
-} from '#core/store/rows/promise-rows.ts';
+import { attributeOf, promisesKey, toPromises } from '#core/store/rows/promise-rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
 import { getRow } from '#core/store/table/reads.ts';
 import { setting, updateIf } from '#core/store/table/writes.ts';
 
 type Revision = Pick<DeviceProfile, 'name' | 'revision'>;
 
+/** The alternative that is promised, and all that compete with it for devices. */
+export interface Promised {
+  readonly index: number;
+  /** With itself. */
+  readonly rivals: readonly number[];
+}
+
 export interface PromiseStore {
   of(profile: Revision): Promise<Promises>;
-  /** False if there is no room. The caller has read the count, and that it is current. */
-  give(profile: Revision, index: number, nowMs: number): Promise<boolean>;
+  /** False if there is no room. The caller has read the count. */
+  give(profile: Revision, promised: Promised): Promise<boolean>;
   /** False also if the count is out of date. */
-  giveUnread(profile: Revision, index: number, nowMs: number): Promise<boolean>;
-  /** The server is bound. */
-  settle(profile: Revision, index: number, nowMs: number): Promise<void>;
+  giveUnread(profile: Revision, promised: Promised, nowMs: number): Promise<boolean>;
+  /** The promise was given for nothing. */
+  takeBack(profile: Revision, promised: Promised): Promise<void>;
+  /** The server is bound. Nothing changes where no promise is open. */
+  settle(profile: Revision, promised: Promised): Promise<void>;
   /**
    * Stores what Placement has room for. It needs no condition: promises that are given meanwhile
    * count against it, and a count that comes late is out of date at once.
-   *
-   * @param read after Placement was asked
-   * @param askedMs when it was asked
    */
-  count(profile: Revision, free: readonly number[], read: Promises, askedMs: number): Promise<void>;
+  count(profile: Revision, counted: Counted): Promise<void>;
 }
 
 /** Long after the last promise of a row has ended. */
 const keptSeconds = 24 * 60 * 60;
-const expiryAt = (nowMs: number) => Math.ceil(nowMs / 1000) + keptSeconds;
+
+const given = (index: number) => attributeOf('given', index);
 
 export function promiseStore(client: Documents, table: string): PromiseStore {
-  const promise = (profile: Revision, index: number, nowMs: number) => ({
+  const adding = (profile: Revision, { index, rivals }: Promised) => ({
     TableName: table,
     Key: promisesKey(profile),
-    UpdateExpression: `ADD ${givenOf(index)} :one, ${openOf(index, periodOf(nowMs))} :one`,
-    ConditionExpression: `${givenOf(index)} < ${roomOf(index)}`,
+    UpdateExpression: `ADD ${[index, ...rivals.filter((each) => each !== index)]
+      .map((each) => `${given(each)} :one`)
+      .join(', ')}`,
+    ConditionExpression: `${given(index)} < ${attributeOf('room', index)}`,
     ExpressionAttributeValues: { ':one': 1 },
   });
   return {
@@ -59,50 +59,57 @@ export function promiseStore(client: Documents, table: string): PromiseStore {
       return row ? toPromises(row) : noPromises;
     },
 
-    give: (profile, index, nowMs) => updateIf(client, promise(profile, index, nowMs)),
+    give: (profile, promised) => updateIf(client, adding(profile, promised)),
 
-    giveUnread(profile, index, nowMs) {
-      const { ConditionExpression, ExpressionAttributeValues, ...update } = promise(
-        profile,
-        index,
-        nowMs,
-      );
+    giveUnread(profile, promised, nowMs) {
+      const update = adding(profile, promised);
       return updateIf(client, {
         ...update,
-        ConditionExpression: `counted_at > :stale AND ${ConditionExpression}`,
-        ExpressionAttributeValues: { ...ExpressionAttributeValues, ':stale': nowMs - countedMs },
+        ConditionExpression: `counted_at > :stale AND ${update.ConditionExpression}`,
+        ExpressionAttributeValues: {
+          ...update.ExpressionAttributeValues,
+          ':stale': nowMs - countedMs,
+        },
       });
     },
 
-    async settle(profile, index, nowMs) {
+    async takeBack(profile, promised) {
+      const { ConditionExpression: _, ...update } = adding(profile, promised);
+      await updateIf(client, { ...update, ExpressionAttributeValues: { ':one': -1 } });
+    },
+
+    async settle(profile, { index, rivals }) {
+      const closed = (each: number) => attributeOf('closed', each);
       await updateIf(client, {
         TableName: table,
         Key: promisesKey(profile),
-        UpdateExpression: `SET expires_at = :expiry ADD ${openOf(index, periodOf(nowMs))} :minus`,
-        ExpressionAttributeValues: { ':minus': -1, ':expiry': expiryAt(nowMs) },
+        UpdateExpression: `ADD ${[index, ...rivals.filter((each) => each !== index)]
+          .map((each) => `${closed(each)} :one`)
+          .join(', ')}`,
+        ConditionExpression: `${closed(index)} < ${given(index)}`,
+        ExpressionAttributeValues: { ':one': 1 },
       });
     },
 
-    async count(profile, free, { alternatives }, askedMs) {
-      const counts = free.map((each, index) => [
-        [freeOf(index), each],
-        [roomOf(index), roomFor(each, alternatives[index], askedMs)],
-      ]);
-      const set = setting({
-        counted_at: askedMs,
-        expires_at: expiryAt(askedMs),
-        ...Object.fromEntries(counts.flat()),
-      });
-      const ended = alternatives.flatMap((each, index) =>
-        endedPeriods(each, askedMs).map((period) => openOf(index, period)),
+    async count(profile, { countedAt, alternatives, marks }) {
+      const numbers = alternatives.flatMap((each, index) =>
+        (['free', 'room', 'closed'] as const).map((name): [string, number] => [
+          attributeOf(name, index),
+          each[name],
+        ]),
       );
+      const set = setting({
+        counted_at: countedAt,
+        marks,
+        expires_at: Math.ceil(countedAt / 1000) + keptSeconds,
+        ...Object.fromEntries(numbers),
+      });
       // The condition of a promise compares them, so they must be there, with what they have.
-      const present = free.map((_, index) => `${givenOf(index)} :zero`).join(', ');
-      const removal = ended.length > 0 ? ` REMOVE ${ended.join(', ')}` : '';
+      const present = alternatives.map((_, index) => `${given(index)} :zero`).join(', ');
       await updateIf(client, {
         TableName: table,
         Key: promisesKey(profile),
-        UpdateExpression: `${set.expression} ADD ${present}${removal}`,
+        UpdateExpression: `${set.expression} ADD ${present}`,
         ExpressionAttributeNames: set.names,
         ExpressionAttributeValues: { ...set.values, ':zero': 0 },
       });

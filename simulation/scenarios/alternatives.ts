@@ -12,14 +12,24 @@ const name = 'either';
 const createProfile =
   (amount: string): Act =>
   async (world) => {
-    const cards = { 'resources:PGPU': amount, 'trait:CUSTOM_SIM_POOL': 'required' };
-    const nics = { 'resources:CUSTOM_NIC': amount, 'trait:CUSTOM_SIM_NIC': 'required' };
-    await asAdmin(world, 'POST', '/device_profiles', [{ name, groups: [cards] }]);
+    const { cards, nics } = groupsOf(amount);
+    await asAdmin(world, 'POST', '/device_profiles', [{ name, groups: cards }]);
     await updateDeviceProfile(world.depsFor(world.spawn('operator')), name, (profile) => ({
       ...toContent(profile),
-      alternatives: [[nics]],
+      alternatives: [nics],
     }));
   };
+
+const groupsOf = (amount: string) => ({
+  cards: [{ 'resources:PGPU': amount, 'trait:CUSTOM_SIM_POOL': 'required' }],
+  nics: [{ 'resources:CUSTOM_NIC': amount, 'trait:CUSTOM_SIM_NIC': 'required' }],
+});
+
+/** Nova has read the profile before its promises were stored. */
+const bootUnpromised =
+  (which: 'cards' | 'nics'): Act =>
+  (world) =>
+    world.nova.boot({ name, groups: groupsOf('1')[which] });
 
 /** Nova reads the profile, and schedules by what it was given. */
 const bootEither: Act = async (world) => {
@@ -47,6 +57,11 @@ export const alternativeOperations: Readonly<Record<string, Operation>> = {
     ...alternatives,
     prepare: inTurn(createProfile('2'), 10_000, inTurn(bootEither, 100, bootEither)),
     act: inTurn(deleteFirst, 2 * minuteMs, bootEither),
+  },
+  'boot servers with alternatives that were not promised': {
+    ...alternatives,
+    prepare: createProfile('1'),
+    act: inTurn(bootUnpromised('cards'), 10_000, bootUnpromised('nics')),
   },
   'boot a server whose project has no quota of the first alternative': {
     ...alternatives,

@@ -7,9 +7,11 @@ import { ServiceUnavailable } from '#core/clients/http.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { countedMs } from '#core/domain/profile/promises.ts';
+import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
 import { giveAlternative } from '#core/operations/profiles/give-alternative.ts';
 import { deleteQuota, setQuota } from '#core/operations/quotas/set-quota.ts';
-import { nextInstance } from '#test/support/builders.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
+import { aCaller, nextInstance } from '#test/support/builders.ts';
 import { withClients } from '#test/support/deps.ts';
 import { aDevice, aHandle } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
@@ -146,7 +148,34 @@ describe('what a GET by name shows', () => {
     // Placement has counted no server here, so all eight are free but for seven promises.
     expect(await classAt(2 * countedMs)).toEqual(fastFirst);
     expect(await classAt(3 * countedMs)).toEqual(slowFirst);
-    expect(await classAt(91_000)).toEqual(fastFirst);
+    expect(await classAt(80_000)).toEqual(fastFirst);
+  });
+
+  it('is another list for those that compete for the same devices', async () => {
+    const name = `competing-${count}`;
+    const preferring = { ...fast, 'accel:preferred:trait:CUSTOM_COMMON': 'required' };
+    await world.createProfile(name, fast);
+    await put(name, { groups: [preferring], alternatives: [[slow]] });
+    for (let number = 1; number <= 8; number += 1) expect(await given(name)).toEqual(fastFirst);
+    for (let number = 1; number <= 12; number += 1) expect(await given(name)).toEqual(slowFirst);
+  });
+
+  it('waits for one count of a slow Placement, and is the first of a disabled profile', async () => {
+    const stored = await world.deps.store.profiles.byName(profile);
+    if (!stored) throw new Error('The profile is not stored.');
+    let now = Date.now();
+    let calls = 0;
+    const candidates: typeof world.deps.clients.placement.candidates = async (...given) => {
+      calls += 1;
+      now += 2 * countedMs;
+      return world.deps.clients.placement.candidates(...given);
+    };
+    const deps = { ...withClients(world.deps, { placement: { candidates } }), clock: () => now };
+    expect(await giveAlternative(deps, stored, 'p')).toEqual([fast]);
+    expect(calls).toBe(2);
+    const disabled = { at: '', by: '', reason: 'worn out' };
+    await giveAlternative(deps, { ...stored, disabled }, 'p');
+    expect(calls).toBe(2);
   });
 
   it('is of the new revision at once', async () => {
@@ -223,6 +252,42 @@ describe('a bind', () => {
   });
 });
 
+describe('binds of ARQs of several requests', () => {
+  it('may each have another alternative', async () => {
+    await world.report('cmp1', [
+      device('Fast', 'FPGA', 8, ['CUSTOM_COMMON']),
+      { ...device('Near', 'CUSTOM_SLOW', 1), address: '0000:0d:00.0' },
+    ]);
+    const [one] = await world.createArqs(profile);
+    const [other] = await world.createArqs(profile);
+    const instance = nextInstance();
+    const target = (name: string) => ({
+      hostname: 'cmp1',
+      device_rp_uuid: providerUuid(`cmp1_${name}`),
+      instance_uuid: instance,
+    });
+    const bound = await world.asNova('PATCH', '/v2/accelerator_requests', {
+      [one]: bindPatch(target('Fast')),
+      [other]: bindPatch(target('Near')),
+    });
+    expect([bound.status, bound.text]).toEqual([202, '']);
+    await world.deleteArqsOf(instance);
+  });
+
+  it('leave a row that does not grow', async () => {
+    const stored = await world.deps.store.profiles.byName(profile);
+    if (!stored) throw new Error('The profile is not stored.');
+    const { promises } = world.deps.store;
+    const promised = { index: 0, rivals: [0] };
+    for (let number = 0; number < 20; number += 1) await promises.settle(stored, promised);
+    expect(await promises.of(stored)).toEqual({ countedAt: 0, alternatives: [], marks: [] });
+    await given();
+    for (let number = 0; number < 20; number += 1) await promises.settle(stored, promised);
+    const [first] = (await promises.of(stored)).alternatives;
+    expect(first).toMatchObject({ given: 1, closed: 1 });
+  });
+});
+
 describe('quotas', () => {
   let project: string;
   beforeAll(async () => {
@@ -249,6 +314,45 @@ describe('quotas', () => {
     expect(await world.bindArqs(arq, target)).toMatchObject({ status: 202 });
     await expect(world.createArqs(profile)).rejects.toThrow('FPGA');
     for (const instance of [one, other]) await world.deleteArqsOf(instance);
+    await deleteQuota(world.deps, project);
+  });
+
+  it('that refuse the first leave its room to others', async () => {
+    await setQuota(world.deps, project, { FPGA: 0 });
+    expect(await given()).toEqual(slowFirst);
+    const stored = await world.deps.store.profiles.byName(profile);
+    for (let number = 1; number <= 8; number += 1) expect(await given()).toEqual(slowFirst);
+    expect(stored && (await giveAlternative(world.deps, stored, 'another'))).toEqual([fast]);
+    await deleteQuota(world.deps, project);
+  });
+
+  it('are taken for another class long after the creation', async () => {
+    await setQuota(world.deps, project, { FPGA: 5, CUSTOM_SLOW: 5 });
+    const arqs = await world.createArqs(profile);
+    const deps = { ...world.deps, clock: () => Date.now() + 61_000 };
+    const [arqUuid] = arqs;
+    const instanceUuid = nextInstance();
+    const target = { hostname: 'cmp2', providerUuid: slowProvider, instanceUuid, arqUuid };
+    await bindArqs(deps, aCaller({ projectId: project }), [target]);
+    const quota = await world.deps.store.quotas.byProject(project);
+    expect(quota?.unitsLeft).toMatchObject({ CUSTOM_SLOW: 4 });
+    await world.deleteArqsOf(instanceUuid);
+    await deleteQuota(world.deps, project);
+  });
+
+  it('refuse no server that an administrator moves', async () => {
+    await setQuota(world.deps, project, { CUSTOM_SLOW: 0 });
+    const [arqUuid] = await world.createArqs(profile, 'admin-token');
+    const instanceUuid = nextInstance();
+    const { nova } = world.deps.clients;
+    const server = async () =>
+      ({ ...((await nova.server(instanceUuid)) as object), projectId: project }) as never;
+    const deps = withClients(world.deps, { nova: { server } });
+    const admin = aCaller({ projectId: 'admin', roles: ['admin'] });
+    const arq = (await deps.store.arqs.byUuids([arqUuid])).get(arqUuid);
+    const target = { hostname: 'cmp2', providerUuid: slowProvider, instanceUuid, arqUuid };
+    await bindArqs(deps, { ...admin, projectId: arq?.projectId ?? '' }, [target]);
+    await world.deleteArqsOf(instanceUuid);
     await deleteQuota(world.deps, project);
   });
 

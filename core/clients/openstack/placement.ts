@@ -22,6 +22,9 @@ import { createServiceCalls, type ServiceCall, type ServiceIdentity } from './se
  */
 const microversion = '1.36';
 
+/** Nova waits for the answer that depends on it. */
+const candidatesMs = 3_000;
+
 export interface Provider {
   readonly uuid: string;
   readonly name: string;
@@ -185,6 +188,8 @@ export function createPlacement(options: {
       const { request, answer } = await call(
         'GET',
         `/allocation_candidates?${candidatesQuery(groups, limit)}`,
+        undefined,
+        candidatesMs,
       );
       if (answer.status === 400) return { choices: [], providers: new Map() };
       if (answer.status !== 200) throw refusal({ request, answer });

@@ -9,6 +9,7 @@ import {
   type Method,
   ServiceUnavailable,
 } from '#core/clients/http.ts';
+import { present } from '#core/shapes/derive/present.ts';
 
 /** Our own token and the endpoints of other services; {@link createKeystone} creates it. */
 export interface ServiceIdentity {
@@ -32,18 +33,30 @@ export interface ServiceCall {
  */
 export const renewalsMax = 2;
 
-export type CallService = (method: Method, path: string, body?: unknown) => Promise<ServiceCall>;
+export type CallService = (
+  method: Method,
+  path: string,
+  body?: unknown,
+  timeoutMs?: number,
+) => Promise<ServiceCall>;
 
 export function createServiceCalls(
   http: Http,
   identity: ServiceIdentity,
   service: { readonly type: string; readonly headers: Readonly<Record<string, string>> },
 ): CallService {
-  return async (method, path, body) => {
+  return async (method, path, body, timeoutMs) => {
     const url = `${await identity.endpoint(service.type)}${path}`;
     const send = async (token: string): Promise<ServiceCall> => {
       const headers = { ...service.headers, 'X-Auth-Token': token };
-      const request: HttpRequest = { service: service.type, method, url, headers, body };
+      const request: HttpRequest = {
+        service: service.type,
+        method,
+        url,
+        headers,
+        body,
+        ...present({ timeoutMs }),
+      };
       try {
         return { request, answer: await http(request) };
       } catch (error) {

@@ -80,7 +80,15 @@ export interface BindFacts {
  * @throws DomainError for whatever lasts: another attempt would end the same.
  */
 export function planBind(facts: BindFacts): PlannedClaim[] {
-  return firstPossible(facts.arqs, (arqs) => planAlternative({ ...facts, arqs }));
+  const targets = new Map(facts.targets.map((target) => [target.arqUuid, target]));
+  return firstPossible(facts.arqs, {
+    check: (arq) => {
+      const target = targets.get(arq.uuid);
+      const provider = target && facts.providers.get(target.providerUuid);
+      if (target && provider) checkTarget(arq, target, provider, facts.attachTypes);
+    },
+    plan: (arqs) => planAlternative({ ...facts, arqs }),
+  });
 }
 
 function planAlternative(facts: BindFacts): PlannedClaim[] {

@@ -22,6 +22,9 @@ type GivenGroups = readonly Readonly<Record<string, string | number>>[];
 /** Bounds the calls to Placement for one profile, and the size of an ARQ. */
 const listsMax = 8;
 
+/** A transaction of DynamoDB takes 4 MB. */
+const storedBytesMax = 2_000_000;
+
 const preferredPrefix = 'accel:preferred:';
 
 /** The lists of groups from which a server gets one, the best first. */
@@ -32,6 +35,16 @@ export function groupLists({ groups, alternatives = [] }: WrittenGroups): readon
 /** Whether Nova can be given different groups. */
 export function hasAlternatives(profile: WrittenGroups): boolean {
   return groupLists(profile).length > 1;
+}
+
+/** The indexes of the lists that ask for a class of that list, itself included. */
+export function rivalsOf(lists: readonly Groups[], index: number): readonly number[] {
+  const classes = lists.map((groups) =>
+    groups.flatMap((group) => Object.keys(groupResources(group))),
+  );
+  return [...lists.keys()].filter((each) =>
+    classes[each]?.some((name) => classes[index]?.includes(name)),
+  );
 }
 
 /** With all that the groups prefer, and without. */
@@ -73,7 +86,10 @@ export function canonicalLists(
   const others = alternatives.map((list, index) =>
     within(`alternatives[${index}]`, () => canonicalGroups(list)),
   );
-  const written = { groups: first, ...(others.length > 0 && { alternatives: others }) };
+  const written: WrittenGroups = {
+    groups: first,
+    ...(others.length > 0 && { alternatives: others }),
+  };
   const lists = groupLists(written);
   if (lists.length > listsMax) {
     throw new InvalidInput(
@@ -82,6 +98,16 @@ export function canonicalLists(
   }
   if (JSON.stringify(lists).length > groupsBytesMax) {
     throw new InvalidInput(`All alternatives together are larger than ${groupsBytesMax} bytes.`);
+  }
+  // Each ARQ has its group in all lists, and those of one request are one transaction.
+  const stored = first.reduce((sum, group, index) => {
+    const ofGroup = lists.map((list) => list[index]);
+    return sum + arqCount(group) * JSON.stringify(ofGroup).length;
+  }, 0);
+  if (lists.length > 1 && stored > storedBytesMax) {
+    throw new InvalidInput(
+      `The accelerator requests of the profile take ${stored} bytes with all alternatives; at most ${storedBytesMax} are allowed.`,
+    );
   }
   for (const [index, list] of others.entries()) checkShape(first, list, `alternatives[${index}]`);
   return written;

@@ -3,17 +3,21 @@
 
 /** How long a count of Placement's candidates is believed. */
 export const countedMs = 5_000;
-/** A promise ends when its server is bound, or after two to three of these. */
-const periodMs = 30_000;
-const periodsKept = 3;
+/** A promise that no bind has kept by then will most likely never be kept. */
+const lastsMs = 60_000;
+/** A request gives a promise this long after the count that it believes, at most. */
+const lateMs = 2 * countedMs;
 
 /** Those of one revision of a profile, with an entry for each alternative. */
 export interface Promises {
   /** When Placement was asked last; milliseconds since 1970, 0 before it was. */
   readonly countedAt: number;
   readonly alternatives: readonly AlternativePromises[];
+  /** How many had been given at some moments of the last minute, the newest first. */
+  readonly marks: readonly Mark[];
 }
 
+/** Numbers by alternative. Those that compete for devices have the promises of each other, too. */
 export interface AlternativePromises {
   /** Servers that Placement had room for when it was asked. */
   readonly free: number;
@@ -21,23 +25,24 @@ export interface AlternativePromises {
   readonly room: number;
   /** All that were given since the first. */
   readonly given: number;
-  /** Given and not settled, by the period in which they were given. */
-  readonly open: ReadonlyMap<number, number>;
+  /** Those of them that were kept, or were not kept in time. */
+  readonly closed: number;
 }
 
-export const noPromises: Promises = { countedAt: 0, alternatives: [] };
-
-export function periodOf(nowMs: number): number {
-  return Math.floor(nowMs / periodMs);
+interface Mark {
+  readonly at: number;
+  readonly given: readonly number[];
 }
+
+/** What a count stores. */
+export interface Counted extends Omit<Promises, 'alternatives'> {
+  readonly alternatives: readonly Omit<AlternativePromises, 'given'>[];
+}
+
+export const noPromises: Promises = { countedAt: 0, alternatives: [], marks: [] };
 
 export function isCurrent({ countedAt }: Promises, nowMs: number): boolean {
   return nowMs - countedAt < countedMs;
-}
-
-/** The periods whose promises have ended. */
-export function endedPeriods({ open }: AlternativePromises, nowMs: number): number[] {
-  return [...open.keys()].filter((period) => period <= periodOf(nowMs) - periodsKept);
 }
 
 /**
@@ -47,17 +52,26 @@ export function endedPeriods({ open }: AlternativePromises, nowMs: number): numb
  * @param free what Placement has
  * @param read after it was asked, so that no server is in `free` whose promise is not in this
  */
-export function roomFor(
-  free: number,
-  read: Pick<AlternativePromises, 'room' | 'given' | 'open'> | undefined,
-  nowMs: number,
-): number {
-  if (!read) return free;
-  const { room, given, open } = read;
-  const pending = [...open]
-    .filter(([period]) => period > periodOf(nowMs) - periodsKept)
-    .reduce((sum, [, count]) => sum + count, 0);
-  const least = free - Math.max(0, pending);
+export function countedAgain(free: readonly number[], read: Promises, askedMs: number): Counted {
+  const given = read.alternatives.map((each) => each.given);
+  const late = { at: Math.min(askedMs, read.countedAt + lateMs), given };
+  // Requests that count at once leave one mark.
+  const apart = read.marks.filter(({ at }) => at <= late.at - countedMs);
+  const marks = given.length > 0 ? [late, ...apart] : [];
+  const isOld = ({ at }: Mark) => at <= askedMs - lastsMs;
+  const old = marks.find(isOld);
+  const alternatives = free.map((each, index) => {
+    const before = read.alternatives[index];
+    if (!before) return { free: each, room: each, closed: 0 };
+    const closed = Math.max(before.closed, old?.given[index] ?? 0);
+    return { free: each, room: roomFor(each, { ...before, closed }), closed };
+  });
+  const recent = marks.filter((mark) => !isOld(mark));
+  return { countedAt: askedMs, alternatives, marks: old ? [...recent, old] : recent };
+}
+
+function roomFor(free: number, { room, given, closed }: AlternativePromises): number {
+  const least = free - Math.max(0, given - closed);
   const left = room - given;
   return given + (least <= left && left <= free ? left : least);
 }

@@ -154,7 +154,10 @@ export function countUse(
     (arq) => recent[arq.uuid] !== undefined || createdAtMs(arq) < readAtMs,
   );
   const classes = [
-    ...counted.map(({ group }) => countedClass(group)),
+    // A bind takes the unit of another class before it stores that class.
+    ...counted.flatMap(({ uuid, group }) => [
+      ...new Set([countedClass(group), recent[uuid] ?? countedClass(group)]),
+    ]),
     ...[...begun].map((uuid) => recent[uuid] ?? ''),
   ];
   const stored = new Set<string>(arqs.map(({ uuid }) => uuid));

@@ -25,7 +25,7 @@ import type { ArqUuid, BindId, InstanceUuid, ProviderUuid } from '#core/domain/i
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { checkAllocation } from './check-allocation.ts';
 import { replaceBinding } from './replace-binding.ts';
-import { settlePromise, takeOtherClasses } from './take-alternative.ts';
+import { settlePromises, takeOtherClasses } from './take-alternative.ts';
 
 /**
  * Binds ARQs to one instance, all or none. The same call again finds them bound and changes
@@ -75,9 +75,9 @@ async function bindOnce(
   const claims = await claimsOrReplace(deps, bind, providers);
   if (!claims) return contended;
   await checkAllocation(deps, targets, new Map(claims.map(({ arq }) => [arq.uuid, arq])));
-  const isRecounted = await takeOtherClasses(deps, projectId, arqs, claims);
   const isForHost = claims.some(needsHost);
   if (isForHost) await refuseAbsentOrFailing(deps, hostname);
+  const isRecounted = await takeOtherClasses(deps, projectId, arqs, claims);
   const nowMs = deps.clock();
   const now = new Date(nowMs).toISOString();
   const binding: InstanceBinding = {
@@ -106,7 +106,7 @@ async function bindOnce(
       await deps.store.quotas.recountSoon(project, now);
     }
   }
-  await settlePromise(deps, claims);
+  await settlePromises(deps, claims);
   deps.log.info(isForHost ? 'Bind started' : 'ARQs bound', {
     instance: instanceUuid,
     arqs: binding.arqUuids,

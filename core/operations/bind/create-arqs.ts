@@ -90,7 +90,9 @@ async function takeFirst(
   } catch (refusal) {
     if (!(refusal instanceof QuotaExceeded)) throw refusal;
     for (const arqs of others) {
-      if (await isTaken(deps, quota, arqs)) return arqs;
+      // The refusal may have recounted it.
+      const current = await deps.store.quotas.byProject(quota.projectId);
+      if (!current || (await isTaken(deps, current, arqs))) return arqs;
     }
     throw refusal;
   }

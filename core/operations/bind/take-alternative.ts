@@ -2,8 +2,10 @@
 
 import type { NovaDeps } from '#core/deps.ts';
 import type { Arq } from '#core/domain/arq/arq.ts';
+import { byRequest, listsOf } from '#core/domain/arq/bind-alternatives.ts';
 import type { Claim } from '#core/domain/arq/bind-plan.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
+import { rivalsOf } from '#core/domain/profile/alternatives.ts';
 import { countedClass } from '#core/domain/quota/quota.ts';
 import { takeUnits } from '#core/operations/quotas/take-units.ts';
 
@@ -26,6 +28,8 @@ export async function takeOtherClasses(
       const earlier = before.get(arq.uuid);
       return earlier && countedClass(earlier.group) !== countedClass(arq.group);
     });
+  // An administrator moves the server of another project, which keeps what it has.
+  if (changed.some((arq) => arq.projectId !== projectId)) return true;
   if (changed.length === 0) return false;
   const quota = await deps.store.quotas.byProject(projectId);
   if (!quota) return false;
@@ -34,17 +38,20 @@ export async function takeOtherClasses(
 }
 
 /**
- * Ends the promise of a server that Placement counts. Only a preference depends on it: a promise
- * that is not settled ends by itself.
+ * Ends the promises of a server that Placement counts. Only a preference depends on them: one that
+ * is not settled ends by itself.
  */
-export async function settlePromise(deps: NovaDeps, claims: readonly Claim[]): Promise<void> {
-  const [first] = claims;
-  const index = first?.arq.alternatives?.indexOf(first.arq.group);
-  if (!first || index === undefined || index < 0) return;
-  try {
-    const { deviceProfileName: name, profileRevision: revision = 1 } = first.arq;
-    await deps.store.promises.settle({ name, revision }, index, deps.clock());
-  } catch (error) {
-    deps.log.warn('A promise of an alternative was not settled', { error });
+export async function settlePromises(deps: NovaDeps, claims: readonly Claim[]): Promise<void> {
+  for (const arqs of byRequest(claims.map(({ arq }) => arq)).values()) {
+    const [first] = arqs;
+    const index = first?.alternatives?.indexOf(first.group) ?? -1;
+    if (!first || index < 0) continue;
+    const { deviceProfileName: name, profileRevision: revision = 1 } = first;
+    const promised = { index, rivals: rivalsOf(listsOf(arqs), index) };
+    try {
+      await deps.store.promises.settle({ name, revision }, promised);
+    } catch (error) {
+      deps.log.warn('A promise of an alternative was not settled', { error });
+    }
   }
 }

@@ -1,8 +1,8 @@
 import type { NovaDeps } from '#core/deps.ts';
 import { DeviceProfileExists, InvalidInput } from '#core/domain/errors.ts';
 import type { DeviceProfileUuid } from '#core/domain/ids.ts';
+import { canonicalLists } from '#core/domain/profile/alternatives.ts';
 import {
-  canonicalGroups,
   checkProfileName,
   checkProfileUuid,
   type DeviceProfile,
@@ -41,7 +41,7 @@ export async function createDeviceProfiles(
       uuid: (request.uuid?.toLowerCase() ?? deps.uuid()) as DeviceProfileUuid,
       name: request.name,
       ...present({ description: request.description }),
-      groups: canonicalGroups(request.groups),
+      ...canonicalLists(request.groups, []),
       revision: 1,
       microversion,
       createdBy,

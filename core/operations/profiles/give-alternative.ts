@@ -1,14 +1,13 @@
-import { RequestRefused, ServiceUnavailable } from '#core/clients/http.ts';
 import type { NovaDeps } from '#core/deps.ts';
 import { countServers } from '#core/domain/placement/candidates.ts';
-import { type Groups, groupLists } from '#core/domain/profile/alternatives.ts';
+import { type Groups, groupLists, rivalsOf } from '#core/domain/profile/alternatives.ts';
 import { arqCount, type DeviceProfile } from '#core/domain/profile/device-profile.ts';
-import { bestAlternative, isCurrent } from '#core/domain/profile/promises.ts';
+import { bestAlternative, countedAgain, isCurrent } from '#core/domain/profile/promises.ts';
 import { countedClass, findShortage, type Quota } from '#core/domain/quota/quota.ts';
 
 /** A server that only has candidates beyond them is given a later alternative. */
 const candidatesMax = 200;
-/** Each round follows on a promise or a count of another request. */
+/** Each round follows on the promise of another request. */
 const roundsMax = 12;
 
 /**
@@ -24,52 +23,60 @@ export async function giveAlternative(
   projectId: string,
 ): Promise<Groups> {
   const lists = groupLists(profile);
-  if (lists.length === 1) return profile.groups;
-  // Nearly always the first fits, and the quota allows it.
-  const [quota, isPromised] = await Promise.all([
-    deps.store.quotas.byProject(projectId),
-    deps.store.promises.giveUnread(profile, 0, deps.clock()),
-  ]);
-  const allowed = [...lists.keys()].filter((index) => isWithin(quota, lists[index] ?? []));
-  if (allowed[0] === 0 && isPromised) return lists[0] ?? profile.groups;
-  if (isPromised) await deps.store.promises.settle(profile, 0, deps.clock());
-  const index = await chooseIndex(deps, profile, lists, allowed.length > 0 ? allowed : [0]);
-  return lists[index] ?? profile.groups;
-}
-
-/** The creation of the ARQs recounts before it refuses, so this may skip one that would do. */
-function isWithin(quota: Quota | undefined, groups: Groups): boolean {
-  if (!quota) return true;
-  const units = groups.flatMap((group) =>
-    Array.from({ length: arqCount(group) }, () => ({ resourceClass: countedClass(group) })),
-  );
-  return findShortage(quota, units) === undefined;
+  const [first = profile.groups, ...others] = lists;
+  // The creation of its ARQs will be refused.
+  if (others.length === 0 || profile.disabled) return first;
+  try {
+    return lists[await chooseIndex(deps, profile, lists, projectId)] ?? first;
+  } catch (error) {
+    // Only the order of preference depends on it.
+    deps.log.warn('No alternative was chosen', { profile: profile.name, error });
+    return first;
+  }
 }
 
 async function chooseIndex(
   deps: NovaDeps,
   profile: DeviceProfile,
   lists: readonly Groups[],
-  allowed: readonly number[],
+  projectId: string,
 ): Promise<number> {
-  const { promises } = deps.store;
-  try {
-    for (let round = 0; round < roundsMax; round += 1) {
-      const stored = await promises.of(profile);
-      const nowMs = deps.clock();
-      if (isCurrent(stored, nowMs)) {
-        const { index, hasRoom } = bestAlternative(stored, allowed);
-        if (!hasRoom || (await promises.give(profile, index, nowMs))) return index;
-      } else {
-        const free = await countAll(deps, lists);
-        await promises.count(profile, free, await promises.of(profile), nowMs);
-      }
+  const { promises, quotas } = deps.store;
+  const promised = (index: number) => ({ index, rivals: rivalsOf(lists, index) });
+  // Nearly always the first fits, and the quota allows it.
+  const [quota, isPromised] = await Promise.all([
+    quotas.byProject(projectId),
+    promises.giveUnread(profile, promised(0), deps.clock()),
+  ]);
+  const all = [...lists.keys()];
+  const within = all.filter((index) => isWithin(quota, lists[index] ?? []));
+  const allowed = within.length > 0 ? within : all;
+  if (isPromised && allowed[0] === 0) return 0;
+  if (isPromised) await promises.takeBack(profile, promised(0));
+  let hasCounted = false;
+  for (let round = 0; round < roundsMax; round += 1) {
+    const stored = await promises.of(profile);
+    const nowMs = deps.clock();
+    // Its own count serves, however long Placement took.
+    if (hasCounted || isCurrent(stored, nowMs)) {
+      const { index, hasRoom } = bestAlternative(stored, allowed);
+      if (!hasRoom || (await promises.give(profile, promised(index)))) return index;
+    } else {
+      const free = await countAll(deps, lists);
+      await promises.count(profile, countedAgain(free, await promises.of(profile), nowMs));
+      hasCounted = true;
     }
-  } catch (error) {
-    if (!(error instanceof ServiceUnavailable || error instanceof RequestRefused)) throw error;
-    deps.log.warn('No alternative was chosen: Placement cannot be asked', { error });
   }
   return allowed[0] ?? 0;
+}
+
+/** What is left may be more than the quota shows, until the next recount. */
+function isWithin(quota: Quota | undefined, groups: Groups): boolean {
+  if (!quota) return true;
+  const units = groups.flatMap((group) =>
+    Array.from({ length: arqCount(group) }, () => ({ resourceClass: countedClass(group) })),
+  );
+  return findShortage(quota, units) === undefined;
 }
 
 function countAll({ clients }: NovaDeps, lists: readonly Groups[]): Promise<number[]> {

@@ -62,7 +62,8 @@ export function quotaStore(client: Documents, table: string): QuotaStore {
       });
       for (const { uuid, resourceClass } of units) update.setRecent(uuid, resourceClass);
       // A recount finds these ARQs by the index.
-      for (const uuid of outdated(quota, nowMs)) update.removeRecent(uuid);
+      const taken = new Set<string>(units.map(({ uuid }) => uuid));
+      for (const uuid of outdated(quota, nowMs)) if (!taken.has(uuid)) update.removeRecent(uuid);
       return updateIf(client, {
         TableName: table,
         Key: quotaKey(quota.projectId),

@@ -1,31 +1,36 @@
 // Rows of promises. Each number is an attribute of its own, so that requests that are answered at
 // once add to it without waiting for each other.
 
-import type { AlternativePromises, Promises } from '#core/domain/profile/promises.ts';
+import * as z from 'zod';
+import type { Promises } from '#core/domain/profile/promises.ts';
+import { parseRow } from './row-fields.ts';
 import type { Row } from './rows.ts';
 
 export const promisesKey = ({ name, revision }: { name: string; revision: number }) => ({
   pk: `PROMISES#${name}#${revision}`,
 });
 
-export const freeOf = (index: number) => `free_${index}`;
-export const roomOf = (index: number) => `room_${index}`;
-export const givenOf = (index: number) => `given_${index}`;
-export const openOf = (index: number, period: number) => `open_${index}_${period}`;
+export const attributeOf = (name: 'free' | 'room' | 'given' | 'closed', index: number) =>
+  `${name}_${index}`;
+
+const number = z.number();
+const common = z.object({
+  counted_at: number,
+  marks: z.array(z.object({ at: number, given: z.array(number) })),
+});
 
 export function toPromises(row: Row): Promises {
-  const alternatives: AlternativePromises[] = [];
-  for (let index = 0; row[freeOf(index)] !== undefined; index += 1) {
-    const open = Object.entries(row).flatMap(([name, count]): [number, number][] => {
-      const [, of, period] = /^open_(\d+)_(\d+)$/.exec(name) ?? [];
-      return Number(of) === index ? [[Number(period), Number(count)]] : [];
-    });
+  const { counted_at: countedAt, marks } = parseRow(common, row);
+  const read = (name: Parameters<typeof attributeOf>[0], index: number) =>
+    Number(row[attributeOf(name, index)] ?? 0);
+  const alternatives: Promises['alternatives'][number][] = [];
+  for (let index = 0; row[attributeOf('free', index)] !== undefined; index += 1) {
     alternatives.push({
-      free: Number(row[freeOf(index)]),
-      room: Number(row[roomOf(index)]),
-      given: Number(row[givenOf(index)] ?? 0),
-      open: new Map(open),
+      free: read('free', index),
+      room: read('room', index),
+      given: read('given', index),
+      closed: read('closed', index),
     });
   }
-  return { countedAt: Number(row.counted_at ?? 0), alternatives };
+  return { countedAt, alternatives, marks };
 }

@@ -18,6 +18,11 @@ export function checkPromise({ before = {}, after }: RowChange, nowMs: number, v
     const isLate = nowMs - Number(after.counted_at) > believedMs;
     if (!isWithin || isLate) violate('I11', `${after.pk}: ${name} is ${given}, of ${room}`);
   }
+  for (const [name, closed] of Object.entries(after)) {
+    if (!name.startsWith('closed_') || Number(closed) <= Number(before[name] ?? 0)) continue;
+    const given = Number(after[name.replace('closed', 'given')] ?? 0);
+    if (Number(closed) > given) violate('I11', `${after.pk}: ${name} is ${closed}, of ${given}`);
+  }
 }
 
 /** A bound ARQ has the group of the alternative whose device it holds. */

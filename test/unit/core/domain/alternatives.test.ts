@@ -2,16 +2,24 @@
 
 import { describe, expect, it } from 'vitest';
 import { countServers } from '#core/domain/placement/candidates.ts';
-import { canonicalLists, groupLists } from '#core/domain/profile/alternatives.ts';
+import { canonicalLists, groupLists, rivalsOf } from '#core/domain/profile/alternatives.ts';
 import {
   type AlternativePromises,
   bestAlternative,
-  endedPeriods,
-  roomFor,
+  countedAgain,
+  noPromises,
+  type Promises,
 } from '#core/domain/profile/promises.ts';
 
 const fpga = { 'resources:FPGA': '1' };
 const pgpu = { 'resources:PGPU': '1' };
+
+const manyTraits = Object.fromEntries(
+  Array.from({ length: 60 }, (_, index) => [
+    `trait:CUSTOM_${String(index).padStart(240, 'A')}`,
+    'required',
+  ]),
+);
 
 describe('the alternatives of a profile', () => {
   it.each<[string, readonly object[], readonly (readonly object[])[], string]>([
@@ -30,6 +38,12 @@ describe('the alternatives of a profile', () => {
     ],
     ['a wrong key', [fpga], [[{ ...pgpu, 'accel:colour': 'red' }]], 'alternatives[0]: groups[0]'],
     ['too many', [fpga], Array.from({ length: 8 }, () => [pgpu]), 'at most 8 are allowed'],
+    [
+      'more than a request can store',
+      [{ ...fpga, 'resources:FPGA': '32', 'trait:CUSTOM_A': 'required', ...manyTraits }],
+      Array.from({ length: 7 }, () => [{ 'resources:PGPU': '32', ...manyTraits }]),
+      'at most 2000000 are allowed',
+    ],
     [
       'a preference that is no trait',
       [{ ...fpga, 'accel:preferred:resources:PGPU': '1' }],
@@ -64,6 +78,15 @@ describe('the alternatives of a profile', () => {
   });
 });
 
+it('lists of one profile that ask for the same class compete', () => {
+  const lists = [[fpga], [pgpu], [fpga, pgpu]];
+  expect([0, 1, 2].map((index) => rivalsOf(lists, index))).toEqual([
+    [0, 2],
+    [1, 2],
+    [0, 1, 2],
+  ]);
+});
+
 describe('the servers that candidates have room for', () => {
   const providers = new Map([
     ['a', { rootUuid: 'host-1', free: { FPGA: 5, PGPU: 0 } }],
@@ -84,27 +107,25 @@ describe('the servers that candidates have room for', () => {
 
 describe('promises', () => {
   const nowMs = 10_000_000;
-  const period = Math.floor(nowMs / 30_000);
   const some = (given: Partial<AlternativePromises>): AlternativePromises => ({
     free: 0,
     room: 0,
     given: 0,
-    open: new Map(),
+    closed: 0,
     ...given,
   });
+  const read = (given: Partial<AlternativePromises>, countedAt = nowMs - 6000): Promises => ({
+    countedAt,
+    alternatives: [some(given)],
+    marks: [],
+  });
 
-  it('count against what Placement has, until they are settled or old', () => {
-    const open = new Map([
-      [period, 2],
-      [period - 2, 1],
-      [period - 3, 50],
-    ]);
-    const full = { room: 100, given: 100 };
-    expect(roomFor(8, { ...full, open }, nowMs)).toBe(100 + 8 - 3);
-    expect(endedPeriods(some({ open }), nowMs)).toEqual([period - 3]);
-    // Servers are bound later than they were promised.
-    expect(roomFor(8, { ...full, open: new Map([[period, -5]]) }, nowMs)).toBe(108);
-    expect(roomFor(8, undefined, nowMs)).toBe(8);
+  it('leave all that Placement has at the first count', () => {
+    expect(countedAgain([8], noPromises, nowMs)).toEqual({
+      countedAt: nowMs,
+      alternatives: [{ free: 8, room: 8, closed: 0 }],
+      marks: [],
+    });
   });
 
   it.each<[string, number, number, number]>([
@@ -114,8 +135,32 @@ describe('promises', () => {
     ['another profile took one, too', 4, 5, 1],
     ['units came back', 10, 5, 7],
   ])('leave, where %s, the right number', (_case, free, left, result) => {
-    const read = { room: 20 + left, given: 20, open: new Map([[period, 3]]) };
-    expect(roomFor(free, read, nowMs)).toBe(20 + result);
+    const { alternatives } = countedAgain(
+      [free],
+      read({ room: 20 + left, given: 20, closed: 17 }),
+      nowMs,
+    );
+    expect(alternatives[0]).toEqual({ free, room: 20 + result, closed: 17 });
+  });
+
+  it('that no bind keeps are closed after a minute', () => {
+    let promises = read({ room: 8, given: 4 }, nowMs);
+    const at = (seconds: number) => {
+      const counted = countedAgain([8], promises, nowMs + seconds * 1000);
+      const alternatives = counted.alternatives.map((each) => ({ ...each, given: 4 }));
+      promises = { ...counted, alternatives };
+      return (alternatives[0]?.room ?? 0) - 4;
+    };
+    // Four of eight, until the four are old.
+    expect([6, 30, 60].map(at)).toEqual([4, 4, 4]);
+    expect([66, 72].map(at)).toEqual([8, 8]);
+    for (let seconds = 73; seconds < 400; seconds += 1) at(seconds);
+    expect(promises.marks.length).toBeLessThan(15);
+  });
+
+  it('that were given before a long pause are closed at once', () => {
+    const { alternatives } = countedAgain([8], read({ room: 8, given: 4 }, nowMs - 75_000), nowMs);
+    expect(alternatives[0]).toEqual({ free: 8, room: 12, closed: 4 });
   });
 
   it.each<[string, Partial<AlternativePromises>[], number[], object]>([
@@ -125,7 +170,7 @@ describe('promises', () => {
     ['any of which all is promised', [{}, { free: 2 }], [0, 1], { index: 1, hasRoom: false }],
     ['the first of none', [{}, {}], [0, 1], { index: 0, hasRoom: false }],
   ])('choose %s', (_case, alternatives, allowed, best) => {
-    const promises = { countedAt: nowMs, alternatives: alternatives.map(some) };
+    const promises = { ...noPromises, countedAt: nowMs, alternatives: alternatives.map(some) };
     expect(bestAlternative(promises, allowed)).toEqual(best);
   });
 });
