@@ -18,7 +18,7 @@ type Revision = Pick<DeviceProfile, 'name' | 'revision'>;
 export interface Promised {
   readonly index: number;
   /** With itself. */
-  readonly rivals: readonly number[];
+  readonly competing: readonly number[];
 }
 
 export interface PromiseStore {
@@ -41,16 +41,16 @@ export interface PromiseStore {
 /** Long after the last promise of a row has ended. */
 const keptSeconds = 24 * 60 * 60;
 
-const given = (index: number) => attributeOf('given', index);
+const givenOf = (index: number) => attributeOf('given', index);
 
 export function promiseStore(client: Documents, table: string): PromiseStore {
-  const adding = (profile: Revision, { index, rivals }: Promised) => ({
+  const adding = (profile: Revision, { index, competing }: Promised) => ({
     TableName: table,
     Key: promisesKey(profile),
-    UpdateExpression: `ADD ${[index, ...rivals.filter((each) => each !== index)]
-      .map((each) => `${given(each)} :one`)
+    UpdateExpression: `ADD ${[index, ...competing.filter((each) => each !== index)]
+      .map((each) => `${givenOf(each)} :one`)
       .join(', ')}`,
-    ConditionExpression: `${given(index)} < ${attributeOf('room', index)}`,
+    ConditionExpression: `${givenOf(index)} < ${attributeOf('room', index)}`,
     ExpressionAttributeValues: { ':one': 1 },
   });
   return {
@@ -78,15 +78,15 @@ export function promiseStore(client: Documents, table: string): PromiseStore {
       await updateIf(client, { ...update, ExpressionAttributeValues: { ':one': -1 } });
     },
 
-    async settle(profile, { index, rivals }) {
+    async settle(profile, { index, competing }) {
       const closed = (each: number) => attributeOf('closed', each);
       await updateIf(client, {
         TableName: table,
         Key: promisesKey(profile),
-        UpdateExpression: `ADD ${[index, ...rivals.filter((each) => each !== index)]
+        UpdateExpression: `ADD ${[index, ...competing.filter((each) => each !== index)]
           .map((each) => `${closed(each)} :one`)
           .join(', ')}`,
-        ConditionExpression: `${closed(index)} < ${given(index)}`,
+        ConditionExpression: `${closed(index)} < ${givenOf(index)}`,
         ExpressionAttributeValues: { ':one': 1 },
       });
     },
@@ -105,7 +105,7 @@ export function promiseStore(client: Documents, table: string): PromiseStore {
         ...Object.fromEntries(numbers),
       });
       // The condition of a promise compares them, so they must be there, with what they have.
-      const present = alternatives.map((_, index) => `${given(index)} :zero`).join(', ');
+      const present = alternatives.map((_, index) => `${givenOf(index)} :zero`).join(', ');
       await updateIf(client, {
         TableName: table,
         Key: promisesKey(profile),

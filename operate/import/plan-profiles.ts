@@ -1,10 +1,10 @@
 // Device profiles of Cyborg: those that this service accepts, under their own uuids. Pure.
 
-import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
 import { importer } from '#core/domain/arq/imports.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import type { DeviceProfileUuid } from '#core/domain/ids.ts';
+import { givesSame } from '#core/domain/profile/alternatives.ts';
 import {
   canonicalGroups,
   checkProfileName,
@@ -41,8 +41,7 @@ export function planProfiles({ profiles }: CyborgTables, { stored }: CloudFacts)
       continue;
     }
     const same = stored.profiles.find((one) => one.name === name || one.uuid === read.uuid);
-    const isPresent =
-      same?.name === name && same.uuid === read.uuid && isDeepStrictEqual(same.groups, read.groups);
+    const isPresent = same?.name === name && same.uuid === read.uuid && givesSame(same, read);
     if (same && !isPresent) {
       const note = `a profile ${same.name} with the uuid ${same.uuid} and other groups exists here`;
       rows.push({ what: 'profile', name, verdict: 'refuse', note });

@@ -6,6 +6,7 @@ import { pciFunction } from '#core/domain/device/adopted-providers.ts';
 import type { AttachHandle } from '#core/domain/device/device.ts';
 import { isWithheld } from '#core/domain/device/handle-state.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
+import { hasAlternatives } from '#core/domain/profile/alternatives.ts';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { handleUuid } from '#core/domain/report/device-plan.ts';
 import { parseHandle } from './cyborg-handles.ts';
@@ -72,10 +73,18 @@ export function planReturn(tables: CyborgTables, state: ReturnedState): ReturnPl
   return {
     statements: ['START TRANSACTION;', ...statements, 'COMMIT;'],
     refused,
-    warnings: unclean.map(
-      ({ id, state: left }) =>
-        `Attach handle ${id} of Cyborg is not clean (${left}): it stays marked as in use, so that Cyborg gives it to no server. Clean the device, then set attach_handles.in_use to 0.`,
-    ),
+    warnings: [
+      ...unclean.map(
+        ({ id, state: left }) =>
+          `Attach handle ${id} of Cyborg is not clean (${left}): it stays marked as in use, so that Cyborg gives it to no server. Clean the device, then set attach_handles.in_use to 0.`,
+      ),
+      ...newProfiles
+        .filter(hasAlternatives)
+        .map(
+          ({ name }) =>
+            `Device profile ${name} has alternatives, which Cyborg does not know: it gives the first groups only.`,
+        ),
+    ],
     counts: {
       ended: ended.length,
       added: added.length - refused.length,

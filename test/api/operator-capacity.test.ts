@@ -100,4 +100,16 @@ describe('GET /operator/v1/capacity', () => {
     const asked = await get('?profile=one&host=cmp2&limit=1', 'reader-token');
     expect(asked.json).toEqual({ profile: 'one', availability: 'few' });
   });
+
+  it('a tenant is told of the best alternative, and an operator of the named one', async () => {
+    const [nowhere, here] = [[{ 'resources:CUSTOM_NOWHERE': '1' }], [{ 'resources:FPGA': '1' }]];
+    await world.createProfile('either', ...nowhere);
+    const body = { name: 'either', groups: nowhere, alternatives: [here] };
+    await world.ask('PUT', '/operator/v1/device_profiles/either', { body });
+    const asTenant = await get('?profile=either', 'reader-token');
+    expect(asTenant.json).toMatchObject({ availability: 'few' });
+    expect((await get('?profile=either')).json).toMatchObject({ fits: 0 });
+    const { hosts } = (await get('?profile=one')).json;
+    expect((await get('?profile=either&alternative=1')).json.hosts).toEqual(hosts);
+  });
 });

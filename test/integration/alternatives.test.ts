@@ -165,10 +165,10 @@ describe('what a GET by name shows', () => {
     if (!stored) throw new Error('The profile is not stored.');
     let now = Date.now();
     let calls = 0;
-    const candidates: typeof world.deps.clients.placement.candidates = async (...given) => {
+    const candidates: typeof world.deps.clients.placement.candidates = async (query, schema) => {
       calls += 1;
       now += 2 * countedMs;
-      return world.deps.clients.placement.candidates(...given);
+      return world.deps.clients.placement.candidates(query, schema);
     };
     const deps = { ...withClients(world.deps, { placement: { candidates } }), clock: () => now };
     expect(await giveAlternative(deps, stored, 'p')).toEqual([fast]);
@@ -205,6 +205,10 @@ describe('what a GET by name shows', () => {
       Promise.reject(new ServiceUnavailable('placement', 'http://placement', 'away', true));
     const deps = withClients(world.deps, { placement: { candidates } });
     expect(stored && (await giveAlternative(deps, stored, 'p'))).toEqual([fast]);
+    // Of an earlier count, what it has left is given.
+    for (let number = 1; number <= 8; number += 1) expect(await given()).toEqual(fastFirst);
+    const later = { ...deps, clock: () => Date.now() + countedMs };
+    expect(stored && (await giveAlternative(later, stored, 'p'))).toEqual([slow]);
   });
 });
 
@@ -278,7 +282,7 @@ describe('binds of ARQs of several requests', () => {
     const stored = await world.deps.store.profiles.byName(profile);
     if (!stored) throw new Error('The profile is not stored.');
     const { promises } = world.deps.store;
-    const promised = { index: 0, rivals: [0] };
+    const promised = { index: 0, competing: [0] };
     for (let number = 0; number < 20; number += 1) await promises.settle(stored, promised);
     expect(await promises.of(stored)).toEqual({ countedAt: 0, alternatives: [], marks: [] });
     await given();

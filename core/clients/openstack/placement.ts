@@ -10,10 +10,7 @@ import {
   ServiceUnavailable,
   saysAbsent,
 } from '#core/clients/http.ts';
-import type { Candidates } from '#core/domain/placement/candidates.ts';
 import type { HeldInventories } from '#core/domain/placement/provider-tree.ts';
-import type { Group } from '#core/domain/profile/device-profile.ts';
-import { candidatesBody, candidatesQuery, toCandidates } from './candidates-query.ts';
 import { createServiceCalls, type ServiceCall, type ServiceIdentity } from './service-calls.ts';
 
 /**
@@ -23,7 +20,7 @@ import { createServiceCalls, type ServiceCall, type ServiceIdentity } from './se
 const microversion = '1.36';
 
 /** Nova waits for the answer that depends on it. */
-const candidatesMs = 3_000;
+const candidatesMs = 5_000;
 
 export interface Provider {
   readonly uuid: string;
@@ -89,10 +86,10 @@ export interface Placement {
   /** Allocations of a consumer (an instance), by provider. */
   getAllocations(consumerUuid: string): Promise<Record<string, Resources>>;
   /**
-   * What Placement offers to a server with these groups on hosts that are in service, at most so
-   * many candidates. None where it knows a class or trait not yet.
+   * What Placement offers for a query; see candidates-query.ts. Undefined where it does not know a
+   * class or trait yet.
    */
-  candidates(groups: readonly Group[], limit: number): Promise<Candidates>;
+  candidates<T>(query: string, schema: z.ZodType<T>): Promise<T | undefined>;
   /** Allocations of a provider, by consumer. */
   allocationsOf(providerUuid: string): Promise<Record<string, Resources>>;
 }
@@ -184,16 +181,12 @@ export function createPlacement(options: {
       if (answer.status !== 200) throw refusal({ request, answer });
       return readBody(allocationsBody, request, answer);
     },
-    candidates: async (groups, limit) => {
-      const { request, answer } = await call(
-        'GET',
-        `/allocation_candidates?${candidatesQuery(groups, limit)}`,
-        undefined,
-        candidatesMs,
-      );
-      if (answer.status === 400) return { choices: [], providers: new Map() };
+    candidates: async (query, schema) => {
+      const path = `/allocation_candidates?${query}`;
+      const { request, answer } = await call('GET', path, undefined, candidatesMs);
+      if (answer.status === 400) return undefined;
       if (answer.status !== 200) throw refusal({ request, answer });
-      return toCandidates(readBody(candidatesBody, request, answer), groups.length);
+      return readBody(schema, request, answer);
     },
     allocationsOf: async (uuid) =>
       (await get(`${providerPath(uuid)}/allocations`, allocationsBody)) ?? {},

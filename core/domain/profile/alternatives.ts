@@ -37,8 +37,13 @@ export function hasAlternatives(profile: WrittenGroups): boolean {
   return groupLists(profile).length > 1;
 }
 
+/** Whether servers get the same of both. */
+export function givesSame(one: WrittenGroups, other: WrittenGroups): boolean {
+  return isDeepStrictEqual(groupLists(one), groupLists(other));
+}
+
 /** The indexes of the lists that ask for a class of that list, itself included. */
-export function rivalsOf(lists: readonly Groups[], index: number): readonly number[] {
+export function competingWith(lists: readonly Groups[], index: number): readonly number[] {
   const classes = lists.map((groups) =>
     groups.flatMap((group) => Object.keys(groupResources(group))),
   );

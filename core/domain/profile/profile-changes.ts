@@ -135,7 +135,9 @@ export function describeChange(before: DeviceProfile, after: DeviceProfile): str
       : [describeGroups(before.groups, after.groups)]),
     ...(isDeepStrictEqual(before.alternatives, after.alternatives)
       ? []
-      : [`${after.alternatives?.length ?? 0} further alternatives`]),
+      : [
+          `alternatives ${describeLists(before.alternatives)} → ${describeLists(after.alternatives)}`,
+        ]),
     ...(before.description === after.description ? [] : ['description']),
     ...(isDeepStrictEqual(before.projects, after.projects)
       ? []
@@ -144,6 +146,12 @@ export function describeChange(before: DeviceProfile, after: DeviceProfile): str
       ? []
       : [after.disabled ? `disabled: ${after.disabled.reason}` : 'enabled']),
   ].join('; ');
+}
+
+/** In their order, as the history has them: `PGPU, or FPGA and trait:CUSTOM_A`. */
+function describeLists(lists: readonly Groups[] = []): string {
+  const texts = lists.map((groups) => groups.flatMap(Object.entries).map(shownEntry).join(' and '));
+  return texts.join(', or ') || 'none';
 }
 
 /** The keys that differ, as the history has them: `trait:CUSTOM_A → trait:CUSTOM_B`. */

@@ -53,11 +53,11 @@ export function isCurrent({ countedAt }: Promises, nowMs: number): boolean {
  * @param read after it was asked, so that no server is in `free` whose promise is not in this
  */
 export function countedAgain(free: readonly number[], read: Promises, askedMs: number): Counted {
-  const given = read.alternatives.map((each) => each.given);
-  const late = { at: Math.min(askedMs, read.countedAt + lateMs), given };
+  const numbers = read.alternatives.map((each) => each.given);
+  const late = { at: Math.min(askedMs, read.countedAt + lateMs), given: numbers };
   // Requests that count at once leave one mark.
   const apart = read.marks.filter(({ at }) => at <= late.at - countedMs);
-  const marks = given.length > 0 ? [late, ...apart] : [];
+  const marks = numbers.length > 0 ? [late, ...apart] : [];
   const isOld = ({ at }: Mark) => at <= askedMs - lastsMs;
   const old = marks.find(isOld);
   const alternatives = free.map((each, index) => {

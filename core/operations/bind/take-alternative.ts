@@ -5,7 +5,7 @@ import type { Arq } from '#core/domain/arq/arq.ts';
 import { byRequest, listsOf } from '#core/domain/arq/bind-alternatives.ts';
 import type { Claim } from '#core/domain/arq/bind-plan.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
-import { rivalsOf } from '#core/domain/profile/alternatives.ts';
+import { competingWith } from '#core/domain/profile/alternatives.ts';
 import { countedClass } from '#core/domain/quota/quota.ts';
 import { takeUnits } from '#core/operations/quotas/take-units.ts';
 
@@ -47,7 +47,7 @@ export async function settlePromises(deps: NovaDeps, claims: readonly Claim[]): 
     const index = first?.alternatives?.indexOf(first.group) ?? -1;
     if (!first || index < 0) continue;
     const { deviceProfileName: name, profileRevision: revision = 1 } = first;
-    const promised = { index, rivals: rivalsOf(listsOf(arqs), index) };
+    const promised = { index, competing: competingWith(listsOf(arqs), index) };
     try {
       await deps.store.promises.settle({ name, revision }, promised);
     } catch (error) {

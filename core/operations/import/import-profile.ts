@@ -1,5 +1,5 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { Deps } from '#core/deps.ts';
+import { givesSame } from '#core/domain/profile/alternatives.ts';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { type Imported, ImportRefused } from './import-refused.ts';
 
@@ -7,9 +7,9 @@ import { type Imported, ImportRefused } from './import-refused.ts';
 export async function importProfile(deps: Deps, profile: DeviceProfile): Promise<Imported> {
   const outcome = await deps.store.profiles.create([profile]);
   if (outcome === 'created') return 'imported';
-  const { name, uuid, groups } = profile;
+  const { name, uuid } = profile;
   const stored = await deps.store.profiles.byName(name);
-  if (stored?.uuid === uuid && isDeepStrictEqual(stored.groups, groups)) return 'present';
+  if (stored?.uuid === uuid && givesSame(stored, profile)) return 'present';
   throw new ImportRefused(
     `Device profile ${name} cannot be imported: its ${outcome.taken} is that of another profile here. Delete one of the two.`,
   );

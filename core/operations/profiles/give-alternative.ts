@@ -1,6 +1,12 @@
+import { RequestRefused, ServiceUnavailable } from '#core/clients/http.ts';
+import {
+  candidatesBody,
+  candidatesQuery,
+  toCandidates,
+} from '#core/clients/openstack/candidates-query.ts';
 import type { NovaDeps } from '#core/deps.ts';
 import { countServers } from '#core/domain/placement/candidates.ts';
-import { type Groups, groupLists, rivalsOf } from '#core/domain/profile/alternatives.ts';
+import { competingWith, type Groups, groupLists } from '#core/domain/profile/alternatives.ts';
 import { arqCount, type DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { bestAlternative, countedAgain, isCurrent } from '#core/domain/profile/promises.ts';
 import { countedClass, findShortage, type Quota } from '#core/domain/quota/quota.ts';
@@ -42,7 +48,7 @@ async function chooseIndex(
   projectId: string,
 ): Promise<number> {
   const { promises, quotas } = deps.store;
-  const promised = (index: number) => ({ index, rivals: rivalsOf(lists, index) });
+  const promised = (index: number) => ({ index, competing: competingWith(lists, index) });
   // Nearly always the first fits, and the quota allows it.
   const [quota, isPromised] = await Promise.all([
     quotas.byProject(projectId),
@@ -63,7 +69,8 @@ async function chooseIndex(
       if (!hasRoom || (await promises.give(profile, promised(index)))) return index;
     } else {
       const free = await countAll(deps, lists);
-      await promises.count(profile, countedAgain(free, await promises.of(profile), nowMs));
+      const read = await promises.of(profile);
+      if (free) await promises.count(profile, countedAgain(free, read, nowMs));
       hasCounted = true;
     }
   }
@@ -79,11 +86,22 @@ function isWithin(quota: Quota | undefined, groups: Groups): boolean {
   return findShortage(quota, units) === undefined;
 }
 
-function countAll({ clients }: NovaDeps, lists: readonly Groups[]): Promise<number[]> {
-  return Promise.all(
-    lists.map(async (groups) => {
-      const candidates = await clients.placement.candidates(groups, candidatesMax);
-      return countServers(groups, candidates);
-    }),
-  );
+/** Undefined where Placement cannot be asked: then the last count is the best that there is. */
+async function countAll(
+  { clients, log }: NovaDeps,
+  lists: readonly Groups[],
+): Promise<number[] | undefined> {
+  try {
+    return await Promise.all(
+      lists.map(async (groups) => {
+        const query = candidatesQuery(groups, candidatesMax);
+        const body = await clients.placement.candidates(query, candidatesBody);
+        return body ? countServers(groups, toCandidates(body, groups.length)) : 0;
+      }),
+    );
+  } catch (error) {
+    if (!(error instanceof ServiceUnavailable || error instanceof RequestRefused)) throw error;
+    log.warn('The room of alternatives was not counted', { error });
+    return undefined;
+  }
 }

@@ -11,8 +11,8 @@ import {
 import { DeviceProfileNotFound, InvalidInput } from '#core/domain/errors.ts';
 import { pausedUntil } from '#core/domain/host/host-pause.ts';
 import { deriveHostState } from '#core/domain/host/host-state.ts';
-import { groupLists } from '#core/domain/profile/alternatives.ts';
-import { canonicalGroups, type Group } from '#core/domain/profile/device-profile.ts';
+import { type Groups, groupLists } from '#core/domain/profile/alternatives.ts';
+import { canonicalGroups } from '#core/domain/profile/device-profile.ts';
 import { isVisibleTo } from '#core/domain/profile/profile-changes.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { findHost } from '#core/operations/hosts/find-host.ts';
@@ -51,7 +51,8 @@ const query = z
 type CapacityQuery = z.infer<typeof query>;
 
 interface RequestedProfile {
-  readonly groups: readonly Group[];
+  /** A server gets one of them. */
+  readonly lists: readonly Groups[];
   /** Null for groups of no stored profile. */
   readonly name: string | null;
 }
@@ -70,9 +71,10 @@ export const getCapacity = action(
     if (!isOperator(deps, caller)) {
       return { body: { profile: profile.name, availability: await availability(deps, profile) } };
     }
+    const [groups = []] = profile.lists;
     if (query.host !== undefined) {
       const { host } = await findHost(deps, query.host);
-      return { body: viewCapacity(profile.name, await capacities(deps, profile, [host.hostname])) };
+      return { body: viewCapacity(profile.name, await capacities(deps, groups, [host.hostname])) };
     }
     const { marker } = query;
     if (marker !== undefined && !(await deps.store.inventory.hostSummary(marker))) {
@@ -80,7 +82,7 @@ export const getCapacity = action(
     }
     const summaries = await deps.listings.hostsAfter(marker, query.limit);
     const names = summaries.map((summary) => summary.hostname);
-    const capacity = await capacities(deps, profile, names);
+    const capacity = await capacities(deps, groups, names);
     const next = names.length === query.limit ? names.at(-1) : undefined;
     const { hosts, ...sums } = viewCapacity(profile.name, capacity);
     const at = { base, path: '/operator/v1/capacity', query };
@@ -93,19 +95,28 @@ export const getCapacity = action(
 async function readProfile(
   deps: Deps,
   caller: Caller,
-  { profile: id = '', groups: text, alternative = 0 }: CapacityQuery,
+  query: CapacityQuery,
 ): Promise<RequestedProfile> {
+  const profile = await findRequested(deps, caller, query);
+  const lists = groupLists(profile);
+  const { alternative } = query;
+  // A tenant's server gets any of them.
+  if (alternative === undefined && !isOperator(deps, caller)) return { ...profile, lists };
+  const groups = lists[alternative ?? 0];
+  if (groups) return { ...profile, lists: [groups] };
+  throw new InvalidInput(`alternative: there are ${lists.length}, from 0 to ${lists.length - 1}.`);
+}
+
+/** @throws DeviceProfileNotFound, InvalidInput */
+async function findRequested(
+  deps: Deps,
+  caller: Caller,
+  { profile: id = '', groups: text }: CapacityQuery,
+): Promise<Pick<RequestedProfile, 'name'> & Parameters<typeof groupLists>[0]> {
   if (text === undefined) {
     const profile = await findProfile(deps, id);
-    if (!profile || !isVisibleTo(caller, profile, deps.settings.policy)) {
-      throw new DeviceProfileNotFound(id);
-    }
-    const lists = groupLists(profile);
-    const groups = lists[alternative];
-    if (groups) return { groups, name: profile.name };
-    throw new InvalidInput(
-      `alternative: ${profile.name} has ${lists.length}, from 0 to ${lists.length - 1}.`,
-    );
+    if (profile && isVisibleTo(caller, profile, deps.settings.policy)) return profile;
+    throw new DeviceProfileNotFound(id);
   }
   const parsed = parseJson(text);
   if (parsed === undefined) throw new InvalidInput('groups: not valid JSON.');
@@ -116,7 +127,7 @@ async function readProfile(
 /** In the order of the names, without hosts that lack the requested classes. */
 async function capacities(
   deps: Deps,
-  { groups }: RequestedProfile,
+  groups: Groups,
   hostnames: readonly string[],
 ): Promise<HostCapacity[]> {
   const byHost = new Map<string, HostCapacity | undefined>();
@@ -151,14 +162,18 @@ async function availability(
   profile: RequestedProfile,
 ): Promise<'none' | 'few' | 'many'> {
   const startedMs = deps.clock();
-  let fits = 0;
+  const fits = profile.lists.map(() => 0);
   let after: string | undefined;
   for (;;) {
     const summaries = await deps.listings.hostsAfter(after, tenantPage);
     const names = summaries.map((summary) => summary.hostname);
-    for (const each of await capacities(deps, profile, names)) fits += each.fits;
-    if (fits >= manyServers) return 'many';
-    if (names.length < tenantPage) return fits > 0 ? 'few' : 'none';
+    for (const [index, groups] of profile.lists.entries()) {
+      const some = await capacities(deps, groups, names);
+      fits[index] = some.reduce((sum, each) => sum + each.fits, fits[index] ?? 0);
+    }
+    const best = Math.max(...fits);
+    if (best >= manyServers) return 'many';
+    if (names.length < tenantPage) return best > 0 ? 'few' : 'none';
     if (deps.clock() - startedMs > tenantMs) {
       throw new HttpFault(503, 'There are too many hosts to look at in one request.');
     }

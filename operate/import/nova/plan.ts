@@ -1,8 +1,8 @@
 // The plan of a move from Nova's PCI passthrough and vGPUs: settings of the agent, device
 // profiles, flavors, and for each thing that stays with Nova, why. Pure.
 
-import { isDeepStrictEqual } from 'node:util';
 import { ConfigInvalid, loadConfig } from '#agent/config/config.ts';
+import { givesSame } from '#core/domain/profile/alternatives.ts';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import type { NovaOptions } from './conf.ts';
 import type { Flavor } from './flavors.ts';
@@ -191,7 +191,7 @@ function planProfiles(
     const same = stored?.find((each) => each.name === name);
     const note = JSON.stringify(groups);
     if (!same) rows.push({ what: 'profile', name, verdict: 'move', note });
-    else if (isDeepStrictEqual(same.groups, groups)) {
+    else if (givesSame(same, { groups })) {
       rows.push({ what: 'profile', name, verdict: 'present', note: same.uuid });
     } else refuse(name, `a profile of this name with other groups exists: ${same.uuid}`);
     return !same;

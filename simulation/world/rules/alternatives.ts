@@ -20,8 +20,8 @@ export function checkPromise({ before = {}, after }: RowChange, nowMs: number, v
   }
   for (const [name, closed] of Object.entries(after)) {
     if (!name.startsWith('closed_') || Number(closed) <= Number(before[name] ?? 0)) continue;
-    const given = Number(after[name.replace('closed', 'given')] ?? 0);
-    if (Number(closed) > given) violate('I11', `${after.pk}: ${name} is ${closed}, of ${given}`);
+    const most = Number(after[name.replace('closed', 'given')] ?? 0);
+    if (Number(closed) > most) violate('I11', `${after.pk}: ${name} is ${closed}, of ${most}`);
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { countServers } from '#core/domain/placement/candidates.ts';
-import { canonicalLists, groupLists, rivalsOf } from '#core/domain/profile/alternatives.ts';
+import { canonicalLists, competingWith, groupLists } from '#core/domain/profile/alternatives.ts';
 import {
   type AlternativePromises,
   bestAlternative,
@@ -80,7 +80,7 @@ describe('the alternatives of a profile', () => {
 
 it('lists of one profile that ask for the same class compete', () => {
   const lists = [[fpga], [pgpu], [fpga, pgpu]];
-  expect([0, 1, 2].map((index) => rivalsOf(lists, index))).toEqual([
+  expect([0, 1, 2].map((index) => competingWith(lists, index))).toEqual([
     [0, 2],
     [1, 2],
     [0, 1, 2],
