@@ -22,6 +22,7 @@ const everywhere = ['dynamodb', 'sqs'] as const;
 const withStreams = [...everywhere, 'dynamodb-streams'] as const;
 
 export const suite: readonly SuiteFile[] = [
+  { file: 'test/integration/alternatives.test.ts', needs: withStreams },
   { file: 'test/integration/attach-types.test.ts', needs: everywhere },
   { file: 'test/integration/boot-flow.test.ts', needs: everywhere },
   { file: 'test/integration/capacity.test.ts', needs: everywhere },
@@ -55,6 +56,7 @@ export const suite: readonly SuiteFile[] = [
   { file: 'test/integration/maintenance-races.test.ts', needs: everywhere },
   { file: 'test/integration/moved-cards.test.ts', needs: everywhere },
   { file: 'test/integration/never-built.test.ts', needs: everywhere },
+  { file: 'test/integration/partitioned-sets.test.ts', needs: everywhere },
   { file: 'test/integration/pools.test.ts', needs: withStreams },
   { file: 'test/integration/programming-again.test.ts', needs: [...everywhere, 's3'] },
   { file: 'test/integration/programming.test.ts', needs: [...everywhere, 's3'] },
