@@ -86,7 +86,9 @@ it(
   async () => {
     const mark = '== end of the step';
     const script = steps.map(({ commands }) => `${here(commands)}\necho; echo '${mark}'`);
-    const shell = spawn('bash', ['-euo', 'pipefail', '-c', script.join('\n')], { cwd: root });
+    // With a socket as its input, bash may take itself for a remote shell, and read other scripts.
+    const options = ['--norc', '-euo', 'pipefail'];
+    const shell = spawn('bash', [...options, '-c', script.join('\n')], { cwd: root });
     let errors = '';
     shell.stderr.setEncoding('utf8').on('data', (text: string) => {
       errors += text;
