@@ -101,7 +101,7 @@ describe('GET /operator/v1/capacity', () => {
     expect(asked.json).toEqual({ profile: 'one', availability: 'few' });
   });
 
-  it('a tenant is told of the best alternative, and an operator of the named one', async () => {
+  it('a tenant learns of the best alternative, and an operator of the named one', async () => {
     const [nowhere, here] = [[{ 'resources:CUSTOM_NOWHERE': '1' }], [{ 'resources:FPGA': '1' }]];
     await world.createProfile('either', ...nowhere);
     const body = { name: 'either', groups: nowhere, alternatives: [here] };

@@ -205,7 +205,7 @@ describe('what a GET by name shows', () => {
       Promise.reject(new ServiceUnavailable('placement', 'http://placement', 'away', true));
     const deps = withClients(world.deps, { placement: { candidates } });
     expect(stored && (await giveAlternative(deps, stored, 'p'))).toEqual([fast]);
-    // Of an earlier count, what it has left is given.
+    // What an earlier count has left is given.
     for (let number = 1; number <= 8; number += 1) expect(await given()).toEqual(fastFirst);
     const later = { ...deps, clock: () => Date.now() + countedMs };
     expect(stored && (await giveAlternative(later, stored, 'p'))).toEqual([slow]);
