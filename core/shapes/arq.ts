@@ -75,10 +75,11 @@ export const instanceBinding = z.object({
   unused_since: optionalText,
   /**
    * Providers that reserve its units in Placement, because nothing is allocated for it. Its server
-   * was deleted during the build, and `unused_since` was set with it; or its provider was deleted
-   * in Placement.
+   * was deleted, and `unused_since` was set with it; or its provider was deleted in Placement.
    */
   reserved_providers: z.array(id<ProviderUuid>()).exactOptional(),
   /** A provider was deleted in Placement with its allocation: the units stay reserved. */
   has_lost_allocation: z.literal(true).exactOptional(),
+  /** A host may have had the server that was deleted: set and removed with `reserved_providers`. */
+  was_built: z.literal(true).exactOptional(),
 });

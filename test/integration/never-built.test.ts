@@ -127,6 +127,14 @@ describe('of a server that Nova does not know', () => {
     expect([await isBound(instance), await reserved()]).toEqual([false, 0]);
   });
 
+  it('needs no ten minutes where the walk of the reaper came first', async () => {
+    const instance = await bound();
+    await reap(depsAt(seconds));
+    expect(await look(instance, 3 * seconds)).toBe(60);
+    expect(await look(instance, 64 * seconds)).toBe(0);
+    expect([await isBound(instance), await reserved()]).toEqual([false, 0]);
+  });
+
   it('reserves nothing where Placement has an allocation, and looks again', async () => {
     const instance = await bound();
     allocated.add(instance);

@@ -8,6 +8,7 @@ import type { SomeServer } from '#core/clients/openstack/nova.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { bindArqs } from '#core/operations/bind/bind-arqs.ts';
+import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { reap } from '#core/operations/release/reap.ts';
 import { reapWaiting } from '#core/operations/release/reap-waiting.ts';
 import { idOf } from '#local/openstack/keystone/catalog.ts';
@@ -40,6 +41,7 @@ let hostless: Set<string>;
 let counting: ReturnType<typeof countingMetrics>;
 
 beforeAll(async () => {
+  await world.startComputeNode('cmp1');
   await world.report('cmp1', [aDevice({ handles })]);
   await world.createProfile('fpga', { 'resources:FPGA': '1' });
 });
@@ -107,6 +109,13 @@ async function isBound(instance: string): Promise<boolean> {
   return (await world.deps.store.arqs.binding(instance)) !== undefined;
 }
 
+/** Units of the provider that Placement reserves after a sync. */
+async function reserved(): Promise<number | undefined> {
+  await syncProviders(world.deps, provider, 1);
+  const held = await world.deps.clients.placement.getInventories(provider);
+  return held?.inventories.FPGA?.reserved;
+}
+
 describe('the reaper', () => {
   it('releases what is held for an instance that is gone', async () => {
     const [gone, there] = [await bound(), await bound()];
@@ -133,6 +142,47 @@ describe('the reaper', () => {
     known.delete(instance);
     await reapAt(11 * minutes);
     expect(await isBound(instance)).toBe(true);
+  });
+
+  it('has Placement reserve the units of a server that does not exist, until they are free', async () => {
+    const instance = await bound();
+    const units: unknown[] = [];
+    for (const [minute, isThere] of [
+      [0, false],
+      [5, true],
+      [6, false],
+      [15, false],
+      [17, false],
+    ] as const) {
+      known[isThere ? 'add' : 'delete'](instance);
+      await reapAt(minute * minutes);
+      units.push([await reserved(), await isBound(instance)]);
+    }
+    expect(units).toEqual([
+      [1, true],
+      [0, true],
+      [1, true],
+      [1, true],
+      [0, false],
+    ]);
+  });
+
+  it('reserves nothing for a server on no host, which may come to one', async () => {
+    const instance = await bound();
+    hostless.add(instance);
+    await reapAt(0);
+    expect(await reserved()).toBe(0);
+    await reapAt(11 * minutes);
+    expect(await isBound(instance)).toBe(false);
+  });
+
+  it('reserves nothing while Placement has an allocation elsewhere', async () => {
+    const instance = await bound();
+    const { clients, ...deps } = depsAt(0);
+    const placement = { ...clients.placement, allocationsOf: async () => ({}) };
+    allocated.add(instance);
+    await reap({ ...deps, clients: { ...clients, placement } });
+    expect(await reserved()).toBe(0);
   });
 
   it('keeps an instance that has an allocation', async () => {

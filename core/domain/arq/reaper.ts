@@ -28,9 +28,14 @@ const waitingMax = 1000;
 /** A walk through all deployables of a very large cloud takes half a day. */
 const forgottenMs = 24 * 3600_000;
 
+/** Whether its server did not exist at the last look. */
+export function seemsDeleted(binding: InstanceBinding): boolean {
+  return binding.reservedProviders !== undefined && !binding.hasLostAllocation;
+}
+
 /** Whether its server seemed to be deleted during the build at the last look. */
 export function seemsNeverBuilt(binding: InstanceBinding): boolean {
-  return binding.reservedProviders !== undefined && !binding.hasLostAllocation;
+  return seemsDeleted(binding) && !binding.wasBuilt;
 }
 
 /** How long the instance must be unused before it is released. */

@@ -47,7 +47,7 @@ async function look(
   binding: InstanceBinding,
   soonSeconds: number,
 ): Promise<void> {
-  const { instanceUuid, reservedProviders, unusedSince } = binding;
+  const { instanceUuid, reservedProviders, unusedSince, wasBuilt } = binding;
   const state = await serverState(deps, instanceUuid);
   const keep = state === 'absent' ? await reasonToKeep(deps, binding) : 'Nova has the server.';
   if (keep) {
@@ -55,9 +55,11 @@ async function look(
     if (state === 'on-host') return;
     throw new RetryLater('No host has the server yet.', soonSeconds);
   }
-  if (!reservedProviders || !unusedSince) {
+  // The walk of the reaper has noted it as built: no host had it at any look of this message.
+  if (!reservedProviders || !unusedSince || wasBuilt) {
     const now = timeNow(deps);
-    const isNoted = await deps.store.reaper.reserve(binding, await boundArqs(deps, binding), now);
+    const arqs = await boundArqs(deps, binding);
+    const isNoted = await deps.store.reaper.reserve(binding, arqs, now, false);
     if (!isNoted) throw new RetryLater('The binding has just changed.', soonSeconds);
     deps.log.warn('Bound server does not exist', { instance: instanceUuid });
     throw new RetryLater('The server does not exist: look again.', neverBuiltMs / 1000);

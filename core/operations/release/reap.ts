@@ -5,7 +5,7 @@ import {
   chooseReleases,
   releasesMax,
   releasesOfMany,
-  seemsNeverBuilt,
+  seemsDeleted,
   unusedForMs,
   type WaitingInstance,
   waitingAfter,
@@ -13,6 +13,7 @@ import {
 import type { Deployable } from '#core/domain/device/device.ts';
 import type { InstanceUuid } from '#core/domain/ids.ts';
 import { boundArqs } from '#core/operations/host-work/bound-arqs.ts';
+import { timeNow } from '#core/operations/time-now.ts';
 import type { ReaperWaits } from '#core/store/arqs/reaper.ts';
 import { reasonToKeep, serverState } from './reason-to-keep.ts';
 import { releaseArqs } from './release-arqs.ts';
@@ -168,13 +169,13 @@ async function checkUnused(
   // Nova is asked only about instances without an allocation.
   const state = isAllocated ? 'on-host' : await serverState(deps, binding.instanceUuid);
   // Units are reserved for servers that do not exist; a server on no host may come to a host.
-  const isOther = seemsNeverBuilt(binding) && state !== 'absent';
+  const isOther = seemsDeleted(binding) && state !== 'absent';
   if (state === 'on-host' || isOther) {
     if (since) await noteUsed(deps, binding);
     return undefined;
   }
   if (!since) {
-    await deps.store.reaper.noteUnused(binding, new Date(now).toISOString());
+    await noteUnused(deps, binding, state === 'absent');
     return undefined;
   }
   if (now - Date.parse(since) < unusedForMs(binding)) return undefined;
@@ -182,9 +183,28 @@ async function checkUnused(
   return { binding, since, isAbsent: state === 'absent' };
 }
 
+/**
+ * Nova deletes the allocation of a server before our ARQs, or without them: until its handles are
+ * free, Placement would offer them to a server that cannot be bound.
+ */
+async function noteUnused(
+  deps: ConsumerDeps,
+  binding: InstanceBinding,
+  isAbsent: boolean,
+): Promise<void> {
+  const now = timeNow(deps);
+  // Units reserved because of a lost allocation stay reserved until the binding ends.
+  const isReserved = binding.reservedProviders !== undefined;
+  if (!isAbsent || isReserved || (await reasonToKeep(deps, binding))) {
+    await deps.store.reaper.noteUnused(binding, now);
+    return;
+  }
+  await deps.store.reaper.reserve(binding, await boundArqs(deps, binding), now, true);
+}
+
 /** Placement no longer reserves the units of the instance, unless it has lost its allocation. */
 export async function noteUsed(deps: ConsumerDeps, binding: InstanceBinding): Promise<void> {
-  if (!seemsNeverBuilt(binding)) return deps.store.reaper.noteUnused(binding, undefined);
+  if (!seemsDeleted(binding)) return deps.store.reaper.noteUnused(binding, undefined);
   await deps.store.reaper.unreserve(binding, await boundArqs(deps, binding));
 }
 

@@ -44,8 +44,15 @@ export interface ReaperStore {
   /**
    * Notes that the instance is unused, and has Placement reserve the units of its handles. False
    * if the binding or an ARQ of it has changed.
+   *
+   * @param wasBuilt whether a host may have had its server
    */
-  reserve(binding: InstanceBinding, arqs: readonly BoundArq[], since: string): Promise<boolean>;
+  reserve(
+    binding: InstanceBinding,
+    arqs: readonly BoundArq[],
+    since: string,
+    wasBuilt: boolean,
+  ): Promise<boolean>;
   /**
    * Has Placement reserve the units of these ARQs until the binding ends: their provider was
    * deleted with its allocations. Nothing where one of the ARQs no longer has its handle.
@@ -117,19 +124,22 @@ export function reaperStore(client: Documents, tables: BindingTables): ReaperSto
       });
     },
 
-    async reserve({ instanceUuid, bindId }, arqs, since) {
+    async reserve({ instanceUuid, bindId }, arqs, since, wasBuilt) {
       const providers = [...new Set(arqs.map(({ binding }) => binding.providerUuid))];
       const outcome = await transact(client, [
         {
           Update: {
             TableName: table,
             Key: instanceKey(instanceUuid),
-            UpdateExpression: 'SET unused_since = :since, reserved_providers = :providers',
+            UpdateExpression: `SET unused_since = :since, reserved_providers = :providers${
+              wasBuilt ? ', was_built = :true' : ' REMOVE was_built'
+            }`,
             ConditionExpression: 'bind_id = :bind',
             ExpressionAttributeValues: {
               ':bind': bindId,
               ':since': since,
               ':providers': providers,
+              ...(wasBuilt && { ':true': true }),
             },
           },
         },
@@ -165,7 +175,7 @@ export function reaperStore(client: Documents, tables: BindingTables): ReaperSto
           Update: {
             TableName: table,
             Key: instanceKey(instanceUuid),
-            UpdateExpression: 'REMOVE unused_since, reserved_providers',
+            UpdateExpression: 'REMOVE unused_since, reserved_providers, was_built',
             ConditionExpression: 'bind_id = :bind',
             ExpressionAttributeValues: { ':bind': bindId },
           },
