@@ -86,7 +86,7 @@ function viewHostDevice(device: Device, providers: readonly StoredProvider[], no
     ...device,
     status: operatorStatus(device.status),
     reason: device.statusChange?.reason,
-    health: isUnhealthy(device) ? device.health?.reason : undefined,
+    health: healthReason(device),
     grants: activeGrants(device.grants, nowMs),
     handles,
   };
@@ -111,7 +111,14 @@ export function viewAssignment(arq: Arq, place: ProviderPlace | undefined) {
     deviceProfileRevision: arq.profileRevision,
     instanceUuid: arq.binding?.instanceUuid,
     boundSince: arq.updatedAt ?? arq.createdAt,
+    deviceStatus: operatorStatus(device?.status),
+    deviceHealth: device && healthReason(device),
+    maintenanceUntil: device?.status === 'maintaining' ? device.statusChange?.until : undefined,
   });
+}
+
+function healthReason(device: Device): string | undefined {
+  return isUnhealthy(device) ? device.health?.reason : undefined;
 }
 
 /** @param profile of a stored profile the name */

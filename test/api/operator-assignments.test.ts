@@ -101,4 +101,30 @@ describe('a tenant', () => {
     const next = `?${json.assignments_links?.[0].href.split('?')[1]}`;
     expect(await instancesIn(next, 'demo-token')).toEqual([]);
   });
+
+  it('is told the health and the maintenance of its devices, and nothing of others', async () => {
+    const until = '2099-01-01T06:00:00Z';
+    const since = new Date().toISOString();
+    const health = { state: 'unhealthy', reason: 'has 3 pending row remaps', since } as const;
+    const sick = aReport([aDevice({ handles: 3, health })], { sequence: 2 });
+    await applySettled(world.deps, 'cmp2', sick, Date.now());
+    const drain = { reason: 'a fan', until };
+    await operator('POST', '/hosts/cmp1/drain', { body: drain });
+    const { assignments } = (await get('', 'demo-token')).json;
+    const told = assignments.map((row) => [
+      row.device_status,
+      row.device_health,
+      row.maintenance_until && Date.parse(row.maintenance_until),
+    ]);
+    expect(told).toEqual([
+      ['disabled', null, Date.parse(until)],
+      ['enabled', health.reason, null],
+    ]);
+    expect(JSON.stringify(assignments)).not.toContain(drain.reason);
+    const [other] = (await get('', 'alt-token')).json.assignments;
+    expect([other?.device_status, other?.device_health]).toEqual(['disabled', null]);
+    await operator('POST', '/hosts/cmp1/resume', {});
+    const [after] = (await get('', 'demo-token')).json.assignments;
+    expect([after?.device_status, after?.maintenance_until]).toEqual(['enabled', null]);
+  });
 });

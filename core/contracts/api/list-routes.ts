@@ -21,3 +21,15 @@ export const listRoutes = {
 } as const satisfies Readonly<
   Record<ListName, { readonly path: string; readonly rule: PolicyRule }>
 >;
+
+/** Filters that several lists have. */
+export const commonFilters = {
+  host: { form: 'host', help: 'only on this host' },
+  model: { form: 'model', help: 'only of this vendor and product, as 8086:0b30' },
+  device: { form: 'uuid', help: 'only of this device' },
+  project: { form: 'id', help: 'only of this project' },
+  instance: { form: 'uuid', help: 'only of this server' },
+  arq: { form: 'uuid', help: 'only of this accelerator request' },
+  from: { form: 'time', help: 'from this time on' },
+  to: { form: 'time', help: 'before this time' },
+} as const;

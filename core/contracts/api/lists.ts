@@ -7,7 +7,7 @@ import { incidentKinds } from '#core/domain/history/incidents.ts';
 import { hostStates } from '#core/domain/host/host-state.ts';
 import type { PolicyRule } from '#core/domain/policy.ts';
 import { historyKinds } from '#core/shapes/history-kinds.ts';
-import { listRoutes } from './list-routes.ts';
+import { commonFilters, listRoutes } from './list-routes.ts';
 import type { rowShapes } from './rows.ts';
 import { apart, optional, type Titles, whole, wide } from './titles.ts';
 
@@ -39,14 +39,7 @@ interface List<Name extends ListName> {
   readonly screen?: string;
 }
 
-const host = { form: 'host', help: 'only on this host' } as const;
-const model = { form: 'model', help: 'only of this vendor and product, as 8086:0b30' } as const;
-const device = { form: 'uuid', help: 'only of this device' } as const;
-const project = { form: 'id', help: 'only of this project' } as const;
-const instance = { form: 'uuid', help: 'only of this server' } as const;
-const arq = { form: 'uuid', help: 'only of this accelerator request' } as const;
-const from = { form: 'time', help: 'from this time on' } as const;
-const to = { form: 'time', help: 'before this time' } as const;
+const { host, model, device, project, instance, arq, from, to } = commonFilters;
 
 export const lists = {
   hosts: {
@@ -113,7 +106,10 @@ export const lists = {
       project_id: { ...wide('project'), isWhole: true },
       arq_state: 'state',
       bound_since: 'since',
+      device_health: wide('health'),
+      maintenance_until: wide('in maintenance until'),
       device_uuid: { ...wide('device'), isWhole: true },
+      device_status: apart("device's status"),
       type: apart('type'),
       device_profile_name: apart('profile'),
       device_profile_revision: apart("profile's revision"),

@@ -178,6 +178,14 @@ export const assignmentAnswer = z.strictObject({
   instance_uuid: uuid.nullable(),
   project_id: z.string(),
   bound_since: time.nullable().meta({ description: 'when the ARQ got its state' }),
+  device_status: z.enum(operatorStatuses).nullable().meta(ofDevice),
+  device_health: z
+    .string()
+    .nullable()
+    .meta({ description: 'why it is unhealthy; null if it is not' }),
+  maintenance_until: time
+    .nullable()
+    .meta({ description: 'when a disabled device is to be in service again, if that was said' }),
 });
 
 const stoppedBy = z
