@@ -16,6 +16,7 @@ import { createStaging, type Staging } from './clients/staging.ts';
 import { createDepsWith, createStore, type Deps } from './deps.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { type ReaperStore, reaperStore } from './store/arqs/reaper.ts';
+import { type FleetStore, fleetStore } from './store/fleet.ts';
 import { type BindCountStore, bindCountStore } from './store/history/bind-counts.ts';
 import { type HistoryReader, historyReader } from './store/history/history.ts';
 import { type WaitingBindStore, waitingBindStore } from './store/hosts/waiting-binds.ts';
@@ -27,6 +28,7 @@ export interface ConsumerDeps extends Deps {
     readonly reaper: ReaperStore;
     readonly waitingBinds: WaitingBindStore;
     readonly bindCounts: BindCountStore;
+    readonly fleet: FleetStore;
   };
   readonly clients: Deps['clients'] & {
     readonly placement: Placement;
@@ -64,6 +66,7 @@ export function createConsumerStore(
         inventory: tableName(stage, 'inventory'),
       }),
       bindCounts: bindCountStore(clients.documents, tableName(stage, 'history')),
+      fleet: fleetStore(clients.strong, tableName(stage, 'history')),
       waitingBinds: waitingBindStore(clients.strong, tableName(stage, 'inventory')),
     },
   };

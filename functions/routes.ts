@@ -125,6 +125,7 @@ const table = {
     '/operator/v1/capacity': { GET: ['get-capacity', 'cyborg:operator:capacity:get', 200] },
     '/operator/v1/aggregates': { GET: ['get-aggregates', 'cyborg:operator:host:get_all', 200] },
     '/operator/v1/binds': { GET: ['get-binds', 'cyborg:operator:host:get_all', 200] },
+    '/operator/v1/metrics': { GET: ['get-metrics', 'cyborg:operator:host:get_all', 200] },
     '/operator/v1/names': { GET: ['get-names', 'cyborg:operator:name:get_all', 200] },
     '/operator/v1/reconcile': { POST: ['reconcile', 'cyborg:operator:reconcile:run', 200] },
     '/operator/v1/reap': { POST: ['reap', 'cyborg:operator:reap:run', 200] },

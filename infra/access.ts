@@ -149,7 +149,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
       arqs: wholeRows,
       // A rename puts the rows of both names.
       'device-profiles': ['GetItem', 'PutItem'],
-      history: ['Query', 'PutItem'],
+      history: ['GetItem', 'Query', 'PutItem'],
     },
     jobs: ['CreateJob'],
     // Devices to compare with Placement.
@@ -208,13 +208,22 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
   sweep: {
     // Work whose job has ended is finished here, as by the job's event.
-    tables: { arqs: endingPrograms, inventory: [...finishing, 'DeleteItem', 'BatchGetItem'] },
+    tables: {
+      arqs: endingPrograms,
+      inventory: [...finishing, 'DeleteItem', 'GetItem', 'BatchGetItem'],
+      // It counts binds, and stores what it has measured of the fleet.
+      history: ['GetItem', 'Query', 'PutItem'],
+    },
     // A program of an operator whose deadline has passed is cancelled.
     jobs: ['DescribeJobExecution', 'CancelJob'],
     // The reaper reads all deployables, and asks Placement and Nova about the instances that hold
     // them.
     // A recount of a quota reads the ARQs of its project.
-    indexes: { arqs: ['by-due', 'by-project'], inventory: ['by-kind'] },
+    indexes: {
+      arqs: ['by-due', 'by-project'],
+      inventory: ['by-kind'],
+      'device-profiles': ['by-kind'],
+    },
     // Devices to compare with Placement; and reprovisioning whose message was lost.
     sendsTo: ['host-jobs', 'provider-syncs'],
     callsOpenStack: true,

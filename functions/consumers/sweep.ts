@@ -1,6 +1,8 @@
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
+import type { HostSummary } from '#core/domain/host/host-summary.ts';
+import { measureFleet } from '#core/operations/fleet/measure-fleet.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
-import { lookAtTrees } from '#core/operations/placement/restore-tree.ts';
+import { allHosts, lookAtTrees } from '#core/operations/placement/restore-tree.ts';
 import { reap } from '#core/operations/release/reap.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 
@@ -8,14 +10,20 @@ let deps: ConsumerDeps | undefined;
 
 /**
  * Every minute → enforces deadlines, releases bindings of unused instances, compares some devices
- * with Placement, and looks at the trees of some hosts. Each part runs even if an earlier part has
- * failed.
+ * with Placement, looks at the trees of some hosts, and measures the fleet. Each part runs even if
+ * an earlier part has failed.
  */
 export async function handler(): Promise<void> {
   deps ??= createConsumerDeps('sweep');
   const own = deps;
+  let read: Promise<HostSummary[]> | undefined;
+  const hosts = () => {
+    read ??= allHosts(own);
+    return read;
+  };
   await sweep(own)
     .finally(() => reap(own))
     .finally(() => reconcile(own))
-    .finally(() => lookAtTrees(own));
+    .finally(() => lookAtTrees(own, hosts))
+    .finally(async () => measureFleet(own, await hosts()));
 }

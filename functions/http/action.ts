@@ -46,6 +46,8 @@ export interface Schemas<Query, Body> {
   readonly documentedBody?: z.ZodType;
   /** Status → schema of the answer; null: no body. */
   readonly answers: Readonly<Record<number, z.ZodType | null>>;
+  /** The media type of an answer that is text, in place of JSON. */
+  readonly answersAs?: string;
   /**
    * Rules that open the route beside its own, for bodies that name what is done: the action
    * enforces the rule of each.

@@ -106,11 +106,13 @@ function headers(row: RouteRow): Json[] {
 }
 
 function responses(row: RouteRow, action: Action): Json {
+  const { answersAs: text } = action.schemas;
   const answered = Object.entries(action.schemas.answers).map(([status, schema]) => [
     status,
     {
       description: 'Done.',
       ...(schema && { content: { 'application/json': { schema: toJson(schema, 'output') } } }),
+      ...(text && { content: { [text]: { schema: { type: 'string' } } } }),
     },
   ]);
   const refused = refusalsOf(row, action).map((status) => [

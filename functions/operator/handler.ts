@@ -33,6 +33,7 @@ import { reapAction } from './reap.ts';
 import { reconcileAction } from './reconcile.ts';
 import { getAssignments } from './use/get-assignments.ts';
 import { getCapacity } from './use/get-capacity.ts';
+import { getMetrics } from './use/get-metrics.ts';
 import { getUsage } from './use/get-usage.ts';
 
 export const actions = {
@@ -42,6 +43,7 @@ export const actions = {
   'get-history': getHistory,
   'get-binds': getBinds,
   'get-usage': getUsage,
+  'get-metrics': getMetrics,
   'forget-host': forgetHostAction,
   'rediscover-host': rediscoverHostAction,
   'drain-host': drainHostAction,

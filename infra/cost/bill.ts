@@ -112,6 +112,8 @@ export function billOfIdleHost(): Bill {
     times(secondsPerMonth / heartbeatSeconds - fullReports, 'heartbeat'),
     times(fullReports, 'fullReport'),
     times(fullReports, 'comparisons'),
+    // A round takes an hour with as many hosts.
+    times(fullReports, 'measuredHost'),
     {
       storedGigabyte: taken.kilobytesPerHost / 1024 ** 2,
       backedUpGigabyte: taken.kilobytesPerHost / 1024 ** 2,
@@ -143,6 +145,7 @@ export function billOfFixedCosts({ watched, filters, dashboards }: FixedCosts): 
     { alarm: watched, dashboard: dashboards, metric: ownMetricsMax + filters, secret: 1 },
     // A queue without messages is polled all the same.
     { queueRequest: (queues.length * taken.pollersPerQueue * secondsPerMonth) / taken.pollSeconds },
+    scaled(ofUnits(countedUnits.measured), minutes),
     scaled(
       { ...ofUnits(countedUnits.sweep), ...ofFunction(1, taken.openStackMs * 2, memory.consumer) },
       minutes,

@@ -197,6 +197,18 @@ export const countedUnits = {
     reads: 40.5,
     logLines: 1,
   },
+  /** The measurement of a host with three devices, once an hour. */
+  measuredHost: {
+    ...noUnits,
+    reads: 5,
+  },
+  /** What each run of the schedule measures beside the hosts, with few series of metrics. */
+  measured: {
+    ...noUnits,
+    writes: 4,
+    reads: 21,
+    recorded: 4,
+  },
   /** A host boots and reprovisions the vGPU of one server. */
   boot: {
     ...noUnits,

@@ -6,7 +6,7 @@ import { type Exchanged, Unexpected } from './gabbi.ts';
 type Json = Readonly<Record<string, unknown>>;
 type Operation = { readonly responses: Readonly<Record<string, Documented>> };
 interface Documented {
-  readonly content?: { readonly 'application/json': { readonly schema: Json } };
+  readonly content?: Readonly<Record<string, { readonly schema: Json }>>;
 }
 interface OpenApi {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
@@ -48,9 +48,12 @@ export class OpenApiCheck {
     const route = `${method} ${path}`;
     const documented = operation.responses[status];
     if (!documented) throw new Unexpected(`${route} is not documented to answer ${status}.`);
-    const schema = documented.content?.['application/json'].schema;
-    if (schema) this.#hold(schema, json, `${route} ${status}`);
-    else if (text !== '') throw new Unexpected(`${route} ${status} is documented to have no body.`);
+    const [content] = Object.entries(documented.content ?? {});
+    if (content) {
+      const [type, { schema }] = content;
+      this.#hold(schema, type === 'application/json' ? json : text, `${route} ${status}`);
+    } else if (text !== '')
+      throw new Unexpected(`${route} ${status} is documented to have no body.`);
     return { route };
   }
 

@@ -5,6 +5,8 @@ import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { eventBusName, eventDetails, eventSource } from '#core/contracts/events.ts';
 import { type MetricRow, metrics } from '#core/contracts/metrics.ts';
+import type { MetricFamily } from '#core/domain/fleet/open-metrics.ts';
+import { openMetrics } from '#core/domain/fleet/open-metrics.ts';
 import { hostWork } from '#core/domain/host-work/host-work.ts';
 
 const textOf = (name: string) =>
@@ -17,6 +19,16 @@ it('docs/operations/diagnosis.md shows every metric, and no other', () => {
   };
   const table = textOf('operations/diagnosis.md').split('| metric |')[1]?.split('\n\n')[0] ?? '';
   expect(table.split('\n').slice(2)).toEqual(metrics.map(rowOf));
+});
+
+it('docs/operations/metrics.md shows every metric of the API, and no other', () => {
+  const rowOf = ([name, { type, labels, help }]: [string, MetricFamily]) => {
+    const shown = type === 'counter' ? `${name}_total` : name;
+    const named = labels.map((label) => `\`${label}\``).join(', ');
+    return `| \`${shown}\` | ${type} | ${named} | ${help} |`;
+  };
+  const table = textOf('operations/metrics.md').split('| metric |')[1]?.split('\n\n')[0] ?? '';
+  expect(table.split('\n').slice(2)).toEqual(Object.entries(openMetrics).map(rowOf));
 });
 
 describe('docs/events.md', () => {

@@ -99,7 +99,7 @@ const world = perFile(() =>
  * program of a region; a component's program that does not end by its job; a host forgotten while
  * it owed a release; damaged rows; a card that moved to another host; a region that appeared while
  * its device was set; a bind without host work; a sweep in whose minute no device falls, or that
- * finds a job ended or never made; a restore from a backup; EventBridge away.
+ * finds a job ended or never made, or binds to count; a restore from a backup; EventBridge away.
  */
 const unlived: readonly string[] = [
   'announcements SendMessage test-late-events',
@@ -128,6 +128,7 @@ const unlived: readonly string[] = [
   'sweep ConditionCheckItem table/test-inventory',
   'sweep DeleteItem table/test-inventory',
   'sweep BatchGetItem table/test-inventory',
+  'sweep Query table/test-history',
   'sweep Query table/test-inventory',
   'sweep SendMessage test-host-jobs',
   'sweep SendMessage test-provider-syncs',

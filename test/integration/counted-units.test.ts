@@ -13,6 +13,7 @@ import { thingName, workEndTopic } from '#core/contracts/topics.ts';
 import type { isSettling } from '#core/domain/host/identity.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import type { createLog } from '#core/log.ts';
+import { measureFleet, measureOne } from '#core/operations/fleet/measure-fleet.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
 import { lookAtTrees } from '#core/operations/placement/restore-tree.ts';
 import { reap } from '#core/operations/release/reap.ts';
@@ -341,20 +342,22 @@ const workloads: Readonly<Record<Workload, (time: 1 | 2) => Promise<void>>> = {
   },
   async sweep() {
     const { json } = await world.ask('GET', '/v2/devices');
-    const shares = json.devices.map(({ uuid }) =>
-      Math.floor((Number.parseInt(uuid.slice(0, 8), 16) / 2 ** 32) * 60),
-    );
+    const parts = json.devices.map(({ uuid }) => Number.parseInt(uuid.slice(0, 8), 16) / 2 ** 32);
+    const shares = parts.map((part) => Math.floor(part * 60));
     const idle = [...Array(60).keys()].find((minute) => !shares.includes(minute)) ?? 0;
-    const clock = () => Date.parse('2026-01-01T00:00:00Z') + idle * 60_000;
+    const clock = () => Date.UTC(2026) + idle * 60_000;
     const deps = { ...createConsumerDeps('sweep'), log: world.deps.log, clock };
-    await sweep(deps);
-    await reap(deps);
-    await reconcile(deps);
+    for (const each of [sweep, reap, reconcile]) await each(deps);
   },
   async look() {
     const clock = () => Date.now() + 120_000;
     await lookAtTrees({ ...createConsumerDeps('sweep'), log: world.deps.log, clock });
   },
+  async measuredHost() {
+    const context = { profiles: [], baselines: [], attachTypes: undefined, nowMs: Date.now() };
+    await measureOne(createConsumerDeps('sweep'), host, context);
+  },
+  measured: () => measureFleet(createConsumerDeps('sweep'), []),
   async boot(time) {
     if (time === 1) booted = await start('vgpu', `${host}_Gpu`, {});
     await boot(booted);
@@ -383,8 +386,7 @@ describe('the calls to AWS are exactly those of the cost model', () => {
   });
 
   it('a line of the log', () => {
-    const bytes = logLines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
-    const mean = bytes / logLines.length;
+    const mean = Buffer.byteLength(logLines.join('')) / logLines.length;
     expect(mean).toBeLessThanOrEqual(countedLogLine.bytes);
     expect(mean).toBeGreaterThan(countedLogLine.bytes - 50);
   });

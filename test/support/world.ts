@@ -58,6 +58,11 @@ interface Target {
   readonly host?: string;
 }
 
+/** The metrics are the one answer that is not JSON. */
+function isText(headers: Headers): boolean {
+  return headers.get('content-type')?.includes('text') ?? false;
+}
+
 export interface World {
   readonly deps: ConsumerDeps;
   readonly apiUrl: string;
@@ -162,7 +167,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       status: response.status,
       headers: response.headers,
       text,
-      json: text === '' ? undefined : JSON.parse(text),
+      json: text === '' || isText(response.headers) ? undefined : JSON.parse(text),
     };
   };
   const askNova = (method: string, body: unknown, token = 'demo-token') =>

@@ -46,7 +46,8 @@ export function measureUsage(
   return { handles, ...(first === device.uuid && { host: hostState(host, nowMs) }) };
 }
 
-function handleUse(handle: AttachHandle, isOffered: boolean): HandleUse | undefined {
+/** Undefined for a handle that is gone and owes no release. */
+export function handleUse(handle: AttachHandle, isOffered: boolean): HandleUse | undefined {
   const { restoredAt, ...rest } = handle;
   // A restored handle counts as held by its ARQ or release; without one it is withheld.
   const state = handleStateOf(rest);

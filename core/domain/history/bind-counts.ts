@@ -29,11 +29,19 @@ export function countBinds(
   claims: readonly Attempt[],
   failures: readonly Attempt[],
 ): BindCount {
+  return { hour, ...countOutcomes({ from: hour, to: hourAfter(hour) }, claims, failures) };
+}
+
+/** The same for any range; a failure at `to` or later is of a bind that the range may have. */
+export function countOutcomes(
+  { from, to }: { readonly from: string; readonly to: string },
+  claims: readonly Attempt[],
+  failures: readonly Attempt[],
+): Pick<BindCount, 'bound' | 'failed'> {
   const failed = new Set(failures.map(toBind));
   const begun = new Set(claims.filter(({ by }) => by !== importer).map(toBind));
   const bound = [...begun].filter((bind) => !failed.has(bind)).length;
-  const end = hourAfter(hour);
-  return { hour, bound, failed: failures.filter(({ at }) => at >= hour && at < end).length };
+  return { bound, failed: failures.filter(({ at }) => at >= from && at < to).length };
 }
 
 function toBind({ instanceUuid, requestId }: Attempt): string {

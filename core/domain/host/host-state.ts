@@ -37,6 +37,12 @@ export function isReachable(state: HostState): boolean {
   return state === 'online' || state === 'drained';
 }
 
+/** Why no server starts on a host in that state; undefined where one may. */
+export function stoppedBy(state: HostState): 'host-conflict' | 'host-away' | undefined {
+  const reasons = { conflict: 'host-conflict', away: 'host-away' } as const;
+  return state === 'conflict' || state === 'away' ? reasons[state] : undefined;
+}
+
 /** Whether the drain was to end before now. It lasts: the operator's work may last, too. */
 export function isOverdue({ until }: Pick<Drain, 'until'>, nowMs: number): boolean {
   return until !== undefined && Date.parse(until) <= nowMs;

@@ -25,9 +25,12 @@ const retrySecondsMax = 60;
  *
  * @throws the first fault, when the other hosts have been looked at
  */
-export async function lookAtTrees(deps: ConsumerDeps): Promise<void> {
+export async function lookAtTrees(
+  deps: ConsumerDeps,
+  readHosts: ReadHosts = () => allHosts(deps),
+): Promise<void> {
   const startedAt = deps.clock();
-  const hosts = hostsToLookAt(await readHosts(deps), startedAt);
+  const hosts = hostsToLookAt(await readHosts(), startedAt);
   await forEachAtOnce(hosts, looksAtOnce, async ({ hostname }) => {
     if (deps.clock() - startedAt > beginsWithinMs) return;
     const lost = await look(deps, hostname);
@@ -35,7 +38,10 @@ export async function lookAtTrees(deps: ConsumerDeps): Promise<void> {
   });
 }
 
-async function readHosts({ listings }: ConsumerDeps): Promise<HostSummary[]> {
+/** The parts of the sweep that need all hosts read them once. */
+export type ReadHosts = () => Promise<readonly HostSummary[]>;
+
+export async function allHosts({ listings }: ConsumerDeps): Promise<HostSummary[]> {
   const hosts: HostSummary[] = [];
   for (;;) {
     const page = await listings.hostsAfter(hosts.at(-1)?.hostname, pageSize);

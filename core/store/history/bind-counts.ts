@@ -10,6 +10,7 @@ import {
   settledAfterMs,
 } from '#core/domain/history/bind-counts.ts';
 import {
+  type HistoryKind,
   type HistoryPartition,
   type HistoryRecord,
   partsOfDay,
@@ -80,17 +81,38 @@ export function bindCountStore(client: Documents, table: string): BindCountStore
 }
 
 async function countHour(history: HistoryReader, hour: string): Promise<BindCount> {
-  const to = hourAfter(hour);
-  const settledAt = new Date(Date.parse(to) + settledAfterMs).toISOString();
-  const claims = partsOfDay(hour.slice(0, 10)).map((part) =>
-    readWhole(history, part, { from: hour, to, filter: { kind: 'handle.claimed' } }),
+  const range = { from: hour, to: hourAfter(hour) };
+  const claims = readOfDay(history, 'handle.claimed', range);
+  const failures = readFailed(history, range, settledAfterMs);
+  return countBinds(hour, await claims, await failures);
+}
+
+interface TimeRange {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** All records of a kind within a range that is within one day. */
+export async function readOfDay(
+  history: HistoryReader,
+  kind: HistoryKind,
+  range: TimeRange,
+): Promise<HistoryRecord[]> {
+  const parts = partsOfDay(range.from.slice(0, 10)).map((part) =>
+    readWhole(history, part, { ...range, filter: { kind } }),
   );
-  const failures = readWhole(
-    history,
-    { subject: 'kind', key: 'bind.failed' },
-    { from: hour, to: settledAt, filter: {} },
-  );
-  return countBinds(hour, (await Promise.all(claims)).flat(), await failures);
+  return (await Promise.all(parts)).flat();
+}
+
+/** All failed binds of the range, and of the time after it. */
+export async function readFailed(
+  history: HistoryReader,
+  { from, to }: TimeRange,
+  afterMs: number,
+): Promise<HistoryRecord[]> {
+  const until = new Date(Date.parse(to) + afterMs).toISOString();
+  const failed = { subject: 'kind', key: 'bind.failed' } as const;
+  return readWhole(history, failed, { from, to: until, filter: {} });
 }
 
 async function readWhole(

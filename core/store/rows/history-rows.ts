@@ -69,6 +69,9 @@ export function toRecord(row: Row, partition: HistoryPartition): HistoryRecord {
   return fromRow(historyRecord, { ...key, id, at, ...row });
 }
 
+/** The last measurements of the fleet: one row each, without an end. */
+export const fleetKey = (name: string) => ({ pk: 'FLEET#metrics', sk: name });
+
 const bindCountFields = z.object({ bound: z.int(), failed: z.int() });
 
 /** Counts of binds are one partition, in the order of the hours. */

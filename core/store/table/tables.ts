@@ -24,6 +24,7 @@
 //   history          <SUBJECT>#<key>  <time>#<id>     a record of a change or of a call;
 //                                                     domain/history.ts
 //                    BINDS#hours  <hour>              how many binds succeeded and failed
+//                    FLEET#metrics  <part>            what the sweep has measured of all hosts
 //   service-tokens   OWN#<hash>                       our own token at Keystone, sealed
 //
 // Attributes are snake_case at every level; each kind of row has a zod schema in a `*-rows.ts`

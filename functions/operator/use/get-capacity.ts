@@ -10,7 +10,7 @@ import {
 } from '#core/domain/capacity/capacity.ts';
 import { DeviceProfileNotFound, InvalidInput } from '#core/domain/errors.ts';
 import { pausedUntil } from '#core/domain/host/host-pause.ts';
-import { deriveHostState } from '#core/domain/host/host-state.ts';
+import { deriveHostState, stoppedBy } from '#core/domain/host/host-state.ts';
 import { type Groups, groupLists } from '#core/domain/profile/alternatives.ts';
 import { canonicalGroups } from '#core/domain/profile/device-profile.ts';
 import { isVisibleTo } from '#core/domain/profile/profile-changes.ts';
@@ -146,13 +146,11 @@ async function readHost(deps: Deps, name: string): Promise<CapacityHost> {
   const reported = devices.filter(({ isGone }) => !isGone);
   const nowMs = deps.clock();
   const { state } = deriveHostState(host, summary ?? {}, nowMs);
-  const stopped = { conflict: 'host-conflict', away: 'host-away' } as const;
-  const stoppedBy = state === 'conflict' || state === 'away' ? stopped[state] : undefined;
   return {
     hostname: name,
     providers: await inventory.providers(reported.flatMap(({ providers }) => providers)),
     isPaused: pausedUntil(host, nowMs) !== undefined,
-    ...present({ stoppedBy }),
+    ...present({ stoppedBy: stoppedBy(state) }),
   };
 }
 

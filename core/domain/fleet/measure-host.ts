@@ -1,0 +1,152 @@
+// What one host adds to the metrics of the fleet. Pure.
+
+import {
+  allNotOffered,
+  type DeploymentTypes,
+  typesRefused,
+} from '#core/domain/arq/attach-types.ts';
+import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import { measureCapacity } from '#core/domain/capacity/capacity.ts';
+import { handleUse } from '#core/domain/capacity/usage-metrics.ts';
+import { modelOf } from '#core/domain/device/component-image.ts';
+import type { Device } from '#core/domain/device/device.ts';
+import { isBeingProgrammed, isUnhealthy } from '#core/domain/device/device-health.ts';
+import type { FirmwareBaseline } from '#core/domain/device/firmware-baselines.ts';
+import {
+  firmwareIncident,
+  healthIncident,
+  movedCardIncident,
+  powerCycleIncident,
+} from '#core/domain/history/device-incidents.ts';
+import {
+  type IncidentKind,
+  notOfferedIncident,
+  overdueIncident,
+} from '#core/domain/history/incidents.ts';
+import type { NotOffered, StoredHost } from '#core/domain/host/host.ts';
+import { pausedUntil } from '#core/domain/host/host-pause.ts';
+import { deriveHostState, stoppedBy } from '#core/domain/host/host-state.ts';
+import type { HostSummary } from '#core/domain/host/host-summary.ts';
+import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
+import { deviceUuid } from '#core/domain/report/device-plan.ts';
+import { present } from '#core/shapes/derive/present.ts';
+import type { Sample } from './open-metrics.ts';
+import { toSample } from './samples.ts';
+
+interface MeasuredHost {
+  readonly host: StoredHost;
+  readonly devices: readonly Device[];
+  readonly notOffered: readonly NotOffered[];
+  readonly summary?: HostSummary;
+}
+
+export interface MeasureContext {
+  readonly profiles: readonly Pick<DeviceProfile, 'name' | 'groups'>[];
+  readonly baselines: readonly FirmwareBaseline[];
+  readonly attachTypes: DeploymentTypes;
+  readonly nowMs: number;
+}
+
+/** @param providers those of the host's devices, with all their handles */
+export function measureHost(
+  measured: MeasuredHost,
+  providers: readonly StoredProvider[],
+  context: MeasureContext,
+): Sample[] {
+  const { host } = measured;
+  const devices = measured.devices.filter(({ isGone }) => !isGone);
+  return [
+    ...devices.map((device) =>
+      toSample('cyborg_devices', [device.type, modelOf(device), deviceState(device)]),
+    ),
+    ...measured.devices.flatMap((device) =>
+      measureHandles(
+        device,
+        providers.filter(({ deployable }) => deployable.deviceUuid === device.uuid),
+        context,
+      ),
+    ),
+    ...measureProfiles(measured, providers, context),
+    ...(host.drain ? [toSample('cyborg_hosts_drained', [])] : []),
+    ...incidents(measured, context).map((kind) => toSample('cyborg_incidents', [kind])),
+  ];
+}
+
+/** The first that applies is why no bind takes the device. */
+export const deviceStates = ['conflict', 'unhealthy', 'programming', 'disabled', 'ok'] as const;
+
+function deviceState(device: Device): (typeof deviceStates)[number] {
+  if (device.conflictSince) return 'conflict';
+  if (isUnhealthy(device)) return 'unhealthy';
+  if (isBeingProgrammed(device)) return 'programming';
+  return device.status === 'enabled' ? 'ok' : 'disabled';
+}
+
+function measureHandles(
+  device: Device,
+  providers: readonly StoredProvider[],
+  { attachTypes }: MeasureContext,
+): Sample[] {
+  const model = modelOf(device);
+  return providers.flatMap((provider) => {
+    const { resourceClass = '' } = provider.deployable;
+    const isTaken = typesRefused(provider, attachTypes).length === 0;
+    const isOffered = deviceState(device) === 'ok' && isTaken;
+    return provider.handles.flatMap((handle) => {
+      const use = handleUse(handle, isOffered);
+      const project = handle.claim?.facts?.projectId;
+      return [
+        ...(use ? [toSample('cyborg_handles', [resourceClass, model, use])] : []),
+        ...(project ? [toSample('cyborg_project_handles', [project, resourceClass, model])] : []),
+      ];
+    });
+  });
+}
+
+function measureProfiles(
+  { host, devices, summary }: MeasuredHost,
+  providers: readonly StoredProvider[],
+  { profiles, attachTypes, nowMs }: MeasureContext,
+): Sample[] {
+  const { state } = deriveHostState(host, summary ?? {}, nowMs);
+  const reported = new Set(devices.flatMap(({ isGone, uuid }) => (isGone ? [] : [uuid])));
+  const capacityHost = {
+    hostname: host.hostname,
+    providers: providers.filter(({ deployable }) => reported.has(deployable.deviceUuid)),
+    isPaused: pausedUntil(host, nowMs) !== undefined,
+    ...present({ stoppedBy: stoppedBy(state) }),
+  };
+  return profiles.flatMap(({ name, groups }) => {
+    const fits = measureCapacity(groups, capacityHost, attachTypes)?.fits ?? 0;
+    return fits > 0 ? [toSample('cyborg_capacity_servers', [name], fits)] : [];
+  });
+}
+
+/** Kinds of incidents that are counted here; the summaries of hosts have others. */
+export const roundKinds = [
+  'maintenance-overdue',
+  'not-offered',
+  'firmware-differs',
+  'unhealthy-device',
+  'moved-card',
+  'awaits-power-cycle',
+] as const satisfies readonly IncidentKind[];
+
+function incidents(
+  measured: MeasuredHost,
+  { baselines, attachTypes, nowMs }: MeasureContext,
+): IncidentKind[] {
+  const { host, devices } = measured;
+  const { hostname, drain } = host;
+  const all = [
+    drain && overdueIncident(hostname, drain, nowMs),
+    notOfferedIncident(hostname, allNotOffered(measured, attachTypes)),
+    firmwareIncident(hostname, devices, baselines),
+    ...devices.flatMap((device) => [
+      healthIncident(device),
+      movedCardIncident(device, (place) => deviceUuid(place.hostname, place.address)),
+      powerCycleIncident(device),
+    ]),
+  ];
+  return all.flatMap((incident) => incident?.kind ?? []);
+}

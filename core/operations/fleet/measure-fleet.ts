@@ -1,0 +1,193 @@
+// Measures the fleet for the metrics: each minute the states of all hosts and the binds since the
+// minute before, and the devices of some hosts. A round over all hosts takes an hour at most; a
+// scrape reads the last one that is complete.
+
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { type MeasureContext, measureHost, roundKinds } from '#core/domain/fleet/measure-host.ts';
+import { measureBinds, measureHosts, needsHostRow } from '#core/domain/fleet/measure-minute.ts';
+import type { Sample } from '#core/domain/fleet/open-metrics.ts';
+import { boundSeries, sumSamples, toSample } from '#core/domain/fleet/samples.ts';
+import { countOutcomes } from '#core/domain/history/bind-counts.ts';
+import { deriveHostState, type HostState } from '#core/domain/host/host-state.ts';
+import type { HostSummary } from '#core/domain/host/host-summary.ts';
+import { workDueMs } from '#core/domain/host-work/deadlines.ts';
+import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
+import { waitingInstances } from '#core/operations/release/reap-waiting.ts';
+import type { FleetMeasurement } from '#core/store/fleet.ts';
+import { readFailed, readOfDay } from '#core/store/history/bind-counts.ts';
+import { timeNow } from '../time-now.ts';
+
+/** Hosts that one run measures at least; of more than this times 60, a sixtieth. */
+const hostsPerRun = 20;
+const runsPerRound = 60;
+/** The sweep has a minute for all of its parts. */
+const beginsWithinMs = 15_000;
+const hostsAtOnce = 8;
+/** A list of profiles that is longer is cut. */
+const profilesMax = 200;
+/** Records follow from the streams within some twelve seconds. */
+const recordedWithinMs = 60_000;
+const rangeMsMax = 3_600_000;
+const dayMs = 86_400_000;
+
+export async function measureFleet(
+  deps: ConsumerDeps,
+  hosts: readonly HostSummary[],
+): Promise<void> {
+  const startedMs = deps.clock();
+  await measureMinute(deps, hosts);
+  await measureRound(deps, hosts, startedMs + beginsWithinMs);
+}
+
+async function measureMinute(deps: ConsumerDeps, hosts: readonly HostSummary[]): Promise<void> {
+  const { fleet } = deps.store;
+  const before = await fleet.read('minute');
+  const waiting = await waitingInstances(deps);
+  const { until, samples } = await countBinds(deps, before);
+  await fleet.write('minute', {
+    revision: (before?.revision ?? 0) + 1,
+    at: until,
+    samples: [
+      ...samples,
+      ...measureHosts(hosts, await readStates(deps, hosts)),
+      toSample('cyborg_incidents', ['reaper-waits'], waiting.length),
+      toSample('cyborg_hosts_measured_timestamp_seconds', [], Math.floor(deps.clock() / 1000)),
+    ],
+  });
+}
+
+/** Adds the binds that have resolved since; all of a range that is within a day and an hour. */
+async function countBinds(deps: ConsumerDeps, before: FleetMeasurement | undefined) {
+  const settledMs = workDueMs('bind', deps.settings) + recordedWithinMs;
+  const settled = timeNow(deps, -settledMs);
+  const from = before?.at ?? settled;
+  const fromMs = Date.parse(from);
+  const midnightMs = (Math.floor(fromMs / dayMs) + 1) * dayMs;
+  const toMs = Math.min(Date.parse(settled), fromMs + rangeMsMax, midnightMs);
+  const counters = (before?.samples ?? []).filter(({ metric }) => metric.startsWith('cyborg_bind'));
+  if (toMs <= fromMs) {
+    return {
+      until: from,
+      samples: sumSamples(measureBinds({ bound: 0, failed: 0 }, []), counters),
+    };
+  }
+  const range = { from, to: new Date(toMs).toISOString() };
+  const [claims, prepared, failures] = await Promise.all([
+    readOfDay(deps.history, 'handle.claimed', range),
+    readOfDay(deps.history, 'bind.bound', range),
+    readFailed(deps.history, range, settledMs),
+  ]);
+  const counted = measureBinds(countOutcomes(range, claims, failures), prepared);
+  return { until: range.to, samples: sumSamples(counted, counters) };
+}
+
+const never = { state: 'never-reported' } as const;
+
+async function readStates(
+  deps: ConsumerDeps,
+  hosts: readonly HostSummary[],
+): Promise<Map<string, HostState>> {
+  const unsure = hosts.filter(needsHostRow);
+  const rows = await deps.store.inventory.hostsAlone(unsure.map(({ hostname }) => hostname));
+  return new Map(
+    unsure.map((summary) => {
+      const host = rows.get(summary.hostname);
+      const { state } = host ? deriveHostState(host, summary, deps.clock()) : never;
+      return [summary.hostname, state];
+    }),
+  );
+}
+
+async function measureRound(
+  deps: ConsumerDeps,
+  hosts: readonly HostSummary[],
+  untilMs: number,
+): Promise<void> {
+  const { fleet } = deps.store;
+  const before = await fleet.read('round');
+  const context = await readContext(deps);
+  const round = before?.cursor === undefined ? startRound(deps, context) : before;
+  const { at, cursor = '' } = round;
+  const left = hosts.filter(({ hostname }) => hostname > cursor);
+  const count = Math.max(hostsPerRun, Math.ceil(hosts.length / runsPerRound));
+  const next = await measureSome(
+    deps,
+    left.slice(0, count),
+    withProfilesOf(context, round),
+    untilMs,
+  );
+  const samples = boundSeries(sumSamples(round.samples, next.samples));
+  const revision = (before?.revision ?? 0) + 1;
+  const isComplete = next.count === left.length;
+  const last = left[next.count - 1]?.hostname ?? cursor;
+  const isStored = await fleet.write(
+    'round',
+    isComplete ? { revision, at, samples: [] } : { revision, at, samples, cursor: last },
+  );
+  if (isStored && isComplete) await fleet.write('complete', { revision, at, samples });
+}
+
+async function readContext(deps: ConsumerDeps): Promise<MeasureContext> {
+  const page = { limit: profilesMax, sortKey: 'uuid', sortDir: 'asc' } as const;
+  return {
+    profiles: await deps.listings.profiles(page),
+    baselines: await deps.store.baselines.baselines(),
+    attachTypes: deps.settings.attachTypes,
+    nowMs: deps.clock(),
+  };
+}
+
+type Round = Pick<FleetMeasurement, 'at' | 'samples' | 'cursor'>;
+
+/** A metric that is zero is shown: an alert cannot tell an absent one from a fault. */
+function startRound(deps: ConsumerDeps, { profiles }: MeasureContext): Round {
+  return {
+    at: timeNow(deps),
+    samples: [
+      toSample('cyborg_fleet_measured_timestamp_seconds', [], Math.floor(deps.clock() / 1000)),
+      toSample('cyborg_hosts_drained', [], 0),
+      ...roundKinds.map((kind) => toSample('cyborg_incidents', [kind], 0)),
+      ...profiles.map(({ name }) => toSample('cyborg_capacity_servers', [name], 0)),
+    ],
+  };
+}
+
+/** A profile that was created during the round has not been measured on all hosts. */
+function withProfilesOf(context: MeasureContext, { samples }: Round): MeasureContext {
+  const names = new Set(
+    samples.flatMap(({ metric, labels: [name] }) =>
+      metric === 'cyborg_capacity_servers' && name !== undefined ? [name] : [],
+    ),
+  );
+  return { ...context, profiles: context.profiles.filter(({ name }) => names.has(name)) };
+}
+
+/** Measures hosts in their order until the time is over; the first ones at least. */
+async function measureSome(
+  deps: ConsumerDeps,
+  hosts: readonly HostSummary[],
+  context: MeasureContext,
+  untilMs: number,
+): Promise<{ readonly samples: Sample[]; readonly count: number }> {
+  let samples: Sample[] = [];
+  let count = 0;
+  while (count < hosts.length && (count === 0 || deps.clock() < untilMs)) {
+    const some = hosts.slice(count, count + hostsAtOnce);
+    await forEachAtOnce(some, hostsAtOnce, async ({ hostname }) => {
+      const measured = await measureOne(deps, hostname, context);
+      samples = sumSamples(samples, measured);
+    });
+    count += some.length;
+  }
+  return { samples, count };
+}
+
+export async function measureOne(
+  { store: { inventory } }: ConsumerDeps,
+  hostname: string,
+  context: MeasureContext,
+): Promise<Sample[]> {
+  const host = await inventory.host(hostname);
+  const providers = await inventory.providers(host.devices.flatMap((each) => each.providers));
+  return measureHost(host, providers, context);
+}

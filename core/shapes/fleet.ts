@@ -1,0 +1,23 @@
+// The sweep's measurement of the whole fleet, as rows have it.
+
+import * as z from 'zod';
+import { optionalText } from './derive/fields.ts';
+
+/** One value of a metric. */
+export const sample = z.object({
+  /** A family of core/domain/fleet/open-metrics.ts. */
+  metric: z.string(),
+  /** In the order of the family's labels. */
+  labels: z.array(z.string()),
+  value: z.number(),
+});
+
+export const fleetMeasurement = z.object({
+  /** Grows with each write: of two sweeps at once, one writes. */
+  revision: z.int(),
+  /** When it began, or until when binds are counted; ISO 8601. */
+  at: z.string(),
+  /** The last host that is measured; absent where all are. */
+  cursor: optionalText,
+  samples: z.array(sample),
+});
