@@ -10,10 +10,24 @@ import { type Resource, type RouteRow, routes } from './routes.ts';
 const mounts = ['/accelerator', ''];
 
 export interface GatewayRoute {
-  /** In API Gateway's form without the method, which is `ANY`; `$default` takes other paths. */
+  /** In API Gateway's form without the method; `$default` takes other paths. */
   readonly path: string;
   readonly resource: Resource;
+  /** Absent for all methods that have no route of their own. */
+  readonly method?: 'GET' | 'POST' | 'PATCH' | 'DELETE';
 }
+
+/**
+ * What Nova calls for each server. API Gateway limits requests by route, so that a route of each
+ * method serves as many servers as one of a single call.
+ */
+const novaCalls: readonly Pick<GatewayRoute, 'path' | 'method'>[] = [
+  { path: '/v2/device_profiles', method: 'GET' },
+  { path: '/v2/accelerator_requests', method: 'GET' },
+  { path: '/v2/accelerator_requests', method: 'POST' },
+  { path: '/v2/accelerator_requests', method: 'PATCH' },
+  { path: '/v2/accelerator_requests', method: 'DELETE' },
+];
 
 /** A route for sign-ins gives them a limit of their own: see infra/settings/throttling.ts. */
 export const signInPath = '/console/sign-in';
@@ -31,20 +45,21 @@ const collections = new Map(
 export const gatewayRoutes: readonly GatewayRoute[] = [
   ...mounts.flatMap((mount) =>
     [...collections].flatMap(([collection, resource]) =>
-      endings(collection).map((rest) => ({
-        path: `${mount}${collection}${rest}`,
-        resource,
-      })),
+      routesOf(collection).map((route) => ({ ...route, path: `${mount}${route.path}`, resource })),
     ),
   ),
   ...consoleRoutes.map((path) => ({ path, resource: 'console' as const })),
   { path: '$default', resource: 'versions' },
 ];
 
-/** Endings of a collection's path; each route counts towards the account's quota. */
-function endings(collection: string): string[] {
+/** Routes of a collection; each counts towards the account's quota. */
+function routesOf(collection: string): Pick<GatewayRoute, 'path' | 'method'>[] {
   const isServed = routes.some(({ path }) => path === collection);
-  return [...(isServed ? ['', '/', '.json'] : []), '/{proxy+}'];
+  const endings = [...(isServed ? ['', '/', '.json'] : []), '/{proxy+}'];
+  return [
+    ...novaCalls.filter(({ path }) => path === collection),
+    ...endings.map((rest) => ({ path: `${collection}${rest}` })),
+  ];
 }
 
 /**

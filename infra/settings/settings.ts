@@ -169,7 +169,7 @@ const ownSettings = z.object({
   securityGroupIds: idList(/^sg-[0-9a-f]{8,17}$/, 'security group'),
   /** With the other routes together within AWS's smallest account quota, 2,500 per second. */
   novaRequestsPerSecond: perSecond.default(2000),
-  otherRequestsPerSecond: perSecond.default(16),
+  otherRequestsPerSecond: perSecond.default(14),
   reservedConcurrency: reservedConcurrencySchema,
   /** The account's concurrent executions; new accounts may have fewer than Lambda's default. */
   concurrencyQuota: z.coerce.number('not a number').int().min(100).max(1_000_000).default(1000),

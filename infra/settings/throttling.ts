@@ -15,15 +15,13 @@ export interface Throttling {
 }
 
 /** The route key of API Gateway. */
-export function routeKey({ path }: GatewayRoute): string {
-  return path === '$default' ? path : `ANY ${path}`;
+export function routeKey({ path, method }: GatewayRoute): string {
+  return path === '$default' ? path : `${method ?? 'ANY'} ${path}`;
 }
 
-/** The calls of Nova: the profile by its name, and ARQs in all ways. */
-export function isOnNovaPath({ path }: GatewayRoute): boolean {
-  return /^(\/accelerator)?\/v2\/(device_profiles|accelerator_requests(\/\{proxy\+\})?)$/.test(
-    path,
-  );
+/** The calls of Nova, and ARQs by their uuids. */
+export function isOnNovaPath({ path, method }: GatewayRoute): boolean {
+  return method !== undefined || /\/v2\/accelerator_requests\/\{proxy\+\}$/.test(path);
 }
 
 /** Burst size: half a second, as in the account's own quota. */

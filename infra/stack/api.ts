@@ -59,7 +59,7 @@ export class Api extends Construct {
         routeKey:
           route.path === '$default'
             ? HttpRouteKey.DEFAULT
-            : HttpRouteKey.with(route.path, HttpMethod.ANY),
+            : HttpRouteKey.with(route.path, HttpMethod[route.method ?? 'ANY']),
         integration: integrations.get(route.resource) as HttpLambdaIntegration,
       });
     });
@@ -130,6 +130,7 @@ function isTaken(route: GatewayRoute): boolean {
   return !route.path.endsWith('/');
 }
 
-function routeId({ path }: GatewayRoute): string {
-  return path === '$default' ? 'DefaultRoute' : `Route ${path.replaceAll('/', ' ').trim()}`;
+function routeId({ path, method }: GatewayRoute): string {
+  if (path === '$default') return 'DefaultRoute';
+  return `Route ${method ? `${method} ` : ''}${path.replaceAll('/', ' ').trim()}`;
 }

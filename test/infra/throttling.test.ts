@@ -15,23 +15,38 @@ const { DefaultRouteSettings: usual, RouteSettings: own } = stage?.properties ??
 const { 'ANY /console/sign-in': ofSignIns, ...special } = own;
 const keys = stack.ofType('AWS::ApiGatewayV2::Route').map(({ properties }) => properties.RouteKey);
 
-/** The calls of Nova, by the methods of nova/accelerator/cyborg.py. */
-const novaPaths = ['/v2/device_profiles', '/v2/accelerator_requests', '/v2/accelerator_requests/x'];
+/** The calls of Nova, by the methods of nova/accelerator/cyborg.py, each with its route key. */
+const novaCalls: readonly (readonly [call: string, key: string])[] = [
+  ['GET /v2/device_profiles', 'GET /v2/device_profiles'],
+  ['POST /v2/accelerator_requests', 'POST /v2/accelerator_requests'],
+  ['PATCH /v2/accelerator_requests', 'PATCH /v2/accelerator_requests'],
+  ['GET /v2/accelerator_requests', 'GET /v2/accelerator_requests'],
+  ['DELETE /v2/accelerator_requests', 'DELETE /v2/accelerator_requests'],
+  ['GET /v2/accelerator_requests/x', 'ANY /v2/accelerator_requests/{proxy+}'],
+];
 
 describe('throttling', () => {
-  it("knows the routes that Nova's calls meet, below either mount", () => {
-    const met = ['', '/accelerator'].flatMap((mount) => novaPaths.map((path) => mount + path));
-    const keyOf = (path: string) =>
-      keys.find((key) => key === `ANY ${path}`) ??
-      keys.find((key) => key.endsWith('/{proxy+}') && `ANY ${path}`.startsWith(key.slice(0, -8)));
-    expect(Object.keys(special).sort()).toEqual(met.map(keyOf).sort());
+  it.each(['', '/accelerator'])("counts each of Nova's calls below '%s' by itself", (mount) => {
+    const below = (call: string) => call.replace(' ', ` ${mount}`);
+    const keyOf = (call: string) => {
+      const any = call.replace(/^[A-Z]+/, 'ANY');
+      const greedy = keys.filter((key) => key.endsWith('/{proxy+}'));
+      return (
+        keys.find((key) => key === call) ??
+        keys.find((key) => key === any) ??
+        greedy.find((key) => any.startsWith(key.slice(0, -'{proxy+}'.length)))
+      );
+    };
+    for (const [call, key] of novaCalls) expect(keyOf(below(call))).toBe(below(key));
+    const own = Object.keys(special).filter((key) => key.includes('/accelerator/v2') === !!mount);
+    expect(own.sort()).toEqual(novaCalls.map(([, key]) => below(key)).sort());
   });
 
   it('gives Nova a hundred times the rate of other callers', () => {
     for (const settings of Object.values(special)) {
       expect(settings).toEqual({ ThrottlingRateLimit: 2000, ThrottlingBurstLimit: 1000 });
     }
-    expect(usual).toEqual({ ThrottlingRateLimit: 16, ThrottlingBurstLimit: 8 });
+    expect(usual).toEqual({ ThrottlingRateLimit: 14, ThrottlingBurstLimit: 7 });
   });
 
   it('gives sign-ins, which all operators share with callers without a token, more than others', () => {
@@ -60,7 +75,7 @@ describe('throttling', () => {
       'AWS::ApiGatewayV2::Stage',
     );
     expect(own?.properties.DefaultRouteSettings.ThrottlingRateLimit).toBe(5);
-    expect(own?.properties.RouteSettings['ANY /v2/device_profiles'].ThrottlingRateLimit).toBe(400);
+    expect(own?.properties.RouteSettings['GET /v2/device_profiles'].ThrottlingRateLimit).toBe(400);
   });
 
   function isDeployed(route: (typeof gatewayRoutes)[number]): boolean {
