@@ -80,6 +80,6 @@ export const instanceBinding = z.object({
   reserved_providers: z.array(id<ProviderUuid>()).exactOptional(),
   /** A provider was deleted in Placement with its allocation: the units stay reserved. */
   has_lost_allocation: z.literal(true).exactOptional(),
-  /** A host may have had the server that was deleted: set and removed with `reserved_providers`. */
+  /** A host may have had the deleted server: set and removed with `reserved_providers`. */
   was_built: z.literal(true).exactOptional(),
 });
