@@ -30,6 +30,8 @@ export interface Api {
 export interface Sent {
   readonly query?: Query;
   readonly body?: unknown;
+  /** The media type, where the answer is not JSON. */
+  readonly accept?: string;
   /** Refused with 412 unless the object still has this revision. */
   readonly revision?: number;
 }
@@ -60,6 +62,7 @@ export function createApi(http: Http, session: Session, renew?: () => Promise<Se
       url,
       headers: {
         'X-Auth-Token': token,
+        ...present({ Accept: sent.accept }),
         ...(sent.revision !== undefined && { 'If-Match': `"${sent.revision}"` }),
       },
       ...present({ body: sent.body }),

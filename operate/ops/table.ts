@@ -12,6 +12,7 @@ import { rollVerb } from './verbs/firmware/roll-verb.ts';
 import { hostVerbs, maintenanceVerbs } from './verbs/hosts.ts';
 import { keystoneVerbs } from './verbs/keystone.ts';
 import { listVerbs } from './verbs/lists.ts';
+import { metricsVerb } from './verbs/metrics.ts';
 import { profileVerbs } from './verbs/profiles.ts';
 import { quotaVerbs } from './verbs/quotas.ts';
 import { reapVerb } from './verbs/reap.ts';
@@ -35,6 +36,7 @@ export const table: readonly Verb[] = [
   ...firmwareVerbs,
   rollVerb,
   capacityVerb,
+  metricsVerb,
   ...quotaVerbs,
   ...profileVerbs,
   ...maintenanceVerbs,
