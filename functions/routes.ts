@@ -99,6 +99,9 @@ const table = {
     '/operator/v1/hosts/{id}/settle': {
       POST: ['settle-host', 'cyborg:operator:host:settle', 200],
     },
+    '/operator/v1/devices/{id}/reset': {
+      POST: ['reset-device', 'cyborg:operator:device:reset', 202],
+    },
     '/operator/v1/devices/{id}/grant': {
       POST: ['grant-device', 'cyborg:operator:device:grant', 200],
     },

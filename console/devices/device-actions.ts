@@ -36,6 +36,23 @@ export function deviceActions(uuid: string) {
       request: () => setStatus('enabled'),
       done: () => `Device ${uuid} is enabled.`,
     },
+    reset: {
+      ...of,
+      verb: 'Reset',
+      explains:
+        'The host resets the device as after a server, in the way of its driver. Servers that come meanwhile wait. If it fails, the device is out of service, and an incident names it.',
+      fields: ['reason'],
+      isFinal: true,
+      request: ({ reason }) => ({
+        method: 'POST',
+        path: `/operator/v1/devices/${encodeURIComponent(uuid)}/reset`,
+        body: present({ reason }),
+      }),
+      done: (answer) => {
+        const { cleaning = [] } = (answer ?? {}) as Freed;
+        return `Device ${uuid} is being reset: ${counted(cleaning.length, 'attach handle')}.`;
+      },
+    },
     forceRelease: {
       ...of,
       verb: 'Force release',

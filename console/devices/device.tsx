@@ -52,11 +52,12 @@ export function DeviceScreen({ route: { id: uuid = '' } }: ScreenProps) {
       />
     );
   }
-  const { disable, enable, forceRelease } = deviceActions(uuid);
+  const { disable, enable, reset, forceRelease } = deviceActions(uuid);
   const status = live.data?.device.status;
   const offered = [
     ...(status === 'enabled' ? [disable] : []),
     ...(status === 'maintaining' ? [enable] : []),
+    ...(isWholeFree(live.data?.onHost?.handles) ? [reset] : []),
     ...(live.data?.onHost?.handles.quarantined ? [forceRelease] : []),
   ];
   const buttons = offered.map((action) => (
@@ -158,3 +159,10 @@ const programColumns = listColumns('history', ['at', 'from', 'to', 'reason', 'by
 const cleaningColumns = listColumns('history', ['at', 'attach_handle_uuid', 'evidence', 'reason'], {
   evidence: ({ evidence }) => evidence && evidenceText(evidence),
 });
+
+function isWholeFree(handles: HostDevice['handles'] | undefined): boolean {
+  const held = Object.entries(handles ?? {}).some(
+    ([state, count]) => state !== 'free' && count > 0,
+  );
+  return !held && (handles?.free ?? 0) > 0;
+}

@@ -60,6 +60,13 @@ export class HostUnreachable extends DomainError {
   }
 }
 
+export class ResetRefused extends DomainError {
+  constructor(deviceUuid: string, why: string) {
+    const sentence = `Device ${deviceUuid} cannot be reset now: ${why}.`;
+    super('conflict', 'cyborg.device.reset_refused', sentence);
+  }
+}
+
 export class BaselineNotFound extends DomainError {
   constructor(model: string, component: string) {
     super('not-found', 'cyborg.baseline.not_found', `${component} of ${model} has no baseline.`);

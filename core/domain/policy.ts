@@ -55,6 +55,7 @@ export const policies = {
   'cyborg:operator:reconcile:run': admin,
   'cyborg:operator:reap:run': admin,
   'cyborg:operator:device:grant': admin,
+  'cyborg:operator:device:reset': admin,
   'cyborg:operator:firmware:get_all': admin,
   'cyborg:operator:firmware:get_image': admin,
   'cyborg:operator:baseline:get_all': admin,

@@ -22,7 +22,6 @@ import { type Caller, userActor } from '#core/domain/caller.ts';
 import { type CallFacts, leavesRecord } from '#core/domain/history/calls.ts';
 import type { Log, LogFields } from '#core/log.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { apiPath, matchPath, type RouteMatch } from '#functions/gateway.ts';
 import type { ActionName, Resource } from '#functions/routes.ts';
 import type { Action } from './action.ts';
 import { readBody, validate } from './body.ts';
@@ -30,6 +29,7 @@ import { type CallRecorder, createCallRecorder } from './call-records.ts';
 import { faultBody, HttpFault, toFault } from './faults.ts';
 import { authenticate, unauthorized } from './keystone.ts';
 import { baseUrl } from './links.ts';
+import { apiPath, matchPath, type RouteMatch } from './match-path.ts';
 import {
   hasMicroversions,
   type Microversion,

@@ -1,6 +1,7 @@
 import { createConsumerDeps } from '#core/consumer-deps.ts';
 import { resourceHandler } from '#functions/http/resource-handler.ts';
 import { grantDeviceAction } from './devices/grant-device.ts';
+import { resetDeviceAction } from './devices/reset-device.ts';
 import { revokeDeviceAction } from './devices/revoke-device.ts';
 import { checkImage } from './firmware/check-image.ts';
 import { deleteBaselineAction } from './firmware/delete-baseline.ts';
@@ -54,6 +55,7 @@ export const actions = {
   'get-names': getNames,
   'get-aggregates': getAggregates,
   'get-incidents': getIncidents,
+  'reset-device': resetDeviceAction,
   'grant-device': grantDeviceAction,
   'revoke-device': revokeDeviceAction,
   'get-firmware': getFirmware,

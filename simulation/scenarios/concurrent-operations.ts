@@ -28,6 +28,7 @@ import {
   reboot,
   repeatBindMessages,
   replaceDisks,
+  resetDevices,
   unplug,
   withholdAll,
   withLast,
@@ -304,6 +305,7 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
   },
   'program the region': { about: ['FPGA'], act: programRegion },
   'force release': { about: ['FPGA'], act: forceRelease },
+  'reset all devices': { about: ['GPU', 'FPGA'], act: resetDevices },
   'disable all devices': {
     about: ['GPU'],
     of: ['unplug a GPU'],

@@ -2,6 +2,7 @@
 
 import { grantPrograms } from '#core/operations/devices/grant-programs.ts';
 import { endConflict } from '#core/operations/hosts/end-conflict.ts';
+import { resetDevice } from '#core/operations/inventory/reset-device.ts';
 import { backupStore } from '#core/store/backups/backups.ts';
 import { toDeployable, toDevice } from '#core/store/rows/inventory-rows.ts';
 import { tableName } from '#core/store/table/tables.ts';
@@ -132,6 +133,13 @@ export const forceRelease: Act = operator(
   'POST',
   ({ device }) => `/devices/${device}/force_release`,
 );
+
+/** An operator has each device reset that no server has. */
+export const resetDevices: Act = async ({ database, depsFor, spawn }) => {
+  const rows = database.rows('inventory').filter(({ sk }) => String(sk).startsWith('DEVICE#'));
+  const deps = depsFor(spawn('operator'));
+  for (const device of rows.map(toDevice)) await resetDevice(deps, device).catch(() => {});
+};
 
 /** An operator lets a project program the NIC for an hour. */
 export const grantNic: Act = ({ database, depsFor, spawn, timeline }) => {

@@ -23,7 +23,13 @@ import type { MemoryDatabase, RowChange } from '#simulation/database/memory-data
 import type { Strip } from '#simulation/guards.ts';
 import type { Process } from '#simulation/timeline.ts';
 import { Violation } from '#simulation/violation.ts';
-import { disableDevices, enableDevices, forceRelease, programRegion } from './acts.ts';
+import {
+  disableDevices,
+  enableDevices,
+  forceRelease,
+  programRegion,
+  resetDevices,
+} from './acts.ts';
 import { createStreams, type SimulatedStreams, type StreamParts } from './streams.ts';
 import { stage, type World } from './world.ts';
 
@@ -213,4 +219,5 @@ export function startWide(world: World, busyMs: number): void {
   }
   at(() => programRegion(world));
   at(() => forceRelease(world));
+  at(() => resetDevices(world));
 }

@@ -75,6 +75,7 @@ const matrix: Readonly<Record<string, string>> = {
   'POST /operator/v1/reconcile': 'nn nn nn hh nn',
   'POST /operator/v1/reap': 'nn nn nn hh nn',
   'POST /operator/v1/devices/{id}/grant': 'nn nn nn hh nn',
+  'POST /operator/v1/devices/{id}/reset': 'nn nn nn hh nn',
   'POST /operator/v1/devices/{id}/revoke': 'nn nn nn hh nn',
   'GET /operator/v1/firmware': 'nn nn nn hh nn',
   'GET /operator/v1/firmware/images/{id}': 'nn nn nn hh nn',

@@ -76,6 +76,7 @@ const matrix: Readonly<Record<string, string>> = {
   'POST /operator/v1/reconcile': '--nnnnnynn',
   'POST /operator/v1/reap': '--nnnnnynn',
   'POST /operator/v1/devices/{id}/grant': '--nnnnnynn',
+  'POST /operator/v1/devices/{id}/reset': '--nnnnnynn',
   'POST /operator/v1/devices/{id}/revoke': '--nnnnnynn',
   'GET /operator/v1/firmware': '--nnnnnynn',
   'GET /operator/v1/firmware/images/{id}': '--nnnnnynn',

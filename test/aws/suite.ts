@@ -39,6 +39,7 @@ export const suite: readonly SuiteFile[] = [
   { file: 'test/integration/drains.test.ts', needs: everywhere },
   { file: 'test/integration/floods.test.ts', needs: everywhere },
   { file: 'test/integration/force-release.test.ts', needs: everywhere },
+  { file: 'test/integration/reset-device.test.ts', needs: everywhere },
   { file: 'test/integration/forget-host.test.ts', needs: withStreams },
   { file: 'test/integration/hello.test.ts', needs: everywhere },
   { file: 'test/integration/history.test.ts', needs: withStreams },

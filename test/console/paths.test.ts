@@ -5,9 +5,9 @@ import { hostActions } from '#console/hosts/host-actions.ts';
 const text = '../../operator/v1/hosts/cmp1?x=1#y';
 
 it('an id of an address stays one segment of the path', () => {
-  const { disable, enable, forceRelease } = deviceActions(text);
+  const { disable, enable, reset, forceRelease } = deviceActions(text);
   const { resume } = hostActions(text);
-  const requests = [disable, enable, forceRelease, resume].map((each) =>
+  const requests = [disable, enable, reset, forceRelease, resume].map((each) =>
     each.request({ reason: 'a test' }),
   );
   for (const path of [devicePath(text), ...requests.map((each) => each.path)]) {

@@ -31,3 +31,5 @@ export const freedAnswer = z.strictObject({
   attach_handles: z.array(uuid),
   cleaning: z.array(uuid),
 });
+
+export const resetAnswer = freedAnswer.omit({ attach_handles: true });

@@ -4,6 +4,7 @@ import { isUnheld, longestCleaning } from '#core/domain/device/handle-state.ts';
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
 import { newRelease } from '#core/operations/host-work/new-release.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { handlesPerCardCleaningMax } from '#core/store/arqs/releases.ts';
 
 /**
@@ -28,11 +29,8 @@ async function cleanCard(deps: Deps, device: Device): Promise<void> {
     .flatMap((provider) => provider.handles)
     .filter((handle) => isUnheld(handle) && !handle.isGone && !handle.restoredAt);
   if (handles.length === 0) return;
-  for (let from = 0; from < handles.length; from += handlesPerCardCleaningMax) {
-    const some = handles.slice(from, from + handlesPerCardCleaningMax);
-    const isLast = from + some.length === handles.length;
-    if (!(await askToClean(deps, device, some, isLast))) return;
-  }
+  const cleaning = await askToClean(deps, device, handles, true);
+  if (cleaning.length < handles.length) return;
   const { hostname: host, address } = device;
   deps.log.info('Card cleaning started before it is offered', {
     host,
@@ -41,17 +39,30 @@ async function cleanCard(deps: Deps, device: Device): Promise<void> {
   });
 }
 
-function askToClean(
+/**
+ * Has the host clean attach handles that are held by no ARQ, as after a release.
+ *
+ * @param isCard the device's row notes when the last of them was asked for
+ * @returns those that wait for their host now: fewer where another request has taken one meanwhile
+ */
+export async function askToClean(
   deps: Deps,
   device: Device,
   handles: readonly AttachHandle[],
-  isLast: boolean,
-): Promise<boolean> {
-  const { release, dueAt } = newRelease(deps, {
-    hostname: device.hostname,
-    ...longestCleaning(handles),
-    handles: handles.map(({ providerUuid, uuid }) => ({ providerUuid, handleUuid: uuid })),
-  });
-  const last = isLast ? device : undefined;
-  return deps.store.releases.cleanCard(release, makeChangeNote(deps), dueAt, last);
+  isCard: boolean,
+): Promise<readonly AttachHandle[]> {
+  for (let from = 0; from < handles.length; from += handlesPerCardCleaningMax) {
+    const some = handles.slice(from, from + handlesPerCardCleaningMax);
+    const isLast = from + some.length === handles.length;
+    const { release, dueAt } = newRelease(deps, {
+      hostname: device.hostname,
+      ...longestCleaning(some),
+      handles: some.map(({ providerUuid, uuid }) => ({ providerUuid, handleUuid: uuid })),
+      ...present({ requestId: deps.requestId }),
+    });
+    const noted = isCard && isLast ? device : undefined;
+    const { cleanCard: clean } = deps.store.releases;
+    if (!(await clean(release, makeChangeNote(deps), dueAt, noted))) return handles.slice(0, from);
+  }
+  return handles;
 }

@@ -1,7 +1,7 @@
 // Devices, by Cyborg's own API.
 
 import * as z from 'zod';
-import { freedAnswer } from '#core/contracts/api/devices.ts';
+import { freedAnswer, resetAnswer } from '#core/contracts/api/devices.ts';
 import { grantsAnswer } from '#core/contracts/api/operator.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { Input } from '#operate/command.ts';
@@ -15,6 +15,7 @@ const grants = answer(grantsAnswer, 'grants');
 const grantPath = (input: Input, verb: 'grant' | 'revoke') =>
   `/operator/v1/devices/${encodeURIComponent(input.argument('device'))}/${verb}`;
 const freed = answer(freedAnswer, 'attach_handles', 'cleaning');
+const reset = answer(resetAnswer, 'cleaning');
 const oneDevice: Argument = { name: 'device', help: "the device's uuid" };
 const pathOf = (input: Input) => `/v2/devices/${encodeURIComponent(input.argument('device'))}`;
 
@@ -76,6 +77,22 @@ export const deviceVerbs: readonly ApiVerb[] = [
         parts.join(', ') ||
         'no handle freed: none is in quarantine, or the host does not clean them';
       return shownDone(`${input.argument('device')}: ${sentence}.`, answer);
+    },
+  },
+  {
+    path: ['devices', 'reset'],
+    summary: 'has the host reset a device that no server has, as after a server',
+    arguments: [oneDevice],
+    options: { reason: optionOf('text', 'why; the log keeps it') },
+    example:
+      "cyborg-ops devices reset 2f7c4a3e-0d5b-5d5c-9a39-0c1d6a6f3b11 --reason 'its ECC counters grow'",
+    async ask(api, input) {
+      const path = `/operator/v1/devices/${encodeURIComponent(input.argument('device'))}/reset`;
+      const body = present({ reason: input.text('reason') });
+      const answer = await api.ask('POST', path, reset, { body });
+      const handles = counted(answer.cleaning.length, 'handle');
+      const sentence = `is being reset: ${handles} free once the host has cleaned.`;
+      return shownDone(`${input.argument('device')} ${sentence}`, answer);
     },
   },
   {

@@ -8,7 +8,12 @@ import type { Group } from '#test/browser/scenario.ts';
 
 interface HostAnswer {
   readonly state: string;
-  readonly devices: readonly { readonly uuid: string; readonly address: string; status: string }[];
+  readonly devices: readonly {
+    readonly uuid: string;
+    readonly address: string;
+    readonly type: string;
+    readonly status: string;
+  }[];
 }
 
 const hostOf = ({ operator }: Cloud, hostname: string) =>
@@ -84,6 +89,18 @@ export const actions: Group = {
         await page.getByRole('button', { name: 'Enable' }).waitFor();
         await confirm(await begin(page, 'Enable'), 'Enable');
         await page.getByRole('button', { name: 'Disable' }).waitFor();
+      },
+    },
+    {
+      name: 'a device that no server has is reset, with a reason',
+      run: async (stage) => {
+        const { devices } = await hostOf(stage.cloud, 'cmp4');
+        const gpu = devices.find(({ type }) => type === 'GPU');
+        const page = await stage.enter('admin', `#/devices/${gpu?.uuid}`);
+        const reset = await begin(page, 'Reset');
+        await reset.getByLabel('Reason').fill('Its counters grow.');
+        await confirm(reset, 'Reset');
+        await page.getByText(/is being reset: \d attach handles?\./).waitFor();
       },
     },
     {
