@@ -76,7 +76,8 @@ async function run(config: Config): Promise<void> {
   const random = Math.random;
   const looks = createRediscoverRequests();
   const host = await openHost(config, { files, clock, log });
-  const { thing, bootId, checkpoint, components, drivers, healthOf, novaVersions } = host;
+  const { thing, bootId, checkpoint, components, drivers, healthOf, novaVersions, lookAtServers } =
+    host;
   const jobs = createJobRunner({
     stage: config.stage,
     thing,
@@ -104,6 +105,7 @@ async function run(config: Config): Promise<void> {
     healthOf,
     components,
     novaVersions,
+    lookAtServers,
     clock,
     log,
   });
