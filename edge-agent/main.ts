@@ -76,8 +76,7 @@ async function run(config: Config): Promise<void> {
   const random = Math.random;
   const looks = createRediscoverRequests();
   const host = await openHost(config, { files, clock, log });
-  const { thing, bootId, checkpoint, components, drivers, healthOf, novaVersions, lookAtServers } =
-    host;
+  const { thing, bootId, checkpoint, components, drivers, healthOf, novaVersions } = host;
   const jobs = createJobRunner({
     stage: config.stage,
     thing,
@@ -105,7 +104,6 @@ async function run(config: Config): Promise<void> {
     healthOf,
     components,
     novaVersions,
-    lookAtServers,
     clock,
     log,
   });

@@ -14,6 +14,12 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 /** Without a rule the route is open to all, without a token. */
 type Row = readonly [action: string, policy: PolicyRule | undefined, success: number];
 
+// Several rows have these, and each bundle has the rows.
+const programRule = 'cyborg:deployable:program';
+const oneHostRule = 'cyborg:operator:host:get_one';
+const grantRule = 'cyborg:operator:device:grant';
+const deletionRule = 'cyborg:device_profile:delete';
+
 const table = {
   versions: {
     '/': { GET: ['get-root', undefined, 200] },
@@ -25,11 +31,11 @@ const table = {
     '/v2/device_profiles': {
       GET: ['get-all', 'cyborg:device_profile:get_all', 200],
       POST: ['create', 'cyborg:device_profile:create', 201],
-      DELETE: ['delete-many', 'cyborg:device_profile:delete', 204],
+      DELETE: ['delete-many', deletionRule, 204],
     },
     '/v2/device_profiles/{id}': {
       GET: ['get-one', 'cyborg:device_profile:get_one', 200],
-      DELETE: ['delete', 'cyborg:device_profile:delete', 204],
+      DELETE: ['delete', deletionRule, 204],
     },
   },
   'accelerator-requests': {
@@ -62,10 +68,10 @@ const table = {
     '/v2/deployables': { GET: ['get-all', 'cyborg:deployable:get_all', 200] },
     '/v2/deployables/{id}': {
       GET: ['get-one', 'cyborg:deployable:get_one', 200],
-      PATCH: ['update', 'cyborg:deployable:program', 200],
+      PATCH: ['update', programRule, 200],
     },
-    '/v2/deployables/{id}/program': { PATCH: ['program', 'cyborg:deployable:program', 200] },
-    '/v2/deployables/{id}/program/{id}': { PATCH: ['program', 'cyborg:deployable:program', 200] },
+    '/v2/deployables/{id}/program': { PATCH: ['program', programRule, 200] },
+    '/v2/deployables/{id}/program/{id}': { PATCH: ['program', programRule, 200] },
   },
   attributes: {
     '/v2/attributes': {
@@ -80,63 +86,66 @@ const table = {
   // Beside Cyborg's API, and without microversions.
   operator: {
     ...operatorLists(),
-    '/operator/v1/hosts/{id}': {
-      GET: ['get-host', 'cyborg:operator:host:get_one', 200],
-      DELETE: ['forget-host', 'cyborg:operator:host:forget', 204],
-    },
-    '/operator/v1/hosts/{id}/topology': {
-      GET: ['get-topology', 'cyborg:operator:host:get_one', 200],
-    },
-    '/operator/v1/hosts/{id}/rediscover': {
-      POST: ['rediscover-host', 'cyborg:operator:host:rediscover', 202],
-    },
-    '/operator/v1/hosts/{id}/drain': {
-      POST: ['drain-host', 'cyborg:operator:host:drain', 200],
-    },
-    '/operator/v1/hosts/{id}/resume': {
-      POST: ['resume-host', 'cyborg:operator:host:resume', 200],
-    },
-    '/operator/v1/hosts/{id}/settle': {
-      POST: ['settle-host', 'cyborg:operator:host:settle', 200],
-    },
-    '/operator/v1/devices/{id}/reset': {
-      POST: ['reset-device', 'cyborg:operator:device:reset', 202],
-    },
-    '/operator/v1/devices/{id}/grant': {
-      POST: ['grant-device', 'cyborg:operator:device:grant', 200],
-    },
-    '/operator/v1/devices/{id}/revoke': {
-      POST: ['revoke-device', 'cyborg:operator:device:grant', 200],
-    },
-    '/operator/v1/firmware/baselines/{id}': {
-      PUT: ['set-baseline', 'cyborg:operator:baseline:set', 200],
-      DELETE: ['delete-baseline', 'cyborg:operator:baseline:delete', 204],
-    },
-    '/operator/v1/firmware/images/{id}': {
-      GET: ['check-image', 'cyborg:operator:firmware:get_image', 200],
-    },
-    '/operator/v1/device_profiles/{id}': {
-      GET: ['get-profile', 'cyborg:operator:profile:get_one', 200],
-      PUT: ['update-profile', 'cyborg:operator:profile:update', 200],
-    },
-    '/operator/v1/device_profiles/{id}/enable': {
-      POST: ['enable-profile', 'cyborg:operator:profile:enable', 200],
-    },
-    '/operator/v1/device_profiles/{id}/disable': {
-      POST: ['disable-profile', 'cyborg:operator:profile:disable', 200],
-    },
-    '/operator/v1/capacity': { GET: ['get-capacity', 'cyborg:operator:capacity:get', 200] },
-    '/operator/v1/aggregates': { GET: ['get-aggregates', 'cyborg:operator:host:get_all', 200] },
-    '/operator/v1/binds': { GET: ['get-binds', 'cyborg:operator:host:get_all', 200] },
-    '/operator/v1/metrics': { GET: ['get-metrics', 'cyborg:operator:host:get_all', 200] },
-    '/operator/v1/names': { GET: ['get-names', 'cyborg:operator:name:get_all', 200] },
-    '/operator/v1/reconcile': { POST: ['reconcile', 'cyborg:operator:reconcile:run', 200] },
-    '/operator/v1/reap': { POST: ['reap', 'cyborg:operator:reap:run', 200] },
-    '/operator/v1/quotas/{id}': {
-      GET: ['get-quota', 'cyborg:operator:quota:get_one', 200],
-      PUT: ['set-quota', 'cyborg:operator:quota:set', 200],
-      DELETE: ['delete-quota', 'cyborg:operator:quota:delete', 204],
-    },
+    ...below({
+      '/hosts/{id}': {
+        GET: ['get-host', oneHostRule, 200],
+        DELETE: ['forget-host', 'cyborg:operator:host:forget', 204],
+      },
+      '/hosts/{id}/topology': {
+        GET: ['get-topology', oneHostRule, 200],
+      },
+      '/hosts/{id}/rediscover': {
+        POST: ['rediscover-host', 'cyborg:operator:host:rediscover', 202],
+      },
+      '/hosts/{id}/drain': {
+        POST: ['drain-host', 'cyborg:operator:host:drain', 200],
+      },
+      '/hosts/{id}/resume': {
+        POST: ['resume-host', 'cyborg:operator:host:resume', 200],
+      },
+      '/hosts/{id}/settle': {
+        POST: ['settle-host', 'cyborg:operator:host:settle', 200],
+      },
+      '/devices/{id}/reset': {
+        POST: ['reset-device', 'cyborg:operator:device:reset', 202],
+      },
+      '/devices/{id}/grant': {
+        POST: ['grant-device', grantRule, 200],
+      },
+      '/devices/{id}/revoke': {
+        POST: ['revoke-device', grantRule, 200],
+      },
+      '/firmware/baselines/{id}': {
+        PUT: ['set-baseline', 'cyborg:operator:baseline:set', 200],
+        DELETE: ['delete-baseline', 'cyborg:operator:baseline:delete', 204],
+      },
+      '/firmware/images/{id}': {
+        GET: ['check-image', 'cyborg:operator:firmware:get_image', 200],
+      },
+      '/device_profiles/{id}': {
+        GET: ['get-profile', 'cyborg:operator:profile:get_one', 200],
+        PUT: ['update-profile', 'cyborg:operator:profile:update', 200],
+      },
+      '/device_profiles/{id}/enable': {
+        POST: ['enable-profile', 'cyborg:operator:profile:enable', 200],
+      },
+      '/device_profiles/{id}/disable': {
+        POST: ['disable-profile', 'cyborg:operator:profile:disable', 200],
+      },
+      '/capacity': { GET: ['get-capacity', 'cyborg:operator:capacity:get', 200] },
+      '/aggregates': { GET: ['get-aggregates', listRoutes.hosts.rule, 200] },
+      '/binds': { GET: ['get-binds', listRoutes.hosts.rule, 200] },
+      '/metrics': { GET: ['get-metrics', listRoutes.hosts.rule, 200] },
+      '/names': { GET: ['get-names', 'cyborg:operator:name:get_all', 200] },
+      '/report': { GET: ['get-report', listRoutes.hosts.rule, 200] },
+      '/reconcile': { POST: ['reconcile', 'cyborg:operator:reconcile:run', 200] },
+      '/reap': { POST: ['reap', 'cyborg:operator:reap:run', 200] },
+      '/quotas/{id}': {
+        GET: ['get-quota', 'cyborg:operator:quota:get_one', 200],
+        PUT: ['set-quota', 'cyborg:operator:quota:set', 200],
+        DELETE: ['delete-quota', 'cyborg:operator:quota:delete', 204],
+      },
+    }),
   },
   // The operators' web page: its files are the same for all callers, and a sign-in has no token.
   console: {
@@ -153,6 +162,16 @@ type ListRoutes = {
     readonly GET: readonly [`get-${Name}`, PolicyRule, 200];
   };
 };
+
+type Below<Table> = {
+  readonly [Path in keyof Table & string as `/operator/v1${Path}`]: Table[Path];
+};
+
+/** Each bundle has the table: the paths are shorter without what they share. */
+function below<const Table extends Readonly<Record<string, Methods>>>(rows: Table): Below<Table> {
+  const entries = Object.entries(rows).map(([path, methods]) => [`/operator/v1${path}`, methods]);
+  return Object.fromEntries(entries);
+}
 
 /** The operators' own lists; devices are Cyborg's. */
 function operatorLists(): ListRoutes {

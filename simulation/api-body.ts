@@ -3,7 +3,12 @@ import type { arqAnswer } from '#core/contracts/api/accelerator-requests.ts';
 import type { attributeAnswer, deployableAnswer } from '#core/contracts/api/deployables.ts';
 import type { profileAnswer } from '#core/contracts/api/device-profiles.ts';
 import type { deviceAnswer, freedAnswer } from '#core/contracts/api/devices.ts';
-import type { bindsAnswer, recordAnswer, usageAnswer } from '#core/contracts/api/history.ts';
+import type {
+  bindsAnswer,
+  recordAnswer,
+  reportAnswer,
+  usageAnswer,
+} from '#core/contracts/api/history.ts';
 import type { aggregatesAnswer } from '#core/contracts/api/openstack.ts';
 import type {
   assignmentAnswer,
@@ -60,6 +65,7 @@ export interface ApiBody {
   readonly history_links?: Links;
   readonly usage: z.infer<typeof usageAnswer>['usage'];
   readonly aggregates: z.infer<typeof aggregatesAnswer>['aggregates'];
+  readonly report: z.infer<typeof reportAnswer>['report'];
   readonly binds: z.infer<typeof bindsAnswer>['binds'];
   readonly to: string;
   readonly error: string;

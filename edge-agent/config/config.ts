@@ -53,7 +53,6 @@ const settings = z.strictObject({
   BOOT_ID_FILE: absolutePath.default('/proc/sys/kernel/random/boot_id'),
   DRIVERS_DIR: absolutePath.optional(),
   DOMAINS_DIR: absolutePath.optional(),
-  LIVE_DOMAINS_DIR: absolutePath.optional(),
   UNGUARDED_KERNEL_DRIVERS: commaList.pipe(z.array(kernelDriverName)).default([]),
   LOG_LEVEL: z.enum(logLevels, `must be one of ${logLevels.join(', ')}`).default('info'),
 });
@@ -77,8 +76,6 @@ export interface Config {
   readonly bootIdFile: string;
   /** Definitions of libvirt. */
   readonly domains?: DomainsFolder;
-  /** Those of running servers. */
-  readonly liveDomains?: DomainsFolder;
   readonly unguardedDrivers: readonly string[];
   readonly logLevel: (typeof logLevels)[number];
 }
@@ -163,15 +160,9 @@ export function loadConfig(sources: ConfigSources): Config {
 }
 
 /** Servers of this host say nothing of the devices of a trial. */
-function readDomains(values: z.infer<typeof settings>) {
-  const folder = (path: string | undefined, otherwise: string) =>
-    path === undefined && values.SYSFS_ROOT !== '/sys'
-      ? undefined
-      : { path: path ?? otherwise, isNamed: path !== undefined };
-  return present({
-    domains: folder(values.DOMAINS_DIR, '/etc/libvirt/qemu'),
-    liveDomains: folder(values.LIVE_DOMAINS_DIR, '/run/libvirt/qemu'),
-  });
+function readDomains({ DOMAINS_DIR: path, SYSFS_ROOT: sysfs }: z.infer<typeof settings>) {
+  if (path === undefined && sysfs !== '/sys') return {};
+  return { domains: { path: path ?? '/etc/libvirt/qemu', isNamed: path !== undefined } };
 }
 
 function fromEnvironment({

@@ -35,6 +35,7 @@ import { reconcileAction } from './reconcile.ts';
 import { getAssignments } from './use/get-assignments.ts';
 import { getCapacity } from './use/get-capacity.ts';
 import { getMetrics } from './use/get-metrics.ts';
+import { getReport } from './use/get-report.ts';
 import { getUsage } from './use/get-usage.ts';
 
 export const actions = {
@@ -45,6 +46,7 @@ export const actions = {
   'get-binds': getBinds,
   'get-usage': getUsage,
   'get-metrics': getMetrics,
+  'get-report': getReport,
   'forget-host': forgetHostAction,
   'rediscover-host': rediscoverHostAction,
   'drain-host': drainHostAction,

@@ -205,9 +205,9 @@ export const countedUnits = {
   /** What each run of the schedule measures beside the hosts, with few series of metrics. */
   measured: {
     ...noUnits,
-    writes: 4,
-    reads: 21,
-    recorded: 4,
+    writes: 5,
+    reads: 22,
+    recorded: 5,
   },
   /** A host boots and reprovisions the vGPU of one server. */
   boot: {

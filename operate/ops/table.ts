@@ -9,10 +9,11 @@ import { deviceVerbs } from './verbs/devices.ts';
 import { explainVerb } from './verbs/explain.ts';
 import { firmwareVerbs } from './verbs/firmware/program.ts';
 import { rollVerb } from './verbs/firmware/roll-verb.ts';
+import { metricsVerb } from './verbs/fleet/metrics.ts';
+import { reportVerb } from './verbs/fleet/report.ts';
 import { hostVerbs, maintenanceVerbs } from './verbs/hosts.ts';
 import { keystoneVerbs } from './verbs/keystone.ts';
 import { listVerbs } from './verbs/lists.ts';
-import { metricsVerb } from './verbs/metrics.ts';
 import { profileVerbs } from './verbs/profiles.ts';
 import { quotaVerbs } from './verbs/quotas.ts';
 import { reapVerb } from './verbs/reap.ts';
@@ -37,6 +38,7 @@ export const table: readonly Verb[] = [
   rollVerb,
   capacityVerb,
   metricsVerb,
+  reportVerb,
   ...quotaVerbs,
   ...profileVerbs,
   ...maintenanceVerbs,

@@ -60,6 +60,7 @@ const matrix: Readonly<Record<string, string>> = {
   'GET /operator/v1/aggregates': 'nn nn nn hh nn',
   'GET /operator/v1/binds': 'nn nn nn hh nn',
   'GET /operator/v1/metrics': 'nn nn nn hh nn',
+  'GET /operator/v1/report': 'nn nn nn hh nn',
   'GET /operator/v1/hosts': 'nn nn nn hh nn',
   'GET /operator/v1/hosts/{id}': 'nn nn nn hh nn',
   'DELETE /operator/v1/hosts/{id}': 'nn nn nn hh nn',

@@ -61,6 +61,7 @@ const matrix: Readonly<Record<string, string>> = {
   'GET /operator/v1/aggregates': '--nnnnnynn',
   'GET /operator/v1/binds': '--nnnnnynn',
   'GET /operator/v1/metrics': '--nnnnnynn',
+  'GET /operator/v1/report': '--nnnnnynn',
   'GET /operator/v1/hosts': '--nnnnnynn',
   'GET /operator/v1/hosts/{id}': '--nnnnnynn',
   'DELETE /operator/v1/hosts/{id}': '--nnnnnynn',

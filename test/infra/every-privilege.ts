@@ -307,7 +307,8 @@ async function operatorsCalls() {
   expect(await post('/drain', { reason: 'a fan' })).toMatchObject({ status: 200 });
   expect(await post('/resume')).toMatchObject({ status: 200 });
   expect(await post('/settle', { boot_id: crypto.randomUUID() })).toMatchObject({ status: 409 });
-  expect(await get('/metrics')).toMatchObject({ status: 200 });
+  for (const path of ['/metrics', '/report'])
+    expect(await get(path)).toMatchObject({ status: 200 });
   expect(await get('/assignments')).toMatchObject({ status: 200 });
   expect(await get('/assignments?project=any')).toMatchObject({ status: 200 });
   expect(await get(`/assignments?arq=${crypto.randomUUID()}`)).toMatchObject({ status: 200 });

@@ -21,6 +21,11 @@ const world = perFile(() =>
 const instance = 'bbbbbbbb-0000-4000-8000-000000000001';
 const provider = providerUuid('cmp1_FakeDevice');
 
+const hot = aDevice({
+  handles: 4,
+  health: { state: 'unhealthy', reason: 'is hot', since: '2026-01-01T00:00:00Z' },
+});
+
 async function measure(deps: ConsumerDeps = world.deps): Promise<void> {
   await measureFleet(deps, await allHosts(deps));
 }
@@ -82,14 +87,64 @@ describe('the metrics of the fleet', () => {
     await eventually(() => bound(later(600_000))).toBe(1);
     expect(await bound(later(660_000))).toBe(1);
   });
+});
 
+describe('the report of the fleet', () => {
+  const day = '2031-05-01';
+  const at = (hour: number): ConsumerDeps => ({
+    ...world.deps,
+    clock: () => Date.parse(`${day}T${String(hour).padStart(2, '0')}:30:00Z`),
+  });
+
+  /** From the records of the history alone. */
+  async function fromHistory() {
+    const { json } = await world.ask('GET', '/operator/v1/history?host=cmp1&limit=1000');
+    const count = (kind: string) => json.history.filter((record) => record.kind === kind).length;
+    return {
+      devices: count('device.added') - count('device.removed'),
+      healthy: count('device.added') - count('device.unhealthy') + count('device.healthy'),
+      handles: count('handle.added') - count('handle.removed'),
+      in_use: count('handle.claimed') - count('handle.released'),
+    };
+  }
+
+  it('has the means of what the history says at each measurement', async () => {
+    const measurements: Awaited<ReturnType<typeof fromHistory>>[] = [];
+    const take = async (inUse: number) => {
+      await eventually(async () => (await fromHistory()).in_use).toBe(inUse);
+      measurements.push(await fromHistory());
+      await measure(at(measurements.length));
+    };
+    const other = 'bbbbbbbb-0000-4000-8000-000000000002';
+    await take(2);
+    await world.createBound('pair', { provider, instance: other });
+    await take(4);
+    await world.deleteArqsOf(other);
+    await take(2);
+    await world.report('cmp1', [hot]);
+    await eventually(async () => (await fromHistory()).healthy).toBe(0);
+    await take(2);
+    const { json } = await world.ask('GET', `/operator/v1/report?from=${day}&to=2031-05-02`);
+    const mean = (name: 'devices' | 'healthy' | 'handles' | 'in_use') =>
+      measurements.reduce((sum, each) => sum + each[name], 0) / measurements.length;
+    const [whole, ofProject, ...none] = json.report;
+    expect(none).toEqual([]);
+    expect(whole).toMatchObject({
+      day,
+      project_id: null,
+      devices: mean('devices'),
+      healthy: mean('healthy'),
+      handles: mean('handles'),
+      in_use: mean('in_use'),
+    });
+    expect([whole?.in_use, whole?.healthy, whole?.reserved]).toEqual([2.5, 0.75, 0.5]);
+    expect(ofProject).toMatchObject({ day, model: whole?.model, devices: null, in_use: 2.5 });
+  });
+});
+
+describe('a round', () => {
   it('counts the devices of a host anew in each round', async () => {
-    await world.report('cmp1', [
-      aDevice({
-        handles: 4,
-        health: { state: 'unhealthy', reason: 'is hot', since: '2026-01-01T00:00:00Z' },
-      }),
-    ]);
+    await world.report('cmp1', [hot]);
     await measure();
     const values = await scrape();
     expect(values.get('cyborg_incidents{kind="unhealthy-device"}')).toBe(1);

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { expect, it } from 'vitest';
 import { parse } from '#operate/ops/parse.ts';
 import { table } from '#operate/ops/table.ts';
-import { metricsVerb } from '#operate/ops/verbs/metrics.ts';
+import { metricsVerb } from '#operate/ops/verbs/fleet/metrics.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { callOps, startFakeCloud } from './fake-operator-api.ts';

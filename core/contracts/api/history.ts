@@ -72,3 +72,22 @@ export const bindsAnswer = z.strictObject({
     .nullable()
     .meta({ description: 'the `to` that asks for the earlier hours, if any are left' }),
 });
+
+const mean = z.number().nullable().meta({ description: 'mean of the day; null for a project' });
+
+export const reportRow = z.strictObject({
+  day: z.iso.date().meta({ description: 'in UTC' }),
+  model: z.string().meta({ description: 'vendor and product, such as 10de:20b5' }),
+  project_id: z.string().nullable().meta({ description: 'null: all projects' }),
+  devices: mean,
+  healthy: mean,
+  handles: mean,
+  reserved: mean,
+  in_use: z.number().meta({ description: 'attach handles that servers hold: mean of the day' }),
+});
+
+export const reportAnswer = z.strictObject({
+  from: z.iso.date(),
+  to: z.iso.date().meta({ description: 'the last day' }),
+  report: z.array(reportRow),
+});

@@ -19,7 +19,6 @@ import type {
   Offering,
 } from '#core/domain/device/device.ts';
 import { identifyingInfo } from '#core/domain/device/device.ts';
-import { judgeAttachments } from '#core/domain/device/device-attachments.ts';
 import { factAttributes } from '#core/domain/device/device-facts.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import { mustStay } from '#core/domain/device/handle-state.ts';
@@ -69,15 +68,12 @@ export function planDevice(
   const discovered = stored?.device.adopted
     ? withheldIfUnlike(hostname, stored, reported, now)
     : reported;
-  const handlesBefore = stored?.providers.flatMap((each) => each.handles) ?? [];
-  const { faults, isEarly } = judgeAttachments(discovered.seenAttachments, handlesBefore, now);
   const device: Device = {
     uuid: deviceUuid(hostname, discovered.address),
     hostname,
     ...pick(reportedFacts, discovered),
     status: was?.status ?? 'enabled',
-    // Without a digest the agent is asked to describe the device again.
-    digest: isEarly ? '' : discovered.digest,
+    digest: discovered.digest,
     handleCount: countHandles(discovered),
     attachTypes: attachTypesOf(discovered),
     providers: [],
@@ -88,7 +84,6 @@ export function planDevice(
       identity: discovered.identity ?? was?.identity,
       adopted: was?.adopted,
       cardCleaning: discovered.cardCleaning,
-      attachmentFaults: faults.length > 0 ? faults : undefined,
       hostAttachTypes,
       updatedAt: was && now,
     }),
@@ -105,7 +100,11 @@ export function planDevice(
   const handles = planned.flatMap(({ deployable, offering }) =>
     (offering?.attachHandles ?? []).map((handle) => wantedHandle(deployable, handle, now)),
   );
-  const storedHandles = new Map(handlesBefore.map((handle) => [handle.uuid, handle]));
+  const storedHandles = new Map(
+    (stored?.providers ?? []).flatMap((each) =>
+      each.handles.map((handle) => [handle.uuid, handle]),
+    ),
+  );
   const isWanted = new Set(handles.map((handle) => handle.uuid));
   return {
     isNew: stored === undefined,

@@ -6,6 +6,7 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { type MeasureContext, measureHost, roundKinds } from '#core/domain/fleet/measure-host.ts';
 import { measureBinds, measureHosts, needsHostRow } from '#core/domain/fleet/measure-minute.ts';
 import type { Sample } from '#core/domain/fleet/open-metrics.ts';
+import { addRound } from '#core/domain/fleet/report.ts';
 import { boundSeries, sumSamples, toSample } from '#core/domain/fleet/samples.ts';
 import { countOutcomes } from '#core/domain/history/bind-counts.ts';
 import { deriveHostState, type HostState } from '#core/domain/host/host-state.ts';
@@ -124,7 +125,17 @@ async function measureRound(
     'round',
     isComplete ? { revision, at, samples: [] } : { revision, at, samples, cursor: last },
   );
-  if (isStored && isComplete) await fleet.write('complete', { revision, at, samples });
+  if (!isStored || !isComplete) return;
+  await fleet.write('complete', { revision, at, samples });
+  await addToReport(deps, samples);
+}
+
+/** Adds the round to the report of its day. A sweep that dies before this leaves the round out. */
+async function addToReport(deps: ConsumerDeps, samples: readonly Sample[]): Promise<void> {
+  const endMs = deps.clock() + deps.settings.historyDays * dayMs;
+  const expiresAt = Math.floor(endMs / 1000);
+  const day = timeNow(deps).slice(0, 10);
+  await deps.store.fleet.addToDay(day, (sums) => addRound(sums, samples), expiresAt);
 }
 
 async function readContext(deps: ConsumerDeps): Promise<MeasureContext> {

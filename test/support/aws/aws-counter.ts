@@ -107,8 +107,8 @@ let keptByteDays = 0;
 
 function noteKept(input: object): void {
   const { Item: item } = input as { readonly Item?: Row };
-  // The rows of the fleet's metrics are replaced, and have no end.
-  if (!item?.expires_at) return;
+  // The rows of the fleet's metrics are replaced.
+  if (!item || String(item.pk).startsWith('FLEET#')) return;
   const days = (Number(item.expires_at) - Date.parse(String(item.sk).slice(0, 24)) / 1000) / 86_400;
   const bytes = Object.entries(item).reduce(
     (sum, [name, value]) => sum + name.length + String(value).length,
