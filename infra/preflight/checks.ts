@@ -1,6 +1,6 @@
 // The checks before a deployment. Each only reads, and names the command that mends its fault.
 
-import { DescribeTableCommand } from '@aws-sdk/client-dynamodb';
+import { DescribeTableCommand, type TableDescription } from '@aws-sdk/client-dynamodb';
 import { givenPassword } from '#core/clients/aws/password.ts';
 import { readSecret } from '#core/clients/aws/secrets.ts';
 import { ServiceUnavailable } from '#core/clients/http.ts';
@@ -92,7 +92,7 @@ export const checks: readonly Check[] = [
       const taken: string[] = [];
       for (const { name } of tables) {
         const table = tableName(settings.stage, name);
-        if (await hasTable(aws, table)) taken.push(table);
+        if (await describe(aws, table)) taken.push(table);
       }
       if (taken.length === 0) return 'free';
       if (!settings.keepData) {
@@ -104,6 +104,24 @@ export const checks: readonly Check[] = [
       throw new CheckFailed(
         `These tables exist without a stack: ${taken.join(', ')}; an earlier stack may have kept them.`,
         `npx cdk deploy --import-existing-resources ${options}    # takes them back with their rows; see docs/deploy.md`,
+      );
+    },
+  },
+  {
+    name: 'protection of tables',
+    remedy: 'Check the permission dynamodb:DescribeTable.',
+    look: async ({ aws, settings, facts }) => {
+      if (!facts.hasStack) return 'comes with the stack';
+      if (!settings.keepData) return 'none: keepData is false';
+      const open: string[] = [];
+      for (const { name } of tables) {
+        const table = await describe(aws, tableName(settings.stage, name));
+        if (table?.DeletionProtectionEnabled === false) open.push(tableName(settings.stage, name));
+      }
+      if (open.length === 0) return 'no table can be deleted by one call';
+      throw new CheckFailed(
+        `The protection from deletion was switched off: ${open.join(', ')}. A deployment does not switch it on again.`,
+        `for t in ${open.join(' ')}; do aws dynamodb update-table --table-name $t --deletion-protection-enabled; done`,
       );
     },
   },
@@ -246,12 +264,11 @@ async function statusOf(aws: Aws, StackName: string): Promise<string | undefined
   }
 }
 
-async function hasTable(aws: Aws, TableName: string): Promise<boolean> {
+async function describe(aws: Aws, TableName: string): Promise<TableDescription | undefined> {
   try {
-    await aws.dynamoDb.send(new DescribeTableCommand({ TableName }));
-    return true;
+    return (await aws.dynamoDb.send(new DescribeTableCommand({ TableName }))).Table;
   } catch (error) {
-    if ((error as Error).name === 'ResourceNotFoundException') return false;
+    if ((error as Error).name === 'ResourceNotFoundException') return undefined;
     throw error;
   }
 }

@@ -128,6 +128,12 @@ export class CyborgStack extends Stack {
       value: hosts.policyName,
       description: 'IoT policy of the certificate of each compute node',
     });
+    if (!topic) {
+      Annotations.of(this).addWarningV2(
+        'cyborg:alarms-tell-nobody',
+        'No alarm has an action: set alarmEmail, or alarmTopicArn for a topic of your own',
+      );
+    }
     if (settings.isExample) {
       Annotations.of(this).addWarningV2(
         'cyborg:example-keystone',

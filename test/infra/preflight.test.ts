@@ -15,6 +15,7 @@ type Answer = readonly [status: number, body: string];
 interface Account {
   stacks: Record<string, string>;
   tables: string[];
+  unprotected: string[];
   secret: string | undefined;
   executions: number;
   certificate: Record<string, unknown>;
@@ -40,6 +41,7 @@ beforeEach(() => {
   account = {
     stacks: { CDKToolkit: 'CREATE_COMPLETE' },
     tables: [],
+    unprotected: [],
     secret: password,
     executions: 1000,
     certificate: issued,
@@ -67,13 +69,18 @@ function answer({ url = '', headers }: IncomingMessage, body: string): Answer {
         : [200, JSON.stringify({ SecretString: account.secret })],
     dynamodb: () =>
       account.tables.includes(JSON.parse(body).TableName)
-        ? [200, '{"Table":{}}']
+        ? [200, tableAnswer(JSON.parse(body).TableName)]
         : [400, '{"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException"}'],
     lambda: () => [200, `{"AccountLimit":{"ConcurrentExecutions":${account.executions}}}`],
     acm: () => [200, JSON.stringify({ Certificate: account.certificate })],
     iot: () => [200, '{"endpointAddress":"a.iot.eu-west-1.amazonaws.com"}'],
   };
   return answers[service]?.() ?? [404, `{"message":"${service} ${url} is not played"}`];
+}
+
+function tableAnswer(name: string): string {
+  const DeletionProtectionEnabled = !account.unprotected.includes(name);
+  return JSON.stringify({ Table: { DeletionProtectionEnabled } });
 }
 
 interface Told {
@@ -124,7 +131,7 @@ const domain = { domainName: 'api.example.org', certificateArn };
 
 it('finds nothing wrong in an account that is ready', async () => {
   const told = await preflight(domain);
-  expect(told.output).toContain('9 ok, 0 wrong, 0 undetermined');
+  expect(told.output).toContain('10 ok, 0 wrong, 0 undetermined');
   expect(told.code).toBe(0);
 });
 
@@ -185,6 +192,18 @@ describe('it says, with the command that mends it, that', () => {
       {},
       'exist without a stack: pre-arqs, pre-inventory',
       'npx cdk deploy --import-existing-resources -c stage=pre',
+    ],
+    [
+      'the protection of tables was switched off',
+      'protection of tables',
+      {
+        stacks: { CDKToolkit: 'CREATE_COMPLETE', 'cyborg-pre': 'UPDATE_COMPLETE' },
+        tables: ['pre-arqs', 'pre-inventory'],
+        unprotected: ['pre-arqs'],
+      },
+      {},
+      'switched off: pre-arqs. A deployment does not switch it on again.',
+      'for t in pre-arqs; do aws dynamodb update-table --table-name $t --deletion-protection-enabled; done',
     ],
     [
       'names are taken, and nothing is to be kept',
