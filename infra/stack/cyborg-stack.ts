@@ -130,7 +130,7 @@ export class CyborgStack extends Stack {
     });
     if (!topic) {
       Annotations.of(this).addWarningV2(
-        'cyborg:alarms-tell-nobody',
+        'cyborg:alarms-without-action',
         'No alarm has an action: set alarmEmail, or alarmTopicArn for a topic of your own',
       );
     }
