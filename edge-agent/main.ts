@@ -1,6 +1,7 @@
 // The process: command, settings, wiring, signals, exit codes.
 
 import { join } from 'node:path';
+import { inventoryTopic } from '#core/contracts/topics.ts';
 import { runAgent } from './agent.ts';
 import { openSession } from './broker/mqtt.ts';
 import { systemClock } from './clock.ts';
@@ -18,6 +19,7 @@ import { openHost } from './process/open-host.ts';
 import { announceReady } from './process/service-manager.ts';
 import { printHost } from './record/host-record.ts';
 import { recordHost } from './record/record-host.ts';
+import { createAgentMetrics, serveMetrics } from './report/agent-metrics.ts';
 import { createDiscovery } from './report/discover.ts';
 import { createRediscoverRequests } from './report/rediscover-requests.ts';
 import { settingsForAll } from './self-test/offer-all.ts';
@@ -99,7 +101,14 @@ async function run(config: Config): Promise<void> {
     thing,
     drivers: config.drivers.map(({ name }) => name),
   });
-  const discoverNow = createDiscovery({
+  const { metricsPort } = config;
+  const metrics = createAgentMetrics({
+    drivers: drivers.map(({ name }) => name),
+    skew: jobs.skew,
+    clock,
+  });
+  if (metricsPort !== undefined) serveMetrics(metricsPort, metrics, { log, stop });
+  const discover = createDiscovery({
     drivers,
     healthOf,
     components,
@@ -107,6 +116,11 @@ async function run(config: Config): Promise<void> {
     clock,
     log,
   });
+  const discoverNow = async () => {
+    const discovery = await discover();
+    metrics.discovered(discovery);
+    return discovery;
+  };
   // A driver that hangs must not keep the agent from its other devices.
   const settled = new AbortController();
   const recovered = Promise.race([
@@ -146,7 +160,10 @@ async function run(config: Config): Promise<void> {
       }),
       jobs,
       looks,
-      openSession: (signal) => openSession({ ...config.endpoint, thing, ...config }, signal),
+      openSession: async (signal) => {
+        const session = await openSession({ ...config.endpoint, thing, ...config }, signal);
+        return metrics.watch(session, inventoryTopic(config.stage, thing));
+      },
       random,
       clock,
       log,

@@ -1,12 +1,7 @@
 // The text formats that Prometheus reads: OpenMetrics, and Prometheus' own for older readers.
 // https://prometheus.io/docs/specs/om/open_metrics_spec/
 
-import {
-  histogramSum,
-  lastBucket,
-  type MetricFamily,
-  type Sample,
-} from '#core/domain/fleet/open-metrics.ts';
+import { histogramSum, lastBucket, type MetricFamily, type Sample } from '#core/shapes/fleet.ts';
 
 const contentTypes = {
   openMetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',

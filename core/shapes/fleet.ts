@@ -1,6 +1,7 @@
-// The sweep's measurement of the whole fleet, as rows have it.
+// Metrics as Prometheus has them, and the sweep's measurement of the whole fleet, as rows have it.
 
 import * as z from 'zod';
+import type { Shaped } from './derive/case.ts';
 import { optionalText } from './derive/fields.ts';
 
 /** One value of a metric. */
@@ -21,3 +22,15 @@ export const fleetMeasurement = z.object({
   cursor: optionalText,
   samples: z.array(sample),
 });
+
+export type Sample = Shaped<typeof sample>;
+
+export interface MetricFamily {
+  readonly type: 'gauge' | 'counter' | 'histogram';
+  readonly help: string;
+  readonly labels: readonly string[];
+}
+
+/** The label of a histogram's sample that is the sum of its observations. */
+export const histogramSum = 'sum';
+export const lastBucket = '+Inf';

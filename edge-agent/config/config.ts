@@ -54,6 +54,12 @@ const settings = z.strictObject({
   DRIVERS_DIR: absolutePath.optional(),
   DOMAINS_DIR: absolutePath.optional(),
   UNGUARDED_KERNEL_DRIVERS: commaList.pipe(z.array(kernelDriverName)).default([]),
+  METRICS_PORT: z.coerce
+    .number('must be a port')
+    .int('must be a port')
+    .min(1, 'must be at least 1')
+    .max(65_535, 'must be at most 65535')
+    .optional(),
   LOG_LEVEL: z.enum(logLevels, `must be one of ${logLevels.join(', ')}`).default('info'),
 });
 
@@ -77,6 +83,8 @@ export interface Config {
   /** Definitions of libvirt. */
   readonly domains?: DomainsFolder;
   readonly unguardedDrivers: readonly string[];
+  /** Where the metrics are served, on loopback; absent: nowhere. */
+  readonly metricsPort?: number;
   readonly logLevel: (typeof logLevels)[number];
 }
 
@@ -155,6 +163,7 @@ export function loadConfig(sources: ConfigSources): Config {
     bootIdFile: parsed.data.BOOT_ID_FILE,
     ...readDomains(parsed.data),
     unguardedDrivers: parsed.data.UNGUARDED_KERNEL_DRIVERS,
+    ...present({ metricsPort: parsed.data.METRICS_PORT }),
     logLevel: parsed.data.LOG_LEVEL,
   };
 }

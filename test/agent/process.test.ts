@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { type BrokerOptions, startBroker } from '#local/aws/broker.ts';
 import { openCertificates } from '#local/aws/certificates.ts';
+import { freePort } from '#local/ports.ts';
 import { patience } from '#test/support/vitest/patience.ts';
 import { directoryPerFile } from '#test/support/vitest/shared.ts';
 import { run, startAgent } from './agent-process.ts';
@@ -86,4 +87,32 @@ it('stops at once when there is no broker', async () => {
   const agent = startAgent({ directory, broker, certificate });
   await expect.poll(() => agent.output(), patience).toContain('Not connected');
   expect(await agent.stop()).toBe(0);
+});
+
+it('answers its metrics on loopback where a setting names a port, and nowhere else', async () => {
+  const { broker, certificate } = await aBroker();
+  const port = await freePort({ host: '127.0.0.1', port: 0 });
+  const scrape = () =>
+    fetch(`http://127.0.0.1:${port}/metrics`).then(
+      (response) => response.text(),
+      () => 'refused',
+    );
+  const silent = startAgent({ directory, broker, certificate });
+  await expect.poll(() => silent.output(), patience).toContain('Inventory reported');
+  expect(await scrape()).toBe('refused');
+  await silent.stop();
+  const settings = { CYBORG_AGENT_METRICS_PORT: String(port) };
+  const agent = startAgent({ directory, broker, certificate, settings });
+  try {
+    await expect.poll(scrape, patience).toContain('last_report_timestamp_seconds 1');
+    const text = await scrape();
+    expect(text).toContain('cyborg_agent_connected 1\n');
+    expect(text).toMatch(
+      /^cyborg_agent_devices\{type="FPGA",model="abcd:abcd",health="unknown"\} \d+$/m,
+    );
+    expect(text).toMatch(/# EOF\n$/);
+  } finally {
+    expect(await agent.stop()).toBe(0);
+    await broker.stop();
+  }
 });

@@ -3,11 +3,12 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
+import { agentMetrics } from '#agent/report/agent-metrics.ts';
 import { eventBusName, eventDetails, eventSource } from '#core/contracts/events.ts';
 import { type MetricRow, metrics } from '#core/contracts/metrics.ts';
-import type { MetricFamily } from '#core/domain/fleet/open-metrics.ts';
 import { openMetrics } from '#core/domain/fleet/open-metrics.ts';
 import { hostWork } from '#core/domain/host-work/host-work.ts';
+import type { MetricFamily } from '#core/shapes/fleet.ts';
 
 const textOf = (name: string) =>
   readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
@@ -21,14 +22,17 @@ it('docs/operations/diagnosis.md shows every metric, and no other', () => {
   expect(table.split('\n').slice(2)).toEqual(metrics.map(rowOf));
 });
 
-it('docs/operations/metrics.md shows every metric of the API, and no other', () => {
+it.each([
+  ['the API', 0, openMetrics],
+  ['the agent', 1, agentMetrics],
+] as const)('docs/operations/metrics.md shows every metric of %s, and no other', (_of, at, all) => {
   const rowOf = ([name, { type, labels, help }]: [string, MetricFamily]) => {
     const shown = type === 'counter' ? `${name}_total` : name;
     const named = labels.map((label) => `\`${label}\``).join(', ');
     return `| \`${shown}\` | ${type} | ${named} | ${help} |`;
   };
-  const table = textOf('operations/metrics.md').split('| metric |')[1]?.split('\n\n')[0] ?? '';
-  expect(table.split('\n').slice(2)).toEqual(Object.entries(openMetrics).map(rowOf));
+  const table = textOf('operations/metrics.md').split('| metric |')[at + 1]?.split('\n\n')[0];
+  expect(table?.split('\n').slice(2)).toEqual(Object.entries(all).map(rowOf));
 });
 
 describe('docs/events.md', () => {

@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import * as z from 'zod';
+import { createAgentMetrics } from '#agent/report/agent-metrics.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { password, region } from '#local/openstack/keystone/catalog.ts';
 import { freePort } from '#local/ports.ts';
@@ -53,6 +54,7 @@ async function main(): Promise<void> {
   await scenario('promtool check metrics finds nothing', async () => {
     const { text } = await scraped(world, 'text/plain');
     check(['check', 'metrics'], text);
+    check(['check', 'metrics'], agentText());
     assert.match(text, /^cyborg_handles\{.*state="claimed"\} 1$/m);
   });
 
@@ -145,6 +147,15 @@ async function furnish(world: World): Promise<void> {
   const instance = crypto.randomUUID();
   await world.createBound('one', { provider: providerUuid('cmp1_FakeDevice'), instance });
   await world.consumers?.sweep();
+}
+
+/** Of an agent with a device. */
+function agentText(): string {
+  const skew = () => ({ aheadMs: 1, withinMs: 1 });
+  const metrics = createAgentMetrics({ drivers: ['fake'], skew, clock: { wallMs: Date.now } });
+  const devices = [{ device: aDevice({ vendor: hostile }), digest: '' }];
+  metrics.discovered({ devices, failedDrivers: [], notOffered: [], novaVersions: [] });
+  return metrics.text('text/plain').text;
 }
 
 async function scraped(world: World, accept: string) {

@@ -30,7 +30,7 @@ import type { HostSummary } from '#core/domain/host/host-summary.ts';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import type { Sample } from './open-metrics.ts';
+import type { Sample } from '#core/shapes/fleet.ts';
 import { toSample } from './samples.ts';
 
 interface MeasuredHost {

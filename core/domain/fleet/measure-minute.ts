@@ -9,7 +9,8 @@ import {
 } from '#core/domain/history/incidents.ts';
 import { type HostState, hostStates } from '#core/domain/host/host-state.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
-import { histogramSum, lastBucket, preparationBuckets, type Sample } from './open-metrics.ts';
+import { histogramSum, lastBucket, type Sample } from '#core/shapes/fleet.ts';
+import { preparationBuckets } from './open-metrics.ts';
 import { sumSamples, toSample } from './samples.ts';
 
 /** @param states of the hosts that no connected agent stands for */

@@ -2,20 +2,7 @@
 // docs/operations/metrics.md. None has a label for a host, a server or a device: a cloud has too
 // many of them.
 
-import type { Shaped } from '#core/shapes/derive/case.ts';
-import type { sample } from '#core/shapes/fleet.ts';
-
-export interface MetricFamily {
-  readonly type: 'gauge' | 'counter' | 'histogram';
-  readonly help: string;
-  readonly labels: readonly string[];
-}
-
-export type Sample = Shaped<typeof sample>;
-
-/** The label of a histogram's sample that is the sum of its observations. */
-export const histogramSum = 'sum';
-export const lastBucket = '+Inf';
+import type { MetricFamily } from '#core/shapes/fleet.ts';
 
 /** Seconds; a bind has 240 by default. */
 export const preparationBuckets = [1, 2, 5, 10, 30, 60, 120, 240];

@@ -1,7 +1,8 @@
 // What the fleet had on a day, by model and project: means over the rounds of measurement that
 // ended on it. Pure.
 
-import type { OpenMetric, Sample } from './open-metrics.ts';
+import type { Sample } from '#core/shapes/fleet.ts';
+import type { OpenMetric } from './open-metrics.ts';
 import { boundSeries, sumSamples } from './samples.ts';
 
 /** Counts the rounds of a day; no reader of metrics is shown it. */

@@ -1,6 +1,7 @@
 // Sums of samples: of two with the same metric and labels the values are added. Pure.
 
-import type { OpenMetric, Sample } from './open-metrics.ts';
+import type { Sample } from '#core/shapes/fleet.ts';
+import type { OpenMetric } from './open-metrics.ts';
 
 export function toSample(metric: OpenMetric, labels: readonly string[], value = 1): Sample {
   return { metric, labels, value };

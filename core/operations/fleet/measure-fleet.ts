@@ -5,7 +5,6 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { type MeasureContext, measureHost, roundKinds } from '#core/domain/fleet/measure-host.ts';
 import { measureBinds, measureHosts, needsHostRow } from '#core/domain/fleet/measure-minute.ts';
-import type { Sample } from '#core/domain/fleet/open-metrics.ts';
 import { addRound } from '#core/domain/fleet/report.ts';
 import { boundSeries, sumSamples, toSample } from '#core/domain/fleet/samples.ts';
 import { countOutcomes } from '#core/domain/history/bind-counts.ts';
@@ -14,6 +13,7 @@ import type { HostSummary } from '#core/domain/host/host-summary.ts';
 import { workDueMs } from '#core/domain/host-work/deadlines.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { waitingInstances } from '#core/operations/release/reap-waiting.ts';
+import type { Sample } from '#core/shapes/fleet.ts';
 import type { FleetMeasurement } from '#core/store/fleet.ts';
 import { readFailed, readOfDay } from '#core/store/history/bind-counts.ts';
 import { timeNow } from '../time-now.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { expose } from '#core/contracts/exposition.ts';
-import type { MetricFamily } from '#core/domain/fleet/open-metrics.ts';
+import type { MetricFamily } from '#core/shapes/fleet.ts';
 
 const families = {
   cyborg_things: { type: 'gauge', labels: ['name'], help: 'Things\nwith a \\.' },
