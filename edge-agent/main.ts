@@ -8,6 +8,7 @@ import { systemClock } from './clock.ts';
 import { ArgumentsInvalid, readCommand, usage } from './command-line.ts';
 import { type Config, ConfigInvalid } from './config/config.ts';
 import { hasSettings, readConfig, readGivenConfig } from './config/read-config.ts';
+import { openFaults, watchFaults } from './faults/watch-faults.ts';
 import { openProc } from './guards/proc.ts';
 import { recoverHandles } from './handles/recover-handles.ts';
 import { createJobRunner } from './handles/run-jobs.ts';
@@ -108,10 +109,13 @@ async function run(config: Config): Promise<void> {
     clock,
   });
   if (metricsPort !== undefined) serveMetrics(metricsPort, metrics, { log, stop });
+  const faults = await openFaults(config, { files, bootId, clock, log });
+  if (faults) watchFaults(faults, clock, stop, () => void looks.ask('changes'));
   const discover = createDiscovery({
     drivers,
     healthOf,
     components,
+    faults,
     novaVersions,
     clock,
     log,

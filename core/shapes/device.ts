@@ -75,6 +75,8 @@ const deviceHealth = z.object({
   reason: shortText,
   /** ISO 8601, by the host's clock. */
   since: z.iso.datetime(),
+  /** What an operator should do, in sentences; absent: the driver does not know. */
+  next_step: shortText.optional(),
 });
 
 /** Reported; shown as attributes of the device's deployables, under the same names. */

@@ -53,6 +53,7 @@ const settings = z.strictObject({
   BOOT_ID_FILE: absolutePath.default('/proc/sys/kernel/random/boot_id'),
   DRIVERS_DIR: absolutePath.optional(),
   DOMAINS_DIR: absolutePath.optional(),
+  KERNEL_LOG: absolutePath.optional(),
   UNGUARDED_KERNEL_DRIVERS: commaList.pipe(z.array(kernelDriverName)).default([]),
   METRICS_PORT: z.coerce
     .number('must be a port')
@@ -82,6 +83,8 @@ export interface Config {
   readonly bootIdFile: string;
   /** Definitions of libvirt. */
   readonly domains?: DomainsFolder;
+  /** Absent for a simulated host. */
+  readonly kernelLogFile?: string;
   readonly unguardedDrivers: readonly string[];
   /** Where the metrics are served, on loopback; absent: nowhere. */
   readonly metricsPort?: number;
@@ -162,6 +165,7 @@ export function loadConfig(sources: ConfigSources): Config {
     stateDirectory: parsed.data.STATE_DIR,
     bootIdFile: parsed.data.BOOT_ID_FILE,
     ...readDomains(parsed.data),
+    ...readKernelLog(parsed.data),
     unguardedDrivers: parsed.data.UNGUARDED_KERNEL_DRIVERS,
     ...present({ metricsPort: parsed.data.METRICS_PORT }),
     logLevel: parsed.data.LOG_LEVEL,
@@ -172,6 +176,12 @@ export function loadConfig(sources: ConfigSources): Config {
 function readDomains({ DOMAINS_DIR: path, SYSFS_ROOT: sysfs }: z.infer<typeof settings>) {
   if (path === undefined && sysfs !== '/sys') return {};
   return { domains: { path: path ?? '/etc/libvirt/qemu', isNamed: path !== undefined } };
+}
+
+/** The log of this host says nothing of the devices of a trial either. */
+function readKernelLog({ KERNEL_LOG: named, SYSFS_ROOT: sysfs }: z.infer<typeof settings>) {
+  const file = named ?? (sysfs === '/sys' ? '/dev/kmsg' : undefined);
+  return present({ kernelLogFile: file });
 }
 
 function fromEnvironment({

@@ -4,6 +4,7 @@
 
 import type { Clock } from '#agent/clock.ts';
 import type { Driver } from '#agent/drivers/contract/driver.ts';
+import type { DeviceFaults } from '#agent/faults/device-faults.ts';
 import type { Health } from '#agent/hardware/device-queue.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { type Log, type LogFields, reasonOf } from '#agent/log.ts';
@@ -45,6 +46,8 @@ interface DiscoveryDeps {
   readonly healthOf?: Hardware['healthOf'];
   /** Without it no component was programmed. */
   readonly components?: Pick<ComponentRecords, 'healthOf' | 'progressOf'>;
+  /** What the kernel has logged of devices. */
+  readonly faults?: Pick<DeviceFaults, 'healthOf'> | undefined;
   readonly novaVersions?: () => readonly string[];
   readonly clock: Clock;
   readonly log: Log;
@@ -55,6 +58,7 @@ export function createDiscovery({
   drivers,
   healthOf,
   components,
+  faults,
   novaVersions = () => [],
   clock,
   log,
@@ -123,7 +127,10 @@ export function createDiscovery({
       }
       for (const [address, listed] of answer.value.devices) {
         const program = components?.healthOf(address, listed.components);
-        const device = withHealth(listed, healthOf?.(address), program);
+        const device = withHealth(listed, healthOf?.(address), [
+          program,
+          faults?.healthOf(address),
+        ]);
         const digest = computeDigest(device);
         // A description is checked once per digest: most devices never change.
         const fault = digestsSeen.has(digest) ? undefined : describeFault(device, address, driver);
@@ -150,20 +157,21 @@ export function createDiscovery({
 }
 
 /**
- * The device as unhealthy where an operation on it hangs, or a component was not programmed to
- * the end, whatever its driver says.
+ * The device as unhealthy where an operation on it hangs, a component was not programmed to the
+ * end, or the kernel has logged a fatal fault, whatever its driver says.
  */
 function withHealth(
   device: ReportedDevice,
   operations: Health | undefined,
-  program: ReportedDevice['health'],
+  others: readonly ReportedDevice['health'][],
 ): ReportedDevice {
   if (operations?.state === 'unhealthy') {
     const { state, reason, since } = operations;
     return { ...device, health: { state, reason, since } };
   }
-  const isWorse = program?.state === 'unhealthy' || device.health?.state !== 'unhealthy';
-  return program && isWorse ? { ...device, health: program } : device;
+  const all = [...others, device.health];
+  const health = all.find((each) => each?.state === 'unhealthy') ?? all.find(Boolean);
+  return health && health !== device.health ? { ...device, health } : device;
 }
 
 function byAddress(a: FoundDevice, b: FoundDevice): number {

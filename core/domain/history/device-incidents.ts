@@ -25,7 +25,8 @@ export function healthIncident(device: Device): Incident | undefined {
     reason: `The device at ${address} ${health.reason}.`,
     nextStep: cardCleaning?.withheldSince
       ? "The host cleans the card by itself once no server holds it elsewhere, and the agent's next report offers it. If its driver cannot clean it, clean it by hand, and release the handles at its earlier place by force as cleaned."
-      : 'Repair or replace the device; it is offered again once its driver finds it healthy for a while.',
+      : (health.nextStep ??
+        'Repair or replace the device; it is offered again once its driver finds it healthy for a while.'),
     action: 'rediscover',
   };
 }

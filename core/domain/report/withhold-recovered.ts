@@ -46,7 +46,9 @@ function watched(
   if (health.healthySince === undefined) {
     const healthySince = new Date(receivedAtMs).toISOString();
     const reason = `has been without a fault since ${healthySince} only, and is offered again after ${healthyMinutes} minutes${watchedAfter}${health.reason}`;
-    return { ...health, reason, healthySince };
+    // The step was for the fault.
+    const { nextStep: _, ...fault } = health;
+    return { ...fault, reason, healthySince };
   }
   const healthyMs = receivedAtMs - Date.parse(health.healthySince);
   return healthyMs < healthyMinutes * 60_000 ? health : undefined;

@@ -45,6 +45,7 @@ describe('settings of the agent', () => {
       stateDirectory: '/var/lib/cyborg-agent',
       bootIdFile: '/proc/sys/kernel/random/boot_id',
       domains: { path: '/etc/libvirt/qemu', isNamed: false },
+      kernelLogFile: '/dev/kmsg',
       unguardedDrivers: [],
       logLevel: 'info',
     });
