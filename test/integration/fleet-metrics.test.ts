@@ -142,6 +142,20 @@ describe('the report of the fleet', () => {
   });
 });
 
+describe('sweeps at once', () => {
+  it('write a measurement once, and count no bind twice', async () => {
+    const { fleet } = world.deps.store;
+    const bound = async () => (await scrape()).get('cyborg_binds_total{outcome="bound"}') ?? 0;
+    const { revision = 0 } = (await fleet.read('minute')) ?? {};
+    const before = await bound();
+    const minute = { revision: revision + 1, at: '2031-06-01T00:00:00.000Z', samples: [] };
+    const bind = { metric: 'cyborg_binds', labels: ['bound'], value: before + 1 };
+    expect(await fleet.write('minute', { ...minute, samples: [bind] })).toBe(true);
+    expect(await fleet.write('minute', minute)).toBe(false);
+    expect(await bound()).toBe(before + 1);
+  });
+});
+
 describe('a round', () => {
   it('counts the devices of a host anew in each round', async () => {
     await world.report('cmp1', [hot]);
