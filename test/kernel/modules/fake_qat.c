@@ -16,7 +16,8 @@
  * - qat_ras and the heartbeat in debugfs: only while the card is up
  *
  * silent is a bit mask of slots of fake_pci, and may change at any time: the
- * heartbeat of these cards is -1.
+ * heartbeat of these cards is -1. Any write to fail logs the driver's fatal
+ * error for all cards.
  */
 #include <linux/debugfs.h>
 #include <linux/module.h>
@@ -242,6 +243,20 @@ static struct pci_driver qat_driver = {
 	/* Else the kernel's own use of the function keeps VFIO from it. */
 	.driver_managed_dma = true,
 };
+
+static int log_fatal(struct device *dev, void *unused)
+{
+	dev_err(dev, "Fatal error, reset required\n");
+	return 0;
+}
+
+static int fail_set(const char *text, const struct kernel_param *param)
+{
+	return driver_for_each_device(&qat_driver.driver, NULL, NULL, log_fatal);
+}
+
+static const struct kernel_param_ops fail_operations = { .set = fail_set };
+module_param_cb(fail, &fail_operations, NULL, 0200);
 
 module_pci_driver(qat_driver);
 MODULE_DESCRIPTION("driver of QAT cards without cryptography, for tests");

@@ -111,6 +111,42 @@ const scenarios: readonly Scenario[] = [
       await eventually(() => cloud.healthOf(hostname), isWatched, 120);
     },
   },
+  {
+    name: 'a fatal fault that a program writes to the log, and not the kernel, counts for no device',
+    run: async ({ guest, cloud }) => {
+      const forged = [
+        `<3>4xxx ${card}: Fatal error, reset required`,
+        `<3>4xxx ${card}: Fatal error, reset required\n SUBSYSTEM=pci\n DEVICE=+pci:${card}`,
+        '<3>NVRM: Xid (PCI:0001:00:00): 79, GPU has fallen off the bus.',
+      ];
+      for (const line of forged) await guest.write('/dev/kmsg', line);
+      const log = await guest.run('dmesg');
+      assert.equal(log.split('Fatal error, reset required').length - 1, 2);
+      // The agent reads every two seconds, and reports at once.
+      await new Promise((resolve) => setTimeout(resolve, 10_000));
+      const isFault = (reason: string) => /QAT|Xid/.test(reason);
+      assert.deepEqual((await cloud.healthOf(hostname)).filter(isFault), []);
+    },
+  },
+  {
+    name: 'a fatal fault in the log of the kernel is an incident within seconds, until a rescan',
+    run: async ({ guest, cloud }) => {
+      const begun = performance.now();
+      await guest.write('/sys/module/fake_qat/parameters/fail', '1');
+      const isFault = (reasons: readonly string[]) =>
+        reasons.includes('has had a fatal error of QAT, which needs a reset');
+      await eventually(() => cloud.healthOf(hostname), isFault, 60);
+      const seconds = Math.round((performance.now() - begun) / 100) / 10;
+      assert.ok(seconds < 20, `The fault was reported after ${seconds} s.`);
+      const incidents = await cloud.ops('incidents', '--kind', 'unhealthy-device', '-f', 'json');
+      assert.match(incidents, /Reset the card, or reboot the host/);
+      await guest.write(`${devices}/${card}/remove`, '1');
+      await guest.write('/sys/bus/pci/rescan', '1');
+      const isOver = (reasons: readonly string[]) =>
+        reasons.length > 0 && !isFault(reasons) && reasons.every((each) => /since/.test(each));
+      await eventually(() => cloud.healthOf(hostname), isOver, 120);
+    },
+  },
 ];
 
 async function prepare({ guest }: Stage): Promise<void> {
