@@ -32,7 +32,17 @@ const root = join(here, '../..');
 /** Debian's drivers; their dependencies come with them. */
 const drivers = [
   ...['virtio_pci', 'virtio_net', 'virtio_blk', 'virtio_console', 'virtio_crypto'],
-  ...['igb', 'igbvf', 'ext4', 'nvme', 'vfio-pci', 'vfio_iommu_type1', 'mdev', 'pci-stub'],
+  ...[
+    'aer_inject',
+    'igb',
+    'igbvf',
+    'ext4',
+    'nvme',
+    'vfio-pci',
+    'vfio_iommu_type1',
+    'mdev',
+    'pci-stub',
+  ],
   ...['9p', '9pnet_virtio'],
 ];
 

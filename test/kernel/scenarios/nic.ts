@@ -29,6 +29,14 @@ const untouched = {
 };
 const running: { agent?: GuestProcess; server?: string; address?: string } = {};
 
+/**
+ * What the kernel's aer_inject takes (drivers/pci/pcie/aer_inject.c): bus 2, and an error of the
+ * data link protocol, which is fatal.
+ */
+const fatalError = Buffer.alloc(32);
+fatalError.writeUInt8(2, 0);
+fatalError.writeUInt32LE(0x10, 4);
+
 const settings = {
   drivers: ['nic'],
   nic: {
@@ -145,6 +153,21 @@ const scenarios: readonly Scenario[] = [
       await eventually(() => cloud.isClean(hostname), Boolean, 240);
       assert.partialDeepStrictEqual(await heldOf(guest, number), untouched);
       await untilInventory(cloud, provider, 'CUSTOM_NIC', 2);
+    },
+  },
+  {
+    name: 'a fatal PCIe error that the kernel handles is an incident within seconds',
+    run: async ({ guest, cloud }) => {
+      await guest.run('modprobe', 'aer_inject');
+      const begun = performance.now();
+      await guest.save('/dev/aer_inject', fatalError);
+      const isFault = (reasons: readonly string[]) =>
+        reasons.includes('has had a fatal PCIe error, which reset its link');
+      await eventually(() => cloud.healthOf(hostname), isFault, 60);
+      const seconds = Math.round((performance.now() - begun) / 100) / 10;
+      assert.ok(seconds < 20, `The error was reported after ${seconds} s.`);
+      const incidents = await cloud.ops('incidents', '--kind', 'unhealthy-device', '-f', 'json');
+      assert.match(incidents, /Check the slot, riser and power of the card/);
     },
   },
   {

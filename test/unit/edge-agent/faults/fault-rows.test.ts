@@ -46,6 +46,11 @@ describe('the table of faults', () => {
       ...at('0000:01:00.0'),
     ],
     [
+      'aer-fatal',
+      'igb 0000:02:00.0: AER: PCIe Bus Error: severity=Uncorrected (Fatal), type=Inaccessible, (Unregistered Agent ID)',
+      ...at('0000:02:00.0'),
+    ],
+    [
       'aer-nonfatal',
       'vfio-pci 0000:3b:00.0: AER: PCIe Bus Error: severity=Uncorrectable (Non-Fatal), type=Transaction Layer, (Requester ID)',
       ...at('0000:3b:00.0'),
