@@ -25,7 +25,7 @@ const device = `/sys/bus/pci/devices/${nvme}`;
 const hostname = 'kernel-3.example';
 /** What a tenant has written, at the beginning of the namespace. */
 const secret = 'what a tenant has written';
-const running: { agent?: GuestProcess } = {};
+const running: { agent?: GuestProcess; imageSource?: string } = {};
 
 const settings = {
   drivers: ['nvme'],
@@ -44,6 +44,22 @@ async function namespaceOf(guest: Guest): Promise<string> {
     (found) => found.length === 1,
   );
   return `/dev/${names[0]}`;
+}
+
+async function writeSecret(guest: Guest): Promise<void> {
+  await guest.save('/tmp/secret', secret);
+  const to = `of=${await namespaceOf(guest)}`;
+  await guest.run('dd', 'if=/tmp/secret', to, 'bs=512', 'conv=sync,fsync');
+}
+
+async function readBlock(guest: Guest): Promise<string> {
+  return guest.run('dd', `if=${await namespaceOf(guest)}`, 'bs=512', 'count=1');
+}
+
+async function startAgent(stage: Stage): Promise<GuestProcess> {
+  running.imageSource ??= await passImages(stage);
+  running.agent = await stage.startAgent({ ...settings, image_source: running.imageSource });
+  return running.agent;
 }
 
 /** What the agent has kept of it before it was bound to VFIO. */
@@ -87,14 +103,8 @@ const scenarios: readonly Scenario[] = [
     name: 'the agent binds an NVMe device to VFIO, and reports its serial number',
     run: async (stage) => {
       const { guest, cloud } = stage;
-      await guest.save('/tmp/secret', secret);
-      const to = `of=${await namespaceOf(guest)}`;
-      await guest.run('dd', 'if=/tmp/secret', to, 'bs=512', 'conv=sync,fsync');
-      const agent = await stage.startAgent({
-        ...settings,
-        image_source: await passImages(stage),
-      });
-      running.agent = agent;
+      await writeSecret(guest);
+      const agent = await startAgent(stage);
       await untilProducts(cloud, hostname, ['0010']);
       await untilInventory(cloud, `${hostname}_${nvme}`, 'CUSTOM_SSD', 1);
       assert.equal(await guest.link(`${device}/driver`), 'vfio-pci');
@@ -107,11 +117,36 @@ const scenarios: readonly Scenario[] = [
     },
   },
   {
+    name: 'a reset that an operator asks for formats the device',
+    run: async (stage) => {
+      const { cloud, guest } = stage;
+      const { uuid } = await componentDevice(stage, 'firmware');
+      const told = await cloud.ops('devices', 'reset', uuid, '--reason', 'a test');
+      assert.ok(told.includes(`${uuid} is being reset: 1 handle free once the host has cleaned.`));
+      await untilClean(stage);
+      // The agent would bind the device back at its next discovery.
+      await running.agent?.stop();
+      await bindTo(guest, nvme, 'nvme');
+      assert.ok(!(await readBlock(guest)).includes(secret));
+      await writeSecret(guest);
+      await startAgent(stage);
+      await eventually(
+        () => guest.link(`${device}/driver`),
+        (driver) => driver === 'vfio-pci',
+      );
+    },
+  },
+  {
     name: 'an NVMe device is formatted after its server, and the next server gets it',
     run: async (stage) => {
       const { cloud } = stage;
       await createFlavor(cloud, 'nvme', { 'resources:CUSTOM_SSD': '1' });
       const first = await createActiveServer(cloud, 'nvme');
+      const { uuid } = await componentDevice(stage, 'firmware');
+      await assert.rejects(
+        cloud.ops('devices', 'reset', uuid),
+        /cannot be reset now: 1 of its attach handles belong to servers/,
+      );
       assert.equal((await arqOf(cloud, first)).function, nvme);
       await deleteServer(cloud, first);
       await untilClean(stage);
@@ -136,12 +171,9 @@ const scenarios: readonly Scenario[] = [
   {
     name: 'the namespace of a formatted NVMe device has nothing of the tenant',
     run: async ({ guest }) => {
-      // The agent would bind the device back at its next discovery.
       await running.agent?.stop();
       await bindTo(guest, nvme, 'nvme');
-      const from = `if=${await namespaceOf(guest)}`;
-      const bytes = await guest.run('dd', from, 'bs=512', 'count=1');
-      assert.ok(!bytes.includes(secret));
+      assert.ok(!(await readBlock(guest)).includes(secret));
     },
   },
   {
