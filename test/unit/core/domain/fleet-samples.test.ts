@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { measureBinds, measureHosts, needsHostRow } from '#core/domain/fleet/measure-minute.ts';
+import { addRound, reportDay } from '#core/domain/fleet/report.ts';
 import { boundSeries, others, sumSamples, toSample } from '#core/domain/fleet/samples.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
 
@@ -79,4 +80,11 @@ it('measures how long a host prepared a bind, without reprovisioning', () => {
   expect(values.get('cyborg_binds failed')).toBe(1);
   const name = 'cyborg_bind_preparation_seconds';
   expect([5, 10, '+Inf', 'sum'].map((le) => values.get(`${name} ${le}`))).toEqual([0, 1, 1, 7]);
+});
+
+it('reports a disabled device as healthy, and means of the rounds of a day', () => {
+  const disabled = toSample('cyborg_devices', ['GPU', 'a', 'disabled'], 3);
+  const hot = toSample('cyborg_devices', ['GPU', 'a', 'unhealthy']);
+  const day = addRound(addRound([], [disabled, hot]), [disabled]);
+  expect(reportDay('2026-01-01', day)).toMatchObject([{ devices: 3.5, healthy: 3 }]);
 });
