@@ -14,7 +14,7 @@ import { OpenApiCheck } from '#test/contract/openapi-check.ts';
 import { findVariables, type Tokens } from '#test/contract/variables.ts';
 import { iotAt, serveJobs } from '#test/support/http-server.ts';
 import { refused } from '#test/support/refusals.ts';
-import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
+import { aDevice, aGpu, aHandle, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { type Answer, type Ask, startWorld } from '#test/support/world.ts';
 
@@ -195,6 +195,15 @@ describe('the cases that need more than a YAML file', () => {
     const sentence = expect.stringContaining('has no property accel:component');
     expect([refusal.status, refusal.json.error]).toEqual([409, sentence]);
     note('PATCH', path, refusal);
+  });
+
+  it('a device that its driver cleans is reset with 202', async () => {
+    await applyReport(world.deps, 'cmp4', aReport([aGpu([{ asked_type: 'a' }])]), Date.now());
+    const [device] = (await world.deps.store.inventory.host('cmp4')).devices;
+    const path = `/operator/v1/devices/${device?.uuid}/reset`;
+    const answer = await world.ask('POST', path, { body: {} });
+    expect([answer.status, answer.json.cleaning.length]).toEqual([202, 1]);
+    note('POST', path, answer);
   });
 
   it('a deployable has at most 64 added attributes', async () => {
