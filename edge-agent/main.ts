@@ -79,7 +79,8 @@ async function run(config: Config): Promise<void> {
   const random = Math.random;
   const looks = createRediscoverRequests();
   const host = await openHost(config, { files, clock, log });
-  const { thing, bootId, checkpoint, components, drivers, healthOf, novaVersions } = host;
+  const { thing, bootId, checkpoint, components, drivers, healthOf, novaVersions, lookAtServers } =
+    host;
   const jobs = createJobRunner({
     stage: config.stage,
     thing,
@@ -117,6 +118,7 @@ async function run(config: Config): Promise<void> {
     components,
     faults,
     novaVersions,
+    lookAtServers,
     clock,
     log,
   });

@@ -19,6 +19,8 @@ const titles: Readonly<Partial<Record<HistoryRecord['kind'], string>>> = {
   'device.status': 'Status set',
   'device.unhealthy': 'Device unhealthy',
   'device.healthy': 'Device healthy again',
+  'device.not-attached': 'Device not attached as bound',
+  'device.attached': 'Device attached as bound',
   'device.forced': 'Released by force',
   'device.changed': 'Device described otherwise',
   'device.programmed': 'Component programmed',

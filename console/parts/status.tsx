@@ -33,6 +33,7 @@ const tones: Readonly<Record<string, Tone>> = {
   'host-away': 'bad',
   'clock-skew': 'warning',
   'unhealthy-device': 'bad',
+  'device-not-attached': 'bad',
   'not-offered': 'warning',
   'firmware-differs': 'warning',
   'lost-providers': 'bad',

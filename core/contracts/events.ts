@@ -3,7 +3,7 @@
 
 import * as z from 'zod';
 import { bindKinds } from '#core/domain/outbox/domain-events.ts';
-import { bindFailureCauses } from '#core/shapes/words.ts';
+import { attachmentFaults, bindFailureCauses } from '#core/shapes/words.ts';
 
 export const eventSource = 'openstack.cyborg';
 
@@ -73,6 +73,18 @@ export const eventDetails = {
     .object({ ...ofDevice, since: z.iso.datetime().describe('when the conflict began') })
     .describe(
       'Two agents report as its host. The device takes no bind until an operator ends the conflict.',
+    ),
+  'Device not attached': z
+    .object({
+      ...ofDevice,
+      how: z.enum(attachmentFaults),
+      unit: z.string().describe('address of the PCI function, or uuid of the mdev'),
+      instance_uuid: uuid.describe('the server that it is bound to, else the one that has it'),
+      held_by: z.string().optional().describe('another server that has it'),
+      since: z.iso.datetime().describe("by the host's clock"),
+    })
+    .describe(
+      'A running server lacks the device that is bound to it, or has one that is not bound to it.',
     ),
   'Handle quarantined': z
     .object({

@@ -70,6 +70,12 @@ export const metrics = [
     meaning: 'devices that hosts no longer report',
   },
   {
+    name: 'DevicesNotAttached',
+    unit: 'Count',
+    from: 'changes',
+    meaning: 'running servers that lack a bound device, or have one that is not bound to them',
+  },
+  {
     name: 'NovaToldAfter',
     unit: 'Milliseconds',
     from: 'nova-events',

@@ -11,8 +11,14 @@ import {
   shortText,
   shown,
 } from './derive/fields.ts';
-import type { DeviceUuid, ProviderUuid } from './ids.ts';
-import { attachTypes, deviceStatuses, deviceTypes, healthStates } from './words.ts';
+import type { DeviceUuid, InstanceUuid, ProviderUuid } from './ids.ts';
+import {
+  attachmentFaults,
+  attachTypes,
+  deviceStatuses,
+  deviceTypes,
+  healthStates,
+} from './words.ts';
 
 /** Part of the names of traits. */
 export const deviceType = z
@@ -132,18 +138,6 @@ export const reportedFacts = z.object({
   ...attributeFacts.shape,
 });
 
-/** What a report says of a device beside what can be allocated. */
-export const reportedDevice = z.object({
-  ...reportedFacts.shape,
-  /** Names the provider in place of the address, as for the fake driver. */
-  provider_suffix: z
-    .string()
-    .regex(/^[a-zA-Z0-9_-]{1,64}$/)
-    .optional(),
-  /** Shown by the attributes API; no tenant's data. */
-  attributes: shown(reportedAttributes),
-});
-
 /** Who set a device's status, when, and why. */
 export const statusChange = z.object({
   status: z.enum(deviceStatuses),
@@ -218,12 +212,25 @@ export const storedHealth = deviceHealth.extend({
   healthy_since: optionalText,
 });
 
+/** A running server lacks a unit of the device that is bound to it, or has it without a bind. */
+export const attachmentFault = z.object({
+  kind: z.enum(attachmentFaults),
+  unit: z.string(),
+  /** The server that it is bound to; where it is bound to none, the one that has it. */
+  instance_uuid: id<InstanceUuid>(),
+  /** Another server has it. */
+  held_by: optionalText,
+  since: z.string(),
+});
+
 /** What each report replaces as a whole. */
 export const describedDevice = z.object({
   uuid: id<DeviceUuid>(),
   hostname: z.string(),
   ...reportedFacts.shape,
   health: storedHealth.exactOptional(),
+  /** The last description has them. */
+  attachment_faults: z.array(attachmentFault).exactOptional(),
   /** From the last report that described it; see core/contracts/report/device-digest.ts. */
   digest: z.string(),
   /** Its providers in Placement, parents first, as they must be created. */

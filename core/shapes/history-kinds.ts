@@ -32,6 +32,9 @@ export const historyKinds = [
   'device.status',
   'device.unhealthy',
   'device.healthy',
+  /** A running server lacks the device that is bound to it, or has one that is not. */
+  'device.not-attached',
+  'device.attached',
   'device.conflict',
   'device.conflict-ended',
   /** Its host describes it otherwise; `reason` names the fields. */

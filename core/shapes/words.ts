@@ -71,3 +71,6 @@ export const bindFailureCauses = [
   /** The work does not fit into one job. */
   'size',
 ] as const;
+
+/** How the devices of running servers may differ from what is bound. */
+export const attachmentFaults = ['not-attached', 'not-bound', 'attached-elsewhere'] as const;

@@ -54,6 +54,7 @@ const settings = z.strictObject({
   DRIVERS_DIR: absolutePath.optional(),
   DOMAINS_DIR: absolutePath.optional(),
   KERNEL_LOG: absolutePath.optional(),
+  LIVE_DOMAINS_DIR: absolutePath.optional(),
   UNGUARDED_KERNEL_DRIVERS: commaList.pipe(z.array(kernelDriverName)).default([]),
   METRICS_PORT: z.coerce
     .number('must be a port')
@@ -85,6 +86,8 @@ export interface Config {
   readonly domains?: DomainsFolder;
   /** Absent for a simulated host. */
   readonly kernelLogFile?: string;
+  /** Those of running servers. */
+  readonly liveDomains?: DomainsFolder;
   readonly unguardedDrivers: readonly string[];
   /** Where the metrics are served, on loopback; absent: nowhere. */
   readonly metricsPort?: number;
@@ -173,9 +176,15 @@ export function loadConfig(sources: ConfigSources): Config {
 }
 
 /** Servers of this host say nothing of the devices of a trial. */
-function readDomains({ DOMAINS_DIR: path, SYSFS_ROOT: sysfs }: z.infer<typeof settings>) {
-  if (path === undefined && sysfs !== '/sys') return {};
-  return { domains: { path: path ?? '/etc/libvirt/qemu', isNamed: path !== undefined } };
+function readDomains(values: z.infer<typeof settings>) {
+  const folder = (path: string | undefined, otherwise: string) =>
+    path === undefined && values.SYSFS_ROOT !== '/sys'
+      ? undefined
+      : { path: path ?? otherwise, isNamed: path !== undefined };
+  return present({
+    domains: folder(values.DOMAINS_DIR, '/etc/libvirt/qemu'),
+    liveDomains: folder(values.LIVE_DOMAINS_DIR, '/run/libvirt/qemu'),
+  });
 }
 
 /** The log of this host says nothing of the devices of a trial either. */

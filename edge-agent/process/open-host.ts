@@ -12,6 +12,7 @@ import { openProc } from '#agent/guards/proc.ts';
 import { preparedBy } from '#agent/handles/prepare-handle.ts';
 import { type Hardware, openHardware } from '#agent/hardware/port.ts';
 import type { Log } from '#agent/log.ts';
+import { type LookAtServers, openSeenAttachments } from '#agent/servers/seen-attachments.ts';
 import { readBootId } from '#agent/state/boot-id.ts';
 import { type Checkpoint, openCheckpoint } from '#agent/state/checkpoint.ts';
 import { type ComponentRecords, openComponentRecords } from '#agent/state/component-records.ts';
@@ -29,6 +30,7 @@ interface Host {
   readonly drivers: readonly Driver[];
   readonly healthOf: Hardware['healthOf'];
   readonly novaVersions: () => readonly string[];
+  readonly lookAtServers: LookAtServers;
 }
 
 interface HostDeps {
@@ -45,6 +47,7 @@ export async function openHost(config: Config, { files, clock, log }: HostDeps):
   const components = await openComponentRecords(files, log);
   const hardware = openHardware({ sysfs, procRoot: config.procRoot, clock });
   const proc = openProc(config.procRoot);
+  const readDomains = config.domains ? openDomains(config.domains) : noDomains;
   const guards = openGuards({
     sysfs,
     hardware,
@@ -52,7 +55,15 @@ export async function openHost(config: Config, { files, clock, log }: HostDeps):
     ownPid: String(process.pid),
     unguardedDrivers: config.unguardedDrivers,
     offeredBefore: await openOfferedBefore(files, log),
-    readDomains: config.domains ? openDomains(config.domains) : noDomains,
+    readDomains,
+  });
+  const lookAtServers = await openSeenAttachments({
+    files,
+    readDefined: readDomains,
+    readLive: config.liveDomains ? openDomains(config.liveDomains) : noDomains,
+    marks: () => ({ ...checkpoint.lost(), ...checkpoint.marks() }),
+    wallMs: clock.wallMs,
+    log,
   });
   const drivers = config.drivers.map(({ name, create }) =>
     create({
@@ -70,5 +81,6 @@ export async function openHost(config: Config, { files, clock, log }: HostDeps):
   );
   const novaVersions = () => readNovaVersions(proc);
   const { healthOf } = hardware;
-  return { thing, bootId, checkpoint, components, drivers, healthOf, novaVersions };
+  const about = { thing, bootId, checkpoint, components };
+  return { ...about, drivers, healthOf, novaVersions, lookAtServers };
 }

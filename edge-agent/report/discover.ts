@@ -9,6 +9,7 @@ import type { Health } from '#agent/hardware/device-queue.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { type Log, type LogFields, reasonOf } from '#agent/log.ts';
 import { type SetUpEnd, setUp } from '#agent/process/set-up.ts';
+import type { LookAtServers } from '#agent/servers/seen-attachments.ts';
 import type { ComponentRecords } from '#agent/state/component-records.ts';
 import { canonicalJson, computeDigest } from '#core/contracts/report/device-digest.ts';
 import {
@@ -17,6 +18,7 @@ import {
   type ReportedDevice,
   reportedDevice,
 } from '#core/contracts/report/inventory-report.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { askDriver } from './ask-driver.ts';
 import { inTime } from './in-time.ts';
 import { createComponentLists } from './list-components.ts';
@@ -49,6 +51,8 @@ interface DiscoveryDeps {
   /** What the kernel has logged of devices. */
   readonly faults?: Pick<DeviceFaults, 'healthOf'> | undefined;
   readonly novaVersions?: () => readonly string[];
+  /** Without it servers are not looked at. */
+  readonly lookAtServers?: LookAtServers;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -60,6 +64,7 @@ export function createDiscovery({
   components,
   faults,
   novaVersions = () => [],
+  lookAtServers = async () => () => undefined,
   clock,
   log,
 }: DiscoveryDeps): () => Promise<Found> {
@@ -107,6 +112,14 @@ export function createDiscovery({
     before = said;
     said = new Map();
     const answers = await Promise.allSettled(drivers.map(setUpAndAsk));
+    const seenOf = await lookAtServers(
+      answers.flatMap((answer) =>
+        answer.status === 'fulfilled' ? answer.value.devices.map(([, device]) => device) : [],
+      ),
+    ).catch((error: unknown) => {
+      log.error('Servers not compared with their devices', { reason: reasonOf(error) });
+      return () => undefined;
+    });
     const devices = new Map<string, FoundDevice>();
     const notOffered: NotOffered[] = [];
     const failedDrivers = new Set<string>();
@@ -127,10 +140,11 @@ export function createDiscovery({
       }
       for (const [address, listed] of answer.value.devices) {
         const program = components?.healthOf(address, listed.components);
-        const device = withHealth(listed, healthOf?.(address), [
+        const healthy = withHealth(listed, healthOf?.(address), [
           program,
           faults?.healthOf(address),
         ]);
+        const device = { ...healthy, ...present({ seen_attachments: seenOf(address) }) };
         const digest = computeDigest(device);
         // A description is checked once per digest: most devices never change.
         const fault = digestsSeen.has(digest) ? undefined : describeFault(device, address, driver);

@@ -158,6 +158,11 @@ export const alarmEntries = {
     doctor,
     failing('provider-syncs'),
   ),
+  'devices-not-attached': ticket(
+    'A server runs without the device that is bound to it, or with one that is not.',
+    'cyborg-ops incidents --kind device-not-attached',
+    saying('Device not attached as bound', 'inventory-reports'),
+  ),
   'reports-in-conflict': page(
     'Identity conflict: two agents report as one host.',
     'cyborg-ops hosts list --state conflict',

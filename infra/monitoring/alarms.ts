@@ -160,6 +160,12 @@ function rowsOf({ stage, apiId, limited, certificateArn }: Watched): AlarmRow[] 
       periods: 1,
     },
     {
+      name: 'devices-not-attached',
+      metric: ownMetric(stage, 'DevicesNotAttached'),
+      threshold: 1,
+      periods: 1,
+    },
+    {
       name: 'reaper-refuses',
       metric: sumOf('refused', ownMetrics(stage, 'ReaperRefused')),
       threshold: 1,

@@ -165,6 +165,10 @@ function rowsOf({ stage, apiId, hasConsole }: Shown): Row[] {
           title: 'Devices',
           metrics: [ownMetric(stage, 'DevicesAdded'), ownMetric(stage, 'DevicesRemoved')],
         },
+        {
+          title: 'Devices of servers that are not attached as bound',
+          metrics: [ownMetric(stage, 'DevicesNotAttached')],
+        },
         { title: 'Released ARQs', metrics: [ownMetric(stage, 'ArqsReleased')] },
         {
           title: 'Withheld',

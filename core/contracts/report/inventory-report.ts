@@ -20,9 +20,9 @@ import { fromWire, isNullish } from '#core/shapes/derive/case.ts';
 import { hyphened } from '#core/shapes/derive/derive.ts';
 import { deviceAddress, shown } from '#core/shapes/derive/fields.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { reportedDevice as deviceShape } from '#core/shapes/device.ts';
 import { clockSkew, hostFacts, notOffered } from '#core/shapes/host.ts';
 import { providerNameLengthMax } from '#core/shapes/placement-names.ts';
+import { reportedDevice as deviceShape } from '#core/shapes/reported-device.ts';
 import { canonicalJson } from './device-digest.ts';
 
 /** AWS IoT refuses larger messages. https://docs.aws.amazon.com/general/latest/gr/iot-core.html */

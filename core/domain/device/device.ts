@@ -18,13 +18,8 @@ import type {
   reportedRegionFacts,
 } from '#core/shapes/deployable.ts';
 import type { Shaped } from '#core/shapes/derive/case.ts';
-import type {
-  device,
-  forceNote,
-  programGrant,
-  reportedDevice,
-  statusChange,
-} from '#core/shapes/device.ts';
+import type { device, forceNote, programGrant, statusChange } from '#core/shapes/device.ts';
+import type { reportedDevice } from '#core/shapes/reported-device.ts';
 import type { deviceStatuses } from '#core/shapes/words.ts';
 import type { Attribute } from './attribute.ts';
 import type { CardCleaning } from './card-cleaning.ts';

@@ -3,6 +3,10 @@
 import type { CardPlace } from '#core/domain/device/card-cleaning.ts';
 import { modelOf } from '#core/domain/device/component-image.ts';
 import type { AttachHandle, Device } from '#core/domain/device/device.ts';
+import {
+  type AttachmentFault,
+  describeAttachment,
+} from '#core/domain/device/device-attachments.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import {
   type Difference,
@@ -29,6 +33,39 @@ export function healthIncident(device: Device): Incident | undefined {
         'Repair or replace the device; it is offered again once its driver finds it healthy for a while.'),
     action: 'rediscover',
   };
+}
+
+/** One for the device: its units of all servers. */
+export function attachmentIncident(device: Device): Incident | undefined {
+  const { uuid, hostname, address, isGone, attachmentFaults: faults = [] } = device;
+  const [first] = faults;
+  if (isGone || !first) return undefined;
+  const reasons = faults
+    .slice(0, devicesNamed)
+    .map((each) => `The device at ${address} ${describeAttachment(each)}.`);
+  const more = faults.length - reasons.length;
+  return {
+    kind: 'device-not-attached',
+    since: first.since,
+    hostname,
+    deviceUuid: uuid,
+    instanceUuid: first.instanceUuid,
+    reason: [...reasons, ...(more > 0 ? [`${more} more.`] : [])].join(' '),
+    nextStep: attachmentStep(first),
+    action: 'rediscover',
+  };
+}
+
+function attachmentStep({ kind, instanceUuid, heldBy }: AttachmentFault): string {
+  const reboot = `openstack server reboot --hard ${instanceUuid}`;
+  switch (kind) {
+    case 'not-attached':
+      return `Attach it again: ${reboot}. The incident ends with the next report of the agent.`;
+    case 'not-bound':
+      return `Do not release the device by force. If Nova has the server elsewhere or no longer, end it on the host: virsh destroy ${instanceUuid}. Else delete it in Nova.`;
+    case 'attached-elsewhere':
+      return `End the server that has it, on the host: virsh destroy ${heldBy}. Then: ${reboot}`;
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
 // Which records of the history end an incident. Pure.
 
 import { graceMs } from '#core/domain/host/presence.ts';
-import type { HistoryRecord } from './history.ts';
+import { endedIncidents, type HistoryPartition, type HistoryRecord } from './history.ts';
 
 export const recordedEnds = [
   'quarantine',
@@ -10,6 +10,7 @@ export const recordedEnds = [
   'clock-skew',
   'lost-providers',
   'unhealthy-device',
+  'device-not-attached',
   'awaits-power-cycle',
 ] as const;
 export type EndedKind = (typeof recordedEnds)[number];
@@ -37,6 +38,8 @@ export function endedKind({
       return 'lost-providers';
     case 'device.healthy':
       return 'unhealthy-device';
+    case 'device.attached':
+      return 'device-not-attached';
     case 'handle.cleaned':
     case 'handle.reinstated':
       return from === 'quarantined' ? 'quarantine' : undefined;
@@ -45,4 +48,9 @@ export function endedKind({
     default:
       return undefined;
   }
+}
+
+/** The partition of ended incidents; the functions that Nova calls write no such record. */
+export function partitionsOfEnd(record: HistoryRecord): HistoryPartition[] {
+  return endedKind(record) ? [endedIncidents] : [];
 }

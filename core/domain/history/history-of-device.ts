@@ -2,6 +2,7 @@
 
 import { sweeper } from '#core/domain/change-note.ts';
 import type { ComponentNote, Device } from '#core/domain/device/device.ts';
+import { describeAttachment, faultKey } from '#core/domain/device/device-attachments.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import { faultOf } from '#core/domain/report/withhold-recovered.ts';
 import { present } from '#core/shapes/derive/present.ts';
@@ -30,6 +31,7 @@ export function deviceDrafts(before: Device | undefined, after: Device | undefin
     ...statusDrafts(before, after, common),
     ...programDrafts(before, after, common),
     ...healthDrafts(before, after, reported),
+    ...attachmentDrafts(before, after, reported),
     ...(before.isGone === after.isGone
       ? []
       : [{ kind: after.isGone ? 'device.gone' : 'device.added', ...reported } as const]),
@@ -125,6 +127,27 @@ function healthDrafts(before: Device, after: Device, reported: Omit<Draft, 'kind
           }),
         },
       ];
+}
+
+function attachmentDrafts(before: Device, after: Device, reported: Omit<Draft, 'kind'>): Draft[] {
+  const was = before.attachmentFaults ?? [];
+  const is = after.attachmentFaults ?? [];
+  const [earlier, later] = [new Set(was.map(faultKey)), new Set(is.map(faultKey))];
+  const toDraft = (kind: Draft['kind'], fault: (typeof is)[number]): Draft => ({
+    kind,
+    ...reported,
+    since: fault.since,
+    instanceUuid: fault.instanceUuid,
+    reason: describeAttachment(fault),
+  });
+  return [
+    ...is
+      .filter((each) => !earlier.has(faultKey(each)))
+      .map((each) => toDraft('device.not-attached', each)),
+    ...was
+      .filter((each) => !later.has(faultKey(each)))
+      .map((each) => toDraft('device.attached', each)),
+  ];
 }
 
 function changedDrafts(before: Device, after: Device, reported: Omit<Draft, 'kind'>): Draft[] {

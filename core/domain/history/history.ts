@@ -4,7 +4,6 @@
 import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { historyKinds } from '#core/shapes/history-kinds.ts';
 import type { historyRecord } from '#core/shapes/history-record.ts';
-import { endedKind } from './ended-incidents.ts';
 
 export type HistoryKind = (typeof historyKinds)[number];
 
@@ -38,7 +37,7 @@ export interface HistoryPartition {
  * the ARQ only, and a claim is with the instance where its release is with the ARQ: each names the
  * other's subject.
  * Failed binds are also together: an operator asks for those of the last half hour.
- * Ends of incidents are together, too, for the list of those that have ended.
+ * Ends of incidents are together, too: `partitionsOfEnd` in ended-incidents.ts.
  * A device's records are with its host. `device` holds its first and last record, which name the
  * host when the device's row is deleted.
  */
@@ -56,7 +55,6 @@ export function partitionsFor(record: HistoryRecord): HistoryPartition[] {
     ...partition('device', isEnd ? deviceUuid : undefined),
     ...partition('profile', kind.startsWith('profile.') ? record.profileName : undefined),
     ...partition('kind', kind === 'bind.failed' ? kind : undefined),
-    ...(endedKind(record) ? [endedIncidents] : []),
     { subject: 'day', key: dayPart(record.at, record.id) },
   ];
 }

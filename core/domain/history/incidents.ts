@@ -24,6 +24,7 @@ export const storedKinds = [
   'not-offered',
   'lost-providers',
   'unhealthy-device',
+  'device-not-attached',
   'moved-card',
   'firmware-differs',
   'awaits-power-cycle',
@@ -56,6 +57,7 @@ export const runbooks: { readonly [Kind in IncidentKind]?: string } = {
   'host-away': 'a-host-that-is-away',
   'lost-providers': 'trees-in-placement',
   'unhealthy-device': 'unhealthy-devices',
+  'device-not-attached': 'a-server-without-its-device',
   'moved-card': 'a-card-that-moved',
   'firmware-differs': 'firmware-of-many-devices',
   'awaits-power-cycle': 'images-of-shells-and-firmware',
@@ -84,7 +86,6 @@ export interface Incident {
 /** The sweep runs each minute; what is overdue for longer has been missed by two of its runs. */
 const stuckMs = 3 * 60_000;
 
-/** Devices of a host that one incident names. */
 export const devicesNamed = 5;
 
 /** A bind that failed, or one whose deadline nothing enforces. */
@@ -216,11 +217,10 @@ export function skewIncident(
   aheadSeconds: number | undefined,
 ): Incident | undefined {
   if (aheadSeconds === undefined || Math.abs(aheadSeconds) <= skewSecondsMax) return undefined;
-  const where = aheadSeconds > 0 ? 'ahead of' : 'behind';
   return {
     kind: 'clock-skew',
     hostname,
-    reason: `The clock of the host is ${Math.abs(aheadSeconds)} s ${where} the control plane's.`,
+    reason: `The clock of the host is ${Math.abs(aheadSeconds)} s ${aheadSeconds > 0 ? 'ahead of' : 'behind'} the control plane's.`,
     nextStep:
       'Repair its time synchronisation (chrony, systemd-timesyncd); the agent measures again with its next report.',
   };
@@ -232,9 +232,10 @@ export function notOfferedIncident(
   notOffered: readonly NotOffered[],
 ): Incident | undefined {
   if (notOffered.length === 0) return undefined;
-  const named = notOffered.slice(0, devicesNamed);
-  const reasons = named.map(({ address, reason }) => `The device at ${address} ${reason}.`);
-  const more = notOffered.length - named.length;
+  const reasons = notOffered
+    .slice(0, devicesNamed)
+    .map(({ address, reason }) => `The device at ${address} ${reason}.`);
+  const more = notOffered.length - reasons.length;
   return {
     kind: 'not-offered',
     hostname,

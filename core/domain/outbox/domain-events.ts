@@ -4,6 +4,7 @@
 
 import type { BindFailureCause, InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { AttachHandle, Device } from '#core/domain/device/device.ts';
+import { type AttachmentFault, faultKey } from '#core/domain/device/device-attachments.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
 import type { Change } from './outbox.ts';
 
@@ -35,6 +36,12 @@ export type DomainEvent =
   | { readonly kind: 'device-removed'; readonly device: Device }
   /** Two agents report as its host. */
   | { readonly kind: 'device-in-conflict'; readonly device: Device; readonly since: string }
+  /** A running server lacks it, or has it without a bind. */
+  | {
+      readonly kind: 'device-not-attached';
+      readonly device: Device;
+      readonly fault: AttachmentFault;
+    }
   | { readonly kind: 'quarantined'; readonly handle: AttachHandle; readonly reason: string };
 
 export function toDomainEvents(change: Change): DomainEvent[] {
@@ -103,7 +110,12 @@ function deviceFacts({ before, after }: Extract<Change, { kind: 'device' }>): Do
   const inConflict: DomainEvent[] = since
     ? [{ kind: 'device-in-conflict', device: after, since }]
     : [];
+  const earlier = new Set(before?.attachmentFaults?.map(faultKey));
+  const notAttached: DomainEvent[] = (after.attachmentFaults ?? [])
+    .filter((fault) => !earlier.has(faultKey(fault)))
+    .map((fault) => ({ kind: 'device-not-attached', device: after, fault }));
+  const faults = [...inConflict, ...notAttached];
   const wasThere = before !== undefined && !before.isGone;
-  if (wasThere === !after.isGone) return inConflict;
-  return [...inConflict, { kind: wasThere ? 'device-removed' : 'device-added', device: after }];
+  if (wasThere === !after.isGone) return faults;
+  return [...faults, { kind: wasThere ? 'device-removed' : 'device-added', device: after }];
 }

@@ -19,6 +19,7 @@ import type {
   Offering,
 } from '#core/domain/device/device.ts';
 import { identifyingInfo } from '#core/domain/device/device.ts';
+import { judgeAttachments } from '#core/domain/device/device-attachments.ts';
 import { factAttributes } from '#core/domain/device/device-facts.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import { mustStay } from '#core/domain/device/handle-state.ts';
@@ -68,12 +69,15 @@ export function planDevice(
   const discovered = stored?.device.adopted
     ? withheldIfUnlike(hostname, stored, reported, now)
     : reported;
+  const handlesBefore = stored?.providers.flatMap((each) => each.handles) ?? [];
+  const { faults, isEarly } = judgeAttachments(discovered.seenAttachments, handlesBefore, now);
   const device: Device = {
     uuid: deviceUuid(hostname, discovered.address),
     hostname,
     ...pick(reportedFacts, discovered),
     status: was?.status ?? 'enabled',
-    digest: discovered.digest,
+    // Without a digest the agent is asked to describe the device again.
+    digest: isEarly ? '' : discovered.digest,
     handleCount: countHandles(discovered),
     attachTypes: attachTypesOf(discovered),
     providers: [],
@@ -84,6 +88,7 @@ export function planDevice(
       identity: discovered.identity ?? was?.identity,
       adopted: was?.adopted,
       cardCleaning: discovered.cardCleaning,
+      attachmentFaults: faults.length > 0 ? faults : undefined,
       hostAttachTypes,
       updatedAt: was && now,
     }),
@@ -100,11 +105,7 @@ export function planDevice(
   const handles = planned.flatMap(({ deployable, offering }) =>
     (offering?.attachHandles ?? []).map((handle) => wantedHandle(deployable, handle, now)),
   );
-  const storedHandles = new Map(
-    (stored?.providers ?? []).flatMap((each) =>
-      each.handles.map((handle) => [handle.uuid, handle]),
-    ),
-  );
+  const storedHandles = new Map(handlesBefore.map((handle) => [handle.uuid, handle]));
   const isWanted = new Set(handles.map((handle) => handle.uuid));
   return {
     isNew: stored === undefined,

@@ -29,6 +29,10 @@ export async function putDevices(
     const plan = await planFor(deps, hostname, was, discovered, hostAttachTypes);
     const now = timeNow(deps);
     const withheld = await withheldIfUnknown(plan, now, restoredAt);
+    const { attachmentFaults: faults, uuid } = plan.device;
+    if (faults) {
+      deps.log.warn('Device not attached as bound', { host: hostname, device: uuid, faults });
+    }
     if (plan.isNew) added.push(withheld);
     else await deps.store.inventory.putDevice(withheld);
   });

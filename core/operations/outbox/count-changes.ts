@@ -32,6 +32,8 @@ export function toMetrics(event: DomainEvent): MetricValue[] {
       return [{ name: 'QuarantinesBegun', value: 1 }];
     case 'device-added':
       return [{ name: 'DevicesAdded', value: 1 }];
+    case 'device-not-attached':
+      return [{ name: 'DevicesNotAttached', value: 1 }];
     case 'device-removed':
       return [{ name: 'DevicesRemoved', value: 1 }];
     case 'device-in-conflict':

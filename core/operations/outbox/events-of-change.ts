@@ -33,6 +33,19 @@ export function toEvents(event: DomainEvent, metadata: EventMetadata): CyborgEve
       const detail = { ...deviceDetail(event.device, metadata), since: event.since };
       return [{ type: 'Device in conflict', at: metadata.at, detail }];
     }
+    case 'device-not-attached': {
+      const { kind, unit, instanceUuid: instance_uuid, heldBy: held_by, since } = event.fault;
+      const detail = {
+        ...deviceDetail(event.device, metadata),
+        how: kind,
+        unit,
+        instance_uuid,
+        since,
+        ...present({ held_by }),
+        id: derivedUuid('event', metadata.id, `${event.device.uuid} ${unit} ${instance_uuid}`),
+      };
+      return [{ type: 'Device not attached', at: metadata.at, detail }];
+    }
     case 'quarantined': {
       const { uuid: handle_uuid, providerUuid: provider_uuid } = event.handle;
       const common = commonDetail(handle_uuid, metadata);

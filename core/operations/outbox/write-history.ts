@@ -1,4 +1,5 @@
 import type { HandlePlace } from '#core/domain/device/handle-claim.ts';
+import { partitionsOfEnd } from '#core/domain/history/ended-incidents.ts';
 import { type HistoryRecord, partitionsFor } from '#core/domain/history/history.ts';
 import { needsPlace } from '#core/domain/history/history-of-change.ts';
 import type { Change } from '#core/domain/outbox/outbox.ts';
@@ -33,7 +34,7 @@ export async function writeHistory(
     const place = await readPlace(each);
     for (const draft of each.records) {
       const record = { ...place, ...draft };
-      const partitions = partitionsFor(record);
+      const partitions = [...partitionsFor(record), ...partitionsOfEnd(record)];
       await Promise.all(partitions.map((partition) => history.add(record, partition)));
     }
   });

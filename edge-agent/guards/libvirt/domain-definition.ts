@@ -1,13 +1,20 @@
-// Reads libvirt's definition of a domain: its name, and the PCI functions of the host that it has.
-// https://libvirt.org/formatdomain.html, host device assignment
+// Reads libvirt's definition of a domain: its name, and the PCI functions and mdevs of the host
+// that it has. That of a running domain is within the element `domstatus`, beside what else
+// libvirt keeps of it. https://libvirt.org/formatdomain.html, host device assignment
 
 import { type PciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import { tokenize, XmlInvalid } from './xml.ts';
 
 export interface DomainDefinition {
   readonly name: string;
+  /** Nova's uuid of the server; empty in a definition that has none. */
+  readonly uuid: string;
   /** Addresses of PCI functions. */
   readonly functions: readonly string[];
+  /** Uuids of mediated devices. */
+  readonly mdevs: readonly string[];
+  /** Only of a running domain: libvirt's word for its state. */
+  readonly state?: string;
 }
 
 type Attributes = ReadonlyMap<string, string>;
@@ -21,12 +28,16 @@ type Attributes = ReadonlyMap<string, string>;
 export function readDomain(text: string): DomainDefinition {
   const path: string[] = [];
   const functions = new Set<string>();
-  let name = '';
+  const mdevs = new Set<string>();
+  const texts = { name: '', uuid: '' };
+  let state: string | undefined;
   /** The host device that is being read has no address yet. */
   let lacksAddress = false;
   for (const token of tokenize(text)) {
     if (token.kind === 'text') {
-      if (path.length === 2 && path[1] === 'name') name += token.text;
+      const [root, field] = path;
+      const isField = path.length === 2 && root === 'domain';
+      if (isField && (field === 'name' || field === 'uuid')) texts[field] += token.text;
       continue;
     }
     if (token.kind === 'close') {
@@ -34,20 +45,36 @@ export function readDomain(text: string): DomainDefinition {
       path.pop();
       continue;
     }
+    if (path.length === 0 && token.name === 'domstatus' && state === undefined) {
+      state = token.attributes.get('state') ?? '';
+      continue;
+    }
     path.push(token.name);
-    if (path.length === 1 && token.name !== 'domain') throw new XmlInvalid('is not of a domain');
+    if (path[0] !== 'domain') {
+      if (state === undefined) throw new XmlInvalid('is not of a domain');
+      continue;
+    }
     if (isDevice(path)) lacksAddress = isHostPci(token.name, token.attributes);
     if (path[1] !== 'devices' || path.at(-1) !== 'address' || path.at(-2) !== 'source') continue;
+    const mdev = token.attributes.get('uuid');
+    if (mdev !== undefined && path[2] === 'hostdev') mdevs.add(mdev.toLowerCase());
     if (!isPci(token.attributes)) continue;
     functions.add(readAddress(token.attributes));
     lacksAddress = false;
   }
-  if (name.trim() === '') throw new XmlInvalid('has no name');
-  return { name: name.trim(), functions: [...functions] };
+  const name = texts.name.trim();
+  if (name === '') throw new XmlInvalid('has no name');
+  return {
+    name,
+    uuid: texts.uuid.trim().toLowerCase(),
+    functions: [...functions],
+    mdevs: [...mdevs],
+    ...(state !== undefined && { state }),
+  };
 }
 
 function isDevice(path: readonly string[]): boolean {
-  return path.length === 3 && path[1] === 'devices';
+  return path.length === 3 && path[0] === 'domain' && path[1] === 'devices';
 }
 
 function isHostPci(element: string, attributes: Attributes): boolean {

@@ -17,6 +17,7 @@ export interface DomainsFolder {
 export interface DefinedDomains {
   /** Address of a PCI function → the domain that has it. */
   readonly byFunction: ReadonlyMap<string, string>;
+  readonly domains: readonly DomainDefinition[];
   /** Why the functions of all domains are not known, as a clause. */
   readonly unknown?: string;
   /** How many definitions there are; undefined without a folder. */
@@ -25,7 +26,7 @@ export interface DefinedDomains {
 
 export type ReadDomains = () => Promise<DefinedDomains>;
 
-export const noDomains: ReadDomains = async () => ({ byFunction: new Map() });
+export const noDomains: ReadDomains = async () => ({ byFunction: new Map(), domains: [] });
 
 /** A domain with every device that libvirt takes has some 200 KiB. */
 const bytesMax = 1024 * 1024;
@@ -41,11 +42,12 @@ export function openDomains({ path, isNamed }: DomainsFolder): ReadDomains {
   let cached: ReadonlyMap<string, Known> = new Map();
   return async () => {
     const names = await namesIn(path);
-    if (names === undefined && !isNamed) return { byFunction: new Map() };
-    if (typeof names === 'string') return { byFunction: new Map(), unknown: names };
-    if (names === undefined) return { byFunction: new Map(), unknown: `${shown(path)} is absent` };
+    if (names === undefined && !isNamed) return await noDomains();
+    if (typeof names === 'string') return { ...(await noDomains()), unknown: names };
+    if (names === undefined) return { ...(await noDomains()), unknown: `${shown(path)} is absent` };
     const now = new Map<string, Known>();
     const byFunction = new Map<string, string>();
+    const domains: DomainDefinition[] = [];
     let unknown: string | undefined;
     for (const name of names) {
       const read = await readFresh(join(path, name), cached.get(name));
@@ -53,10 +55,13 @@ export function openDomains({ path, isNamed }: DomainsFolder): ReadDomains {
       now.set(name, read);
       const { content } = read;
       if (typeof content === 'string') unknown ??= `libvirt's definition ${shown(name)} ${content}`;
-      else for (const address of content.functions) byFunction.set(address, content.name);
+      else {
+        domains.push(content);
+        for (const address of content.functions) byFunction.set(address, content.name);
+      }
     }
     cached = now;
-    return { byFunction, ...(unknown && { unknown }), count: now.size };
+    return { byFunction, domains, ...(unknown && { unknown }), count: now.size };
   };
 }
 

@@ -67,10 +67,11 @@ function toIncident(record: HistoryRecord, nowMs: number): Incident | undefined 
   const kind = endedKind(record);
   if (!kind) return undefined;
   const { at: endedAt, hostname = '', since, deviceUuid } = record;
+  const instanceUuid = kind === 'device-not-attached' ? record.instanceUuid : undefined;
   return {
     kind,
     hostname,
-    ...present({ since, deviceUuid }),
+    ...present({ since, deviceUuid, instanceUuid }),
     reason: reasons[kind](record),
     nextStep: 'None: the incident has ended.',
     endedAt,
@@ -90,6 +91,8 @@ const reasons: Readonly<Record<EndedKind, ReasonOf>> = {
   'clock-skew': ({ reason = 'The clock of the host was wrong.' }) => reason,
   'lost-providers': ({ reason = 'Placement lacked resource providers.' }) => reason,
   'unhealthy-device': ({ reason = 'was unhealthy' }) => `The device ${reason}.`,
+  'device-not-attached': ({ reason = 'was not attached as it is bound' }) =>
+    `Until then the device ${reason}.`,
   'awaits-power-cycle': ({ reason = '' }) => `The device waited for a power cycle: ${reason}.`,
 };
 

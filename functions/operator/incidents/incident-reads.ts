@@ -7,6 +7,7 @@ import type { Deps } from '#core/deps.ts';
 import { allNotOffered } from '#core/domain/arq/attach-types.ts';
 import type { CardPlace } from '#core/domain/device/card-cleaning.ts';
 import {
+  attachmentIncident,
   firmwareIncident,
   healthIncident,
   movedCardIncident,
@@ -91,6 +92,10 @@ export const readIncidents: Readonly<Record<StoredKind, ReadIncidents>> = {
   'unhealthy-device': async (deps, after, count) => {
     const devices = await deps.listings.devicesAfter(after ?? '0', count);
     return devices.map((device) => ({ marker: device.uuid, row: healthIncident(device) }));
+  },
+  'device-not-attached': async (deps, after, count) => {
+    const devices = await deps.listings.devicesAfter(after ?? '0', count);
+    return devices.map((device) => ({ marker: device.uuid, row: attachmentIncident(device) }));
   },
   'moved-card': async (deps, after, count) => {
     const devices = await deps.listings.devicesAfter(after ?? '0', count);

@@ -9,8 +9,14 @@ export class DomainFolder {
   readonly path = join(mkdtempSync(join(tmpdir(), 'domains-')), 'qemu');
 
   /** Defines a server with these PCI functions, as Nova does. */
-  define(name: string, functions: readonly string[]): this {
-    return this.write(`${name}.xml`, definitionOf(name, functions));
+  define(name: string, functions: readonly string[], uuid?: string): this {
+    return this.write(`${name}.xml`, definitionOf(name, functions, uuid));
+  }
+
+  /** A status as libvirt keeps it of a domain that runs. */
+  run(name: string, functions: readonly string[], uuid: string): this {
+    const definition = definitionOf(name, functions, uuid);
+    return this.write(`${name}.xml`, `<domstatus state='running'>\n${definition}</domstatus>\n`);
   }
 
   undefine(name: string): this {
@@ -31,7 +37,7 @@ export class DomainFolder {
   }
 }
 
-export function definitionOf(name: string, functions: readonly string[]): string {
+export function definitionOf(name: string, functions: readonly string[], uuid = ''): string {
   const devices = functions.map((address) => {
     const { domain, bus, device, function: fn } = parsePciAddress(address) ?? {};
     return `    <hostdev mode='subsystem' type='pci' managed='yes'>
@@ -44,6 +50,7 @@ export function definitionOf(name: string, functions: readonly string[]): string
   });
   return `<domain type='kvm'>
   <name>${name}</name>
+  <uuid>${uuid}</uuid>
   <devices>
 ${devices.join('')}  </devices>
 </domain>

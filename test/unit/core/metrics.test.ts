@@ -90,6 +90,16 @@ it.each<[DomainEvent, ReturnType<typeof toMetrics>]>([
     { kind: 'quarantined', handle: aStoredHandle(), reason: 'not confirmed' },
     [{ name: 'QuarantinesBegun', value: 1 }],
   ],
+  [
+    {
+      ...{ kind: 'device-not-attached', device: aStoredDevice() },
+      fault: {
+        ...{ kind: 'not-bound', unit: '0000:01:00.0', since: 'then' },
+        instanceUuid: aBinding().instanceUuid,
+      },
+    },
+    [{ name: 'DevicesNotAttached', value: 1 }],
+  ],
   [{ kind: 'device-removed', device: aStoredDevice() }, [{ name: 'DevicesRemoved', value: 1 }]],
 ])('count $kind', (fact, values) => {
   expect(toMetrics(fact)).toEqual(values);

@@ -46,6 +46,7 @@ describe('settings of the agent', () => {
       bootIdFile: '/proc/sys/kernel/random/boot_id',
       domains: { path: '/etc/libvirt/qemu', isNamed: false },
       kernelLogFile: '/dev/kmsg',
+      liveDomains: { path: '/run/libvirt/qemu', isNamed: false },
       unguardedDrivers: [],
       logLevel: 'info',
     });
@@ -88,6 +89,11 @@ describe('the folder of definitions of domains', () => {
   ])('%s', (_what, given, folder) => {
     const prefixed = Object.entries(given).map(([key, to]) => [`CYBORG_AGENT_${key}`, to]);
     expect(configOf(Object.fromEntries(prefixed)).domains).toEqual(folder);
+  });
+
+  it('has a second one for servers that run', () => {
+    expect(configOf({}).liveDomains).toEqual({ path: '/run/libvirt/qemu', isNamed: false });
+    expect(configOf({ CYBORG_AGENT_SYSFS_ROOT: '/tmp/sys' }).liveDomains).toBeUndefined();
   });
 
   it('must be an absolute path', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
-import type { ArqUuid, BindId } from '#core/domain/ids.ts';
+import type { ArqUuid, BindId, InstanceUuid } from '#core/domain/ids.ts';
 import { toDomainEvents } from '#core/domain/outbox/domain-events.ts';
 import { aBinding, aStoredDevice, aStoredHandle } from '#test/support/builders.ts';
 
@@ -78,6 +78,13 @@ describe('a device', () => {
   });
 
   it('is not announced when its description changes', () => {
+    const fault = {
+      ...({ kind: 'not-attached', unit: '0000:01:00.0', since: 'then' } as const),
+      instanceUuid: '7d8e9f0a-1b2c-4d3e-8f4a-5b6c7d8e9f0a' as InstanceUuid,
+    };
+    const lost = aStoredDevice({ attachmentFaults: [fault] });
+    expect(ofDevice(device, lost)).toEqual([{ kind: 'device-not-attached', device: lost, fault }]);
+    expect(ofDevice(lost, lost)).toEqual([]);
     expect(ofDevice(device, aStoredDevice({ digest: 'fedcba9876543210' }))).toEqual([]);
   });
 });

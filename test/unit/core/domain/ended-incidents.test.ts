@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { endedKind } from '#core/domain/history/ended-incidents.ts';
-import { daysKept, endedIncidents, partitionsFor } from '#core/domain/history/history.ts';
+import { endedKind, partitionsOfEnd } from '#core/domain/history/ended-incidents.ts';
+import { daysKept, endedIncidents } from '#core/domain/history/history.ts';
 import { deriveHistory } from '#core/domain/history/history-of-change.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
 
@@ -37,7 +37,7 @@ describe('the end of an incident', () => {
     const records = deriveHistory(change, metadata);
     const kinds = records.flatMap((record) => endedKind(record) ?? []);
     expect(kinds).toEqual(ended ? [ended] : []);
-    const copies = records.flatMap(partitionsFor).filter(({ subject }) => subject === 'ended');
+    const copies = records.flatMap(partitionsOfEnd);
     expect(copies).toEqual(ended ? [endedIncidents] : []);
     // A clock does not say since when it was wrong.
     const since = ended && ended !== 'clock-skew' ? at(10) : undefined;

@@ -109,6 +109,12 @@ describe('the history of an ARQ', () => {
 
 describe('the history of a device', () => {
   const device = aStoredDevice();
+  const attachmentFaults = [
+    {
+      ...({ kind: 'not-attached', unit: '0000:01:00.0', since: user.at } as const),
+      instanceUuid: '7d8e9f0a-1b2c-4d3e-8f4a-5b6c7d8e9f0a' as InstanceUuid,
+    },
+  ] as const;
   const health = { state: 'unhealthy', reason: 'fell off the bus', since: user.at } as const;
 
   it.each([
@@ -117,6 +123,8 @@ describe('the history of a device', () => {
     ['gone', device, aStoredDevice({ isGone: true }), ['device.gone']],
     ['unhealthy', device, aStoredDevice({ health }), ['device.unhealthy']],
     ['healthy again', aStoredDevice({ health }), device, ['device.healthy']],
+    ['not attached', device, aStoredDevice({ attachmentFaults }), ['device.not-attached']],
+    ['attached again', aStoredDevice({ attachmentFaults }), device, ['device.attached']],
     ['in conflict', device, aStoredDevice({ conflictSince: user.at }), ['device.conflict']],
     ['updated', device, aStoredDevice({ firmware: '2.0' }), ['device.changed']],
     ['reported again', device, aStoredDevice({ digest: 'other' }), []],

@@ -13,7 +13,7 @@ function written(file: string): string {
 
 describe('definitions that libvirt has written', () => {
   it('name host devices, network cards and NVMe disks, and not the places in the guest', () => {
-    expect(readDomain(written('instance-0000001f.xml'))).toEqual({
+    expect(readDomain(written('instance-0000001f.xml'))).toMatchObject({
       name: 'instance-0000001f',
       functions: [
         // The disk, the interface; the host devices, managed and not, the last in a long domain.
@@ -24,14 +24,14 @@ describe('definitions that libvirt has written', () => {
   });
 
   it('name the NVMe device below a disk, and no SCSI or USB device', () => {
-    expect(readDomain(written('disk.xml'))).toEqual({
+    expect(readDomain(written('disk.xml'))).toMatchObject({
       name: 'backing',
       functions: ['0000:5e:00.1', '0000:3b:02.1'],
     });
   });
 
   it('may have markup in their names and metadata', () => {
-    expect(readDomain(written('names.xml'))).toEqual({ name: `a<b&'"x`, functions: [] });
+    expect(readDomain(written('names.xml'))).toMatchObject({ name: `a<b&'"x`, functions: [] });
   });
 });
 
@@ -81,14 +81,34 @@ describe('addresses', () => {
       <x:devices xmlns:x="u">${device}</x:devices></metadata><name>n</name>
       <description><![CDATA[<devices>${device}</devices>]]></description>
       <devices><!-- <a>${device}</a> --></devices></domain>`;
-    expect(readDomain(text)).toEqual({ name: 'n', functions: [] });
+    expect(readDomain(text)).toMatchObject({ name: 'n', functions: [] });
+  });
+});
+
+describe('the status of a running domain', () => {
+  it('has the definition that the server runs with, beside what else libvirt keeps', () => {
+    const uuid = '7D8E9F0A-1b2c-4d3e-8f4a-5b6c7d8e9f0a';
+    const mdev = `<hostdev type='mdev'><source><address uuid='${uuid}'/></source></hostdev>`;
+    const pci = `<address domain='0x0000' bus='0x01' slot='0x00' function='0x0'/>`;
+    const text = `<domstatus state='running' reason='booted' pid='71'>
+      <devices><device alias='hostdev0'/></devices>
+      <domain type='kvm' id='1'><name>instance-00000001</name><uuid>${uuid}</uuid><devices>${mdev}
+        <hostdev type='pci'><source>${pci}</source></hostdev></devices></domain>
+    </domstatus>`;
+    expect(readDomain(text)).toEqual({
+      name: 'instance-00000001',
+      uuid: uuid.toLowerCase(),
+      functions: ['0000:01:00.0'],
+      mdevs: [uuid.toLowerCase()],
+      state: 'running',
+    });
   });
 });
 
 describe('files that are no definition', () => {
   it.each([
     ['a network', '<network><name>n</name></network>', 'is not of a domain'],
-    ['a status', '<domstatus><domain><name>n</name></domain></domstatus>', 'is not of a domain'],
+    ['a status without a domain', `<domstatus state='running'/>`, 'has no name'],
     ['without a name', '<domain><name> </name></domain>', 'has no name'],
     ['cut off', definitionOf('n', ['0000:c1:00.0']).slice(0, -10), 'ends within domain'],
   ])('%s is refused', (_what, text, reason) => {

@@ -10,7 +10,7 @@ const first = '0000:c1:00.0';
 const second = '0000:c2:00.0';
 const folder = perTest(() => new DomainFolder());
 
-function plain({ byFunction, ...rest }: DefinedDomains) {
+function plain({ byFunction, domains: _domains, ...rest }: DefinedDomains) {
   return { ...rest, byFunction: Object.fromEntries(byFunction) };
 }
 

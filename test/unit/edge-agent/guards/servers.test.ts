@@ -161,7 +161,7 @@ describe('definitions that cannot be read', () => {
       ...{ sysfs: failing, hardware, ownPid: '4711' },
       proc: { list: () => ['1'], linkTarget: () => undefined, read: () => '' },
       offeredBefore: { functionsOf: () => new Set(), has: () => false, replace: async () => {} },
-      readDomains: async () => ({ byFunction: new Map([[card, name]]) }),
+      readDomains: async () => ({ domains: [], byFunction: new Map([[card, name]]) }),
     });
     const reason = 'may be in use: sysfs cannot be read (EIO)';
     const all = [at(card)];
@@ -171,7 +171,7 @@ describe('definitions that cannot be read', () => {
       held: new Map(),
       unknown: 'sysfs cannot be read (EIO)',
     });
-    const domains = { byFunction: new Map([[card, name]]) };
+    const domains = { domains: [], byFunction: new Map([[card, name]]) };
     const uses = readServerUses(
       { ...sysfs, list: (path) => (path.startsWith('kernel') ? failing.list() : sysfs.list(path)) },
       domains,

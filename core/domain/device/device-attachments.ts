@@ -1,0 +1,78 @@
+// Compares what running servers have of a device, as its host says, with what is bound. Pure.
+//
+// A host is believed only about its own device: a unit without a handle of the device, and a
+// server that no handle of the device is bound to, say nothing.
+
+import { pciFunction } from '#core/domain/device/adopted-providers.ts';
+import type { AttachHandle } from '#core/domain/device/device.ts';
+import type { InstanceUuid } from '#core/domain/ids.ts';
+import type { Shaped } from '#core/shapes/derive/case.ts';
+import { present } from '#core/shapes/derive/present.ts';
+import type { attachmentFault } from '#core/shapes/device.ts';
+import type { seenAttachments } from '#core/shapes/reported-device.ts';
+
+export type SeenAttachments = Shaped<typeof seenAttachments>;
+export type AttachmentFault = Shaped<typeof attachmentFault>;
+
+/** A claim or a release may have been made while the report was on its way. */
+const settledMs = 2 * 60_000;
+/** In the row of a device. */
+const faultsMax = 16;
+
+interface Judgement {
+  readonly faults: readonly AttachmentFault[];
+  /** A handle has changed lately: its host must describe the device again. */
+  readonly isEarly: boolean;
+}
+
+export function judgeAttachments(
+  seen: SeenAttachments | undefined,
+  handles: readonly AttachHandle[],
+  now: string,
+): Judgement {
+  const byUnit = new Map(handles.map((handle) => [unitOf(handle), handle]));
+  const faults: AttachmentFault[] = [];
+  let isEarly = false;
+  for (const { unit, instanceUuid, isAttached, since } of seen?.units ?? []) {
+    const handle = byUnit.get(unit);
+    if (!handle) continue;
+    const server = instanceUuid.toLowerCase() as InstanceUuid;
+    const holder = handle.claim?.instanceUuid;
+    if (!isAttached) {
+      if (holder === server)
+        faults.push({ kind: 'not-attached', unit, instanceUuid: server, since });
+      continue;
+    }
+    if (holder === server) continue;
+    const changedAt = handle.lastChange?.at;
+    if (changedAt && Date.parse(now) - Date.parse(changedAt) < settledMs) isEarly = true;
+    else if (holder === undefined)
+      faults.push({ kind: 'not-bound', unit, instanceUuid: server, since });
+    else {
+      const kind = 'attached-elsewhere';
+      faults.push({ kind, unit, instanceUuid: holder, heldBy: server, since });
+    }
+  }
+  return { faults: faults.slice(0, faultsMax), isEarly };
+}
+
+/** Names the difference in the history, from its begin to its end. */
+export function faultKey({ kind, unit, instanceUuid, heldBy }: AttachmentFault): string {
+  return JSON.stringify(present({ kind, unit, instanceUuid, heldBy }));
+}
+
+/** A clause that completes "The device at <address> ...". */
+export function describeAttachment({ kind, unit, instanceUuid, heldBy }: AttachmentFault): string {
+  switch (kind) {
+    case 'not-attached':
+      return `is bound to server ${instanceUuid}, which runs without it (${unit})`;
+    case 'not-bound':
+      return `is attached to server ${instanceUuid}, and not bound to it (${unit})`;
+    case 'attached-elsewhere':
+      return `is bound to server ${instanceUuid}, and attached to server ${heldBy} (${unit})`;
+  }
+}
+
+function unitOf(handle: AttachHandle): string {
+  return handle.type === 'MDEV' ? handle.uuid : (pciFunction(handle) ?? handle.uuid);
+}

@@ -1,0 +1,122 @@
+// A server that runs without the device that is bound to it, or with one that is not.
+
+import { beforeAll, beforeEach, expect, it } from 'vitest';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { providerUuid } from '#core/domain/ids.ts';
+import { nextInstance } from '#test/support/builders.ts';
+import { aDevice, aHandle } from '#test/support/reports.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
+
+const slot = '0000:3b:00.0';
+const [unit, other] = ['0000:0c:00.1', '0000:0c:00.2'];
+const since = '2026-11-01T00:00:00.000Z';
+const world = perFile(() => startWorld({ consumers: true }));
+let round = 0;
+let minutes = 0;
+let host = '';
+
+beforeAll(() => world.createProfile('disk', { 'resources:CUSTOM_NVME': '1' }));
+
+beforeEach(() => {
+  round += 1;
+  minutes = 0;
+  host = `cmp${round}`;
+});
+
+type Units = NonNullable<ReportedDevice['seen_attachments']>['units'];
+
+/** Reports, five minutes later. */
+async function report(units: Units = []) {
+  minutes += 5;
+  const seen = { at: new Date(Date.now() + minutes * 60_000).toISOString(), units };
+  const device = aDevice({
+    ...{ address: slot, provider_suffix: undefined, type: 'SSD' },
+    offers: {
+      ...{ resource_class: 'CUSTOM_NVME', traits: [] },
+      attach_handles: [aHandle(1, 'PCI')],
+    },
+    ...(units.length > 0 && { seen_attachments: seen }),
+  });
+  const deps: ConsumerDeps = { ...world.deps, clock: () => Date.now() + minutes * 60_000 };
+  await world.report(host, [device], {}, deps);
+}
+
+async function bind() {
+  const instance = nextInstance();
+  const target = { host, provider: providerUuid(`${host}_${slot}`), instance };
+  expect((await world.bindArqs(await world.createArqs('disk'), target)).status).toBe(202);
+  return instance;
+}
+
+const ask = async (query = '') =>
+  (
+    await world.ask('GET', `/operator/v1/incidents?kind=device-not-attached${query}`, {
+      token: 'admin-token',
+    })
+  ).json.incidents.filter(({ hostname }) => hostname === host);
+
+it('is an incident with the command that ends it, until the server has the device again', async () => {
+  await report();
+  const instance = await bind();
+  await report([{ unit, instance_uuid: instance, is_attached: false, since }]);
+  expect(await ask()).toMatchObject([
+    {
+      ...{ hostname: host, instance_uuid: instance, since: '2026-11-01T00:00:00+00:00' },
+      reason: `The device at ${slot} is bound to server ${instance}, which runs without it (${unit}).`,
+      next_step: expect.stringContaining(`openstack server reboot --hard ${instance}`),
+      runbook: 'docs/operations.md#a-server-without-its-device',
+      action: 'rediscover',
+    },
+  ]);
+  await report([{ unit, instance_uuid: instance, is_attached: true, since }]);
+  expect(await ask()).toEqual([]);
+  await eventually(() => ask('&state=ended')).toMatchObject([
+    { instance_uuid: instance, ended_by: 'agent', reason: expect.stringContaining('without it') },
+  ]);
+});
+
+it('names the server that has a device without a bind, and the one that it is bound to', async () => {
+  await report();
+  const intruder = nextInstance();
+  const seen: Units = [{ unit, instance_uuid: intruder, is_attached: true, since }];
+  await report(seen);
+  expect(await ask()).toMatchObject([
+    {
+      instance_uuid: intruder,
+      reason: expect.stringContaining('and not bound to it'),
+      next_step: expect.stringContaining(`virsh destroy ${intruder}`),
+    },
+  ]);
+  const instance = await bind();
+  await report(seen);
+  expect(await ask()).toMatchObject([
+    {
+      instance_uuid: instance,
+      reason: expect.stringContaining(`attached to server ${intruder}`),
+    },
+  ]);
+});
+
+it('is no incident of a host that names units and servers that are not of its device', async () => {
+  await report();
+  await bind();
+  await report([
+    { unit, instance_uuid: nextInstance(), is_attached: false, since },
+    { unit: other, instance_uuid: nextInstance(), is_attached: true, since },
+  ]);
+  expect(await ask()).toEqual([]);
+});
+
+it('is none while the bind or the release is younger than the report may be', async () => {
+  await report();
+  const instance = await bind();
+  minutes = -5;
+  await report([{ unit, instance_uuid: nextInstance(), is_attached: true, since }]);
+  expect(await ask()).toEqual([]);
+  const [device] = (await world.deps.store.inventory.host(host)).devices;
+  expect([device?.digest, device?.attachmentFaults]).toEqual(['', undefined]);
+  await world.deleteArqsOf(instance);
+});
