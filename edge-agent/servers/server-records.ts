@@ -1,11 +1,13 @@
 // Which units of devices each server had when it last was defined with them. A server that runs
-// without one has lost it. Kept over restarts and boots, and read by libvirt's hook.
+// without one has lost it. Kept over restarts and boots.
 
 import * as z from 'zod';
 import { type Log, reasonOf } from '#agent/log.ts';
 import type { StateFiles } from '#agent/state/state-files.ts';
 
-export const serverRecordsFile = 'servers.json';
+const serverRecordsFile = 'servers.json';
+/** A server and a unit in each line, for edge-agent/libvirt-hook.sh. */
+const listFile = 'servers.list';
 
 const serverRecord = z.object({
   /** Address of a PCI function, or uuid of an mdev → its device, and since when it is seen. */
@@ -23,16 +25,11 @@ const form = z.object({
 });
 export type ServerRecords = Readonly<Record<string, ServerRecord>>;
 
-/** @throws Error where the text is not of this form */
-export function parseServerRecords(text: string): ServerRecords {
-  return form.parse(JSON.parse(text)).servers;
-}
-
 export async function readServerRecords(files: StateFiles, log: Log): Promise<ServerRecords> {
   const text = await files.read(serverRecordsFile);
   if (text === undefined) return {};
   try {
-    return parseServerRecords(text);
+    return form.parse(JSON.parse(text)).servers;
   } catch (error) {
     const kept = await files.keepAside(serverRecordsFile);
     log.warn('Records of servers unreadable', { kept, reason: reasonOf(error) });
@@ -41,5 +38,9 @@ export async function readServerRecords(files: StateFiles, log: Log): Promise<Se
 }
 
 export async function writeServerRecords(files: StateFiles, servers: ServerRecords): Promise<void> {
+  const lines = Object.entries(servers).flatMap(([uuid, { units }]) =>
+    Object.keys(units).map((unit) => `${uuid} ${unit}\n`),
+  );
+  await files.replace(listFile, lines.join(''));
   await files.replace(serverRecordsFile, JSON.stringify({ version: 1, servers }));
 }

@@ -35,6 +35,7 @@ const executables: ReadonlySet<string> = new Set([
   'usr/bin/cyborg-agent',
   `${library}/node`,
   `${library}/helper`,
+  `${library}/libvirt-hook`,
   'DEBIAN/postinst',
   'DEBIAN/prerm',
   'DEBIAN/postrm',
@@ -65,6 +66,7 @@ export async function layOut(
   const node = nodeOf(architecture);
   node.copyTo(place(`${library}/node`), place(`${documents}/node-LICENSE`));
   buildHelper(place(`${library}/helper`), architecture);
+  copyFileSync(`${root}edge-agent/libvirt-hook.sh`, place(`${library}/libvirt-hook`));
   write('usr/bin/cyborg-agent', launcher);
   const unit = readFileSync(`${root}edge-agent/cyborg-agent.service`, 'utf8');
   write('usr/lib/systemd/system/cyborg-agent.service', packagedUnit(unit));

@@ -5,7 +5,7 @@
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { agentVersion } from '#agent/version.ts';
@@ -132,6 +132,8 @@ describe.skipIf(!(hasTools && isSupported))('the package of the agent, where dpk
       encoding: 'utf8',
     });
     expect(printed.trim()).toBe(agentVersion);
+    const hook = statSync(join(unpacked, 'usr/lib/cyborg-agent/libvirt-hook'));
+    expect(hook.mode & 0o777).toBe(0o755);
     const helper = spawnSync(join(unpacked, 'usr/lib/cyborg-agent/helper'), ['--help']);
     expect(helper.error).toBeUndefined();
   });
