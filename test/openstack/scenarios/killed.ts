@@ -80,14 +80,17 @@ async function endLeft(stage: Stage, id: string): Promise<string> {
   const startedAt = performance.now();
   const providers = new Set(arqs.flatMap(({ device_rp_uuid }) => device_rp_uuid ?? []));
   for (const provider of providers) {
-    await eventually(
-      () => stage.admin.placement.ask('GET', `/resource_providers/${provider}/inventories`),
-      ({ body }) =>
-        Object.values<{ reserved: number }>(body.inventories).some(({ reserved }) => reserved > 0),
-      180,
-    );
+    const isOver = async () =>
+      (await isReserved(stage, provider)) || (await arqsOf(stage, id)).length === 0;
+    await eventually(isOver, Boolean, 180);
   }
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(0);
   await stage.admin.accelerator.ask('DELETE', `/accelerator_requests?instance=${id}`);
   return ` (${arqs.length} ARQs left, reserved after ${seconds} s)`;
+}
+
+async function isReserved({ admin }: Stage, provider: string): Promise<boolean> {
+  const path = `/resource_providers/${provider}/inventories`;
+  const { inventories } = (await admin.placement.ask('GET', path)).body;
+  return Object.values<{ reserved: number }>(inventories).some(({ reserved }) => reserved > 0);
 }
