@@ -133,6 +133,28 @@ const plays: Readonly<Partial<Record<AlarmName, Play>>> = {
     played.nextPeriod();
     await countDevice(played);
   },
+  'devices-not-attached': async (played) => {
+    const { instance } = await cmp1.bound();
+    const { inventory } = cmp1.deps.store;
+    const held = (await inventory.provider(provider))?.handles.find(({ claim }) => claim);
+    const readDevice = async () => {
+      const { devices } = await inventory.host('cmp1');
+      const device = devices.find(({ address }) => address === gpu.address);
+      if (!device) throw new Error('The GPU is not stored.');
+      return device;
+    };
+    const at = new Date().toISOString();
+    const unit = { unit: held?.uuid ?? '', instance_uuid: instance, is_attached: false, since: at };
+    const before = await readDevice();
+    await cmp1.report([{ ...gpu, seen_attachments: { at, units: [unit] } }]);
+    const after = await readDevice();
+    await relay(played, { kind: 'device', before, after });
+    expect(played.state()).toBe('ALARM');
+    expect(await firstCommandOf('devices-not-attached')).toContain(instance);
+    await cmp1.report();
+    played.nextPeriod();
+    await relay(played, { kind: 'device', before: after, after: await readDevice() });
+  },
   'reports-in-conflict': async (played) => {
     const host = 'cloned';
     const [original, clone] = ['a', 'b'].map(
