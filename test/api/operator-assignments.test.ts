@@ -102,7 +102,7 @@ describe('a tenant', () => {
     expect(await instancesIn(next, 'demo-token')).toEqual([]);
   });
 
-  it('is told the health and the maintenance of its devices, and nothing of others', async () => {
+  it('sees the health and the maintenance of its devices, and nothing of others', async () => {
     const until = '2099-01-01T06:00:00Z';
     const since = new Date().toISOString();
     const health = { state: 'unhealthy', reason: 'has 3 pending row remaps', since } as const;

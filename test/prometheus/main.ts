@@ -149,7 +149,7 @@ async function furnish(world: World): Promise<void> {
   await world.consumers?.sweep();
 }
 
-/** Of an agent with a device. */
+/** What an agent with a device reports of itself. */
 function agentText(): string {
   const skew = () => ({ aheadMs: 1, withinMs: 1 });
   const metrics = createAgentMetrics({ drivers: ['fake'], skew, clock: { wallMs: Date.now } });
@@ -267,7 +267,7 @@ async function values(query: Query, expression: string): Promise<string[]> {
   return (await query(expression)).map(({ value: [, value] }) => value);
 }
 
-/** Of the dashboard, with its variable, and of the alerts. */
+/** The expressions of the dashboard, with its variable, and of the alerts. */
 function expressions(): string[] {
   const panels = z.object({
     panels: z.array(z.object({ targets: z.array(z.object({ expr: z.string() })) })),
