@@ -6,7 +6,7 @@ import type { DriverMessage } from './kernel-record.ts';
 export interface FaultRow {
   /** Kept in the agent's state. */
   readonly id: string;
-  /** Drivers whose messages count; absent: any, because the kernel's core writes in their name. */
+  /** Drivers whose messages count; absent for what the kernel's core writes in their name. */
   readonly drivers?: readonly string[];
   /** In what follows the driver and the device in the message. */
   readonly pattern: RegExp;

@@ -2,9 +2,9 @@ import type { Deps } from '#core/deps.ts';
 import type { AttachHandle, Device } from '#core/domain/device/device.ts';
 import { isBeingProgrammed } from '#core/domain/device/device-health.ts';
 import { isUnheld, isWithheld } from '#core/domain/device/handle-state.ts';
-import { isLost } from '#core/domain/host/presence.ts';
 import type { HandleUuid } from '#core/domain/ids.ts';
 import { ResetRefused } from '#core/domain/operator-errors.ts';
+import { reasonNotAsked } from '#core/operations/release/force-release.ts';
 import { askToClean } from './clean-cards.ts';
 
 /**
@@ -18,7 +18,7 @@ import { askToClean } from './clean-cards.ts';
 export async function resetDevice(deps: Deps, device: Device): Promise<readonly HandleUuid[]> {
   const providers = await deps.store.inventory.providers(device.providers);
   const handles = providers.flatMap((each) => each.handles).filter(({ isGone }) => !isGone);
-  const reason = reasonAgainst(device, handles) ?? (await hostReason(deps, device));
+  const reason = reasonAgainst(device, handles) ?? (await reasonNotAsked(deps, device.hostname));
   if (reason) throw new ResetRefused(device.uuid, reason);
   const cleaning = await askToClean(deps, device, handles, false);
   if (cleaning.length === 0)
@@ -42,11 +42,4 @@ function reasonAgainst(device: Device, handles: readonly AttachHandle[]): string
   if (!handles.every(({ cleanSeconds }) => cleanSeconds !== undefined))
     return 'its driver does not clean it after a server';
   return undefined;
-}
-
-async function hostReason(deps: Deps, { hostname }: Device): Promise<string | undefined> {
-  const host = await deps.store.inventory.hostAlone(hostname);
-  if (host.conflict) return `two agents report as host ${hostname}`;
-  const isAway = host.bootId === undefined || isLost(host, deps.clock());
-  return isAway ? `the agent of host ${hostname} is not connected` : undefined;
 }

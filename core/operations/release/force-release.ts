@@ -82,10 +82,16 @@ function isForHost(handle: AttachHandle): boolean {
 }
 
 async function refuseWithoutHost(deps: Deps, { uuid, hostname }: Device): Promise<void> {
+  const reason = await reasonNotAsked(deps, hostname);
+  if (reason) throw new CleaningImpossible(uuid, reason);
+}
+
+/** A clause that says why the host cannot be asked to clean; undefined where it can. */
+export async function reasonNotAsked(deps: Deps, hostname: string): Promise<string | undefined> {
   const host = await deps.store.inventory.hostAlone(hostname);
-  if (host.conflict) throw new CleaningImpossible(uuid, `two agents report as host ${hostname}`);
-  if (host.bootId !== undefined && !isLost(host, deps.clock())) return;
-  throw new CleaningImpossible(uuid, `the agent of host ${hostname} is not connected`);
+  if (host.conflict) return `two agents report as host ${hostname}`;
+  const isAway = host.bootId === undefined || isLost(host, deps.clock());
+  return isAway ? `the agent of host ${hostname} is not connected` : undefined;
 }
 
 /** Asks the host again to clean up handles in quarantine; they stay there until the host has. */

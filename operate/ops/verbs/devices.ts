@@ -12,7 +12,7 @@ import { listColumns, rowAnswer } from './list-columns.ts';
 import { counted, shownDone, shownOne } from './shown.ts';
 
 const grants = answer(grantsAnswer, 'grants');
-const grantPath = (input: Input, verb: 'grant' | 'revoke') =>
+const operatorsPath = (input: Input, verb: 'grant' | 'revoke' | 'reset') =>
   `/operator/v1/devices/${encodeURIComponent(input.argument('device'))}/${verb}`;
 const freed = answer(freedAnswer, 'attach_handles', 'cleaning');
 const reset = answer(resetAnswer, 'cleaning');
@@ -87,9 +87,8 @@ export const deviceVerbs: readonly ApiVerb[] = [
     example:
       "cyborg-ops devices reset 2f7c4a3e-0d5b-5d5c-9a39-0c1d6a6f3b11 --reason 'its ECC counters grow'",
     async ask(api, input) {
-      const path = `/operator/v1/devices/${encodeURIComponent(input.argument('device'))}/reset`;
       const body = present({ reason: input.text('reason') });
-      const answer = await api.ask('POST', path, reset, { body });
+      const answer = await api.ask('POST', operatorsPath(input, 'reset'), reset, { body });
       const handles = counted(answer.cleaning.length, 'handle');
       const sentence = `is being reset: ${handles} free once the host has cleaned.`;
       return shownDone(`${input.argument('device')} ${sentence}`, answer);
@@ -111,7 +110,7 @@ export const deviceVerbs: readonly ApiVerb[] = [
     async ask(api, input) {
       const [project, until] = [input.required('project'), input.required('until')];
       const body = { project_id: project, until };
-      const answer = await api.ask('POST', grantPath(input, 'grant'), grants, { body });
+      const answer = await api.ask('POST', operatorsPath(input, 'grant'), grants, { body });
       const sentence = `project ${project} may program it until ${until}.`;
       return shownDone(`${input.argument('device')}: ${sentence}`, answer);
     },
@@ -126,7 +125,7 @@ export const deviceVerbs: readonly ApiVerb[] = [
     async ask(api, input) {
       const project = input.required('project');
       const body = { project_id: project };
-      const answer = await api.ask('POST', grantPath(input, 'revoke'), grants, { body });
+      const answer = await api.ask('POST', operatorsPath(input, 'revoke'), grants, { body });
       const sentence = `project ${project} may not program it.`;
       return shownDone(`${input.argument('device')}: ${sentence}`, answer);
     },
