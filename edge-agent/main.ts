@@ -8,6 +8,7 @@ import { systemClock } from './clock.ts';
 import { ArgumentsInvalid, readCommand, usage } from './command-line.ts';
 import { type Config, ConfigInvalid } from './config/config.ts';
 import { hasSettings, readConfig, readGivenConfig } from './config/read-config.ts';
+import { watchVendorTools } from './faults/vendor-tools.ts';
 import { openFaults, watchFaults } from './faults/watch-faults.ts';
 import { openProc } from './guards/proc.ts';
 import { recoverHandles } from './handles/recover-handles.ts';
@@ -79,8 +80,8 @@ async function run(config: Config): Promise<void> {
   const random = Math.random;
   const looks = createRediscoverRequests();
   const host = await openHost(config, { files, clock, log });
-  const { thing, bootId, checkpoint, components, drivers, healthOf, novaVersions, lookAtServers } =
-    host;
+  const { thing, bootId, checkpoint, components, drivers, vendorTools } = host;
+  const { healthOf, novaVersions, lookAtServers } = host;
   const jobs = createJobRunner({
     stage: config.stage,
     thing,
@@ -107,16 +108,19 @@ async function run(config: Config): Promise<void> {
   const metrics = createAgentMetrics({
     drivers: drivers.map(({ name }) => name),
     skew: jobs.skew,
+    readings: vendorTools.readings,
     clock,
   });
   if (metricsPort !== undefined) serveMetrics(metricsPort, metrics, { log, stop });
   const faults = await openFaults(config, { files, bootId, clock, log });
-  if (faults) watchFaults(faults, clock, stop, () => void looks.ask('changes'));
+  const changed = () => void looks.ask('changes');
+  if (faults) watchFaults(faults, clock, stop, changed);
+  if (config.usesVendorTools) watchVendorTools(vendorTools, clock, stop, changed);
   const discover = createDiscovery({
     drivers,
     healthOf,
     components,
-    faults,
+    faults: [...(faults ? [faults] : []), vendorTools],
     novaVersions,
     lookAtServers,
     clock,

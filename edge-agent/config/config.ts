@@ -55,6 +55,7 @@ const settings = z.strictObject({
   DOMAINS_DIR: absolutePath.optional(),
   KERNEL_LOG: absolutePath.optional(),
   LIVE_DOMAINS_DIR: absolutePath.optional(),
+  VENDOR_TOOLS: z.enum(['on', 'off'], 'must be on or off').optional(),
   UNGUARDED_KERNEL_DRIVERS: commaList.pipe(z.array(kernelDriverName)).default([]),
   METRICS_PORT: z.coerce
     .number('must be a port')
@@ -82,14 +83,14 @@ export interface Config {
   readonly procRoot: string;
   readonly stateDirectory: string;
   readonly bootIdFile: string;
-  /** Definitions of libvirt. */
+  /** Definitions of libvirt, and those of running servers. */
   readonly domains?: DomainsFolder;
+  readonly liveDomains?: DomainsFolder;
   /** Absent for a simulated host. */
   readonly kernelLogFile?: string;
-  /** Those of running servers. */
-  readonly liveDomains?: DomainsFolder;
+  readonly usesVendorTools: boolean;
   readonly unguardedDrivers: readonly string[];
-  /** Where the metrics are served, on loopback; absent: nowhere. */
+  /** On loopback; absent: nowhere. */
   readonly metricsPort?: number;
   readonly logLevel: (typeof logLevels)[number];
 }
@@ -168,7 +169,7 @@ export function loadConfig(sources: ConfigSources): Config {
     stateDirectory: parsed.data.STATE_DIR,
     bootIdFile: parsed.data.BOOT_ID_FILE,
     ...readDomains(parsed.data),
-    ...readKernelLog(parsed.data),
+    ...readFaultSources(parsed.data),
     unguardedDrivers: parsed.data.UNGUARDED_KERNEL_DRIVERS,
     ...present({ metricsPort: parsed.data.METRICS_PORT }),
     logLevel: parsed.data.LOG_LEVEL,
@@ -187,10 +188,14 @@ function readDomains(values: z.infer<typeof settings>) {
   });
 }
 
-/** The log of this host says nothing of the devices of a trial either. */
-function readKernelLog({ KERNEL_LOG: named, SYSFS_ROOT: sysfs }: z.infer<typeof settings>) {
-  const file = named ?? (sysfs === '/sys' ? '/dev/kmsg' : undefined);
-  return present({ kernelLogFile: file });
+/** Neither the log of this host nor its vendors' tools know the devices of a trial. */
+function readFaultSources(values: z.infer<typeof settings>) {
+  const { KERNEL_LOG: file, VENDOR_TOOLS: tools, SYSFS_ROOT: sysfs } = values;
+  const isOwn = sysfs === '/sys';
+  return {
+    ...present({ kernelLogFile: file ?? (isOwn ? '/dev/kmsg' : undefined) }),
+    usesVendorTools: tools ? tools === 'on' : isOwn,
+  };
 }
 
 function fromEnvironment({

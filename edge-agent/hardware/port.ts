@@ -74,7 +74,8 @@ const environment = { LC_ALL: 'C', PATH: directories.join(':') } as const;
 
 /** A page, the length of the longest attribute. */
 const textMax = 4096;
-const toolOutputMax = 64 * 1024;
+/** nvidia-smi lists all clocks of a card: some 120 KiB of XML. */
+const toolOutputMax = 512 * 1024;
 /** An unbind or a reset waits for the device; the kernel gives up after some 60 seconds. */
 const writeMs = 90_000;
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Clock } from '#agent/clock.ts';
 import type { Config } from '#agent/config/config.ts';
 import type { Driver } from '#agent/drivers/contract/driver.ts';
+import { createVendorTools, type VendorTools } from '#agent/faults/vendor-tools.ts';
 import { openGuards } from '#agent/guards/guards.ts';
 import { noDomains, openDomains } from '#agent/guards/libvirt/domains.ts';
 import { openOfferedBefore } from '#agent/guards/offered-before.ts';
@@ -31,6 +32,7 @@ interface Host {
   readonly healthOf: Hardware['healthOf'];
   readonly novaVersions: () => readonly string[];
   readonly lookAtServers: LookAtServers;
+  readonly vendorTools: VendorTools;
 }
 
 interface HostDeps {
@@ -81,6 +83,7 @@ export async function openHost(config: Config, { files, clock, log }: HostDeps):
   );
   const novaVersions = () => readNovaVersions(proc);
   const { healthOf } = hardware;
-  const about = { thing, bootId, checkpoint, components };
+  const vendorTools = createVendorTools({ sysfs, hardware, clock, log });
+  const about = { thing, bootId, checkpoint, components, vendorTools };
   return { ...about, drivers, healthOf, novaVersions, lookAtServers };
 }

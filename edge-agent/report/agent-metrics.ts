@@ -1,10 +1,12 @@
 // The agent's own metrics, for the Prometheus of this host: on loopback, and only where a setting
-// names a port. They have the devices that the agent offers, and nothing else of the host.
+// names a port. They have the devices that the agent offers, what vendors' tools say of the cards,
+// and nothing else of the host.
 
 import { createServer } from 'node:http';
 import type { Session } from '#agent/broker/mqtt.ts';
 import type { Clock } from '#agent/clock.ts';
 import type { Skew } from '#agent/cloud-clock.ts';
+import type { ToolReading } from '#agent/faults/tool-reading.ts';
 import { type Log, reasonOf } from '#agent/log.ts';
 import type { Found } from '#agent/report/discover.ts';
 import { agentVersion } from '#agent/version.ts';
@@ -47,6 +49,16 @@ export const agentMetrics = {
     labels: ['driver'],
     help: 'Whether the driver failed in the last discovery.',
   },
+  cyborg_agent_device_temperature_celsius: {
+    type: 'gauge',
+    labels: ['address'],
+    help: "Temperature of the device's processor, by its vendor's tool.",
+  },
+  cyborg_agent_device_uncorrectable_errors: {
+    type: 'gauge',
+    labels: ['address'],
+    help: "Uncorrectable errors of the device's memory since its driver was loaded, by its vendor's tool.",
+  },
   cyborg_agent_clock_ahead_seconds: {
     type: 'gauge',
     labels: [],
@@ -64,10 +76,12 @@ export interface AgentMetrics {
 interface MetricsDeps {
   readonly drivers: readonly string[];
   readonly skew: () => Skew | undefined;
+  /** What vendors' tools have said, by PCI address. */
+  readonly readings: () => ReadonlyMap<string, ToolReading>;
   readonly clock: Pick<Clock, 'wallMs'>;
 }
 
-export function createAgentMetrics({ drivers, skew, clock }: MetricsDeps): AgentMetrics {
+export function createAgentMetrics({ drivers, skew, readings, clock }: MetricsDeps): AgentMetrics {
   let latest: Found | undefined;
   let discoveredAt: number | undefined;
   let reportedAt: number | undefined;
@@ -103,6 +117,7 @@ export function createAgentMetrics({ drivers, skew, clock }: MetricsDeps): Agent
         ...optional('cyborg_agent_last_discovery_timestamp_seconds', discoveredAt),
         ...optional('cyborg_agent_last_report_timestamp_seconds', reportedAt),
         ...(latest ? ofDiscovery(latest, drivers) : []),
+        ...[...readings()].flatMap(ofReading),
         ...optional('cyborg_agent_clock_ahead_seconds', inSeconds(skew())),
       ];
       return expose(agentMetrics, samples, accept);
@@ -126,6 +141,13 @@ function ofDiscovery({ devices, notOffered, failedDrivers }: Found, drivers: rea
   ];
 }
 
+function ofReading([address, { celsius, uncorrectable }]: [string, ToolReading]): Sample[] {
+  return [
+    ...optional('cyborg_agent_device_temperature_celsius', celsius, [address]),
+    ...optional('cyborg_agent_device_uncorrectable_errors', uncorrectable, [address]),
+  ];
+}
+
 /** Vendors and products as the API shows them. */
 function id(text: string): string {
   return text.toLowerCase().replace(/^0x/, '');
@@ -135,8 +157,12 @@ function sample(metric: keyof typeof agentMetrics, labels: string[], value: numb
   return { metric, labels, value };
 }
 
-function optional(metric: keyof typeof agentMetrics, value: number | undefined): Sample[] {
-  return value === undefined ? [] : [sample(metric, [], value)];
+function optional(
+  metric: keyof typeof agentMetrics,
+  value: number | undefined,
+  labels: string[] = [],
+): Sample[] {
+  return value === undefined ? [] : [sample(metric, labels, value)];
 }
 
 function inSeconds(skew: Skew | undefined): number | undefined {

@@ -48,8 +48,8 @@ interface DiscoveryDeps {
   readonly healthOf?: Hardware['healthOf'];
   /** Without it no component was programmed. */
   readonly components?: Pick<ComponentRecords, 'healthOf' | 'progressOf'>;
-  /** What the kernel has logged of devices. */
-  readonly faults?: Pick<DeviceFaults, 'healthOf'> | undefined;
+  /** What the kernel has logged of devices, and what vendors' tools say of them. */
+  readonly faults?: readonly Pick<DeviceFaults, 'healthOf'>[];
   readonly novaVersions?: () => readonly string[];
   /** Without it servers are not looked at. */
   readonly lookAtServers?: LookAtServers;
@@ -62,7 +62,7 @@ export function createDiscovery({
   drivers,
   healthOf,
   components,
-  faults,
+  faults = [],
   novaVersions = () => [],
   lookAtServers = async () => () => undefined,
   clock,
@@ -142,7 +142,7 @@ export function createDiscovery({
         const program = components?.healthOf(address, listed.components);
         const healthy = withHealth(listed, healthOf?.(address), [
           program,
-          faults?.healthOf(address),
+          ...faults.map((each) => each.healthOf(address)),
         ]);
         const device = { ...healthy, ...present({ seen_attachments: seenOf(address) }) };
         const digest = computeDigest(device);
@@ -172,7 +172,7 @@ export function createDiscovery({
 
 /**
  * The device as unhealthy where an operation on it hangs, a component was not programmed to the
- * end, or the kernel has logged a fatal fault, whatever its driver says.
+ * end, or the kernel or a vendor's tool names a fatal fault, whatever its driver says.
  */
 function withHealth(
   device: ReportedDevice,

@@ -72,6 +72,7 @@ describe('the metrics of the fleet', () => {
       'cyborg_hosts{state="away"}': 0,
       'cyborg_incidents{kind="host-away"}': 0,
       'cyborg_incidents{kind="unhealthy-device"}': 0,
+      'cyborg_incidents{kind="device-not-attached"}': 0,
       cyborg_hosts_drained: 0,
     });
     const projects = [...values].filter(([key]) => key.startsWith('cyborg_project_handles'));

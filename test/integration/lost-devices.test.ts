@@ -3,6 +3,7 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { measureHost } from '#core/domain/fleet/measure-host.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { nextInstance } from '#test/support/builders.ts';
 import { aDevice, aHandle } from '#test/support/reports.ts';
@@ -71,6 +72,12 @@ it('is an incident with the command that ends it, until the server has the devic
       action: 'rediscover',
     },
   ]);
+  const measured = measureHost(await world.deps.store.inventory.host(host), [], {
+    ...{ profiles: [], baselines: [], attachTypes: undefined, nowMs: Date.now() },
+  });
+  expect(measured).toContainEqual(
+    expect.objectContaining({ metric: 'cyborg_incidents', labels: ['device-not-attached'] }),
+  );
   await report([{ unit, instance_uuid: instance, is_attached: true, since }]);
   expect(await ask()).toEqual([]);
   await eventually(() => ask('&state=ended')).toMatchObject([

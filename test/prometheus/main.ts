@@ -151,8 +151,12 @@ async function furnish(world: World): Promise<void> {
 
 /** What an agent with a device reports of itself. */
 function agentText(): string {
-  const skew = () => ({ aheadMs: 1, withinMs: 1 });
-  const metrics = createAgentMetrics({ drivers: ['fake'], skew, clock: { wallMs: Date.now } });
+  const metrics = createAgentMetrics({
+    drivers: ['fake'],
+    skew: () => ({ aheadMs: 1, withinMs: 1 }),
+    readings: () => new Map([['0000:01:00.0', { celsius: 40, uncorrectable: 0 }]]),
+    clock: { wallMs: Date.now },
+  });
   const devices = [{ device: aDevice({ vendor: hostile }), digest: '' }];
   metrics.discovered({ devices, failedDrivers: [], notOffered: [], novaVersions: [] });
   return metrics.text('text/plain').text;

@@ -13,6 +13,7 @@ import type { Device } from '#core/domain/device/device.ts';
 import { isBeingProgrammed, isUnhealthy } from '#core/domain/device/device-health.ts';
 import type { FirmwareBaseline } from '#core/domain/device/firmware-baselines.ts';
 import {
+  attachmentIncident,
   firmwareIncident,
   healthIncident,
   movedCardIncident,
@@ -128,6 +129,7 @@ export const roundKinds = [
   'not-offered',
   'firmware-differs',
   'unhealthy-device',
+  'device-not-attached',
   'moved-card',
   'awaits-power-cycle',
 ] as const satisfies readonly IncidentKind[];
@@ -144,6 +146,7 @@ function incidents(
     firmwareIncident(hostname, devices, baselines),
     ...devices.flatMap((device) => [
       healthIncident(device),
+      attachmentIncident(device),
       movedCardIncident(device, (place) => deviceUuid(place.hostname, place.address)),
       powerCycleIncident(device),
     ]),

@@ -225,7 +225,8 @@ describe('faults of devices', () => {
     ];
     kernel.write(fatalQat);
     await faults.read();
-    const discover = createDiscovery({ drivers: [aDriver('one', hot, well)], faults, clock, log });
+    const drivers = [aDriver('one', hot, well)];
+    const discover = createDiscovery({ drivers, faults: [faults], clock, log });
     const { devices, failedDrivers } = await discover();
     expect(failedDrivers).toEqual([]);
     expect(devices.map(({ device }) => device.health?.reason)).toEqual([
