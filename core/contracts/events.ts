@@ -3,7 +3,7 @@
 
 import * as z from 'zod';
 import { bindKinds } from '#core/domain/outbox/domain-events.ts';
-import { attachmentFaults, bindFailureCauses } from '#core/shapes/words.ts';
+import { attachmentFaults, bindFailureCauses, healthStates } from '#core/shapes/words.ts';
 
 export const eventSource = 'openstack.cyborg';
 
@@ -85,6 +85,16 @@ export const eventDetails = {
     })
     .describe(
       'A running server lacks the device that is bound to it, or has one that is not bound to it.',
+    ),
+  'Device health changed': z
+    .object({
+      ...ofDevice,
+      state: z.enum(healthStates),
+      reason: z.string().optional().describe('a clause that completes "The device ..."'),
+      since: z.iso.datetime().optional(),
+    })
+    .describe(
+      'A fault of the device began, changed its degree, or ended. Servers keep an unhealthy device.',
     ),
   'Handle quarantined': z
     .object({

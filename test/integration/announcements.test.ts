@@ -86,6 +86,16 @@ describe('EventBridge receives an event', () => {
     await world.deleteArqsOf(instanceUuid);
   });
 
+  it('of a device that is ill, and well again', async () => {
+    const health = { state: 'degraded', reason: 'is hot', since: '2026-11-01T00:00:00Z' } as const;
+    await world.report('cmp9', [aDevice({ health })]);
+    await world.report('cmp9', [aDevice()]);
+    await eventually(() => told('Device health changed', 'cmp9')).toMatchObject([
+      { state: 'degraded', reason: 'is hot', since: '2026-11-01T00:00:00Z' },
+      { state: 'healthy' },
+    ]);
+  });
+
   it('of a gone device', async () => {
     await world.report('cmp1', []);
     await eventually(() => told('Device removed', 'cmp1')).toMatchObject([{ hostname: 'cmp1' }]);

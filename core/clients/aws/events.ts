@@ -13,6 +13,7 @@ import {
   eventDetails,
   eventSource,
 } from '#core/contracts/events.ts';
+import { present } from '#core/shapes/derive/present.ts';
 
 export type PutOutcome =
   | { readonly end: 'put' }
@@ -75,8 +76,8 @@ export function createEvents(
 }
 
 function toEntry({ type, at, detail }: CyborgEvent, stage: string): PutEventsRequestEntry {
-  const short =
-    'reason' in detail ? { ...detail, reason: detail.reason.slice(0, reasonMax) } : detail;
+  const reason = 'reason' in detail ? detail.reason?.slice(0, reasonMax) : undefined;
+  const short = { ...detail, ...present({ reason }) };
   return {
     EventBusName: eventBusName(stage),
     Source: eventSource,

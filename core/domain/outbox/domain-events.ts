@@ -42,6 +42,8 @@ export type DomainEvent =
       readonly device: Device;
       readonly fault: AttachmentFault;
     }
+  /** A fault of the device began, changed its degree, or ended. */
+  | { readonly kind: 'device-health'; readonly device: Device }
   | { readonly kind: 'quarantined'; readonly handle: AttachHandle; readonly reason: string };
 
 export function toDomainEvents(change: Change): DomainEvent[] {
@@ -114,8 +116,17 @@ function deviceFacts({ before, after }: Extract<Change, { kind: 'device' }>): Do
   const notAttached: DomainEvent[] = (after.attachmentFaults ?? [])
     .filter((fault) => !earlier.has(faultKey(fault)))
     .map((fault) => ({ kind: 'device-not-attached', device: after, fault }));
-  const faults = [...inConflict, ...notAttached];
+  const isHealthNews = hasFault(before) || hasFault(after);
+  const health: DomainEvent[] =
+    isHealthNews && before?.health?.state !== after.health?.state && !after.isGone
+      ? [{ kind: 'device-health', device: after }]
+      : [];
+  const faults = [...inConflict, ...notAttached, ...health];
   const wasThere = before !== undefined && !before.isGone;
   if (wasThere === !after.isGone) return faults;
   return [...faults, { kind: wasThere ? 'device-removed' : 'device-added', device: after }];
+}
+
+function hasFault(device: Device | undefined): boolean {
+  return device?.health?.state === 'degraded' || device?.health?.state === 'unhealthy';
 }

@@ -36,9 +36,10 @@ export function toMetrics(event: DomainEvent): MetricValue[] {
       return [{ name: 'DevicesNotAttached', value: 1 }];
     case 'device-removed':
       return [{ name: 'DevicesRemoved', value: 1 }];
+    case 'device-health':
     case 'device-in-conflict':
-      // All devices of the host are in conflict. The reports that are not applied are counted
-      // instead.
+      // The sweep counts unhealthy devices. All devices of a host are in conflict: the reports
+      // that are not applied are counted instead.
       return [];
   }
 }

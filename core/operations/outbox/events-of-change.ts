@@ -46,6 +46,16 @@ export function toEvents(event: DomainEvent, metadata: EventMetadata): CyborgEve
       };
       return [{ type: 'Device not attached', at: metadata.at, detail }];
     }
+    case 'device-health': {
+      const { state = 'healthy', reason, since } = event.device.health ?? {};
+      const detail = {
+        ...deviceDetail(event.device, metadata),
+        id: derivedUuid('event', metadata.id, `${event.device.uuid} health`),
+        state,
+        ...present({ reason, since }),
+      };
+      return [{ type: 'Device health changed', at: metadata.at, detail }];
+    }
     case 'quarantined': {
       const { uuid: handle_uuid, providerUuid: provider_uuid } = event.handle;
       const common = commonDetail(handle_uuid, metadata);

@@ -100,6 +100,7 @@ it.each<[DomainEvent, ReturnType<typeof toMetrics>]>([
     },
     [{ name: 'DevicesNotAttached', value: 1 }],
   ],
+  [{ kind: 'device-health', device: aStoredDevice() }, []],
   [{ kind: 'device-removed', device: aStoredDevice() }, [{ name: 'DevicesRemoved', value: 1 }]],
 ])('count $kind', (fact, values) => {
   expect(toMetrics(fact)).toEqual(values);

@@ -77,6 +77,21 @@ describe('a device', () => {
     expect(ofDevice(gone)).toEqual([]);
   });
 
+  it('is announced when a fault of it begins, changes its degree, or ends', () => {
+    const since = '2026-11-01T00:00:00.000Z';
+    const as = (state: 'healthy' | 'degraded' | 'unhealthy') =>
+      aStoredDevice({ health: { state, reason: 'is hot', since } });
+    const [well, warm, hot] = [as('healthy'), as('degraded'), as('unhealthy')];
+    const news = (before?: typeof device, after?: typeof device) =>
+      ofDevice(before, after).filter(({ kind }) => kind === 'device-health');
+    expect(news(device, hot)).toEqual([{ kind: 'device-health', device: hot }]);
+    expect(news(undefined, warm)).toEqual([{ kind: 'device-health', device: warm }]);
+    expect(news(warm, hot)).toHaveLength(1);
+    expect(news(hot, well)).toHaveLength(1);
+    expect(news(hot, device)).toHaveLength(1);
+    expect([news(hot, hot), news(device, well), news(well, device)]).toEqual([[], [], []]);
+  });
+
   it('is not announced when its description changes', () => {
     const fault = {
       ...({ kind: 'not-attached', unit: '0000:01:00.0', since: 'then' } as const),
