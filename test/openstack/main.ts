@@ -34,6 +34,7 @@ import { sayWhatIsNewer } from './install/newer.ts';
 import { ensurePackages } from './install/packages.ts';
 import { debian, installRelease, type Release } from './install/releases.ts';
 import { alternativeCards, alternatives } from './profiles/alternatives.ts';
+import { leases } from './profiles/leases.ts';
 import { boardCards, pools } from './profiles/pools.ts';
 import { unifiedLimits } from './profiles/unified-limits.ts';
 import { updates } from './profiles/updates.ts';
@@ -90,6 +91,7 @@ const all = [
   ...twoNodes,
   ...killed,
   ...unifiedLimits,
+  ...leases(environments),
 ];
 
 const suite = new ScenarioSuite();

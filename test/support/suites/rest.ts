@@ -40,6 +40,12 @@ export interface Arq {
   readonly attach_handle_info: Readonly<Record<string, string>>;
 }
 
+interface Lease {
+  readonly id: string;
+  readonly status: string;
+  readonly reservations: readonly { readonly id: string }[];
+}
+
 interface Port {
   readonly id: string;
   readonly device_id: string;
@@ -99,6 +105,7 @@ export interface Body {
   readonly network: Named;
   readonly networks: readonly [Named, ...Named[]];
   readonly port: Port;
+  readonly lease: Lease;
   readonly arqs: readonly Arq[];
   readonly devices: readonly Device[];
   readonly history: readonly { readonly evidence: object | null }[];
