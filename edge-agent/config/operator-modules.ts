@@ -5,14 +5,15 @@
 // - Neither a file nor a folder on the way to it can be changed or replaced by another user.
 // - That holds for what a module imports, too, now and later.
 
-import { lstatSync, readdirSync, realpathSync, type Stats } from 'node:fs';
+import { readdirSync, realpathSync } from 'node:fs';
 import nodeModule from 'node:module';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { DriverModule } from '#agent/drivers/contract/define-driver.ts';
 import { ownDrivers } from '#agent/drivers/index.ts';
 import { reasonOf } from '#agent/log.ts';
 import { ConfigInvalid, isSettingName } from './config.ts';
+import { readStat, refusal, refuseUnsafe, refuseUnsafeAbove } from './safe-file.ts';
 import { toolkit } from './toolkit.ts';
 
 interface ModulesFolder {
@@ -48,31 +49,6 @@ export async function loadOperatorModules({
     modules.set(module.name, { file, module });
   }
   return [...modules.values()].map(({ module }) => module);
-}
-
-function readStat(path: string): Stats | undefined {
-  return lstatSync(path, { throwIfNoEntry: false });
-}
-
-function refuseUnsafe(path: string, { uid, mode }: Pick<Stats, 'uid' | 'mode'>): void {
-  const user = process.getuid?.() ?? 0;
-  if (uid !== 0 && uid !== user) {
-    throw refusal(path, `belongs to user ${uid}; it must belong to root or to the agent's user`);
-  }
-  if ((mode & 0o022) !== 0) throw refusal(path, 'must not be writable by its group or by others');
-}
-
-/** A user who can write a folder can replace what is in it, except in a sticky one. */
-function refuseUnsafeAbove(path: string): void {
-  const real = realpathSync(path);
-  for (let folder = dirname(real); ; folder = dirname(folder)) {
-    const stats = readStat(folder);
-    if (!stats) throw refusal(folder, 'is gone');
-    const { uid, mode } = stats;
-    const isSticky = (mode & 0o1000) !== 0;
-    refuseUnsafe(folder, { uid, mode: isSticky ? mode & ~0o022 : mode });
-    if (folder === dirname(folder)) return;
-  }
 }
 
 /** Drivers and what they have imported. */
@@ -150,8 +126,4 @@ export function nameFault(name: unknown): string | undefined {
   return isSettingName(name)
     ? `has the name ${text}, which is that of a setting of the agent`
     : undefined;
-}
-
-function refusal(path: string, fault: string): ConfigInvalid {
-  return new ConfigInvalid(`${path} ${fault}.`);
 }
