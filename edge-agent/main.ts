@@ -80,7 +80,7 @@ async function run(config: Config): Promise<void> {
   const random = Math.random;
   const looks = createRediscoverRequests();
   const host = await openHost(config, { files, clock, log });
-  const { thing, bootId, checkpoint, components, drivers, vendorTools } = host;
+  const { thing, bootId, checkpoint, components, drivers, vendorTools, gates } = host;
   const { healthOf, novaVersions, lookAtServers } = host;
   const jobs = createJobRunner({
     stage: config.stage,
@@ -94,6 +94,7 @@ async function run(config: Config): Promise<void> {
     log,
     checkpoint,
     components,
+    gates,
     downloads: createDownloads(join(directory, 'images'), log, {
       proxy: config.proxy,
       source: config.imageSource,
@@ -121,6 +122,7 @@ async function run(config: Config): Promise<void> {
     healthOf,
     components,
     faults: [...(faults ? [faults] : []), vendorTools],
+    gates,
     novaVersions,
     lookAtServers,
     clock,

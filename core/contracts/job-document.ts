@@ -199,11 +199,34 @@ export type JobStatusDetails = {
   readonly prepared?: string;
   /** JSON: what was verified, by the uuids of cleaned handles, or by the programmed component. */
   readonly evidence?: string;
+  /** More of it, where it does not fit into one detail; so are the others. */
+  readonly evidence_2?: string;
+  readonly evidence_3?: string;
+  readonly evidence_4?: string;
+  readonly evidence_5?: string;
 };
+
+/** All that fit beside the other details. */
+export const evidenceDetails = [
+  'evidence',
+  'evidence_2',
+  'evidence_3',
+  'evidence_4',
+  'evidence_5',
+] as const satisfies readonly (keyof JobStatusDetails)[];
 
 /** A detail that is JSON; undefined where it is absent, or not as its form says. */
 export function readDetail<T>(form: z.ZodType<T>, text: string | undefined): T | undefined {
   return form.safeParse(parseJson(text)).data;
+}
+
+/** What a host has verified, by the uuids of handles or by component. */
+export function readEvidence(
+  details: Readonly<Record<string, string>> | undefined,
+): Record<string, Evidence> {
+  const form = z.record(z.string(), evidence);
+  const parts = evidenceDetails.map((name) => readDetail(form, details?.[name]));
+  return Object.assign({}, ...parts);
 }
 
 /**

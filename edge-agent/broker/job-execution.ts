@@ -2,7 +2,7 @@
 // agent nor the control plane overwrites the other's update.
 
 import type { JobOutcome } from '#agent/state/checkpoint.ts';
-import type { JobStatusDetails } from '#core/contracts/job-document.ts';
+import { evidenceDetails, type JobStatusDetails } from '#core/contracts/job-document.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { JobExecution } from './jobs-messages.ts';
 import type { JobsChannel, JobUpdate } from './jobs-protocol.ts';
@@ -69,8 +69,22 @@ export function toStatusDetails(outcome: JobOutcome): JobStatusDetails {
     ...(reason !== undefined && { reason: printable(reason) }),
     ...present({ fault, left, awaits }),
     ...(prepared && { prepared: fittingJson(prepared) }),
-    ...(evidence && { evidence: fittingJson(evidence) }),
+    ...(evidence && toEvidenceDetails(evidence)),
   };
+}
+
+/** A server of eight cards has the evidence of eight handles, which takes several details. */
+function toEvidenceDetails(evidence: Readonly<Record<string, unknown>>): Partial<JobStatusDetails> {
+  const details: Partial<Record<(typeof evidenceDetails)[number], string>> = {};
+  let left = evidence;
+  for (const name of evidenceDetails) {
+    const text = fittingJson(left);
+    if (text === '{}' && name !== 'evidence') break;
+    details[name] = text;
+    const sent = JSON.parse(text) as Readonly<Record<string, unknown>>;
+    left = Object.fromEntries(Object.entries(left).filter(([key]) => !Object.hasOwn(sent, key)));
+  }
+  return details;
 }
 
 /** JSON of as many entries as fit. */

@@ -15,7 +15,18 @@ import { logLevels } from '#agent/log.ts';
 import { isHostname, isStage } from '#core/contracts/topics.ts';
 import type { attachType } from '#core/shapes/attach-handle.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { absolutePath, commaList, driverList, endpoint, jsonText, typeList } from './forms.ts';
+import {
+  absolutePath,
+  commaList,
+  driverList,
+  endpoint,
+  interval,
+  jsonText,
+  port,
+  readDriverSettings,
+  typeList,
+} from './forms.ts';
+import { type GateSettings, gateSettings } from './gate-settings.ts';
 
 const prefix = 'CYBORG_AGENT_';
 
@@ -41,12 +52,7 @@ const settings = z.strictObject({
     .optional(),
   DRIVERS: driverList,
   ATTACH_TYPES: typeList.optional(),
-  INTERVAL_SECONDS: z.coerce
-    .number('must be a number of seconds')
-    .int('must be a whole number of seconds')
-    .min(1, 'must be at least 1')
-    .max(3600, 'must be at most 3600')
-    .default(60),
+  INTERVAL_SECONDS: interval.default(60),
   SYSFS_ROOT: absolutePath.default('/sys'),
   PROC_ROOT: absolutePath.default('/proc'),
   STATE_DIR: absolutePath.default('/var/lib/cyborg-agent'),
@@ -57,12 +63,8 @@ const settings = z.strictObject({
   LIVE_DOMAINS_DIR: absolutePath.optional(),
   VENDOR_TOOLS: z.enum(['on', 'off'], 'must be on or off').optional(),
   UNGUARDED_KERNEL_DRIVERS: commaList.pipe(z.array(kernelDriverName)).default([]),
-  METRICS_PORT: z.coerce
-    .number('must be a port')
-    .int('must be a port')
-    .min(1, 'must be at least 1')
-    .max(65_535, 'must be at most 65535')
-    .optional(),
+  GATES: gateSettings.default({}),
+  METRICS_PORT: port.optional(),
   LOG_LEVEL: z.enum(logLevels, `must be one of ${logLevels.join(', ')}`).default('info'),
 });
 
@@ -92,6 +94,8 @@ export interface Config {
   readonly unguardedDrivers: readonly string[];
   /** On loopback; absent: nowhere. */
   readonly metricsPort?: number;
+  /** Programs that judge a device after its cleaning, by resource class or driver. */
+  readonly gates: Readonly<Record<string, GateSettings>>;
   readonly logLevel: (typeof logLevels)[number];
 }
 
@@ -172,6 +176,7 @@ export function loadConfig(sources: ConfigSources): Config {
     ...readFaultSources(parsed.data),
     unguardedDrivers: parsed.data.UNGUARDED_KERNEL_DRIVERS,
     ...present({ metricsPort: parsed.data.METRICS_PORT }),
+    gates: parsed.data.GATES,
     logLevel: parsed.data.LOG_LEVEL,
   };
 }
@@ -271,13 +276,6 @@ function configured(
     );
   }
   return { drivers, faults };
-}
-
-/** The environment has them as JSON. */
-function readDriverSettings(text: unknown): { readonly settings: unknown } | { fault: string } {
-  if (typeof text !== 'string') return { settings: text };
-  const parsed = jsonText.safeParse(text);
-  return parsed.success ? { settings: parsed.data } : { fault: 'must be JSON' };
 }
 
 function driverSentence(module: DriverModule, { path, message }: SettingFault): string {

@@ -41,3 +41,24 @@ export const jsonText = z.string().transform((text, context): unknown => {
   if (value === undefined) context.addIssue({ code: 'custom', message: 'must be JSON' });
   return value;
 });
+
+export const port = z.coerce
+  .number('must be a port')
+  .int('must be a port')
+  .min(1, 'must be at least 1')
+  .max(65_535, 'must be at most 65535');
+
+export const interval = z.coerce
+  .number('must be a number of seconds')
+  .int('must be a whole number of seconds')
+  .min(1, 'must be at least 1')
+  .max(3600, 'must be at most 3600');
+
+/** Settings of a driver, which are JSON in the environment. */
+export function readDriverSettings(
+  text: unknown,
+): { readonly settings: unknown } | { fault: string } {
+  if (typeof text !== 'string') return { settings: text };
+  const parsed = jsonText.safeParse(text);
+  return parsed.success ? { settings: parsed.data } : { fault: 'must be JSON' };
+}

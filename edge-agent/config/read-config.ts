@@ -3,6 +3,7 @@
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { present } from '#core/shapes/derive/present.ts';
+import { checkGates } from './check-gates.ts';
 import { type Config, ConfigInvalid, loadConfig, modulesFolder } from './config.ts';
 import { loadOperatorModules } from './operator-modules.ts';
 
@@ -17,13 +18,15 @@ export async function readConfig(): Promise<Config> {
   }
   const sources = { environment: process.env, ...present({ file }) };
   const folder = modulesFolder(sources);
-  return loadConfig({
+  const config = loadConfig({
     ...sources,
     hostname: hostname(),
     isReadable,
     modules: await loadOperatorModules(folder),
     modulesFrom: folder.path,
   });
+  checkGates(config);
+  return config;
 }
 
 /** Whether an operator has written settings for this host. */

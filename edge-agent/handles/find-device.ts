@@ -58,6 +58,18 @@ export function describedHandle(
   );
 }
 
+/** A handle that its driver no longer describes has the class of its device. */
+export function classOfHandle(
+  device: ReportedDevice,
+  handle: Parameters<typeof describedHandle>[1],
+): string | undefined {
+  const offerings = [...(device.offers ? [device.offers] : []), ...device.regions];
+  const own = offerings.find(
+    (offers) => describedHandle({ ...device, offers, regions: [] }, handle) !== undefined,
+  );
+  return (own ?? offerings[0])?.resource_class;
+}
+
 function isSame(one: Readonly<Record<string, string>>, other: Readonly<Record<string, string>>) {
   const names = new Set([...Object.keys(one), ...Object.keys(other)]);
   return [...names].every((name) => one[name] === other[name]);

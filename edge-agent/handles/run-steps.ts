@@ -4,6 +4,7 @@
 // cannot be read.
 
 import type { Job } from '#agent/broker/read-job.ts';
+import type { Gates } from '#agent/gates/gates.ts';
 import type { Downloads } from '#agent/images/download.ts';
 import { ImageRefused } from '#agent/images/image-check.ts';
 import { reasonOf } from '#agent/log.ts';
@@ -26,6 +27,8 @@ export interface StepsDeps extends FindDeps {
   readonly checkpoint: Checkpoint;
   readonly components: ComponentRecords;
   readonly downloads: Downloads;
+  /** Without it no gate follows a cleaning. */
+  readonly gates?: Gates;
 }
 
 interface Run {

@@ -11,6 +11,8 @@ export interface ChildOptions {
   readonly limitMs: number;
   /** Bytes of stdout; a child that prints more is killed. */
   readonly outputMax: number;
+  /** Called once the process itself has ended, when what it has started may still run. */
+  readonly afterExit?: (pid: number) => void;
 }
 
 export interface ChildResult {
@@ -39,7 +41,7 @@ const stderrMax = 4096;
 const killedMs = 500;
 
 export const startChild: StartChild = (options) => {
-  const { program, args, environment, stdin, limitMs, outputMax } = options;
+  const { program, args, environment, stdin, limitMs, outputMax, afterExit } = options;
   const child = spawn(program, args, {
     cwd: '/',
     env: environment,
@@ -85,13 +87,15 @@ export const startChild: StartChild = (options) => {
         end = 'exited';
         exitCode = code;
       }
+      if (child.pid !== undefined) afterExit?.(child.pid);
     });
     // A grandchild may keep the pipes open after the exit; the limit ends that wait, too.
     child.once('close', settle);
     child.stdout?.on('data', (chunk: Buffer) => {
       printed += chunk.length;
-      if (printed > outputMax) kill('loud');
-      else chunks.push(chunk);
+      if (printed <= outputMax) chunks.push(chunk);
+      // What a killed child has printed still arrives.
+      else if (end !== 'loud') kill('loud');
     });
     child.stderr?.on('data', (chunk: Buffer) => {
       complaint = (complaint + chunk.toString('latin1')).slice(0, stderrMax);
@@ -103,11 +107,14 @@ export const startChild: StartChild = (options) => {
   return { result, gone };
 };
 
-function killGroup(pid: number | undefined): void {
-  if (pid === undefined) return;
+/** @returns whether anything of it was still there */
+export function killGroup(pid: number | undefined): boolean {
+  if (pid === undefined) return false;
   try {
     process.kill(-pid, 'SIGKILL');
+    return true;
   } catch {
     // It has ended meanwhile.
+    return false;
   }
 }

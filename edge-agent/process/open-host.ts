@@ -6,6 +6,7 @@ import type { Clock } from '#agent/clock.ts';
 import type { Config } from '#agent/config/config.ts';
 import type { Driver } from '#agent/drivers/contract/driver.ts';
 import { createVendorTools, type VendorTools } from '#agent/faults/vendor-tools.ts';
+import { createGates, type Gates } from '#agent/gates/gates.ts';
 import { openGuards } from '#agent/guards/guards.ts';
 import { noDomains, openDomains } from '#agent/guards/libvirt/domains.ts';
 import { openOfferedBefore } from '#agent/guards/offered-before.ts';
@@ -30,6 +31,7 @@ interface Host {
   readonly components: ComponentRecords;
   readonly drivers: readonly Driver[];
   readonly healthOf: Hardware['healthOf'];
+  readonly gates: Gates;
   readonly novaVersions: () => readonly string[];
   readonly lookAtServers: LookAtServers;
   readonly vendorTools: VendorTools;
@@ -81,9 +83,17 @@ export async function openHost(config: Config, { files, clock, log }: HostDeps):
       prepared: () => preparedBy(checkpoint, name),
     }),
   );
+  const gates = createGates({
+    settings: config.gates,
+    sysfs,
+    // Processes of this host, also in a trial.
+    proc: openProc('/proc'),
+    clock,
+    log,
+  });
   const novaVersions = () => readNovaVersions(proc);
   const { healthOf } = hardware;
   const vendorTools = createVendorTools({ sysfs, hardware, clock, log });
   const about = { thing, bootId, checkpoint, components, vendorTools };
-  return { ...about, drivers, healthOf, novaVersions, lookAtServers };
+  return { ...about, drivers, healthOf, gates, novaVersions, lookAtServers };
 }

@@ -16,15 +16,23 @@ export interface SetUpEnd {
   readonly left: readonly string[];
 }
 
-/** Never rejects. A change that fails does not stop the others, and is tried once in each call. */
-export async function setUp(driver: Driver, log: Log): Promise<SetUpEnd> {
+/**
+ * Never rejects. A change that fails does not stop the others, and is tried once in each call.
+ *
+ * @param isHeld whether something else has the function now, so that it stays as it is
+ */
+export async function setUp(
+  driver: Driver,
+  log: Log,
+  isHeld: (address: string) => boolean = () => false,
+): Promise<SetUpEnd> {
   const applied: HostDifference[] = [];
   const failed = new Map<string, Failure>();
   const tried = new Set<string>();
   for (let plans = 1; ; plans += 1) {
     const planned = await readPlan(driver);
     if ('fault' in planned) return { applied, left: [planned.fault] };
-    const { changes } = planned;
+    const changes = planned.changes.filter(({ address }) => !isHeld(address));
     const next = changes.filter((each) => isApplicable(each) && !tried.has(changeKey(each)));
     if (next.length === 0 || plans === plansMax) {
       const left = changes.map((each) => {

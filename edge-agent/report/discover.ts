@@ -5,6 +5,7 @@
 import type { Clock } from '#agent/clock.ts';
 import type { Driver } from '#agent/drivers/contract/driver.ts';
 import type { DeviceFaults } from '#agent/faults/device-faults.ts';
+import type { Gates } from '#agent/gates/gates.ts';
 import type { Health } from '#agent/hardware/device-queue.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { type Log, type LogFields, reasonOf } from '#agent/log.ts';
@@ -50,6 +51,8 @@ interface DiscoveryDeps {
   readonly components?: Pick<ComponentRecords, 'healthOf' | 'progressOf'>;
   /** What the kernel has logged of devices, and what vendors' tools say of them. */
   readonly faults?: readonly Pick<DeviceFaults, 'healthOf'>[];
+  /** Without it no gate follows a cleaning. */
+  readonly gates?: Pick<Gates, 'describe' | 'isHeld' | 'wasHeld' | 'withoutDevice'>;
   readonly novaVersions?: () => readonly string[];
   /** Without it servers are not looked at. */
   readonly lookAtServers?: LookAtServers;
@@ -57,12 +60,20 @@ interface DiscoveryDeps {
   readonly log: Log;
 }
 
+const noGates: NonNullable<DiscoveryDeps['gates']> = {
+  describe: (device) => device,
+  isHeld: () => false,
+  wasHeld: () => false,
+  withoutDevice: () => [],
+};
+
 /** Keep the returned function: it remembers the valid devices of earlier calls. */
 export function createDiscovery({
   drivers,
   healthOf,
   components,
   faults = [],
+  gates = noGates,
   novaVersions = () => [],
   lookAtServers = async () => () => undefined,
   clock,
@@ -71,6 +82,7 @@ export function createDiscovery({
   let digestsSeen: ReadonlySet<string> = new Set();
   /** Addresses of devices that were described well before. */
   let seen: ReadonlySet<string> = new Set();
+  let last: readonly FoundDevice[] = [];
   let before: ReadonlyMap<string, string> = new Map();
   let said = new Map<string, string>();
   const withComponents = createComponentLists({ records: components, clock });
@@ -100,7 +112,7 @@ export function createDiscovery({
    * because a host that is half set up lacks devices; those it had before are kept.
    */
   const setUpInTime = async (driver: Driver): Promise<SetUpEnd> => {
-    const running = settingUp.get(driver) ?? setUp(driver, log);
+    const running = settingUp.get(driver) ?? setUp(driver, log, gates.isHeld);
     settingUp.set(driver, running);
     running.finally(() => settingUp.delete(driver));
     return await inTime(clock, setUpSecondsMax, running, () => {
@@ -111,6 +123,7 @@ export function createDiscovery({
   return async () => {
     before = said;
     said = new Map();
+    const startedMs = clock.monotonicMs();
     const answers = await Promise.allSettled(drivers.map(setUpAndAsk));
     const seenOf = await lookAtServers(
       answers.flatMap((answer) =>
@@ -120,7 +133,10 @@ export function createDiscovery({
       log.error('Servers not compared with their devices', { reason: reasonOf(error) });
       return () => undefined;
     });
-    const devices = new Map<string, FoundDevice>();
+    // What a gate has had on another driver is reported as before.
+    const held = last.filter(({ device }) => gates.wasHeld(device.address, startedMs));
+    const devices = new Map(held.map((each) => [each.device.address, each]));
+    const isHeld = new Set(devices.keys());
     const notOffered: NotOffered[] = [];
     const failedDrivers = new Set<string>();
     const fail = (driver: Driver, message: string, fields: LogFields) => {
@@ -138,7 +154,9 @@ export function createDiscovery({
         fail(driver, 'Driver discovery failed', { reason: reasonOf(answer?.reason) });
         continue;
       }
-      for (const [address, listed] of answer.value.devices) {
+      for (const [address, unheld] of answer.value.devices) {
+        if (isHeld.has(address)) continue;
+        const listed = gates.describe(unheld);
         const program = components?.healthOf(address, listed.components);
         const healthy = withHealth(listed, healthOf?.(address), [
           program,
@@ -154,13 +172,18 @@ export function createDiscovery({
         else refuse(driver, address, `is not described as a report has it: ${fault}`);
       }
       for (const { address, reason } of answer.value.notOffered ?? []) {
-        refuse(driver, address, reason);
+        if (!isHeld.has(address)) refuse(driver, address, reason);
       }
     }
-    digestsSeen = new Set([...devices.values()].map(({ digest }) => digest));
+    last = [...devices.values()];
+    // A class that is misspelt would pass every device of the class that was meant.
+    for (const gate of gates.withoutDevice(last.map(({ device }) => device))) {
+      say(`gate ${gate}`, 'Gate of no device', { gate });
+    }
+    digestsSeen = new Set(last.map(({ digest }) => digest));
     seen = new Set([...seen, ...devices.keys()]);
     return {
-      devices: [...devices.values()].sort(byAddress),
+      devices: last.toSorted(byAddress),
       failedDrivers: [...failedDrivers],
       notOffered: notOffered
         .sort((a, b) => (a.address < b.address ? -1 : 1))

@@ -1,6 +1,9 @@
 // The agent's process takes jobs from a real broker: what it does, refuses and reports.
 
 import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { aFunction } from '#test/support/hosts/gbs.ts';
 import { perTest } from '#test/support/vitest/shared.ts';
@@ -148,6 +151,25 @@ describe('a job', () => {
     await done(host.document('release', { ...theBind, steps: [remove()] }));
     await done(host.document('prepare', { ...theBind, steps: [create()] }), 'REJECTED');
     expect(host.gpu().state.mdevs).toEqual([]);
+  });
+});
+
+describe('a gate of the operator', () => {
+  it('keeps a handle whose device it fails, and its evidence is in the answer', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'agent-gate-'));
+    const program = join(directory, 'gate');
+    const write = (line: string) => writeFileSync(program, `#!/bin/sh\n${line}\n`, { mode: 0o700 });
+    write('echo a row is pending; exit 3');
+    const gates = { fake_gpu: { program, time_limit_seconds: 60 } };
+    host.start({ CYBORG_AGENT_GATES: JSON.stringify(gates) });
+    await done(host.document('prepare', { ...bind(), steps: [create()] }));
+    const failed = await done(host.document('release', { ...bind(), steps: [remove()] }), 'FAILED');
+    expect(reasonOf(failed)).toContain('The gate gate ended with exit code 3');
+    write('echo healthy');
+    const passed = await done(host.document('release', { ...bind(), steps: [remove()] }));
+    const { evidence = '{}' } = host.model.job(passed).statusDetails;
+    expect(JSON.parse(evidence)[uuid]).toMatchObject({ gate_exit_code: 0, gate_output: 'healthy' });
+    rmSync(directory, { recursive: true });
   });
 });
 

@@ -1,6 +1,5 @@
-import * as z from 'zod';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { evidence, readDetail } from '#core/contracts/job-document.ts';
+import { readEvidence } from '#core/contracts/job-document.ts';
 import { readJobId } from '#core/contracts/job-ids.ts';
 import type { Cleaning } from '#core/domain/device/device.ts';
 import {
@@ -117,13 +116,13 @@ async function succeedProgram(
   const { component, hostname } = program;
   if (!component) return await endProgram(deps, program);
   const { name, version, deviceUuid } = component;
-  const evidences = readDetail(z.record(z.string(), evidence), statusDetails?.evidence);
+  const evidences = readEvidence(statusDetails);
   const { devices } = await deps.store.inventory.host(hostname);
   const device = devices.find(({ uuid }) => uuid === deviceUuid);
   const reported = device?.components?.find((each) => each.name === name);
   const awaits = statusDetails ? statusDetails.awaits : reported?.version !== version;
-  if (awaits) await awaitPowerCycle(deps, program, evidences?.[name]);
-  else await endProgram(deps, program, { evidence: evidences?.[name] });
+  if (awaits) await awaitPowerCycle(deps, program, evidences[name]);
+  else await endProgram(deps, program, { evidence: evidences[name] });
 }
 
 function isFinishedByJob(kind: HostWorkKind): kind is JobFinishedKind {
@@ -147,7 +146,7 @@ async function hostOfFailures(
 
 /** What the host has verified, by the handles' uuids. */
 function readCleanings(deps: ConsumerDeps, { statusDetails }: EndOfJob): Record<string, Cleaning> {
-  const reported = readDetail(z.record(z.string(), evidence), statusDetails?.evidence) ?? {};
+  const reported = readEvidence(statusDetails);
   const at = timeNow(deps);
   return Object.fromEntries(
     Object.entries(reported).map(([handle, facts]) => [handle, { at, evidence: facts }]),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { checkGates } from '#agent/config/check-gates.ts';
 import { type Config, loadConfig } from '#agent/config/config.ts';
 
 const complete = {
@@ -48,6 +49,8 @@ describe('settings of the agent', () => {
       kernelLogFile: '/dev/kmsg',
       liveDomains: { path: '/run/libvirt/qemu', isNamed: false },
       unguardedDrivers: [],
+      usesVendorTools: true,
+      gates: {},
       logLevel: 'info',
     });
   });
@@ -186,5 +189,38 @@ describe('wrong settings', () => {
 
   it('include a file that is not one JSON object', () => {
     expect(faultOf({}, { file: '[]' })).toBe('The settings file must be one JSON object.');
+  });
+
+  it('take gates by resource class or driver, each with a limit', () => {
+    const program = '/usr/local/libexec/gate';
+    const gates = { PGPU: { program }, fake: { program, time_limit_seconds: 30 } };
+    const parsed = {
+      PGPU: { program, time_limit_seconds: 300 },
+      fake: { program, time_limit_seconds: 30 },
+    };
+    expect(configOf({ CYBORG_AGENT_GATES: JSON.stringify(gates) }).gates).toEqual(parsed);
+    expect(configOf({}, { file: JSON.stringify({ gates }) }).gates).toEqual(parsed);
+  });
+
+  it.each([
+    [{ PGPU: { program: 'gate' } }, 'must be an absolute path'],
+    [{ PGPU: { program: '/gate', time_limit_seconds: 0 } }, 'must be at least 1'],
+    [{ PGPU: { program: '/gate', args: ['x'] } }, 'args'],
+    [{ 'a class': { program: '/gate' } }, 'must be a resource class or a driver'],
+  ])('refuse the gate %j', (gates, fault) => {
+    const file = JSON.stringify({ gates });
+    expect(faultOf({}, { file })).toMatch(/^CYBORG_AGENT_GATES/);
+    expect(faultOf({}, { file })).toContain(fault);
+  });
+
+  it('name a gate that would never run, or that the agent must not run', () => {
+    const gate = { program: '/nowhere/gate', time_limit_seconds: 30 };
+    const { drivers } = configOf({});
+    const check = (key: string) => () => checkGates({ gates: { [key]: gate }, drivers });
+    expect(check('nvidia')).toThrow(
+      '(at nvidia) has no effect: CYBORG_AGENT_DRIVERS lacks nvidia.',
+    );
+    expect(check('fake')).toThrow('/nowhere/gate does not exist.');
+    expect(check('PGPU')).toThrow('/nowhere/gate does not exist.');
   });
 });
