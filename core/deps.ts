@@ -24,6 +24,7 @@ import {
   type ComponentProgramStore,
   componentProgramStore,
 } from './store/inventory/component-programs.ts';
+import { type HoldStore, holdStore } from './store/inventory/holds.ts';
 import { type InventoryStore, inventoryStore } from './store/inventory/inventory.ts';
 import { type RegionStore, regionStore } from './store/inventory/regions.ts';
 import { type Listings, listings } from './store/listings.ts';
@@ -84,6 +85,7 @@ export interface NovaStore {
 export interface Store extends NovaStore {
   readonly attributes: AttributeStore;
   readonly baselines: BaselineStore;
+  readonly holds: HoldStore;
   readonly regions: RegionStore;
   readonly componentPrograms: ComponentProgramStore;
   readonly releases: ReleaseStore;
@@ -124,6 +126,7 @@ export function createStore(
       ...store,
       attributes: attributeStore(clients.strong, inventory),
       baselines: baselineStore(clients.strong, inventory),
+      holds: holdStore(clients.strong, inventory),
       regions: regionStore(clients.strong, { arqs, inventory }),
       componentPrograms: componentProgramStore(clients.strong, { arqs, inventory }),
       releases: releaseStore(clients.strong, { arqs, inventory }),

@@ -18,6 +18,7 @@ type Row = readonly [action: string, policy: PolicyRule | undefined, success: nu
 const programRule = 'cyborg:deployable:program';
 const oneHostRule = 'cyborg:operator:host:get_one';
 const grantRule = 'cyborg:operator:device:grant';
+const holdRule = 'cyborg:operator:hold:set';
 const deletionRule = 'cyborg:device_profile:delete';
 
 const table = {
@@ -114,6 +115,14 @@ const table = {
       },
       '/devices/{id}/revoke': {
         POST: ['revoke-device', grantRule, 200],
+      },
+      '/holds': {
+        GET: ['get-holds', listRoutes.holds.rule, 200],
+        POST: ['create-hold', holdRule, 200],
+      },
+      '/holds/{id}': {
+        GET: ['get-hold', listRoutes.holds.rule, 200],
+        DELETE: ['end-hold', holdRule, 204],
       },
       '/firmware/baselines/{id}': {
         PUT: ['set-baseline', 'cyborg:operator:baseline:set', 200],

@@ -2,7 +2,7 @@ import type * as z from 'zod';
 import type { arqAnswer } from '#core/contracts/api/accelerator-requests.ts';
 import type { attributeAnswer, deployableAnswer } from '#core/contracts/api/deployables.ts';
 import type { profileAnswer } from '#core/contracts/api/device-profiles.ts';
-import type { deviceAnswer, freedAnswer } from '#core/contracts/api/devices.ts';
+import type { deviceAnswer, freedAnswer, holdAnswer } from '#core/contracts/api/devices.ts';
 import type {
   bindsAnswer,
   recordAnswer,
@@ -31,6 +31,7 @@ type Links = readonly [{ readonly href: string }, ...{ readonly href: string }[]
  */
 export interface ApiBody {
   readonly uuid: string;
+  readonly id: string;
   readonly arqs: readonly [Arq, ...Arq[]];
   readonly arqs_links: Links;
   readonly attach_handle_type: string;
@@ -54,6 +55,7 @@ export interface ApiBody {
   readonly incidents_links?: Links;
   readonly firmware: readonly z.infer<typeof firmwareAnswer>[];
   readonly baselines: readonly z.infer<typeof baselineAnswer>[];
+  readonly holds: readonly z.infer<typeof holdAnswer>[];
   readonly dry_run: boolean;
   readonly differing: z.infer<typeof reconcileAnswer>['differing'];
   readonly repairing: z.infer<typeof reconcileAnswer>['repairing'];

@@ -15,6 +15,7 @@ const texts: Readonly<Partial<Record<Obstacle, string>>> = {
   attribute: 'have another attribute than a group asks for',
   region: 'cannot be programmed for another server',
   disabled: 'belong to a disabled device',
+  'on-hold': 'belong to a device on hold',
   unhealthy: 'belong to an unhealthy device',
   'host-conflict': 'are on a host as which two agents report',
   'host-away': 'are on a host that is away',

@@ -16,7 +16,7 @@ import { countsText } from '#console/parts/text.ts';
 import { useLive } from '#console/parts/use-live.ts';
 import type { ScreenProps } from '#console/routes.ts';
 import { lists } from '#core/contracts/api/lists.ts';
-import { hostDeviceTitles, without } from '#core/contracts/api/titles.ts';
+import { holdTexts, hostDeviceTitles, without } from '#core/contracts/api/titles.ts';
 import { AssignmentTable } from './assignments.tsx';
 import { deviceActions, devicePath } from './device-actions.ts';
 import { FirmwareTable } from './firmware.tsx';
@@ -129,6 +129,7 @@ function hostItems(device: HostDevice) {
   return fieldItems(hostTitles, device, {
     handles: countsText(device.handles),
     grants: device.grants.map(({ project_id, until }) => `${project_id} until ${until}`).join(', '),
+    holds: holdTexts(device.holds).join('; '),
     health: <Health key="health" health={device.health} />,
   });
 }

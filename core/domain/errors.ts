@@ -138,6 +138,12 @@ export class DeviceDisabled extends DomainError {
   }
 }
 
+export class DeviceOnHold extends DomainError {
+  constructor(deviceUuid: string) {
+    super('conflict', 'cyborg.device.on_hold', `Device ${deviceUuid} is on hold: no new binds.`);
+  }
+}
+
 export class DeviceUnhealthy extends DomainError {
   /** @param reason a clause, as the host's driver says it */
   constructor(deviceUuid: string, reason: string) {

@@ -73,6 +73,12 @@ export class BaselineNotFound extends DomainError {
   }
 }
 
+export class HoldNotFound extends DomainError {
+  constructor(id: string) {
+    super('not-found', 'cyborg.hold.not_found', `There is no hold ${id}.`);
+  }
+}
+
 /** The message says why. */
 export class ConflictStays extends DomainError {
   constructor(message: string) {

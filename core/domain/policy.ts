@@ -61,6 +61,8 @@ export const policies = {
   'cyborg:operator:baseline:get_all': admin,
   'cyborg:operator:baseline:set': admin,
   'cyborg:operator:baseline:delete': admin,
+  'cyborg:operator:hold:get_all': admin,
+  'cyborg:operator:hold:set': admin,
   'cyborg:operator:profile:get_all': admin,
   'cyborg:operator:profile:get_one': admin,
   'cyborg:operator:profile:update': admin,

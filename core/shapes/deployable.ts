@@ -105,14 +105,18 @@ export const describedDeployable = z.object({
   updated_at: optionalText,
 });
 
-/** Copy of the device's. */
-const conflict = { conflict_since: optionalText };
-export const deployable = z.object({ ...describedDeployable.shape, ...conflict });
+/** Copies of the device's. */
+const marks = {
+  conflict_since: optionalText,
+  /** A hold matches the device. */
+  is_on_hold: z.boolean().exactOptional(),
+};
+export const deployable = z.object({ ...describedDeployable.shape, ...marks });
 
 /** The row: each report replaces the map `deployable`, and nothing beside it. */
 export const storedDeployable = z.object({
   deployable: describedDeployable,
-  ...conflict,
+  ...marks,
   status: z.enum(deviceStatuses),
   program_note: programNote.exactOptional(),
 });

@@ -175,6 +175,16 @@ export const firmwareBaseline = z.object({
   at: z.string(),
 });
 
+/** Why a device takes no new binds, as long as a hold matches it. */
+export const holdMark = z.object({
+  id: z.string(),
+  reason: z.string(),
+  /** When the hold ends by itself; ISO 8601. */
+  until: optionalText,
+  by: z.string(),
+  at: z.string(),
+});
+
 /** An operator lets a project program the device until then; ISO 8601, as all times here. */
 export const programGrant = z.object({
   project_id: z.string(),
@@ -258,6 +268,8 @@ export const deviceState = z.object({
   forced: forceNote.exactOptional(),
   /** Since when two agents report as its host, ISO 8601: no bind takes the device. */
   conflict_since: optionalText,
+  /** The holds that match it; empty where none does any more. */
+  holds: z.array(holdMark).exactOptional(),
 });
 
 export const device = z.object({ ...describedDevice.shape, ...deviceState.shape });

@@ -30,6 +30,9 @@ export const historyKinds = [
   'device.removed',
   /** An operator enabled or disabled it. */
   'device.status',
+  /** A hold matches it; `reason` is the hold's. */
+  'device.on-hold',
+  'device.hold-ended',
   'device.unhealthy',
   'device.healthy',
   /** A running server lacks the device that is bound to it, or has one that is not. */

@@ -1,5 +1,6 @@
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
+import { sweepHolds } from '#core/operations/devices/hold-devices.ts';
 import { measureFleet } from '#core/operations/fleet/measure-fleet.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
 import { allHosts, lookAtTrees } from '#core/operations/placement/restore-tree.ts';
@@ -9,9 +10,9 @@ import { sweep } from '#core/operations/work-ends/sweep.ts';
 let deps: ConsumerDeps | undefined;
 
 /**
- * Every minute → enforces deadlines, releases bindings of unused instances, compares some devices
- * with Placement, looks at the trees of some hosts, and measures the fleet. Each part runs even if
- * an earlier part has failed.
+ * Every minute → enforces deadlines, marks devices on hold, releases bindings of unused instances,
+ * compares some devices with Placement, looks at the trees of some hosts, and measures the fleet.
+ * Each part runs even if an earlier part has failed.
  */
 export async function handler(): Promise<void> {
   deps ??= createConsumerDeps('sweep');
@@ -22,6 +23,7 @@ export async function handler(): Promise<void> {
     return read;
   };
   await sweep(own)
+    .finally(() => sweepHolds(own))
     .finally(() => reap(own))
     .finally(() => reconcile(own))
     .finally(() => lookAtTrees(own, hosts))

@@ -30,6 +30,7 @@ const examples: Readonly<Record<string, unknown>> = {
   'operator.reap': { dry_run: true },
   'operator.settle-host': { boot_id: '533d1d8e-ae7c-44ff-8b80-48ed722a57cd' },
   'operator.set-baseline': { version: '2.0.4' },
+  'operator.create-hold': { model: '10de:20b5', firmware: '<1.2', reason: 'It resets itself.' },
   'operator.reset-device': { reason: 'Its ECC counters grow.' },
   'operator.grant-device': { project_id: '7a1f0c9e6f5b4d0f8a52', until: '2030-01-01T00:00:00Z' },
   'operator.revoke-device': { project_id: '7a1f0c9e6f5b4d0f8a52' },

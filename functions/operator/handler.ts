@@ -10,6 +10,10 @@ import { getFirmware } from './firmware/get-firmware.ts';
 import { setBaselineAction } from './firmware/set-baseline.ts';
 import { getBinds } from './history/get-binds.ts';
 import { getHistory } from './history/get-history.ts';
+import { createHold } from './holds/create-hold.ts';
+import { endHoldAction } from './holds/end-hold.ts';
+import { getHold } from './holds/get-hold.ts';
+import { getHolds } from './holds/get-holds.ts';
 import { drainHostAction } from './hosts/drain-host.ts';
 import { forgetHostAction } from './hosts/forget-host.ts';
 import { getHost } from './hosts/get-host.ts';
@@ -65,6 +69,10 @@ export const actions = {
   'get-baselines': getBaselines,
   'set-baseline': setBaselineAction,
   'delete-baseline': deleteBaselineAction,
+  'get-holds': getHolds,
+  'get-hold': getHold,
+  'create-hold': createHold,
+  'end-hold': endHoldAction,
   'get-profiles': getProfiles,
   'get-profile': getProfile,
   'update-profile': updateProfileAction,

@@ -2,13 +2,8 @@
 
 import * as z from 'zod';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import {
-  type Filter,
-  type FilterForm,
-  type ListName,
-  type ListRow,
-  lists,
-} from '#core/contracts/api/lists.ts';
+import type { Filter, FilterForm } from '#core/contracts/api/list-routes.ts';
+import { type ListName, type ListRow, lists } from '#core/contracts/api/lists.ts';
 import { rowShapes } from '#core/contracts/api/rows.ts';
 import { collection } from '#core/contracts/api/shapes.ts';
 import { firmwareBaseline } from '#core/shapes/device.ts';

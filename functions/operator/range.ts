@@ -14,6 +14,20 @@ function hasYearOfFourDigits(ms: number): boolean {
   return !Number.isNaN(ms) && /^\d{4}-/.test(new Date(ms).toISOString());
 }
 
+/**
+ * A time in the future as it is stored: times are compared as text.
+ *
+ * @throws InvalidInput
+ */
+export function futureTime(name: string, text: string, nowMs: number): string {
+  const ms = Date.parse(text);
+  if (ms > nowMs && hasYearOfFourDigits(ms)) return new Date(ms).toISOString();
+  const now = new Date(nowMs).toISOString();
+  throw new InvalidInput(
+    `${name}: ${text} is not in the future, before the year 10000; it is ${now} now.`,
+  );
+}
+
 export const dayMs = 24 * 60 * 60 * 1000;
 
 export interface Range {

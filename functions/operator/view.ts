@@ -88,6 +88,7 @@ function viewHostDevice(device: Device, providers: readonly StoredProvider[], no
     reason: device.statusChange?.reason,
     health: healthReason(device),
     grants: activeGrants(device.grants, nowMs),
+    holds: device.holds ?? [],
     handles,
   };
 }

@@ -11,6 +11,7 @@ import { firmwareVerbs } from './verbs/firmware/program.ts';
 import { rollVerb } from './verbs/firmware/roll-verb.ts';
 import { metricsVerb } from './verbs/fleet/metrics.ts';
 import { reportVerb } from './verbs/fleet/report.ts';
+import { holdVerbs } from './verbs/holds.ts';
 import { hostVerbs, maintenanceVerbs } from './verbs/hosts.ts';
 import { keystoneVerbs } from './verbs/keystone.ts';
 import { listVerbs } from './verbs/lists.ts';
@@ -34,6 +35,7 @@ export const table: readonly Verb[] = [
   topVerb,
   ...hostVerbs,
   ...deviceVerbs,
+  ...holdVerbs,
   ...firmwareVerbs,
   rollVerb,
   capacityVerb,

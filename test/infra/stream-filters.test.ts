@@ -77,7 +77,15 @@ const arq = fc
     arqRow(anArq({ state: state as 'Initial', ...(isBound && { binding: anArqBinding }) })),
   );
 const device = fc
-  .record({ isGone: fc.boolean(), digest: fc.string({ maxLength: 3 }), hasProvider: fc.boolean() })
+  .record({
+    isGone: fc.boolean(),
+    digest: fc.string({ maxLength: 3 }),
+    hasProvider: fc.boolean(),
+    holds: fc.constantFrom(
+      [],
+      [{ id: 'hold-1', reason: 'loud', by: 'user-1', at: '2026-07-01T01:02:03.000Z' }],
+    ),
+  })
   .map(({ hasProvider, ...given }) =>
     deviceRow(aStoredDevice({ ...given, ...(!hasProvider && { providers: [] }) })),
   );
@@ -258,6 +266,7 @@ describe('the filters of the streams', () => {
       'NOT_OFFERED',
       'SUMMARY',
       'BASELINES',
+      'HOLDS',
       'WAITING#',
       'DEPLOYABLE',
       'NAME#',

@@ -18,11 +18,20 @@ export const listRoutes = {
   profiles: { path: '/operator/v1/device_profiles', rule: 'cyborg:operator:profile:get_all' },
   firmware: { path: '/operator/v1/firmware', rule: 'cyborg:operator:firmware:get_all' },
   baselines: { path: '/operator/v1/firmware/baselines', rule: 'cyborg:operator:baseline:get_all' },
+  holds: { path: '/operator/v1/holds', rule: 'cyborg:operator:hold:get_all' },
 } as const satisfies Readonly<
   Record<ListName, { readonly path: string; readonly rule: PolicyRule }>
 >;
 
-/** Filters that several lists have. */
+/** The form of a filter's value; cyborg-ops shows its name. */
+export type FilterForm = 'host' | 'uuid' | 'id' | 'name' | 'class' | 'model' | 'time';
+
+export type Filter = { readonly help: string } & (
+  | { readonly form: FilterForm }
+  | { readonly choices: readonly string[]; readonly byDefault?: string }
+);
+
+/** Filters that several lists have, or that are long. */
 export const commonFilters = {
   host: { form: 'host', help: 'only on this host' },
   model: { form: 'model', help: 'only of this vendor and product, as 8086:0b30' },
@@ -32,4 +41,14 @@ export const commonFilters = {
   arq: { form: 'uuid', help: 'only of this accelerator request' },
   from: { form: 'time', help: 'from this time on' },
   to: { form: 'time', help: 'before this time' },
+  order: {
+    choices: ['oldest-first', 'newest-first'],
+    byDefault: 'newest-first',
+    help: 'order of the records; newest-first without it',
+  },
+  openOrEnded: {
+    choices: ['open', 'ended'],
+    byDefault: 'open',
+    help: 'open ones, or those that have ended within a month',
+  },
 } as const;

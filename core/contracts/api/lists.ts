@@ -7,21 +7,13 @@ import { incidentKinds } from '#core/domain/history/incidents.ts';
 import { hostStates } from '#core/domain/host/host-state.ts';
 import type { PolicyRule } from '#core/domain/policy.ts';
 import { historyKinds } from '#core/shapes/history-kinds.ts';
-import { commonFilters, listRoutes } from './list-routes.ts';
+import { commonFilters, type Filter, listRoutes } from './list-routes.ts';
 import type { rowShapes } from './rows.ts';
 import { apart, optional, type Titles, whole, wide } from './titles.ts';
 
 export type ListName = keyof typeof rowShapes;
 export type ListRow<Name extends ListName> = z.output<(typeof rowShapes)[Name]>;
 export type ListField<Name extends ListName> = keyof ListRow<Name> & string;
-
-/** The form of a filter's value; cyborg-ops shows its name. */
-export type FilterForm = 'host' | 'uuid' | 'id' | 'name' | 'class' | 'model' | 'time';
-
-export type Filter = { readonly help: string } & (
-  | { readonly form: FilterForm }
-  | { readonly choices: readonly string[]; readonly byDefault?: string }
-);
 
 interface List<Name extends ListName> {
   readonly path: string;
@@ -39,7 +31,8 @@ interface List<Name extends ListName> {
   readonly screen?: string;
 }
 
-const { host, model, device, project, instance, arq, from, to } = commonFilters;
+const { host, model, device, project, instance, arq, from, to, order, openOrEnded } = commonFilters;
+const subjects = { device, host, project, instance, arq };
 
 export const lists = {
   hosts: {
@@ -97,7 +90,7 @@ export const lists = {
   assignments: {
     ...listRoutes.assignments,
     key: ['arq_uuid'],
-    filters: { device, host, project, instance, arq },
+    filters: subjects,
     columns: {
       hostname: whole('host'),
       device_address: 'address',
@@ -126,21 +119,13 @@ export const lists = {
     ...listRoutes.history,
     key: ['id'],
     filters: {
-      device,
-      host,
-      project,
-      instance,
-      arq,
+      ...subjects,
       profile: { form: 'name', help: 'only of this device profile' },
       user: { form: 'id', help: 'only what this user has asked for' },
       kind: { choices: historyKinds, help: 'only changes of this kind' },
       from,
       to,
-      order: {
-        choices: ['oldest-first', 'newest-first'],
-        byDefault: 'newest-first',
-        help: 'order of the records; newest-first without it',
-      },
+      order,
     },
     columns: {
       at: whole('at'),
@@ -193,11 +178,7 @@ export const lists = {
     key: ['kind', 'hostname', 'device_uuid', 'arq_uuid', 'since'],
     filters: {
       kind: { choices: incidentKinds, help: 'only incidents of this kind' },
-      state: {
-        choices: ['open', 'ended'],
-        byDefault: 'open',
-        help: 'open ones, or those that have ended within a month',
-      },
+      state: openOrEnded,
       host,
     },
     columns: {
@@ -290,6 +271,28 @@ export const lists = {
     },
     verb: 'firmware baseline list',
     summary: 'the versions that components of each model must run',
+    example: '',
+  },
+  holds: {
+    ...listRoutes.holds,
+    key: ['id'],
+    filters: {},
+    columns: {
+      id: whole('hold'),
+      vendor: optional('vendor'),
+      model: optional('model'),
+      type: optional('type'),
+      driver: optional('driver'),
+      hostname: optional('host'),
+      firmware: optional('firmware'),
+      devices: 'devices',
+      reason: 'reason',
+      until: optional('until'),
+      by: wide('by'),
+      at: wide('at'),
+    },
+    verb: 'holds list',
+    summary: 'rules that keep devices from new binds, and how many match',
     example: '',
   },
 } as const satisfies { readonly [Name in ListName]: List<Name> };

@@ -5,10 +5,11 @@ import { incidentActions, incidentKinds } from '#core/domain/history/incidents.t
 import { hostStates } from '#core/domain/host/host-state.ts';
 import { sameLevels } from '#core/domain/pool/wholes.ts';
 import { type AnswerOf, answered } from '#core/shapes/derive/derive.ts';
-import { deviceFacts, operatorFacts, type programGrant } from '#core/shapes/device.ts';
+import { deviceFacts, operatorFacts } from '#core/shapes/device.ts';
 import { hostFacts, notOffered } from '#core/shapes/host.ts';
 import type { quota } from '#core/shapes/quota.ts';
 import { arqStates, attachTypes, operatorStatuses } from '#core/shapes/words.ts';
+import { holdMarkAnswer, programGrantAnswer } from './devices.ts';
 import { link, time, uuid } from './shapes.ts';
 
 const hostname = z.string().meta({ examples: ['cmp1.example.org'] });
@@ -47,18 +48,6 @@ const { type, model } = deviceFacts.shape;
 const { address } = operatorFacts.shape;
 const hostDeviceFacts = z.object({ address, type }).extend({ ...operatorFacts.shape, model });
 
-export const programGrantAnswer = z.strictObject({
-  project_id: z.string(),
-  until: time,
-  by: z.string().meta({ description: 'id of the user' }),
-  at: time,
-} satisfies AnswerOf<typeof programGrant>);
-
-export const grantsAnswer = z.strictObject({
-  device_uuid: uuid,
-  grants: z.array(programGrantAnswer),
-});
-
 export const hostDevice = z.strictObject({
   uuid,
   ...answered(hostDeviceFacts),
@@ -74,6 +63,7 @@ export const hostDevice = z.strictObject({
   grants: z
     .array(programGrantAnswer)
     .meta({ description: 'projects that may program it, beside operators' }),
+  holds: z.array(holdMarkAnswer).meta({ description: 'why it takes no new binds' }),
   identity: z
     .string()
     .nullable()

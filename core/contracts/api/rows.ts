@@ -1,7 +1,7 @@
 // The shape of a row of each list.
 
 import { operatorProfile } from './device-profiles.ts';
-import { deviceAnswer } from './devices.ts';
+import { deviceAnswer, holdAnswer } from './devices.ts';
 import { recordAnswer, usageRow } from './history.ts';
 import { assignmentAnswer, hostAnswer, incidentAnswer, quotaAnswer } from './operator.ts';
 import { baselineAnswer, firmwareAnswer } from './programs.ts';
@@ -17,4 +17,5 @@ export const rowShapes = {
   profiles: operatorProfile,
   firmware: firmwareAnswer,
   baselines: baselineAnswer,
+  holds: holdAnswer,
 };

@@ -44,6 +44,7 @@ export const hostDeviceTitles = {
   handles: 'handles',
   health: 'health',
   grants: { title: 'programmed by', isOptional: true },
+  holds: { title: 'on hold', isOptional: true },
   identity: { title: 'serial', isOptional: true, isWide: true },
 } as const satisfies Titles<typeof hostDevice>;
 
@@ -52,6 +53,13 @@ export const notOfferedTitles = {
   driver: 'driver',
   reason: 'reason',
 } as const satisfies Titles<typeof notOffered>;
+
+/** `It resets itself until 2030-12-01T06:00:00Z`, for each hold of a device. */
+export function holdTexts(
+  holds: readonly { reason?: string | undefined; until?: string | null | undefined }[],
+): string[] {
+  return holds.map(({ reason = '', until }) => (until ? `${reason} until ${until}` : reason));
+}
 
 export function titleOf(title: Title): string {
   return typeof title === 'string' ? title : title.title;

@@ -10,6 +10,7 @@ import {
   ArqStateConflict,
   BindTargetMismatch,
   DeviceDisabled,
+  DeviceOnHold,
   DeviceUnhealthy,
   HostInConflict,
   ProviderNotFound,
@@ -202,6 +203,7 @@ export function checkTarget(
   if (deployable.conflictSince) throw new HostInConflict(deployable.hostname);
   const isDisabled = deployable.deviceStatus !== 'enabled' || isBeingProgrammed(deployable);
   if (isDisabled) throw new DeviceDisabled(deployable.deviceUuid);
+  if (deployable.isOnHold) throw new DeviceOnHold(deployable.deviceUuid);
   const { deviceUuid, unhealthy } = deployable;
   if (unhealthy !== undefined) throw new DeviceUnhealthy(deviceUuid, unhealthy);
   const [refused] = typesRefused(stored, attachTypes);

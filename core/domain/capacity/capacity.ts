@@ -16,6 +16,7 @@ import type { AttachHandle } from '#core/domain/device/device.ts';
 import { handleStateOf, isClaimable } from '#core/domain/device/handle-state.ts';
 import {
   DeviceDisabled,
+  DeviceOnHold,
   DeviceUnhealthy,
   DomainError,
   HostInConflict,
@@ -45,6 +46,7 @@ export const obstacles = [
   'attribute',
   'region',
   'disabled',
+  'on-hold',
   'unhealthy',
   'host-conflict',
   'host-away',
@@ -218,6 +220,7 @@ function toObstacle(
 ): Obstacle {
   if (error instanceof HostInConflict) return 'host-conflict';
   if (error instanceof DeviceDisabled) return 'disabled';
+  if (error instanceof DeviceOnHold) return 'on-hold';
   if (error instanceof DeviceUnhealthy) return 'unhealthy';
   const { traits } = provider.deployable;
   const lacks = groupTraits(group, 'required').some((trait) => !traits.includes(trait));

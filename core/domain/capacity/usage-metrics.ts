@@ -4,14 +4,14 @@
 
 import { type DeploymentTypes, typesRefused } from '#core/domain/arq/attach-types.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
-import type { AttachHandle, Device } from '#core/domain/device/device.ts';
+import { type AttachHandle, type Device, isOnHold } from '#core/domain/device/device.ts';
 import { handleStateOf } from '#core/domain/device/handle-state.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
 import { isLost } from '#core/domain/host/presence.ts';
 
 /**
- * `withheld`: unclaimed, but in maintenance, restored from a backup with an unknown holder, or of
- * a type that the host's hypervisor does not take.
+ * `withheld`: unclaimed, but in maintenance, on hold, restored from a backup with an unknown
+ * holder, or of a type that the host's hypervisor does not take.
  */
 export const handleUses = ['free', 'withheld', 'claimed', 'releasing', 'quarantined'] as const;
 type HandleUse = (typeof handleUses)[number];
@@ -36,7 +36,7 @@ export function measureUsage(
   const handles = { free: 0, withheld: 0, claimed: 0, releasing: 0, quarantined: 0 };
   for (const provider of providers) {
     const isTaken = typesRefused(provider, attachTypes).length === 0;
-    const isOffered = device.status === 'enabled' && isTaken;
+    const isOffered = device.status === 'enabled' && !isOnHold(device) && isTaken;
     for (const handle of provider.handles) {
       const use = handleUse(handle, isOffered);
       if (use) handles[use] += 1;

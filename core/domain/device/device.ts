@@ -18,7 +18,13 @@ import type {
   reportedRegionFacts,
 } from '#core/shapes/deployable.ts';
 import type { Shaped } from '#core/shapes/derive/case.ts';
-import type { device, forceNote, programGrant, statusChange } from '#core/shapes/device.ts';
+import type {
+  device,
+  forceNote,
+  holdMark,
+  programGrant,
+  statusChange,
+} from '#core/shapes/device.ts';
 import type { reportedDevice } from '#core/shapes/reported-device.ts';
 import type { deviceStatuses } from '#core/shapes/words.ts';
 import type { Attribute } from './attribute.ts';
@@ -28,6 +34,10 @@ import type { HandleClaim } from './handle-claim.ts';
 
 export type { AttachType };
 export type DeviceStatus = (typeof deviceStatuses)[number];
+
+export function isOnHold({ holds = [] }: Pick<Device, 'holds'>): boolean {
+  return holds.length > 0;
+}
 
 /** The word that operators read; other words stay as they are. */
 export function operatorStatus<Word extends string | undefined>(
@@ -81,6 +91,7 @@ export interface DiscoveredDevice extends Shaped<typeof reportedDevice> {
 }
 
 export type StatusChange = Shaped<typeof statusChange>;
+export type HoldMark = Shaped<typeof holdMark>;
 export type ForceNote = Shaped<typeof forceNote>;
 export type ProgramNote = Shaped<typeof programNote>;
 export type ComponentNote = Shaped<typeof componentNote>;

@@ -9,7 +9,7 @@ import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import { measureCapacity } from '#core/domain/capacity/capacity.ts';
 import { handleUse } from '#core/domain/capacity/usage-metrics.ts';
 import { modelOf } from '#core/domain/device/component-image.ts';
-import type { Device } from '#core/domain/device/device.ts';
+import { type Device, isOnHold } from '#core/domain/device/device.ts';
 import { isBeingProgrammed, isUnhealthy } from '#core/domain/device/device-health.ts';
 import type { FirmwareBaseline } from '#core/domain/device/firmware-baselines.ts';
 import {
@@ -74,13 +74,21 @@ export function measureHost(
 }
 
 /** The first that applies is why no bind takes the device. */
-export const deviceStates = ['conflict', 'unhealthy', 'programming', 'disabled', 'ok'] as const;
+export const deviceStates = [
+  'conflict',
+  'unhealthy',
+  'programming',
+  'disabled',
+  'on-hold',
+  'ok',
+] as const;
 
 function deviceState(device: Device): (typeof deviceStates)[number] {
   if (device.conflictSince) return 'conflict';
   if (isUnhealthy(device)) return 'unhealthy';
   if (isBeingProgrammed(device)) return 'programming';
-  return device.status === 'enabled' ? 'ok' : 'disabled';
+  if (device.status !== 'enabled') return 'disabled';
+  return isOnHold(device) ? 'on-hold' : 'ok';
 }
 
 function measureHandles(

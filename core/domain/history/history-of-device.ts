@@ -1,7 +1,7 @@
 // What a change of a device's row adds to the history.
 
 import { sweeper } from '#core/domain/change-note.ts';
-import type { ComponentNote, Device } from '#core/domain/device/device.ts';
+import type { ComponentNote, Device, HoldMark } from '#core/domain/device/device.ts';
 import { describeAttachment, faultKey } from '#core/domain/device/device-attachments.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import { faultOf } from '#core/domain/report/withhold-recovered.ts';
@@ -26,9 +26,13 @@ export function deviceDrafts(before: Device | undefined, after: Device | undefin
   const common = { hostname: device.hostname, deviceUuid: device.uuid };
   if (!after) return [{ kind: 'device.removed', ...common }];
   const reported = { by: 'agent', at: after.updatedAt ?? after.createdAt, ...common };
-  if (!before) return [{ kind: 'device.added', to: after.status, ...reported }];
+  if (!before) {
+    const added = { kind: 'device.added', to: after.status, ...reported } as const;
+    return [added, ...holdDrafts([], after.holds, common)];
+  }
   return [
     ...statusDrafts(before, after, common),
+    ...holdDrafts(before.holds, after.holds, common),
     ...programDrafts(before, after, common),
     ...healthDrafts(before, after, reported),
     ...attachmentDrafts(before, after, reported),
@@ -71,6 +75,42 @@ function statusDrafts(before: Device, after: Device, common: Pick<Draft, 'hostna
   return after.conflictSince === undefined
     ? [...drafts, { kind: 'device.conflict-ended', ...common }]
     : [...drafts, { kind: 'device.conflict', at: after.conflictSince, by: 'agent', ...common }];
+}
+
+/** One draft for all holds that begin, and one for all that end. */
+function holdDrafts(
+  before: readonly HoldMark[] = [],
+  after: readonly HoldMark[] = [],
+  common: Pick<Draft, 'hostname'>,
+): Draft[] {
+  const begun = after.filter(
+    ({ id, at }) => !before.some((each) => each.id === id && each.at === at),
+  );
+  const ended = before.filter(({ id }) => !after.some((each) => each.id === id));
+  const toReason = (marks: readonly HoldMark[]) => marks.map(({ reason }) => reason).join('; ');
+  const [last] = begun.toSorted((one, other) => (one.at > other.at ? -1 : 1));
+  return [
+    ...(last
+      ? [
+          {
+            kind: 'device.on-hold',
+            by: `user:${last.by}`,
+            ...common,
+            reason: toReason(begun),
+          } as const,
+        ]
+      : []),
+    ...(ended[0]
+      ? [
+          {
+            kind: 'device.hold-ended',
+            since: ended[0].at,
+            ...common,
+            reason: toReason(ended),
+          } as const,
+        ]
+      : []),
+  ];
 }
 
 function programDrafts(before: Device, after: Device, common: Pick<Draft, 'hostname'>): Draft[] {

@@ -5,7 +5,7 @@
 import { type DeploymentTypes, typesRefused } from '#core/domain/arq/attach-types.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import { reservedHandles, withheldHandles } from '#core/domain/arq/region-handles.ts';
-import type { Device } from '#core/domain/device/device.ts';
+import { type Device, isOnHold } from '#core/domain/device/device.ts';
 import { isBeingProgrammed, isUnhealthy } from '#core/domain/device/device-health.ts';
 import { isClaimable } from '#core/domain/device/handle-state.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
@@ -61,7 +61,8 @@ function wantedProvider(
   // A bind is refused for lack of the hypervisor's support, and Nova tries no other host then.
   const isTaken = typesRefused(provider, attachTypes).length === 0;
   const isWorking = !isUnhealthy(device) && !isBeingProgrammed(device);
-  const isOffered = device.status === 'enabled' && isThere && isTaken && isWorking;
+  const isInService = device.status === 'enabled' && !isOnHold(device);
+  const isOffered = isInService && isThere && isTaken && isWorking;
   const total = deployable.numAccelerators;
   const kept = reservedHandles(provider).length;
   const isOfPool = isPool(provider.handles);

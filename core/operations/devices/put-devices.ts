@@ -5,6 +5,7 @@ import type {
   Device,
   DiscoveredDevice,
 } from '#core/domain/device/device.ts';
+import { type DeviceHold, marksFor } from '#core/domain/device/device-holds.ts';
 import { type DevicePlan, planDevice, planRetirement } from '#core/domain/report/device-plan.ts';
 import { devicesAtOnce, forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { newDeviceGroups } from '#core/store/inventory/inventory.ts';
@@ -23,6 +24,7 @@ export async function putDevices(
 ): Promise<void> {
   const stored = new Map(devices.map((device) => [device.address, device]));
   const restoredAt = onDemand(() => deps.store.inventory.restoredAt());
+  const storedHolds = onDemand(() => deps.store.holds.holds());
   const added: DevicePlan[] = [];
   await forEachAtOnce(described, devicesAtOnce, async (discovered) => {
     const was = stored.get(discovered.address);
@@ -33,12 +35,23 @@ export async function putDevices(
     if (faults) {
       deps.log.warn('Device not attached as bound', { host: hostname, device: uuid, faults });
     }
-    if (plan.isNew) added.push(withheld);
+    if (plan.isNew) added.push(withMarks(withheld, (await storedHolds()).holds));
     else await deps.store.inventory.putDevice(withheld);
   });
   await forEachAtOnce(newDeviceGroups(added), devicesAtOnce, (group) =>
     deps.store.inventory.putNewDevices(group),
   );
+}
+
+/** A new device that a hold matches is never offered. */
+function withMarks(plan: DevicePlan, holds: readonly DeviceHold[]): DevicePlan {
+  const marks = marksFor(plan.device, holds);
+  if (marks.length === 0) return plan;
+  return {
+    ...plan,
+    device: { ...plan.device, holds: marks },
+    deployables: plan.deployables.map((each) => ({ ...each, isOnHold: true })),
+  };
 }
 
 /** Stores that the host no longer reports these devices. */

@@ -20,6 +20,7 @@ import {
 import { mayBePool, withholdHeldElsewhere } from '#core/domain/report/withhold-held-elsewhere.ts';
 import { withholdRecovered } from '#core/domain/report/withhold-recovered.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
+import { markHost } from '#core/operations/devices/hold-devices.ts';
 import { putDevices, retireDevices } from '#core/operations/devices/put-devices.ts';
 import { askHost } from '#core/operations/host-work/ask-host.ts';
 import { drainLater, lacksDrain } from '#core/operations/hosts/drain-host.ts';
@@ -165,6 +166,7 @@ async function applyUnderLease(
   const types = plan.standing === 'newer' ? typesAfter(deps, report, stored) : stored.attachTypes;
   await putDevices(deps, hostname, devices, plan.put, types);
   await drainLater(deps, host);
+  if (plan.put.length > 0) await markHost(deps, hostname);
   await retireDevices(deps, plan.retire);
   await cleanCards(deps, hostname, toClean);
   await copyAttachTypes(deps, devices, plan, types);

@@ -214,17 +214,21 @@ function deviceRows(table: string, { device, deployables }: DevicePlan): Transac
   return [deviceRow(device), ...deployables.map(deployableRow)].map((row) => putKept(table, row));
 }
 
-/** Writes a row, but keeps a status that an operator has set. */
+/** Writes a row, but keeps a status that an operator has set, and the marks of holds. */
 function putKept(TableName: string, row: Row): TransactItem {
-  const { pk, sk, status, ...attributes } = row;
+  const { pk, sk, status, holds, is_on_hold, ...attributes } = row;
   const set = setting(attributes);
+  const kept = setting({ status, holds, is_on_hold });
+  const clauses = Object.keys(kept.names).map(
+    (name) => `${name} = if_not_exists(${name}, ${name.replace('#', ':')})`,
+  );
   return {
     Update: {
       TableName,
       Key: { pk, sk },
-      UpdateExpression: `${set.expression}, #status = if_not_exists(#status, :status)`,
-      ExpressionAttributeNames: { ...set.names, '#status': 'status' },
-      ExpressionAttributeValues: { ...set.values, ':status': status },
+      UpdateExpression: [set.expression, ...clauses].join(', '),
+      ExpressionAttributeNames: { ...set.names, ...kept.names },
+      ExpressionAttributeValues: { ...set.values, ...kept.values },
     },
   };
 }

@@ -23,6 +23,7 @@ import {
   describedDevice,
   deviceState,
   firmwareBaseline,
+  holdMark,
   programGrant,
 } from '#core/shapes/device.ts';
 import { fromRow } from './row-fields.ts';
@@ -40,6 +41,7 @@ export function deviceRow(device: Device): Row {
     vendor_id: vendorId(device.vendor),
     card: cardKey(device),
     device: toWire(describedDevice, device),
+    holds: device.holds?.map((each) => toWire(holdMark, each)),
   };
 }
 
@@ -62,6 +64,7 @@ export function deployableRow(deployable: Deployable): Row {
     uuid: deployable.uuid,
     created_key: creationOrder(deployable.createdAt, deployable.uuid),
     status: deployable.deviceStatus,
+    is_on_hold: deployable.isOnHold,
     deployable: toWire(describedDeployable, deployable),
   };
 }
@@ -95,7 +98,7 @@ export function toBaselines(row: Row): FirmwareBaseline[] {
 }
 
 /** The attributes of the row whose names begin so, in no order; undefined if there is none. */
-function readFields<Shape extends z.ZodObject>(row: Row, prefix: string, shape: Shape) {
+export function readFields<Shape extends z.ZodObject>(row: Row, prefix: string, shape: Shape) {
   const names = Object.keys(row).filter((name) => name.startsWith(prefix));
   return names.length > 0 ? names.map((name) => fromRow(shape, row[name] as Row)) : undefined;
 }

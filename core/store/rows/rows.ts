@@ -25,6 +25,8 @@ export const waitingBindKey = (hostname: string, bindId: string) => ({
 });
 /** One row has all baselines of the cloud. */
 export const baselinesKey = () => ({ pk: 'BASELINES', sk: 'BASELINES' });
+/** One row has all holds of the cloud. */
+export const holdsKey = () => ({ pk: 'HOLDS', sk: 'HOLDS' });
 export const deviceKey = (hostname: string, uuid: string) => ({
   pk: `HOST#${hostname}`,
   sk: `DEVICE#${uuid}`,

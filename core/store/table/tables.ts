@@ -16,6 +16,7 @@
 //                    HOST#<hostname>  WAITING#<bind>  a bind whose job AWS has throttled
 //                    RP#<provider>    DEPLOYABLE      what Placement calls a resource provider
 //                    RP#<provider>    HANDLE#<uuid>   an attach handle, and its claim or release
+//                    HOLDS            HOLDS           which devices take no new binds, and why
 //                    RESTORED         RESTORED        the moment of the last restored backup
 //   device-profiles  NAME#<name>                      the profile, or whose name it was before
 //                    UUID#<uuid>                      its name; each uuid exists once, too

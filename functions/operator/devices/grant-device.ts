@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { grantsAnswer } from '#core/contracts/api/operator.ts';
-import { InvalidInput } from '#core/domain/errors.ts';
+import { grantsAnswer } from '#core/contracts/api/devices.ts';
 import { grantPrograms } from '#core/operations/devices/grant-programs.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { action } from '#functions/http/action.ts';
 import { projectId } from '#functions/operator/page.ts';
+import { futureTime } from '#functions/operator/range.ts';
 
 const body = z.strictObject({
   project_id: projectId,
@@ -15,13 +15,7 @@ export const grantDeviceAction = action(
   { body, answers: { 200: grantsAnswer }, refuses: [404] },
   async ({ deps, caller, id, body: { project_id: project, until }, about }) => {
     about({ project, until });
-    const nowMs = deps.clock();
-    if (Date.parse(until) <= nowMs) {
-      throw new InvalidInput(
-        `until: ${until} is not in the future; it is ${new Date(nowMs).toISOString()} now.`,
-      );
-    }
-    const right = { projectId: project, until: new Date(until).toISOString() };
+    const right = { projectId: project, until: futureTime('until', until, deps.clock()) };
     const { device, grants } = await grantPrograms(deps, caller, id, right);
     return { body: toWire(grantsAnswer, { deviceUuid: device.uuid, grants }) };
   },

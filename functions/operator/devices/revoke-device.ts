@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { grantsAnswer } from '#core/contracts/api/operator.ts';
+import { grantsAnswer } from '#core/contracts/api/devices.ts';
 import { revokePrograms } from '#core/operations/devices/grant-programs.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { action } from '#functions/http/action.ts';

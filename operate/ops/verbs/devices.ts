@@ -1,8 +1,7 @@
 // Devices, by Cyborg's own API.
 
 import * as z from 'zod';
-import { freedAnswer, resetAnswer } from '#core/contracts/api/devices.ts';
-import { grantsAnswer } from '#core/contracts/api/operator.ts';
+import { freedAnswer, grantsAnswer, resetAnswer } from '#core/contracts/api/devices.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { Input } from '#operate/command.ts';
 import { answer } from '#operate/ops/answers.ts';

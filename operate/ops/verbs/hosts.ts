@@ -3,7 +3,7 @@
 import * as z from 'zod';
 import { columnsOf, propertyLines, tableLines } from '#core/command-line/columns.ts';
 import { drainedAnswer, hostDetailAnswer } from '#core/contracts/api/operator.ts';
-import { hostDeviceTitles, notOfferedTitles } from '#core/contracts/api/titles.ts';
+import { holdTexts, hostDeviceTitles, notOfferedTitles } from '#core/contracts/api/titles.ts';
 import type { Input } from '#operate/command.ts';
 import { answer } from '#operate/ops/answers.ts';
 import type { Api } from '#operate/ops/api.ts';
@@ -161,6 +161,7 @@ const deviceColumns = columnsOf<keyof typeof hostDeviceTitles, WholeHost['device
     health: (row) => row.health ?? 'ok',
     grants: ({ grants = [] }) =>
       grants.map(({ project_id, until }) => `${project_id} until ${until}`),
+    holds: ({ holds = [] }) => holdTexts(holds),
   },
 );
 

@@ -2,7 +2,8 @@
 
 import * as z from 'zod';
 import { type Column, cellText } from '#core/command-line/columns.ts';
-import { type Filter, type ListName, lists } from '#core/contracts/api/lists.ts';
+import type { Filter } from '#core/contracts/api/list-routes.ts';
+import { type ListName, lists } from '#core/contracts/api/lists.ts';
 import { namesAnswer } from '#core/contracts/api/openstack.ts';
 import { rowShapes } from '#core/contracts/api/rows.ts';
 import type { Input } from '#operate/command.ts';

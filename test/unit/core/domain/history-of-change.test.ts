@@ -158,6 +158,26 @@ describe('the history of a device', () => {
     ]);
   });
 
+  it('has which holds match it and which no longer do, one record of each', () => {
+    const hold = (id: string, reason: string) => ({ id, reason, by: '7', at: user.at });
+    const [loud, old] = [hold('1', 'loud'), hold('2', 'old')];
+    const one = aStoredDevice({ holds: [loud] });
+    const both = aStoredDevice({ holds: [loud, old] });
+    const begin = { kind: 'device.on-hold', by: 'user:7' };
+    expect(of({ kind: 'device', before: device, after: both })).toMatchObject([
+      { ...begin, reason: 'loud; old' },
+    ]);
+    expect(kindsOf({ kind: 'device', after: one })).toEqual(['device.added', 'device.on-hold']);
+    const other = aStoredDevice({ holds: [old] });
+    expect(of({ kind: 'device', before: one, after: other })).toMatchObject([
+      { ...begin, reason: 'old' },
+      { kind: 'device.hold-ended', since: user.at, reason: 'loud' },
+    ]);
+    const again = aStoredDevice({ holds: [{ ...loud, at: '2026-12-01T00:00:00.000Z' }, old] });
+    expect(kindsOf({ kind: 'device', before: both, after: again })).toEqual(['device.on-hold']);
+    expect(kindsOf({ kind: 'device', before: both, after: both })).toEqual([]);
+  });
+
   it('has which operator released its handles by force', () => {
     const forced = { by: '7', at: user.at, isCleaned: true, reason: 'replaced' };
     expect(of({ kind: 'device', before: device, after: aStoredDevice({ forced }) })).toMatchObject([

@@ -13,7 +13,8 @@ const offered = (...words: string[]) => complete(words, table);
 
 describe('after', () => {
   it.each([
-    [['ho'], ['hosts']],
+    [['ho'], ['hosts', 'holds']],
+    [['hos'], ['hosts']],
     [['c'], ['capacity', 'cost', 'completion']],
     [
       ['hosts', 're'],
