@@ -35,6 +35,7 @@ export const suite: readonly SuiteFile[] = [
   { file: 'test/integration/conflicting-providers.test.ts', needs: everywhere },
   { file: 'test/integration/delete-races.test.ts', needs: everywhere },
   { file: 'test/integration/device-facts.test.ts', needs: withStreams },
+  { file: 'test/integration/device-holds.test.ts', needs: everywhere },
   { file: 'test/integration/device-status.test.ts', needs: withStreams },
   { file: 'test/integration/drains.test.ts', needs: everywhere },
   { file: 'test/integration/fleet-metrics.test.ts', needs: withStreams },
