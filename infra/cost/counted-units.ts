@@ -124,7 +124,7 @@ export const countedUnits = {
     ...noUnits,
     requests: 5,
     writes: 78,
-    reads: 50.5,
+    reads: 51.5,
     recorded: 17,
     keptKilobyteDays: 3100,
     messages: 7,
