@@ -22,6 +22,10 @@ fi
 flock -n "$state/agent.lock" true && exit 0
 
 definition=$(cat)
+case $definition in
+*'<nova:instance '*) ;;
+*) exit 0 ;;
+esac
 server=$(printf '%s\n' "$definition" | sed -n 's:^  <uuid>\([0-9a-f-]*\)</uuid>$:\1:p' | head -n 1)
 [ "$server" ] || exit 0
 # Addresses of the host, without those of the guest.

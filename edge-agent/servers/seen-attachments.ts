@@ -1,5 +1,6 @@
-// What the host's running servers have of its devices, for the report. A start of a server alone
-// is no reason to describe a device again: a loss is, and six hours are.
+// What the host's running servers have of its devices, for the report. A start of one of Nova's
+// servers alone is no reason to describe a device again, which would cost a report for each one:
+// a loss is, a domain that Nova has not made, and six hours.
 
 import type { ReadDomains } from '#agent/guards/libvirt/domains.ts';
 import type { Log } from '#agent/log.ts';
@@ -46,6 +47,8 @@ export async function openSeenAttachments(deps: AttachmentsDeps): Promise<LookAt
   const { files, readDefined, readLive, marks, wallMs, log } = deps;
   let records: ServerRecords = await readServerRecords(files, log);
   const last = new Map<string, Seen>();
+  /** Address → which domains have what of the device that Nova has not made. */
+  const lastOthers = new Map<string, string>();
   /** Address → when all of the device was last looked at. */
   const lookedMs = new Map<string, number>();
   const seenOf: SeenOf = (address) => last.get(address);
@@ -57,6 +60,7 @@ export async function openSeenAttachments(deps: AttachmentsDeps): Promise<LookAt
     const recorded = Object.values(records).flatMap((each) => Object.entries(each.units));
     if (defined.domains.length + live.domains.length + recorded.length === 0) {
       last.clear();
+      lastOthers.clear();
       return seenOf;
     }
     const units = new Map([
@@ -72,18 +76,25 @@ export async function openSeenAttachments(deps: AttachmentsDeps): Promise<LookAt
       records = next;
     }
     const running = new Set([...servers].filter(([, each]) => each.isRunning).map(([id]) => id));
+    /** No device is bound to a domain that Nova has not made. */
+    const isOther = (uuid: string) => servers.get(uuid)?.isOfNova === false;
     const seen = describe(records, running, nowMs);
     const moved = movedUnits(before, records);
     for (const address of new Set([...seen.keys(), ...last.keys()])) {
       const now = seen.get(address) ?? [];
       const then = last.get(address);
-      const isNews = now.some(({ unit }) => moved.has(unit)) || differs(then, now);
+      const others = keysOf(now.filter((each) => isOther(each.instance_uuid)));
+      const isNews =
+        now.some(({ unit }) => moved.has(unit)) ||
+        others !== (lastOthers.get(address) ?? '') ||
+        differs(then, now);
+      lastOthers.set(address, others);
       const isDue = nowMs - (lookedMs.get(address) ?? Number.NEGATIVE_INFINITY) >= refreshMs;
       if (!isNews && !isDue) continue;
       lookedMs.set(address, nowMs);
       const due = now.filter(
-        ({ unit, is_attached: has, since }) =>
-          !has || moved.has(unit) || nowMs - Date.parse(since) >= attachedMs,
+        ({ unit, instance_uuid: uuid, is_attached: has, since }) =>
+          !has || moved.has(unit) || isOther(uuid) || nowMs - Date.parse(since) >= attachedMs,
       );
       if (due.length === 0) last.delete(address);
       else last.set(address, { at: new Date(nowMs).toISOString(), units: due.slice(0, unitsMax) });
@@ -116,22 +127,21 @@ function describe(records: ServerRecords, running: ReadonlySet<string>, nowMs: n
 
 /** Units that have another server than before. */
 function movedUnits(before: ServerRecords, after: ServerRecords): ReadonlySet<string> {
-  const holders = (records: ServerRecords) =>
-    Object.entries(records).flatMap(([uuid, { units }]) =>
-      Object.keys(units).map((unit) => [unit, uuid] as const),
-    );
-  const earlier = new Map(holders(before));
-  const isMoved = ([unit, uuid]: readonly [string, string]) => (earlier.get(unit) ?? uuid) !== uuid;
-  return new Set(
-    holders(after)
-      .filter(isMoved)
-      .map(([unit]) => unit),
-  );
+  const unitsOfAll = Object.values(before).flatMap(({ units }) => Object.keys(units));
+  const had = new Set(unitsOfAll);
+  const moved = Object.entries(after).flatMap(([uuid, { units }]) => {
+    const earlier = Object.hasOwn(before, uuid) ? before[uuid]?.units : undefined;
+    return Object.keys(units).filter((unit) => had.has(unit) && !(unit in (earlier ?? {})));
+  });
+  return new Set(moved);
 }
+
+const keyOf = ({ unit, instance_uuid: uuid }: SeenUnit) => `${unit} ${uuid}`;
+
+const keysOf = (units: readonly SeenUnit[]) => units.map(keyOf).sort().join();
 
 /** Whether a loss, its end, or the end of what was reported is news. */
 function differs(then: Seen | undefined, now: readonly SeenUnit[]): boolean {
-  const keyOf = ({ unit, instance_uuid: uuid }: SeenUnit) => `${unit} ${uuid}`;
   const keys = (units: readonly SeenUnit[], isAttached: boolean) =>
     units.filter((each) => each.is_attached === isAttached).map(keyOf);
   const lost = (units: readonly SeenUnit[]) => keys(units, false).sort().join();

@@ -11,6 +11,7 @@ export type Units = ReadonlyMap<string, string>;
 
 interface Server {
   readonly isRunning: boolean;
+  readonly isOfNova: boolean;
   /** Those that are units of reported devices. */
   readonly has: readonly string[];
 }
@@ -23,9 +24,10 @@ interface Definitions {
 /** The units of each server that libvirt knows, by its uuid; a running one has its live ones. */
 export function readServers({ defined, live }: Definitions, units: Units) {
   const servers = new Map<string, Server>();
-  const note = ({ uuid, functions, mdevs }: DomainDefinition, isRunning: boolean) => {
+  const note = (domain: DomainDefinition, isRunning: boolean) => {
+    const { uuid, isOfNova, functions, mdevs } = domain;
     const has = [...functions, ...mdevs].filter((each) => units.has(each));
-    if (uuid !== '') servers.set(uuid, { isRunning, has });
+    if (uuid !== '') servers.set(uuid, { isRunning, isOfNova, has });
   };
   for (const each of defined) note(each, false);
   for (const each of live) note(each, each.state !== 'shutoff' && each.state !== 'crashed');
@@ -34,7 +36,8 @@ export function readServers({ defined, live }: Definitions, units: Units) {
 
 /**
  * A server with as many units as before may have others now: it was unshelved. With fewer it has
- * lost some, which count while it runs. What another server runs with is no longer expected.
+ * lost some, which count while it runs. What another server runs with is no longer expected,
+ * unless that is a domain which Nova has not made: its end gives the server nothing back.
  */
 export function followServers(
   before: ServerRecords,
@@ -44,8 +47,8 @@ export function followServers(
 ): ServerRecords {
   const now = new Date(nowMs).toISOString();
   const runs = new Map<string, string>();
-  for (const [uuid, { isRunning, has }] of servers) {
-    if (isRunning) for (const unit of has) runs.set(unit, uuid);
+  for (const [uuid, { isRunning, isOfNova, has }] of servers) {
+    if (isRunning && isOfNova) for (const unit of has) runs.set(unit, uuid);
   }
   const after: Record<string, ServerRecord> = {};
   for (const uuid of new Set([...Object.keys(before), ...servers.keys()])) {

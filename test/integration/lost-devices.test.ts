@@ -98,10 +98,12 @@ it('names the server that has a device without a bind, and the one that it is bo
     },
   ]);
   const instance = await bind();
-  await report(seen);
+  const lacks = { unit, instance_uuid: instance, is_attached: false, since };
+  await report([lacks, ...seen]);
   expect(await ask()).toMatchObject([
     {
       instance_uuid: instance,
+      next_step: expect.stringContaining(`virsh destroy ${intruder}`),
       reason: expect.stringContaining(`attached to server ${intruder}`),
     },
   ]);

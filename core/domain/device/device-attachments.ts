@@ -53,7 +53,15 @@ export function judgeAttachments(
       faults.push({ kind, unit, instanceUuid: holder, heldBy: server, since });
     }
   }
-  return { faults: faults.slice(0, faultsMax), isEarly };
+  return { faults: withoutEffects(faults).slice(0, faultsMax), isEarly };
+}
+
+/** A server whose device another one has gets it back after the end of that one only. */
+function withoutEffects(faults: readonly AttachmentFault[]): readonly AttachmentFault[] {
+  const elsewhere = new Set(
+    faults.filter(({ heldBy }) => heldBy !== undefined).map(({ unit }) => unit),
+  );
+  return faults.filter(({ kind, unit }) => kind !== 'not-attached' || !elsewhere.has(unit));
 }
 
 /** Names the difference in the history, from its begin to its end. */

@@ -9,6 +9,8 @@ export interface DomainDefinition {
   readonly name: string;
   /** Nova's uuid of the server; empty in a definition that has none. */
   readonly uuid: string;
+  /** It has the metadata that Nova writes into each definition. */
+  readonly isOfNova: boolean;
   /** Addresses of PCI functions. */
   readonly functions: readonly string[];
   /** Uuids of mediated devices. */
@@ -30,6 +32,7 @@ export function readDomain(text: string): DomainDefinition {
   const functions = new Set<string>();
   const mdevs = new Set<string>();
   const texts = { name: '', uuid: '' };
+  let isOfNova = false;
   let state: string | undefined;
   /** The host device that is being read has no address yet. */
   let lacksAddress = false;
@@ -54,6 +57,7 @@ export function readDomain(text: string): DomainDefinition {
       if (state === undefined) throw new XmlInvalid('is not of a domain');
       continue;
     }
+    if (path.join('/') === 'domain/metadata/nova:instance') isOfNova = true;
     if (isDevice(path)) lacksAddress = isHostPci(token.name, token.attributes);
     if (path[1] !== 'devices' || path.at(-1) !== 'address' || path.at(-2) !== 'source') continue;
     const mdev = token.attributes.get('uuid');
@@ -67,6 +71,7 @@ export function readDomain(text: string): DomainDefinition {
   return {
     name,
     uuid: texts.uuid.trim().toLowerCase(),
+    isOfNova,
     functions: [...functions],
     mdevs: [...mdevs],
     ...(state !== undefined && { state }),

@@ -37,6 +37,7 @@ export class DomainFolder {
   }
 }
 
+/** As Nova defines a server. */
 export function definitionOf(name: string, functions: readonly string[], uuid = ''): string {
   const devices = functions.map((address) => {
     const { domain, bus, device, function: fn } = parsePciAddress(address) ?? {};
@@ -51,6 +52,9 @@ export function definitionOf(name: string, functions: readonly string[], uuid = 
   return `<domain type='kvm'>
   <name>${name}</name>
   <uuid>${uuid}</uuid>
+  <metadata>
+    <nova:instance xmlns:nova="http://openstack.org/xmlns/libvirt/nova/1.1"/>
+  </metadata>
   <devices>
 ${devices.join('')}  </devices>
 </domain>

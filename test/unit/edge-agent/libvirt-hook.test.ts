@@ -61,15 +61,17 @@ describe("libvirt's hook", () => {
   it('knows an mdev by its uuid', async () => {
     await agentWith([mdev]);
     const text = (inner: string) =>
-      `<domain type='kvm'>\n  <name>n</name>\n  <uuid>${server}</uuid>\n  <devices>${inner}</devices>\n</domain>`;
+      definitionOf('n', [], server).replace('<devices>', `<devices>${inner}`);
     const device = `\n<hostdev type='mdev'>\n<source>\n<address uuid='${mdev}'/>\n</source>\n</hostdev>\n`;
     expect(start(text(device)).status).toBe(0);
     expect(start(text('')).status).toBe(1);
   });
 
+  const withoutMetadata = (text: string) => text.replace(/<metadata>.*<\/metadata>/s, '');
   it.each([
     ['another server', definitionOf('n', [], '00000000-1b2c-4d3e-8f4a-5b6c7d8e9f0a'), []],
     ['a server with another device, after a shelf', definitionOf('n', [second], server), []],
+    ['a domain that Nova has not made', withoutMetadata(definitionOf('n', [], server)), []],
     ['no definition', '', []],
     ['the end of a server', definitionOf('n', [], server), ['release', 'end']],
     ['the restart of libvirt', definitionOf('n', [], server), ['reconnect', 'begin']],

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -83,6 +83,13 @@ function start(uuid: string, functions: readonly string[]): void {
   live.run(uuid, functions, uuid);
 }
 
+/** A domain that an operator has made with `virsh`. */
+function runOther(functions: readonly string[]): void {
+  live.run(b, functions, b);
+  const file = join(live.path, `${b}.xml`);
+  live.write(`${b}.xml`, readFileSync(file, 'utf8').replace(/<metadata>.*<\/metadata>/s, ''));
+}
+
 describe('a server', () => {
   it('is no reason for a report when it starts, and is in one after six hours', async () => {
     expect(await reportedAfter(0)).toBeUndefined();
@@ -149,6 +156,26 @@ describe('a server', () => {
     expect(await reportedAfter(0)).toEqual([[first, b, true]]);
   });
 
+  it('is reported when a domain of the host has its device, and until it has it again', async () => {
+    start(a, [first]);
+    await reportedAfter(1);
+    start(a, []);
+    runOther([first]);
+    expect(await reportedAfter(0)).toEqual([[first, b, true]]);
+    const both = [
+      [first, a, false],
+      [first, b, true],
+    ];
+    expect(await reportedAfter(1)).toEqual(both);
+    const { at } = (await look(devices))(first) ?? {};
+    expect(await reportedAfter(5)).toEqual(both);
+    expect((await look(devices))(first)?.at).toBe(at);
+    live.undefine(b);
+    expect(await reportedAfter(0)).toEqual([[first, a, false]]);
+    start(a, [first]);
+    expect(await reportedAfter(0)).toBeUndefined();
+  });
+
   it('is reported by the mdev that a job has made for it', async () => {
     marks = { [mdev]: { address: first, type: 'MDEV', info: {} } };
     const device = `<hostdev type='mdev'><source><address uuid='${mdev}'/></source></hostdev>`;
@@ -160,6 +187,19 @@ describe('a server', () => {
     live.write('n.xml', text(''));
     expect(await reportedAfter(1)).toEqual([[mdev, a, false]]);
   });
+});
+
+it('reports a domain that Nova has not made when it starts, and no longer when it has ended', async () => {
+  expect(await reportedAfter(0)).toBeUndefined();
+  runOther([first]);
+  expect(await reportedAfter(0)).toEqual([[first, b, true]]);
+  await open();
+  expect(await reportedAfter(0)).toEqual([[first, b, true]]);
+  live.undefine(b);
+  expect(await reportedAfter(0)).toBeUndefined();
+  // Its record is kept for ten minutes.
+  runOther([first]);
+  expect(await reportedAfter(0)).toEqual([[first, b, true]]);
 });
 
 it('reports what it did before while a definition cannot be read', async () => {

@@ -98,11 +98,18 @@ describe('the status of a running domain', () => {
     expect(readDomain(text)).toEqual({
       name: 'instance-00000001',
       uuid: uuid.toLowerCase(),
+      isOfNova: false,
       functions: ['0000:01:00.0'],
       mdevs: [uuid.toLowerCase()],
       state: 'running',
     });
   });
+});
+
+it('a domain is of Nova by its metadata, and not by an element of that name elsewhere', () => {
+  const text = definitionOf('n', []);
+  expect(readDomain(text).isOfNova).toBe(true);
+  expect(readDomain(text.replaceAll('metadata>', 'description>')).isOfNova).toBe(false);
 });
 
 describe('files that are no definition', () => {
