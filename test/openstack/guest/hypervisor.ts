@@ -4,6 +4,7 @@
 import { appendFileSync, copyFileSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { fetchRoot, link, own, write } from '#test/kernel/debian/root.ts';
+import type { Guest, GuestProcess } from '#test/kernel/guest.ts';
 import type { Stage as Host } from '#test/kernel/stage.ts';
 import {
   type CloudPlan,
@@ -110,7 +111,10 @@ export function sharedFolder(plan: CloudPlan, host: string): string {
 }
 
 /** After each boot: what an operator's host starts at boot. */
-export async function startHypervisor({ guest, hostname }: Host, shared: string): Promise<void> {
+export async function startHypervisor(
+  { guest, hostname }: Host,
+  shared: string,
+): Promise<GuestProcess> {
   await guest.run('hostname', hostname);
   await guest.run('modprobe', '-a', 'vfio-pci', 'vfio_iommu_type1');
   // Two cards, each with room for one mdev.
@@ -121,12 +125,17 @@ export async function startHypervisor({ guest, hostname }: Host, shared: string)
   // At the path that it has outside, because nova-compute names files by it.
   const options = 'trans=virtio,version=9p2000.L,msize=262144';
   await guest.run('mount', '-t', '9p', '-o', options, 'share', shared);
-  await guest.start('libvirtd', ['libvirtd', '--listen']);
+  return await startLibvirt(guest);
+}
+
+export async function startLibvirt(guest: Guest): Promise<GuestProcess> {
+  const libvirtd = await guest.start('libvirtd', ['libvirtd', '--listen']);
   await eventually(
     () => guest.tryRun('virsh', '--quiet', 'version'),
     ({ code }) => code === 0,
     120,
   );
+  return libvirtd;
 }
 
 /** Before nova-compute of the node starts: Nova's libvirt driver and its settings. */

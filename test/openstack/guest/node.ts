@@ -16,7 +16,13 @@ import { ensurePackages } from '#test/openstack/install/packages.ts';
 import { offer, removeCleanly } from '#test/openstack/servers.ts';
 import { operatorOf, type Stage } from '#test/openstack/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';
-import { fetchHypervisor, sharedFolder, startHypervisor, useLibvirt } from './hypervisor.ts';
+import {
+  fetchHypervisor,
+  sharedFolder,
+  startHypervisor,
+  startLibvirt,
+  useLibvirt,
+} from './hypervisor.ts';
 import { type Tenant, withinSeconds } from './tenant.ts';
 
 export const nvme = '0000:01:00.0';
@@ -42,6 +48,7 @@ export class GuestNode {
   readonly #settings: Readonly<Record<string, unknown>>;
   #host: Host | undefined;
   #agent: GuestProcess | undefined;
+  #libvirtd: GuestProcess | undefined;
 
   /** @param cleans false for a mutant: an agent whose settings erase nothing */
   constructor({ cleans }: { readonly cleans: boolean }) {
@@ -75,7 +82,9 @@ export class GuestNode {
     const port = await freePort({ host: '127.0.0.1', port: 0 });
     const share = sharedFolder(plan, hardwareHost);
     useLibvirt(plan, hardwareHost, port);
-    const prepare = (each: Host) => startHypervisor(each, share);
+    const prepare = async (each: Host) => {
+      this.#libvirtd = await startHypervisor(each, share);
+    };
     const group = { name: 'guest', hypervisor: { share, port }, prepare };
     this.#host = await startHost(stage, group, { system: fetchHypervisor(cache) });
     await this.startAgent();
@@ -95,6 +104,12 @@ export class GuestNode {
 
   async killAgent(): Promise<void> {
     await this.#agent?.stop('SIGKILL');
+  }
+
+  /** Its servers go on. */
+  async restartLibvirt(): Promise<void> {
+    await this.#libvirtd?.stop();
+    this.#libvirtd = await startLibvirt(this.host.guest);
   }
 
   /** Deletes the servers, and waits until the host has cleaned up after them. */

@@ -11,7 +11,9 @@ import { operatorOf, type Stage } from '#test/openstack/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';
 import { moves } from './moves.ts';
 import { GuestNode, nvme } from './node.ts';
+import { notAttached } from './not-attached.ts';
 import { removed } from './removed.ts';
+import { resumed } from './resumed.ts';
 import { actAndRead, bootTenant, found, looped, withinSeconds, wrote, zeros } from './tenant.ts';
 
 /** What tenants write to their devices. */
@@ -159,6 +161,8 @@ export function guest(options: { readonly cleans: boolean }): {
     },
     ...moves(node),
     ...removed(node),
+    ...notAttached(node),
+    ...resumed(node),
   ];
   return { scenarios, end: () => node.powerOff() };
 }

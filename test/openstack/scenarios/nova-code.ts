@@ -2,14 +2,13 @@
 // fixture. No hypervisor is part of it.
 
 import assert from 'node:assert/strict';
-import { copyFileSync, mkdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
+import { patchFiles, releasedFile } from '#test/openstack/install/nova-source.ts';
 import { debian } from '#test/openstack/install/releases.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import { assertHas, build, offer, remove, removeCleanly } from '#test/openstack/servers.ts';
 import type { Stage } from '#test/openstack/stage.ts';
 
-const patch = join(import.meta.dirname, '../../../docs/patches/nova-unmanaged.patch');
 const driver = 'nova/virt/libvirt/driver.py';
 
 /** Prints the XML of two devices, which a file of Nova's libvirt driver makes of two ARQs. */
@@ -172,22 +171,13 @@ export const novaCode: readonly Scenario[] = [
   {
     name: 'the patch of the guide attaches a device unmanaged, where its attach handle says so',
     run: async (stage) => {
-      const { plan, processes } = stage.cloud;
-      const find = 'import nova.virt.libvirt.driver as found; print(found.__file__)';
-      const printed = await processes.run({
-        name: 'find-driver',
-        command: [plan.release.python, '-s', '-c', find],
-      });
-      // Warnings of Python come before it.
-      const released = printed.trim().split('\n').at(-1) ?? '';
-      const root = join(plan.directory, 'patched');
-      const patched = join(root, driver);
-      mkdirSync(dirname(patched), { recursive: true });
-      copyFileSync(released, patched);
-      await processes.run({ name: 'patch', command: ['patch', '-d', root, '-p1', '-i', patch] });
+      const { cloud } = stage;
+      const root = join(cloud.plan.directory, 'patched');
+      await patchFiles(cloud, root, 'nova-unmanaged.patch', [driver]);
+      const released = await releasedFile(cloud, driver);
       assert.deepEqual(await managedBy(stage, released), ['yes', 'yes']);
-      assert.deepEqual(await managedBy(stage, patched), ['yes', 'no']);
-      return `applied to Nova ${plan.release.name}`;
+      assert.deepEqual(await managedBy(stage, join(root, driver)), ['yes', 'no']);
+      return `applied to Nova ${cloud.plan.release.name}`;
     },
   },
 ];

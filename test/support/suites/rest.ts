@@ -109,7 +109,7 @@ export interface Body {
   readonly arqs: readonly Arq[];
   readonly devices: readonly Device[];
   readonly history: readonly { readonly evidence: object | null }[];
-  readonly incidents: readonly { readonly reason: string }[];
+  readonly incidents: readonly { readonly hostname?: string; readonly reason: string }[];
 }
 
 export interface Reply {
