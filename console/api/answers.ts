@@ -4,7 +4,12 @@ import type * as z from 'zod';
 import type { arqAnswer } from '#core/contracts/api/accelerator-requests.ts';
 import type { operatorProfile, profileAnswer } from '#core/contracts/api/device-profiles.ts';
 import type { deviceAnswer, freedAnswer } from '#core/contracts/api/devices.ts';
-import type { bindsAnswer, recordAnswer, usageAnswer } from '#core/contracts/api/history.ts';
+import type {
+  bindsAnswer,
+  recordAnswer,
+  reportAnswer,
+  usageAnswer,
+} from '#core/contracts/api/history.ts';
 import type { aggregatesAnswer } from '#core/contracts/api/openstack.ts';
 import type {
   assignmentAnswer,
@@ -29,6 +34,7 @@ export type Incident = z.infer<typeof incidentAnswer>;
 export type HistoryRecord = z.infer<typeof recordAnswer>;
 export type Aggregate = z.infer<typeof aggregatesAnswer>['aggregates'][number];
 export type Binds = z.infer<typeof bindsAnswer>;
+export type FleetReport = z.infer<typeof reportAnswer>;
 export type Usage = z.infer<typeof usageAnswer>;
 export type UsageRow = Usage['usage'][number];
 export type Device = z.infer<typeof deviceAnswer>;

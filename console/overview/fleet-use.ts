@@ -1,6 +1,6 @@
 // The numbers of the overview, from the answers of the API.
 
-import type { Binds, Host, OperatorProfile, Usage } from '#console/api/answers.ts';
+import type { Binds, FleetReport, Host, OperatorProfile, Usage } from '#console/api/answers.ts';
 import type { CapacitySum } from '#console/capacity/capacity-sum.ts';
 import type { UsageChart } from '#console/usage/series.ts';
 
@@ -90,4 +90,33 @@ export function bindsByHour(binds: Binds['binds'], from: string): UsageChart {
     return { name, hours: counts, total: counts.reduce((sum, count) => sum + count, 0) };
   });
   return { days: hours.map((hour) => hour.slice(0, 16).replace('T', ' ')), series };
+}
+
+/** Means of the days that were measured. */
+export interface ModelDays {
+  readonly model: string;
+  readonly devices: number;
+  readonly healthy: number;
+  readonly handles: number;
+  readonly reserved: number;
+  readonly inUse: number;
+}
+
+/** Each model once, the one with the most handles first. */
+export function modelsOf(report: FleetReport['report']): ModelDays[] {
+  const ofAll = report.filter(({ project_id }) => project_id === null);
+  const days = new Set(ofAll.map(({ day }) => day)).size;
+  const models = [...Map.groupBy(ofAll, ({ model }) => model)].map(([model, rows]) => {
+    const mean = (field: 'devices' | 'healthy' | 'handles' | 'reserved' | 'in_use') =>
+      Math.round((rows.reduce((sum, row) => sum + (row[field] ?? 0), 0) / days) * 10) / 10;
+    return {
+      model,
+      devices: mean('devices'),
+      healthy: mean('healthy'),
+      handles: mean('handles'),
+      reserved: mean('reserved'),
+      inUse: mean('in_use'),
+    };
+  });
+  return models.sort((one, other) => other.handles - one.handles);
 }

@@ -1,5 +1,5 @@
 // The first screen of operators: how much is in use and out of service, what needs attention, and
-// what runs out first. It makes no reading that no other screen makes.
+// what runs out first. Of its readings only the report of the month is that of no other screen.
 
 import { useState } from 'preact/hooks';
 import type { Host, Incident } from '#console/api/answers.ts';
@@ -20,6 +20,7 @@ import {
   classesOf,
   dayBefore,
   hostsByState,
+  modelsOf,
   reasonsOf,
   totalOf,
   useByProject,
@@ -30,12 +31,14 @@ import {
   askForClass,
   askForProfile,
   incidentsEveryMs,
+  reportEveryMs,
   type Sums,
   usageEveryMs,
   useBinds,
   useCapacity,
   useIncidents,
   useLastHour,
+  useReport,
   worstMax,
 } from './use-overview.ts';
 
@@ -146,6 +149,7 @@ export function OverviewScreen() {
             />
           </Section>
           <Projects isWaiting={hosts.isFirst} />
+          <Month isWaiting={hosts.isFirst} />
         </div>
       </div>
     </Screen>
@@ -288,6 +292,30 @@ function Projects({ isWaiting }: { readonly isWaiting: boolean }) {
       )}
       <Bars name="In use by project" {...{ bars }} />
       {uses.length > 0 && <p class="quiet">Accelerators, as an average of the last hour.</p>}
+    </Section>
+  );
+}
+
+function Month({ isWaiting }: { readonly isWaiting: boolean }) {
+  const live = useReport(isWaiting);
+  const models = live.data ? modelsOf(live.data.report) : [];
+  const bars = models.slice(0, barsMax).map((each) => ({
+    key: each.model,
+    title: each.model,
+    href: addressOf('usage'),
+    value: each.inUse,
+    most: each.handles,
+    text: `${numberText(each.inUse)} of ${numberText(each.handles)} in use`,
+    note: `${numberText(each.healthy)} of ${numberText(each.devices)} devices healthy, ${numberText(each.reserved)} handles reserved`,
+  }));
+  return (
+    <Section title="This month by model">
+      <Freshness {...{ live }} subject="the report" everyMs={reportEveryMs} />
+      {live.data && models.length === 0 && (
+        <p class="empty">No day of this month has been measured yet.</p>
+      )}
+      <Bars name="This month by model" {...{ bars }} />
+      {models.length > 0 && <p class="quiet">Means of the days; cyborg-ops report has each day.</p>}
     </Section>
   );
 }

@@ -1,6 +1,6 @@
 // What the overview asks the API for: lists and sums that other screens show, too.
 
-import type { Binds, HostCapacity, Incident, Usage } from '#console/api/answers.ts';
+import type { Binds, FleetReport, HostCapacity, Incident, Usage } from '#console/api/answers.ts';
 import type { Api } from '#console/api/client.ts';
 import { ApiFailure } from '#console/api/failure.ts';
 import { readAll } from '#console/api/pages.ts';
@@ -98,6 +98,16 @@ export function useBinds(from: string, everyMs: number): Live<Binds['binds']> {
     } while (to !== undefined);
     return binds;
   });
+}
+
+export const reportEveryMs = 600_000;
+
+/** The fleet since the first of the month, by day. */
+export function useReport(isWaiting: boolean): Live<FleetReport> {
+  const timing = { everyMs: reportEveryMs, isWaiting };
+  return useLive('report of the month', timing, ({ session, signal }) =>
+    session.api.ask('GET', '/operator/v1/report', { signal }),
+  );
 }
 
 interface Incidents {

@@ -4,6 +4,7 @@ import {
   bindsByHour,
   classesOf,
   dayBefore,
+  modelsOf,
   reasonsOf,
   totalOf,
   useByProject,
@@ -49,6 +50,22 @@ describe('the overview', () => {
       { projectId: 'large', accelerators: 3 },
       { projectId: 'small', accelerators: 0.5 },
     ]);
+  });
+
+  it('has the means of the days by model, and counts no project twice', () => {
+    const row = { model: 'a:1', project_id: null, devices: 2, healthy: 1, handles: 8, reserved: 2 };
+    const ofProject = { devices: null, healthy: null, handles: null, reserved: null };
+    const report = [
+      { ...row, day: '2026-11-23', in_use: 3 },
+      { ...row, day: '2026-11-23', ...ofProject, project_id: 'p', in_use: 3 },
+      { ...row, day: '2026-11-24', in_use: 4 },
+      { ...row, day: '2026-11-24', model: 'b:2', handles: 20, in_use: 1 },
+    ];
+    expect(modelsOf(report)).toEqual([
+      { model: 'b:2', devices: 1, healthy: 0.5, handles: 10, reserved: 1, inUse: 0.5 },
+      { model: 'a:1', devices: 2, healthy: 1, handles: 8, reserved: 2, inUse: 3.5 },
+    ]);
+    expect(modelsOf([])).toEqual([]);
   });
 
   it('has the binds of 24 hours, of which the last one goes on', () => {

@@ -34,6 +34,7 @@ export const overview: Group = {
         await page
           .getByRole('img', { name: /Binds by hour.*bound 2 binds, failed 1 binds/ })
           .waitFor();
+        await page.getByRole('heading', { name: 'This month by model' }).waitFor();
         await page
           .getByRole('list', { name: 'Servers that would fit' })
           .getByText('vgpu')
