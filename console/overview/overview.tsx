@@ -6,7 +6,6 @@ import type { Host, Incident } from '#console/api/answers.ts';
 import { Freshness, useNow } from '#console/parts/freshness.tsx';
 import { DeviceLink, HostLink } from '#console/parts/links.tsx';
 import { PartialList, useList } from '#console/parts/list/live-list.tsx';
-import { NameText } from '#console/parts/name.tsx';
 import { Notice } from '#console/parts/notice.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
 import { StateOf } from '#console/parts/status.tsx';
@@ -20,25 +19,21 @@ import {
   classesOf,
   dayBefore,
   hostsByState,
-  modelsOf,
   reasonsOf,
   totalOf,
-  useByProject,
   useOf,
 } from './fleet-use.ts';
-import { Bars, Tile } from './tiles.tsx';
+import { Month, Projects } from './sums.tsx';
+import { Bars, barsMax, Tile } from './tiles.tsx';
 import {
   askForClass,
   askForProfile,
   incidentsEveryMs,
-  reportEveryMs,
   type Sums,
   usageEveryMs,
   useBinds,
   useCapacity,
   useIncidents,
-  useLastHour,
-  useReport,
   worstMax,
 } from './use-overview.ts';
 
@@ -47,7 +42,6 @@ const everyMs = minuteMs;
 /** More reads of hosts than this are made less often, and those for profiles on demand. */
 const hostReadsMax = 2000;
 const capacityPauseMs = { few: minuteMs, many: 10 * minuteMs };
-const barsMax = 7;
 
 export function OverviewScreen() {
   const hosts = useList('hosts', { everyMs });
@@ -271,51 +265,5 @@ function RunsOut({ names, everyMs, isWaiting, isLarge }: RunsOutProps) {
       {!isWaiting && names.length === 0 && <p class="empty">There are no device profiles.</p>}
       <Bars name="Servers that would fit" {...{ bars }} />
     </>
-  );
-}
-
-function Projects({ isWaiting }: { readonly isWaiting: boolean }) {
-  const live = useLastHour(isWaiting);
-  const uses = live.data ? useByProject(live.data) : [];
-  const bars = uses.slice(0, barsMax).map(({ projectId, accelerators }) => ({
-    key: projectId,
-    title: <NameText kind="projects" id={projectId} />,
-    href: addressOf('usage', undefined, { project: projectId }),
-    value: accelerators,
-    most: uses[0]?.accelerators ?? 0,
-  }));
-  return (
-    <Section title="In use by project">
-      <Freshness {...{ live }} subject="the usage" everyMs={usageEveryMs} />
-      {live.data && uses.length === 0 && (
-        <p class="empty">No accelerator was in use in the last hour.</p>
-      )}
-      <Bars name="In use by project" {...{ bars }} />
-      {uses.length > 0 && <p class="quiet">Accelerators, as an average of the last hour.</p>}
-    </Section>
-  );
-}
-
-function Month({ isWaiting }: { readonly isWaiting: boolean }) {
-  const live = useReport(isWaiting);
-  const models = live.data ? modelsOf(live.data.report) : [];
-  const bars = models.slice(0, barsMax).map((each) => ({
-    key: each.model,
-    title: each.model,
-    href: addressOf('usage'),
-    value: each.inUse,
-    most: each.handles,
-    text: `${numberText(each.inUse)} of ${numberText(each.handles)} in use`,
-    note: `${numberText(each.healthy)} of ${numberText(each.devices)} devices healthy, ${numberText(each.reserved)} handles reserved`,
-  }));
-  return (
-    <Section title="This month by model">
-      <Freshness {...{ live }} subject="the report" everyMs={reportEveryMs} />
-      {live.data && models.length === 0 && (
-        <p class="empty">No day of this month has been measured yet.</p>
-      )}
-      <Bars name="This month by model" {...{ bars }} />
-      {models.length > 0 && <p class="quiet">Means of the days; cyborg-ops report has each day.</p>}
-    </Section>
   );
 }

@@ -27,6 +27,9 @@ export function Tile({ title, href, value, tone, children }: TileProps) {
   );
 }
 
+/** More bars than these are not shown. */
+export const barsMax = 7;
+
 interface Bar {
   readonly key: string;
   readonly title: ComponentChildren;
