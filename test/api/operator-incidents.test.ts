@@ -2,6 +2,7 @@
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
+import { workIncident } from '#core/domain/history/incidents.ts';
 import { workDueMs } from '#core/domain/host-work/deadlines.ts';
 import { derivedUuid, providerUuid } from '#core/domain/ids.ts';
 import { failBind } from '#core/operations/bind/finish-bind.ts';
@@ -166,6 +167,10 @@ describe('GET /operator/v1/incidents', () => {
     const [handle] = stored?.handles ?? [];
     const work = handle?.release ? await store.releases.awaited(handle.release) : undefined;
     if (!work) throw new Error('The failed bind has no release.');
+    const thrice = { ...work, quarantine: 'EIO', retries: 2 };
+    expect(workIncident(thrice, undefined, 0, 0)?.reason).toBe(
+      '1 attach handles after 3 failed cleanings: EIO',
+    );
     await quarantine(world.deps, work, 'The host did not answer.');
     const [incident] = await incidents('?kind=quarantine');
     expect(incident).toMatchObject({

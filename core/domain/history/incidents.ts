@@ -141,13 +141,13 @@ export function workIncident(
   dueMs: number,
   nowMs: number,
 ): Incident | undefined {
-  const { kind, hostname, handles, startedAt: since, quarantine } = work;
+  const { kind, hostname, handles, startedAt: since, quarantine, retries = 0 } = work;
   const about = { since, hostname, ...present({ deviceUuid: device }) };
   if (quarantine !== undefined) {
     return {
       kind: 'quarantine',
       ...about,
-      reason: `${handles.length} attach handles: ${quarantine}`,
+      reason: `${handles.length} attach handles${retries < 2 ? '' : ` after ${retries + 1} failed cleanings`}: ${quarantine}`,
       nextStep:
         'The host is asked again by itself. If it cannot clean the device, clean it by hand, and release it by force as cleaned. A card that is in another host for good, and offered there, was cleaned there: release it here by force as cleaned, too.',
       ...(device && { action: 'force-release' }),
