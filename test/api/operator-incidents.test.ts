@@ -74,6 +74,20 @@ describe('GET /operator/v1/incidents', () => {
     ]);
   });
 
+  it('lists the devices of a host that are ill for one reason as one', async () => {
+    const since = '2026-11-01T00:00:00Z';
+    const health = { state: 'unhealthy', reason: 'is inaccessible', since } as const;
+    const ill = [1, 2].map((slot) =>
+      aDevice({ address: `0000:0${slot}:00.0`, provider_suffix: `Card${slot}`, health }),
+    );
+    await applySettled(world.deps, 'cmp7', aReport(ill, { sequence: 1 }), Date.now());
+    expect(await incidents('?kind=unhealthy-device&host=cmp7')).toMatchObject([
+      { reason: expect.stringMatching(/^Each of 2 devices is inaccessible: those at 0000:01/) },
+    ]);
+    await applySettled(world.deps, 'cmp7', aReport([], { sequence: 2 }), Date.now());
+    expect(await incidents('?kind=unhealthy-device&host=cmp7')).toEqual([]);
+  });
+
   it('lists a host whose clock is more than five seconds wrong, until it is right', async () => {
     let sequence = 20;
     const report = async (ahead_ms: number) => {

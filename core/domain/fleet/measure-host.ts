@@ -153,7 +153,7 @@ function incidents(
     notOfferedIncident(hostname, allNotOffered(measured, attachTypes)),
     firmwareIncident(hostname, devices, baselines),
     ...devices.flatMap((device) => [
-      healthIncident(device),
+      healthIncident(device, devices),
       attachmentIncident(device),
       movedCardIncident(device, (place) => deviceUuid(place.hostname, place.address)),
       powerCycleIncident(device),

@@ -17,22 +17,42 @@ import { isUncleanImport } from '#core/domain/device/handle-state.ts';
 import type { DeviceUuid } from '#core/domain/ids.ts';
 import { devicesNamed, type Incident } from './incidents.ts';
 
-/** Undefined for a device that is healthy or gone. */
-export function healthIncident(device: Device): Incident | undefined {
-  const { uuid, hostname, address, health, isGone, cardCleaning } = device;
+/**
+ * One for all unhealthy devices of the host with the same reason, as of the first one: what they
+ * share, such as a switch, is as a rule the cause.
+ *
+ * @returns undefined for a device that is healthy or gone, or that the incident of another names
+ */
+export function healthIncident(
+  device: Device,
+  ofHost: readonly Device[] = [device],
+): Incident | undefined {
+  const { uuid, hostname, health, isGone, cardCleaning } = device;
   if (isGone || !health || !isUnhealthy(device)) return undefined;
+  const alike = ofHost.filter(
+    (each) => !each.isGone && isUnhealthy(each) && each.health?.reason === health.reason,
+  );
+  if (alike.some((each) => each.uuid < uuid)) return undefined;
   return {
     kind: 'unhealthy-device',
     since: health.since,
     hostname,
     deviceUuid: uuid,
-    reason: `The device at ${address} ${health.reason}.`,
+    reason: unhealthyText(device, alike, health.reason),
     nextStep: cardCleaning?.withheldSince
       ? "The host cleans the card by itself once no server holds it elsewhere, and the agent's next report offers it. If its driver cannot clean it, clean it by hand, and release the handles at its earlier place by force as cleaned."
       : (health.nextStep ??
         'Repair or replace the device; it is offered again once its driver finds it healthy for a while.'),
     action: 'rediscover',
   };
+}
+
+function unhealthyText({ address }: Device, alike: readonly Device[], reason: string): string {
+  if (alike.length < 2) return `The device at ${address} ${reason}.`;
+  const addresses = alike.map((each) => each.address).sort();
+  const named = addresses.slice(0, devicesNamed);
+  const more = alike.length - named.length;
+  return `Each of ${alike.length} devices ${reason}: those at ${named.join(', ')}${more > 0 ? `, and ${more} more` : ''}. Look first at what they share, such as a switch or the power.`;
 }
 
 /** One for the device: its units of all servers. */

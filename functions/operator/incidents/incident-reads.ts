@@ -6,6 +6,8 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { Deps } from '#core/deps.ts';
 import { allNotOffered } from '#core/domain/arq/attach-types.ts';
 import type { CardPlace } from '#core/domain/device/card-cleaning.ts';
+import type { Device } from '#core/domain/device/device.ts';
+import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import {
   attachmentIncident,
   firmwareIncident,
@@ -91,7 +93,15 @@ export const readIncidents: Readonly<Record<StoredKind, ReadIncidents>> = {
     readHosts(deps, after, count, async (host) => lostProvidersIncident(host)),
   'unhealthy-device': async (deps, after, count) => {
     const devices = await deps.listings.devicesAfter(after ?? '0', count);
-    return devices.map((device) => ({ marker: device.uuid, row: healthIncident(device) }));
+    const hosts = new Map<string, readonly Device[]>();
+    const ill = new Set(devices.filter(isUnhealthy).map(({ hostname }) => hostname));
+    await forEachAtOnce([...ill], hostsAtOnce, async (hostname) => {
+      hosts.set(hostname, (await deps.store.inventory.host(hostname)).devices);
+    });
+    return devices.map((device) => ({
+      marker: device.uuid,
+      row: healthIncident(device, hosts.get(device.hostname)),
+    }));
   },
   'device-not-attached': async (deps, after, count) => {
     const devices = await deps.listings.devicesAfter(after ?? '0', count);
