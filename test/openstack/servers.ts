@@ -181,15 +181,20 @@ export async function assertNeverActive(stage: Stage, id: string): Promise<strin
 
 /** Builds one server with all vGPUs of a type: so none is held. */
 export async function assertAllVgpusFree(stage: Stage): Promise<void> {
-  const built = await eventually(
+  const built = await buildAtLast(stage, 'all-vgpus');
+  await assertHas(stage, built, 2);
+  await removeCleanly(stage, built.id);
+}
+
+/** Builds servers until one is ACTIVE, and removes the others. */
+export async function buildAtLast(stage: Stage, flavor: string): Promise<Built> {
+  return await eventually(
     async () => {
-      const each = await build(stage, 'all-vgpus');
+      const each = await build(stage, flavor);
       if (each.status !== 'ACTIVE') await remove(stage, each.id);
       return each;
     },
     ({ status }) => status === 'ACTIVE',
     180,
   );
-  await assertHas(stage, built, 2);
-  await removeCleanly(stage, built.id);
 }

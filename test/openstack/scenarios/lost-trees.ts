@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ownProvider, providersOf, reconcile } from '#test/openstack/providers.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
-import { assertHas, build, removeCleanly } from '#test/openstack/servers.ts';
+import { assertHas, build, buildAtLast, removeCleanly } from '#test/openstack/servers.ts';
 import { operatorOf, type Stage } from '#test/openstack/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';
 
@@ -59,10 +59,7 @@ export const lostTrees: readonly Scenario[] = [
         seconds.push(((performance.now() - startedAt) / 1000).toFixed(0));
       }
       await untilNotLost(stage);
-      const built = await eventually(
-        () => build(stage, 'fpga'),
-        ({ status }) => status === 'ACTIVE',
-      );
+      const built = await buildAtLast(stage, 'fpga');
       await removeCleanly(stage, built.id);
       return `${deletes} times, whole ${seconds.join(', ')} s after the start of nova-compute`;
     },
