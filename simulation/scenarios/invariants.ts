@@ -11,7 +11,6 @@ import { toHandle } from '#core/store/rows/handle-rows.ts';
 import { toProgram, toRelease } from '#core/store/rows/host-work-rows.ts';
 import { toDeployable, toDevice } from '#core/store/rows/inventory-rows.ts';
 import { Violation } from '#simulation/violation.ts';
-import { checkHolds } from '#simulation/world/rules/holds.ts';
 import { checkProfiles } from '#simulation/world/rules/profiles.ts';
 import { checkPrograms, mayLast } from '#simulation/world/rules/programs.ts';
 import { checkQuotas, checkRecounted, storedArqs } from '#simulation/world/rules/quotas.ts';
@@ -350,7 +349,6 @@ function checkPlacement({ database, settings, openstack, hosts, disabled }: Worl
       throw new Violation('L3', `deployable ${uuid} is ${deviceStatus}, not ${device.status}`);
     }
   }
-  checkHolds(rows, devices);
   const computeNodes = new Set(hosts.map(({ name }) => name));
   for (const provider of Object.values(openstack.placement.providers)) {
     const isOurs = expected.some(({ uuid }) => uuid === provider.uuid);

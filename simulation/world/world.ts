@@ -8,7 +8,6 @@ import type { QueueName } from '#core/contracts/queues.ts';
 import type { HistoryKind } from '#core/domain/history/history.ts';
 import { silentLog } from '#core/log.ts';
 import { noMetrics } from '#core/metrics.ts';
-import { sweepHolds } from '#core/operations/devices/hold-devices.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
 import { lookAtTrees } from '#core/operations/placement/restore-tree.ts';
 import { reap } from '#core/operations/release/reap.ts';
@@ -352,8 +351,9 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
     // The schedule ignores an error of the sweep: the next sweep runs in a minute.
     const deps = depsFor(process);
     void sweep(deps)
-      .finally(() => reap(deps).finally(() => sweepHolds(deps)))
-      .finally(() => reconcile(deps).finally(() => lookAtTrees(deps)))
+      .finally(() => reap(deps))
+      .finally(() => reconcile(deps))
+      .finally(() => lookAtTrees(deps))
       .catch(() => {});
     timeline.at(timeline.now() + sweepMs, runSweep);
   }
