@@ -11,7 +11,7 @@ import { operatorOf, type Stage } from '#test/openstack/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';
 import { moves } from './moves.ts';
 import { GuestNode, nvme } from './node.ts';
-import { notAttached } from './not-attached.ts';
+import { notAttached, ownDomains } from './not-attached.ts';
 import { removed } from './removed.ts';
 import { resumed } from './resumed.ts';
 import { actAndRead, bootTenant, found, looped, withinSeconds, wrote, zeros } from './tenant.ts';
@@ -52,6 +52,7 @@ export function guest(options: { readonly cleans: boolean }): {
       run: async (stage) =>
         `resource classes below the node: ${(await node.join(stage)).join(', ')}`,
     },
+    ...ownDomains(node),
     {
       name: 'guest: the next tenant of an NVMe device finds zeros where the last one wrote',
       uses: { nvme: 'yes' },
