@@ -1,17 +1,14 @@
 // The counts of binds by hour in the operator's API.
 
-import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { settledAfterMs } from '#core/domain/history/bind-counts.ts';
-import { type HistoryRecord, partitionsFor } from '#core/domain/history/history.ts';
 import { providerUuid } from '#core/domain/ids.ts';
-import { historyWriter } from '#core/store/history/history.ts';
-import { createDocuments } from '#core/store/table/documents.ts';
-import { tableName } from '#core/store/table/tables.ts';
+
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
-import { stage, startWorld } from '#test/support/world.ts';
+import { startWorld } from '#test/support/world.ts';
+import { addRecords } from './history-records.ts';
 import { operatorsApi } from './operators-api.ts';
 
 const world = perFile(() =>
@@ -23,15 +20,6 @@ const hourAgo = (hours: number) =>
   new Date((Math.floor(Date.now() / hourMs) - hours) * hourMs).toISOString();
 const minutesAfter = (hour: string, minutes: number) =>
   new Date(Date.parse(hour) + minutes * 60_000).toISOString();
-
-async function add(record: Pick<HistoryRecord, 'at' | 'kind'> & Partial<HistoryRecord>) {
-  const { documents, close } = createDocuments();
-  const tables = { history: tableName(stage, 'history'), inventory: '' };
-  const history = historyWriter(documents, tables, 365);
-  const whole = { id: randomUUID(), hostname: 'cmp9', ...record };
-  await Promise.all(partitionsFor(whole).map((partition) => history.add(whole, partition)));
-  close();
-}
 
 async function bindsOf(hour: string) {
   const { json } = await operator('GET', `/binds?from=${hour}&to=${minutesAfter(hour, 60)}`);
@@ -64,13 +52,13 @@ describe('GET /operator/v1/binds', () => {
     const hour = hourAgo(5);
     const next = hourAgo(4);
     const at = minutesAfter(hour, 59);
-    await add({ kind: 'handle.claimed', at, instanceUuid: instance, requestId: 'req-slow' });
-    await add({ kind: 'handle.claimed', at, instanceUuid: instance, requestId: 'req-good' });
-    await add({ kind: 'handle.claimed', at, instanceUuid: instance, by: 'import' });
+    await addRecords({ kind: 'handle.claimed', at, instanceUuid: instance, requestId: 'req-slow' });
+    await addRecords({ kind: 'handle.claimed', at, instanceUuid: instance, requestId: 'req-good' });
+    await addRecords({ kind: 'handle.claimed', at, instanceUuid: instance, by: 'import' });
     const failure = { kind: 'bind.failed', instanceUuid: instance } as const;
-    await add({ ...failure, at: minutesAfter(hour, 61), requestId: 'req-slow' });
+    await addRecords({ ...failure, at: minutesAfter(hour, 61), requestId: 'req-slow' });
     // It was refused, and had claimed nothing.
-    await add({ ...failure, at: minutesAfter(hour, 2), requestId: 'req-refused' });
+    await addRecords({ ...failure, at: minutesAfter(hour, 2), requestId: 'req-refused' });
     expect(await bindsOf(hour)).toEqual([{ hour, bound: 1, failed: 1 }]);
     expect(await bindsOf(next)).toEqual([{ hour: next, bound: 0, failed: 1 }]);
   });
@@ -78,9 +66,9 @@ describe('GET /operator/v1/binds', () => {
   it('counts an hour once that has ended some time ago', async () => {
     const hour = hourAgo(8);
     const claim = { kind: 'handle.claimed', at: minutesAfter(hour, 1) } as const;
-    await add({ ...claim, instanceUuid: instance, requestId: 'req-1' });
+    await addRecords({ ...claim, instanceUuid: instance, requestId: 'req-1' });
     expect(await bindsOf(hour)).toEqual([{ hour, bound: 1, failed: 0 }]);
-    await add({ ...claim, instanceUuid: instance, requestId: 'req-2' });
+    await addRecords({ ...claim, instanceUuid: instance, requestId: 'req-2' });
     expect(await bindsOf(hour)).toEqual([{ hour, bound: 1, failed: 0 }]);
   });
 
@@ -93,9 +81,9 @@ describe('GET /operator/v1/binds', () => {
       const { counts } = await world.deps.store.bindCounts.read(range, () => ms);
       return counts[0]?.bound;
     };
-    await add({ ...claim, instanceUuid: instance, requestId: 'req-1' });
+    await addRecords({ ...claim, instanceUuid: instance, requestId: 'req-1' });
     expect(await countAt(endMs + settledAfterMs - 1)).toBe(1);
-    await add({ ...claim, instanceUuid: instance, requestId: 'req-2' });
+    await addRecords({ ...claim, instanceUuid: instance, requestId: 'req-2' });
     expect(await countAt(endMs + settledAfterMs + 1)).toBe(2);
   });
 

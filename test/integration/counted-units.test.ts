@@ -29,7 +29,7 @@ import {
 } from '#infra/cost/counted-units.ts';
 import { announcedChanges, followedChanges } from '#infra/stack/stream-filters.ts';
 import { fpga, gpu, host, nic, pool } from '#test/support/aws/counted-devices.ts';
-import { anImage, profileFor } from '#test/support/aws/counted-profiles.ts';
+import { anImage, imageOfServer, profileFor } from '#test/support/aws/counted-profiles.ts';
 import { ruled } from '#test/support/aws/documented-events.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aJobEnd } from '#test/support/builders.ts';
@@ -312,8 +312,7 @@ const workloads: Readonly<Record<Workload, (time: 1 | 2) => Promise<void>>> = {
     await serve('vgpu', `${host}_Gpu`, { isReleased: true });
   },
   async fpga(time) {
-    const id = await anImage(world, `bitstream ${time}`);
-    await profileFor(world, `fpga-${time}`, { 'resources:FPGA': '1', 'accel:bitstream_id': id });
+    const id = await imageOfServer(world, time);
     // The agent reports what the region holds now.
     const afterBind = () => report([nic, gpu, fpga({ 'bitstream-id': id })]);
     await serve(`fpga-${time}`, `${host}_Fpga_region0`, { afterBind });

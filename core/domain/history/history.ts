@@ -36,7 +36,8 @@ export interface HistoryPartition {
  * Where a record is stored, once in each: every copy costs one write, so an ARQ's creation is with
  * the ARQ only, and a claim is with the instance where its release is with the ARQ: each names the
  * other's subject.
- * Failed binds are also together: an operator asks for those of the last half hour.
+ * Records of a kind are also together, so that an operator reads no others to find them, or to see
+ * that there are none. Of {@link frequentKinds} each day has as many as it has servers.
  * Ends of incidents are together, too: `partitionsOfEnd` in ended-incidents.ts.
  * A device's records are with its host. `device` holds its first and last record, which name the
  * host when the device's row is deleted.
@@ -45,18 +46,29 @@ export function partitionsFor(record: HistoryRecord): HistoryPartition[] {
   const { kind, hostname, projectId, instanceUuid, arqUuid, arqUuids, deviceUuid } = record;
   const arqs = arqUuids ?? (arqUuid ? [arqUuid] : []);
   const arqPartitions = arqs.map((key) => ({ subject: 'arq', key }) as const);
-  if (kind === 'arq.created' || kind === 'arq.deleted') return arqPartitions;
-  const isEnd = kind === 'device.added' || kind === 'device.removed';
+  if (kind.startsWith('arq.')) return arqPartitions;
   return [
     ...(kind === 'handle.claimed' && instanceUuid ? [] : arqPartitions),
     ...partition('instance', kind === 'handle.released' ? undefined : instanceUuid),
     ...partition('host', hostname),
     ...partition('project', projectId),
-    ...partition('device', isEnd ? deviceUuid : undefined),
+    ...partition('device', /^device\.(added|removed)$/.test(kind) ? deviceUuid : undefined),
     ...partition('profile', kind.startsWith('profile.') ? record.profileName : undefined),
-    ...partition('kind', kind === 'bind.failed' ? kind : undefined),
+    ...partition('kind', frequentKinds.test(kind) ? undefined : kind),
     { subject: 'day', key: dayPart(record.at, record.id) },
   ];
+}
+
+/**
+ * Kinds without a partition of their own: servers and attach handles have them by the hundred
+ * thousand, which would cost each server a write, and one partition cannot take.
+ */
+const frequentKinds = /^(bind|handle)\.(?!failed|quarantined|reinstated)/;
+
+/** Where all records of the kind are; undefined where only days have them. */
+export function partitionsOfKind(kind: HistoryKind): HistoryPartition[] | undefined {
+  if (kind.startsWith('arq.')) return [];
+  return frequentKinds.test(kind) ? undefined : [{ subject: 'kind', key: kind }];
 }
 
 export const endedIncidents = { subject: 'ended', key: 'incidents' } as const;

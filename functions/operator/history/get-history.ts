@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
-import type { HistoryPartition } from '#core/domain/history/history.ts';
+import { type HistoryPartition, partitionsOfKind } from '#core/domain/history/history.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { HistoryPage, HistoryPart } from '#core/store/history/history.ts';
@@ -73,8 +73,7 @@ async function partitionsFor(
   if (project !== undefined) return [{ subject: 'project', key: project }];
   if (host !== undefined) return [{ subject: 'host', key: host }];
   if (profile !== undefined) return [{ subject: 'profile', key: profile }];
-  if (kind === 'bind.failed') return [{ subject: 'kind', key: kind }];
-  return undefined;
+  return kind && partitionsOfKind(kind);
 }
 
 /** Not the host's partition: records of other projects would lengthen an answer or cut it. */
