@@ -133,7 +133,10 @@ const similarSeeds = 150;
  * the similar scenarios interrupt the steps near by.
  */
 export async function withSimilar(scenario: Scenario): Promise<Scenario[]> {
-  if ('seed' in scenario) return [scenario, ...seeds(1, similarSeeds)];
+  if ('seed' in scenario) {
+    const { kind } = scenario;
+    return [scenario, ...numbers(similarSeeds).map((seed) => ({ kind, seed }))];
+  }
   const { operation, how, step } = scenario;
   const steps = (await interruptedSteps(operation)).filter((each) => each.how === how);
   const nearest = steps
