@@ -55,6 +55,8 @@ export const otherGuards = [
   'units of lost providers stay reserved',
   'bind takes sets whole',
   'bind stores its alternative',
+  'bind looks at the hold',
+  'report puts a new device on hold',
 ] as const;
 export type OtherGuard = (typeof otherGuards)[number];
 
@@ -200,6 +202,19 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
       return deps.store.bindings.claim(binding, first, ...rest);
     };
     return { ...deps, store: { ...deps.store, bindings: { ...deps.store.bindings, claim } } };
+  },
+  'bind looks at the hold': (deps) => {
+    const providerWith: typeof deps.store.inventory.providerWith = async (uuid, search) => {
+      const stored = await deps.store.inventory.providerWith(uuid, search);
+      return stored && { ...stored, deployable: { ...stored.deployable, isOnHold: false } };
+    };
+    const inventory = { ...deps.store.inventory, providerWith };
+    return { ...deps, store: { ...deps.store, inventory } };
+  },
+  'report puts a new device on hold': (deps, process) => {
+    if (process !== 'inventory-reports') return deps;
+    const holds = { ...deps.store.holds, holds: async () => ({ holds: [], revision: 0 }) };
+    return { ...deps, store: { ...deps.store, holds } };
   },
   'recount bars what it takes for dead': (deps) => ({
     ...deps,

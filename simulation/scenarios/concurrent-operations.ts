@@ -138,7 +138,7 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
   ...concurrentProfileOperations,
   ...concurrentBaselineOperations,
   ...concurrentTreeOperations,
-  'bind a NIC': { about: ['NIC'], act: boot('nic') },
+  'bind a NIC': { about: ['NIC', 'hold'], act: boot('nic') },
   'bind one vGPU after 9 seconds': {
     about: ['GPU'],
     of: ['reboot the host after a release, job event late'],
@@ -177,7 +177,7 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
     act: inTurn(unplug(gpuAddress), 7000, plug(gpuAddress)),
   },
   'replug the NIC': {
-    about: ['NIC'],
+    about: ['NIC', 'hold'],
     act: inTurn(unplug(nicAddress), 7000, plug(nicAddress)),
   },
   'delete the server': {
@@ -276,7 +276,7 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
     act: inTurn(() => {}, 13_000, bindUnknown),
   },
   'plug in the NIC': { about: ['NIC'], act: plug(nicAddress) },
-  'unplug the NIC': { about: ['NIC'], act: unplug(nicAddress) },
+  'unplug the NIC': { about: ['NIC', 'hold'], act: unplug(nicAddress) },
   'unplug the NIC, rows deleted late': {
     about: ['NIC'],
     of: ['bind two NICs'],

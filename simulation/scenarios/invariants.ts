@@ -11,6 +11,7 @@ import { toHandle } from '#core/store/rows/handle-rows.ts';
 import { toProgram, toRelease } from '#core/store/rows/host-work-rows.ts';
 import { toDeployable, toDevice } from '#core/store/rows/inventory-rows.ts';
 import { Violation } from '#simulation/violation.ts';
+import { checkHolds } from '#simulation/world/rules/holds.ts';
 import { checkProfiles } from '#simulation/world/rules/profiles.ts';
 import { checkPrograms, mayLast } from '#simulation/world/rules/programs.ts';
 import { checkQuotas, checkRecounted, storedArqs } from '#simulation/world/rules/quotas.ts';
@@ -312,7 +313,7 @@ function addressOn({ database }: World, provider: string, hostname: string): str
   return device && toDevice(device).hostname === hostname ? toDevice(device).address : '';
 }
 
-function checkPlacement({ database, settings, openstack, hosts, disabled }: World): void {
+function checkPlacement({ database, settings, openstack, hosts, disabled, holds }: World): void {
   const rows = database.rows('inventory');
   const devices = rows.filter(({ sk }) => String(sk).startsWith('DEVICE#')).map(toDevice);
   const expected = devices.flatMap((device) =>
@@ -349,6 +350,7 @@ function checkPlacement({ database, settings, openstack, hosts, disabled }: Worl
       throw new Violation('L3', `deployable ${uuid} is ${deviceStatus}, not ${device.status}`);
     }
   }
+  checkHolds(rows, devices, holds);
   const computeNodes = new Set(hosts.map(({ name }) => name));
   for (const provider of Object.values(openstack.placement.providers)) {
     const isOurs = expected.some(({ uuid }) => uuid === provider.uuid);

@@ -53,7 +53,7 @@ const removeDuringOutage = inTurn(
 export const quiescenceAfterConflictMs = 40 * minuteMs;
 
 /** What an operation affects; operations without a common subject do not meet. */
-type DeviceSubject = 'NIC' | 'GPU' | 'FPGA' | 'card' | 'tree' | 'board' | 'pool';
+type DeviceSubject = 'NIC' | 'GPU' | 'FPGA' | 'card' | 'tree' | 'board' | 'pool' | 'hold';
 export type Subject = DeviceSubject | 'host' | 'instance' | 'profile' | 'quota' | 'baseline';
 
 export interface Operation {

@@ -1,5 +1,6 @@
 // Acts on a simulated cloud: those of Nova, of operators, and of a technician at the host.
 
+import type { Caller } from '#core/domain/caller.ts';
 import { grantPrograms } from '#core/operations/devices/grant-programs.ts';
 import { endConflict } from '#core/operations/hosts/end-conflict.ts';
 import { resetDevice } from '#core/operations/inventory/reset-device.ts';
@@ -12,6 +13,14 @@ import { projects } from './openstack/openstack.ts';
 import { stage, type World } from './world.ts';
 
 export type Act = (world: World) => unknown;
+
+export const admin: Caller = {
+  requestId: 'req-0',
+  userId: 'operator',
+  projectId: '',
+  roles: ['admin'],
+  hasServiceToken: false,
+};
 
 export const boot =
   (name: string): Act =>
@@ -148,9 +157,7 @@ export const grantNic: Act = ({ database, depsFor, spawn, timeline }) => {
   if (!nic) return;
   const until = new Date(timeline.now() + 3_600_000).toISOString();
   const right = { projectId: projects.demo, until };
-  const operator = { requestId: 'req-0', userId: 'operator', projectId: '', roles: ['admin'] };
-  const caller = { ...operator, hasServiceToken: false };
-  return grantPrograms(depsFor(spawn('operator')), caller, nic.uuid, right).then(
+  return grantPrograms(depsFor(spawn('operator')), admin, nic.uuid, right).then(
     () => {},
     () => {},
   );
@@ -238,7 +245,7 @@ async function bindTo(world: World, change: (operation: Operation) => Operation)
   const { json } = await world.api(process, 'POST', '/accelerator_requests', {
     device_profile_name: server.profile.name,
   });
-  const uuids: string[] = json.arqs.map(({ uuid }) => uuid);
+  const uuids: string[] = (json.arqs ?? []).map(({ uuid }) => uuid);
   const patch = Object.fromEntries(uuids.map((uuid) => [uuid, target]));
   await world.api(process, 'PATCH', '/accelerator_requests', patch);
   await world.timeline.sleep(process, 40_000);

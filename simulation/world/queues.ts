@@ -4,7 +4,14 @@
 
 import type { SQSEvent } from 'aws-lambda';
 import { type QueueName, type QueueRow, queues } from '#core/contracts/queues.ts';
-import type { QueueHandler } from '#functions/consumers/queue-consumer.ts';
+import { makeConsumer as hostJobs } from '#functions/consumers/host-jobs.ts';
+import { makeConsumer as hostPresence } from '#functions/consumers/host-presence.ts';
+import { makeConsumer as inventoryReports } from '#functions/consumers/inventory-reports.ts';
+import { makeConsumer as jobEvents } from '#functions/consumers/job-events.ts';
+import { makeConsumer as lateEvents } from '#functions/consumers/late-events.ts';
+import { makeConsumer as novaEvents } from '#functions/consumers/nova-events.ts';
+import { makeConsumer as providerSyncs } from '#functions/consumers/provider-syncs.ts';
+import type { MakeConsumer, QueueHandler } from '#functions/consumers/queue-consumer.ts';
 import type { Faults } from '#simulation/faults.ts';
 import type { Random } from '#simulation/random.ts';
 import type { Process, Timeline } from '#simulation/timeline.ts';
@@ -16,6 +23,16 @@ interface Message {
   receives: number;
   isDeleted: boolean;
 }
+
+export const makeConsumers: Readonly<Record<QueueName, MakeConsumer>> = {
+  'nova-events': novaEvents,
+  'inventory-reports': inventoryReports,
+  'host-presence': hostPresence,
+  'provider-syncs': providerSyncs,
+  'host-jobs': hostJobs,
+  'job-events': jobEvents,
+  'late-events': lateEvents,
+};
 
 export interface SimulatedQueues {
   put(queue: QueueName, body: string, delaySeconds?: number): void;

@@ -30,6 +30,7 @@ import {
   programRegion,
   resetDevices,
 } from './acts.ts';
+import { endHold, hold } from './rules/holds.ts';
 import { createStreams, type SimulatedStreams, type StreamParts } from './streams.ts';
 import { stage, type World } from './world.ts';
 
@@ -220,4 +221,7 @@ export function startWide(world: World, busyMs: number): void {
   at(() => programRegion(world));
   at(() => forceRelease(world));
   at(() => resetDevices(world));
+  at(() => hold('GPU', random.between(10_000, busyMs))(world));
+  if (random.chance(0.5)) at(() => hold('NIC')(world));
+  if (random.chance(0.5)) at(() => endHold('NIC')(world));
 }

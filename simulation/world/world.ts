@@ -4,10 +4,10 @@
 import { createNova as createNovaClient } from '#core/clients/openstack/nova.ts';
 import { createPlacement } from '#core/clients/openstack/placement.ts';
 import { type ConsumerDeps, createConsumerStore } from '#core/consumer-deps.ts';
-import type { QueueName } from '#core/contracts/queues.ts';
 import type { HistoryKind } from '#core/domain/history/history.ts';
 import { silentLog } from '#core/log.ts';
 import { noMetrics } from '#core/metrics.ts';
+import { sweepHolds } from '#core/operations/devices/hold-devices.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
 import { lookAtTrees } from '#core/operations/placement/restore-tree.ts';
 import { reap } from '#core/operations/release/reap.ts';
@@ -15,14 +15,6 @@ import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { loadSettings, type Settings } from '#core/settings.ts';
 import type { DocumentClients } from '#core/store/table/documents.ts';
 import { changesConsumer } from '#functions/consumers/changes.ts';
-import { makeConsumer as hostJobs } from '#functions/consumers/host-jobs.ts';
-import { makeConsumer as hostPresence } from '#functions/consumers/host-presence.ts';
-import { makeConsumer as inventoryReports } from '#functions/consumers/inventory-reports.ts';
-import { makeConsumer as jobEvents } from '#functions/consumers/job-events.ts';
-import { makeConsumer as lateEvents } from '#functions/consumers/late-events.ts';
-import { makeConsumer as novaEvents } from '#functions/consumers/nova-events.ts';
-import { makeConsumer as providerSyncs } from '#functions/consumers/provider-syncs.ts';
-import type { MakeConsumer } from '#functions/consumers/queue-consumer.ts';
 import { documentsFor, type Mirror } from '#simulation/database/documents.ts';
 import { createMemoryDatabase, type MemoryDatabase } from '#simulation/database/memory-database.ts';
 import { createFaults, type Faults, type Rates } from '#simulation/faults.ts';
@@ -37,9 +29,10 @@ import { createIot, type SimulatedIot } from './iot.ts';
 import { createNova, type Profile, type SimulatedNova } from './openstack/nova.ts';
 import { createOpenStack, type SimulatedOpenStack } from './openstack/openstack.ts';
 import { images, profiles } from './profiles.ts';
-import { createQueues, type SimulatedQueues } from './queues.ts';
+import { createQueues, makeConsumers, type SimulatedQueues } from './queues.ts';
 import { checkChange, differences } from './rules/changes.ts';
 import { createHistoryCheck } from './rules/history-check.ts';
+import { createHoldCheck, hasHolds } from './rules/holds.ts';
 import { watchLeases } from './rules/leases.ts';
 import { createTransitions, type Transitions } from './rules/transitions.ts';
 import { createStreams, type SimulatedStreams } from './streams.ts';
@@ -49,16 +42,6 @@ export const stage = 'sim';
 export const startMs = Date.parse('2026-07-01T00:00:00Z');
 const sweepMs = 60_000;
 const sweepTimeoutMs = 60_000;
-
-const makeConsumers: Readonly<Record<QueueName, MakeConsumer>> = {
-  'nova-events': novaEvents,
-  'inventory-reports': inventoryReports,
-  'host-presence': hostPresence,
-  'provider-syncs': providerSyncs,
-  'host-jobs': hostJobs,
-  'job-events': jobEvents,
-  'late-events': lateEvents,
-};
 
 export interface World {
   readonly random: Random;
@@ -78,6 +61,8 @@ export interface World {
   readonly expectedHistory: ReadonlyMap<HistoryKind, number> | undefined;
   /** Devices that an operator has disabled with success. */
   readonly disabled: Set<string>;
+  /** Holds that an operator has set with success, until one asks to end them. */
+  readonly holds: Map<string, 'set' | 'ended'>;
   /** ARQs that no server uses. */
   readonly spareArqs: string[];
   readonly transitions: Transitions;
@@ -164,6 +149,7 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
   });
   const transitions = createTransitions(violate);
   const checkHistory = createHistoryCheck(violate);
+  const checkHold = createHoldCheck(violate);
   const expectedHistory = createExpectedHistory();
   const database = createMemoryDatabase({
     stage,
@@ -179,6 +165,7 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
       transitions.see(change);
       checkChange(change, database, timeline.now(), violate);
       checkHistory(change);
+      checkHold(change, database, timeline.now());
       streams.add(change);
       if (!historyStreams) return;
       historyStreams.add(change);
@@ -351,6 +338,8 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
     // The schedule ignores an error of the sweep: the next sweep runs in a minute.
     const deps = depsFor(process);
     void sweep(deps)
+      // Where none was ever set it only reads, and each read takes random numbers of the seed.
+      .finally(() => hasHolds(database) && sweepHolds(deps))
       .finally(() => reap(deps))
       .finally(() => reconcile(deps))
       .finally(() => lookAtTrees(deps))
@@ -375,6 +364,7 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
     expectedHistory: historyStreams ? expectedHistory.counts : undefined,
     profiles,
     disabled: new Set(),
+    holds: new Map(),
     spareArqs: [],
     transitions,
     violations,

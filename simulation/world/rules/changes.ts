@@ -14,6 +14,7 @@ import { checkTake } from './quotas.ts';
 const requiredAttributes: Readonly<Record<string, string>> = {
   'HANDLE#': 'type',
   BASELINES: 'changed_at',
+  HOLDS: 'changed_at',
   'DEVICE#': 'device',
   DEPLOYABLE: 'deployable',
   HOST: 'hostname',
