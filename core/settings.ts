@@ -201,6 +201,9 @@ export class SettingsInvalid extends Error {
 /** Each has a dead-letter queue. */
 export const consumerNames = [...queues.map(({ name }) => name), ...streamConsumers];
 
+/** Versions that a release would put in place, as `function:number`, separated by commas. */
+export const newVersionsVariable = 'CYBORG_NEW_VERSIONS';
+
 /** Environment variable that holds a queue's URL, e.g. `NOVA_EVENTS_QUEUE_URL`. */
 export function queueUrlVariable(name: QueueName): string {
   return `${name.toUpperCase().replaceAll('-', '_')}_QUEUE_URL`;

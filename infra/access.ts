@@ -12,7 +12,7 @@ import type { Resource } from '#functions/routes.ts';
  * `changes` and `announcements` read the tables' streams; a queue's consumer has the queue's
  * name.
  */
-export type FunctionName = Resource | QueueName | StreamConsumerName | 'sweep';
+export type FunctionName = Resource | QueueName | StreamConsumerName | 'sweep' | 'release-check';
 
 type TableAction =
   | 'GetItem'
@@ -40,6 +40,8 @@ export interface Access {
    * Validates tokens or calls Nova, Placement or Glance, and so gets the service user's password.
    */
   readonly callsOpenStack: boolean;
+  /** Calls new versions of these functions, before anyone else does. */
+  readonly checks?: readonly FunctionName[];
   /** Passes sign-ins on to Keystone: it needs the way to it, and none of our own credentials. */
   readonly forwardsSignIns?: boolean;
 }
@@ -61,6 +63,21 @@ export const traced: readonly FunctionName[] = [
   'host-jobs',
   'job-events',
 ];
+
+/**
+ * Functions whose new version takes over step by step: a build of Nova's fails with their faults.
+ * Their callers use an alias.
+ */
+export const shifted = [
+  'accelerator-requests',
+  'device-profiles',
+  'changes',
+  'announcements',
+] as const satisfies readonly FunctionName[];
+export type ShiftedName = (typeof shifted)[number];
+
+export const isShifted = (name: FunctionName): name is ShiftedName =>
+  (shifted as readonly FunctionName[]).includes(name);
 
 /**
  * Functions that call OpenStack share our own token, which one container stores for the others.
@@ -228,4 +245,6 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     sendsTo: ['host-jobs', 'provider-syncs'],
     callsOpenStack: true,
   },
+  // It asks the API of a release as the service user.
+  'release-check': { checks: shifted, callsOpenStack: true },
 };

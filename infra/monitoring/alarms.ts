@@ -11,7 +11,7 @@ import {
 import { Construct } from 'constructs';
 import type { HostState } from '#core/domain/capacity/usage-metrics.ts';
 import type { FunctionName } from '#infra/access.ts';
-import type { AlarmActions } from '#infra/settings/settings.ts';
+import type { AlarmActions } from '#infra/settings/choices.ts';
 import { type AlarmEntry, type AlarmName, alarmEntries, inStage } from './alarm-entries.ts';
 import { logsInsightsUrl } from './logs-insights.ts';
 import {

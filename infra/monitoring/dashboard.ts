@@ -41,7 +41,12 @@ interface Row {
 
 const latencies = ['p50', 'p99'] as const;
 const allResources = [...new Set(routes.map(({ resource }) => resource))];
-const consumers = [...queues.map(({ name }) => name), ...streamConsumers, 'sweep'] as const;
+const consumers = [
+  ...queues.map(({ name }) => name),
+  ...streamConsumers,
+  'sweep',
+  'release-check',
+] as const;
 
 function rowsOf({ stage, apiId, hasConsole }: Shown): Row[] {
   const resources = allResources.filter((each) => hasConsole || each !== 'console');

@@ -1,8 +1,8 @@
 // What the checks before a deployment look at.
 
+import type { Aws } from '#core/clients/aws/call.ts';
 import type { Check as AnyCheck } from '#core/command-line/checks.ts';
 import type { DeploymentSettings } from '#infra/settings/settings.ts';
-import type { Aws } from './aws-call.ts';
 
 export interface CheckContext {
   readonly settings: DeploymentSettings;

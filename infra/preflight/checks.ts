@@ -1,6 +1,7 @@
 // The checks before a deployment. Each only reads, and names the command that mends its fault.
 
 import { DescribeTableCommand, type TableDescription } from '@aws-sdk/client-dynamodb';
+import { type Aws, CallRefused, elementOf } from '#core/clients/aws/call.ts';
 import { givenPassword } from '#core/clients/aws/password.ts';
 import { readSecret } from '#core/clients/aws/secrets.ts';
 import { ServiceUnavailable } from '#core/clients/http.ts';
@@ -12,7 +13,6 @@ import { silentLog } from '#core/log.ts';
 import { loadSettings } from '#core/settings.ts';
 import { tableName, tables } from '#core/store/table/tables.ts';
 import { type DeploymentSettings, passwordVariable } from '#infra/settings/settings.ts';
-import { type Aws, CallRefused, elementOf } from './aws-call.ts';
 import type { Check } from './check.ts';
 
 /** Executions that Lambda keeps for functions without a reservation. */

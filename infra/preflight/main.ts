@@ -4,10 +4,10 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { App } from 'aws-cdk-lib';
+import { openAws } from '#core/clients/aws/call.ts';
 import { runCommand, WrongArguments } from '#core/command-line/arguments.ts';
 import { type Finding, perform, printFindings } from '#core/command-line/checks.ts';
 import { DeploymentInvalid, readSettings } from '#infra/settings/settings.ts';
-import { openAws } from './aws-call.ts';
 import type { CheckContext } from './check.ts';
 import { checks } from './checks.ts';
 

@@ -139,6 +139,10 @@ function reference(raw: Record<string, Json>, id: string): string {
   if (pseudo[id]) return pseudo[id];
   const { Type: type, Properties: properties = {} } = raw[id] ?? {};
   if (type === 'AWS::SQS::Queue') return `https://sqs/${account}/${properties.QueueName}`;
+  if (type === 'AWS::Lambda::Alias') {
+    const { FunctionName: of, Name: name } = readable(raw, properties);
+    return `arn:aws:lambda:${region}:${account}:function:${of}:${name}`;
+  }
   return nameOf(properties) ?? id;
 }
 

@@ -12,6 +12,7 @@ const flags: Readonly<Record<string, unknown>> = {
   '@aws-cdk/aws-dynamodb:resourcePolicyPerReplica': true,
   '@aws-cdk/aws-dynamodb:retainTableReplica': true,
   '@aws-cdk/aws-lambda:useCdkManagedLogGroup': true,
+  '@aws-cdk/aws-lambda:recognizeVersionProps': true,
   '@aws-cdk/aws-lambda-nodejs:sdkV3ExcludeSmithyPackages': true,
   '@aws-cdk/aws-lambda-nodejs:useLatestRuntimeVersion': true,
 };

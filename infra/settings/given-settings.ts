@@ -62,6 +62,8 @@ export interface CyborgSettings {
   readonly otherRequestsPerSecond?: number;
   readonly reservedConcurrency?: ReservedConcurrency;
   readonly concurrencyQuota?: number;
+  /** How a new version of the functions of Nova's path takes over. */
+  readonly shifting?: 'canary' | 'linear' | 'all-at-once';
   /** Excludes alarmEmail. */
   readonly alarmTopicArn?: string;
   readonly alarmEmail?: string;

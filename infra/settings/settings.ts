@@ -7,19 +7,13 @@ import type { Node } from 'constructs';
 import * as z from 'zod';
 import { loadSettings, SettingsInvalid } from '#core/settings.ts';
 import { present } from '#core/shapes/derive/present.ts';
+import * as choices from './choices.ts';
 import { contradictionsIn, unknownSettings } from './contradictions.ts';
 import type { Domain } from './domain.ts';
 import type { CyborgSettings, ReservedConcurrency } from './given-settings.ts';
 import type { Network } from './network.ts';
 import { faultsOfQuota, reservedConcurrencySchema } from './reserved-concurrency.ts';
 import type { Throttling } from './throttling.ts';
-
-const logLevels = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const;
-export type LogLevel = (typeof logLevels)[number];
-
-const alarmActions = ['all', 'page'] as const;
-/** Which alarms are sent: all, or those of the severity `page`. */
-export type AlarmActions = (typeof alarmActions)[number];
 
 export interface DeploymentSettings {
   readonly stage: string;
@@ -36,12 +30,13 @@ export interface DeploymentSettings {
   /** Tables stay when the stack is removed, and cannot be deleted by mistake. */
   readonly keepData: boolean;
   readonly logRetention: RetentionDays;
-  readonly logLevel: LogLevel;
+  readonly logLevel: choices.LogLevel;
   /** X-Ray traces of the functions in access.ts. */
   readonly tracing: boolean;
   readonly throttling: Throttling;
   /** Functions without an entry have no reservation. */
   readonly reservedConcurrency: ReservedConcurrency;
+  readonly shifting: choices.Shifting;
   /** Whether operators have a web page; without it neither its function nor its routes exist. */
   readonly hasConsole: boolean;
   /** Without it the API has the name that AWS assigns. */
@@ -51,7 +46,7 @@ export interface DeploymentSettings {
   /** An existing SNS topic for alarms. */
   readonly alarmTopicArn?: string;
   readonly alarmEmail?: string;
-  readonly alarmActions: AlarmActions;
+  readonly alarmActions: choices.AlarmActions;
   /** Address of the runbook; without it alarms name its path and the release's tag. */
   readonly runbooks?: string;
   /** Keystone is the example's: sufficient to synthesize, not to deploy. */
@@ -104,11 +99,11 @@ export const passwordVariable = 'CYBORG_OS_PASSWORD';
 export const passwordSecretVariable = 'CYBORG_OS_PASSWORD_SECRET';
 export const passwordFieldVariable = 'CYBORG_OS_PASSWORD_FIELD';
 
-/** If set, esbuild writes its metafile beside each bundle; see test/bench/cold.ts. */
-export const metafileContext = 'measureBundles';
-
 /** ARN prefix of the account's things; only CloudFormation knows the account. */
 export const thingArnVariable = 'CYBORG_THING_ARN_PREFIX';
+
+/** If set, esbuild writes its metafile beside each bundle; see test/bench/cold.ts. */
+export const metafileContext = 'measureBundles';
 
 /** An app may give a reference to another stack, whose value only CloudFormation knows. */
 const matching = (pattern: RegExp, fault: string, missing?: string) =>
@@ -148,7 +143,7 @@ const ownSettings = z.object({
     .default(RetentionDays.THREE_MONTHS),
   tracing: z.stringbool().default(false),
   console: z.stringbool().default(true),
-  logLevel: z.enum(logLevels).default('INFO'),
+  logLevel: z.enum(choices.logLevels).default('INFO'),
   domainName: z
     .string()
     .regex(/^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/, 'not a domain name')
@@ -173,12 +168,13 @@ const ownSettings = z.object({
   reservedConcurrency: reservedConcurrencySchema,
   /** The account's concurrent executions; new accounts may have fewer than Lambda's default. */
   concurrencyQuota: z.coerce.number('not a number').int().min(100).max(1_000_000).default(1000),
+  shifting: z.enum(choices.shiftings).default('canary'),
   alarmTopicArn: matching(
     /^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]{1,256}$/,
     'not the ARN of an SNS topic',
   ).optional(),
   alarmEmail: z.email('not a mail address').optional(),
-  alarmActions: z.enum(alarmActions).default('all'),
+  alarmActions: z.enum(choices.alarmActions).default('all'),
   runbooks: z
     .string()
     .regex(/^https:\/\/[\w.-]+(:\d+)?(\/[\w.~%/@-]*)?$/, 'not an https URL without query and #')
@@ -255,6 +251,7 @@ function deploymentOf(
       others: parsed.data.otherRequestsPerSecond,
     },
     reservedConcurrency: parsed.data.reservedConcurrency,
+    shifting: parsed.data.shifting,
     hasConsole: parsed.data.console,
     ...(domainName &&
       certificateArn && {

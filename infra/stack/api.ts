@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { AccessLogFormat } from 'aws-cdk-lib/aws-apigateway';
 import {
+  CfnIntegration,
   type CfnStage,
   HttpApi,
   HttpMethod,
@@ -11,6 +12,7 @@ import {
   LogGroupLogDestination,
 } from 'aws-cdk-lib/aws-apigatewayv2';
 import { HttpLambdaIntegration } from 'aws-cdk-lib/aws-apigatewayv2-integrations';
+import { CfnPermission, type IFunction } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import { type GatewayRoute, gatewayRoutes } from '#functions/gateway.ts';
 import type { Resource } from '#functions/routes.ts';
@@ -63,6 +65,7 @@ export class Api extends Construct {
         integration: integrations.get(route.resource) as HttpLambdaIntegration,
       });
     });
+    permitFirst(this);
     const apiStage = this.#addStage(api, surroundings, served);
     // CloudFormation must create the routes before a stage with route settings.
     apiStage.node.addDependency(...taken);
@@ -88,7 +91,9 @@ export class Api extends Construct {
     // One permission for all routes of a resource. The default route has its own: its ARN has one
     // segment less and would not match.
     const isOfDefaultRoute = resource === 'versions';
-    return new HttpLambdaIntegration(constructId(resource), handler, {
+    // The CDK's own types contradict each other under exactOptionalPropertyTypes.
+    const to = (handler.live ?? handler) as IFunction;
+    return new HttpLambdaIntegration(constructId(resource), to, {
       scopePermissionToRoute: isOfDefaultRoute,
     });
   }
@@ -112,6 +117,15 @@ export class Api extends Construct {
     });
     (stage.node.defaultChild as CfnStage).routeSettings = routeSettings(throttling, served);
     return stage;
+  }
+}
+
+/** An update leads requests to another name of a function only after the permission for it. */
+function permitFirst(api: Construct): void {
+  const all = api.node.findAll();
+  const permissions = all.filter((each) => each instanceof CfnPermission);
+  for (const each of all) {
+    if (each instanceof CfnIntegration) each.node.addDependency(...permissions);
   }
 }
 

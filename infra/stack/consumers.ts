@@ -1,7 +1,7 @@
 import { Duration, Stack } from 'aws-cdk-lib';
 import type { ITable } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
-import { FilterCriteria, StartingPosition } from 'aws-cdk-lib/aws-lambda';
+import { CfnEventSourceMapping, FilterCriteria, StartingPosition } from 'aws-cdk-lib/aws-lambda';
 import {
   DynamoEventSource,
   type DynamoEventSourceProps,
@@ -98,6 +98,7 @@ export class Consumers extends Construct {
         }),
       );
     }
+    pointToAlias(consumer);
   }
 
   #sweep(surroundings: Surroundings): void {
@@ -132,5 +133,18 @@ export class Consumers extends Construct {
   #function(surroundings: Surroundings, name: FunctionName, timeoutSeconds: number) {
     const entry = `functions/consumers/${name}.ts`;
     return new LambdaFunction(this, surroundings, { name, entry, timeoutSeconds, memoryMb });
+  }
+}
+
+/**
+ * An event source of the alias itself would have another logical id: an update would create a
+ * second reader, which begins a day ago.
+ */
+function pointToAlias(consumer: LambdaFunction): void {
+  const { live } = consumer;
+  if (!live) return;
+  for (const source of consumer.node.findAll()) {
+    if (!(source instanceof CfnEventSourceMapping)) continue;
+    source.functionName = live.functionArn;
   }
 }

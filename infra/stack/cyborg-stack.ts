@@ -23,15 +23,19 @@ import { createTables, type Tables } from '#infra/storage/tables.ts';
 import { Api } from './api.ts';
 import { Consumers } from './consumers.ts';
 import { LambdaFunction } from './lambda-function.ts';
+import { Releases } from './releases.ts';
 
 export interface CyborgStackProps extends StackProps {
   /** Given in code, or what `readSettings` has read from the context. */
   readonly settings: CyborgSettings | DeploymentSettings;
 }
 
-/** Without `console` if the settings leave the web page out. */
-export type Functions = Readonly<Record<Exclude<FunctionName, 'console'>, LambdaFunctionOfCdk>> & {
+/** Without `console` and `release-check` if the settings leave them out. */
+export type Functions = Readonly<
+  Record<Exclude<FunctionName, 'console' | 'release-check'>, LambdaFunctionOfCdk>
+> & {
   readonly console?: LambdaFunctionOfCdk;
+  readonly 'release-check'?: LambdaFunctionOfCdk;
 };
 
 /**
@@ -43,6 +47,7 @@ export type Functions = Readonly<Record<Exclude<FunctionName, 'console'>, Lambda
  * - Glance → staging bucket → hosts
  * - hosts → IoT rules → queues → a function per queue → tables
  * - every minute → `sweep` → tables
+ * - a deployment → `release-check` → new versions of Nova's functions
  */
 export class CyborgStack extends Stack {
   /** Endpoint of the service `accelerator` in the Keystone catalog. */
@@ -74,8 +79,6 @@ export class CyborgStack extends Stack {
     const consumers = new Consumers(this, 'Consumers', { settings, tables, queues, staging });
     const bus = new EventBus(this, 'EventBus', { eventBusName: eventBusName(settings.stage) });
     const hosts = new HostConnections(this, 'Hosts', { settings, queues });
-    const after = [api, consumers, hosts, staging];
-    new TableProtection(this, 'TableProtection', { settings, tables, after });
     const { stage, hasConsole } = settings;
     const { apiId } = api.httpApi;
     const topic = createNotification(this, settings);
@@ -91,6 +94,18 @@ export class CyborgStack extends Stack {
       runbooks: settings.runbooks,
     });
     const dashboard = new Dashboard(this, 'Dashboard', { stage, apiId, hasConsole, alarms });
+
+    const after: Construct[] = [api, consumers, hosts, staging];
+    if (settings.shifting !== 'all-at-once') {
+      const releases = new Releases(this, 'Releases', {
+        surroundings: { settings, tables, queues, staging },
+        shifting: settings.shifting,
+        functions: this.#ownFunctions(),
+        alarms,
+      });
+      after.push(releases);
+    }
+    new TableProtection(this, 'TableProtection', { settings, tables, after });
 
     this.endpoint = `${api.url}/accelerator/v2`;
     this.httpApi = api.httpApi;
@@ -143,7 +158,11 @@ export class CyborgStack extends Stack {
   }
 
   #functions(): Functions {
-    const all = this.node.findAll().filter((each) => each instanceof LambdaFunction);
-    return Object.fromEntries(all.map((each) => [each.name, each])) as unknown as Functions;
+    const all = this.#ownFunctions().map((each) => [each.name, each] as const);
+    return Object.fromEntries(all) as unknown as Functions;
+  }
+
+  #ownFunctions(): LambdaFunction[] {
+    return this.node.findAll().filter((each) => each instanceof LambdaFunction);
   }
 }

@@ -1,9 +1,11 @@
 import { ArnFormat, Duration, RemovalPolicy, Size, Stack, Token } from 'aws-cdk-lib';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import {
+  Alias,
   ApplicationLogLevel,
   Architecture,
   type FunctionOptions,
+  type IVersion,
   LoggingFormat,
   Runtime,
   SystemLogLevel,
@@ -19,15 +21,15 @@ import type { QueueName, StreamConsumerName } from '#core/contracts/queues.ts';
 import { workTopic } from '#core/contracts/topics.ts';
 import { deadQueueUrlVariable, queueUrlVariable } from '#core/settings.ts';
 import type { TableName } from '#core/store/table/tables.ts';
-import { access, type FunctionName, ownTokenAccess, traced } from '#infra/access.ts';
+import { access, type FunctionName, isShifted, ownTokenAccess, traced } from '#infra/access.ts';
 import { codeOf } from '#infra/bundle/function-code.ts';
 import { constructId } from '#infra/construct-id.ts';
 import { acknowledgeWildcard } from '#infra/nag.ts';
+import type { LogLevel } from '#infra/settings/choices.ts';
 import { connectToNetwork } from '#infra/settings/network.ts';
 import {
   type DeploymentSettings,
   imageReaderVariable,
-  type LogLevel,
   passwordFieldVariable,
   passwordSecretVariable,
   passwordVariable,
@@ -56,12 +58,17 @@ export interface LambdaFunctionProps {
   readonly addFiles?: (folder: string) => string;
 }
 
+/** The name of the alias under which callers reach a function. */
+export const liveAlias = 'live';
+
 /** Disk space for one of the largest images. */
 const diskForImages = Size.mebibytes(1536);
 
 /** A function with our defaults. access.ts decides its role's permissions and its environment. */
 export class LambdaFunction extends NodejsFunction {
   readonly name: FunctionName;
+  /** What its callers use if a release shifts them step by step. */
+  readonly live: Alias | undefined;
 
   constructor(
     scope: Construct,
@@ -100,8 +107,14 @@ export class LambdaFunction extends NodejsFunction {
       tracing: isTraced ? Tracing.ACTIVE : Tracing.DISABLED,
       // Concerns only version 2 of the SDK.
       awsSdkConnectionReuse: false,
+      // Requests that are under way end on the version that they began on.
+      currentVersionOptions: { removalPolicy: RemovalPolicy.RETAIN },
     });
     this.name = name;
+    this.live = isShifted(name)
+      ? // The CDK's own types contradict each other under exactOptionalPropertyTypes.
+        new Alias(this, 'Live', { aliasName: liveAlias, version: this.currentVersion as IVersion })
+      : undefined;
     const {
       tables: own = {},
       indexes = {},
@@ -112,6 +125,7 @@ export class LambdaFunction extends NodejsFunction {
       announces,
       callsOpenStack,
       forwardsSignIns,
+      checks = [],
     } = access[name];
     if (isTraced) this.#acknowledge('*', 'X-Ray has no ARNs for trace segments.');
     const actions = { ...own, ...(callsOpenStack && ownTokenAccess) };
@@ -130,6 +144,7 @@ export class LambdaFunction extends NodejsFunction {
     for (const queue of sendsTo) this.#allowSending(queue, queues);
     if (stagesImages) this.#allowStaging(staging, role);
     if (announces) this.#allowAnnouncing(settings.stage);
+    for (const checked of checks) this.#allowCalling(`${settings.stage}-${checked}`);
     if (settings.network && (callsOpenStack || forwardsSignIns)) {
       connectToNetwork(this, functionName, settings.network);
     }
@@ -186,6 +201,18 @@ export class LambdaFunction extends NodejsFunction {
   #allowAnnouncing(stage: string): void {
     const bus = { service: 'events', resource: 'event-bus', resourceName: eventBusName(stage) };
     this.#allow('events', ['PutEvents'], [Stack.of(this).formatArn(bus)]);
+  }
+
+  /** Any version of the function. */
+  #allowCalling(functionName: string): void {
+    const versions = Stack.of(this).formatArn({
+      service: 'lambda',
+      resource: 'function',
+      resourceName: `${functionName}:*`,
+      arnFormat: ArnFormat.COLON_RESOURCE_NAME,
+    });
+    this.#allow('lambda', ['InvokeFunction'], [versions]);
+    this.#acknowledge(versions, 'Each release has a version of its own, with the next number.');
   }
 
   #allowMessages(stage: string): void {

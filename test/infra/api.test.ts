@@ -18,7 +18,10 @@ function functionBehind(target: string): string {
     IntegrationType: 'AWS_PROXY',
     PayloadFormatVersion: '2.0',
   });
-  return String(integration?.properties.IntegrationUri).split(`:function:${stage}-`)[1] ?? '';
+  return (
+    String(integration?.properties.IntegrationUri).split(`:function:${stage}-`)[1]?.split(':')[0] ??
+    ''
+  );
 }
 
 /**

@@ -220,12 +220,13 @@ describe('streams', () => {
 });
 
 describe('functions', () => {
-  it('are one per resource, per queue, per reader of the streams, and the sweep', () => {
+  it('are one per resource, per queue, per reader of the streams, the sweep, and the check', () => {
     const expected = [
       ...new Set(routes.map((row) => row.resource)),
       ...queues.map((row) => row.name),
       ...streamConsumers,
       'sweep',
+      'release-check',
     ];
     expect(functions.map(({ properties }) => properties.FunctionName).sort()).toEqual(
       expected.map((name) => `${stage}-${name}`).sort(),
@@ -351,5 +352,10 @@ function sourcesOf(functionName: string) {
   return stack
     .ofType('AWS::Lambda::EventSourceMapping')
     .map(({ properties }) => properties)
-    .filter((properties) => properties.FunctionName === FunctionName);
+    .filter((properties) =>
+      // The function, or its alias.
+      [FunctionName, `${FunctionName}:live`].includes(
+        String(properties.FunctionName).split(':function:').at(-1),
+      ),
+    );
 }

@@ -97,7 +97,7 @@ const getSecretValue: Call = {
   },
 };
 
-/** Signature version 4 of a request without a query. */
+/** Signature version 4. */
 export async function signedHeaders(
   { credentials, sha256, region }: Signer,
   { service, method, headers }: Call,
@@ -106,8 +106,9 @@ export async function signedHeaders(
 ): Promise<Record<string, string>> {
   const signature = new SignatureV4({ credentials, sha256, service, region });
   const { protocol, hostname, pathname: path } = url;
+  const query = Object.fromEntries(url.searchParams);
   const unsigned = { ...headers, host: url.host };
-  const request = { method, protocol, hostname, path, query: {}, headers: unsigned, body };
+  const request = { method, protocol, hostname, path, query, headers: unsigned, body };
   const { host: _host, ...signed } = (await signature.sign(request)).headers;
   return signed;
 }

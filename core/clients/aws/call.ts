@@ -1,7 +1,7 @@
-// Calls of AWS services that the project has no client of, for a few answers before a deployment.
+// Calls of AWS services that the project has no client of: a few, before and during a deployment.
 
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { type Call, signedHeaders } from '#core/clients/aws/secrets.ts';
+import { type Call, signedHeaders } from './secrets.ts';
 
 /** A service has refused the call. */
 export class CallRefused extends Error {
@@ -22,6 +22,8 @@ export interface Aws {
   /** A call of the older query protocol; resolves to the XML. */
   query(service: string, parameters: Readonly<Record<string, string>>): Promise<string>;
   get(service: string, path: string): Promise<Record<string, unknown>>;
+  /** A call of the REST protocol; the path may have a query. */
+  post(service: string, path: string, body: unknown): Promise<Record<string, unknown> | null>;
   /** Finds credentials and region as the SDK does. */
   readonly dynamoDb: DynamoDBClient;
 }
@@ -63,6 +65,10 @@ export async function openAws(): Promise<Aws> {
     },
     get: async (service, path) =>
       JSON.parse(await send({ service, method: 'GET', headers: {} }, path, '')),
+    post: async (service, path, body) => {
+      const headers = { 'content-type': 'application/json' };
+      return JSON.parse((await send(post(service, headers), path, JSON.stringify(body))) || 'null');
+    },
   };
 }
 
