@@ -5,6 +5,7 @@
 
 import { type Aws, openAws } from '#core/clients/aws/call.ts';
 import { createDeps, type Deps } from '#core/deps.ts';
+import { createLog } from '#core/log.ts';
 import { newVersionsVariable } from '#core/settings.ts';
 
 /** CodeDeploy's event of a hook. */
@@ -28,8 +29,22 @@ let aws: Aws | undefined;
 
 /** Answers CodeDeploy in any case: without an answer it would wait for an hour. */
 export async function handler(event: HookEvent): Promise<void> {
-  deps ??= createDeps('release-check');
   aws ??= await openAws();
+  const faults = await faultsOfRelease().catch((error) => [String(error)]);
+  const status = faults.length > 0 ? 'Failed' : 'Succeeded';
+  const log = deps?.log ?? createLog('release-check');
+  if (faults.length > 0) log.error('Release refused', { faults });
+  else log.info('Release accepted');
+  await aws.json('codedeploy', 'CodeDeploy_20141006.PutLifecycleEventHookExecutionStatus', {
+    deploymentId: event.DeploymentId,
+    lifecycleEventHookExecutionId: event.LifecycleEventHookExecutionId,
+    status,
+  });
+}
+
+/** @throws SettingsInvalid */
+async function faultsOfRelease(): Promise<string[]> {
+  deps ??= createDeps('release-check');
   const versions = (process.env[newVersionsVariable] ?? '').split(',').filter(Boolean);
   let faults = versions.length === 0 ? [`${newVersionsVariable} names no version`] : [];
   let left: readonly Version[] = versions;
@@ -41,13 +56,7 @@ export async function handler(event: HookEvent): Promise<void> {
     if (attempt >= attemptsMax) break;
     if (left.length > 0) await deps.sleep(pauseMs);
   }
-  if (faults.length > 0) deps.log.error('Release refused', { faults });
-  else deps.log.info('Release accepted', { versions });
-  await aws.json('codedeploy', 'CodeDeploy_20141006.PutLifecycleEventHookExecutionStatus', {
-    deploymentId: event.DeploymentId,
-    lifecycleEventHookExecutionId: event.LifecycleEventHookExecutionId,
-    status: faults.length > 0 ? 'Failed' : 'Succeeded',
-  });
+  return faults;
 }
 
 /** Undefined if the version works. */
@@ -68,7 +77,7 @@ async function faultOf(version: Version): Promise<string | undefined> {
   }
 }
 
-/** What Nova asks first; the functions of the streams get a batch without records. */
+/** Nova's own questions; the functions of the streams get a batch without records. */
 const questions: readonly (readonly [end: string, path: string, query: Record<string, string>])[] =
   [
     ['-accelerator-requests', '/accelerator/v2/accelerator_requests', { instance: nobodys }],
@@ -87,7 +96,13 @@ async function callOf(version: Version): Promise<object> {
     rawPath: path,
     rawQueryString: String(new URLSearchParams(query)),
     queryStringParameters: query,
-    headers: { 'x-auth-token': token, host: 'release-check', 'x-forwarded-proto': 'https' },
+    headers: {
+      'x-auth-token': token,
+      // In 2.0 a name that no profile has is answered with 404.
+      'openstack-api-version': 'accelerator 2.1',
+      host: 'release-check',
+      'x-forwarded-proto': 'https',
+    },
     requestContext: {
       http: { method: 'GET', path, sourceIp: '127.0.0.1', userAgent: 'release-check' },
       domainName: 'release-check',

@@ -13,6 +13,7 @@ import { silentLog } from '#core/log.ts';
 import { loadSettings } from '#core/settings.ts';
 import { tableName, tables } from '#core/store/table/tables.ts';
 import { type DeploymentSettings, passwordVariable } from '#infra/settings/settings.ts';
+import { aliasCheck } from './alias-check.ts';
 import type { Check } from './check.ts';
 
 /** Executions that Lambda keeps for functions without a reservation. */
@@ -125,6 +126,7 @@ export const checks: readonly Check[] = [
       );
     },
   },
+  aliasCheck,
   {
     name: 'secret of the password',
     remedy: 'Check passwordSecret, and the permission secretsmanager:GetSecretValue.',

@@ -108,7 +108,7 @@ export class LambdaFunction extends NodejsFunction {
       // Concerns only version 2 of the SDK.
       awsSdkConnectionReuse: false,
       // Requests that are under way end on the version that they began on.
-      currentVersionOptions: { removalPolicy: RemovalPolicy.RETAIN },
+      currentVersionOptions: { removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE },
     });
     this.name = name;
     this.live = isShifted(name)

@@ -9,6 +9,7 @@ export interface Resource {
   readonly Type: string;
   Properties: Record<string, unknown>;
   DependsOn?: string | string[];
+  UpdatePolicy?: unknown;
 }
 
 export interface Template {
@@ -40,6 +41,24 @@ const adaptations: readonly Adaptation[] = [
       return 'changed';
     },
   },
+  {
+    reason: 'it lacks CodeDeploy: releases are shifted by the suite, or all at once',
+    change: (resource) => {
+      if (resource.Type.startsWith('AWS::CodeDeploy::')) return 'take out';
+      if (resource.Type === 'AWS::Lambda::Alias') {
+        delete resource.UpdatePolicy;
+        return 'changed';
+      }
+      if (resource.Type !== 'AWS::IAM::Policy') return undefined;
+      const document = resource.Properties.PolicyDocument as { Statement: { Action: unknown }[] };
+      const others = document.Statement.filter(
+        ({ Action }) => !JSON.stringify(Action).includes('codedeploy:'),
+      );
+      if (others.length === document.Statement.length) return undefined;
+      document.Statement = others;
+      return 'changed';
+    },
+  },
 ];
 
 /** Adapts the template of the assembly. Returns a line for each adaptation, with what it met. */
@@ -57,12 +76,21 @@ export function adapt(
       if (outcome === 'take out') delete template.Resources[id];
       return outcome !== undefined;
     });
+    forgetDependencies(template);
     if (met.length === 0) throw new Error(`No resource meets the adaptation "${reason}".`);
     return `adapted ${met.length} of ${all} resources: ${reason}`;
   });
   more(template);
   write(assembly, stackName, JSON.stringify(template));
   return lines;
+}
+
+/** Resources that are taken out are no more waited for. */
+function forgetDependencies({ Resources }: Template): void {
+  for (const resource of Object.values(Resources)) {
+    if (resource.DependsOn === undefined) continue;
+    resource.DependsOn = [resource.DependsOn].flat().filter((id) => id in Resources);
+  }
 }
 
 /** The CDK publishes a template once for each digest, so the adapted one has its own. */

@@ -84,7 +84,10 @@ describe('the API', () => {
     const permitted = new Map(
       stack
         .ofType('AWS::Lambda::Permission')
-        .map(({ properties }) => [properties.FunctionName.split(`:${stage}-`)[1], properties]),
+        .map(({ properties }) => [
+          properties.FunctionName.split(`:${stage}-`)[1].split(':')[0],
+          properties,
+        ]),
     );
     for (const { key, functionName } of deployed) {
       const { Principal: principal, SourceArn: source } = permitted.get(functionName) ?? {};

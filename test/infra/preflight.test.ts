@@ -18,6 +18,8 @@ interface Account {
   unprotected: string[];
   secret: string | undefined;
   executions: number;
+  /** Aliases that differ: the version that gets requests, and those with a part of them. */
+  aliases: Record<string, readonly [version: string, parts?: Record<string, number>]>;
   certificate: Record<string, unknown>;
   refused: string[];
 }
@@ -44,6 +46,7 @@ beforeEach(() => {
     unprotected: [],
     secret: password,
     executions: 1000,
+    aliases: {},
     certificate: issued,
     refused: [],
   };
@@ -71,11 +74,26 @@ function answer({ url = '', headers }: IncomingMessage, body: string): Answer {
       account.tables.includes(JSON.parse(body).TableName)
         ? [200, tableAnswer(JSON.parse(body).TableName)]
         : [400, '{"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException"}'],
-    lambda: () => [200, `{"AccountLimit":{"ConcurrentExecutions":${account.executions}}}`],
+    lambda: () => [200, lambdaAnswer(url)],
     acm: () => [200, JSON.stringify({ Certificate: account.certificate })],
     iot: () => [200, '{"endpointAddress":"a.iot.eu-west-1.amazonaws.com"}'],
   };
   return answers[service]?.() ?? [404, `{"message":"${service} ${url} is not played"}`];
+}
+
+/** Each function has published fifty-one versions, on two pages. */
+function lambdaAnswer(url: string): string {
+  const [, name = '', part = ''] = /functions\/([\w-]+)\/(\w+)/.exec(url) ?? [];
+  if (part === 'versions') {
+    const isSecond = url.endsWith('?Marker=next');
+    const Versions = isSecond ? [{ Version: '51' }] : [{ Version: '$LATEST' }, { Version: '50' }];
+    return JSON.stringify({ Versions, NextMarker: isSecond ? null : 'next' });
+  }
+  if (part === 'aliases') {
+    const [FunctionVersion, parts] = account.aliases[name] ?? ['51'];
+    return JSON.stringify({ FunctionVersion, RoutingConfig: { AdditionalVersionWeights: parts } });
+  }
+  return JSON.stringify({ AccountLimit: { ConcurrentExecutions: account.executions } });
 }
 
 function tableAnswer(name: string): string {
@@ -131,7 +149,7 @@ const domain = { domainName: 'api.example.org', certificateArn };
 
 it('finds nothing wrong in an account that is ready', async () => {
   const told = await preflight(domain);
-  expect(told.output).toContain('10 ok, 0 wrong, 0 undetermined');
+  expect(told.output).toContain('11 ok, 0 wrong, 0 undetermined');
   expect(told.code).toBe(0);
 });
 
@@ -204,6 +222,28 @@ describe('it says, with the command that mends it, that', () => {
       {},
       'switched off: pre-arqs. A deployment does not switch it on again.',
       'for t in pre-arqs; do aws dynamodb update-table --table-name $t --deletion-protection-enabled; done',
+    ],
+    [
+      'an alias was moved by hand',
+      'versions that get requests',
+      {
+        stacks: { CDKToolkit: 'CREATE_COMPLETE', 'cyborg-pre': 'UPDATE_COMPLETE' },
+        aliases: { 'pre-changes': ['50'] },
+      },
+      {},
+      'pre-changes was changed by hand: version 50 gets the requests, and the stack has put 51 in place.',
+      'aws lambda update-alias --function-name pre-changes --name live --function-version 51',
+    ],
+    [
+      'a release has not ended',
+      'versions that get requests',
+      {
+        stacks: { CDKToolkit: 'CREATE_COMPLETE', 'cyborg-pre': 'UPDATE_COMPLETE' },
+        aliases: { 'pre-device-profiles': ['50', { '51': 0.1 }] },
+      },
+      {},
+      'A release of pre-device-profiles has not ended: version 51 gets 10 % of the requests, and 50 the others.',
+      'aws lambda update-alias --function-name pre-device-profiles --name live --function-version 50 --routing-config AdditionalVersionWeights={}',
     ],
     [
       'names are taken, and nothing is to be kept',

@@ -3,15 +3,17 @@
 //
 // @module-tag long
 
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { marshall } from '@aws-sdk/util-dynamodb';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type QueueName, queues, streamConsumers } from '#core/contracts/queues.ts';
-import { deadQueueUrlVariable } from '#core/settings.ts';
+import { deadQueueUrlVariable, newVersionsVariable } from '#core/settings.ts';
 import { routes } from '#functions/routes.ts';
-import { access, type FunctionName } from '#infra/access.ts';
+import { access, type FunctionName, shifted } from '#infra/access.ts';
 import * as aws from '#test/support/aws/documented-events.ts';
 import { makeBundle, type Runtime, startRuntime } from '#test/support/aws/lambda-runtime.ts';
+import { serveHttp } from '#test/support/http-server.ts';
 import { directoryPerFile } from '#test/support/vitest/shared.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
@@ -20,6 +22,7 @@ const resources = [...new Set(routes.map(({ resource }) => resource))];
 const directory = directoryPerFile();
 const runtimes = new Map<FunctionName, Runtime>();
 let world: World;
+let releases: Awaited<ReturnType<typeof serveHttp>>;
 
 beforeAll(async () => {
   world = await startWorld();
@@ -28,6 +31,12 @@ beforeAll(async () => {
       /^(AWS|CYBORG|KEYSTONE|POWER|.*_URL$)/.test(name),
     ),
   );
+  releases = await serveHttp(playReleases);
+  Object.assign(env, {
+    AWS_ENDPOINT_URL_LAMBDA: releases.url,
+    AWS_ENDPOINT_URL_CODEDEPLOY: releases.url,
+    [newVersionsVariable]: shifted.map((name) => `test-${name}:7`).join(','),
+  });
   for (const name of names) {
     const isOfApi = (resources as string[]).includes(name);
     const entry = isOfApi ? `functions/${name}/handler.ts` : `functions/consumers/${name}.ts`;
@@ -39,6 +48,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await Promise.all([...runtimes.values()].map((runtime) => runtime.stop()));
+  await releases.stop();
   await world.stop();
 });
 
@@ -198,5 +208,53 @@ describe('a batch of changes', () => {
 describe('an event of the scheduler', () => {
   it('is a sweep', async () => {
     expect(await invoke('sweep', aws.scheduledEvent)).toBeNull();
+  });
+});
+
+/** What the release of the test is like: functions that do not work, and what was asked and said. */
+const release = { broken: new Map<string, object>(), called: [] as string[], ends: [] as string[] };
+
+/** Lambda, which runs the bundles here, and CodeDeploy. */
+async function playReleases(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  let body = '';
+  for await (const part of request) body += part;
+  const [, name, version] =
+    /functions\/test-([\w-]+)\/invocations\?Qualifier=(\d+)$/.exec(request.url ?? '') ?? [];
+  if (name === undefined) {
+    release.ends.push(JSON.parse(body).status);
+    response.end('{}');
+    return;
+  }
+  release.called.push(`${name}:${version}`);
+  const answer = release.broken.get(name) ?? (await invoke(name as FunctionName, JSON.parse(body)));
+  response.end(JSON.stringify(answer));
+}
+
+describe('a release, before its first request', () => {
+  const hook = { DeploymentId: 'd-1', LifecycleEventHookExecutionId: 'hook-1' };
+
+  beforeEach(() => {
+    release.broken.clear();
+    release.called.length = 0;
+    release.ends.length = 0;
+  });
+
+  it('is accepted if each new version answers', async () => {
+    await invoke('release-check', hook);
+    expect(release.called.sort()).toEqual([...shifted].map((name) => `${name}:7`).sort());
+    expect(release.ends).toEqual(['Succeeded']);
+  });
+
+  const faults: readonly [string, FunctionName, object][] = [
+    ['cannot start', 'changes', { errorType: 'Runtime.ImportModuleError', errorMessage: 'no x' }],
+    ['answers with a fault', 'device-profiles', { statusCode: 503, body: 'no table' }],
+  ];
+
+  it.each(faults)('is refused if one version %s, after five tries', async (_, name, answer) => {
+    release.broken.set(name, answer);
+    await invoke('release-check', hook);
+    expect(release.called.filter((each) => each === `${name}:7`)).toHaveLength(5);
+    expect(release.called).toHaveLength(shifted.length + 4);
+    expect(release.ends).toEqual(['Failed']);
   });
 });
