@@ -245,6 +245,5 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     sendsTo: ['host-jobs', 'provider-syncs'],
     callsOpenStack: true,
   },
-  // It asks the API of a release as the service user.
-  'release-check': { checks: shifted, callsOpenStack: true },
+  'release-check': { checks: shifted, callsOpenStack: false },
 };

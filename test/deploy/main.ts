@@ -12,12 +12,13 @@ import { CannotRun } from '#test/emulators/install.ts';
 import type { Scenario } from './scenario.ts';
 import { changes } from './scenarios/changes.ts';
 import { firstDeployment } from './scenarios/first-deployment.ts';
+import { releases } from './scenarios/releases.ts';
 import { removal } from './scenarios/removal.ts';
 import { use } from './scenarios/use.ts';
 import { openStage, type Stage } from './stage.ts';
 
 const directory = join(import.meta.dirname, '../..', '.local', 'deploy-suite');
-const all: readonly Scenario[] = [...firstDeployment, ...use, ...changes, ...removal];
+const all: readonly Scenario[] = [...firstDeployment, ...use, ...changes, ...releases, ...removal];
 
 const startedAt = performance.now();
 /** The transcript has the rest. */

@@ -211,7 +211,7 @@ describe('an event of the scheduler', () => {
   });
 });
 
-/** What the release of the test is like: functions that do not work, and what was asked and said. */
+/** The release of the test: functions that do not work, what was called, and how it ended. */
 const release = { broken: new Map<string, object>(), called: [] as string[], ends: [] as string[] };
 
 /** Lambda, which runs the bundles here, and CodeDeploy. */
@@ -247,7 +247,7 @@ describe('a release, before its first request', () => {
 
   const faults: readonly [string, FunctionName, object][] = [
     ['cannot start', 'changes', { errorType: 'Runtime.ImportModuleError', errorMessage: 'no x' }],
-    ['answers with a fault', 'device-profiles', { statusCode: 503, body: 'no table' }],
+    ['cannot sign in', 'device-profiles', { statusCode: 503, body: 'Keystone refuses us' }],
   ];
 
   it.each(faults)('is refused if one version %s, after five tries', async (_, name, answer) => {
