@@ -33,8 +33,9 @@ const steps = blocks.flatMap(({ kind, text }, at): Step[] => {
   return kind === 'sh' ? [{ commands: text, printed }] : [];
 });
 
-/** Ids, times and what a clock has counted differ from run to run. */
+/** Ids, times, what a clock has counted, and the order within a moment differ between runs. */
 function alike(text: string): string[] {
+  const moment = (line: string) => line.startsWith('TIME ');
   return (
     text
       .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'UUID')
@@ -43,6 +44,13 @@ function alike(text: string): string[] {
       .trim()
       .split('\n')
       .map((line) => line.trim().replaceAll(/ +/g, ' '))
+      .map((line, at, all) => {
+        if (!moment(line)) return line;
+        const first = all.findLastIndex((each, index) => index < at && !moment(each)) + 1;
+        const next = all.findIndex((each, index) => index > at && !moment(each));
+        const rows = all.slice(first, next < 0 ? undefined : next).sort();
+        return rows[at - first] ?? line;
+      })
       // Around midnight, usage has a row for each of two days.
       .filter((line, at, all) => line !== all[at - 1])
   );

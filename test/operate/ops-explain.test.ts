@@ -60,6 +60,11 @@ it('a failed bind: the reason, and the next step of its own incident', async () 
   expect(lines).not.toContain('Not this one.');
 });
 
+it('a failed bind whose handle was given back a moment later: the reason, too', async () => {
+  const { lines } = await explain(held(), story(created, claimed, failed, released), incidents());
+  expect(lines[0]).toContain(reason);
+});
+
 it('a tenant, who may not read incidents, gets the story', async () => {
   const { lines, exitCode } = await explain(held(), story(failed), { status: 403 });
   expect(exitCode).toBe(0);
@@ -68,6 +73,7 @@ it('a tenant, who may not read incidents, gets the story', async () => {
 
 it.each([
   ['gave back what it had', [created, claimed, released], 0],
+  ['gave back what it had', [created, claimed, failed, released, claimed, released], 0],
   ['no bind of its requests has begun', [created], 0],
   ['is in no request and in no record', [], 1],
 ] as const)('no accelerator: %s', async (sentence, records, code) => {

@@ -69,11 +69,15 @@ function headline(instance: string, { assignments, history }: Story): string {
   if (assignments.length > 0) {
     return `${instance} has ${counted(assignments.length, 'accelerator')}.`;
   }
-  const last = history.findLast(({ kind }) => kind === 'bind.failed' || kind === 'handle.released');
-  if (last?.kind === 'bind.failed') {
+  // A failed bind gives its handles back, in either order.
+  const failed = history.findLastIndex(({ kind }) => kind === 'bind.failed');
+  const claimed = history.findLastIndex(({ kind }) => kind === 'handle.claimed');
+  const last = history[failed];
+  if (last && failed > claimed) {
     return `${instance} has no accelerator: its bind on ${last.hostname} failed: ${last.reason}`;
   }
-  if (last) return `${instance} has no accelerator: it gave back what it had.`;
+  if (history.some(({ kind }) => kind === 'handle.released'))
+    return `${instance} has no accelerator: it gave back what it had.`;
   return history.length > 0
     ? `${instance} has no accelerator: no bind of its requests has begun.`
     : `${instance} is in no request and in no record: look in Nova for its fault.`;
