@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { HttpEngine } from '#local/ports.ts';
 import { environmentFor } from '#local/process/environment.ts';
 import { type Layout, urlOf } from '#local/process/layout.ts';
-import { printTable } from './print-table.ts';
+import { printTable } from './print/print-table.ts';
 import { createApi } from './system/api.ts';
 import { type Exchange, startCountingProxy } from './system/counting-proxy.ts';
 import { type CallName, callNames, novaCycle } from './system/nova-cycle.ts';

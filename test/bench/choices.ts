@@ -12,7 +12,7 @@ import { announceHost } from '#local/demo/announce-host.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
 import { refuseUnmeasured, streamsRead } from './large.ts';
 import { createSubject, type LatencyOptions, measure } from './latency.ts';
-import { printMultiples } from './print-multiples.ts';
+import { printMultiples } from './print/print-multiples.ts';
 import { type OwnSystem, startOwnSystem } from './system/own-system.ts';
 
 /** As many as the pool has, and enough that Nova is always given the first alternative. */

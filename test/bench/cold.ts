@@ -14,7 +14,7 @@ import type { Metafile } from 'esbuild';
 import { access } from '#infra/access.ts';
 import { metafileContext, readSettings } from '#infra/settings/settings.ts';
 import { CyborgStack } from '#infra/stack/cyborg-stack.ts';
-import { printTable } from './print-table.ts';
+import { printTable } from './print/print-table.ts';
 
 /** Nova waits for these functions. */
 const novaPath = ['accelerator-requests', 'device-profiles'];

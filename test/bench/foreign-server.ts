@@ -2,7 +2,7 @@
 
 import { type LatencyOptions, measure, type Subject } from './latency.ts';
 import type { Foreign } from './options.ts';
-import { printLatency } from './print-latency.ts';
+import { printLatency } from './print/print-latency.ts';
 import { type Api, createApi, expectAnswer } from './system/api.ts';
 
 /** The groups that Cyborg's documentation shows for the fake driver's device. */

@@ -16,8 +16,8 @@ import {
   measure,
   percentile,
 } from './latency.ts';
-import { printMultiples } from './print-multiples.ts';
-import { printTable } from './print-table.ts';
+import { printMultiples } from './print/print-multiples.ts';
+import { printTable } from './print/print-table.ts';
 import { type OwnSystem, startOwnSystem } from './system/own-system.ts';
 import { watchStreams } from './system/stream-progress.ts';
 

@@ -8,8 +8,9 @@ import { benchCold } from './cold.ts';
 import { benchForeignServers } from './foreign-server.ts';
 import { benchLarge } from './large.ts';
 import { createSubject, type LatencyOptions, measure } from './latency.ts';
+import { benchOperators } from './operators.ts';
 import { type BenchOptions, readOptions, UsageError } from './options.ts';
-import { growthMax, printLatency } from './print-latency.ts';
+import { growthMax, printLatency } from './print/print-latency.ts';
 import { benchRoutes } from './routes.ts';
 import { type OwnSystem, startOwnSystem } from './system/own-system.ts';
 
@@ -28,7 +29,8 @@ async function bench(options: BenchOptions): Promise<boolean> {
   const isDone = parts.includes('latency') ? await benchLatency(options, latency) : true;
   const isMeasured = parts.includes('large') ? await benchLarge(latency) : true;
   const isChosen = parts.includes('choices') ? await benchChoices(latency) : true;
-  return isWithin && isDone && isMeasured && isChosen;
+  const isFlat = parts.includes('operators') ? await benchOperators() : true;
+  return isWithin && isDone && isMeasured && isChosen && isFlat;
 }
 
 async function benchLatency(

@@ -8,12 +8,12 @@ npm run bench -- cold [function ...]
 npm run bench:agent
 
 What one server costs in DynamoDB units and messages, how long Nova's calls take, and how large
-providers and hosts change that, in a system of the bench's own, and what alternatives and pools
-cost. Exits 1 where a cost is above its target, where stored ARQs make one of Nova's calls slower by
+providers and hosts change that, in a system of the bench's own, what alternatives and pools cost,
+and what operators' reads cost as the cloud grows. Exits 1 where a cost is above its target, where stored ARQs make one of Nova's calls slower by
 more than a fifth, or where a choice is above its ratio; other times are printed and not judged.
 
-  --only capacity|latency|large|choices
-                            one of the four; routes: every route instead, a call at a time
+  --only capacity|latency|large|choices|operators
+                            one of the five; routes: every route instead, a call at a time
   --arqs N                  with N other ARQs stored as well, up to 1000000
   --iterations N            servers at each concurrency (200)
   --concurrency N,N         servers at once (1,8)
@@ -44,7 +44,7 @@ export interface Foreign {
   readonly instanceUuid?: string;
 }
 
-const measuredParts = ['capacity', 'latency', 'large', 'choices'] as const;
+const measuredParts = ['capacity', 'latency', 'large', 'choices', 'operators'] as const;
 const parts = [...measuredParts, 'routes'] as const;
 type Part = (typeof parts)[number];
 

@@ -3,7 +3,7 @@
 
 import { routes } from '#functions/routes.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
-import { printTable } from './print-table.ts';
+import { printTable } from './print/print-table.ts';
 import { type Api, createApi } from './system/api.ts';
 import { startOwnSystem } from './system/own-system.ts';
 

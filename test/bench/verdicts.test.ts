@@ -3,8 +3,9 @@
 import { expect, it, vi } from 'vitest';
 import { type Costs, refuseUncounted } from './capacity.ts';
 import { refuseUnmeasured } from './large.ts';
+import { areWithin, refuseUncountedReads } from './operators.ts';
 import { readOptions } from './options.ts';
-import { growthMax, printLatency } from './print-latency.ts';
+import { growthMax, printLatency } from './print/print-latency.ts';
 import { ratioOf, verdictOf } from './ratio.ts';
 import { callNames } from './system/nova-cycle.ts';
 
@@ -21,6 +22,19 @@ it('refuses figures without any count for the consumers or for a request', () =>
   const withoutPatch = counted();
   withoutPatch.delete('PATCH');
   expect(() => refuseUncounted(withoutPatch)).toThrow('Nothing was counted for PATCH');
+});
+
+it('fails where a read of operators costs more than its target, or was not counted', () => {
+  const cost = (large: number) => {
+    const counted = [1, large].map((units) => ({ units, requests: 1 }));
+    return [{ name: 'history', readsMax: 20, counted }];
+  };
+  expect(areWithin(cost(20))).toBe(true);
+  expect(areWithin(cost(20.5))).toBe(false);
+  expect(() => refuseUncountedReads(cost(1))).not.toThrow();
+  expect(() => refuseUncountedReads(cost(0))).toThrow('Nothing was counted for history');
+  const isMissing = [{ name: 'usage', counted: [{ units: 1, requests: 1 }] }];
+  expect(() => refuseUncountedReads(isMissing)).toThrow('Nothing was counted for usage');
 });
 
 it('refuses times of a subject that was not measured', () => {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { password } from '#local/openstack/keystone/catalog.ts';
 import { percentile } from '#test/bench/latency.ts';
-import { printTable } from '#test/bench/print-table.ts';
+import { printTable } from '#test/bench/print/print-table.ts';
 import { devicesEach, hostCount, startLargeCloud } from './large-cloud.ts';
 import { projects, Stage } from './stage.ts';
 

@@ -5,8 +5,9 @@ import { heldHandles } from '#core/domain/arq/arq.ts';
 import type { HistoryRecord } from '#core/domain/history/history.ts';
 import type { Assignment } from '#core/domain/quota/usage.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import type { HistoryPage, HistoryPart } from '#core/store/history/history.ts';
-import { readDays } from '#core/store/history/history-pages.ts';
+import { readOfDay } from '#core/store/history/bind-counts.ts';
+import type { HistoryReader } from '#core/store/history/history.ts';
+import { dayMs } from '#functions/operator/range.ts';
 
 /** Releases that one answer counts; some ten seconds of reading. */
 const releasesMax = 200_000;
@@ -38,27 +39,38 @@ async function endedAssignments(
   nowMs: number,
 ): Promise<[key: string, Assignment][] | 'too-many'> {
   const to = new Date(nowMs + 1).toISOString();
-  const filter = { kind: 'handle.released' };
-  const pageAfter = (after: string | undefined): HistoryPage => ({
-    limit: pageMax,
-    order: 'oldest-first',
-    from,
-    filter,
-    ...present({ after }),
-  });
-  const read = (after: string | undefined): Promise<HistoryPart> =>
-    project === undefined
-      ? readDays(history, { from, to }, pageAfter(after))
-      : history.read({ subject: 'project', key: project }, pageAfter(after));
   const assignments: [string, Assignment][] = [];
+  const parts =
+    project === undefined
+      ? releasesByDay(history, from, to)
+      : releasesOfProject(history, project, from);
+  for await (const records of parts) {
+    assignments.push(...records.flatMap(endedAssignment));
+    if (assignments.length > releasesMax) return 'too-many';
+  }
+  return assignments;
+}
+
+/** In no order, so that no record is read twice: pages in the order of time re-read each part. */
+async function* releasesByDay(history: HistoryReader, from: string, to: string) {
+  for (let start = from; start < to; ) {
+    const nextDay = new Date(Date.parse(start.slice(0, 10)) + dayMs).toISOString();
+    const end = nextDay < to ? nextDay : to;
+    yield await readOfDay(history, 'handle.released', { from: start, to: end });
+    start = end;
+  }
+}
+
+async function* releasesOfProject(history: HistoryReader, project: string, from: string) {
+  const page = { limit: pageMax, order: 'oldest-first', from } as const;
+  const filter = { kind: 'handle.released' };
   let after: string | undefined;
   do {
-    const part = await read(after);
-    assignments.push(...part.records.flatMap(endedAssignment));
-    if (assignments.length > releasesMax) return 'too-many';
+    const partition = { subject: 'project', key: project } as const;
+    const part = await history.read(partition, { ...page, filter, ...present({ after }) });
+    yield part.records;
     after = part.next;
   } while (after !== undefined);
-  return assignments;
 }
 
 function endedAssignment(record: HistoryRecord): [string, Assignment][] {

@@ -14,7 +14,8 @@ import { type System, startSystem } from '#local/process/system.ts';
 import { aDevice, aReport } from '#test/support/reports.ts';
 import { type ApiTarget, createApi, expectAnswer } from './api.ts';
 import type { Place } from './nova-cycle.ts';
-import { storeArqs } from './stored-arqs.ts';
+import { otherArqs } from './stored-arqs.ts';
+import { type StoredRow, storeRows } from './stored-rows.ts';
 
 export const stage = 'bench';
 const hostname = 'cmp1';
@@ -37,6 +38,8 @@ interface OwnSystemOptions {
   readonly handles: readonly number[];
   /** How many other ARQs are stored. */
   readonly arqCount: number;
+  /** Other rows that are stored before the system starts. */
+  readonly rows?: Iterable<StoredRow>;
   readonly variables?: (layout: Layout) => Promise<Readonly<Record<string, string>>>;
 }
 
@@ -50,7 +53,7 @@ export async function startOwnSystem(options: OwnSystemOptions): Promise<OwnSyst
   for (const name of [...Object.values(replacedBy), 'AWS_ENDPOINT_URL']) delete process.env[name];
   try {
     const layout = await chooseLayout({ stage, directory, anyPorts: true });
-    if (options.arqCount > 0) storeArqs(layout, options.arqCount);
+    storeRows(layout, storedBefore(options));
     const variables = await options.variables?.(layout);
     const system = await startSystem({
       layout,
@@ -79,6 +82,11 @@ export async function startOwnSystem(options: OwnSystemOptions): Promise<OwnSyst
     for (const name of Object.keys(process.env)) delete process.env[name];
     Object.assign(process.env, inherited);
   }
+}
+
+function* storedBefore({ arqCount, rows = [] }: OwnSystemOptions): Generator<StoredRow> {
+  yield* otherArqs(arqCount);
+  yield* rows;
 }
 
 /** Stores the devices as the consumer of reports does, and returns the resource providers. */

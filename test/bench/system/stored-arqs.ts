@@ -1,44 +1,15 @@
-// Stores ARQs of other servers, up to a million, with the engine's own import of DynamoDB exports:
-// five times as fast as BatchWriteItem, and without stream records, which the consumers would have
-// to read first.
+// ARQs of other servers.
 
-import { spawnSync } from 'node:child_process';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
-import { marshall } from '@aws-sdk/util-dynamodb';
 import { type ArqUuid, derivedUuid, type InstanceUuid, timeOrderedUuid } from '#core/domain/ids.ts';
 import { arqRow, instanceRow } from '#core/store/rows/arq-rows.ts';
 import type { Row } from '#core/store/rows/rows.ts';
-import { tableName, tables } from '#core/store/table/tables.ts';
-import { engineBinary, tableInput } from '#local/aws/dynamodb.ts';
-import type { Layout } from '#local/process/layout.ts';
-import { engineFile } from '#local/process/parts.ts';
 import { aBinding, anArq, aProviderUuid } from '#test/support/builders.ts';
+import type { StoredRow } from './stored-rows.ts';
 
-/** ARQs in one file of the export: a few megabytes. */
-const fileArqsMax = 20_000;
-
-/** Call it before the first start of the system, whose engine then finds the file. */
-export function storeArqs(layout: Layout, count: number): void {
-  const directory = join(layout.directory, 'export');
-  const table = tableName(layout.stage, 'arqs');
-  const data = join(directory, table, 'data');
-  mkdirSync(data, { recursive: true });
-  const schema = join(layout.directory, 'schema.json');
-  const inputs = tables.map((each) => ({ Table: tableInput(layout.stage, each) }));
-  writeFileSync(schema, JSON.stringify(inputs));
-  for (let from = 0; from < count; from += fileArqsMax) {
-    const lines: string[] = [];
-    for (let index = from; index < Math.min(count, from + fileArqsMax); index++) {
-      lines.push(...rowsOf(index).map(exportLine));
-    }
-    writeFileSync(join(data, `${from}.json.gz`), gzipSync(lines.join(''), { level: 1 }));
+export function* otherArqs(count: number): Generator<StoredRow> {
+  for (let index = 0; index < count; index++) {
+    for (const row of rowsOf(index)) yield { table: 'arqs', row };
   }
-  const paths = ['--source', directory, '--schema', schema, '--output', engineFile(layout)];
-  const imported = spawnSync(engineBinary(), ['import', ...paths], { encoding: 'utf8' });
-  if (imported.status !== 0) throw new Error(`The import failed: ${imported.stderr}`);
-  rmSync(directory, { recursive: true });
 }
 
 /** Every other ARQ is bound for an instance of its own. */
@@ -73,8 +44,4 @@ function rowsOf(index: number): Row[] {
     },
   });
   return [arqRow(arq), instanceRow(binding)];
-}
-
-function exportLine(row: Row): string {
-  return `${JSON.stringify({ Item: marshall(row, { removeUndefinedValues: true }) })}\n`;
 }

@@ -1,7 +1,7 @@
-import { type Measured, percentile, type Round } from './latency.ts';
+import { type Measured, percentile, type Round } from '../latency.ts';
+import { type Ratio, ratioOf, shownRatio, type Verdict, verdictOf } from '../ratio.ts';
+import { callNames } from '../system/nova-cycle.ts';
 import { printTable } from './print-table.ts';
-import { type Ratio, ratioOf, shownRatio, type Verdict, verdictOf } from './ratio.ts';
-import { callNames } from './system/nova-cycle.ts';
 
 /** The limit for the ratio of medians, with other ARQs stored to with none. */
 export const growthMax = 1.2;

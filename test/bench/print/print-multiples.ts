@@ -1,9 +1,9 @@
 // The times of one of Nova's calls for several subjects, compared with the first.
 
-import { type Measured, percentile } from './latency.ts';
+import { type Measured, percentile } from '../latency.ts';
+import { ratioOf, shownRatio, verdictOf } from '../ratio.ts';
+import type { CallName } from '../system/nova-cycle.ts';
 import { printTable } from './print-table.ts';
-import { ratioOf, shownRatio, verdictOf } from './ratio.ts';
-import type { CallName } from './system/nova-cycle.ts';
 
 /** Returns false if a ratio is above the target. */
 export function printMultiples(

@@ -1,0 +1,93 @@
+// Hosts, each with a device, and records of the history of the last twenty days.
+
+import type { HistoryRecord } from '#core/domain/history/history.ts';
+import { partitionsFor } from '#core/domain/history/history.ts';
+import {
+  type DeployableUuid,
+  type DeviceUuid,
+  derivedUuid,
+  type HandleUuid,
+  type ProviderUuid,
+} from '#core/domain/ids.ts';
+import { handleRow } from '#core/store/rows/handle-rows.ts';
+import { historyRow } from '#core/store/rows/history-rows.ts';
+import { deployableRow, deviceRow } from '#core/store/rows/inventory-rows.ts';
+import { hostKey, hostSummaryKey, type Row } from '#core/store/rows/rows.ts';
+import { aDeployable, aStoredDevice, aStoredHandle } from '#test/support/builders.ts';
+import type { StoredRow } from './stored-rows.ts';
+
+export const historyDays = 20;
+const keptDays = 400;
+const dayMs = 86_400_000;
+const handlesPerHost = 16;
+
+interface CloudSize {
+  readonly hosts: number;
+  readonly records: number;
+}
+
+export function* storedCloud({ hosts, records }: CloudSize): Generator<StoredRow> {
+  const nowMs = Date.now();
+  for (let index = 0; index < hosts; index++) {
+    for (const row of rowsOfHost(index, nowMs)) yield { table: 'inventory', row };
+  }
+  for (let index = 0; index < records; index++) {
+    const ageMs = (historyDays * dayMs * (index + 1)) / (records + 1);
+    const record = release(index, nowMs - ageMs);
+    const partition = partitionsFor(record).find(({ subject }) => subject === 'day');
+    if (partition) yield { table: 'history', row: historyRow(record, partition, keptDays) };
+  }
+}
+
+/** Its agent is connected, and its device is healthy and free. */
+function rowsOfHost(index: number, nowMs: number): Row[] {
+  const hostname = `host${String(index).padStart(6, '0')}`;
+  const since = new Date(nowMs - dayMs).toISOString();
+  const [uuid, provider] = [
+    derivedUuid('bench device', hostname) as DeviceUuid,
+    derivedUuid('bench provider', hostname) as ProviderUuid,
+  ];
+  const boot_id = derivedUuid('bench boot', hostname);
+  const agent_version = '0.2.0';
+  const connected = { is_connected: true, since };
+  return [
+    {
+      ...hostKey(hostname),
+      ...{ boot_id, agent_version, epoch: 0, sequence: 1, last_received_ms: nowMs },
+      presence: { is_connected: true, at: since },
+    },
+    {
+      ...hostSummaryKey(hostname),
+      ...{ kind: 'host', uuid: hostname, hostname, first_seen: since, boot_id, agent_version },
+      ...{ devices: 1, not_offered: 0, presence: connected },
+    },
+    deviceRow(aStoredDevice({ uuid, hostname, providers: [provider] })),
+    deployableRow(
+      aDeployable({
+        ...{ uuid: derivedUuid('bench deployable', hostname) as DeployableUuid, hostname },
+        ...{ deviceUuid: uuid, providerUuid: provider, name: `${hostname}_FakeDevice` },
+      }),
+    ),
+    ...Array.from({ length: handlesPerHost }, (_, handle) =>
+      handleRow(
+        aStoredHandle({
+          index: handle,
+          providerUuid: provider,
+          uuid: derivedUuid('bench handle', `${hostname} ${handle}`) as HandleUuid,
+        }),
+      ),
+    ),
+  ];
+}
+
+/** An assignment of an hour that ended. */
+function release(index: number, atMs: number): HistoryRecord {
+  const named = (name: string) => derivedUuid(`bench ${name}`, String(index));
+  return {
+    ...{ id: named('record'), at: new Date(atMs).toISOString(), kind: 'handle.released' },
+    ...{ from: 'claimed', to: 'free', since: new Date(atMs - 3_600_000).toISOString() },
+    ...{ hostname: `host${String(index % 100).padStart(6, '0')}`, resourceClass: 'FPGA' },
+    ...{ handleUuid: named('handle'), arqUuid: named('arq'), instanceUuid: named('instance') },
+    ...{ projectId: `project-${index % 10}`, profileName: 'bench', requestId: `req-${index}` },
+  };
+}
