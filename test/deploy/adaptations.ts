@@ -66,6 +66,7 @@ export function adapt(
   assembly: string,
   stackName: string,
   more: (template: Template) => void = () => {},
+  { isEarlier = false } = {},
 ): string[] {
   const file = join(assembly, `${stackName}.template.json`);
   const template = JSON.parse(readFileSync(file, 'utf8')) as Template;
@@ -77,7 +78,9 @@ export function adapt(
       return outcome !== undefined;
     });
     forgetDependencies(template);
-    if (met.length === 0) throw new Error(`No resource meets the adaptation "${reason}".`);
+    // An earlier release may lack what the adaptation is about.
+    if (met.length === 0 && !isEarlier)
+      throw new Error(`No resource meets the adaptation "${reason}".`);
     return `adapted ${met.length} of ${all} resources: ${reason}`;
   });
   more(template);

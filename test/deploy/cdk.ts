@@ -17,8 +17,16 @@ export interface Ran {
 
 export interface Cdk {
   bootstrap(): Promise<Ran>;
-  /** Synthesises into the folder, with settings as `-c name=value`. */
-  synth(folder: string, settings: Readonly<Record<string, string>>): Promise<Ran>;
+  /**
+   * Synthesises into the folder, with settings as `-c name=value`.
+   *
+   * @param checkout of the project; this one by default
+   */
+  synth(
+    folder: string,
+    settings: Readonly<Record<string, string>>,
+    checkout?: string,
+  ): Promise<Ran>;
   deploy(folder: string, ...options: readonly string[]): Promise<Ran>;
   destroy(folder: string): Promise<Ran>;
   /** Ends a command that runs. */
@@ -28,7 +36,8 @@ export interface Cdk {
 /** @param transcript file that gets each command and what it printed */
 export function cdkAt(endpoint: string, transcript: string): Cdk {
   const running = new Set<ChildProcess>();
-  const run = async (...args: string[]): Promise<Ran> => {
+  const run = (...args: string[]) => runIn(root, ...args);
+  const runIn = async (cwd: string, ...args: string[]): Promise<Ran> => {
     const env = {
       ...emulatorVariables,
       HOME: process.env.HOME,
@@ -38,7 +47,7 @@ export function cdkAt(endpoint: string, transcript: string): Cdk {
       CI: 'true',
     };
     // In a process group of its own, which ends as a whole: a synthesis starts bundlers.
-    const child = spawn(program, args, { cwd: root, env, detached: true });
+    const child = spawn(program, args, { cwd, env, detached: true });
     running.add(child);
     let output = '';
     for (const stream of [child.stdout, child.stderr]) {
@@ -53,12 +62,12 @@ export function cdkAt(endpoint: string, transcript: string): Cdk {
   };
   return {
     bootstrap: () => run('bootstrap', `aws://${account}/${emulatorVariables.AWS_REGION}`),
-    synth: (folder, settings) => {
+    synth: (folder, settings, checkout = root) => {
       const context = Object.entries(settings).flatMap(([name, value]) => [
         '-c',
         `${name}=${value}`,
       ]);
-      return run('synth', '--quiet', '--output', folder, ...context);
+      return runIn(checkout, 'synth', '--quiet', '--output', folder, ...context);
     },
     deploy: (folder, ...options) =>
       run('deploy', '--app', folder, '--require-approval', 'never', ...options),

@@ -3,22 +3,30 @@
 //
 // --only <words>   plays the scenarios up to the last one with one of the words, separated by |,
 //                  in its name: each needs what the earlier ones have left
+// --back <checkout>  also goes back to the release in that checkout, and up again
 
 import { mkdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { noteProgress } from '#local/demo/demo-client.ts';
 import { lockDirectory } from '#local/process/directory-lock.ts';
 import { CannotRun } from '#test/emulators/install.ts';
 import type { Scenario } from './scenario.ts';
 import { changes } from './scenarios/changes.ts';
 import { firstDeployment } from './scenarios/first-deployment.ts';
-import { releases } from './scenarios/releases.ts';
+import { releases, wayBack } from './scenarios/releases.ts';
 import { removal } from './scenarios/removal.ts';
 import { use } from './scenarios/use.ts';
 import { openStage, type Stage } from './stage.ts';
 
 const directory = join(import.meta.dirname, '../..', '.local', 'deploy-suite');
-const all: readonly Scenario[] = [...firstDeployment, ...use, ...changes, ...releases, ...removal];
+const all: readonly Scenario[] = [
+  ...firstDeployment,
+  ...use,
+  ...back(),
+  ...changes,
+  ...releases,
+  ...removal,
+];
 
 const startedAt = performance.now();
 /** The transcript has the rest. */
@@ -43,6 +51,11 @@ async function main(): Promise<void> {
     // Each scenario needs the stack that the earlier ones have left.
     if (!(await play(scenario, stage))) break;
   }
+}
+
+function back(): readonly Scenario[] {
+  const at = process.argv.indexOf('--back');
+  return at < 0 ? [] : [wayBack(resolve(process.argv[at + 1] ?? ''))];
 }
 
 function chosen(): readonly Scenario[] {

@@ -4,14 +4,16 @@
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { shifted } from '#infra/access.ts';
 import { liveAlias } from '#infra/stack/lambda-function.ts';
 import { serve } from '#local/ports.ts';
-import type { Template } from '#test/deploy/adaptations.ts';
-import { bootDuring } from '#test/deploy/boots.ts';
+import { adapt, type Template } from '#test/deploy/adaptations.ts';
+import { bootDuring, prepareBoots } from '#test/deploy/boots.ts';
+import { lastOf } from '#test/deploy/cdk.ts';
 import type { Scenario } from '#test/deploy/scenario.ts';
-import { type Stage, stackStage } from '#test/deploy/stage.ts';
+import { type Stage, stackName, stackStage } from '#test/deploy/stage.ts';
 import { deploy, synthesise } from './first-deployment.ts';
 
 const names = shifted.map((name) => `${stackStage}-${name}`);
@@ -115,6 +117,26 @@ function breakRequests(template: Template): void {
   assert.ok(broken);
   broken.Properties.Handler = 'index.missing';
 }
+
+/**
+ * The way back to an earlier release, and up again.
+ *
+ * @param checkout of that release, with its packages installed
+ */
+export const wayBack = (checkout: string): Scenario => ({
+  name: 'the stack goes back to an earlier release and up again, and no call fails',
+  run: async (stage) => {
+    await prepareBoots(stage);
+    const earlier = join(stage.directory, 'assemblies', 'earlier');
+    const ran = await stage.cdk.synth(earlier, stage.settings, checkout);
+    assert.equal(ran.code, 0, lastOf(ran));
+    adapt(earlier, stackName, undefined, { isEarlier: true });
+    const { folder } = await synthesise(stage, 'up-again');
+    const down = await bootDuring(stage, () => deploy(stage, earlier));
+    const up = await bootDuring(stage, () => deploy(stage, folder));
+    return `${down} servers have booted on the way back, ${up} on the way up, none failed`;
+  },
+});
 
 export const releases: readonly Scenario[] = [
   {
