@@ -75,8 +75,13 @@ export function createDeviceFaults(deps: DeviceFaultsDeps): DeviceFaults {
     if (isUnproven && linkName(`${path}/driver`) !== driver) return undefined;
     return linkName(`${path}/physfn`) ?? address;
   };
-  const controllerAt = (name: string) =>
-    controllers.get(name) ?? (isLive ? linkName(`class/nvme/${name}/device`) : undefined);
+  const controllerAt = (name: string): string | undefined => {
+    const isDisk = /n\d+$/.test(name);
+    if (!isLive) return isDisk ? undefined : controllers.get(name);
+    const controller = isDisk ? linkName(`class/block/${name}/device`) : name;
+    if (!controller) return undefined;
+    return controllers.get(controller) ?? linkName(`class/nvme/${controller}/device`);
+  };
   const linkName = (path: string) => {
     try {
       return sysfs.linkName(path);

@@ -177,6 +177,15 @@ const driverRows: readonly FaultRow[] = [
     source: `${linux}/drivers/nvme/host/pci.c`,
   },
   {
+    id: 'nvme-medium',
+    drivers: ['nvme'],
+    pattern: /^critical medium error, dev nvme/,
+    severity: 'warning',
+    meaning: 'has had an error of its medium that it could not correct',
+    nextStep: watch,
+    source: `${linux}/block/blk-core.c`,
+  },
+  {
     id: 'qat-fatal',
     drivers: ['dh895xcc', 'c3xxx', 'c62x', '4xxx', '420xx', '6xxx'],
     pattern: /^Fatal error, reset required$/,

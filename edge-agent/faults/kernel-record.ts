@@ -18,7 +18,7 @@ export interface KernelRecord {
 export interface DriverMessage {
   /** The kernel's name of the driver; `pci` for a function without one. */
   readonly driver: string;
-  /** What the driver calls the device: a PCI address, or the name of an NVMe controller. */
+  /** A PCI address, or the kernel's name of an NVMe controller or of its disk. */
   readonly device: string;
   readonly text: string;
   /** The message does not prove which driver wrote it: it must have the device now. */
@@ -59,7 +59,15 @@ export function readMessage(record: KernelRecord): DriverMessage | undefined {
     const [, name, rest] = /^nvme (nvme\d{1,4}): (.+)$/.exec(text) ?? [];
     return name && rest ? { driver: 'nvme', device: name, text: rest } : undefined;
   }
-  return subsystem === undefined && device === undefined ? readNvidia(text) : undefined;
+  if (subsystem !== undefined || device !== undefined) return undefined;
+  return readNvidia(text) ?? readBlock(text);
+}
+
+/** The block layer names the disk alone: `nvme0n1`, or `nvme0c0n1`, one of its paths. */
+function readBlock(text: string): DriverMessage | undefined {
+  const [, disk] =
+    /^\w[\w ]{1,32} error, dev (nvme\d{1,4}(?:c\d{1,4})?n\d{1,4}), /.exec(text) ?? [];
+  return disk ? { driver: 'nvme', device: disk, text, isUnproven: true } : undefined;
 }
 
 /** NVIDIA's drivers write the address into the text, and no device below it. */

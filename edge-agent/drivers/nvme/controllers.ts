@@ -34,6 +34,8 @@ const facts = z.object({
       bootPartitionBytes: z.int().min(0).optional(),
     })
     .optional(),
+  /** Critical Warning of its SMART log, and when it was read first. */
+  smart: z.object({ warning: z.int().min(0).max(0xff), since: z.iso.datetime() }).optional(),
 });
 export type ControllerFacts = z.infer<typeof facts>;
 
@@ -123,13 +125,12 @@ export interface KnownControllers {
    *   driver takes the question
    */
   remember(functions: readonly PciFunction[], isNamed?: IsNamed, ask?: Ask): Promise<void>;
-  /**
-   * Resolves when it is on disk that the device may run this firmware from now on, because the
-   * agent has written it.
-   */
+  /** Resolves when it is on disk that the device may run this firmware, which the agent wrote. */
   awaitFirmware(address: string, firmware: string): Promise<void>;
   /** Resolves when it is on disk that the device runs it, after the agent has written it. */
   keepFirmware(address: string, firmware: string): Promise<void>;
+  /** Resolves when it is on disk what SMART logs, by address, have said at this time. */
+  keepWarnings(warnings: ReadonlyMap<string, number>, at: string): Promise<void>;
   /** Why a controller on the kernel's driver could not be asked, by address. */
   unasked(): ReadonlyMap<string, string>;
 }
@@ -183,7 +184,7 @@ export function openKnownControllers(sysfs: Sysfs, directory: string): KnownCont
         ...facts,
         ...(same?.firmware && !isAwaited && { firmware: same.firmware }),
         ...(!isAwaited && present({ awaited: same?.awaited })),
-        ...present({ erasure }),
+        ...present({ erasure, smart: same?.smart }),
         ids: cardIds(fn),
       };
     }
@@ -205,6 +206,14 @@ export function openKnownControllers(sysfs: Sysfs, directory: string): KnownCont
   };
   return {
     look,
+    keepWarnings: async (warnings, since) => {
+      for (const [address, warning] of warnings) {
+        const before = kept[address];
+        const isNew = before && before.smart?.warning !== warning;
+        if (isNew) kept = { ...kept, [address]: { ...before, smart: { warning, since } } };
+      }
+      await write();
+    },
     awaitFirmware: (address, awaited) => change(address, { awaited }),
     keepFirmware: (address, firmware) => change(address, { firmware }),
     unasked: () => unasked,

@@ -9,6 +9,7 @@ import { createPciDriver, handleAddress } from '#agent/drivers/pci/index.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { allowedFunctions, findTwins, type NvmeDeps, nvmeName, withController } from './access.ts';
 import { type ControllerFacts, openKnownControllers } from './controllers.ts';
 import { type Erasure, erase } from './erase.ts';
@@ -16,6 +17,7 @@ import { askErasure, eraseRefusals, examineNvme, examineNvmeTools } from './exam
 import { nvmeComponents } from './firmware.ts';
 import { readBootPartitionBytes, resetBootPartitions, resetNamespaces } from './remains.ts';
 import { isErasing, type NvmeSettings, toAllowList } from './settings.ts';
+import { createSmartReader, smartHealth } from './smart.ts';
 import type { Controller } from './tool.ts';
 
 /** Time to return to the VFIO driver, before the agent gives up the job. */
@@ -27,6 +29,7 @@ export function createNvmeDriver(settings: NvmeSettings, context: DriverContext)
   const controllers = openKnownControllers(sysfs, context.directory);
   const busy = new Set<string>();
   const deps = { settings, context, allowList, controllers, busy };
+  const readSmart = createSmartReader(deps);
   const cannotErase = () => eraseRefusals(deps, allowedFunctions(deps));
   const pci = createPciDriver({
     ...context,
@@ -43,9 +46,11 @@ export function createNvmeDriver(settings: NvmeSettings, context: DriverContext)
       isErasing(settings.clean) ? askErasure(settings, context) : undefined,
     ] as const;
   /** Before a device leaves the kernel's driver, which alone shows its serial number. */
-  const remember = async () => {
+  const remember = async (only?: string) => {
     const functions = allowedFunctions(deps);
     await controllers.remember(...seen(functions));
+    const addresses = functions.map(({ address }) => address).filter((each) => !busy.has(each));
+    await readSmart(new Set(only === undefined ? addresses : [only]));
     return functions;
   };
   return {
@@ -64,7 +69,7 @@ export function createNvmeDriver(settings: NvmeSettings, context: DriverContext)
         return {
           ...change,
           apply: async () => {
-            await remember();
+            await remember(address);
             await change.apply();
           },
         };
@@ -92,7 +97,7 @@ export function createNvmeDriver(settings: NvmeSettings, context: DriverContext)
     examine: () => examineNvme(settings, context, allowedFunctions(deps)),
     clean: async (handle, onProgress) => {
       if (!isErasing(settings.clean)) return (await pci.clean?.(handle, onProgress)) ?? {};
-      return await clean(deps, handle, onProgress);
+      return await clean({ ...deps, readSmart }, handle, onProgress);
     },
     components: nvmeComponents(deps),
   };
@@ -112,7 +117,7 @@ function described(
   facts: ControllerFacts | undefined,
 ): ReportedDevice {
   const { offers, vendor, product } = device;
-  const { serial, model, firmware, gigabytes } = facts ?? {};
+  const { serial, model, firmware, gigabytes, smart } = facts ?? {};
   const attributes = {
     ...(model && { model_name: model }),
     ...(gigabytes && { capacity_gb: String(gigabytes) }),
@@ -123,6 +128,7 @@ function described(
     ...(serial && { identity: serial.replaceAll(' ', '_') }),
     ...(firmware && { firmware }),
     ...(Object.keys(attributes).length > 0 && { attributes }),
+    ...present({ health: device.health ?? smartHealth(smart) }),
     ...(offers && {
       offers: {
         ...offers,
@@ -138,7 +144,7 @@ function described(
 
 /** May begin at any point of an earlier run that has died. */
 async function clean(
-  deps: NvmeDeps,
+  deps: NvmeDeps & { readonly readSmart: ReturnType<typeof createSmartReader> },
   handle: HandleWork,
   onProgress: (percent: number) => void,
 ): Promise<Evidence> {
@@ -153,10 +159,10 @@ async function clean(
     async ({ tool, identity, expected }) => {
       checkFirmware(address, identity, expected);
       const erasure = { ...tool, clock, until, onProgress };
-      return {
-        ...(await eraseAll(erasure, identity, deps, bootPartitions)),
-        ...readFirmware(identity, expected),
-      };
+      const erased = await eraseAll(erasure, identity, deps, bootPartitions);
+      // After the erasure, which may be what shows that the medium fails.
+      await deps.readSmart(new Set([address]));
+      return { ...erased, ...readFirmware(identity, expected) };
     },
     async (fn) => {
       if (settings.boot_partitions === 'keep') return;

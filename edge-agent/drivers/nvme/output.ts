@@ -57,6 +57,8 @@ export const controllerOutput = {
   }),
 };
 
+export const smartOutput = { form: z.object({ critical_warning: count.max(0xff) }) };
+
 /** `(2) Sanitize in Progress.`: the number is SSTAT bits 2:0. */
 const status = z
   .string()

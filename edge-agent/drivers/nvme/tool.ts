@@ -12,6 +12,7 @@ import {
   registersOutput,
   sanitizeLogOutput,
   slotsOutput,
+  smartOutput,
 } from './output.ts';
 
 export interface ToolDeps {
@@ -155,6 +156,11 @@ export async function readSanitizeLog(deps: ToolDeps): Promise<SanitizeLog> {
     action: log.cdw10_info & 0x7,
     isUnrestricted: (log.cdw10_info & 0x8) !== 0,
   };
+}
+
+/** Bits of the SMART log: NVM Express Base Specification 1.4, 5.14.1.2. */
+export async function readCriticalWarning(deps: ToolDeps): Promise<number> {
+  return (await read(deps, smartOutput, 'smart-log')).critical_warning;
 }
 
 export async function readFirmwareSlots(deps: ToolDeps): Promise<FirmwareSlots> {

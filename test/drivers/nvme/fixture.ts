@@ -17,7 +17,7 @@ function host(): FixtureHost {
   return {
     root: tree.root,
     hardware: kernel.hardware(),
-    isReading: (_tool, [verb = '']) => /^(id-ctrl|show-regs|version)$/.test(verb),
+    isReading: (_tool, [verb = '']) => /^(id-ctrl|smart-log|show-regs|version)$/.test(verb),
     boot: () => kernel.reboot(),
     remove: () => tree.remove(),
   };

@@ -33,7 +33,8 @@ export class NvmeHost extends DriverHost {
 
   /** Names of the commands that change something. */
   changes(): string[] {
-    const reading = /^(version|(id-ctrl|id-ns|list-ns|sanitize-log|show-regs|fw-log) .*)$/;
+    const reading =
+      /^(version|(id-ctrl|id-ns|list-ns|sanitize-log|smart-log|show-regs|fw-log) .*)$/;
     return this.kernel.ran.filter((each) => !reading.test(each));
   }
 }

@@ -36,6 +36,8 @@ export interface NvmeDevice {
   namespaces: { nsid: number; attached: boolean }[];
   /** Where a holder has left data. */
   readonly dirty: Set<'media' | 'boot 0' | 'boot 1'>;
+  /** Critical Warning of the SMART log. */
+  warning: number;
   sstat: number;
   sprog: number;
   cdw10: number;
@@ -87,7 +89,7 @@ export class NvmeKernel {
       ...{ nextSlot: undefined, needsReset: undefined },
       ...{ state: 'live', sanicap: 0x7, oacs: 0x1e, fna: 0x4, bpinfo: 0, hasRegisters: true },
       ...{ namespaces: [{ nsid: 1, attached: true }], dirty: new Set(['media'] as const) },
-      ...{ sstat: 0, sprog: 0xffff, cdw10: 0, polls: 2, failing: new Set<number>() },
+      ...{ warning: 0, sstat: 0, sprog: 0xffff, cdw10: 0, polls: 2, failing: new Set<number>() },
       ...device,
     };
     const ids = { vendor: '144d', product: 'a80a', subsystem: '144d:a801', classCode: '010802' };
@@ -216,6 +218,8 @@ export class NvmeKernel {
     switch (verb) {
       case 'id-ctrl':
         return answer(identityOf(device));
+      case 'smart-log':
+        return answer(JSON.stringify({ critical_warning: device.warning, temperature: 310 }));
       case 'sanitize-log':
         return answer(JSON.stringify({ [node]: this.#logOf(device) }));
       case 'list-ns': {

@@ -112,6 +112,31 @@ describe('faults of devices', () => {
     expect(faults.healthOf(qat)?.reason).toBe('did not come back after a reset');
   });
 
+  it('of the disk of an NVMe device need its name at that time', async () => {
+    const { tree, kernel, start } = aHost();
+    const failed = 'critical medium error, dev nvme0c0n1, sector 672 op 0x0:(READ)';
+    const link = (path: string, target: string) => {
+      mkdirSync(join(tree.root, path), { recursive: true });
+      symlinkSync(target, join(tree.root, path, 'device'));
+    };
+    link('class/block/nvme0c0n1', '../../../nvme0');
+    link('class/block/nvme0n1', '../../../nvme-subsys0');
+    link('class/nvme/nvme0', `../../../${disk}`);
+    kernel.write(failed);
+    const faults = await start();
+    // The name was that of another disk, maybe; and a disk of two controllers is of neither.
+    expect(await faults.read()).toBe(false);
+    kernel.write(failed.replace('nvme0c0n1', 'nvme0n1'));
+    kernel.write(failed.replace('nvme0c0n1', 'nvme1n1'));
+    expect(await faults.read()).toBe(false);
+    kernel.write(failed);
+    expect(await faults.read()).toBe(true);
+    expect(faults.healthOf(disk)).toMatchObject({
+      state: 'degraded',
+      reason: 'has had an error of its medium that it could not correct',
+    });
+  });
+
   it('of an NVMe controller need its address, because its name goes to others', async () => {
     const { tree, kernel, start } = aHost();
     kernel.write(nvme('Disabling device after reset failure: -19'));

@@ -89,6 +89,10 @@ describe('the table of faults', () => {
     ],
     ['nvme-disabled', 'nvme nvme2: Disabling device after reset failure: -19', ...nvme],
     ['nvme-timeout', 'nvme nvme0: I/O 256 QID 1 timeout, reset controller', ...nvme],
+    [
+      'nvme-medium',
+      'critical medium error, dev nvme0n1, sector 672 op 0x0:(READ) flags 0x80700 phys_seg 1 prio class 2',
+    ],
     ['qat-fatal', '4xxx 0000:6b:00.0: Fatal error, reset required', ...at('0000:6b:00.0')],
   ])('has %s of %s', (fault, text, device?: string, subsystem?: string) => {
     expect(faultIn(aRecord(text, device, subsystem))).toBe(fault);
@@ -119,6 +123,8 @@ describe('the table of faults', () => {
       '4xxx 0000:6b:00.0: Fatal error, reset required',
       '+pci:0000:70:00.0',
     ],
+    ['an error of a disk that is none of NVMe', 'critical medium error, dev sda, sector 672'],
+    ['a command that a program sent', 'critical target error, dev nvme0n1, sector 672'],
     ['a message about no device', '4xxx 0000:6b:00.0: Fatal error, reset required'],
     [
       'a message of a driver that quotes an Xid',
