@@ -37,6 +37,8 @@ interface PageStart {
   readonly marker: string | undefined;
   /** Entries that one request reads at most. */
   readonly readMax: number;
+  /** Entries that one read has; by default as many as the page. */
+  readonly atOnce?: number;
 }
 
 /**
@@ -47,20 +49,20 @@ interface PageStart {
  *   end
  */
 export async function fillPage<Row>(
-  { limit: size, marker, readMax }: PageStart,
+  { limit: size, marker, readMax, atOnce = size }: PageStart,
   read: (after: string | undefined, count: number) => Promise<readonly Read<Row>[]>,
 ): Promise<Page<Row>> {
   const rows: Row[] = [];
   let after = marker;
   for (let count = 0; count < readMax; ) {
-    const entries = await read(after, size);
+    const entries = await read(after, atOnce);
     count += entries.length;
     for (const entry of entries) {
       after = entry.marker;
       if (entry.row !== undefined) rows.push(entry.row);
       if (rows.length === size) return { rows, next: after };
     }
-    if (entries.length < size) return { rows };
+    if (entries.length < atOnce) return { rows };
   }
   return { rows, next: after };
 }

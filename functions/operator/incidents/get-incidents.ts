@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { ListRow } from '#core/contracts/api/lists.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import { type IncidentKind, storedKinds } from '#core/domain/history/incidents.ts';
@@ -29,16 +30,18 @@ export const getIncidents = listAction('incidents', paging, async ({ deps, query
     const { rows, next } = await readDrift(deps, host, after);
     return { rows: rows.map(viewIncident), next: next && `drift:${next}` };
   }
-  const start = parseMarker(query.marker, storedKinds);
+  const begin = parseMarker(query.marker, storedKinds);
   const kinds = storedKinds
-    .slice(start ? storedKinds.indexOf(start.kind) : 0)
+    .slice(begin ? storedKinds.indexOf(begin.kind) : 0)
     .filter((each) => kind === undefined || each === kind);
   const rows: ListRow<'incidents'>[] = [];
+  const reading = { ...deps, listings: readOnce(deps.listings) };
   for (const each of kinds) {
-    const marker = each === start?.kind ? start.after : undefined;
+    const marker = each === begin?.kind ? begin.after : undefined;
     const size = limit - rows.length;
-    const page = await fillPage({ limit: size, marker, readMax }, async (after, count) => {
-      const entries = await readIncidents[each](deps, after, count);
+    const start = { limit: size, marker, readMax, atOnce: limit };
+    const page = await fillPage(start, async (after, count) => {
+      const entries = await readIncidents[each](reading, after, count);
       return entries.map((entry) => {
         const isShown = host === undefined || entry.row?.hostname === host;
         return {
@@ -52,6 +55,30 @@ export const getIncidents = listAction('incidents', paging, async ({ deps, query
   }
   return { rows };
 });
+
+type Listings = ConsumerDeps['listings'];
+
+/** Each page of hosts and devices, and what is due, is read once for all kinds of incidents. */
+function readOnce(listings: Listings): Listings {
+  return {
+    ...listings,
+    hostsAfter: once(listings.hostsAfter),
+    devicesAfter: once(listings.devicesAfter),
+    overdue: once(listings.overdue),
+  };
+}
+
+function once<Request extends readonly unknown[], Answer>(
+  read: (...request: Request) => Promise<Answer>,
+): typeof read {
+  const answers = new Map<string, Promise<Answer>>();
+  return (...request) => {
+    const key = JSON.stringify(request);
+    const answer = answers.get(key) ?? read(...request);
+    answers.set(key, answer);
+    return answer;
+  };
+}
 
 function parseMarker<Kind extends IncidentKind>(
   marker: string | undefined,
