@@ -76,6 +76,8 @@ export interface CyborgSettings {
   readonly historyDays?: number;
   /** The tables stay when the stack is removed. */
   readonly keepData?: boolean;
+  /** The history's table can be restored to any second of the last 35 days. */
+  readonly backUpHistory?: boolean;
   readonly logRetentionDays?: number;
   readonly logLevel?: 'DEBUG' | 'INFO' | 'WARN' | 'ERROR';
   readonly tracing?: boolean;

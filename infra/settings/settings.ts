@@ -29,6 +29,7 @@ export interface DeploymentSettings {
   readonly passwordKeyArn?: string;
   /** Tables stay when the stack is removed, and cannot be deleted by mistake. */
   readonly keepData: boolean;
+  readonly backUpHistory: boolean;
   readonly logRetention: RetentionDays;
   readonly logLevel: choices.LogLevel;
   /** X-Ray traces of the functions in access.ts. */
@@ -137,6 +138,7 @@ const ownSettings = z.object({
     'not the ARN of a key in KMS',
   ).optional(),
   keepData: z.stringbool().default(true),
+  backUpHistory: z.stringbool().default(false),
   logRetentionDays: z.coerce
     .number()
     .refine((days) => RetentionDays[days] !== undefined, 'not a retention of CloudWatch Logs')
@@ -243,6 +245,7 @@ function deploymentOf(
     passwordSecret,
     ...present({ passwordField, passwordKeyArn, alarmTopicArn, alarmEmail, runbooks }),
     keepData,
+    backUpHistory: parsed.data.backUpHistory,
     logRetention: logRetentionDays,
     logLevel,
     tracing: parsed.data.tracing,

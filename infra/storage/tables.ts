@@ -34,7 +34,7 @@ export function createTables(scope: Construct, settings: DeploymentSettings): Ta
 
 function createTable(
   scope: Construct,
-  { stage, keepData }: DeploymentSettings,
+  { stage, keepData, backUpHistory }: DeploymentSettings,
   row: TableDefinition,
 ): TableV2 {
   return new TableV2(scope, `${constructId(row.name)}Table`, {
@@ -54,8 +54,8 @@ function createTable(
     ...(row.hasStream && { dynamoStream: StreamViewType.NEW_AND_OLD_IMAGES }),
     timeToLiveAttribute,
     ...(row.isSeldomRead && { tableClass: TableClass.STANDARD_INFREQUENT_ACCESS }),
-    // The history is never changed, and its backup would cost twice its storage.
-    ...(!row.isSeldomRead && {
+    // The history is never changed, and its backup costs twice its storage.
+    ...((!row.isSeldomRead || backUpHistory) && {
       pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
     }),
     // A rolled-back creation deletes them, cdk destroy keeps them. table-protection.ts protects

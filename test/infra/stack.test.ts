@@ -55,6 +55,16 @@ describe('tables', () => {
     }
   });
 
+  it('have recovery for the history, too, if the deployment says so', () => {
+    for (const { properties } of synthesize({ backUpHistory: 'true' }).ofType(
+      'AWS::DynamoDB::GlobalTable',
+    )) {
+      for (const { PointInTimeRecoverySpecification: recovery } of properties.Replicas) {
+        expect(recovery?.PointInTimeRecoveryEnabled).toBe(true);
+      }
+    }
+  });
+
   it('are deleted with the stack if the deployment says so', () => {
     const trial = synthesize({ keepData: 'false' });
     for (const { properties, deletionPolicy } of trial.ofType('AWS::DynamoDB::GlobalTable')) {
