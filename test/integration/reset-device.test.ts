@@ -89,6 +89,13 @@ it('has the host clean each handle, and they are free when it has', async () => 
   expect(await states()).toEqual(['free', 'free']);
 });
 
+it('has the host clean handles that it cleaned after a server', async () => {
+  const before = await handles();
+  await reset();
+  const epochs = new Map((await handles()).map(({ uuid, epoch }) => [uuid, epoch]));
+  expect(before.map(({ uuid, epoch }) => (epochs.get(uuid) ?? 0) - epoch)).toEqual([1, 1]);
+});
+
 it('leaves handles in quarantine if the host could not', async () => {
   await reset();
   await answerWith('failed');

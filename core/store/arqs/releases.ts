@@ -281,10 +281,15 @@ export function releaseStore(client: Documents, tables: BindingTables): ReleaseS
         [release],
         dueAt,
         ({ id }) => ({
-          UpdateExpression: 'SET release_id = :release, last_change = :change',
+          // With the epoch of the last release, its host would answer what it did then.
+          UpdateExpression: 'SET release_id = :release, last_change = :change ADD epoch :one',
           ConditionExpression:
             'attribute_exists(pk) AND attribute_not_exists(arq_uuid) AND attribute_not_exists(release_id)',
-          ExpressionAttributeValues: { ':release': id, ':change': toWire(changeNote, change) },
+          ExpressionAttributeValues: {
+            ':release': id,
+            ':change': toWire(changeNote, change),
+            ':one': 1,
+          },
         }),
         cleaningRequest ? [cleaningRequest] : [],
       );
