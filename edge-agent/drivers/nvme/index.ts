@@ -17,7 +17,7 @@ import { askErasure, eraseRefusals, examineNvme, examineNvmeTools } from './exam
 import { nvmeComponents } from './firmware.ts';
 import { readBootPartitionBytes, resetBootPartitions, resetNamespaces } from './remains.ts';
 import { isErasing, type NvmeSettings, toAllowList } from './settings.ts';
-import { createSmartReader, smartHealth } from './smart.ts';
+import { createSmartReader, type SmartReader, smartHealth } from './smart.ts';
 import type { Controller } from './tool.ts';
 
 /** Time to return to the VFIO driver, before the agent gives up the job. */
@@ -55,6 +55,7 @@ export function createNvmeDriver(settings: NvmeSettings, context: DriverContext)
   };
   return {
     ...pci,
+    signature: () => `${pci.signature?.()} ${readSmart.signature()}`,
     plan: async () => {
       await controllers.look(...seen(allowedFunctions(deps)));
       const refusals = cannotErase();
@@ -144,7 +145,7 @@ function described(
 
 /** May begin at any point of an earlier run that has died. */
 async function clean(
-  deps: NvmeDeps & { readonly readSmart: ReturnType<typeof createSmartReader> },
+  deps: NvmeDeps & { readonly readSmart: SmartReader },
   handle: HandleWork,
   onProgress: (percent: number) => void,
 ): Promise<Evidence> {

@@ -43,25 +43,32 @@ export function smartHealth(smart: ControllerFacts['smart']): ReportedDevice['he
 /** Discovery must end within 30 s, with all devices of a host. */
 const askMs = 5_000;
 
+export interface SmartReader {
+  (addresses: ReadonlySet<string>): Promise<void>;
+  /** Changes with what was read: a device that fails must not wait for the next discovery. */
+  signature(): string;
+}
+
 /**
  * Keeps what controllers that are on the kernel's driver say now. Never rejects: a log that cannot
  * be read says nothing of the device, and a line of the agent's log says why, once.
  */
-export function createSmartReader(deps: NvmeDeps): (of: ReadonlySet<string>) => Promise<void> {
+export function createSmartReader(deps: NvmeDeps): SmartReader {
   const { settings, context, controllers } = deps;
   const { sysfs, clock, log } = context;
   const said = new Map<string, string>();
+  const last = new Map<string, number>();
   const complain = (address: string, error: unknown) => {
     const reason = reasonOf(error);
     if (said.get(address) !== reason) log.warn('SMART log not read', { address, reason });
     said.set(address, reason);
   };
-  return async (addresses) => {
+  const read = async (addresses: ReadonlySet<string>) => {
     const warnings = new Map<string, number>();
     const live = shownControllers(sysfs).filter(
       ({ address, state }) => addresses.has(address) && state === 'live',
     );
-    const read = live.map(async ({ address, name: controller }) => {
+    const answers = live.map(async ({ address, name: controller }) => {
       const hardware = onlyFor(context, address, controller);
       const tool = { hardware, address, controller, tool: settings.tool, limitMs: askMs };
       try {
@@ -71,9 +78,11 @@ export function createSmartReader(deps: NvmeDeps): (of: ReadonlySet<string>) => 
         complain(address, error);
       }
     });
-    await Promise.all(read);
+    await Promise.all(answers);
+    for (const [address, warning] of warnings) last.set(address, warning);
     await controllers
       .keepWarnings(warnings, new Date(clock.wallMs()).toISOString())
       .catch((error: unknown) => log.error('SMART logs not kept', { reason: reasonOf(error) }));
   };
+  return Object.assign(read, { signature: () => [...last].join() });
 }

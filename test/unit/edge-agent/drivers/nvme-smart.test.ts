@@ -32,7 +32,10 @@ describe('SMART logs of NVMe devices', () => {
     host.device.warning = 0x04;
     expect(await healthOf()).toBeUndefined();
     expect(host.kernel.ran).toEqual([]);
+    const before = host.driver.signature?.();
     await host.clean();
+    // The agent looks at once, before the next server has the device.
+    expect(host.driver.signature?.()).not.toBe(before);
     const health = await healthOf();
     expect(health?.state).toBe('unhealthy');
     // The next reading of the same warning does not change since when it is so.
