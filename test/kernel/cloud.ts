@@ -42,6 +42,8 @@ export interface Cloud extends HostCloud {
   readonly api: Client;
   readonly nova: Client;
   readonly placement: Client;
+  /** The reasons of the incidents of the host, by the operators' API. */
+  incidentsOf(hostname: string): Promise<readonly string[]>;
   /** Runs `cyborg-ops` like an operator, and returns what it prints. */
   ops(...words: readonly string[]): Promise<string>;
   /** Puts a public image into Glance, and returns its id. */
@@ -70,6 +72,7 @@ export async function startCloud(directory: string): Promise<Cloud> {
   const hosts = hostCloud(layout);
   writeCloudsFile(layout);
   const signedIn = { OS_CLIENT_CONFIG_FILE: join(directory, cloudsFileName), OS_CLOUD: 'admin' };
+  const operators = client(`${urlOf(layout, 'api')}/operator/v1`);
   const addImage: Cloud['addImage'] = async (name, content, properties = {}) => {
     const ask = async (method: string, path: string, body: string | Uint8Array<ArrayBuffer>) => {
       const headers = { 'X-Auth-Token': 'admin-token' };
@@ -91,6 +94,11 @@ export async function startCloud(directory: string): Promise<Cloud> {
     api: client(`${urlOf(layout, 'api')}/accelerator/v2`),
     nova: client(`${urlOf(layout, 'nova')}/v2.1`),
     placement: client(urlOf(layout, 'placement')),
+    incidentsOf: async (hostname) => {
+      const path = `/incidents?host=${hostname}`;
+      const answer = await operators.get<{ incidents: { reason: string }[] }>(path, 'admin-token');
+      return answer.incidents.map(({ reason }) => reason);
+    },
     ops: async (...words) => {
       const env = { ...process.env, ...signedIn };
       return (await promisify(execFile)(process.execPath, [opsProgram, ...words], { env })).stdout;

@@ -105,7 +105,10 @@ export function connectGuest(
   let calls = 0;
 
   const { promise: ready, resolve: isReady } = Promise.withResolvers<string>();
-  createInterface(socket).on('line', (line) => {
+  const replies = createInterface(socket);
+  // The end of QEMU says why.
+  replies.on('error', () => {});
+  replies.on('line', (line) => {
     const message = JSON.parse(line) as Reply | Notice;
     if ('ready' in message) return isReady(message.ready.trim());
     if ('id' in message) return waiting.get(message.id)?.(message);
@@ -117,7 +120,6 @@ export function connectGuest(
     } else running.exit = message.exit;
     running.changed();
   });
-  // The end of QEMU says why.
   socket.on('error', () => {});
 
   async function call<T>(request: Call): Promise<T> {

@@ -17,6 +17,7 @@ import { join } from 'node:path';
 import type { Qemu } from './debian/qemu.ts';
 import { connectGuest, type Guest } from './guest.ts';
 import type { Image } from './image.ts';
+import { type Monitor, openMonitor } from './monitor.ts';
 import { numaBoard } from './numa-board.ts';
 
 interface MachineOptions {
@@ -47,6 +48,7 @@ export interface Hypervisor {
 
 export interface Machine {
   readonly guest: Guest;
+  readonly monitor: Pick<Monitor, 'run'>;
   /** At once, as by pulling the plug. */
   powerOff(): Promise<void>;
 }
@@ -66,15 +68,20 @@ const hardware = [
   ...['-device', 'pcie-root-port,id=slot1,slot=1,addr=05.0'],
   ...['-device', 'nvme-subsys,id=subsystem'],
 ];
-const nvme = [
-  'nvme,id=controller,serial=kernel-suite,bus=slot1,subsys=subsystem,max_ioqpairs=10,msix_qsize=12',
-  'sriov_max_vfs=4,sriov_vq_flexible=8,sriov_vi_flexible=4',
-].join();
+/** The NVMe controller, which QEMU's monitor can remove and add again. */
+export const nvmeController = {
+  ...{ driver: 'nvme', id: 'controller', serial: 'kernel-suite', bus: 'slot1' },
+  ...{ subsys: 'subsystem', max_ioqpairs: 10, msix_qsize: 12 },
+  ...{ sriov_max_vfs: 4, sriov_vq_flexible: 8, sriov_vi_flexible: 4 },
+};
+const nvme = Object.entries(nvmeController)
+  .map(([key, value]) => (key === 'driver' ? value : `${key}=${value}`))
+  .join();
 
 /** The first bus behind a root port is that of the NVMe controller. */
 const igb = [
   ...['-device', 'pcie-root-port,id=slot2,slot=2,addr=06.0'],
-  ...['-device', 'igb,bus=slot2,mac=52:54:00:00:00:01'],
+  ...['-device', 'igb,id=network-card,bus=slot2,mac=52:54:00:00:00:01'],
 ];
 
 /**
@@ -91,16 +98,18 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
   const path = join(directory, 'control');
   const server = createServer().listen(path);
   await once(server, 'listening');
+  const lost = new AbortController();
+  const monitor = await openMonitor(join(directory, 'monitor'), lost.signal);
   const log = openSync(options.log, 'a');
   // QEMU ends when this process does, whatever ends it.
   const { program, args, environment } = options.qemu;
-  const command = ['--pdeathsig', 'KILL', '--', program, ...args, ...argumentsOf(options, path)];
+  const own = [...argumentsOf(options, path), ...monitor.arguments];
+  const command = ['--pdeathsig', 'KILL', '--', program, ...args, ...own];
   const qemu = spawn('setpriv', command, {
     stdio: ['ignore', log, log],
     env: { ...process.env, ...environment },
   });
   closeSync(log);
-  const lost = new AbortController();
   const ended = new Promise<void>((resolve) => {
     const end = (what: string) => {
       lost.abort(new Error(`The VM was lost (${what}).\n${lastLines(options.log)}`));
@@ -113,6 +122,7 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
     kill(qemu);
     await ended;
     server.close();
+    monitor.close();
     rmSync(directory, { recursive: true, force: true });
   };
   try {
@@ -121,7 +131,7 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
     const guest = await connectGuest(socket, lost.signal, (name, line) => {
       appendFileSync(options.log, `${name}: ${line}\n`);
     });
-    return { guest, powerOff };
+    return { guest, monitor, powerOff };
   } catch (error) {
     const reason = lost.signal.aborted ? lost.signal.reason : error;
     await powerOff();
@@ -145,10 +155,22 @@ function argumentsOf(options: MachineOptions, control: string): string[] {
     ...['-device', 'virtio-blk-pci,drive=state'],
     // The last devices, because one that names no bus may get the bus of an expander bridge.
     ...(numa ? numaBoard.devices : []),
-    ...['-drive', `file=${disks.nvme},if=none,id=namespace,format=raw`],
+    ...['-drive', namespaceOn(disks.nvme)],
     ...['-device', `nvme-ns,drive=namespace,bus=${numa ? numaBoard.withDisk : 'controller'}`],
     ...['-kernel', image.kernel, '-initrd', image.initramfs, '-append', kernelArguments],
   ];
+}
+
+/** A sector of the NVMe controller's namespace that cannot be read. */
+export const badSector = 100_000;
+
+function namespaceOn(file: string): string {
+  const reading = `event=none,iotype=read,sector=${badSector},errno=5`.split(',');
+  return [
+    'if=none,id=namespace,driver=raw,file.driver=blkdebug,file.image.driver=file',
+    `file.image.filename=${file}`,
+    ...reading.map((each) => `file.inject-error.0.${each}`),
+  ].join();
 }
 
 /** The guest reaches nothing but these: `restrict` closes all else, in both directions. */

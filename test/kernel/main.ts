@@ -106,15 +106,18 @@ function fetchParts(
 async function count(group: Group, { name, run }: Scenario, stage: Stage): Promise<void> {
   const from = performance.now();
   const isLate = suite.elapsedMs > suiteMsMax;
+  let note = '';
   const fault = isLate
     ? `The suite has not ended within ${suiteMsMax / 60_000} minutes.`
     : await play(
-        () => run(stage),
+        async () => {
+          note = (await run(stage)) ?? '';
+        },
         () => stage.powerOff(),
       );
   const seconds = (performance.now() - from) / 1000;
   const hasPassed = fault === undefined;
-  suite.report({ name: `${group.name}: ${name}`, seconds, hasPassed, note: fault ?? '' });
+  suite.report({ name: `${group.name}: ${name}`, seconds, hasPassed, note: fault ?? note });
 }
 
 function chosen(): readonly Group[] {

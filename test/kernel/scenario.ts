@@ -4,8 +4,11 @@ import type { Stage } from './stage.ts';
 export interface Scenario {
   /** The fact that the scenario proves. */
   readonly name: string;
-  /** @throws Error if the fact is not true */
-  run(stage: Stage): Promise<void>;
+  /**
+   * @returns a note that is printed, if it has one
+   * @throws Error if the fact is not true
+   */
+  run(stage: Stage): Promise<void> | Promise<string>;
 }
 
 /** Scenarios that share one VM, in their order. */

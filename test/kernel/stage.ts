@@ -59,6 +59,11 @@ export class Stage {
     return this.#machine.guest;
   }
 
+  get monitor(): Machine['monitor'] {
+    assert.ok(this.#machine, 'The host is powered off.');
+    return this.#machine.monitor;
+  }
+
   get cloud(): Cloud {
     assert.ok(this.#options.cloud, 'This group has no cloud.');
     return this.#options.cloud;

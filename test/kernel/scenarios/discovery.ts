@@ -2,7 +2,9 @@
 // cloud follows what happens to the host's devices.
 
 import assert from 'node:assert/strict';
-import { bindTo } from '#test/kernel/guest.ts';
+import { timed, untilHealth } from '#test/kernel/faults.ts';
+import { bindTo, type Guest } from '#test/kernel/guest.ts';
+import { badSector, nvmeController } from '#test/kernel/machine.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,
@@ -14,6 +16,7 @@ import {
   untilProducts,
 } from '#test/kernel/servers.ts';
 import { agentProgram, type Stage } from '#test/kernel/stage.ts';
+import { eventually } from '#test/support/suites/rest.ts';
 
 const devices = '/sys/bus/pci/devices';
 /** Slots of fake_pci. */
@@ -28,6 +31,22 @@ const allowList = [
   { vendor_id: '8086', product_id: '154c', virtual_functions: true, resource_class: 'CUSTOM_NIC' },
   { class: '0108', virtual_functions: true, resource_class: 'CUSTOM_SSD' },
 ];
+
+const badMedium = 'has had an error of its medium that it could not correct';
+
+/** Its virtual functions are offered, and its physical one stays on the driver `nvme`. */
+async function divideNvme({ cloud, guest, hostname }: Stage): Promise<void> {
+  await guest.write(`${devices}/${nvme}/sriov_drivers_autoprobe`, '0');
+  await guest.write(`${devices}/${nvme}/sriov_numvfs`, '2');
+  await untilProducts(cloud, hostname, ['2331', '0b30', '0010']);
+}
+
+/** Paths to the namespace, such as `nvme0c0n1`. */
+async function pathsOf(guest: Guest): Promise<readonly string[]> {
+  return (await guest.list('/sys/class/block')).filter((name) => /^nvme\d+c\d+n1$/.test(name));
+}
+
+const hasOne = (names: readonly string[]) => names.length === 1;
 
 const scenarios: readonly Scenario[] = [
   {
@@ -63,18 +82,20 @@ const scenarios: readonly Scenario[] = [
     name: 'a card that is removed from the bus vanishes from the API until a rescan',
     run: async ({ cloud, guest, hostname }) => {
       await guest.write(`${devices}/${fpga}/remove`, '1');
-      await untilProducts(cloud, hostname, ['2331']);
+      const gone = await timed(untilProducts(cloud, hostname, ['2331']));
       await guest.write('/sys/bus/pci/rescan', '1');
-      await untilProducts(cloud, hostname, ['2331', '0b30']);
+      const back = await timed(untilProducts(cloud, hostname, ['2331', '0b30']));
+      return `gone ${gone} after the removal, offered ${back} after the rescan`;
     },
   },
   {
     name: 'a card that does not answer on the bus vanishes from the API until it answers',
     run: async ({ cloud, guest, hostname }) => {
       await guest.write('/sys/module/fake_pci/parameters/dead', '4');
-      await untilProducts(cloud, hostname, ['2331']);
+      const gone = await timed(untilProducts(cloud, hostname, ['2331']));
       await guest.write('/sys/module/fake_pci/parameters/dead', '0');
-      await untilProducts(cloud, hostname, ['2331', '0b30']);
+      const back = await timed(untilProducts(cloud, hostname, ['2331', '0b30']));
+      return `gone ${gone} after its last answer, offered ${back} after the next one`;
     },
   },
   {
@@ -101,6 +122,48 @@ const scenarios: readonly Scenario[] = [
       await untilInventory(cloud, `${hostname}_${nvme}`, 'CUSTOM_SSD', 2);
       for (const card of [nic, nvme]) await guest.write(`${devices}/${card}/sriov_numvfs`, '0');
       await untilProducts(cloud, hostname, ['2331', '0b30']);
+    },
+  },
+  {
+    name: 'a sector that cannot be read is in the health of an NVMe device until QEMU removes it',
+    run: async (stage) => {
+      const { cloud, guest, hostname, monitor } = stage;
+      await divideNvme(stage);
+      const reading = ['bs=512', 'count=1', `skip=${badSector}`, 'of=/dev/null'];
+      assert.notEqual((await guest.tryRun('dd', 'if=/dev/nvme0n1', ...reading)).code, 0);
+      const seen = await untilHealth(stage, badMedium);
+      await monitor.run('device_del', { id: 'controller' });
+      const gone = await timed(untilProducts(cloud, hostname, ['2331', '0b30']));
+      await monitor.run('device_add', nvmeController);
+      await eventually(() => pathsOf(guest), hasOne);
+      await divideNvme(stage);
+      assert.ok(!(await cloud.healthOf(hostname)).includes(badMedium));
+      return `seen ${seen} after the error, gone ${gone} after the removal`;
+    },
+  },
+  {
+    name: 'an NVMe device without registers is reset by the kernel, which is its health',
+    run: async (stage) => {
+      const { cloud, guest, hostname } = stage;
+      const [path = ''] = await eventually(() => pathsOf(guest), hasOne);
+      // The kernel waits 30 s for a command, twice, unless it is asked for less.
+      await guest.write(`/sys/class/block/${path}/queue/io_timeout`, '2000');
+      // The register Command of the configuration space, with its bit for memory off.
+      const command = `of=${devices}/${nvme}/config bs=1 seek=4 conv=notrunc`;
+      await guest.run('sh', '-c', `printf '\\004' | dd ${command}`);
+      const from = ['if=/dev/nvme0n1', 'bs=64k', 'count=4', 'of=/dev/null'];
+      const reader = await guest.start('reader', ['dd', ...from]);
+      const reset = 'was reset by its driver nvme after a command without an answer';
+      const seen = await untilHealth(stage, reset);
+      await reader.stop();
+      await guest.write(`${devices}/${nvme}/sriov_numvfs`, '0');
+      await guest.write(`${devices}/${nvme}/remove`, '1');
+      await guest.write('/sys/bus/pci/rescan', '1');
+      await divideNvme(stage);
+      const over = await untilHealth(stage, reset, false);
+      await guest.write(`${devices}/${nvme}/sriov_numvfs`, '0');
+      await untilProducts(cloud, hostname, ['2331', '0b30']);
+      return `seen ${seen} after the command, with limits of 2 s; over ${over} after a rescan`;
     },
   },
   {

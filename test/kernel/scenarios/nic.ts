@@ -3,6 +3,7 @@
 // changed through both ends: the physical function, and the virtual one.
 
 import assert from 'node:assert/strict';
+import { untilHealth, untilIncident } from '#test/kernel/faults.ts';
 import { bindTo, type Guest, type GuestProcess } from '#test/kernel/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
@@ -29,13 +30,19 @@ const untouched = {
 };
 const running: { agent?: GuestProcess; server?: string; address?: string } = {};
 
+/** Bits of the register Uncorrectable Error Status; only the second one is fatal. */
+const [poisonedPacket, dataLinkError] = [0x1000, 0x10];
+
 /**
- * What the kernel's aer_inject takes (drivers/pci/pcie/aer_inject.c): bus 2, and an error of the
- * data link protocol, which is fatal.
+ * What the kernel's aer_inject takes (drivers/pci/pcie/aer_inject.c), for bus 2. QEMU's igb sends
+ * no errors of its own: the bits that enable them in its configuration space cannot be set.
  */
-const fatalError = Buffer.alloc(32);
-fatalError.writeUInt8(2, 0);
-fatalError.writeUInt32LE(0x10, 4);
+function errorWith(status: number): Buffer {
+  const error = Buffer.alloc(32);
+  error.writeUInt8(2, 0);
+  error.writeUInt32LE(status, 4);
+  return error;
+}
 
 const settings = {
   drivers: ['nic'],
@@ -156,18 +163,18 @@ const scenarios: readonly Scenario[] = [
     },
   },
   {
-    name: 'a fatal PCIe error that the kernel handles is an incident within seconds',
-    run: async ({ guest, cloud }) => {
+    name: 'PCIe errors that the kernel handles are a warning, or an incident if they are fatal',
+    run: async (stage) => {
+      const { guest, cloud } = stage;
       await guest.run('modprobe', 'aer_inject');
-      const begun = performance.now();
-      await guest.save('/dev/aer_inject', fatalError);
-      const isFault = (reasons: readonly string[]) =>
-        reasons.includes('has had a fatal PCIe error, which reset its link');
-      await eventually(() => cloud.healthOf(hostname), isFault, 60);
-      const seconds = Math.round((performance.now() - begun) / 100) / 10;
-      assert.ok(seconds < 20, `The error was reported after ${seconds} s.`);
+      await guest.save('/dev/aer_inject', errorWith(poisonedPacket));
+      const warned = await untilHealth(stage, 'has had an uncorrectable PCIe error');
+      await guest.save('/dev/aer_inject', errorWith(dataLinkError));
+      const fatal = 'has had a fatal PCIe error, which reset its link';
+      const seen = await untilIncident(stage, fatal, 20);
       const incidents = await cloud.ops('incidents', '--kind', 'unhealthy-device', '-f', 'json');
       assert.match(incidents, /Check the slot, riser and power of the card/);
+      return `degraded ${warned} after the first error, incident ${seen} after the fatal one`;
     },
   },
   {

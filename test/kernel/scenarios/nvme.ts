@@ -3,7 +3,9 @@
 // what a scenario writes.
 
 import assert from 'node:assert/strict';
+import { untilHealth, untilIncident, untilNoIncident } from '#test/kernel/faults.ts';
 import { bindTo, type Guest, type GuestProcess } from '#test/kernel/guest.ts';
+import { nvmeController } from '#test/kernel/machine.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
   arqOf,
@@ -69,6 +71,14 @@ async function firmwareBefore({ guest }: Stage): Promise<string> {
   return all[nvme]?.firmware ?? '';
 }
 
+/** Bits of the critical warning in the SMART log. */
+async function warn({ monitor }: Stage, value: number): Promise<void> {
+  const path = '/machine/peripheral/controller';
+  await monitor.run('qom-set', { path, property: 'smart_critical_warning', value });
+}
+
+const unreliable = 'has lost reliability by errors of its medium, by its SMART log';
+
 async function untilClean({ cloud, guest }: Stage): Promise<void> {
   await eventually(() => cloud.isClean(hostname), Boolean, 280);
   assert.equal(await guest.link(`${device}/driver`), 'vfio-pci');
@@ -97,6 +107,24 @@ const scenarios: readonly Scenario[] = [
       assert.match(String(slots['Firmware Rev Slot 1']), /^\d+ \([!-~]{8}\)$/);
       assert.equal(await guest.read(`/sys/class/nvme/${name}/serial`), 'kernel-suite');
       assert.equal(await guest.read(`/sys/class/nvme/${name}/state`), 'live');
+    },
+  },
+  {
+    name: 'nvme-cli prints each critical warning of the SMART log that the controller has',
+    run: async (stage) => {
+      const { guest } = stage;
+      const [name = ''] = await guest.list('/sys/class/nvme');
+      for (const value of [0x01, 0x02, 0x04, 0x08, 0x10, 0]) {
+        await warn(stage, value);
+        const printed = await guest.run(
+          '/usr/sbin/nvme',
+          'smart-log',
+          `/dev/${name}`,
+          '-o',
+          'json',
+        );
+        assert.equal(JSON.parse(printed).critical_warning, value);
+      }
     },
   },
   {
@@ -155,6 +183,23 @@ const scenarios: readonly Scenario[] = [
     },
   },
   {
+    name: 'a critical warning of the SMART log is an incident once the device has left its server',
+    run: async (stage) => {
+      const { cloud } = stage;
+      const server = await createActiveServer(cloud, 'nvme');
+      await warn(stage, 0x04);
+      await deleteServer(cloud, server);
+      const seen = await untilIncident(stage, unreliable, 120);
+      await untilClean(stage);
+      await untilInventory(cloud, `${hostname}_${nvme}`, 'CUSTOM_SSD', 0);
+      await warn(stage, 0);
+      const { uuid } = await componentDevice(stage, 'firmware');
+      await cloud.ops('devices', 'reset', uuid, '--reason', 'replaced');
+      const over = await untilNoIncident(stage, unreliable);
+      return `incident ${seen} after the server's delete, over ${over} after a reset is asked for`;
+    },
+  },
+  {
     name: 'firmware is refused before anything is written: QEMU has no commands for it',
     run: async (stage) => {
       assert.deepEqual((await componentDevice(stage, 'firmware')).components, [
@@ -166,6 +211,19 @@ const scenarios: readonly Scenario[] = [
       const { programs } = await untilProgram(stage, 'firmware', 'failed');
       assert.match(programs[0]?.reason ?? '', /takes no firmware by NVMe's own commands/);
       assert.equal(await stage.guest.link(`${device}/driver`), 'vfio-pci');
+    },
+  },
+  {
+    name: 'a device that QEMU removes from its slot is an incident until it is back',
+    run: async (stage) => {
+      const { guest, monitor } = stage;
+      await monitor.run('device_del', { id: 'controller' });
+      const gone = await untilIncident(stage, `The device at ${nvme} is not on this host`);
+      assert.equal(await guest.exists(device), false);
+      await monitor.run('device_add', nvmeController);
+      const back = await untilNoIncident(stage, `The device at ${nvme} is not on this host`);
+      await untilHealth(stage, unreliable, false);
+      return `incident ${gone} after the removal, over ${back} after the device is back`;
     },
   },
   {
