@@ -54,7 +54,7 @@ export interface System {
   stop(): Promise<void>;
 }
 
-/** With 1 MB a boot costs a fifth more CPU, for its garbage; idle processes have the same memory. */
+/** With 1 MB a boot costs a fifth more CPU, and idle processes need as much memory. */
 const heapFlags = ['--max-semi-space-size=16'];
 /**
  * glibc gives each thread a heap of its own and keeps freed buffers. With these settings it
