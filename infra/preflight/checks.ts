@@ -121,7 +121,7 @@ export const checks: readonly Check[] = [
       }
       if (open.length === 0) return 'no table can be deleted by one call';
       throw new CheckFailed(
-        `The protection from deletion was switched off: ${open.join(', ')}. A deployment does not switch it on again.`,
+        `The protection from deletion was switched off: ${open.join(', ')}. Only a deployment that changes functions switches it on again.`,
         `for t in ${open.join(' ')}; do aws dynamodb update-table --table-name $t --deletion-protection-enabled; done`,
       );
     },

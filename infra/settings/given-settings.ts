@@ -1,10 +1,11 @@
 // The settings as an app gives them in code, by the names of docs/deploy.md. settings.ts validates
 // them with the rules for the context of cdk.json, since their values may come from anywhere.
 
-import type { FunctionName } from '#infra/access.ts';
+import type { FunctionName, ShiftedName } from '#infra/access.ts';
 
 /** Function without the stage → executions. */
 export type ReservedConcurrency = Readonly<Partial<Record<FunctionName, number>>>;
+export type ProvisionedConcurrency = Readonly<Partial<Record<ShiftedName, number>>>;
 
 /** References of the CDK, such as `topic.topicArn`, may stand for ids and ARNs. */
 export interface CyborgSettings {
@@ -61,6 +62,7 @@ export interface CyborgSettings {
   readonly novaRequestsPerSecond?: number;
   readonly otherRequestsPerSecond?: number;
   readonly reservedConcurrency?: ReservedConcurrency;
+  readonly provisionedConcurrency?: ProvisionedConcurrency;
   readonly concurrencyQuota?: number;
   /** How a new version of the functions of Nova's path takes over. */
   readonly shifting?: 'canary' | 'linear' | 'all-at-once';

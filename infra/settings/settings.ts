@@ -1,18 +1,26 @@
 // Settings of one deployment, from the context in cdk.json or `-c name=value`, or from an app's
 // code. Settings of the functions are passed on unchanged; core/settings.ts defines them.
 
-import { Token } from 'aws-cdk-lib';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Node } from 'constructs';
 import * as z from 'zod';
 import { loadSettings, SettingsInvalid } from '#core/settings.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import * as choices from './choices.ts';
+import {
+  faultsOfQuota,
+  provisionedConcurrencySchema,
+  reservedConcurrencySchema,
+} from './concurrency.ts';
 import { contradictionsIn, unknownSettings } from './contradictions.ts';
 import type { Domain } from './domain.ts';
-import type { CyborgSettings, ReservedConcurrency } from './given-settings.ts';
+import { idList, matching, perSecond } from './forms.ts';
+import type {
+  CyborgSettings,
+  ProvisionedConcurrency,
+  ReservedConcurrency,
+} from './given-settings.ts';
 import type { Network } from './network.ts';
-import { faultsOfQuota, reservedConcurrencySchema } from './reserved-concurrency.ts';
 import type { Throttling } from './throttling.ts';
 
 export interface DeploymentSettings {
@@ -37,6 +45,7 @@ export interface DeploymentSettings {
   readonly throttling: Throttling;
   /** Functions without an entry have no reservation. */
   readonly reservedConcurrency: ReservedConcurrency;
+  readonly provisionedConcurrency: ProvisionedConcurrency;
   readonly shifting: choices.Shifting;
   /** Whether operators have a web page; without it neither its function nor its routes exist. */
   readonly hasConsole: boolean;
@@ -106,24 +115,6 @@ export const thingArnVariable = 'CYBORG_THING_ARN_PREFIX';
 /** If set, esbuild writes its metafile beside each bundle; see test/bench/cold.ts. */
 export const metafileContext = 'measureBundles';
 
-/** An app may give a reference to another stack, whose value only CloudFormation knows. */
-const matching = (pattern: RegExp, fault: string, missing?: string) =>
-  z.string(missing).refine((text) => Token.isUnresolved(text) || pattern.test(text), fault);
-
-const idList = (pattern: RegExp, kind: string) =>
-  z
-    .string()
-    .transform((text) => text.split(','))
-    .pipe(
-      z
-        .array(matching(pattern, `not the id of a ${kind}`))
-        .min(1)
-        .max(16),
-    )
-    .optional();
-
-const perSecond = z.coerce.number('not a number').int().min(1).max(100_000);
-
 // The command line gives text, cdk.json any JSON value.
 const ownSettings = z.object({
   passwordSecret: matching(
@@ -168,6 +159,7 @@ const ownSettings = z.object({
   novaRequestsPerSecond: perSecond.default(2000),
   otherRequestsPerSecond: perSecond.default(14),
   reservedConcurrency: reservedConcurrencySchema,
+  provisionedConcurrency: provisionedConcurrencySchema,
   /** The account's concurrent executions; new accounts may have fewer than Lambda's default. */
   concurrencyQuota: z.coerce.number('not a number').int().min(100).max(1_000_000).default(1000),
   shifting: z.enum(choices.shiftings).default('canary'),
@@ -225,9 +217,7 @@ function deploymentOf(
     ...faultsOfFunctions(environment),
     ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
     ...contradictionsIn(texts),
-    ...(parsed.success
-      ? faultsOfQuota(parsed.data.reservedConcurrency, parsed.data.concurrencyQuota)
-      : []),
+    ...(parsed.success ? faultsOfQuota(parsed.data) : []),
     ...unknown,
   ];
   if (!parsed.success || faults.length > 0) {
@@ -237,8 +227,8 @@ function deploymentOf(
   }
   const { passwordSecret, passwordField, logLevel, logRetentionDays, keepData } = parsed.data;
   const { domainName, certificateArn, truststoreUri, truststoreVersion } = parsed.data;
-  const { subnetIds, securityGroupIds } = parsed.data;
-  const { alarmTopicArn, alarmEmail, runbooks, passwordKeyArn } = parsed.data;
+  const { subnetIds, securityGroupIds, alarmTopicArn, alarmEmail, runbooks } = parsed.data;
+  const { passwordKeyArn, reservedConcurrency, provisionedConcurrency } = parsed.data;
   return {
     stage: String(environment[passedOn.stage]),
     environment: { ...environment, POWERTOOLS_LOG_LEVEL: logLevel },
@@ -253,7 +243,8 @@ function deploymentOf(
       nova: parsed.data.novaRequestsPerSecond,
       others: parsed.data.otherRequestsPerSecond,
     },
-    reservedConcurrency: parsed.data.reservedConcurrency,
+    reservedConcurrency,
+    provisionedConcurrency,
     shifting: parsed.data.shifting,
     hasConsole: parsed.data.console,
     ...(domainName &&

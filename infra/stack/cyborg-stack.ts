@@ -105,7 +105,9 @@ export class CyborgStack extends Stack {
       });
       after.push(releases);
     }
-    new TableProtection(this, 'TableProtection', { settings, tables, after });
+    const [first] = this.#ownFunctions().flatMap(({ live }) => live ?? []);
+    const release = first?.version.version ?? '';
+    new TableProtection(this, 'TableProtection', { settings, tables, release, after });
 
     this.endpoint = `${api.url}/accelerator/v2`;
     this.httpApi = api.httpApi;

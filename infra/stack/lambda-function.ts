@@ -89,6 +89,7 @@ export class LambdaFunction extends NodejsFunction {
     });
     logGroup.grantWrite(role);
     const reserved = settings.reservedConcurrency[name];
+    const provisioned = isShifted(name) ? settings.provisionedConcurrency[name] : undefined;
     super(scope, `${id}Function`, {
       functionName,
       role,
@@ -113,7 +114,11 @@ export class LambdaFunction extends NodejsFunction {
     this.name = name;
     this.live = isShifted(name)
       ? // The CDK's own types contradict each other under exactOptionalPropertyTypes.
-        new Alias(this, 'Live', { aliasName: liveAlias, version: this.currentVersion as IVersion })
+        new Alias(this, 'Live', {
+          aliasName: liveAlias,
+          version: this.currentVersion as IVersion,
+          ...(provisioned !== undefined && { provisionedConcurrentExecutions: provisioned }),
+        })
       : undefined;
     const {
       tables: own = {},

@@ -1,3 +1,4 @@
+import type { CfnResource } from 'aws-cdk-lib';
 import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import {
@@ -15,7 +16,7 @@ import type { Tables } from './tables.ts';
  * delete them, and the next attempt would find their names taken.
  */
 export class TableProtection extends Construct {
-  constructor(scope: Construct, id: string, { tables, settings, after }: Protected) {
+  constructor(scope: Construct, id: string, { tables, settings, release, after }: Protected) {
     super(scope, id);
     if (!settings.keepData) return;
     for (const [name, table] of Object.entries(tables) as [string, TableV2][]) {
@@ -35,6 +36,9 @@ export class TableProtection extends Construct {
         ]),
       });
       protection.node.addDependency(...after);
+      // It only makes another release repeat the call: someone may have switched it off by hand.
+      const made = protection.node.findChild('Resource').node.defaultChild as CfnResource;
+      made.addPropertyOverride('Release', release);
     }
   }
 }
@@ -42,5 +46,7 @@ export class TableProtection extends Construct {
 interface Protected {
   readonly tables: Tables;
   readonly settings: DeploymentSettings;
+  /** Changes with each release. */
+  readonly release: string;
   readonly after: readonly IDependable[];
 }

@@ -220,7 +220,7 @@ describe('it says, with the command that mends it, that', () => {
         unprotected: ['pre-arqs'],
       },
       {},
-      'switched off: pre-arqs. A deployment does not switch it on again.',
+      'switched off: pre-arqs. Only a deployment that changes functions switches it on again.',
       'for t in pre-arqs; do aws dynamodb update-table --table-name $t --deletion-protection-enabled; done',
     ],
     [

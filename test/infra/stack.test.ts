@@ -89,6 +89,10 @@ describe('tables', () => {
       return [true, true, false].map((isProtected) => ['UpdateTable', table, isProtected]);
     });
     expect(calls.sort()).toEqual(expected.sort());
+    // Another release repeats the calls.
+    for (const { properties } of protectionsOf(stack)) {
+      expect(properties.Release).toMatch(/CurrentVersion.*\.Version$/);
+    }
     const functionIds = functions.map(({ id }) => id);
     for (const { dependsOn } of protectionsOf(stack)) {
       expect(functionIds.filter((id) => !dependsOn.includes(id))).toEqual([]);

@@ -1,11 +1,12 @@
 // The stack changes while servers boot: two updates, and a new password.
 
 import assert from 'node:assert/strict';
+import { DescribeTableCommand, DynamoDBClient, UpdateTableCommand } from '@aws-sdk/client-dynamodb';
 import { password as first, idOf } from '#local/openstack/keystone/catalog.ts';
 import { urlOf } from '#local/process/layout.ts';
 import { bootDuring, prepareBoots } from '#test/deploy/boots.ts';
 import type { Scenario } from '#test/deploy/scenario.ts';
-import { type Stage, secretName } from '#test/deploy/stage.ts';
+import { type Stage, secretName, stackStage } from '#test/deploy/stage.ts';
 import { deploy, failLast, synthesise } from './first-deployment.ts';
 
 /** Updates the stack to the settings; each function is replaced. */
@@ -27,6 +28,21 @@ async function environmentOf({ emulator }: Stage, name: string): Promise<Record<
     Environment: { Variables: Record<string, string> };
   };
   return Environment.Variables;
+}
+
+const table = `${stackStage}-arqs`;
+
+async function isProtected(): Promise<boolean | undefined> {
+  const client = new DynamoDBClient();
+  const { Table } = await client.send(new DescribeTableCommand({ TableName: table }));
+  client.destroy();
+  return Table?.DeletionProtectionEnabled;
+}
+
+async function takeProtection(): Promise<void> {
+  const client = new DynamoDBClient();
+  await client.send(new UpdateTableCommand({ TableName: table, DeletionProtectionEnabled: false }));
+  client.destroy();
 }
 
 /** docs/deploy.md, "Rotate the password". Boots a server between the steps, too. */
@@ -62,9 +78,12 @@ export const changes: readonly Scenario[] = [
     name: 'an update replaces every function while servers boot, and no call fails',
     run: async (stage) => {
       await prepareBoots(stage);
+      await takeProtection();
+      assert.match(await stage.preflight(), /switched off: emu-arqs/);
       const { booted, environment } = await update(stage, 'second', { historyDays: '30' });
       assert.equal(environment.CYBORG_HISTORY_DAYS, '30');
-      return `${booted} servers have booted meanwhile`;
+      assert.equal(await isProtected(), true);
+      return `${booted} servers have booted meanwhile, and the tables are protected again`;
     },
   },
   {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { App } from 'aws-cdk-lib';
 import { describe, expect, it } from 'vitest';
+import { shifted } from '#infra/access.ts';
 import { contextOfProject, stage, synthesize } from '#infra/privileges/synthesized.ts';
 import { DeploymentInvalid, readSettings } from '#infra/settings/settings.ts';
 
@@ -75,7 +76,7 @@ describe('reserved concurrency', () => {
     ['changes must be an integer from 1', { changes: 0 }],
     ['sweep must be an integer from 1', { sweep: 'two' }],
     ['nova-events must be at least 20', { 'nova-events': 19 }],
-    ['901 reserved of 1000 executions', { changes: 500, sweep: 401 }],
+    ['901 reserved or provisioned of 1000 executions', { changes: 500, sweep: 401 }],
   ])('is refused where %s', (fault, reservedConcurrency) => {
     const refused = () => read({ reservedConcurrency });
     expect(refused).toThrow(DeploymentInvalid);
@@ -84,6 +85,43 @@ describe('reserved concurrency', () => {
 
   it('is checked against the quota of the account', () => {
     const refused = () => read({ reservedConcurrency: { changes: 20 }, concurrencyQuota: 100 });
-    expect(refused).toThrow('20 reserved of 100 executions (concurrencyQuota)');
+    expect(refused).toThrow('20 reserved or provisioned of 100 executions (concurrencyQuota)');
+  });
+});
+
+describe('provisioned concurrency', () => {
+  const aliases = (context: Readonly<Record<string, unknown>>) =>
+    Object.fromEntries(
+      synthesize(context)
+        .ofType('AWS::Lambda::Alias')
+        .map(({ properties }) => [
+          properties.FunctionName.replace(`${stage}-`, ''),
+          properties.ProvisionedConcurrencyConfig?.ProvisionedConcurrentExecutions,
+        ]),
+    );
+
+  it('has the functions that the setting names, and no other', () => {
+    const none = Object.fromEntries(shifted.map((name) => [name, undefined]));
+    expect(aliases({})).toEqual(none);
+    const provisionedConcurrency = { 'accelerator-requests': 5 };
+    expect(aliases({ provisionedConcurrency })).toEqual({ ...none, 'accelerator-requests': 5 });
+  });
+
+  it.each([
+    ['unknown function sweep; the functions are accelerator-requests, .*', { sweep: 1 }, {}],
+    ['changes must be an integer from 1', { changes: 0.5 }, {}],
+    ['changes has 30, and 20 in reservedConcurrency', { changes: 30 }, { changes: 20 }],
+  ])('is refused where %s', (fault, provisionedConcurrency, reservedConcurrency) => {
+    const refused = () => read({ provisionedConcurrency, reservedConcurrency });
+    expect(refused).toThrow(new RegExp(`provisionedConcurrency: .*${fault}`));
+  });
+
+  it('is part of what the quota must have, once', () => {
+    const provisionedConcurrency = { changes: 300, announcements: 300 };
+    const both = { provisionedConcurrency, reservedConcurrency: { changes: 500 } };
+    expect(read(both).provisionedConcurrency).toEqual(provisionedConcurrency);
+    expect(() => read({ ...both, concurrencyQuota: 899 })).toThrow(
+      '800 reserved or provisioned of 899 executions',
+    );
   });
 });

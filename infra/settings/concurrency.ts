@@ -1,0 +1,101 @@
+// Reserved concurrency: executions that Lambda reserves for one function, which is also the
+// function's limit. A flood on one function then cannot take the executions that binds need.
+// Provisioned concurrency: executions that have started before they are called.
+// https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
+
+import * as z from 'zod';
+import { queues } from '#core/contracts/queues.ts';
+import { parseJson } from '#core/shapes/derive/parse-json.ts';
+import { access, type FunctionName, shifted } from '#infra/access.ts';
+import type { CyborgSettings, ReservedConcurrency } from './given-settings.ts';
+
+type Concurrency = Pick<
+  CyborgSettings,
+  'reservedConcurrency' | 'provisionedConcurrency' | 'concurrencyQuota'
+>;
+
+/** Lambda keeps at least this many for all functions without a reservation. */
+const unreservedMin = 100;
+
+const functionNames = Object.keys(access) as FunctionName[];
+
+/** JSON: function name without the stage → executions. */
+export const reservedConcurrencySchema = executionsByName(
+  (name, executions): string | undefined => {
+    const fault = faultOf(functionNames, name, executions);
+    const atOnce = queues.find((queue) => queue.name === name)?.concurrencyMax ?? 1;
+    if (fault || Number(executions) >= atOnce) return fault;
+    // SQS counts a throttled delivery, and the deliveries of a message are limited.
+    return `${name} must be at least ${atOnce}, the concurrency of its queue`;
+  },
+);
+
+/**
+ * Executions that Lambda keeps started, of functions that are called by an alias.
+ * https://docs.aws.amazon.com/lambda/latest/dg/provisioned-concurrency.html
+ */
+export const provisionedConcurrencySchema = executionsByName((name, executions) =>
+  faultOf(shifted, name, executions),
+);
+
+/** Checks reserved and provisioned executions against each other and the account's quota. */
+export function faultsOfQuota({
+  reservedConcurrency: reserved,
+  provisionedConcurrency: provisioned,
+  concurrencyQuota: quota,
+}: Required<Concurrency>): string[] {
+  const beyond = Object.entries(provisioned).flatMap(([name, executions]) => {
+    const most = reserved[name as FunctionName];
+    if (most === undefined || executions <= most) return [];
+    return [
+      `provisionedConcurrency: ${name} has ${executions}, and ${most} in reservedConcurrency`,
+    ];
+  });
+  const ofOthers = Object.entries(provisioned).filter(([name]) => !(name in reserved));
+  const total = [
+    ...Object.values(reserved),
+    ...ofOthers.map(([, executions]) => executions),
+  ].reduce((sum, executions) => sum + executions, 0);
+  if (total === 0 || total + unreservedMin <= quota) return beyond;
+  return [
+    ...beyond,
+    `reservedConcurrency: ${total} reserved or provisioned of ${quota} executions (concurrencyQuota); ` +
+      `Lambda keeps ${unreservedMin} for functions without a reservation`,
+  ];
+}
+
+function executionsByName(check: (name: string, executions: unknown) => string | undefined) {
+  return z
+    .string()
+    .default('{}')
+    .transform((text, context): ReservedConcurrency => {
+      const byName = recordIn(text);
+      if (!byName) {
+        context.addIssue('not a JSON object, such as {"changes": 20}');
+        return {};
+      }
+      for (const [name, executions] of Object.entries(byName)) {
+        const fault = check(name, executions);
+        if (fault) context.addIssue(fault);
+      }
+      return byName as ReservedConcurrency;
+    });
+}
+
+function recordIn(text: string): Readonly<Record<string, unknown>> | undefined {
+  const parsed = parseJson(text);
+  const isRecord = typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed);
+  return isRecord ? (parsed as Record<string, unknown>) : undefined;
+}
+
+function faultOf(
+  names: readonly FunctionName[],
+  name: string,
+  executions: unknown,
+): string | undefined {
+  if (!names.some((each) => each === name)) {
+    return `unknown function ${name}; the functions are ${names.join(', ')}`;
+  }
+  if (Number.isInteger(executions) && Number(executions) >= 1) return undefined;
+  return `${name} must be an integer from 1`;
+}
