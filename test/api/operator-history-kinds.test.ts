@@ -3,25 +3,15 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { HistoryKind } from '#core/domain/history/history.ts';
 import { historyKinds } from '#core/shapes/history-kinds.ts';
-import type { createDocuments } from '#core/store/table/documents.ts';
 import { counts, resetCounts } from '#test/support/aws/aws-counter.ts';
-
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
 import { addRecords } from './history-records.ts';
 import { operatorsApi } from './operators-api.ts';
 
-const { countCapacity } = await vi.hoisted(() => import('#test/support/aws/aws-counter.ts'));
+const { countDocuments } = await vi.hoisted(() => import('#test/support/aws/aws-counter.ts'));
 
-vi.mock('#core/store/table/documents.ts', async (original) => {
-  const documents = await original<{ createDocuments: typeof createDocuments }>();
-  const createCounted: typeof createDocuments = (config) => {
-    const clients = documents.createDocuments(config);
-    for (const client of [clients.documents, clients.strong]) countCapacity(client);
-    return clients;
-  };
-  return { ...documents, createDocuments: createCounted };
-});
+vi.mock('#core/store/table/documents.ts', countDocuments);
 
 const world = perFile(() => startWorld());
 const operator = operatorsApi(world);

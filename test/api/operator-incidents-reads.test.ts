@@ -3,24 +3,15 @@
 
 import { beforeAll, expect, it, vi } from 'vitest';
 import { storedKinds } from '#core/domain/history/incidents.ts';
-import type { createDocuments } from '#core/store/table/documents.ts';
 import { counts, resetCounts } from '#test/support/aws/aws-counter.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
 import { operatorsApi } from './operators-api.ts';
 
-const { countCapacity } = await vi.hoisted(() => import('#test/support/aws/aws-counter.ts'));
+const { countDocuments } = await vi.hoisted(() => import('#test/support/aws/aws-counter.ts'));
 
-vi.mock('#core/store/table/documents.ts', async (original) => {
-  const documents = await original<{ createDocuments: typeof createDocuments }>();
-  const createCounted: typeof createDocuments = (config) => {
-    const clients = documents.createDocuments(config);
-    for (const client of [clients.documents, clients.strong]) countCapacity(client);
-    return clients;
-  };
-  return { ...documents, createDocuments: createCounted };
-});
+vi.mock('#core/store/table/documents.ts', countDocuments);
 
 const world = perFile(() => startWorld({ settings: { CYBORG_ATTACH_TYPES: 'TEST_PCI' } }));
 const operator = operatorsApi(world);

@@ -14,17 +14,9 @@ import { perFile } from '#test/support/vitest/shared.ts';
 import { stage, startWorld } from '#test/support/world.ts';
 import { operatorsApi } from './operators-api.ts';
 
-const { countCapacity } = await vi.hoisted(() => import('#test/support/aws/aws-counter.ts'));
+const { countDocuments } = await vi.hoisted(() => import('#test/support/aws/aws-counter.ts'));
 
-vi.mock('#core/store/table/documents.ts', async (original) => {
-  const documents = await original<{ createDocuments: typeof createDocuments }>();
-  const createCounted: typeof createDocuments = (config) => {
-    const clients = documents.createDocuments(config);
-    for (const client of [clients.documents, clients.strong]) countCapacity(client);
-    return clients;
-  };
-  return { ...documents, createDocuments: createCounted };
-});
+vi.mock('#core/store/table/documents.ts', countDocuments);
 
 const world = perFile(() => startWorld());
 const operator = operatorsApi(world);

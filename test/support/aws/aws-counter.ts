@@ -13,6 +13,7 @@ import { expect, vi } from 'vitest';
 import type { createNova } from '#core/clients/openstack/nova.ts';
 import type { StreamConsumerName } from '#core/contracts/queues.ts';
 import type { Row } from '#core/store/rows/rows.ts';
+import type { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
 import type { StreamHandler } from '#functions/consumers/changes.ts';
 import type { queueConsumer } from '#functions/consumers/queue-consumer.ts';
@@ -213,4 +214,15 @@ export async function streamsRead(tables: DynamoDBClient): Promise<void> {
   await eventually(() => marks.filter((mark) => mark.endsWith(pk)).sort()).toEqual(
     ['announcements', 'announcements', 'changes', 'changes'].map((reader) => `${reader} ${pk}`),
   );
+}
+
+/** The module `#core/store/table/documents.ts`, whose clients are counted; for `vi.mock`. */
+export async function countDocuments(original: () => Promise<unknown>): Promise<object> {
+  const documents = (await original()) as { readonly createDocuments: typeof createDocuments };
+  const createCounted: typeof createDocuments = (config) => {
+    const clients = documents.createDocuments(config);
+    for (const client of [clients.documents, clients.strong]) countCapacity(client);
+    return clients;
+  };
+  return { ...documents, createDocuments: createCounted };
 }

@@ -123,7 +123,7 @@ describe('the table of faults', () => {
       '4xxx 0000:6b:00.0: Fatal error, reset required',
       '+pci:0000:70:00.0',
     ],
-    ['an error of a disk that is none of NVMe', 'critical medium error, dev sda, sector 672'],
+    ['an error of a disk that is not NVMe', 'critical medium error, dev sda, sector 672'],
     ['a command that a program sent', 'critical target error, dev nvme0n1, sector 672'],
     ['a message about no device', '4xxx 0000:6b:00.0: Fatal error, reset required'],
     [
