@@ -1,6 +1,8 @@
 // The words that the agent's program takes: none for the agent itself, or one command.
 
+import { hostname } from 'node:os';
 import { isKernelName } from '#core/contracts/attach-handle.ts';
+import { isHostname, isStage, thingName } from '#core/contracts/topics.ts';
 import type { HostCommand } from './host-commands.ts';
 import { parsePciAddress } from './sysfs/pci-address.ts';
 
@@ -21,6 +23,10 @@ check      prints whether the agent can work: its certificate, the broker, the c
            changes nothing, and may run beside the agent
 record     prints the PCI devices of this host and what uses them, to send to others: no serial
            numbers, no addresses of networks, no names; needs no settings, and changes nothing
+key        makes the host's private key, in key.pem, if there is none, and writes request.pem, for
+           cyborg-ops enrol add HOST --csr: the key never leaves the host. Takes --stage STAGE,
+           --host NAME for another name than the system's, and --folder for another folder than
+           /etc/cyborg-agent; needs no settings
 --help     prints this text
 --version  prints the version
 
@@ -45,20 +51,28 @@ interface Command {
   readonly report?: string;
 }
 
-const commands: ReadonlyMap<string, Command['name']> = new Map([
+/** The options of `key`. */
+export interface KeyCommand {
+  readonly name: 'key';
+  readonly thing: string;
+  readonly folder: string;
+}
+
+const commands: ReadonlyMap<string, (Command | KeyCommand)['name']> = new Map([
   ['plan', 'plan'],
   ['apply', 'apply'],
   ['assert', 'assert'],
   ['self-test', 'self-test'],
   ['check', 'check'],
   ['record', 'record'],
+  ['key', 'key'],
   ['--help', 'help'],
   ['--version', 'version'],
 ]);
 const allowed = [...commands.keys()].join(', ');
 
 /** @throws ArgumentsInvalid */
-export function readCommand(args: readonly string[]): Command {
+export function readCommand(args: readonly string[]): Command | KeyCommand {
   const [word, ...others] = args;
   if (word === undefined) return { name: 'run' };
   const name = commands.get(word);
@@ -66,6 +80,7 @@ export function readCommand(args: readonly string[]): Command {
     throw new ArgumentsInvalid(`unknown argument ${shown(word)}; allowed are ${allowed}.`);
   }
   if (name === 'self-test' && others[0] !== undefined) return { name, ...readOption(others) };
+  if (name === 'key') return { name, ...readKeyOptions(others) };
   if (others[0] !== undefined) {
     throw new ArgumentsInvalid(`${word} takes no argument, so ${shown(others[0])} is not allowed.`);
   }
@@ -83,6 +98,33 @@ function readOption([option = '', value, more]: readonly string[]) {
     throw new ArgumentsInvalid('--report takes one path, of a file that does not exist yet.');
   }
   return { report: value };
+}
+
+const keyOptions = ['--stage', '--host', '--folder'];
+
+function readKeyOptions(words: readonly string[]) {
+  const values = new Map<string, string>();
+  for (let at = 0; at < words.length; at += 2) {
+    const [option = '', value] = words.slice(at, at + 2);
+    if (!keyOptions.includes(option) || value === undefined || values.has(option)) {
+      throw new ArgumentsInvalid(
+        `key takes ${keyOptions.join(', ')}, each once and with a value; ${shown(option)} is not.`,
+      );
+    }
+    values.set(option, value);
+  }
+  const stage = values.get('--stage') ?? '';
+  const host = values.get('--host') ?? hostname();
+  const folder = values.get('--folder') ?? '/etc/cyborg-agent';
+  if (!isStage(stage)) {
+    throw new ArgumentsInvalid(
+      'key needs --stage: at most 15 lower case letters, digits and hyphens.',
+    );
+  }
+  if (!isHostname(host)) {
+    throw new ArgumentsInvalid(`--host: ${shown(host)} is not a valid name of a compute node.`);
+  }
+  return { thing: thingName(stage, host), folder };
 }
 
 function readErase(address: string | undefined, more: string | undefined): string {

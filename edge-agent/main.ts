@@ -5,7 +5,7 @@ import { inventoryTopic } from '#core/contracts/topics.ts';
 import { runAgent } from './agent.ts';
 import { openSession } from './broker/mqtt.ts';
 import { systemClock } from './clock.ts';
-import { ArgumentsInvalid, readCommand, usage } from './command-line.ts';
+import { ArgumentsInvalid, type KeyCommand, readCommand, usage } from './command-line.ts';
 import { type Config, ConfigInvalid } from './config/config.ts';
 import { hasSettings, readConfig, readGivenConfig } from './config/read-config.ts';
 import { watchVendorTools } from './faults/vendor-tools.ts';
@@ -14,6 +14,7 @@ import { openProc } from './guards/proc.ts';
 import { recoverHandles } from './handles/recover-handles.ts';
 import { createJobRunner } from './handles/run-jobs.ts';
 import { runHostCommand } from './host-commands.ts';
+import { makeKey } from './identity/make-key.ts';
 import { createDownloads } from './images/download.ts';
 import { createLog, reasonOf } from './log.ts';
 import { keepMemoryLow } from './process/low-memory.ts';
@@ -46,6 +47,7 @@ const recoveryMsMax = 30_000;
 
 async function main(): Promise<void> {
   const command = readCommand(process.argv.slice(2));
+  if (command.name === 'key') return await printNewKey(command);
   const { name } = command;
   if (name === 'version') return print(agentVersion);
   if (name === 'help') return print(usage.trimEnd());
@@ -58,6 +60,12 @@ async function main(): Promise<void> {
   if (name === 'run') return await run(config);
   // Ends the process: an operator's driver may have opened what would keep it.
   process.exit(await runHostCommand({ ...command, name }, config, { print, complain }));
+}
+
+async function printNewKey({ thing, folder }: KeyCommand): Promise<void> {
+  const { requestPath, fingerprint } = await makeKey(folder, thing);
+  print(`${requestPath} is the request of ${thing}, and is no secret.`);
+  print(`SHA-256 of its public key: ${fingerprint}`);
 }
 
 /** @throws Error for a host without a device that a driver knows */

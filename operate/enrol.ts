@@ -7,6 +7,7 @@ import { resolve } from 'node:path';
 import { IoTClient } from '@aws-sdk/client-iot';
 import { WrongArguments } from '#core/command-line/arguments.ts';
 import { print } from '#core/command-line/print.ts';
+import { keyFingerprint } from '#core/contracts/identity/certificate-request.ts';
 import { isHostname, isStage, readHostname, thingName } from '#core/contracts/topics.ts';
 import { createStore } from '#core/deps.ts';
 import type { Presence } from '#core/domain/host/host.ts';
@@ -22,6 +23,7 @@ import {
 } from './enrol/end-certificates.ts';
 import { EnrolmentRefused, enrolHost } from './enrol/enrol-host.ts';
 import { amazonAuthorities, installedAt, openHostFolder } from './enrol/host-folder.ts';
+import { readHostRequest } from './enrol/host-request.ts';
 import { createRegistry, type Registry, RegistryMismatch } from './enrol/registry.ts';
 import { removeHosts } from './enrol/remove-hosts.ts';
 
@@ -108,6 +110,8 @@ async function writeFolder(
     throw new WrongArguments(`--port ${port} must be a number from 1 to 65535.`);
   }
   const text = settings === undefined ? undefined : readFileSync(settings, 'utf8');
+  const csr = input.text('csr');
+  const request = csr === undefined ? undefined : readHostRequest(readFileSync(csr, 'utf8'), thing);
   const drivers = input.text('drivers-dir');
   const modules = drivers === undefined ? [] : await modulesIn(drivers);
   const write = (host: string) => {
@@ -122,11 +126,15 @@ async function writeFolder(
     hostname,
     folder: openHostFolder(out),
     authorities: ca === undefined ? amazonAuthorities() : readFileSync(ca, 'utf8'),
-    ...present({ settings: text === undefined ? undefined : write }),
+    ...present({ settings: text === undefined ? undefined : write, request }),
     isRotation,
   });
   print(`${thing} may connect with certificate ${certificate.id}.`);
-  print(`Copy ${resolve(out)}/ to ${at}/ of ${hostname}, for root only, and remove it here.`);
+  const beside = request ? ', beside its key' : '';
+  print(
+    `Copy ${resolve(out)}/ to ${at}/ of ${hostname}${beside}, for root only, and remove it here.`,
+  );
+  if (request) print(`SHA-256 of the request's public key: ${keyFingerprint(request.publicKey)}`);
 }
 
 async function list({ registry, stage }: Target): Promise<void> {

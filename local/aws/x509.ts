@@ -14,7 +14,7 @@ import {
   signatureAlgorithm,
   tagged,
   toPem,
-} from '#operate/enrol/der.ts';
+} from '#core/contracts/identity/der.ts';
 
 interface CertificateRequest {
   readonly commonName: string;

@@ -3,10 +3,11 @@
 // is attached to its thing before it can connect, and an attached certificate is found again. The
 // certificate is activated last, after all files are written.
 
-import { X509Certificate } from 'node:crypto';
+import { createPublicKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { certificateRequest } from '#core/contracts/identity/certificate-request.ts';
 import { thingName } from '#core/contracts/topics.ts';
-import { certificateRequest } from './certificate-request.ts';
 import type { HostFolder } from './host-folder.ts';
+import type { HostRequest } from './host-request.ts';
 import type { HostCertificate, Registry } from './registry.ts';
 
 interface Enrolment {
@@ -14,6 +15,8 @@ interface Enrolment {
   readonly stage: string;
   readonly hostname: string;
   readonly folder: HostFolder;
+  /** The host has made its key itself; without a request, the folder has the key. */
+  readonly request?: HostRequest;
   /** PEM of the authorities of the broker's certificate. */
   readonly authorities: string;
   /**
@@ -40,15 +43,20 @@ export async function enrolHost(enrolment: Enrolment): Promise<HostCertificate> 
       `The folder holds a certificate that ${hostname} does not have: name an empty folder.`,
     );
   }
-  const key = folder.key();
+  if (enrolment.request && folder.hasKey()) {
+    throw new EnrolmentRefused(
+      'The folder holds a key, but with --csr the key is on the host: name an empty folder.',
+    );
+  }
+  const { publicKey, pem: request } = enrolment.request ?? requestOf(folder.key(), thing);
   const hostCertificate = registered.find(({ pem }) =>
-    new X509Certificate(pem).checkPrivateKey(key),
+    new X509Certificate(pem).publicKey.equals(publicKey),
   );
   const fault = findFault(enrolment, hostCertificate, registered);
   if (fault !== undefined) throw new EnrolmentRefused(fault);
 
   await registry.ensureThing(thing);
-  const certificate = hostCertificate ?? (await registry.issue(certificateRequest(thing, key)));
+  const certificate = hostCertificate ?? (await registry.issue(request));
   if (!hostCertificate) await registry.attach(certificate, thing);
   await registry.allow(certificate);
   folder.write('authorities.pem', enrolment.authorities);
@@ -60,6 +68,10 @@ export async function enrolHost(enrolment: Enrolment): Promise<HostCertificate> 
   return certificate;
 }
 
+function requestOf(key: KeyObject, thing: string): HostRequest {
+  return { publicKey: createPublicKey(key), pem: certificateRequest(thing, key) };
+}
+
 function findFault(
   { isRotation, hostname }: Enrolment,
   hostCertificate: HostCertificate | undefined,
@@ -67,7 +79,7 @@ function findFault(
 ): string | undefined {
   const others = registered.filter((each) => each !== hostCertificate && each.status === 'ACTIVE');
   if (hostCertificate?.status === 'REVOKED') {
-    return `The folder's certificate is revoked: name an empty folder.`;
+    return 'The certificate of this key is revoked: a new one needs a new key and an empty folder.';
   }
   if (!isRotation && others[0]) {
     return (

@@ -14,6 +14,7 @@ import { rootCertificates } from 'node:tls';
 export const installedAt = '/etc/cyborg-agent';
 
 export interface HostFolder {
+  hasKey(): boolean;
   /** The folder's key; created at the first call. */
   key(): KeyObject;
   /** PEM of the certificate of the last enrolment. */
@@ -32,6 +33,7 @@ export function openHostFolder(path: string): HostFolder {
     renameSync(next, join(path, name));
   };
   return {
+    hasKey: () => existsSync(join(path, 'key.pem')),
     key() {
       const stored = read('key.pem');
       if (stored !== undefined) return createPrivateKey(stored);

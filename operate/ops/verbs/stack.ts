@@ -20,6 +20,7 @@ const settings = 'JSON with what the host may offer, at least "drivers"; see doc
 const folderOptions: Options = {
   ...stage,
   out: required('folder', 'the folder to write'),
+  csr: optionOf('file', 'the request of `cyborg-agent key`; the folder then has no key'),
   'drivers-dir': optionOf('folder', "the operator's drivers (*.mjs), if the settings name one"),
   port: optionOf('port', '8883, or 443 where nothing else gets out'),
   ca: optionOf('file', "PEM file of the broker's authorities, if it is not AWS's"),

@@ -3,10 +3,10 @@
 // account ("just-in-time").
 
 import { type KeyObject, X509Certificate } from 'node:crypto';
+import { RequestInvalid, readRequest } from '#core/contracts/identity/read-request.ts';
 import { computeNodeName } from '#core/contracts/topics.ts';
 import { JobsError } from '#local/aws/iot-jobs/errors.ts';
 import { type Row, Sqlite } from '#local/aws/sqlite.ts';
-import { readRequest } from './read-request.ts';
 
 const schema = `
   PRAGMA journal_mode = WAL;
@@ -133,7 +133,7 @@ export class ThingRegistry {
   }
 
   issue(request: string, isActive: boolean): RegisteredCertificate {
-    const { commonName, publicKey } = readRequest(request);
+    const { commonName, publicKey } = parseRequest(request);
     const pem = this.#sign(commonName, publicKey);
     const id = certificateId(new X509Certificate(pem));
     this.#insert(id, pem, { status: isActive ? 'ACTIVE' : 'INACTIVE', thing: null, policy: null });
@@ -194,6 +194,15 @@ export class ThingRegistry {
   #find(id: string): RegisteredCertificate | undefined {
     const row = this.#sqlite.get('SELECT * FROM certificates WHERE id = :id', { id });
     return row && certificateOf(row);
+  }
+}
+
+function parseRequest(pem: string): ReturnType<typeof readRequest> {
+  try {
+    return readRequest(pem);
+  } catch (error) {
+    if (!(error instanceof RequestInvalid)) throw error;
+    throw new JobsError('InvalidRequest', `The request is not valid: ${error.message}`);
   }
 }
 

@@ -1,7 +1,7 @@
 // A certificate request (PKCS #10, RFC 2986): the host's name and its public key, signed with its
 // private key. The private key never leaves the machine that created it.
 
-import { createPublicKey, type KeyObject, sign } from 'node:crypto';
+import { createHash, createPublicKey, type KeyObject, sign } from 'node:crypto';
 import {
   bitString,
   integer,
@@ -24,4 +24,9 @@ export function certificateRequest(commonName: string, key: KeyObject): string {
   );
   const signature = bitString(sign('sha256', contents, key));
   return toPem('CERTIFICATE REQUEST', sequence(contents, signatureAlgorithm, signature));
+}
+
+/** SHA-256 of a public key, by which host and operator can compare a request. */
+export function keyFingerprint(publicKey: KeyObject): string {
+  return createHash('sha256').update(publicKeyInfo(publicKey)).digest('hex');
 }

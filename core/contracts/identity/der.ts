@@ -51,3 +51,27 @@ export function toPem(label: string, der: Buffer): string {
   const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
   return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ''].join('\n');
 }
+
+interface Part {
+  /** The part with its tag and length. */
+  readonly whole: Buffer;
+  readonly value: Buffer;
+}
+
+/** Splits DER into the parts that follow each other. */
+export function readParts(der: Buffer = Buffer.of()): Part[] {
+  const parts: Part[] = [];
+  for (let at = 0; at < der.length; ) {
+    const short = der.readUInt8(at + 1);
+    const octets = short < 0x80 ? 0 : short & 0x7f;
+    const length = octets === 0 ? short : der.readUIntBE(at + 2, octets);
+    const start = at + 2 + octets;
+    if (start + length > der.length) throw new Error('a part is truncated');
+    parts.push({
+      whole: der.subarray(at, start + length),
+      value: der.subarray(start, start + length),
+    });
+    at = start + length;
+  }
+  return parts;
+}
