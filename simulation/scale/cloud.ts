@@ -8,16 +8,14 @@ import { bindDeadlineSeconds, sweepSeconds, workDueMs } from '#core/domain/host-
 import { hostWork } from '#core/domain/host-work/host-work.ts';
 import { handlesMax, lookSeconds, sharedSeconds } from '#core/operations/bind/share-job.ts';
 import { reprovisionRetrySeconds } from '#core/operations/reprovision/start-reprovision.ts';
-import { burstOf } from '#infra/settings/throttling.ts';
 import { createRandom } from '#simulation/random.ts';
 import { filtersPerHost, quotas, taken } from './limits.ts';
 import type { Load, Outcome } from './load.ts';
 import { ConsumedQueue } from './queue.ts';
 import { Quota, Timeline } from './timeline.ts';
 
-/** Default values of core/settings.ts and infra/settings/settings.ts. */
+/** The default of core/settings.ts. */
 const resolveWaitSeconds = 25;
-const novaRequestsPerSecond = 2000;
 
 type Kind = 'pci' | 'pooled' | 'vgpu';
 
@@ -49,8 +47,6 @@ export function live(load: Load): Outcome {
   const timeline = new Timeline();
   const random = createRandom(7).next;
   const allowed = { ...quotas, ...load.quotas };
-  const api = new Quota(timeline, allowed.apiRequests, allowed.apiBurst);
-  const route = new Quota(timeline, novaRequestsPerSecond, burstOf(novaRequestsPerSecond));
   const createJob = new Quota(timeline, allowed.createJob);
   const cancelJob = new Quota(timeline, allowed.cancelJob);
   const connect = new Quota(timeline, allowed.connects);
@@ -61,7 +57,7 @@ export function live(load: Load): Outcome {
   const releases = new Set<Release>();
   const waits = { pci: [] as number[], vgpu: [] as number[] };
   const boot = { reported: [] as number[], jobMade: [] as number[], boundAgain: [] as number[] };
-  const count = { asked: 0, refused: 0, failed: 0, quarantined: 0 };
+  const count = { asked: 0, failed: 0, quarantined: 0 };
 
   const streamed = (run: () => void) => timeline.after(taken.stream, run);
   const onHost = (run: () => void) =>
@@ -161,7 +157,6 @@ export function live(load: Load): Outcome {
 
   /** Nova's DELETE or a failed bind: the host releases what it has prepared or is preparing. */
   function end(server: Server): void {
-    isServed();
     if (!server.isCleaned) return;
     const hasJob = server.state === 'BindFailed';
     const release = { startedAt: timeline.now, isConfirmed: false, isQuarantined: false, hasJob };
@@ -169,30 +164,14 @@ export function live(load: Load): Outcome {
     streamed(() => hostJobs.send({ kind: 'release', release }));
   }
 
-  /** Whether API Gateway accepts a call of Nova. */
-  function isServed(): boolean {
-    if (route.take() && api.take()) return true;
-    count.refused += 1;
-    return false;
-  }
-
-  /** GET of the profile, POST, PATCH, GET: a 429 for any of them fails the build. */
-  function ask(kind: Kind): void {
-    count.asked += 1;
-    const calls = (left: number) => {
-      if (!isServed()) return;
-      timeline.after(taken.apiCall, () => (left > 1 ? calls(left - 1) : start(kind)));
-    };
-    calls(3);
-  }
-
+  /** Nova's PATCH; launches/ has its calls and what may refuse them. */
   function start(kind: Kind): void {
+    count.asked += 1;
     const needsHost = kind === 'vgpu';
     const isCleaned = kind !== 'pci';
     const startedAt = timeline.now;
     const gpu = Math.floor(random() * (load.gpus ?? 1000));
     const server: Server = { needsHost, isCleaned, startedAt, gpu, state: 'BindStarted' };
-    isServed();
     if (needsHost) {
       servers.add(server);
       streamed(() => hostJobs.send({ kind: 'bind', server }));
@@ -247,7 +226,7 @@ export function live(load: Load): Outcome {
   }
   const arrive = (perSecond: number, kind: Kind) => {
     for (let each = 0; each < perSecond * load.seconds; each++) {
-      timeline.after(each / perSecond, () => ask(kind));
+      timeline.after(each / perSecond, () => start(kind));
     }
   };
   arrive(load.pciPerSecond ?? 0, 'pci');

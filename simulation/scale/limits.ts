@@ -3,8 +3,6 @@
 
 /** Per second, account and region. */
 export const quotas = {
-  apiRequests: 10_000,
-  apiBurst: 5_000,
   createJob: 10,
   cancelJob: 10,
   connects: 3_000,

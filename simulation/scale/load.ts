@@ -37,7 +37,6 @@ export interface Outcome {
 
 type Counted =
   | 'asked'
-  | 'refused'
   | 'failed'
   | 'quarantined'
   | 'createJobRefused'

@@ -1,6 +1,7 @@
-// `cyborg-ops scale`: 10,000 hosts and 50 binds a second against AWS's limits, in virtual time.
+// `cyborg-ops scale`: launches, binds and 10,000 hosts against AWS's limits, in virtual time.
 
 import { markdown } from '#infra/cost/print-bill.ts';
+import { launches, launchHead, launchRow } from './launches/scenarios.ts';
 import { bindHead, bindRow, binds, bootHead, bootRow, boots } from './scenarios.ts';
 
 const tableOf = <Row>(
@@ -9,6 +10,7 @@ const tableOf = <Row>(
 ) => Object.entries(all).map(([name, one]) => row(name, one));
 
 async function main(): Promise<void> {
+  console.log(`\n${markdown(launchHead, tableOf(launches, launchRow))}`);
   console.log(`\n${markdown(bindHead, tableOf(binds, bindRow))}`);
   console.log(`\n${markdown(bootHead, tableOf(boots, bootRow))}`);
 }

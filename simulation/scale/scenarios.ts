@@ -1,12 +1,12 @@
 import { live } from './cloud.ts';
 import type { Load, Outcome } from './load.ts';
+import { at, seconds, whole } from './print.ts';
 
 /** Ten minutes of launches; each server exists for five minutes. */
 const launches = { seconds: 600, lifeSeconds: 300 };
 const twentyTimes = { createJob: 200, cancelJob: 200 };
 
 export const binds: Readonly<Record<string, Load>> = {
-  '50 PCI a second': { ...launches, pciPerSecond: 50 },
   '50 vGPU of pools a second': { ...launches, pooledPerSecond: 50 },
   '200 vGPU of pools, 20 consumers of `host-jobs`': {
     ...launches,
@@ -126,17 +126,4 @@ export function bootRow(name: string, load: Load): string[] {
     whole(deepest['host-jobs'] ?? 0),
     whole(deepest['nova-events'] ?? 0),
   ];
-}
-
-function at(sorted: readonly number[], share: number): number | undefined {
-  return sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)];
-}
-
-function seconds(value: number | undefined): string {
-  if (value === undefined) return '';
-  return `${value < 10 ? value.toFixed(1) : whole(Math.round(value))} s`;
-}
-
-function whole(count: number): string {
-  return count.toLocaleString('en');
 }

@@ -41,13 +41,17 @@ export class Quota {
     this.#tokens = burst;
   }
 
-  /** Whether the request is granted; a refusal consumes nothing. */
-  take(count = 1): boolean {
+  has(count: number): boolean {
     const { now } = this.#timeline;
     this.#tokens += (now - this.#filledAt) * this.#perSecond;
     this.#tokens = Math.min(this.#tokens, this.#burst);
     this.#filledAt = now;
-    if (this.#tokens < count) {
+    return this.#tokens >= count;
+  }
+
+  /** Whether the request is granted; a refusal consumes nothing. */
+  take(count = 1): boolean {
+    if (!this.has(count)) {
       this.refused += 1;
       return false;
     }

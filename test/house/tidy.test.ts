@@ -98,7 +98,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'core',
     'infra/stack/stream-filters.ts',
     'infra/settings/throttling.ts',
-    'infra/cost/print-bill.ts',
+    'infra/cost',
   ],
   test: [
     'test',

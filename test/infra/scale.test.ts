@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { markdown } from '#infra/cost/print-bill.ts';
 import { createRandom } from '#simulation/random.ts';
 import { live } from '#simulation/scale/cloud.ts';
+import { launches, launchHead, launchRow } from '#simulation/scale/launches/scenarios.ts';
 import { bindHead, bindRow, binds, bootHead, bootRow, boots } from '#simulation/scale/scenarios.ts';
 import { Quota, Timeline } from '#simulation/scale/timeline.ts';
 
@@ -41,16 +42,6 @@ describe('a cloud at its limits', () => {
     }
   });
 
-  it('has failed builds when API Gateway throttles', () => {
-    const { pci, counts } = live({
-      ...few,
-      pciPerSecond: 10,
-      quotas: { apiRequests: 5, apiBurst: 5 },
-    });
-    expect(counts.refused).toBeGreaterThan(0);
-    expect(pci.length).toBeLessThan(counts.asked);
-  });
-
   it('has every host reprovisioned after a reboot of all hosts', () => {
     const load = { seconds: 1, bootingHosts: 300, instancesPerHost: 2 };
     const { reported, jobMade, boundAgain, dead } = live(load);
@@ -81,6 +72,10 @@ describe('docs/scale.md', { tags: ['long'] }, () => {
     all: Readonly<Record<string, Row>>,
     row: (name: string, one: Row) => string[],
   ) => Object.entries(all).map(([name, one]) => row(name, one));
+
+  it('has the results of launches', () => {
+    expect(document).toContain(markdown(launchHead, rowsOf(launches, launchRow)));
+  });
 
   it('has the results of binds', () => {
     expect(document).toContain(markdown(bindHead, rowsOf(binds, bindRow)));

@@ -18,7 +18,7 @@ export interface DocumentClients {
  * Attempts at a write that lost to a concurrent transaction; together they take about 3 s at
  * most.
  */
-const conflictAttemptsMax = 8;
+export const conflictAttemptsMax = 8;
 
 export function createDocuments(config: DynamoDBClientConfig = {}): DocumentClients {
   const clients = [new DynamoDBClient(config), new DynamoDBClient(config)] as const;
@@ -45,9 +45,17 @@ function retryConflicts(client: DynamoDBClient): void {
   });
 }
 
-/** Full jitter: two writers that conflicted once should not conflict again. */
 async function pause(attempt: number): Promise<void> {
-  await sleep(Math.random() * Math.min(10 * 2 ** attempt, 1000));
+  await sleep(conflictPauseMs(attempt, Math.random()));
+}
+
+/**
+ * Full jitter: two writers that conflicted once should not conflict again.
+ *
+ * @param share from 0 to 1, at random
+ */
+export function conflictPauseMs(attempt: number, share: number): number {
+  return share * Math.min(10 * 2 ** attempt, 1000);
 }
 
 /**
