@@ -8,22 +8,13 @@ import { ServiceUnavailable } from '#core/clients/http.ts';
 import { createKeystone } from '#core/clients/openstack/keystone.ts';
 import { LoginRefused } from '#core/clients/openstack/own-token.ts';
 import { CheckFailed, Undetermined } from '#core/command-line/checks.ts';
-import { queues } from '#core/contracts/queues.ts';
 import { silentLog } from '#core/log.ts';
 import { loadSettings } from '#core/settings.ts';
 import { tableName, tables } from '#core/store/table/tables.ts';
 import { type DeploymentSettings, passwordVariable } from '#infra/settings/settings.ts';
 import { aliasCheck } from './alias-check.ts';
 import type { Check } from './check.ts';
-
-/** Executions that Lambda keeps for functions without a reservation. */
-const unreserved = 100;
-/** The consumers of all queues, when all are busy. */
-const consumersAtOnce = queues.reduce((sum, { concurrencyMax }) => sum + concurrencyMax, 0);
-/** The API, a reader of each shard of the streams, and the sweep. */
-const othersAtOnce = 20;
-/** New accounts have ten; a bind's requests and messages would then be throttled. */
-const neededAtOnce = consumersAtOnce + othersAtOnce;
+import { executionsCheck, requestsCheck } from './quota-checks.ts';
 
 export const checks: readonly Check[] = [
   {
@@ -179,25 +170,8 @@ export const checks: readonly Check[] = [
       return `${keystone.username} at ${keystone.url}`;
     },
   },
-  {
-    name: 'concurrent executions of Lambda',
-    remedy: 'Check the permission lambda:GetAccountSettings.',
-    look: async ({ aws, settings }) => {
-      const { AccountLimit } = await aws.get('lambda', '/2016-08-19/account-settings');
-      const limit = Number((AccountLimit as Record<string, unknown>)?.ConcurrentExecutions);
-      const reserved = Object.values(settings.reservedConcurrency).reduce((a, b) => a + b, 0);
-      const needed = Math.max(neededAtOnce, reserved > 0 ? reserved + unreserved : 0);
-      const parts =
-        needed === neededAtOnce
-          ? `${consumersAtOnce} for the consumers of its queues, ${othersAtOnce} for its other functions`
-          : `${reserved} reserved, ${unreserved} that Lambda keeps for other functions`;
-      if (limit >= needed) return `${limit}, of which ${reserved} would be reserved`;
-      throw new CheckFailed(
-        `The account has ${limit} concurrent executions in ${aws.region}, and the stack needs ${needed}: ${parts}.`,
-        `aws service-quotas request-service-quota-increase --region ${aws.region} --service-code lambda --quota-code L-B99A9384 --desired-value ${Math.max(needed, 1000)}`,
-      );
-    },
-  },
+  executionsCheck,
+  requestsCheck,
   {
     name: 'certificate of the domain name',
     remedy: 'Check certificateArn, and the permission acm:DescribeCertificate.',

@@ -18,6 +18,8 @@ interface Account {
   unprotected: string[];
   secret: string | undefined;
   executions: number;
+  /** Requests a second of all APIs. */
+  requests: number;
   /** Aliases that differ: the version that gets requests, and those with a part of them. */
   aliases: Record<string, readonly [version: string, parts?: Record<string, number>]>;
   certificate: Record<string, unknown>;
@@ -46,6 +48,7 @@ beforeEach(() => {
     unprotected: [],
     secret: password,
     executions: 1000,
+    requests: 10_000,
     aliases: {},
     certificate: issued,
     refused: [],
@@ -75,6 +78,7 @@ function answer({ url = '', headers }: IncomingMessage, body: string): Answer {
         ? [200, tableAnswer(JSON.parse(body).TableName)]
         : [400, '{"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException"}'],
     lambda: () => [200, lambdaAnswer(url)],
+    apigateway: () => [200, JSON.stringify({ throttleSettings: { rateLimit: account.requests } })],
     acm: () => [200, JSON.stringify({ Certificate: account.certificate })],
     iot: () => [200, '{"endpointAddress":"a.iot.eu-west-1.amazonaws.com"}'],
   };
@@ -149,7 +153,7 @@ const domain = { domainName: 'api.example.org', certificateArn };
 
 it('finds nothing wrong in an account that is ready', async () => {
   const told = await preflight(domain);
-  expect(told.output).toContain('11 ok, 0 wrong, 0 undetermined');
+  expect(told.output).toContain('12 ok, 0 wrong, 0 undetermined');
   expect(told.code).toBe(0);
 });
 
@@ -266,8 +270,28 @@ describe('it says, with the command that mends it, that', () => {
       'concurrent executions of Lambda',
       { executions: 300 },
       { reservedConcurrency: '{"accelerator-requests":300}' },
-      'The account has 300 concurrent executions in eu-west-1, and the stack needs 400: 300 reserved, 100 that Lambda keeps for other functions.',
+      'The account has 300 concurrent executions in eu-west-1, and the stack needs 400: 300 reserved or provisioned, 100 that Lambda keeps for other functions.',
       '--quota-code L-B99A9384 --desired-value 1000',
+    ],
+    [
+      'the quota is too small for what is provisioned',
+      'concurrent executions of Lambda',
+      { executions: 1000 },
+      {
+        concurrencyQuota: '3000',
+        reservedConcurrency: '{"accelerator-requests":500}',
+        provisionedConcurrency: '{"accelerator-requests":100,"device-profiles":900}',
+      },
+      'The account has 1000 concurrent executions in eu-west-1, and the stack needs 1500: 1400 reserved or provisioned, 100 that Lambda keeps for other functions.',
+      '--quota-code L-B99A9384 --desired-value 1500',
+    ],
+    [
+      'the account takes fewer requests than a route',
+      'requests to API Gateway',
+      { requests: 2500 },
+      { novaRequestsPerSecond: '4000' },
+      "The account has 2500 requests a second in eu-west-1, and novaRequestsPerSecond gives 4000 to each of Nova's calls.",
+      'aws service-quotas request-service-quota-increase --region eu-west-1 --service-code apigateway --quota-code L-8A5B8E43 --desired-value 20000',
     ],
     [
       'the certificate has expired',
@@ -324,6 +348,13 @@ it('does not mind tables of a stack that exists', async () => {
   account.stacks['cyborg-pre'] = 'UPDATE_COMPLETE';
   account.tables = ['pre-arqs'];
   expect((await preflight()).output).toContain('ok     names of tables: they belong to the stack');
+});
+
+it('accepts the smallest quota of requests, and says how many servers it lets start', async () => {
+  account.requests = 2500;
+  expect((await preflight()).output).toContain(
+    'ok     requests to API Gateway: 2500 a second, for 500 servers a second of 5 calls each',
+  );
 });
 
 it('tells a region without AWS from a fault of the settings', async () => {

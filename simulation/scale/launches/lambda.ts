@@ -13,9 +13,8 @@ export type Started = 'warm' | 'cold';
 
 export class Executions {
   running = 0;
-  /** The most that ran at once, and the starts that a caller waited for. */
+  /** The most that ran at once. */
   most = 0;
-  cold = 0;
   readonly #timeline: Timeline;
   readonly #quota: number;
   readonly #provisioned: number;
@@ -34,10 +33,7 @@ export class Executions {
     if (pool.idle === 0 && !pool.started.take()) return 'growth of a function';
     this.running += 1;
     this.most = Math.max(this.most, this.running);
-    if (pool.idle === 0) {
-      this.cold += 1;
-      return 'cold';
-    }
+    if (pool.idle === 0) return 'cold';
     pool.idle -= 1;
     return 'warm';
   }
