@@ -177,9 +177,9 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   console: { callsOpenStack: false, forwardsSignIns: true },
 
   changes: { sendsTo: ['nova-events', 'host-jobs', 'provider-syncs'], callsOpenStack: false },
-  // It adds to the history, and can neither read nor change it.
+  // It adds to the history, and can neither read nor change it; and it marks incidents.
   announcements: {
-    tables: { history: ['PutItem'], inventory: ['GetItem'] },
+    tables: { history: ['PutItem'], inventory: ['GetItem', 'UpdateItem'] },
     announces: true,
     sendsTo: ['late-events'],
     callsOpenStack: false,
@@ -227,7 +227,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     // Work whose job has ended is finished here, as by the job's event.
     tables: {
       arqs: endingPrograms,
-      inventory: [...finishing, 'DeleteItem', 'GetItem', 'BatchGetItem'],
+      inventory: [...finishing, 'DeleteItem', 'GetItem', 'BatchGetItem', 'PutItem'],
       // It counts binds, and stores what it has measured of the fleet.
       history: ['GetItem', 'Query', 'PutItem'],
     },

@@ -3,39 +3,44 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import { createEvents } from '#core/clients/aws/events.ts';
 import { createDeadLetter, createQueues } from '#core/clients/aws/queues.ts';
 import { deriveHistory } from '#core/domain/history/history-of-change.ts';
+import { marksOfChange } from '#core/domain/history/incident-marks.ts';
 import { createLog } from '#core/log.ts';
 import { type Announcer, announce, toCyborgEvents } from '#core/operations/outbox/announce.ts';
+import { markIncidents } from '#core/operations/outbox/mark-incidents.ts';
 import { writeHistory } from '#core/operations/outbox/write-history.ts';
 import { loadSettings } from '#core/settings.ts';
 import { historyWriter } from '#core/store/history/history.ts';
+import { incidentMarker } from '#core/store/hosts/incident-marks.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
 import type { StreamHandler } from './changes.ts';
 import { decideChanges } from './stream-changes.ts';
 
 /**
- * The tables' streams → the history, and domain events for other services. It reads in parallel
- * with `changes`, and delays no bind. A stream allows two readers, so one does both; what
- * EventBridge does not take goes to a queue, and the history never waits for it.
+ * The tables' streams → the history, marks of hosts and devices with incidents, and domain events
+ * for other services. It reads in parallel with `changes`, and delays no bind. A stream allows two
+ * readers, so one does all of this; what EventBridge does not take goes to a queue, and the
+ * history never waits for it.
  */
 export function announcementsConsumer(makeAnnouncer = createAnnouncer): StreamHandler {
   let announcer: Announcer | undefined;
   return async (event) => {
     announcer ??= makeAnnouncer();
-    const { stage, history } = announcer;
+    const { stage, history, incidentMarks } = announcer;
     const changes = await decideChanges(announcer, event.Records, (change, metadata) => ({
       change,
+      marks: marksOfChange(change),
+      at: new Date(metadata.at).toISOString(),
       // Here a change that no record can be made of is dead-lettered, and blocks no other.
       records: deriveHistory(change, metadata),
       events: toCyborgEvents(change, { ...metadata, stage }),
     }));
-    await writeHistory(
-      history,
-      changes.map(({ decision }) => decision),
-    );
+    const decisions = changes.map(({ decision }) => decision);
+    await markIncidents(incidentMarks, decisions);
+    await writeHistory(history, decisions);
     await announce(
       announcer,
-      changes.flatMap(({ decision }) => decision.events),
+      decisions.flatMap(({ events }) => events),
     );
     return { batchItemFailures: [] };
   };
@@ -60,6 +65,7 @@ function createAnnouncer(): Announcer {
     stage,
     log,
     history: historyWriter(documents, { history, inventory }, historyDays),
+    incidentMarks: incidentMarker(documents, inventory),
     events: createEvents(new EventBridgeClient(answersInTime), stage),
     queues: createQueues(sqs, queueUrls),
     deadLetter: createDeadLetter(sqs, deadQueueUrls.announcements),

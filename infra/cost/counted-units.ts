@@ -205,8 +205,8 @@ export const countedUnits = {
   /** What each run of the schedule measures beside the hosts, with few series of metrics. */
   measured: {
     ...noUnits,
-    writes: 5,
-    reads: 22,
+    writes: 6,
+    reads: 25,
     recorded: 5,
   },
   /** A host boots and reprovisions the vGPU of one server. */

@@ -13,6 +13,7 @@ import { silentLog } from '#core/log.ts';
 import { drainHost, resumeHost } from '#core/operations/hosts/drain-host.ts';
 import type { Announcer } from '#core/operations/outbox/announce.ts';
 import { historyWriter } from '#core/store/history/history.ts';
+import { incidentMarker } from '#core/store/hosts/incident-marks.ts';
 import { toInstance } from '#core/store/rows/arq-rows.ts';
 import { toHandle } from '#core/store/rows/handle-rows.ts';
 import type { DocumentClients, Documents } from '#core/store/table/documents.ts';
@@ -44,6 +45,7 @@ function announcerOf(documents: Documents): Announcer {
     stage,
     log: silentLog,
     history: historyWriter(documents, names, historyDays),
+    incidentMarks: incidentMarker(documents, names.inventory),
     // What the bus does is the concern of test/integration/announcements.test.ts.
     events: { put: async (events) => events.map(() => ({ end: 'put' })) },
     queues: { send: async () => {} },

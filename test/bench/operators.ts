@@ -29,7 +29,7 @@ const operatorsReads: readonly OperatorsRead[] = [
   },
   { name: 'metrics', path: () => '/metrics', readsMax: 200 },
   { name: 'report', path: (from) => `/report?from=${from}`, readsMax: 200 },
-  { name: 'incidents, first page', path: () => '/incidents' },
+  { name: 'incidents, first page', path: () => '/incidents', readsMax: 60 },
   { name: 'capacity, first page', path: () => '/capacity?profile=bench' },
   { name: 'usage of all projects', path: (from) => `/usage?from=${from}` },
 ];

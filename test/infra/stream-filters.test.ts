@@ -136,6 +136,11 @@ async function eventsAfter({ before, after }: Change): Promise<number> {
       },
       handlePlace: async () => undefined,
     },
+    incidentMarks: {
+      mark: async () => {
+        put += 1;
+      },
+    },
     queues: { send: async () => {} },
     deadLetter: async () => {},
     events: {
@@ -266,6 +271,8 @@ describe('the filters of the streams', () => {
       'NOT_OFFERED',
       'SUMMARY',
       'BASELINES',
+      'MARK#',
+      'ROUNDS',
       'HOLDS',
       'WAITING#',
       'DEPLOYABLE',

@@ -353,7 +353,8 @@ const workloads: Readonly<Record<Workload, (time: 1 | 2) => Promise<void>>> = {
     await lookAtTrees({ ...createConsumerDeps('sweep'), log: world.deps.log, clock });
   },
   async measuredHost() {
-    const context = { profiles: [], baselines: [], attachTypes: undefined, nowMs: Date.now() };
+    const empty = { profiles: [], baselines: [], marks: [] };
+    const context = { ...empty, attachTypes: undefined, nowMs: Date.now() };
     await measureOne(createConsumerDeps('sweep'), host, context);
   },
   measured: () => measureFleet(createConsumerDeps('sweep'), []),

@@ -1,6 +1,6 @@
 // Measures the fleet for the metrics: each minute the states of all hosts and the binds since the
 // minute before, and the devices of some hosts. A round over all hosts takes an hour at most; a
-// scrape reads the last one that is complete.
+// scrape reads the last one that is complete. What is measured of a host corrects its marks, too.
 
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { type MeasureContext, measureHost, roundKinds } from '#core/domain/fleet/measure-host.ts';
@@ -16,7 +16,9 @@ import { waitingInstances } from '#core/operations/release/reap-waiting.ts';
 import type { Sample } from '#core/shapes/fleet.ts';
 import type { FleetMeasurement } from '#core/store/fleet.ts';
 import { readFailed, readOfDay } from '#core/store/history/bind-counts.ts';
+import type { StoredMark } from '#core/store/hosts/incident-marks.ts';
 import { timeNow } from '../time-now.ts';
+import { dropMarksOfDeleted, keepDeviceMarks, keepHostMarks, noteMarkRound } from './keep-marks.ts';
 
 /** Hosts that one run measures at least; of more than this times 60, a sixtieth. */
 const hostsPerRun = 20;
@@ -37,6 +39,7 @@ export async function measureFleet(
 ): Promise<void> {
   const startedMs = deps.clock();
   await measureMinute(deps, hosts);
+  await keepHostMarks(deps, hosts);
   await measureRound(deps, hosts, startedMs + beginsWithinMs);
 }
 
@@ -106,6 +109,8 @@ async function measureRound(
 ): Promise<void> {
   const { fleet } = deps.store;
   const before = await fleet.read('round');
+  const marks = await deps.store.incidentMarks.marks('device');
+  await dropMarksOfDeleted(deps, marks, hosts);
   const context = await readContext(deps);
   const round = before?.cursor === undefined ? startRound(deps, context) : before;
   const { at, cursor = '' } = round;
@@ -114,7 +119,7 @@ async function measureRound(
   const next = await measureSome(
     deps,
     left.slice(0, count),
-    withProfilesOf(context, round),
+    { ...withProfilesOf(context, round), marks },
     untilMs,
   );
   const samples = boundSeries(sumSamples(round.samples, next.samples));
@@ -127,6 +132,7 @@ async function measureRound(
   );
   if (!isStored || !isComplete) return;
   await fleet.write('complete', { revision, at, samples });
+  await noteMarkRound(deps, at);
   await addToReport(deps, samples);
 }
 
@@ -146,6 +152,11 @@ async function readContext(deps: ConsumerDeps): Promise<MeasureContext> {
     attachTypes: deps.settings.attachTypes,
     nowMs: deps.clock(),
   };
+}
+
+interface RoundContext extends MeasureContext {
+  /** Marks of all devices, read before the hosts that are measured. */
+  readonly marks: readonly StoredMark[];
 }
 
 type Round = Pick<FleetMeasurement, 'at' | 'samples' | 'cursor'>;
@@ -177,7 +188,7 @@ function withProfilesOf(context: MeasureContext, { samples }: Round): MeasureCon
 async function measureSome(
   deps: ConsumerDeps,
   hosts: readonly HostSummary[],
-  context: MeasureContext,
+  context: RoundContext,
   untilMs: number,
 ): Promise<{ readonly samples: Sample[]; readonly count: number }> {
   let samples: Sample[] = [];
@@ -194,11 +205,17 @@ async function measureSome(
 }
 
 export async function measureOne(
-  { store: { inventory } }: ConsumerDeps,
+  deps: ConsumerDeps,
   hostname: string,
-  context: MeasureContext,
+  context: RoundContext,
 ): Promise<Sample[]> {
+  const { inventory } = deps.store;
   const host = await inventory.host(hostname);
   const providers = await inventory.providers(host.devices.flatMap((each) => each.providers));
+  await keepDeviceMarks(deps, hostname, context.marks, host.devices, ({ uuid }) =>
+    providers
+      .filter(({ deployable }) => deployable.deviceUuid === uuid)
+      .flatMap(({ handles }) => handles),
+  );
   return measureHost(host, providers, context);
 }

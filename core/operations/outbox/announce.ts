@@ -5,12 +5,14 @@ import type { Deps } from '#core/deps.ts';
 import { toDomainEvents } from '#core/domain/outbox/domain-events.ts';
 import type { Change } from '#core/domain/outbox/outbox.ts';
 import type { HistoryWriter } from '#core/store/history/history.ts';
+import type { IncidentMarker } from '#core/store/hosts/incident-marks.ts';
 import { type EventMetadata, toEvents } from './events-of-change.ts';
 
 export interface Announcer {
   readonly stage: string;
   readonly events: Events;
   readonly history: HistoryWriter;
+  readonly incidentMarks: IncidentMarker;
   readonly queues: Queues;
   readonly log: Deps['log'];
   /** Dead-letters an event for an operator. */

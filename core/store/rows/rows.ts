@@ -23,6 +23,13 @@ export const waitingBindKey = (hostname: string, bindId: string) => ({
   pk: `HOST#${hostname}`,
   sk: `WAITING#${bindId}`,
 });
+/** A host or a device that may have an incident. */
+export const incidentMarkKey = (kind: string, id: string) => ({
+  pk: `INCIDENTS#${kind}`,
+  sk: `MARK#${id}`,
+});
+/** The sweep's last rounds over the marks. */
+export const incidentRoundsKey = () => ({ pk: 'INCIDENTS', sk: 'ROUNDS' });
 /** One row has all baselines of the cloud. */
 export const baselinesKey = () => ({ pk: 'BASELINES', sk: 'BASELINES' });
 /** One row has all holds of the cloud. */

@@ -17,6 +17,9 @@
 //                    RP#<provider>    DEPLOYABLE      what Placement calls a resource provider
 //                    RP#<provider>    HANDLE#<uuid>   an attach handle, and its claim or release
 //                    HOLDS            HOLDS           which devices take no new binds, and why
+//                    INCIDENTS#host   MARK#<hostname> a host that may have an incident
+//                    INCIDENTS#device MARK#<uuid>     a device that may have one
+//                    INCIDENTS        ROUNDS          the sweep's last rounds over these marks
 //                    RESTORED         RESTORED        the moment of the last restored backup
 //   device-profiles  NAME#<name>                      the profile, or whose name it was before
 //                    UUID#<uuid>                      its name; each uuid exists once, too

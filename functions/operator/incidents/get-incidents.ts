@@ -9,6 +9,7 @@ import { viewIncident } from '#functions/operator/view.ts';
 import { readDrift } from './drift.ts';
 import { readEnded } from './ended.ts';
 import { readIncidents } from './incident-reads.ts';
+import { findSuspects, type Suspects } from './suspects.ts';
 
 /** Rows of one kind that one request reads at most. */
 const readMax = 2000;
@@ -35,7 +36,9 @@ export const getIncidents = listAction('incidents', paging, async ({ deps, query
     .slice(begin ? storedKinds.indexOf(begin.kind) : 0)
     .filter((each) => kind === undefined || each === kind);
   const rows: ListRow<'incidents'>[] = [];
-  const reading = { ...deps, listings: readOnce(deps.listings) };
+  const listings = readOnce(deps.listings);
+  const suspects = readSuspectsOnce((await findSuspects(deps)) ?? listings);
+  const reading = { ...deps, listings, suspects };
   for (const each of kinds) {
     const marker = each === begin?.kind ? begin.after : undefined;
     const size = limit - rows.length;
@@ -60,12 +63,11 @@ type Listings = ConsumerDeps['listings'];
 
 /** Each page of hosts and devices, and what is due, is read once for all kinds of incidents. */
 function readOnce(listings: Listings): Listings {
-  return {
-    ...listings,
-    hostsAfter: once(listings.hostsAfter),
-    devicesAfter: once(listings.devicesAfter),
-    overdue: once(listings.overdue),
-  };
+  return { ...listings, ...readSuspectsOnce(listings), overdue: once(listings.overdue) };
+}
+
+function readSuspectsOnce({ hostsAfter, devicesAfter }: Suspects): Suspects {
+  return { hostsAfter: once(hostsAfter), devicesAfter: once(devicesAfter) };
 }
 
 function once<Request extends readonly unknown[], Answer>(

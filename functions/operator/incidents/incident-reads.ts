@@ -1,6 +1,6 @@
 // The stored rows behind each kind of incident, in the order of their markers. Binds and host work
 // come from the index of deadlines, failed binds whose ARQs are deleted from the history, hosts
-// from their summaries, and devices from their index.
+// from their summaries, and devices from their rows; of both, those that are marked.
 
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { Deps } from '#core/deps.ts';
@@ -40,6 +40,7 @@ import { deviceUuid } from '#core/domain/report/device-plan.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { waitingInstances } from '#core/operations/release/reap-waiting.ts';
 import { hostsAtOnce, type Read } from '#functions/operator/page.ts';
+import { devicesAfter, hostsAfter, type IncidentDeps } from './suspects.ts';
 
 /** After every deadline: the index gives what is due next first. */
 const endOfTime = '9999';
@@ -52,7 +53,7 @@ type Entries = readonly Read<Incident>[];
 
 /** Reads incidents of one kind, those after the marker; fewer than `count` at the end. */
 type ReadIncidents = (
-  deps: ConsumerDeps,
+  deps: IncidentDeps,
   after: string | undefined,
   count: number,
 ) => Promise<Entries>;
@@ -92,7 +93,7 @@ export const readIncidents: Readonly<Record<StoredKind, ReadIncidents>> = {
   'lost-providers': (deps, after, count) =>
     readHosts(deps, after, count, async (host) => lostProvidersIncident(host)),
   'unhealthy-device': async (deps, after, count) => {
-    const devices = await deps.listings.devicesAfter(after ?? '0', count);
+    const devices = await devicesAfter(deps, after, count);
     const hosts = new Map<string, readonly Device[]>();
     const ill = new Set(devices.filter(isUnhealthy).map(({ hostname }) => hostname));
     await forEachAtOnce([...ill], hostsAtOnce, async (hostname) => {
@@ -104,11 +105,11 @@ export const readIncidents: Readonly<Record<StoredKind, ReadIncidents>> = {
     }));
   },
   'device-not-attached': async (deps, after, count) => {
-    const devices = await deps.listings.devicesAfter(after ?? '0', count);
+    const devices = await devicesAfter(deps, after, count);
     return devices.map((device) => ({ marker: device.uuid, row: attachmentIncident(device) }));
   },
   'moved-card': async (deps, after, count) => {
-    const devices = await deps.listings.devicesAfter(after ?? '0', count);
+    const devices = await devicesAfter(deps, after, count);
     const uuidAt = ({ hostname, address }: CardPlace) => deviceUuid(hostname, address);
     return devices.map((device) => ({
       marker: device.uuid,
@@ -118,14 +119,20 @@ export const readIncidents: Readonly<Record<StoredKind, ReadIncidents>> = {
   'firmware-differs': async (deps, after, count) => {
     const baselines = await deps.store.baselines.baselines();
     if (baselines.length === 0) return [];
-    return readHosts(deps, after, count, async ({ hostname, devices }) => {
-      if (devices === 0) return undefined;
-      const inventory = await deps.store.inventory.host(hostname);
-      return firmwareIncident(hostname, inventory.devices, baselines);
-    });
+    // A baseline that is set marks nothing.
+    return readHosts(
+      { ...deps, suspects: deps.listings },
+      after,
+      count,
+      async ({ hostname, devices }) => {
+        if (devices === 0) return undefined;
+        const inventory = await deps.store.inventory.host(hostname);
+        return firmwareIncident(hostname, inventory.devices, baselines);
+      },
+    );
   },
   'awaits-power-cycle': async (deps, after, count) => {
-    const devices = await deps.listings.devicesAfter(after ?? '0', count);
+    const devices = await devicesAfter(deps, after, count);
     return devices.map((device) => ({ marker: device.uuid, row: powerCycleIncident(device) }));
   },
   'reaper-waits': readReaper,
@@ -245,11 +252,11 @@ async function readWork(
 
 /** Reads the handles of imported devices only. */
 async function readImported(
-  deps: Deps,
+  deps: IncidentDeps,
   after: string | undefined,
   count: number,
 ): Promise<Entries> {
-  const devices = await deps.listings.devicesAfter(after ?? '0', count);
+  const devices = await devicesAfter(deps, after, count);
   const incidents = new Map<string, Incident | undefined>();
   const imported = devices.filter(({ adopted }) => adopted !== undefined);
   await forEachAtOnce(imported, hostsAtOnce, async (device) => {
@@ -266,12 +273,12 @@ function dueMs({ settings }: Deps, work: AwaitedWork): number {
 }
 
 async function readHosts(
-  deps: Deps,
+  deps: IncidentDeps,
   after: string | undefined,
   count: number,
   incidentOf: (summary: HostSummary) => Promise<Incident | undefined>,
 ): Promise<Entries> {
-  const summaries = await deps.listings.hostsAfter(after, count);
+  const summaries = await hostsAfter(deps, after, count);
   const incidents = new Map<string, Incident | undefined>();
   await forEachAtOnce(summaries, hostsAtOnce, async (summary) => {
     incidents.set(summary.hostname, await incidentOf(summary));

@@ -12,13 +12,14 @@ import {
 import { handleRow } from '#core/store/rows/handle-rows.ts';
 import { historyRow } from '#core/store/rows/history-rows.ts';
 import { deployableRow, deviceRow } from '#core/store/rows/inventory-rows.ts';
-import { hostKey, hostSummaryKey, type Row } from '#core/store/rows/rows.ts';
+import { hostKey, hostSummaryKey, incidentRoundsKey, type Row } from '#core/store/rows/rows.ts';
 import { aDeployable, aStoredDevice, aStoredHandle } from '#test/support/builders.ts';
 import type { StoredRow } from './stored-rows.ts';
 
 export const historyDays = 20;
 const keptDays = 400;
 const dayMs = 86_400_000;
+const hourMs = 3_600_000;
 const handlesPerHost = 16;
 
 interface CloudSize {
@@ -28,6 +29,8 @@ interface CloudSize {
 
 export function* storedCloud({ hosts, records }: CloudSize): Generator<StoredRow> {
   const nowMs = Date.now();
+  // The sweep has marked what has incidents for an hour: nothing.
+  yield { table: 'inventory', row: { ...incidentRoundsKey(), ...markRounds(nowMs) } };
   for (let index = 0; index < hosts; index++) {
     for (const row of rowsOfHost(index, nowMs)) yield { table: 'inventory', row };
   }
@@ -37,6 +40,11 @@ export function* storedCloud({ hosts, records }: CloudSize): Generator<StoredRow
     const partition = partitionsFor(record).find(({ subject }) => subject === 'day');
     if (partition) yield { table: 'history', row: historyRow(record, partition, keptDays) };
   }
+}
+
+function markRounds(nowMs: number) {
+  const [since, at] = [2, 0].map((hours) => new Date(nowMs - hours * hourMs).toISOString());
+  return { since, at };
 }
 
 /** Its agent is connected, and its device is healthy and free. */
@@ -85,7 +93,7 @@ function release(index: number, atMs: number): HistoryRecord {
   const named = (name: string) => derivedUuid(`bench ${name}`, String(index));
   return {
     ...{ id: named('record'), at: new Date(atMs).toISOString(), kind: 'handle.released' },
-    ...{ from: 'claimed', to: 'free', since: new Date(atMs - 3_600_000).toISOString() },
+    ...{ from: 'claimed', to: 'free', since: new Date(atMs - hourMs).toISOString() },
     ...{ hostname: `host${String(index % 100).padStart(6, '0')}`, resourceClass: 'FPGA' },
     ...{ handleUuid: named('handle'), arqUuid: named('arq'), instanceUuid: named('instance') },
     ...{ projectId: `project-${index % 10}`, profileName: 'bench', requestId: `req-${index}` },

@@ -32,7 +32,12 @@ const bus = {
   },
 };
 const announcer = {
-  ...{ stage: 'test', log: silentLog, events: bus, history: undefined as never },
+  ...{
+    stage: 'test',
+    log: silentLog,
+    events: bus,
+    ...{ history: undefined as never, incidentMarks: undefined as never },
+  },
   queues: {
     send: async (_queue: string, messages: readonly object[]) => void sent.push(...messages),
   },
