@@ -19,6 +19,7 @@ import { type ReaperStore, reaperStore } from './store/arqs/reaper.ts';
 import { type FleetStore, fleetStore } from './store/fleet.ts';
 import { type BindCountStore, bindCountStore } from './store/history/bind-counts.ts';
 import { type HistoryReader, historyReader } from './store/history/history.ts';
+import { type UsageSumStore, usageSumStore } from './store/history/usage-sums.ts';
 import { type IncidentMarkStore, incidentMarkStore } from './store/hosts/incident-marks.ts';
 import { type WaitingBindStore, waitingBindStore } from './store/hosts/waiting-binds.ts';
 import type { DocumentClients } from './store/table/documents.ts';
@@ -29,6 +30,7 @@ export interface ConsumerDeps extends Deps {
     readonly reaper: ReaperStore;
     readonly waitingBinds: WaitingBindStore;
     readonly bindCounts: BindCountStore;
+    readonly usageSums: UsageSumStore;
     readonly fleet: FleetStore;
     readonly incidentMarks: IncidentMarkStore;
   };
@@ -68,6 +70,7 @@ export function createConsumerStore(
         inventory: tableName(stage, 'inventory'),
       }),
       bindCounts: bindCountStore(clients.documents, tableName(stage, 'history')),
+      usageSums: usageSumStore(clients.documents, tableName(stage, 'history')),
       fleet: fleetStore(clients.strong, tableName(stage, 'history')),
       incidentMarks: incidentMarkStore(clients.strong, tableName(stage, 'inventory')),
       waitingBinds: waitingBindStore(clients.strong, tableName(stage, 'inventory')),

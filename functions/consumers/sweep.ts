@@ -1,6 +1,7 @@
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
 import { sweepHolds } from '#core/operations/devices/hold-devices.ts';
+import { keepUsage } from '#core/operations/fleet/keep-usage.ts';
 import { measureFleet } from '#core/operations/fleet/measure-fleet.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
 import { allHosts, lookAtTrees } from '#core/operations/placement/restore-tree.ts';
@@ -11,7 +12,8 @@ let deps: ConsumerDeps | undefined;
 
 /**
  * Every minute → enforces deadlines, marks devices on hold, releases bindings of unused instances,
- * compares some devices with Placement, looks at the trees of some hosts, and measures the fleet.
+ * compares some devices with Placement, looks at the trees of some hosts, measures the fleet, and
+ * sums the usage of the last hours.
  * Each part runs even if an earlier part has failed.
  */
 export async function handler(): Promise<void> {
@@ -27,5 +29,6 @@ export async function handler(): Promise<void> {
     .finally(() => reap(own))
     .finally(() => reconcile(own))
     .finally(() => lookAtTrees(own, hosts))
-    .finally(async () => measureFleet(own, await hosts()));
+    .finally(async () => measureFleet(own, await hosts()))
+    .finally(() => keepUsage(own));
 }

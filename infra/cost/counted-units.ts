@@ -194,7 +194,7 @@ export const countedUnits = {
    */
   sweep: {
     ...noUnits,
-    reads: 40.5,
+    reads: 41.5,
     logLines: 1,
   },
   /** The measurement of a host with three devices, once an hour. */

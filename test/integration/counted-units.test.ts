@@ -13,6 +13,7 @@ import { thingName, workEndTopic } from '#core/contracts/topics.ts';
 import type { isSettling } from '#core/domain/host/identity.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import type { createLog } from '#core/log.ts';
+import { keepUsage } from '#core/operations/fleet/keep-usage.ts';
 import { measureFleet, measureOne } from '#core/operations/fleet/measure-fleet.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
 import { lookAtTrees } from '#core/operations/placement/restore-tree.ts';
@@ -346,16 +347,15 @@ const workloads: Readonly<Record<Workload, (time: 1 | 2) => Promise<void>>> = {
     const idle = [...Array(60).keys()].find((minute) => !shares.includes(minute)) ?? 0;
     const clock = () => Date.UTC(2026) + idle * 60_000;
     const deps = { ...createConsumerDeps('sweep'), log: world.deps.log, clock };
-    for (const each of [sweep, reap, reconcile]) await each(deps);
+    for (const each of [sweep, reap, reconcile, keepUsage]) await each(deps);
   },
   async look() {
     const clock = () => Date.now() + 120_000;
     await lookAtTrees({ ...createConsumerDeps('sweep'), log: world.deps.log, clock });
   },
   async measuredHost() {
-    const empty = { profiles: [], baselines: [], marks: [] };
-    const context = { ...empty, attachTypes: undefined, nowMs: Date.now() };
-    await measureOne(createConsumerDeps('sweep'), host, context);
+    const empty = { profiles: [], baselines: [], marks: [], attachTypes: undefined, nowMs: 0 };
+    await measureOne(createConsumerDeps('sweep'), host, empty);
   },
   measured: () => measureFleet(createConsumerDeps('sweep'), []),
   async boot(time) {

@@ -72,6 +72,16 @@ export function toRecord(row: Row, partition: HistoryPartition): HistoryRecord {
 /** The last measurements of the fleet: one row each, without an end. */
 export const fleetKey = (name: string) => ({ pk: 'FLEET#metrics', sk: name });
 
+/** Sums of usage, by the hour and by the day in which claims ended; a large one has more rows. */
+export const usageHoursKey = (hour: string, row = 0) => ({
+  pk: 'USAGE#hours',
+  sk: `${hour}#${String(row).padStart(2, '0')}`,
+});
+export const usageDaysKey: typeof usageHoursKey = (day, row) => ({
+  pk: 'USAGE#days',
+  sk: usageHoursKey(day, row).sk,
+});
+
 const bindCountFields = z.object({ bound: z.int(), failed: z.int() });
 
 /** Counts of binds are one partition, in the order of the hours. */

@@ -28,6 +28,8 @@
 //   history          <SUBJECT>#<key>  <time>#<id>     a record of a change or of a call;
 //                                                     domain/history.ts
 //                    BINDS#hours  <hour>              how many binds succeeded and failed
+//                    USAGE#hours    <hour>#<row>      the usage of claims that ended in that hour
+//                    USAGE#days     <day>#<row>       and on that day
 //                    FLEET#metrics  <part>            what the sweep has measured of all hosts
 //   service-tokens   OWN#<hash>                       our own token at Keystone, sealed
 //

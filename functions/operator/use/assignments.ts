@@ -2,15 +2,14 @@
 
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { heldHandles } from '#core/domain/arq/arq.ts';
-import type { HistoryRecord } from '#core/domain/history/history.ts';
-import type { Assignment } from '#core/domain/quota/usage.ts';
+import { type Assignment, assignmentKey, endedAssignments } from '#core/domain/quota/usage.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { readOfDay } from '#core/store/history/bind-counts.ts';
 import type { HistoryReader } from '#core/store/history/history.ts';
 import { dayMs } from '#functions/operator/range.ts';
 
 /** Releases that one answer counts; some ten seconds of reading. */
-const releasesMax = 200_000;
+export const releasesMax = 200_000;
 const pageMax = 1000;
 
 /**
@@ -26,13 +25,13 @@ export async function readAssignments(
 ): Promise<Assignment[] | 'too-many'> {
   // First those that last: one that ends meanwhile is in both, and is counted once.
   const lasting = await lastingAssignments(deps, project, nowMs);
-  const ended = await endedAssignments(deps, project, from, nowMs);
+  const ended = await readEnded(deps, project, from, nowMs);
   if (ended === 'too-many') return ended;
   const all = new Map([...lasting, ...ended]);
   return [...all.values()];
 }
 
-async function endedAssignments(
+async function readEnded(
   { history }: ConsumerDeps,
   project: string | undefined,
   from: string,
@@ -45,7 +44,7 @@ async function endedAssignments(
       ? releasesByDay(history, from, to)
       : releasesOfProject(history, project, from);
   for await (const records of parts) {
-    assignments.push(...records.flatMap(endedAssignment));
+    assignments.push(...endedAssignments(records));
     if (assignments.length > releasesMax) return 'too-many';
   }
   return assignments;
@@ -73,15 +72,7 @@ async function* releasesOfProject(history: HistoryReader, project: string, from:
   } while (after !== undefined);
 }
 
-function endedAssignment(record: HistoryRecord): [string, Assignment][] {
-  const { at, since, projectId, resourceClass, handleUuid } = record;
-  if (!since || !projectId || !resourceClass) return [];
-  const fromMs = Date.parse(since);
-  const span = { fromMs, toMs: Math.max(fromMs, Date.parse(at)) };
-  return [[keyOf(handleUuid, since), { projectId, resourceClass, ...span }]];
-}
-
-async function lastingAssignments(
+export async function lastingAssignments(
   { listings, store }: ConsumerDeps,
   projectId: string | undefined,
   nowMs: number,
@@ -96,14 +87,9 @@ async function lastingAssignments(
       if (!claim?.facts?.resourceClass) continue;
       const { at, resourceClass, projectId: holder } = claim.facts;
       const span = { fromMs: Date.parse(at), toMs: nowMs };
-      assignments.push([keyOf(uuid, at), { projectId: holder, resourceClass, ...span }]);
+      assignments.push([assignmentKey(uuid, at), { projectId: holder, resourceClass, ...span }]);
     }
     marker = arqs.length < pageMax ? undefined : arqs.at(-1)?.uuid;
   } while (marker !== undefined);
   return assignments;
-}
-
-/** The key of an assignment: a handle is claimed once at a time. */
-function keyOf(handleUuid: string | undefined, since: string): string {
-  return `${handleUuid} ${since}`;
 }

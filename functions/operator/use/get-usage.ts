@@ -1,12 +1,18 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { usageAnswer } from '#core/contracts/api/history.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
-import { type Span, sumUsage, type Usage } from '#core/domain/quota/usage.ts';
+import {
+  endedAssignments,
+  mergeUsage,
+  type Span,
+  sumUsage,
+  type Usage,
+} from '#core/domain/quota/usage.ts';
 import { action } from '#functions/http/action.ts';
 import { isOperator } from '#functions/http/policy.ts';
 import { type ListQuery, listQuery } from '#functions/operator/list.ts';
 import { dayMs, parseRange, type Range } from '#functions/operator/range.ts';
-import { readAssignments } from './assignments.ts';
+import { lastingAssignments, readAssignments, releasesMax } from './assignments.ts';
 
 type Filter = ListQuery<'usage'>;
 
@@ -65,11 +71,47 @@ async function read(
   nowMs: number,
 ): Promise<Usage[]> {
   const from = new Date(span.fromMs).toISOString();
+  const isOfDays = [span.fromMs, span.toMs].every((ms) => ms === nowMs || ms % dayMs === 0);
+  const usage =
+    project === undefined && isOfDays
+      ? await readDays(deps, span, nowMs)
+      : await readAll(deps, project, span, nowMs);
+  if (usage !== 'too-many') return usage;
+  throw new InvalidInput(
+    `from: more accelerators were released since ${from} than one answer counts; ask for a later time, or for one project.`,
+  );
+}
+
+async function readAll(
+  deps: ConsumerDeps,
+  project: string | undefined,
+  span: Span,
+  nowMs: number,
+): Promise<Usage[] | 'too-many'> {
+  const from = new Date(span.fromMs).toISOString();
   const assignments = await readAssignments(deps, project, from, nowMs);
-  if (assignments === 'too-many') {
-    throw new InvalidInput(
-      `from: more accelerators were released since ${from} than one answer counts; ask for a later time, or for one project.`,
-    );
-  }
-  return sumUsage(assignments, span);
+  return assignments === 'too-many' ? assignments : sumUsage(assignments, span);
+}
+
+/** Reads whole days, and the time since midnight, from the sums that are kept of all projects. */
+async function readDays(
+  deps: ConsumerDeps,
+  span: Span,
+  nowMs: number,
+): Promise<Usage[] | 'too-many'> {
+  const from = new Date(span.fromMs).toISOString();
+  // First those that last: one that ends meanwhile is in both, and is counted once.
+  const lasting = await lastingAssignments(deps, undefined, nowMs);
+  const ended = await deps.store.usageSums.read(from, {
+    nowMs,
+    daysKept: deps.settings.historyDays,
+    releasesMax,
+  });
+  if (ended === 'too-many') return ended;
+  const live = new Map([...lasting, ...endedAssignments(ended.releases)]);
+  const [first, last] = [span.fromMs, span.toMs - 1].map((ms) => new Date(ms).toISOString());
+  const isInRange = ({ day }: Usage) =>
+    day >= String(first).slice(0, 10) && day <= String(last).slice(0, 10);
+  const kept = ended.usage.filter(isInRange);
+  return mergeUsage([...sumUsage(live.values(), span), ...kept]);
 }
