@@ -13,7 +13,7 @@
 import { X509Certificate } from 'node:crypto';
 import { type EventEmitter, once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, type TLSSocket } from 'node:tls';
+import { createServer, type PeerCertificate, type TLSSocket } from 'node:tls';
 import { Aedes, type AuthorizePublishHandler, type Client, type PublishPacket } from 'aedes';
 import { reportBytesMax } from '#core/contracts/report/inventory-report.ts';
 import { type Log, silentLog } from '#core/log.ts';
@@ -24,6 +24,9 @@ import { Delivery } from './iot-jobs/delivery.ts';
 import { certificateId, type ThingRegistry } from './iot-jobs/registry/registry.ts';
 import type { DeviceJobs } from './iot-jobs/start.ts';
 import { type DisconnectReason, Presence } from './presence.ts';
+
+/** Certificates of the connections: a socket that its client has closed no longer has it. */
+const peers = new WeakMap<TLSSocket, PeerCertificate>();
 
 /** The topic of messages that were delivered; no host may subscribe to it. */
 const takenTopic = 'taken';
@@ -66,6 +69,7 @@ export async function startBroker(options: BrokerOptions): Promise<LocalBroker> 
   });
   server.on('secureConnection', (socket) => {
     sockets.add(socket);
+    peers.set(socket, socket.getPeerCertificate());
     socket.once('close', () => sockets.delete(socket));
     aedes.handle(socket);
   });
@@ -96,9 +100,9 @@ function createAedes(options: BrokerOptions, presence: Presence, log: Log): Aede
   const admit = createAdmission(options, presence, delivery, log);
   const aedes = new Aedes({
     preConnect: (client, packet, callback) => {
-      const { subject, raw } = socketOf(client).getPeerCertificate();
-      const isNamed = subject?.CN === packet.clientId && packet.clientId !== '';
-      const isWho = isNamed && (options.registry?.admits(packet.clientId, raw) ?? true);
+      const peer = peers.get(socketOf(client));
+      const isNamed = peer?.subject?.CN === packet.clientId && packet.clientId !== '';
+      const isWho = isNamed && (options.registry?.admits(packet.clientId, peer.raw) ?? true);
       // AWS also ends the connection without a reason.
       if (!isWho) client.conn.destroy();
       callback(null, isWho);
@@ -201,7 +205,8 @@ async function closeOf(socket: TLSSocket, presence: Presence): Promise<void> {
 }
 
 function certificateOf(socket: TLSSocket): string {
-  return certificateId(new X509Certificate(socket.getPeerCertificate().raw));
+  const { raw } = peers.get(socket) ?? socket.getPeerCertificate();
+  return certificateId(new X509Certificate(raw));
 }
 
 /** The stream of a client is the socket that was given to the library. */
