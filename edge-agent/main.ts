@@ -15,6 +15,8 @@ import { recoverHandles } from './handles/recover-handles.ts';
 import { createJobRunner } from './handles/run-jobs.ts';
 import { runHostCommand } from './host-commands.ts';
 import { makeKey } from './identity/make-key.ts';
+import { createRenewal } from './identity/renewal.ts';
+import { openStoredIdentity } from './identity/stored-identity.ts';
 import { createDownloads } from './images/download.ts';
 import { createLog, reasonOf } from './log.ts';
 import { keepMemoryLow } from './process/low-memory.ts';
@@ -141,6 +143,14 @@ async function run(config: Config): Promise<void> {
     metrics.discovered(discovery);
     return discovery;
   };
+  const renewal = createRenewal({
+    ...config,
+    thing,
+    stored: openStoredIdentity(files, config, log),
+    clock,
+    random,
+    log,
+  });
   // A driver that hangs must not keep the agent from its other devices.
   const settled = new AbortController();
   const recovered = Promise.race([
@@ -181,7 +191,11 @@ async function run(config: Config): Promise<void> {
       jobs,
       looks,
       openSession: async (signal) => {
-        const session = await openSession({ ...config.endpoint, thing, ...config }, signal);
+        const broker = { ...config.endpoint, thing, ...config };
+        const session = await renewal.open(
+          (identity) => openSession({ ...broker, identity }, signal),
+          signal,
+        );
         return metrics.watch(session, inventoryTopic(config.stage, thing));
       },
       random,

@@ -32,6 +32,8 @@ export interface Access {
   readonly jobs?: readonly ('CreateJob' | 'CancelJob' | 'DescribeJobExecution')[];
   /** Sends work messages to this stage's hosts. */
   readonly messagesHosts?: boolean;
+  /** Issues the next certificates of this stage's hosts, and removes their old ones. */
+  readonly certifiesHosts?: boolean;
   /** Copies images to S3, and creates the URLs from which hosts fetch them. */
   readonly stagesImages?: boolean;
   /** Puts events on the stage's bus. */
@@ -216,7 +218,11 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     jobs: ['CreateJob'],
     callsOpenStack: false,
   },
-  'host-presence': { tables: { inventory: ['Query', 'UpdateItem'] }, callsOpenStack: false },
+  'host-presence': {
+    tables: { inventory: ['Query', 'UpdateItem'] },
+    certifiesHosts: true,
+    callsOpenStack: false,
+  },
   'provider-syncs': {
     // A device with missing rows is marked, so that its host describes it again. Restored handles
     // are cleaned by their host before they can be claimed.

@@ -5,6 +5,11 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { IoTClient } from '@aws-sdk/client-iot';
+import {
+  createRegistry,
+  type Registry,
+  RegistryMismatch,
+} from '#core/clients/aws/host-registry.ts';
 import { WrongArguments } from '#core/command-line/arguments.ts';
 import { print } from '#core/command-line/print.ts';
 import { keyFingerprint } from '#core/contracts/identity/certificate-request.ts';
@@ -24,7 +29,6 @@ import {
 import { EnrolmentRefused, enrolHost } from './enrol/enrol-host.ts';
 import { amazonAuthorities, installedAt, openHostFolder } from './enrol/host-folder.ts';
 import { readHostRequest } from './enrol/host-request.ts';
-import { createRegistry, type Registry, RegistryMismatch } from './enrol/registry.ts';
 import { removeHosts } from './enrol/remove-hosts.ts';
 
 interface Target {

@@ -46,6 +46,12 @@ export const rules: readonly RuleRow[] = [
     startsWith: '{stage}:',
     queue: 'host-presence',
   },
+  {
+    name: 'certificate_asked',
+    filter: '{stage}/hosts/+/certificate-request',
+    thingSegment: 3,
+    queue: 'host-presence',
+  },
   // https://docs.aws.amazon.com/iot/latest/developerguide/events-jobs.html
   {
     name: 'job_ended',

@@ -58,6 +58,19 @@ export function workEndTopic(stage: string, thing: string): string {
   return `$aws/rules/${ruleName(stage, 'work_ended')}/${stage}/hosts/${thing}/work-ended`;
 }
 
+/**
+ * Topic of a host's requests for its next certificate, below their rule.
+ */
+export function certificateRequestTopic(stage: string, thing: string): string {
+  const rule = ruleName(stage, 'certificate_asked');
+  return `$aws/rules/${rule}/${stage}/hosts/${thing}/certificate-request`;
+}
+
+/** Topic of the control plane's answers to them. */
+export function certificateTopic(stage: string, thing: string): string {
+  return `${stage}/hosts/${thing}/certificate`;
+}
+
 /** Rule names allow letters, digits and underscores only. */
 export function ruleName(stage: string, rule: string): string {
   return `${stage.replaceAll('-', '_')}_${rule}`;

@@ -13,6 +13,8 @@ export interface BrokerOptions {
   readonly port: number;
   readonly certificateFile: string;
   readonly keyFile: string;
+  /** PEM, in place of the two files. */
+  readonly identity?: { readonly certificate: string; readonly key: string };
   /** Without it, the public authorities that Node trusts, which include Amazon's. */
   readonly authorityFile?: string;
   /** URL of an HTTP proxy, if the broker is reached only through one. */
@@ -25,13 +27,13 @@ export interface BrokerOptions {
  * @param limits ends the wait for the tunnel
  */
 export async function brokerTls(options: BrokerOptions, limits: AbortSignal) {
-  const { host, port, certificateFile, keyFile, authorityFile, proxy } = options;
+  const { host, port, certificateFile, keyFile, identity, authorityFile, proxy } = options;
   return {
     host,
     port,
     ...(isIP(host) === 0 && { servername: host }),
-    cert: await readFile(certificateFile),
-    key: await readFile(keyFile),
+    cert: identity?.certificate ?? (await readFile(certificateFile)),
+    key: identity?.key ?? (await readFile(keyFile)),
     ...(authorityFile && { ca: await readFile(authorityFile) }),
     rejectUnauthorized: true,
     // On port 443 AWS recognizes MQTT by this ALPN name.

@@ -18,6 +18,7 @@ import { present } from '#core/shapes/derive/present.ts';
 import {
   absolutePath,
   commaList,
+  days,
   driverList,
   endpoint,
   interval,
@@ -65,6 +66,7 @@ const settings = z.strictObject({
   UNGUARDED_KERNEL_DRIVERS: commaList.pipe(z.array(kernelDriverName)).default([]),
   GATES: gateSettings.default({}),
   METRICS_PORT: port.optional(),
+  ROTATE_AFTER_DAYS: days.optional(),
   LOG_LEVEL: z.enum(logLevels, `must be one of ${logLevels.join(', ')}`).default('info'),
 });
 
@@ -94,6 +96,7 @@ export interface Config {
   readonly unguardedDrivers: readonly string[];
   /** On loopback; absent: nowhere. */
   readonly metricsPort?: number;
+  readonly rotateAfterDays?: number;
   /** Programs that judge a device after its cleaning, by resource class or driver. */
   readonly gates: Readonly<Record<string, GateSettings>>;
   readonly logLevel: (typeof logLevels)[number];
@@ -176,6 +179,7 @@ export function loadConfig(sources: ConfigSources): Config {
     ...readFaultSources(parsed.data),
     unguardedDrivers: parsed.data.UNGUARDED_KERNEL_DRIVERS,
     ...present({ metricsPort: parsed.data.METRICS_PORT }),
+    ...present({ rotateAfterDays: parsed.data.ROTATE_AFTER_DAYS }),
     gates: parsed.data.GATES,
     logLevel: parsed.data.LOG_LEVEL,
   };
@@ -203,11 +207,9 @@ function readFaultSources(values: z.infer<typeof settings>) {
   };
 }
 
-function fromEnvironment({
-  environment,
-}: Pick<ConfigSources, 'environment'>): Record<string, unknown> {
+function fromEnvironment(sources: Pick<ConfigSources, 'environment'>): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(environment)
+    Object.entries(sources.environment)
       // CONFIG names the settings file. An empty value counts as unset.
       .filter(([name, value]) => name.startsWith(prefix) && name !== `${prefix}CONFIG` && value)
       .map(([name, value]) => [name.slice(prefix.length), value]),

@@ -54,6 +54,12 @@ export const interval = z.coerce
   .min(1, 'must be at least 1')
   .max(3600, 'must be at most 3600');
 
+export const days = z.coerce
+  .number('must be a number of days')
+  .int('must be a whole number of days')
+  .min(1, 'must be at least 1')
+  .max(3650, 'must be at most 3650');
+
 /** Settings of a driver, which are JSON in the environment. */
 export function readDriverSettings(
   text: unknown,

@@ -4,11 +4,11 @@
 
 import { execFile } from 'node:child_process';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { connect } from 'node:tls';
 import { promisify } from 'node:util';
 import { brokerTls, connectMsMax } from '#agent/broker/broker-tls.ts';
 import type { Config } from '#agent/config/config.ts';
+import type { Identity, StoredIdentity } from '#agent/identity/stored-identity.ts';
 import { reasonOf } from '#agent/log.ts';
 import type { Line, Print } from './examine-driver.ts';
 
@@ -24,6 +24,7 @@ const dayMs = 24 * 60 * 60 * 1000;
 /** Never rejects. */
 export async function examineConnection(
   config: Settings,
+  stored: Pick<StoredIdentity, 'candidates'>,
   wallMs: () => number,
   print: Print,
 ): Promise<void> {
@@ -33,16 +34,20 @@ export async function examineConnection(
     });
     print({ driver, outcome, what });
   };
-  await look('certificate', () => examineCertificate(config, wallMs()));
-  await look('broker', () => examineBroker(config));
+  const inUse = async () => {
+    const candidates = await stored.candidates();
+    return (candidates.find(({ kind }) => kind !== 'next') ?? candidates[0]).identity;
+  };
+  await look('certificate', async () => examineCertificate(await inUse(), wallMs()));
+  await look('broker', async () => examineBroker(config, await inUse()));
   await look('clock', examineClock);
 }
 
 type Observed = readonly [outcome: Line['outcome'], what: string];
 
-async function examineCertificate(config: Settings, nowMs: number): Promise<Observed> {
-  const certificate = new X509Certificate(await readFile(config.certificateFile));
-  const key = createPrivateKey(await readFile(config.keyFile));
+function examineCertificate(identity: Identity, nowMs: number): Observed {
+  const certificate = new X509Certificate(identity.certificate);
+  const key = createPrivateKey(identity.key);
   const { validFrom, validTo } = certificate;
   if (!certificate.checkPrivateKey(key)) return ['failed', 'Is of another key.'];
   if (Date.parse(validFrom) > nowMs) return ['failed', `Is not valid before ${validFrom}.`];
@@ -51,10 +56,10 @@ async function examineCertificate(config: Settings, nowMs: number): Promise<Obse
   return ['seen', `Is valid for ${Math.floor(leftMs / dayMs)} days, until ${validTo}.`];
 }
 
-async function examineBroker(config: Settings): Promise<Observed> {
+async function examineBroker(config: Settings, identity: Identity): Promise<Observed> {
   const { host, port } = config.endpoint;
   const limit = AbortSignal.timeout(connectMsMax);
-  const socket = connect(await brokerTls({ ...config.endpoint, ...config }, limit));
+  const socket = connect(await brokerTls({ ...config.endpoint, ...config, identity }, limit));
   try {
     await new Promise<void>((resolve, reject) => {
       socket.once('error', reject);

@@ -7,9 +7,10 @@ import { join } from 'node:path';
 import { systemClock } from '#agent/clock.ts';
 import type { Config } from '#agent/config/config.ts';
 import { openOfferedBefore } from '#agent/guards/offered-before.ts';
+import { openStoredIdentity } from '#agent/identity/stored-identity.ts';
 import type { Log } from '#agent/log.ts';
 import { openHost } from '#agent/process/open-host.ts';
-import { openStateFiles, type StateFiles } from '#agent/state/state-files.ts';
+import { onlyReading, openStateFiles, type StateFiles } from '#agent/state/state-files.ts';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import { EraseRefused, eraseDevice } from './erase-device.ts';
 import { examineConnection } from './examine-connection.ts';
@@ -52,7 +53,8 @@ export async function runSelfTest(
   const files = openStateFiles(config.stateDirectory);
   const clock = systemClock;
   if (command === 'check') {
-    await examineConnection(config, clock.wallMs, print);
+    const stored = openStoredIdentity(onlyReading(files), config, log);
+    await examineConnection(config, stored, clock.wallMs, print);
     if (config.domains) await examineDomains(config.domains, print);
   }
   if (erase === undefined) {

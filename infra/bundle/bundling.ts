@@ -25,10 +25,10 @@ const staging = ['@aws-sdk/client-s3', '@aws-sdk/client-sts', '@aws-sdk/s3-reque
 
 /** Replaces clients of services that the function may not use, to reduce its bundle. */
 export function aliasesOf(name: FunctionName): Record<string, string> {
-  const { jobs, messagesHosts, stagesImages } = access[name];
+  const { jobs, messagesHosts, certifiesHosts, stagesImages } = access[name];
   const left = [
-    ...(jobs ? [] : ['@aws-sdk/client-iot']),
-    ...(messagesHosts ? [] : ['@aws-sdk/client-iot-data-plane']),
+    ...(jobs || certifiesHosts ? [] : ['@aws-sdk/client-iot']),
+    ...(messagesHosts || certifiesHosts ? [] : ['@aws-sdk/client-iot-data-plane']),
     // Only clients of S3 read streams of events.
     ...(stagesImages ? [] : [...staging, '@smithy/core/event-streams']),
   ];

@@ -11,6 +11,8 @@ import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { type RuleRow, ruleStatement, rules } from '#core/contracts/rules.ts';
 import {
+  certificateRequestTopic,
+  certificateTopic,
   computeNodeName,
   inventoryTopic,
   workEndTopic,
@@ -89,8 +91,8 @@ export class HostConnections extends Construct {
 }
 
 /**
- * A host connects as itself, publishes its own inventory, and gets its own work messages and jobs,
- * nothing else.
+ * A host connects as itself, publishes its own inventory, and gets its own work messages, next
+ * certificate and jobs, nothing else.
  * On one machine, local/aws/broker-policy.ts enforces the same.
  */
 function hostPolicy(stack: Stack, stage: string): PolicyDocument {
@@ -99,7 +101,9 @@ function hostPolicy(stack: Stack, stage: string): PolicyDocument {
   const ingested = inventoryTopic(stage, thingVariable);
   const plain = ingested.split('/').slice(3).join('/');
   const answers = workEndTopic(stage, thingVariable);
+  const asks = certificateRequestTopic(stage, thingVariable);
   const work = workTopic(stage, thingVariable);
+  const certificate = certificateTopic(stage, thingVariable);
   const jobs = `$aws/things/${thingVariable}/jobs/*`;
   return new PolicyDocument({
     statements: [
@@ -111,15 +115,15 @@ function hostPolicy(stack: Stack, stage: string): PolicyDocument {
       }),
       new PolicyStatement({
         actions: ['iot:Publish'],
-        resources: [ingested, plain, answers, jobs].map((topic) => arn('topic', topic)),
+        resources: [ingested, plain, answers, asks, jobs].map((topic) => arn('topic', topic)),
       }),
       new PolicyStatement({
         actions: ['iot:Subscribe'],
-        resources: [work, jobs].map((filter) => arn('topicfilter', filter)),
+        resources: [work, certificate, jobs].map((filter) => arn('topicfilter', filter)),
       }),
       new PolicyStatement({
         actions: ['iot:Receive'],
-        resources: [work, jobs].map((topic) => arn('topic', topic)),
+        resources: [work, certificate, jobs].map((topic) => arn('topic', topic)),
       }),
     ],
   });

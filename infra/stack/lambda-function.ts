@@ -18,7 +18,7 @@ import type { IQueue } from 'aws-cdk-lib/aws-sqs';
 import type { Construct } from 'constructs';
 import { eventBusName } from '#core/contracts/events.ts';
 import type { QueueName, StreamConsumerName } from '#core/contracts/queues.ts';
-import { workTopic } from '#core/contracts/topics.ts';
+import { certificateTopic, workTopic } from '#core/contracts/topics.ts';
 import { deadQueueUrlVariable, queueUrlVariable } from '#core/settings.ts';
 import type { TableName } from '#core/store/table/tables.ts';
 import { access, type FunctionName, isShifted, ownTokenAccess, traced } from '#infra/access.ts';
@@ -127,6 +127,7 @@ export class LambdaFunction extends NodejsFunction {
       jobs = [],
       stagesImages,
       messagesHosts,
+      certifiesHosts,
       announces,
       callsOpenStack,
       forwardsSignIns,
@@ -145,7 +146,8 @@ export class LambdaFunction extends NodejsFunction {
     }
     if (callsOpenStack) this.#allowPassword(settings);
     if (jobs.length > 0) this.#allowJobs(jobs, settings.stage);
-    if (messagesHosts) this.#allowMessages(settings.stage);
+    if (messagesHosts) this.#allowMessages(workTopic(settings.stage, '*'));
+    if (certifiesHosts) this.#allowCertifying(settings.stage);
     for (const queue of sendsTo) this.#allowSending(queue, queues);
     if (stagesImages) this.#allowStaging(staging, role);
     if (announces) this.#allowAnnouncing(settings.stage);
@@ -220,14 +222,26 @@ export class LambdaFunction extends NodejsFunction {
     this.#acknowledge(versions, 'Each release has a version of its own, with the next number.');
   }
 
-  #allowMessages(stage: string): void {
-    const topic = Stack.of(this).formatArn({
-      service: 'iot',
-      resource: 'topic',
-      resourceName: workTopic(stage, '*'),
-    });
+  #allowMessages(resourceName: string): void {
+    const topic = Stack.of(this).formatArn({ service: 'iot', resource: 'topic', resourceName });
     this.#allow('iot', ['Publish'], [topic]);
     this.#acknowledge(topic, 'Messages go to any host of the stage, and the set of hosts changes.');
+  }
+
+  /** A certificate has no stage: only the thing that it is attached to has one. */
+  #allowCertifying(stage: string): void {
+    const arn = (resource: string, resourceName: string) =>
+      Stack.of(this).formatArn({ service: 'iot', resource, resourceName });
+    this.#allowMessages(certificateTopic(stage, '*'));
+    const [things, certificates] = [arn('thing', `${stage}:*`), arn('cert', '*')] as const;
+    this.#allow('iot', ['ListThingPrincipals'], [things]);
+    this.#allow('iot', ['AttachThingPrincipal', 'DetachThingPrincipal'], [things, certificates]);
+    const ofCertificates = ['DescribeCertificate', 'UpdateCertificate', 'DeleteCertificate'];
+    this.#allow('iot', [...ofCertificates, 'AttachPolicy', 'DetachPolicy'], [certificates]);
+    this.#allow('iot', ['CreateCertificateFromCsr'], ['*']);
+    this.#acknowledge(things, 'Any host of the stage may renew its certificate.');
+    this.#acknowledge(certificates, 'AWS names a certificate by its hash.');
+    this.#acknowledge('*', 'A certificate has no ARN before it is created.');
   }
 
   /** Jobs of this stage, for hosts of this stage. */

@@ -1,6 +1,8 @@
 // Checks each host: its identity at AWS IoT, the presence of its agent, and what needs an
 // operator.
 
+import { X509Certificate } from 'node:crypto';
+import { createRegistry, type Registry } from '#core/clients/aws/host-registry.ts';
 import { CheckFailed, type Finding, perform } from '#core/command-line/checks.ts';
 import { readHostname, thingName } from '#core/contracts/topics.ts';
 import { allNotOffered } from '#core/domain/arq/attach-types.ts';
@@ -15,10 +17,10 @@ import {
 } from '#core/operations/placement/find-conflicting-provider.ts';
 import { otherStackAt } from '#core/operations/placement/put-provider.ts';
 import { findBlockingConsumers } from '#core/operations/restore/reinstate-handles.ts';
-import { createRegistry, type Registry } from '#operate/enrol/registry.ts';
 import type { CheckContext } from './check.ts';
 
 const devicesPerPage = 1000;
+const endsSoonMs = 30 * 24 * 60 * 60 * 1000;
 
 /** One finding per host, or one that says why there are none. */
 export async function examineHosts(patient: CheckContext): Promise<Finding[]> {
@@ -80,6 +82,13 @@ async function examineHost(
     throw new CheckFailed(
       'The host has no active certificate.',
       `Enrol the host with an empty folder: ${enrol}`,
+    );
+  }
+  const endsMs = Math.max(...active.map(({ pem }) => Date.parse(new X509Certificate(pem).validTo)));
+  if (endsMs < deps.clock() + endsSoonMs) {
+    throw new CheckFailed(
+      `The host's certificate ends at ${new Date(endsMs).toISOString()}; then its agent cannot connect.`,
+      `cyborg-ops enrol rotate ${hostname} --stage ${deps.settings.stage}; or, if the agent should have renewed it (rotate_after_days), on the host: journalctl -u cyborg-agent -g Certificate`,
     );
   }
   const inventory = await deps.store.inventory.host(hostname);

@@ -6,10 +6,10 @@ import {
   GetPolicyCommand,
   GetTopicRuleCommand,
 } from '@aws-sdk/client-iot';
+import { createRegistry } from '#core/clients/aws/host-registry.ts';
 import { CheckFailed } from '#core/command-line/checks.ts';
 import { type RuleRow, ruleStatement, rules } from '#core/contracts/rules.ts';
 import { computeNodeName } from '#core/contracts/topics.ts';
-import { createRegistry } from '#operate/enrol/registry.ts';
 import type { Check } from './check.ts';
 
 const deployAgain = 'Deploy the stack again.';

@@ -1,9 +1,9 @@
 // Removes certificates of a host: the old ones after a rotation, or all of them if the host is
 // lost.
 
+import type { HostCertificate, Registry } from '#core/clients/aws/host-registry.ts';
 import { readHostname } from '#core/contracts/topics.ts';
 import { EnrolmentRefused } from './enrol-host.ts';
-import type { HostCertificate, Registry } from './registry.ts';
 
 /**
  * Removes all certificates except the one that the host connects with. That one must be the

@@ -4,11 +4,11 @@
 // certificate is activated last, after all files are written.
 
 import { createPublicKey, type KeyObject, X509Certificate } from 'node:crypto';
+import type { HostCertificate, Registry } from '#core/clients/aws/host-registry.ts';
 import { certificateRequest } from '#core/contracts/identity/certificate-request.ts';
 import { thingName } from '#core/contracts/topics.ts';
 import type { HostFolder } from './host-folder.ts';
 import type { HostRequest } from './host-request.ts';
-import type { HostCertificate, Registry } from './registry.ts';
 
 interface Enrolment {
   readonly registry: Registry;

@@ -1,9 +1,9 @@
 // Removes hosts from AWS IoT for good, so that the stack can be removed: an attached policy and a
 // used thing type cannot be deleted.
 
+import type { HostCertificate, Registry } from '#core/clients/aws/host-registry.ts';
 import { readHostname } from '#core/contracts/topics.ts';
 import { EnrolmentRefused } from './enrol-host.ts';
-import type { HostCertificate, Registry } from './registry.ts';
 
 /**
  * Removes the certificates and things of the hosts; can be repeated after a failure. If an agent

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { ruleStatement, rules } from '#core/contracts/rules.ts';
 import {
+  certificateRequestTopic,
+  certificateTopic,
   inventoryTopic,
   ruleName,
   thingName,
@@ -117,6 +119,10 @@ describe('the policy of hosts', () => {
       workTopic(stage, thing),
       workEndTopic(stage, thing),
       workEndTopic('prod', thing),
+      certificateRequestTopic(stage, thing),
+      certificateRequestTopic('prod', thing),
+      certificateTopic(stage, thing),
+      certificateTopic('prod', thing),
       `$aws/things/${thing}/jobs/get`,
       `$aws/things/${thing}/jobs/job-1/update`,
       `$aws/things/${thing}/jobs`,
@@ -134,6 +140,7 @@ describe('the policy of hosts', () => {
       inventoryTopic(stage, me),
       `${stage}/hosts/${me}/inventory`,
       workEndTopic(stage, me),
+      certificateRequestTopic(stage, me),
       `$aws/things/${me}/jobs/get`,
       `$aws/things/${me}/jobs/job-1/update`,
     ]);
@@ -142,9 +149,19 @@ describe('the policy of hosts', () => {
   it('lets a host receive its own jobs and messages only, as on one machine', () => {
     for (const filter of [...topics, '#', '$aws/#', `$aws/things/${me}/#`]) {
       expect(may('Subscribe', 'topicfilter', filter), filter).toBe(maySubscribe(stage, me, filter));
-      const isOwn = filter === workTopic(stage, me) || filter.includes(`/${me}/jobs/`);
+      const own = [workTopic(stage, me), certificateTopic(stage, me)];
+      const isOwn = own.includes(filter) || filter.includes(`/${me}/jobs/`);
       expect(may('Receive', 'topic', filter), filter).toBe(isOwn);
     }
+  });
+
+  it('fits into what AWS IoT takes, for the longest stage and account', () => {
+    const text = JSON.stringify(policy?.properties.PolicyDocument).replaceAll(/\s/g, '');
+    const longer = 'us-gov-northeast-1'.length - 'us-east-1'.length + 'aws-us-gov'.length - 3;
+    const arns = text.split('arn:aws:').length - 1;
+    const names = text.split(stage).length - 1;
+    const most = text.length + arns * longer + names * (15 - stage.length);
+    expect(most).toBeLessThan(2048 + 1);
   });
 
   it('lets a host connect as itself only, with a certificate that is attached to it', () => {

@@ -17,14 +17,18 @@ const granted: Statement[] = [
 
 /** Wildcards that are intended. */
 const exceptions: readonly { readonly resource: RegExp; readonly because: string }[] = [
-  { resource: /^\*$/, because: 'that AWS IoT tells of jobs is a setting of the account' },
+  {
+    resource: /^\*$/,
+    because: 'a setting of the account, and a certificate that does not exist yet',
+  },
   { resource: /:job\/test-\*$/, because: 'jobs are made as hosts need them, named by the stage' },
   {
     resource: /:thing\/test:\*$/,
-    because: 'jobs go to any host of the stage, and hosts come and go',
+    because: 'jobs and certificates are of any host of the stage, and hosts come and go',
   },
+  { resource: /:cert\/\*$/, because: 'AWS names certificates of hosts by their hashes' },
   {
-    resource: /:topic\/test\/hosts\/\*\/work$/,
+    resource: /:topic\/test\/hosts\/\*\/(work|certificate)$/,
     because: 'messages go to any host of the stage, and hosts come and go',
   },
   {
@@ -61,11 +65,25 @@ describe('privileges', () => {
     }
   });
 
-  it('on all resources are for an account-wide setting', () => {
+  it('on all resources are for what has no ARN', () => {
     const onEverything = granted.filter(({ resources }) => resources.includes('*'));
     expect([...new Set(onEverything.flatMap(({ actions }) => actions))].sort()).toEqual([
+      'iot:CreateCertificateFromCsr',
       'iot:UpdateEventConfigurations',
     ]);
+  });
+
+  it('on certificates are those of one function, which attaches them to hosts of its stage', () => {
+    const certifying = names.filter((name) =>
+      stack
+        .allowedTo(name)
+        .some(({ resources }) => resources.some((arn) => arn.includes(':cert/'))),
+    );
+    expect(certifying).toEqual(['host-presence']);
+    const things = stack
+      .allowedTo('host-presence')
+      .flatMap(({ resources }) => resources.filter((arn) => arn.includes(':thing/')));
+    expect([...new Set(things)]).toEqual([`arn:aws:iot:us-east-1:000000000000:thing/${stage}:*`]);
   });
 
   it('to trace belong to the traced functions', () => {

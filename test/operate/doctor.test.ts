@@ -14,6 +14,7 @@ import {
   SQSClient,
 } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { createRegistry } from '#core/clients/aws/host-registry.ts';
 import { createHttp } from '#core/clients/http.ts';
 import type { Finding } from '#core/command-line/checks.ts';
 import { createConsumerDeps } from '#core/consumer-deps.ts';
@@ -29,7 +30,6 @@ import { type System, startSystem } from '#local/process/system.ts';
 import type { CheckContext } from '#operate/doctor/check.ts';
 import { examine } from '#operate/doctor/examine.ts';
 import { revokeCertificates } from '#operate/enrol/end-certificates.ts';
-import { createRegistry } from '#operate/enrol/registry.ts';
 import { run } from '#test/agent/agent-process.ts';
 import { serveHttp } from '#test/support/http-server.ts';
 import { patience } from '#test/support/vitest/patience.ts';
@@ -252,7 +252,7 @@ describe('the doctor names the fault', () => {
     expect(named('AWS IoT publishes job execution events', found)).toMatch(
       /update-event-configurations/,
     );
-    expect(wrong(found)).toHaveLength(8);
+    expect(wrong(found)).toHaveLength(9);
   });
 
   it('a restored host', async () => {
@@ -352,6 +352,14 @@ describe('the doctor names the fault', () => {
     expect(named('the API answers', found)).toMatch(/unavailable.*access log/);
     await system.start('api');
     expect(wrong(await findings())).toEqual([]);
+  });
+
+  it('a certificate that ends within 30 days', async () => {
+    const dayMs = 24 * 60 * minuteMs;
+    expect(named('host cmp1', await findings({ laterMs: 368 * dayMs }))).toMatch(
+      /certificate ends at 20.+enrol rotate cmp1 .+rotate_after_days/,
+    );
+    expect(named('host cmp1', await findings({ laterMs: 360 * dayMs }))).not.toMatch('ends at');
   });
 
   // This test is the last: the host does not come back.

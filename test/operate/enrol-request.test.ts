@@ -118,7 +118,7 @@ describe('a request is refused, and nothing is created,', () => {
   it.each([
     ['of another host', certificateRequest('test:good:example', ec()), 'is of test:good:example'],
     ['of another stage', certificateRequest('prod:bad:example', ec()), 'not of test:bad:example'],
-    ['that is a key', 'not a request', 'not a certificate request: it has no BEGIN'],
+    ['that is a key', 'not a request', 'request is refused: it has no BEGIN'],
     ['that is cut off', toPem('CERTIFICATE REQUEST', Buffer.of(0x30, 0x20)), 'it is damaged'],
     ['with a wrong signature', forged(), 'does not match its key'],
     ['with a weak key', requestOf(name(thing), rsa), 'RSA of 2048 bits or more'],

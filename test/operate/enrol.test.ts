@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path';
 import type { IoTClient } from '@aws-sdk/client-iot';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createRegistry, type HostCertificate } from '#core/clients/aws/host-registry.ts';
 import { agentSettings, modulesIn } from '#operate/enrol/agent-settings.ts';
 import {
   keepCertificate,
@@ -12,7 +13,6 @@ import {
 } from '#operate/enrol/end-certificates.ts';
 import { EnrolmentRefused, enrolHost } from '#operate/enrol/enrol-host.ts';
 import { amazonAuthorities, openHostFolder } from '#operate/enrol/host-folder.ts';
-import { createRegistry, type HostCertificate } from '#operate/enrol/registry.ts';
 import { removeHosts } from '#operate/enrol/remove-hosts.ts';
 import { type AgentProcess, run } from '#test/agent/agent-process.ts';
 import { type IotCore, startIotCore } from '#test/support/aws/iot-core.ts';

@@ -22,6 +22,6 @@ export function serveSecret(read: (stage: string) => string | undefined): Promis
 export const serveJobs = () => serveHttp((_request, response) => response.end('{}'));
 
 /** Settings that name an AWS IoT. */
-export function iotAt({ url }: HttpEngine) {
+export function iotAt({ url }: Pick<HttpEngine, 'url'>) {
   return { AWS_ENDPOINT_URL_IOT: url, AWS_ENDPOINT_URL_IOT_DATA_PLANE: url };
 }

@@ -14,6 +14,27 @@ export class RequestInvalid extends Error {
   override readonly name = 'RequestInvalid';
 }
 
+/**
+ * The key of a host's request. @throws RequestInvalid unless it is of this thing, with a key that
+ * AWS IoT signs:
+ * https://docs.aws.amazon.com/iot/latest/apireference/API_CreateCertificateFromCsr.html
+ */
+export function checkHostRequest(pem: string, thing: string): KeyObject {
+  const { commonName, publicKey } = readRequest(pem);
+  if (commonName !== thing) {
+    const shown = commonName.replaceAll(/[^\x20-\x7e]/g, '?');
+    throw new RequestInvalid(`it is of ${shown}, not of ${thing}`);
+  }
+  if (isStrong(publicKey)) return publicKey;
+  throw new RequestInvalid('its key must be ECDSA on P-256 or P-384, or RSA of 2048 bits or more');
+}
+
+function isStrong({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boolean {
+  const { namedCurve = '', modulusLength = 0 } = asymmetricKeyDetails ?? {};
+  if (asymmetricKeyType === 'ec') return ['prime256v1', 'secp384r1'].includes(namedCurve);
+  return asymmetricKeyType === 'rsa' && modulusLength >= 2048;
+}
+
 const commonNameIdentifier = '550403';
 
 /** @throws RequestInvalid also if the request is not signed with its own key */

@@ -23,12 +23,17 @@ export interface IotCore {
   stop(): Promise<void>;
 }
 
-export async function startIotCore(stage: string): Promise<IotCore> {
+/** @param onMessage also takes each message for the rules */
+export async function startIotCore(
+  stage: string,
+  onMessage: (topic: string, payload: Buffer) => Promise<void> = async () => {},
+): Promise<IotCore> {
   const directory = mkdtempSync(join(tmpdir(), 'iot-core-'));
   const certificates = openCertificates(join(directory, 'certificates'));
   const registry = new ThingRegistry({ stage, sign: certificates.sign });
   const presence: PresenceEvent[] = [];
   const deliver = async (topic: string, payload: Buffer) => {
+    await onMessage(topic, payload);
     if (!topic.startsWith('$aws/events/presence/')) return;
     presence.push(presenceEvent.parse(JSON.parse(payload.toString())));
   };

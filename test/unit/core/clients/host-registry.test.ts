@@ -11,7 +11,7 @@ import {
 } from '@aws-sdk/client-iot';
 import { mockClient } from 'aws-sdk-client-mock';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createRegistry } from '#operate/enrol/registry.ts';
+import { createRegistry } from '#core/clients/aws/host-registry.ts';
 
 const iot = mockClient(IoTClient);
 const registry = createRegistry(new IoTClient({ region: 'us-east-1' }), 'prod');
