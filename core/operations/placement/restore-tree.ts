@@ -41,7 +41,9 @@ export async function lookAtTrees(
 /** The parts of the sweep that need all hosts read them once. */
 export type ReadHosts = () => Promise<readonly HostSummary[]>;
 
-export async function allHosts({ listings }: ConsumerDeps): Promise<HostSummary[]> {
+export async function allHosts({
+  listings,
+}: Pick<ConsumerDeps, 'listings'>): Promise<HostSummary[]> {
   const hosts: HostSummary[] = [];
   for (;;) {
     const page = await listings.hostsAfter(hosts.at(-1)?.hostname, pageSize);

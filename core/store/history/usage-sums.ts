@@ -9,6 +9,7 @@ import { hourAfter, hourMs, settledAfterMs } from '#core/domain/history/bind-cou
 import { briefDays, type HistoryRecord } from '#core/domain/history/history.ts';
 import { endedAssignments, mergeUsage, sumUsage, type Usage } from '#core/domain/quota/usage.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { usageDaysKey, usageHoursKey } from '#core/store/rows/history-rows.ts';
 import { fromRow } from '#core/store/rows/row-fields.ts';
 import type { Row } from '#core/store/rows/rows.ts';
@@ -34,6 +35,15 @@ export interface UsageSumStore {
   read(from: string, about: UsageReading): Promise<EndedUsage | 'too-many'>;
   /** Keeps the sum of the last hour that is settled, and of the last that gets no more records. */
   keepHours(nowMs: number): Promise<void>;
+  /** The kept sum of the last hour that gets no more records, and its count from the history. */
+  compareHour(nowMs: number): Promise<ComparedHour>;
+}
+
+interface ComparedHour {
+  readonly hour: string;
+  /** Undefined where it is not kept, or not counted since the last records came. */
+  readonly kept?: readonly Usage[];
+  readonly counted: readonly Usage[];
 }
 
 export interface UsageReading {
@@ -101,6 +111,11 @@ export function usageSumStore(client: Documents, table: string): UsageSumStore {
     }
   }
 
+  async function readFinal(hour: string): Promise<Sum | undefined> {
+    const sum = (await readSums(usageHoursKey('').pk, hour, hour)).get(hour);
+    return isFinal(hour, sum) ? sum : undefined;
+  }
+
   const readReleases = (from: string, to: string) =>
     readOfDay(history, 'handle.released', { from, to });
 
@@ -124,7 +139,7 @@ export function usageSumStore(client: Documents, table: string): UsageSumStore {
     const own = startsBetween(day, Date.parse(dayAfter(day)), hourMs);
     const sums = own.flatMap((hour) => {
       const sum = hours.get(hour);
-      return sum && isDelivered(hourAfter(hour), Date.parse(sum.countedAt)) ? [sum] : [];
+      return isFinal(hour, sum) ? [sum] : [];
     });
     const isSummed = sums.length === own.length;
     const releases = isSummed ? [] : await readReleases(day, dayAfter(day));
@@ -183,10 +198,14 @@ export function usageSumStore(client: Documents, table: string): UsageSumStore {
       const delivered = lastEnded(nowMs - deliveredAfterMs);
       const kept = await readSums(usageHoursKey('').pk, settled, settled);
       if (!kept.has(settled)) await countHour(settled, nowMs);
-      const earlier = await readSums(usageHoursKey('').pk, delivered, delivered);
-      const countedAt = earlier.get(delivered)?.countedAt ?? '';
-      const isFinal = isDelivered(hourAfter(delivered), Date.parse(countedAt));
-      if (!isFinal) await countHour(delivered, nowMs);
+      if (!(await readFinal(delivered))) await countHour(delivered, nowMs);
+    },
+
+    async compareHour(nowMs) {
+      const hour = lastEnded(nowMs - deliveredAfterMs);
+      const sum = await readFinal(hour);
+      const counted = sumReleases(await readReleases(hour, hourAfter(hour)));
+      return { hour, counted, ...present({ kept: sum?.usage }) };
     },
   };
 }
@@ -199,6 +218,11 @@ interface Counted extends EndedUsage {
 function sumReleases(releases: readonly HistoryRecord[]): Usage[] {
   const all = { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER };
   return sumUsage(endedAssignments(releases).values(), all);
+}
+
+/** Whether the hour was counted when no stream could deliver a record of it any more. */
+function isFinal(hour: string, sum: Sum | undefined): sum is Sum {
+  return sum !== undefined && isDelivered(hourAfter(hour), Date.parse(sum.countedAt));
 }
 
 /** Whether no stream can deliver a record of the time before `end` any more. */

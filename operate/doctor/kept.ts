@@ -1,0 +1,52 @@
+// Checks what is kept beside the rows that it follows from: marks of incidents, and sums of usage.
+
+import { isDeepStrictEqual } from 'node:util';
+import { CheckFailed, Undetermined } from '#core/command-line/checks.ts';
+import { areMarksComplete, mayHostHaveIncident } from '#core/domain/history/incident-marks.ts';
+import { allHosts } from '#core/operations/placement/restore-tree.ts';
+import type { Check } from './check.ts';
+
+/** A mark follows its cause within some twelve seconds. */
+const markedAfterMs = 60_000;
+const namedMax = 5;
+
+export const keptChecks: readonly Check[] = [
+  {
+    name: 'the marks of incidents',
+    remedy: 'See the log of the function sweep, which sets lost marks within a minute.',
+    look: async ({ deps: { store, listings, clock, sleep } }) => {
+      const { incidentMarks } = store;
+      if (!areMarksComplete(await incidentMarks.rounds(), clock())) {
+        throw new Undetermined('the sweep has not completed the marks yet; all hosts are read');
+      }
+      const unmarked = async () => {
+        const hosts = (await allHosts({ listings })).filter(mayHostHaveIncident);
+        const marked = new Set((await incidentMarks.marks('host')).map(({ id }) => id));
+        return hosts.map(({ hostname }) => hostname).filter((name) => !marked.has(name));
+      };
+      const first = await unmarked();
+      if (first.length > 0) await sleep(markedAfterMs);
+      const still = first.length > 0 ? await unmarked() : [];
+      const lost = first.filter((name) => still.includes(name));
+      if (lost.length === 0) return 'each host that may have an incident is marked';
+      const more = lost.length > namedMax ? `, and ${lost.length - namedMax} more` : '';
+      throw new CheckFailed(
+        `Hosts that may have an incident are not marked: ${lost.slice(0, namedMax).join(', ')}${more}.`,
+        'See the log of the function sweep, which sets lost marks within a minute.',
+      );
+    },
+  },
+  {
+    name: 'the sums of usage',
+    remedy: 'See the log of the function sweep, which keeps them.',
+    look: async ({ deps: { store, clock } }) => {
+      const { hour, kept, counted } = await store.usageSums.compareHour(clock());
+      if (!kept) throw new Undetermined(`the hour ${hour} is not kept yet; requests count it`);
+      if (isDeepStrictEqual(kept, counted)) return `the hour ${hour} equals the history`;
+      throw new CheckFailed(
+        `The sum of the hour ${hour} differs from the history.`,
+        'Delete its rows, and those of its day, from the partitions USAGE#hours and USAGE#days: the next request counts them again.',
+      );
+    },
+  },
+];
