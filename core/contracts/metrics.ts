@@ -5,7 +5,8 @@
 // Each metric has at most one dimension besides the stage, with few values: no project, host or
 // uuid, which would create a separate metric for each. docs/operations.md shows the table.
 
-import { handleUses, hostStates } from '#core/domain/capacity/usage-metrics.ts';
+import { handleUses } from '#core/domain/capacity/handle-uses.ts';
+import { shownStates } from '#core/domain/host/host-state.ts';
 import { bindKinds } from '#core/domain/outbox/domain-events.ts';
 import { bindFailureCauses } from '#core/shapes/words.ts';
 
@@ -116,21 +117,22 @@ export const metrics = [
     name: 'Handles',
     unit: 'Count',
     dimension: { name: 'kind', values: handleUses },
-    from: 'provider-syncs',
-    meaning: 'attach handles by use; use the sum of one hour',
+    from: 'sweep',
+    meaning: 'attach handles by use, at the end of each measurement of the fleet',
   },
   {
     name: 'Hosts',
     unit: 'Count',
-    dimension: { name: 'kind', values: hostStates },
-    from: 'provider-syncs',
-    meaning: 'hosts with devices, by presence of their agent; use the sum of one hour',
+    dimension: { name: 'kind', values: shownStates },
+    from: 'sweep',
+    meaning: 'hosts by state, at the same time',
   },
   {
     name: 'DevicesOfferedTwice',
     unit: 'Count',
     from: 'provider-syncs',
-    meaning: 'devices with a conflicting provider of Nova or another service; counted once an hour',
+    meaning:
+      'devices with a conflicting provider of Nova or another service; counted at each comparison',
   },
   {
     name: 'InstancesReaped',

@@ -16,18 +16,19 @@ export const novaEventMessage = z.object({
 });
 export type NovaEventMessage = z.infer<typeof novaEventMessage>;
 
-/** Placement may have lost the tree of this host: restore it. */
-const treeMessage = z.object({ hostname: z.string().min(1).max(128) });
+/** Placement may have lost the tree of this host: restore it. Or compare each of its devices. */
+const hostSyncMessage = z.object({
+  hostname: z.string().min(1).max(128),
+  is_comparison: z.literal(true).optional(),
+});
 
 /** The device of this provider has changed: sync it with Placement. */
 const deviceSyncMessage = z.object({
   provider_uuid: uuid,
-  /** Set for the hourly comparison: the time of its usage metrics; ms since 1970. */
-  counted_at: z.number().int().optional(),
   request_id: z.string().optional(),
 });
 
-export const providerSyncMessage = z.union([treeMessage, deviceSyncMessage], {
+export const providerSyncMessage = z.union([hostSyncMessage, deviceSyncMessage], {
   error: 'provider_uuid or hostname is needed',
 });
 export type ProviderSyncMessage = z.infer<typeof providerSyncMessage>;

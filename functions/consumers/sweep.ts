@@ -12,7 +12,7 @@ let deps: ConsumerDeps | undefined;
 
 /**
  * Every minute → enforces deadlines, marks devices on hold, releases bindings of unused instances,
- * compares some devices with Placement, looks at the trees of some hosts, measures the fleet, and
+ * compares some hosts with Placement, looks at the trees of some hosts, measures the fleet, and
  * sums the usage of the last hours.
  * Each part runs even if an earlier part has failed.
  */
@@ -27,7 +27,7 @@ export async function handler(): Promise<void> {
   await sweep(own)
     .finally(() => sweepHolds(own))
     .finally(() => reap(own))
-    .finally(() => reconcile(own))
+    .finally(async () => reconcile(own, await hosts()))
     .finally(() => lookAtTrees(own, hosts))
     .finally(async () => measureFleet(own, await hosts()))
     .finally(() => keepUsage(own));

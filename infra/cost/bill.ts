@@ -4,7 +4,7 @@
 import { type MetricRow, metrics } from '#core/contracts/metrics.ts';
 import { queues } from '#core/contracts/queues.ts';
 import { heartbeatSeconds } from '#core/contracts/report/inventory-report.ts';
-import { looksAtOnce, sharesOf } from '#core/domain/placement/tree-looks.ts';
+import { hoursOfComparison, looksAtOnce, sharesOf } from '#core/domain/placement/tree-looks.ts';
 import { announcedWithinSeconds } from '#infra/stack/stream-filters.ts';
 import {
   countedLogLine,
@@ -101,6 +101,7 @@ export function billOfIdleHost(): Bill {
   const times = (count: number, workload: Workload) =>
     scaled(ofUnits(countedUnits[workload]), count);
   const fullReports = minutes / 60;
+  const comparisons = fullReports / hoursOfComparison(3 * idleHosts);
   const looks = minutes / sharesOf(idleHosts);
   const lookSeconds = taken.openStackMs / 1000 / looksAtOnce;
   return sum([
@@ -111,7 +112,9 @@ export function billOfIdleHost(): Bill {
     { gigabyteSecond: looks * lookSeconds * memory.consumer },
     times(secondsPerMonth / heartbeatSeconds - fullReports, 'heartbeat'),
     times(fullReports, 'fullReport'),
-    times(fullReports, 'comparisons'),
+    times(comparisons, 'comparisons'),
+    // Its other two devices.
+    { gigabyteSecond: comparisons * 2 * (taken.openStackMs / 1000) * memory.consumer },
     // A round takes an hour with as many hosts.
     times(fullReports, 'measuredHost'),
     {
@@ -132,7 +135,7 @@ export interface FixedCosts {
 
 /**
  * CloudWatch has one metric per value of a dimension, and charges only those written in an hour:
- * eight in an idle cloud.
+ * nine in an idle cloud.
  */
 const ownMetricsMax = metrics.reduce((count, row: MetricRow) => {
   return count + (row.dimension?.values.length ?? 1);

@@ -9,7 +9,8 @@ import {
   TreatMissingData,
 } from 'aws-cdk-lib/aws-cloudwatch';
 import { Construct } from 'constructs';
-import type { HostState } from '#core/domain/capacity/usage-metrics.ts';
+import type { HostState } from '#core/domain/host/host-state.ts';
+import { compareHoursMax } from '#core/domain/placement/tree-looks.ts';
 import type { FunctionName } from '#infra/access.ts';
 import type { AlarmActions } from '#infra/settings/choices.ts';
 import { type AlarmEntry, type AlarmName, alarmEntries, inStage } from './alarm-entries.ts';
@@ -50,6 +51,11 @@ interface AlarmRow {
   readonly threshold: number;
   /** Number of consecutive periods. */
   readonly periods: number;
+  /**
+   * A measurement of the fleet counts it, which takes about an hour in a large cloud: an hour
+   * without one leaves the alarm as it is.
+   */
+  readonly isMeasured?: true;
 }
 
 const minute = { period: Duration.minutes(1) };
@@ -60,8 +66,9 @@ function rowsOf({ stage, apiId, limited, certificateArn }: Watched): AlarmRow[] 
     ownMetric(stage, 'ArqsFailed', cause),
   );
   const bindFunctions = ['changes', 'nova-events', 'host-jobs', 'job-events'] as const;
-  const hosts = (state: HostState) => ownMetric(stage, 'Hosts', state, { period: hour });
-  const [present, absent, unknown] = [hosts('present'), hosts('absent'), hosts('unknown')];
+  const hosts = (state: HostState) =>
+    ownMetric(stage, 'Hosts', state, { period: hour, statistic: Stats.AVERAGE });
+  const [online, away] = [hosts('online'), hosts('away')];
   const lateness = { ...minute, statistic: Stats.MAXIMUM };
   return [
     ...deadQueueNames.map((name) => ({
@@ -149,13 +156,19 @@ function rowsOf({ stage, apiId, limited, certificateArn }: Watched): AlarmRow[] 
 
     {
       name: 'handles-quarantined',
-      metric: ownMetric(stage, 'Handles', 'quarantined', { period: hour }),
+      metric: ownMetric(stage, 'Handles', 'quarantined', {
+        period: hour,
+        statistic: Stats.MAXIMUM,
+      }),
       threshold: 1,
       periods: 1,
+      isMeasured: true,
     },
     {
       name: 'devices-offered-twice',
-      metric: ownMetric(stage, 'DevicesOfferedTwice', undefined, { period: hour }),
+      metric: ownMetric(stage, 'DevicesOfferedTwice', undefined, {
+        period: Duration.hours(compareHoursMax),
+      }),
       threshold: 1,
       periods: 1,
     },
@@ -171,7 +184,7 @@ function rowsOf({ stage, apiId, limited, certificateArn }: Watched): AlarmRow[] 
       threshold: 1,
       periods: 3,
     },
-    // Agents send heartbeats every 15 minutes, so the alarm lasts as long as the conflict.
+    // Agents send heartbeats every 20 minutes, so the alarm lasts as long as the conflict.
     {
       name: 'reports-in-conflict',
       metric: ownMetric(stage, 'ReportsInConflict', undefined, { period: Duration.minutes(30) }),
@@ -195,21 +208,22 @@ function rowsOf({ stage, apiId, limited, certificateArn }: Watched): AlarmRow[] 
     {
       name: 'hosts-absent',
       metric: new MathExpression({
-        expression: '100 * SUM([absent, unknown]) / SUM([present, absent, unknown])',
-        usingMetrics: { present, absent, unknown },
+        expression: '100 * away / (away + online)',
+        usingMetrics: { away, online },
         label: '% of hosts',
         period: hour,
       }),
       threshold: 10,
       periods: 1,
+      isMeasured: true,
     },
-    // Each host sends a heartbeat every 15 minutes.
+    // Each host sends a heartbeat every 20 minutes.
     {
       name: 'reports-silent',
       metric: new MathExpression({
-        expression: 'IF(present >= 1 AND FILL(sent, 0) < 1, 1, 0)',
+        expression: 'IF(online >= 1 AND FILL(sent, 0) < 1, 1, 0)',
         usingMetrics: {
-          present,
+          online,
           sent: queueMetric(stage, 'inventory-reports', 'NumberOfMessagesSent', { period: hour }),
         },
         label: 'silent',
@@ -217,6 +231,7 @@ function rowsOf({ stage, apiId, limited, certificateArn }: Watched): AlarmRow[] 
       }),
       threshold: 1,
       periods: 1,
+      isMeasured: true,
     },
   ];
 }
@@ -238,7 +253,7 @@ export class Alarms extends Construct {
 
   constructor(scope: Construct, id: string, watched: Watched) {
     super(scope, id);
-    this.all = rowsOf(watched).map(({ name, metric, threshold, periods }) => {
+    this.all = rowsOf(watched).map(({ name, metric, threshold, periods, isMeasured }) => {
       const alarm = new Alarm(this, name, {
         alarmName: `${watched.stage}-${name}`,
         alarmDescription: descriptionOf(name, watched),
@@ -247,7 +262,7 @@ export class Alarms extends Construct {
         evaluationPeriods: periods,
         comparisonOperator: ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
         // Idle queues and functions report no data.
-        treatMissingData: TreatMissingData.NOT_BREACHING,
+        treatMissingData: isMeasured ? TreatMissingData.IGNORE : TreatMissingData.NOT_BREACHING,
       });
       const { severity } = alarmEntries[name];
       Tags.of(alarm).add('severity', severity);

@@ -57,7 +57,7 @@ function rowsOf({ stage, apiId, hasConsole }: Shown): Row[] {
   const oldest = (name: string) =>
     queueMetric(stage, name, 'ApproximateAgeOfOldestMessage', { statistic: Stats.MAXIMUM });
   const atLatencies = (metric: (statistic: string) => IMetric) => latencies.map(metric);
-  const hourly = { period: hour };
+  const hourly = { period: hour, statistic: Stats.AVERAGE };
   return [
     {
       question: 'Does the API answer?',

@@ -7,7 +7,7 @@ import {
   bindUnknown,
   boot,
   cloneHosts,
-  compareAllProviders,
+  compareAllHosts,
   createForeignMdevs,
   deleteLast,
   deleteOneArq,
@@ -198,11 +198,7 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
   'restore a backup': {
     about: ['NIC', 'FPGA'],
     of: ['bind two NICs', 'program a region'],
-    act: inTurn(
-      inTurn(withholdAll, 60_000, compareAllProviders),
-      5 * minuteMs,
-      compareAllProviders,
-    ),
+    act: inTurn(inTurn(withholdAll, 60_000, compareAllHosts), 5 * minuteMs, compareAllHosts),
   },
   'create foreign mdevs': {
     about: ['GPU'],
@@ -248,10 +244,10 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
       inTurn(reboot, 15_500, reboot)(world);
     },
   },
-  'end the Placement outage and compare all providers': {
+  'end the Placement outage and compare all hosts': {
     about: ['host'],
     of: ['clone a host without its NIC', 'end an identity conflict without the NIC'],
-    act: inTurn(isPlacementOut(false), 100, compareAllProviders),
+    act: inTurn(isPlacementOut(false), 100, compareAllHosts),
   },
   'end the identity conflict': {
     about: ['host'],

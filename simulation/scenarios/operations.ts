@@ -307,7 +307,8 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'Nova and Placement find an instance after 3 minutes': {
     about: ['instance'],
-    prepare: inTurn(boot('vgpu'), 10_000, isOpenStackEmpty(true)),
+    // By then a look has seen the server on its host.
+    prepare: inTurn(boot('vgpu'), 40_000, isOpenStackEmpty(true)),
     prepareMs: 3 * minuteMs,
     act: isOpenStackEmpty(false),
   },
@@ -336,7 +337,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'Nova and Placement find an instance after 6 minutes': {
     about: ['instance'],
-    prepare: inTurn(boot('vgpu'), 10_000, isOpenStackEmpty(true)),
+    prepare: inTurn(boot('vgpu'), 40_000, isOpenStackEmpty(true)),
     prepareMs: 3 * minuteMs,
     act: inTurn(() => {}, 3 * minuteMs, isOpenStackEmpty(false)),
   },

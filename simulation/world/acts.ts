@@ -313,11 +313,11 @@ export const repeatBindMessages: Act = ({ database, queues }) => {
   }
 };
 
-/** Queues a comparison with Placement for each provider, as the hourly schedule does. */
-export const compareAllProviders: Act = ({ database, queues }) => {
-  for (const { pk } of database.rows('inventory').filter(({ sk }) => sk === 'DEPLOYABLE')) {
-    const uuid = String(pk).replace('RP#', '');
-    queues.put('provider-syncs', JSON.stringify({ provider_uuid: uuid }));
+/** Queues the comparison of each host with Placement, as the sweep does. */
+export const compareAllHosts: Act = ({ database, queues }) => {
+  const deployables = database.rows('inventory').filter(({ sk }) => sk === 'DEPLOYABLE');
+  for (const hostname of new Set(deployables.map((row) => row.hostname))) {
+    queues.put('provider-syncs', JSON.stringify({ hostname, is_comparison: true }));
   }
 };
 

@@ -9,7 +9,7 @@ import { silentLog } from '#core/log.ts';
 import { noMetrics } from '#core/metrics.ts';
 import { sweepHolds } from '#core/operations/devices/hold-devices.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
-import { lookAtTrees } from '#core/operations/placement/restore-tree.ts';
+import { allHosts, lookAtTrees } from '#core/operations/placement/restore-tree.ts';
 import { reap } from '#core/operations/release/reap.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { loadSettings, type Settings } from '#core/settings.ts';
@@ -341,7 +341,7 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
       // Where none was ever set it only reads, and each read takes random numbers of the seed.
       .finally(() => hasHolds(database) && sweepHolds(deps))
       .finally(() => reap(deps))
-      .finally(() => reconcile(deps))
+      .finally(async () => reconcile(deps, await allHosts(deps)))
       .finally(() => lookAtTrees(deps))
       .catch(() => {});
     timeline.at(timeline.now() + sweepMs, runSweep);

@@ -61,6 +61,13 @@ it.each<[string, AlarmOfTemplate, Sample[], 'ALARM' | 'OK']>([
     [...of([9]), ...of([9], { at: 0 })],
     'ALARM',
   ],
+  [
+    'missing data are ignored',
+    { ...alarm, TreatMissingData: 'ignore' },
+    of([9], { at: 0 }),
+    'ALARM',
+  ],
+  ['missing data are not', alarm, of([9], { at: 0 }), 'OK'],
   ['a sum lacks one metric', math('SUM([x, y])'), named('X', 3), 'ALARM'],
   ['a difference lacks one metric', math('x - y'), named('X', 3), 'OK'],
   ['a filled difference lacks one metric', math('x - FILL(y, 0)'), named('X', 3), 'ALARM'],
@@ -78,7 +85,7 @@ it.each<[string, AlarmOfTemplate, Sample[], 'ALARM' | 'OK']>([
 it.each<[string, AlarmOfTemplate]>([
   ['another comparison', { ...alarm, ComparisonOperator: 'LessThanThreshold' }],
   ['another treatment of missing data', { ...alarm, TreatMissingData: 'breaching' }],
-  ['an unknown statistic', { ...alarm, Statistic: 'Average' }],
+  ['an unknown statistic', { ...alarm, Statistic: 'SampleCount' }],
   ['an unknown function', math('RATE(x)')],
 ])('refuses %s instead of a wrong answer', (_, given) => {
   const samples = [...of([9]), ...named('X', 9)];

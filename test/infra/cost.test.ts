@@ -87,7 +87,7 @@ describe('the cost model', () => {
       dashboard: 1,
     });
     expect(index).toContain(`about $${Math.round(watched.length * prices.alarm.dollars)} a month`);
-    expect(runbooks).toContain(`at most eight of the ${names.length}`);
+    expect(runbooks).toContain(`at most nine of the ${names.length}`);
     const hourly = metrics.flatMap((row) =>
       row.name === 'Handles' || row.name === 'Hosts' ? [...row.dimension.values] : [],
     );

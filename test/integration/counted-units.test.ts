@@ -15,7 +15,6 @@ import { providerUuid } from '#core/domain/ids.ts';
 import type { createLog } from '#core/log.ts';
 import { keepUsage } from '#core/operations/fleet/keep-usage.ts';
 import { measureFleet, measureOne } from '#core/operations/fleet/measure-fleet.ts';
-import { reconcile } from '#core/operations/placement/reconcile.ts';
 import { lookAtTrees } from '#core/operations/placement/restore-tree.ts';
 import { reap } from '#core/operations/release/reap.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
@@ -333,21 +332,13 @@ const workloads: Readonly<Record<Workload, (time: 1 | 2) => Promise<void>>> = {
     await report(known);
   },
   async comparisons() {
-    const messages = known.map(({ provider_suffix, regions: [region] }) => {
-      const name = [host, provider_suffix, ...(region ? [region.name] : [])].join('_');
-      return { provider_uuid: providerUuid(name), counted_at: Date.now() };
-    });
-    await createConsumerDeps('sweep').queues.send('provider-syncs', messages);
+    const message = { hostname: host, is_comparison: true } as const;
+    await createConsumerDeps('sweep').queues.send('provider-syncs', [message]);
     await settled();
   },
   async sweep() {
-    const { json } = await world.ask('GET', '/v2/devices');
-    const parts = json.devices.map(({ uuid }) => Number.parseInt(uuid.slice(0, 8), 16) / 2 ** 32);
-    const shares = parts.map((part) => Math.floor(part * 60));
-    const idle = [...Array(60).keys()].find((minute) => !shares.includes(minute)) ?? 0;
-    const clock = () => Date.UTC(2026) + idle * 60_000;
-    const deps = { ...createConsumerDeps('sweep'), log: world.deps.log, clock };
-    for (const each of [sweep, reap, reconcile, keepUsage]) await each(deps);
+    const deps = { ...createConsumerDeps('sweep'), log: world.deps.log };
+    for (const each of [sweep, reap, keepUsage]) await each(deps);
   },
   async look() {
     const clock = () => Date.now() + 120_000;

@@ -7,7 +7,8 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { compareHost } from '#core/operations/placement/compare-host.ts';
-import { reconcile } from '#core/operations/placement/reconcile.ts';
+import { reconcile, syncHost } from '#core/operations/placement/reconcile.ts';
+import { allHosts } from '#core/operations/placement/restore-tree.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { allocate } from '#test/support/allocations.ts';
@@ -34,57 +35,54 @@ beforeAll(async () => {
 
 const differing = async () => (await compareHost(deps, host)).filter((row) => !row.agrees);
 
-/** The devices that a whole hour of sweeps asks for, by minute. */
-async function anHour(): Promise<string[][]> {
-  const minutes: string[][] = [];
-  for (let minute = 0; minute < 60; minute += 1) {
-    const asked: string[] = [];
-    await reconcile({
-      ...deps,
-      clock: () => minute * minuteMs,
-      queues: {
-        send: async (_queue, messages) =>
-          void asked.push(...messages.map((each) => JSON.stringify(each))),
-      },
-    });
-    minutes.push(asked);
-  }
-  return minutes;
+/** Runs what a message of the queue asks for, and returns the messages that it sends. */
+async function comparing(given: Partial<ConsumerDeps> = {}): Promise<unknown[]> {
+  const sent: unknown[] = [];
+  const queues: ConsumerDeps['queues'] = {
+    send: async (_queue, messages) => void sent.push(...messages),
+  };
+  await syncHost({ ...deps, queues, ...given }, host);
+  return sent;
 }
 
-describe('once an hour', () => {
-  it('each device is compared, in one of the minutes', async () => {
-    const byMinute = await anHour();
-    const asked = byMinute.flatMap((messages, minute) =>
-      messages.map((text) => ({ minute, text })),
-    );
-    expect(asked).toHaveLength(1);
-    // The metrics bear the minute of the sweep, however late the message is worked on.
-    expect(JSON.parse(asked[0]?.text ?? '')).toEqual({
-      provider_uuid: provider,
-      counted_at: (asked[0]?.minute ?? 0) * minuteMs,
-    });
-  });
-});
-
-describe('the hourly comparison', () => {
-  it("counts a device's handles and its host, with the time of the sweep", async () => {
-    const counted: unknown[] = [];
-    const metrics: ConsumerDeps['metrics'] = {
-      put: (values, at) => void counted.push(...values.map((value) => ({ ...value, at }))),
+describe('the comparison of a host', () => {
+  it('is asked for in one of the minutes of an hour', async () => {
+    const hosts = await allHosts(deps);
+    const asked: unknown[] = [];
+    const queues: ConsumerDeps['queues'] = {
+      send: async (_queue, messages) => void asked.push(...messages),
     };
-    await syncProviders({ ...deps, metrics }, provider, 1, 5000);
-    const handles = { free: 3, withheld: 0, claimed: 0, releasing: 0, quarantined: 0 };
-    expect(counted).toEqual([
-      ...Object.entries(handles).map(([dimension, value]) => {
-        return { name: 'Handles', dimension, value, at: 5000 };
-      }),
-      { name: 'Hosts', dimension: 'present', value: 1, at: 5000 },
-    ]);
-    counted.length = 0;
-    // A message about a changed device counts nothing.
-    await syncProviders({ ...deps, metrics }, provider, 1);
-    expect(counted).toEqual([]);
+    for (let minute = 0; minute < 60; minute += 1) {
+      await reconcile({ ...deps, clock: () => minute * minuteMs, queues }, hosts);
+    }
+    expect(asked).toEqual([{ hostname: host, is_comparison: true }]);
+  });
+
+  it('repairs each of its devices', async () => {
+    await placement.deleteProvider(provider);
+    expect(await comparing()).toEqual([]);
+    expect(await differing()).toEqual([]);
+    const { generation } = (await placement.getInventories(provider)) ?? { generation: 0 };
+    await placement.putInventories(provider, generation, { FPGA: { total: 99 } });
+    expect(await differing()).toHaveLength(1);
+    expect(await comparing()).toEqual([]);
+    expect(await differing()).toEqual([]);
+  });
+
+  it('leaves devices for which it has no time to messages of their own', async () => {
+    let now = 0;
+    const late = { clock: () => (now += minuteMs) };
+    expect(await comparing(late)).toEqual([{ provider_uuid: provider }]);
+  });
+
+  it('does not fail with a device', async () => {
+    const putTraits = () => Promise.reject(new Error('No such trait(s): OWNER_CYBORG.'));
+    const { generation } = (await placement.getTraits(provider)) ?? { generation: 0 };
+    await placement.putTraits(provider, generation, []);
+    const { clients } = withClients(deps, { placement: { putTraits } });
+    expect(await comparing({ clients })).toEqual([{ provider_uuid: provider }]);
+    expect(await comparing()).toEqual([]);
+    expect(await differing()).toEqual([]);
   });
 });
 

@@ -8,11 +8,13 @@ import type { SomeServer } from '#core/clients/openstack/nova.ts';
 import type { Change } from '#core/domain/outbox/outbox.ts';
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
 import type { Metrics } from '#core/metrics.ts';
+import { measureFleet } from '#core/operations/fleet/measure-fleet.ts';
 import { endConflict } from '#core/operations/hosts/end-conflict.ts';
 import { recordPresence } from '#core/operations/hosts/record-presence.ts';
 import { notifyNova } from '#core/operations/outbox/notify-nova.ts';
 import { deriveConsequences, relayChanges } from '#core/operations/outbox/relay-changes.ts';
-import { syncProviders } from '#core/operations/placement/sync-providers.ts';
+import { syncHost } from '#core/operations/placement/reconcile.ts';
+import { allHosts } from '#core/operations/placement/restore-tree.ts';
 import { reap } from '#core/operations/release/reap.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { changesConsumer } from '#functions/consumers/changes.ts';
@@ -60,9 +62,13 @@ async function firstCommandOf(name: AlarmName): Promise<string> {
   return told.join('\n');
 }
 
-/** What the sweep's hourly round counts of the device. */
-async function countDevice(played: AlarmStage): Promise<void> {
-  await played.counted((metrics) => syncProviders(countedBy(metrics), provider, 1, Date.now()));
+/** What the sweep's measurement counts of the fleet, and its comparison of the host. */
+async function countHost(played: AlarmStage): Promise<void> {
+  await played.counted(async (metrics) => {
+    const deps = countedBy(metrics);
+    await measureFleet(deps, await allHosts(deps));
+    await syncHost(deps, 'cmp1');
+  });
 }
 
 /** Relays a binding's change as the stream brings it. */
@@ -124,14 +130,14 @@ const plays: Readonly<Partial<Record<AlarmName, Play>>> = {
     await cmp1.remove(instance);
     await cmp1.startReleases();
     await sweep({ ...cmp1.deps, clock: () => Date.now() + 10 * minutes });
-    await countDevice(played);
+    await countHost(played);
     expect(played.state()).toBe('ALARM');
     expect(await firstCommandOf('handles-quarantined')).toMatch(/quarantine.*cmp1/s);
     const path = `/v2/devices/${deviceUuid('cmp1', gpu.address)}/force_release`;
     const body = { cleaned: true, reason: 'looked at it' };
     expect((await cmp1.world.ask('POST', path, { body })).status).toBe(200);
     played.nextPeriod();
-    await countDevice(played);
+    await countHost(played);
   },
   'devices-not-attached': async (played) => {
     const { instance } = await cmp1.bound();
@@ -173,7 +179,7 @@ const plays: Readonly<Partial<Record<AlarmName, Play>>> = {
     await report(original);
     expect(played.state()).toBe('ALARM');
     expect(await firstCommandOf('reports-in-conflict')).toContain(host);
-    const later = { ...cmp1.deps, clock: () => Date.now() + 20 * minutes };
+    const later = { ...cmp1.deps, clock: () => Date.now() + 25 * minutes };
     await endConflict(later, host, original ?? '');
     played.nextPeriod();
     await report(original);
@@ -246,18 +252,28 @@ const plays: Readonly<Partial<Record<AlarmName, Play>>> = {
   },
   'devices-offered-twice': async (played) => {
     const { placement } = cmp1.deps.clients;
-    await countDevice(played);
+    await countHost(played);
     expect(played.state()).toBe('OK');
     const uuid = randomUUID();
     const name = `cmp1_${gpu.address}`.toUpperCase().replace('CMP1', 'cmp1');
     const { generation } = await placement.createProvider({ uuid, name, parentUuid: node });
     await placement.putTraits(uuid, generation, ['OWNER_NOVA']);
     played.nextPeriod();
-    await countDevice(played);
+    await countHost(played);
     expect(played.state()).toBe('ALARM');
     await placement.deleteProvider(uuid);
     played.nextPeriod();
-    await countDevice(played);
+    await countHost(played);
+  },
+  // Before there are other hosts.
+  'hosts-absent': async (played) => {
+    await cmp1.disconnect(60 * minutes);
+    await countHost(played);
+    expect(played.state()).toBe('ALARM');
+    expect(await firstCommandOf('hosts-absent')).toMatch(/cmp1 +away/);
+    await cmp1.setPresence({ isConnected: true, version: 2, at: new Date().toISOString() });
+    played.nextPeriod();
+    await countHost(played);
   },
   'hosts-lost': async (played) => {
     const hosts = Array.from({ length: 10 }, (_, index) => `rack-${index}`);
@@ -272,17 +288,8 @@ const plays: Readonly<Partial<Record<AlarmName, Play>>> = {
     expect(await firstCommandOf('hosts-lost')).toContain('rack-9');
     await presence(played, hosts, 'connected');
   },
-  'hosts-absent': async (played) => {
-    await cmp1.disconnect(60 * minutes);
-    await countDevice(played);
-    expect(played.state()).toBe('ALARM');
-    expect(await firstCommandOf('hosts-absent')).toMatch(/cmp1 +away/);
-    await cmp1.setPresence({ isConnected: true, version: 2, at: new Date().toISOString() });
-    played.nextPeriod();
-    await countDevice(played);
-  },
   'reports-silent': async (played) => {
-    await countDevice(played);
+    await countHost(played);
     expect(played.state()).toBe('ALARM');
     // Given: SQS counts the reports that AWS IoT's rule has sent.
     const dimensions = { QueueName: `${stage}-inventory-reports` };

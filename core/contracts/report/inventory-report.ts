@@ -32,7 +32,7 @@ export const reportBytesMax = 128 * 1024;
  * Interval of heartbeats of an unchanged host. Presence events show sooner that an agent is gone;
  * heartbeats make up for lost ones (core/domain/host/presence.ts).
  */
-export const heartbeatSeconds = 900;
+export const heartbeatSeconds = 1200;
 
 /** The allocatable part: Placement's class and amount, with a handle for each accelerator. */
 const offering = z.object({

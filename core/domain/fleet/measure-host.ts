@@ -7,7 +7,7 @@ import {
 } from '#core/domain/arq/attach-types.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import { measureCapacity } from '#core/domain/capacity/capacity.ts';
-import { handleUse } from '#core/domain/capacity/usage-metrics.ts';
+import { handleUse } from '#core/domain/capacity/handle-uses.ts';
 import { modelOf } from '#core/domain/device/component-image.ts';
 import { type Device, isOnHold } from '#core/domain/device/device.ts';
 import { isBeingProgrammed, isUnhealthy } from '#core/domain/device/device-health.ts';
@@ -32,6 +32,7 @@ import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { Sample } from '#core/shapes/fleet.ts';
+import { needsHostRow } from './measure-minute.ts';
 import { toSample } from './samples.ts';
 
 interface MeasuredHost {
@@ -69,8 +70,15 @@ export function measureHost(
     ),
     ...measureProfiles(measured, providers, context),
     ...(host.drain ? [toSample('cyborg_hosts_drained', [])] : []),
+    ...(isSilent(measured, context.nowMs) ? [toSample('cyborg_hosts_silent', [])] : []),
     ...incidents(measured, context).map((kind) => toSample('cyborg_incidents', [kind])),
   ];
+}
+
+/** Its summary alone says that it is online: the event that its connection has ended was lost. */
+function isSilent({ host, summary }: MeasuredHost, nowMs: number): boolean {
+  if (!summary || needsHostRow(summary)) return false;
+  return deriveHostState(host, summary, nowMs).state === 'away';
 }
 
 /** The first that applies is why no bind takes the device. */

@@ -7,7 +7,7 @@ import {
   lostProvidersIncident,
   skewIncident,
 } from '#core/domain/history/incidents.ts';
-import { type HostState, hostStates } from '#core/domain/host/host-state.ts';
+import { type HostState, shownStates } from '#core/domain/host/host-state.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
 import { histogramSum, lastBucket, type Sample } from '#core/shapes/fleet.ts';
 import { preparationBuckets } from './open-metrics.ts';
@@ -41,7 +41,6 @@ export function measureHosts(
   return sumSamples(none, measured);
 }
 
-const shownStates = hostStates.filter((state) => state !== 'drained');
 const minuteKinds: readonly IncidentKind[] = [
   'conflict',
   'host-away',

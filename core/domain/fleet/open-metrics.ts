@@ -38,6 +38,11 @@ export const openMetrics = {
     labels: [],
     help: 'Hosts that an operator has drained.',
   },
+  cyborg_hosts_silent: {
+    type: 'gauge',
+    labels: [],
+    help: 'Hosts that count as online, since their connection is not known to have ended, but report nothing.',
+  },
   cyborg_incidents: {
     type: 'gauge',
     labels: ['kind'],

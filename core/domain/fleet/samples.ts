@@ -28,6 +28,9 @@ const seriesMax: Readonly<Partial<Record<OpenMetric, number>>> = {
   cyborg_project_handles: 500,
 };
 
+/** Labels at the end that tell others apart: an alarm counts the handles of each use. */
+const lastKept: Readonly<Partial<Record<OpenMetric, number>>> = { cyborg_handles: 1 };
+
 /** Keeps the largest series of each metric, and adds the others together as one. */
 export function boundSeries(samples: readonly Sample[]): Sample[] {
   const bounds = Object.entries(seriesMax);
@@ -40,11 +43,14 @@ export function boundSeries(samples: readonly Sample[]): Sample[] {
 function boundMetric(samples: Sample[], metric: string, max: number): Sample[] {
   const series = samples.filter((each) => each.metric === metric);
   if (series.length <= max) return samples;
+  const last = lastKept[metric as OpenMetric] ?? 0;
   const kept = new Set([...series].sort((one, other) => other.value - one.value).slice(0, max));
   return sumSamples(
     samples.map((each) => {
       const isKept = each.metric !== metric || kept.has(each);
-      return isKept ? each : { ...each, labels: each.labels.map(() => others) };
+      const counted = each.labels.length - last;
+      const labels = each.labels.map((label, at) => (at < counted ? others : label));
+      return isKept ? each : { ...each, labels };
     }),
   );
 }

@@ -10,6 +10,9 @@ import { heardAt, isLost } from './presence.ts';
 export const hostStates = ['online', 'drained', 'away', 'conflict', 'never-reported'] as const;
 export type HostState = (typeof hostStates)[number];
 
+/** Those that the metrics show: a host's summary does not have its drain. */
+export const shownStates = hostStates.filter((state) => state !== 'drained');
+
 interface StateOfHost {
   readonly state: HostState;
   /** ISO 8601; undefined where it is not known. */

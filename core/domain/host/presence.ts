@@ -26,7 +26,7 @@ export const graceMs = 60_000;
 /** How long a report may take from its publication until the rule stamps its time. */
 const delayMs = 10_000;
 /** Three heartbeats: presence events can be lost, and reports can be late. */
-const silenceMs = 2_700_000;
+const silenceMs = 3_600_000;
 
 type Heard = Pick<StoredHost, 'presence' | 'lastReportAt'>;
 

@@ -3,12 +3,14 @@
 // scrape reads the last one that is complete. What is measured of a host corrects its marks, too.
 
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { handleUses } from '#core/domain/capacity/handle-uses.ts';
 import { type MeasureContext, measureHost, roundKinds } from '#core/domain/fleet/measure-host.ts';
 import { measureBinds, measureHosts, needsHostRow } from '#core/domain/fleet/measure-minute.ts';
+import type { OpenMetric } from '#core/domain/fleet/open-metrics.ts';
 import { addRound } from '#core/domain/fleet/report.ts';
 import { boundSeries, sumSamples, toSample } from '#core/domain/fleet/samples.ts';
 import { countOutcomes } from '#core/domain/history/bind-counts.ts';
-import { deriveHostState, type HostState } from '#core/domain/host/host-state.ts';
+import { deriveHostState, type HostState, shownStates } from '#core/domain/host/host-state.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
 import { workDueMs } from '#core/domain/host-work/deadlines.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
@@ -38,26 +40,54 @@ export async function measureFleet(
   hosts: readonly HostSummary[],
 ): Promise<void> {
   const startedMs = deps.clock();
-  await measureMinute(deps, hosts);
+  const states = await measureMinute(deps, hosts);
   await keepHostMarks(deps, hosts);
-  await measureRound(deps, hosts, startedMs + beginsWithinMs);
+  const complete = await measureRound(deps, hosts, startedMs + beginsWithinMs);
+  if (complete) publish(deps, [...states, ...complete]);
 }
 
-async function measureMinute(deps: ConsumerDeps, hosts: readonly HostSummary[]): Promise<void> {
+/** What a silent host is to CloudWatch, whose alarms know no further state. */
+const silentCount: Readonly<Partial<Record<HostState, number>>> = { online: -1, away: 1 };
+
+/** Has CloudWatch count what alarms watch. A sweep that dies before this leaves the round out. */
+function publish({ metrics }: ConsumerDeps, samples: readonly Sample[]): void {
+  const sumOf = (metric: OpenMetric, last?: string) =>
+    samples
+      .filter((each) => each.metric === metric && each.labels.at(-1) === last)
+      .reduce((sum, each) => sum + each.value, 0);
+  const silent = sumOf('cyborg_hosts_silent');
+  const handles = handleUses.map((use) => {
+    return { name: 'Handles', dimension: use, value: sumOf('cyborg_handles', use) } as const;
+  });
+  const hosts = shownStates.map((state) => {
+    const count = sumOf('cyborg_hosts', state);
+    const value = count + (silentCount[state] ?? 0) * silent;
+    return { name: 'Hosts', dimension: state, value } as const;
+  });
+  metrics.put([...handles, ...hosts]);
+}
+
+/** @returns the samples of the hosts' states */
+async function measureMinute(
+  deps: ConsumerDeps,
+  hosts: readonly HostSummary[],
+): Promise<readonly Sample[]> {
   const { fleet } = deps.store;
   const before = await fleet.read('minute');
   const waiting = await waitingInstances(deps);
   const { until, samples } = await countBinds(deps, before);
+  const states = measureHosts(hosts, await readStates(deps, hosts));
   await fleet.write('minute', {
     revision: (before?.revision ?? 0) + 1,
     at: until,
     samples: [
       ...samples,
-      ...measureHosts(hosts, await readStates(deps, hosts)),
+      ...states,
       toSample('cyborg_incidents', ['reaper-waits'], waiting.length),
       toSample('cyborg_hosts_measured_timestamp_seconds', [], Math.floor(deps.clock() / 1000)),
     ],
   });
+  return states;
 }
 
 /** Adds the binds that have resolved since; all of a range that is within a day and an hour. */
@@ -102,11 +132,12 @@ async function readStates(
   );
 }
 
+/** @returns the samples of a round that is complete */
 async function measureRound(
   deps: ConsumerDeps,
   hosts: readonly HostSummary[],
   untilMs: number,
-): Promise<void> {
+): Promise<readonly Sample[] | undefined> {
   const { fleet } = deps.store;
   const before = await fleet.read('round');
   const marks = await deps.store.incidentMarks.marks('device');
@@ -130,10 +161,11 @@ async function measureRound(
     'round',
     isComplete ? { revision, at, samples: [] } : { revision, at, samples, cursor: last },
   );
-  if (!isStored || !isComplete) return;
+  if (!isStored || !isComplete) return undefined;
   await fleet.write('complete', { revision, at, samples });
   await noteMarkRound(deps, at);
   await addToReport(deps, samples);
+  return samples;
 }
 
 /** Adds the round to the report of its day. A sweep that dies before this leaves the round out. */
@@ -168,6 +200,7 @@ function startRound(deps: ConsumerDeps, { profiles }: MeasureContext): Round {
     samples: [
       toSample('cyborg_fleet_measured_timestamp_seconds', [], Math.floor(deps.clock() / 1000)),
       toSample('cyborg_hosts_drained', [], 0),
+      toSample('cyborg_hosts_silent', [], 0),
       ...roundKinds.map((kind) => toSample('cyborg_incidents', [kind], 0)),
       ...profiles.map(({ name }) => toSample('cyborg_capacity_servers', [name], 0)),
     ],

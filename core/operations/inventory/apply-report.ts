@@ -67,9 +67,9 @@ export async function applyReport(
 ): Promise<void> {
   if (cached && isOvertaken(planFor(cached, [], report, receivedAtMs))) return;
   const holder = deps.uuid();
-  const isHeartbeat = report.devices.length === 0;
   const leaseDeps = { ...deps, holder };
-  if (isHeartbeat && (await noteHeartbeat(leaseDeps, hostname, report, receivedAtMs))) return;
+  const isOfBoot = cached === undefined || cached.bootId === report.boot_id;
+  if (isOfBoot && (await noteUnchanged(leaseDeps, hostname, report, receivedAtMs))) return;
   const until = timeNow(deps, leaseSeconds * 1000);
   if (!(await deps.store.inventory.takeLease(hostname, holder, timeNow(deps), until))) {
     throw leaseTaken(hostname);
@@ -93,13 +93,13 @@ function isOvertaken({ standing, put }: ReportPlan): boolean {
 }
 
 /**
- * A report that changes nothing needs no lease. One write stores it, on the condition that the
- * lease still has the holder that was read: another consumer at work would have changed the
- * holder.
+ * A report that changes nothing needs no lease: a heartbeat, or the hourly one. One write stores
+ * it, on the condition that the lease still has the holder that was read: another consumer at work
+ * would have changed the holder.
  *
  * @returns false where there is more to do, or another consumer is at work
  */
-async function noteHeartbeat(
+async function noteUnchanged(
   deps: LeaseDeps,
   hostname: string,
   report: AcceptedReport,
@@ -118,7 +118,8 @@ async function noteHeartbeat(
   const isOther =
     changesNotOffered(inventory, report) ||
     hasOtherTypes(devices, typesAfter(deps, report, host)) ||
-    lacksDrain(host, devices);
+    lacksDrain(host, devices) ||
+    devices.some(({ conflictSince }) => conflictSince !== undefined);
   if (!changesNothing(host, plan) || isOther || holder === undefined || isAtWork) return false;
   const applied = hostAfter(deps, host, plan, report, receivedAtMs);
   if (!(await deps.store.inventory.putReport(applied, holder, deps.holder))) return false;

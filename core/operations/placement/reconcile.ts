@@ -1,32 +1,45 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { HostSummary } from '#core/domain/host/host-summary.ts';
+import type { ProviderUuid } from '#core/domain/ids.ts';
+import { hostsToCompare } from '#core/domain/placement/tree-looks.ts';
+import { syncProviders } from './sync-providers.ts';
 
-/** Each device is compared once in this time: of 6,000 devices a hundred each minute. */
-const periodMinutes = 60;
-const pageSize = 500;
+/** The consumer has a minute, and one device takes some seconds where Placement is slow. */
+const beginsWithinMs = 30_000;
 
 /**
- * Has some of the devices compared with Placement, and drift repaired, for example after a change
- * by hand. Each minute of the hour has its share of uuids, so that no state is needed.
+ * Has some hosts compared with Placement, and drift repaired, for example after a change by hand:
+ * each host once in {@link hostsToCompare}'s hours.
  */
-export async function reconcile(deps: ConsumerDeps): Promise<void> {
-  const minute = Math.floor(deps.clock() / 60_000) % periodMinutes;
-  const end = edge(minute + 1);
-  let after = edge(minute);
-  for (;;) {
-    const page = await deps.listings.devicesAfter(after, pageSize);
-    const due = page.filter((device) => device.uuid < end);
-    const messages = due.flatMap(({ providers: [provider_uuid] }) =>
-      provider_uuid ? [{ provider_uuid, counted_at: deps.clock() }] : [],
-    );
-    if (messages.length > 0) await deps.queues.send('provider-syncs', messages);
-    const last = page.at(-1);
-    if (page.length < pageSize || due.length < page.length || !last) return;
-    after = last.uuid;
-  }
+export async function reconcile(deps: ConsumerDeps, hosts: readonly HostSummary[]): Promise<void> {
+  const messages = hostsToCompare(hosts, deps.clock()).map(({ hostname }) => {
+    return { hostname, is_comparison: true } as const;
+  });
+  if (messages.length > 0) await deps.queues.send('provider-syncs', messages);
 }
 
-/** The first uuid of a minute's share; past the last minute, an end that no uuid reaches. */
-function edge(minute: number): string {
-  const first = Math.floor((minute / periodMinutes) * 2 ** 32);
-  return minute === periodMinutes ? 'g' : first.toString(16).padStart(8, '0');
+/**
+ * Synchronises the devices of a host one after the other. A device that fails, and those for which
+ * no time is left, follow by messages of their own, which are retried as after a change.
+ */
+export async function syncHost(deps: ConsumerDeps, hostname: string): Promise<void> {
+  const startedAt = deps.clock();
+  const left: ProviderUuid[] = [];
+  const { devices } = await deps.store.inventory.host(hostname);
+  for (const provider of devices.flatMap(({ providers: [first] }) => first ?? [])) {
+    const isInTime = deps.clock() - startedAt < beginsWithinMs;
+    if (!isInTime || !(await isSynchronised(deps, provider))) left.push(provider);
+  }
+  const messages = left.map((provider_uuid) => ({ provider_uuid }));
+  if (messages.length > 0) await deps.queues.send('provider-syncs', messages);
+}
+
+async function isSynchronised(deps: ConsumerDeps, provider: ProviderUuid): Promise<boolean> {
+  try {
+    await syncProviders(deps, provider, 1);
+    return true;
+  } catch (error) {
+    deps.log.info('Placement not synchronised at once', { provider, error });
+    return false;
+  }
 }

@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import { ServiceUnavailable } from '#core/clients/http.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
-import { handleUses, measureUsage } from '#core/domain/capacity/usage-metrics.ts';
 import type { Device } from '#core/domain/device/device.ts';
 import { mustStay } from '#core/domain/device/handle-state.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
@@ -36,7 +35,6 @@ const retrySecondsMax = 60;
  * state.
  *
  * @param attempt which delivery this is, from 1
- * @param countedAt the time for which the device's handles are counted; undefined for not at all
  * @throws RetryLater while the compute node's provider is missing, a provider that must go still
  *   has allocations, or Placement is away; at the first delivery, also where Placement has lost a
  *   provider of the device
@@ -45,9 +43,8 @@ export async function syncProviders(
   deps: ConsumerDeps,
   providerUuid: ProviderUuid,
   attempt: number,
-  countedAt?: number,
 ): Promise<void> {
-  await sync(deps, providerUuid, { attempt, countedAt, restoresLost: attempt > 1 });
+  await sync(deps, providerUuid, { attempt, restoresLost: attempt > 1 });
 }
 
 /** The same, and writes what Placement has lost at once. */
@@ -58,15 +55,13 @@ export async function restoreProviders(deps: ConsumerDeps, provider: ProviderUui
 async function sync(
   deps: ConsumerDeps,
   providerUuid: ProviderUuid,
-  options: { attempt: number; countedAt?: number | undefined; restoresLost: boolean },
+  { attempt, restoresLost }: { attempt: number; restoresLost: boolean },
 ): Promise<void> {
-  const { attempt, countedAt, restoresLost } = options;
   const written = new Set<ProviderUuid>();
   await untilWritten(
     'devices',
-    async (round) => {
+    async () => {
       const before = await readDevice(deps, providerUuid);
-      if (before && countedAt !== undefined && round === 1) countDevice(deps, before, countedAt);
       try {
         if (before && (await syncDevice(deps, before, restoresLost)) === contended)
           return contended;
@@ -118,22 +113,6 @@ async function readDevice(
   const providers = await deps.store.inventory.providers(device.providers);
   const planned = wantedProviders(device, providers, deps.settings);
   return { named, inventory, device, providers, planned };
-}
-
-/** Counts what is stored, without regard to Placement. */
-function countDevice(
-  deps: ConsumerDeps,
-  { device, providers, inventory }: StoredDevice,
-  at: number,
-): void {
-  if (!device) return;
-  const { attachTypes } = deps.settings;
-  const { handles, host } = measureUsage(device, providers, inventory, attachTypes, deps.clock());
-  const counts = handleUses.map(
-    (use) => ({ name: 'Handles', dimension: use, value: handles[use] }) as const,
-  );
-  deps.metrics.put(counts, at);
-  if (host) deps.metrics.put([{ name: 'Hosts', dimension: host, value: 1 }], at);
 }
 
 /** `contended`: units that must be reserved have just been marked. */

@@ -72,17 +72,19 @@ export function stateOf(
   if (alarm.ComparisonOperator !== 'GreaterThanOrEqualToThreshold') {
     throw new TypeError(`Unknown comparison ${alarm.ComparisonOperator}.`);
   }
-  if (alarm.TreatMissingData !== 'notBreaching') {
+  if (!['notBreaching', 'ignore'].includes(alarm.TreatMissingData)) {
     throw new TypeError(`Unknown treatment of missing data ${alarm.TreatMissingData}.`);
   }
   const periodMs = periodMsOf(alarm);
-  const breaches = Array.from({ length: alarm.EvaluationPeriods }, (_, back) => {
+  const values = Array.from({ length: alarm.EvaluationPeriods }, (_, back) => {
     const until = now - back * periodMs;
     const within = samples.filter(({ at }) => at > until - periodMs && at <= until);
-    // A comparison with NaN, a period without data, is false.
-    return valueIn(alarm, within) >= alarm.Threshold;
+    return valueIn(alarm, within);
   });
-  return breaches.every(Boolean) ? 'ALARM' : 'OK';
+  const isIgnored = alarm.TreatMissingData === 'ignore' && values.every(Number.isNaN);
+  if (isIgnored && now > 0) return stateOf(alarm, samples, now - periodMs);
+  // A comparison with NaN, a period without data, is false.
+  return values.every((value) => value >= alarm.Threshold) ? 'ALARM' : 'OK';
 }
 
 /** The alarm's value in one period; NaN without data. */
@@ -120,6 +122,7 @@ function isOf(sample: Sample, { Namespace, MetricName, Dimensions = [] }: Metric
 
 function statisticOf(statistic: string, values: readonly number[]): number {
   if (statistic === 'Sum') return values.reduce((sum, value) => sum + value, 0);
+  if (statistic === 'Average') return statisticOf('Sum', values) / values.length;
   if (statistic === 'Maximum') return Math.max(...values);
   if (statistic === 'Minimum') return Math.min(...values);
   const [, percent] = /^p(\d+)$/.exec(statistic) ?? [];

@@ -49,7 +49,7 @@ describe('a report', () => {
   });
 
   it('is only the manifest as a heartbeat', () => {
-    const plan = composeReport(found([gpu]), reported(found([gpu])), 900 * seconds);
+    const plan = composeReport(found([gpu]), reported(found([gpu])), 1200 * seconds);
     expect(plan).toMatchObject({ reason: 'heartbeat', parts: [[]] });
     expect(plan.manifest).toEqual({ [gpu.address]: computeDigest(gpu) });
   });

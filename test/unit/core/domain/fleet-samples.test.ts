@@ -3,6 +3,7 @@ import { measureBinds, measureHosts, needsHostRow } from '#core/domain/fleet/mea
 import { addRound, reportDay } from '#core/domain/fleet/report.ts';
 import { boundSeries, others, sumSamples, toSample } from '#core/domain/fleet/samples.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
+import type { Sample } from '#core/shapes/fleet.ts';
 
 describe('samples of the fleet', () => {
   it('are added where metric and labels are the same', () => {
@@ -24,6 +25,23 @@ describe('samples of the fleet', () => {
       Array(3).fill(others),
     );
     expect(devices.reduce((sum, { value }) => sum + value, 0)).toBe(500_500);
+  });
+});
+
+describe('handles of models that are counted together', () => {
+  it('keep their uses, which alarms count', () => {
+    const uses = ['free', 'quarantined'];
+    const models = Array.from({ length: 300 }, (_, index) => {
+      const use = uses[index % 2] ?? '';
+      return toSample('cyborg_handles', ['VGPU', `model-${index}`, use], index + 1);
+    });
+    const ofUse = (samples: readonly Sample[], use: string) =>
+      samples
+        .filter(({ labels }) => labels.at(-1) === use)
+        .reduce((sum, { value }) => sum + value, 0);
+    const bound = boundSeries(models);
+    expect(bound).toHaveLength(202);
+    for (const use of uses) expect(ofUse(bound, use)).toBe(ofUse(models, use));
   });
 });
 

@@ -37,12 +37,12 @@ describe('the state of a host', () => {
       'online',
       ago(5000),
     ],
-    ['is silent', aHost({ lastReportAt: ago(2701) }), 'away', ago(2701)],
+    ['is silent', aHost({ lastReportAt: ago(3601) }), 'away', ago(3601)],
     [
       'is silent although it is connected',
-      aHost({ presence: { isConnected: true, at: ago(9000) }, lastReportAt: ago(2701) }),
+      aHost({ presence: { isConnected: true, at: ago(9000) }, lastReportAt: ago(3601) }),
       'away',
-      ago(2701),
+      ago(3601),
     ],
     ['is drained', aHost({ drain }), 'drained', drain.at],
     ['is drained until later', aHost({ drain: { ...drain, until: ago(-1) } }), 'drained', drain.at],
@@ -52,7 +52,7 @@ describe('the state of a host', () => {
       'drained',
       drain.at,
     ],
-    ['is drained and away', aHost({ drain, lastReportAt: ago(2701) }), 'away', ago(2701)],
+    ['is drained and away', aHost({ drain, lastReportAt: ago(3601) }), 'away', ago(3601)],
     ['is in conflict and away', aHost({ conflict, presence: gone(300) }), 'conflict', ago(30)],
   ])('of a host that %s', (_what, host, state, since) => {
     expect(deriveHostState(host, {}, nowMs)).toEqual({ state, since });
