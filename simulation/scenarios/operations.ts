@@ -307,7 +307,6 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'Nova and Placement find an instance after 3 minutes': {
     about: ['instance'],
-    // By then a look has seen the server on its host.
     prepare: inTurn(boot('vgpu'), 40_000, isOpenStackEmpty(true)),
     prepareMs: 3 * minuteMs,
     act: isOpenStackEmpty(false),

@@ -106,7 +106,10 @@ export function isNovaOut(isNovaOut: boolean): Act {
     isNovaOut ? openstack.outages.add('Nova') : openstack.outages.delete('Nova');
 }
 
-/** Nova and Placement both answer as if no server had ever been created. */
+/**
+ * Nova and Placement both answer as if no server had ever been created. A server that no look has
+ * seen on its host by then counts as deleted during its build.
+ */
 export function isOpenStackEmpty(isOpenStackEmpty: boolean): Act {
   return ({ openstack }) => {
     openstack.isCellDown = isOpenStackEmpty;

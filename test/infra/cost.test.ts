@@ -91,7 +91,7 @@ describe('the cost model', () => {
     const hourly = metrics.flatMap((row) =>
       row.name === 'Handles' || row.name === 'Hosts' ? [...row.dimension.values] : [],
     );
-    expect(hourly).toHaveLength(8);
+    expect(hourly).toHaveLength(9);
   });
 
   it('has the memory of the functions', () => {
