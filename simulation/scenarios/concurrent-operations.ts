@@ -258,7 +258,7 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
   'clone the host': {
     about: ['host'],
     of: ['end an identity conflict', 'reboot the host'],
-    act: inTurn(cloneHosts, 19 * minuteMs, endConflicts),
+    act: inTurn(cloneHosts, 24 * minuteMs, endConflicts),
     quiescenceMs: quiescenceAfterConflictMs,
   },
   'end the AWS IoT outage': {

@@ -50,7 +50,7 @@ const removeDuringOutage = inTurn(
   unplug(secondRegion),
 );
 /** Long enough for the heartbeats after a conflict of identity. */
-export const quiescenceAfterConflictMs = 40 * minuteMs;
+export const quiescenceAfterConflictMs = 50 * minuteMs;
 
 /** What an operation affects; operations without a common subject do not meet. */
 type DeviceSubject = 'NIC' | 'GPU' | 'FPGA' | 'card' | 'tree' | 'board' | 'pool' | 'hold';
@@ -298,7 +298,7 @@ export const operations: Readonly<Record<string, Operation>> = {
       ({ openstack }) => void openstack.outages.delete('Glance'),
     ),
   },
-  'send a heartbeat': { about: ['host'], prepareMs: 12.75 * minuteMs, act: () => {} },
+  'send a heartbeat': { about: ['host'], prepareMs: 17.75 * minuteMs, act: () => {} },
   'send the first report of a host': {
     about: ['host'],
     prepare: forgetPresence,
@@ -330,7 +330,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   'report from a host in identity conflict': {
     about: ['host'],
     prepare: inTurn(boot('vgpu'), 20_000, cloneHosts),
-    prepareMs: 18 * minuteMs,
+    prepareMs: 23 * minuteMs,
     act: inTurn(killAgents, 2 * minuteMs, endConflicts),
     quiescenceMs: quiescenceAfterConflictMs,
   },
@@ -359,7 +359,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   'clone the host': {
     about: ['host', 'GPU'],
     prepare: boot('vgpu'),
-    act: inTurn(cloneHosts, 18 * minuteMs, endConflicts),
+    act: inTurn(cloneHosts, 23 * minuteMs, endConflicts),
     quiescenceMs: quiescenceAfterConflictMs,
   },
   'clone a host without its NIC': {
@@ -368,7 +368,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     prepareMs: 2 * minuteMs,
     act: inTurn(
       inTurn(cloneHosts, minuteMs, isPlacementOut(false)),
-      18 * minuteMs,
+      23 * minuteMs,
       inTurn(endConflicts, minuteMs, plug(nicAddress)),
     ),
     quiescenceMs: quiescenceAfterConflictMs,
@@ -376,14 +376,14 @@ export const operations: Readonly<Record<string, Operation>> = {
   'end an identity conflict': {
     about: ['host', 'GPU', 'instance'],
     prepare: inTurn(boot('vgpu'), 20_000, cloneHosts),
-    prepareMs: 18 * minuteMs,
+    prepareMs: 23 * minuteMs,
     act: inTurn(endConflicts, 1000, killAgents),
     quiescenceMs: quiescenceAfterConflictMs,
   },
   'end an identity conflict without the NIC': {
     about: ['host'],
     prepare: inTurn(inTurn(plug(secondRegion), minuteMs, removeDuringOutage), 80_000, cloneHosts),
-    prepareMs: 19 * minuteMs,
+    prepareMs: 24 * minuteMs,
     act: inTurn(inTurn(endConflicts, 1000, killAgents), 2 * minuteMs, isPlacementOut(false)),
     quiescenceMs: quiescenceAfterConflictMs,
   },
