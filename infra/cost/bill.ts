@@ -40,6 +40,10 @@ export const taken = {
   novaListsMs: 240,
   imageMs: 10_000,
   imageMegabytes: 20,
+  /** An answer to Nova, with its headers. */
+  answerBytes: 1500,
+  /** Availability zones of a private network. */
+  zones: 2,
   /** A line of the access log, and what CloudWatch and a trace's id add to any other line. */
   accessLineBytes: 350,
   lineOverheadBytes: 80,
@@ -64,6 +68,9 @@ export const serverTitles = [
   'FPGA, image present',
   'FPGA, programmed',
 ];
+
+/** Columns of the table of what is paid without servers. */
+export const standingTitles = ['', 'hosts', 'stack', 'NAT gateways', 'or interface endpoints'];
 
 /** GB, as in infra/stack/api.ts and infra/stack/consumers.ts. */
 export const memory = { request: 1, consumer: 0.5 };
@@ -156,10 +163,22 @@ export function billOfFixedCosts({ watched, filters, dashboards }: FixedCosts): 
   ]);
 }
 
+/** Interface endpoints that a private network needs; see ADR 15. */
+const endpoints = ['sqs', 'secretsmanager', 'iot.api', 'iot.data', 'sts'];
+
+/** The monthly cost of the two ways from a private network to AWS, without what passes them. */
+export function billsOfNetwork(): readonly [gateways: Bill, endpoints: Bill] {
+  const zoneHours = (secondsPerMonth / 3600) * taken.zones;
+  return [{ gatewayHour: zoneHours }, { endpointHour: zoneHours * endpoints.length }];
+}
+
 function ofUnits(units: Units): Bill {
   const consumed = units.messages;
   return sum([
-    { apiRequest: units.requests },
+    {
+      apiRequest: units.requests,
+      gigabyteOut: gigabytes(units.requests * taken.answerBytes),
+    },
     ofFunction(units.requests, taken.requestMs + taken.openStackMs / 10, memory.request),
     ofFunction(consumed, taken.consumerMs, memory.consumer),
     { gigabyteSecond: (units.calling * taken.openStackMs * memory.consumer) / 1000 },

@@ -5,10 +5,12 @@ import {
   billOfFixedCosts,
   billOfIdleHost,
   billOfTraces,
+  billsOfNetwork,
   dollarsOf,
   scaled,
   serverKinds,
   serverTitles,
+  standingTitles,
   taken,
 } from './bill.ts';
 import { markdown, priceRows, rowsOf } from './print-bill.ts';
@@ -31,7 +33,7 @@ async function main(): Promise<void> {
   );
   const idle = scaled(billOfIdleHost(), hosts);
   const standing = billOfFixedCosts(stackCosts());
-  console.log(markdown(['', 'hosts', 'stack'], rowsOf([idle, standing])));
+  console.log(markdown(standingTitles, rowsOf([idle, standing, ...billsOfNetwork()])));
 
   console.log('\nPrices, without free tiers, taxes and without OpenStack and the network to it\n');
   console.log(markdown(['for', 'dollars', 'from'], priceRows()));

@@ -70,6 +70,13 @@ export const prices = {
   objectRead: { dollars: 0.004, per: 10_000, unit: 'S3 GET or HEAD', source: priceList },
   objectGigabyte: { dollars: 0.023, per: 1, unit: 'S3 GB-month', source: priceList },
   gigabyteOut: { dollars: 0.09, per: 1, unit: 'GB to the internet', source: agreed },
+  gatewayHour: { dollars: 0.045, per: 1, unit: 'hour of a NAT gateway', source: agreed },
+  endpointHour: {
+    dollars: 0.01,
+    per: 1,
+    unit: 'hour of an interface endpoint in one zone',
+    source: agreed,
+  },
   customEvent: {
     dollars: 1,
     per: million,

@@ -6,11 +6,13 @@ import {
   billOfFixedCosts,
   billOfIdleHost,
   billOfTraces,
+  billsOfNetwork,
   dollarsOf,
   memory,
   scaled,
   serverKinds,
   serverTitles,
+  standingTitles,
   taken,
 } from '#infra/cost/bill.ts';
 import { countedLogLine, countedMetricLine, countedUnits } from '#infra/cost/counted-units.ts';
@@ -128,7 +130,7 @@ describe('the cost model', () => {
   it('equals the document', () => {
     expect(document).toContain(markdown(serverTitles, rowsOf(lives)));
     const standing = billOfFixedCosts(fixedCostsOf(resources));
-    const idle = rowsOf([scaled(billOfIdleHost(), 10_000), standing]);
-    expect(document).toContain(markdown(['', 'hosts', 'stack'], idle));
+    const idle = rowsOf([scaled(billOfIdleHost(), 10_000), standing, ...billsOfNetwork()]);
+    expect(document).toContain(markdown(standingTitles, idle));
   });
 });
