@@ -122,7 +122,9 @@ async function noteUnchanged(
     devices.some(({ conflictSince }) => conflictSince !== undefined);
   if (!changesNothing(host, plan) || isOther || holder === undefined || isAtWork) return false;
   const applied = hostAfter(deps, host, plan, report, receivedAtMs);
-  if (!(await deps.store.inventory.putReport(applied, holder, deps.holder))) return false;
+  // Not the name under which this consumer may take the lease: a write that looks refused may have
+  // been done, and a report that was read after it must not pass then.
+  if (!(await deps.store.inventory.putReport(applied, holder, deps.uuid()))) return false;
   await keep(deps, { ...inventory, host: applied }, plan, report);
   logOutcome(deps, hostname, report, plan);
   await retryAfterReport(deps, { host, devices }, report);

@@ -39,14 +39,11 @@ export function createDocuments(config: DynamoDBClientConfig = {}): DocumentClie
 }
 
 function retryConflicts(client: DynamoDBClient): void {
+  const pause = (attempt: number) => sleep(conflictPauseMs(attempt, Math.random()));
   client.middlewareStack.add((next) => (args) => untilNoConflict(() => next(args), pause), {
     step: 'initialize',
     name: 'retryConflicts',
   });
-}
-
-async function pause(attempt: number): Promise<void> {
-  await sleep(conflictPauseMs(attempt, Math.random()));
 }
 
 /**
@@ -67,7 +64,7 @@ export function conflictPauseMs(attempt: number, share: number): number {
  */
 export async function untilNoConflict<T>(
   write: () => Promise<T>,
-  wait: (attempt: number) => Promise<void>,
+  wait: (attempt: number) => Promise<unknown>,
 ): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
