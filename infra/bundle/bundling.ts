@@ -17,8 +17,7 @@ export const bundling = {
   bundleAwsSDK: true,
   logLevel: LogLevel.WARNING,
   // Packages that are still CommonJS require Node's own modules.
-  banner:
-    "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
+  banner: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);",
 } satisfies BundlingOptions;
 
 const staging = ['@aws-sdk/client-s3', '@aws-sdk/client-sts', '@aws-sdk/s3-request-presigner'];

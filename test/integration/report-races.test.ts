@@ -60,3 +60,26 @@ it('a heartbeat waits for the consumer that holds the lease of its host', async 
   await applyReport(deps, 'cmp7', heartbeat, 1000);
   expect((await deps.store.inventory.host('cmp7')).host.sequence).toBe(2);
 });
+
+it('an unchanged report whose write looks refused takes the lease under another name', async () => {
+  const { inventory } = deps.store;
+  await applyReport(deps, 'cmp6', aReport([aDevice()], { sequence: 1 }), 1000);
+  const names: (string | undefined)[] = [];
+  const unsure = withStore(deps, {
+    inventory: {
+      putReport: async (host, holder, next) => {
+        const isStored = await inventory.putReport(host, holder, next);
+        if (names.length > 0) return isStored;
+        names.push(next);
+        return false;
+      },
+      takeLease: async (hostname, holder, ...given) => {
+        names.push(holder);
+        return inventory.takeLease(hostname, holder, ...given);
+      },
+    },
+  });
+  await applyReport(unsure, 'cmp6', aReport([aDevice()], { sequence: 2 }), 1000);
+  expect(new Set(names).size).toBe(2);
+  expect((await inventory.host('cmp6')).host.sequence).toBe(2);
+});
