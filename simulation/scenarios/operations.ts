@@ -184,6 +184,8 @@ export const operations: Readonly<Record<string, Operation>> = {
   'reboot a host with two servers on one region': {
     about: ['FPGA', 'host', 'instance'],
     prepare: inTurn(boot('fpga1'), 20_000, boot('fpga1')),
+    // The host's comparison with Placement is over: only the sync itself repairs what it wrote.
+    prepareMs: 15 * minuteMs,
     act: reboot,
   },
   'bind a vGPU during a release': {
@@ -217,11 +219,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     prepareMs: 3 * minuteMs,
     act: isCellDown(false),
   },
-  'plug in a NIC': {
-    about: ['NIC', 'host'],
-    prepare: unplug(nicAddress),
-    act: plug(nicAddress),
-  },
+  'plug in a NIC': { about: ['NIC', 'host'], prepare: unplug(nicAddress), act: plug(nicAddress) },
   'let a project program the NIC': { about: ['NIC', 'host'], act: grantNic },
   'divide a NIC further': { about: ['NIC', 'host'], act: divideNic },
   'unplug a GPU': { about: ['GPU', 'host'], act: unplug(gpuAddress) },

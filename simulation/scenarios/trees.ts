@@ -5,6 +5,8 @@ import { nicAddress } from '#simulation/world/host.ts';
 import type { World } from '#simulation/world/world.ts';
 import type { Operation } from './operations.ts';
 
+const minuteMs = 60_000;
+
 /**
  * Nova deletes the providers of the hosts with their compute services: children first, and none
  * that has an allocation.
@@ -49,7 +51,12 @@ const deleteHeldNic: Act = (world) => {
 };
 
 export const treeOperations: Readonly<Record<string, Operation>> = {
-  'delete a provider by hand': { about: ['tree', 'NIC'], act: deleteNic },
+  'delete a provider by hand': {
+    about: ['tree', 'NIC'],
+    // The host's comparison with Placement is over: only a look repairs what follows.
+    prepareMs: 15 * minuteMs,
+    act: deleteNic,
+  },
   'delete the provider of a bound NIC by hand': {
     about: ['tree'],
     prepare: boot('nic'),

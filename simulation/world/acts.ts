@@ -56,15 +56,15 @@ export const cloneHosts: Act = ({ hosts }) => hosts.forEach((host) => void host.
 
 /**
  * Ends the identity conflict of each host with the boot id of the original. Repeats the command
- * after 17 minutes: the first may have died, or have been refused because another boot had
- * reported, which must be silent for 16.
+ * after 22 minutes: the first may have died, or have been refused because another boot had
+ * reported, which must be silent for 21.
  */
 export const endConflicts: Act = ({ hosts, timeline, depsFor, spawn }) => {
   for (const host of hosts) {
     const attempt = () =>
       void endConflict(depsFor(spawn('operator')), host.name, host.bootId()).catch(() => {});
     attempt();
-    timeline.at(timeline.now() + 17 * 60_000, attempt);
+    timeline.at(timeline.now() + 22 * 60_000, attempt);
   }
 };
 
