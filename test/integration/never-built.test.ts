@@ -135,6 +135,20 @@ describe('of a server that Nova does not know', () => {
     expect([await isBound(instance), await reserved()]).toEqual([false, 0]);
   });
 
+  it('keeps what a look has noted while the walk of the reaper was under way', async () => {
+    const instance = await bound();
+    const deps = depsAt(3 * seconds);
+    const looks: number[] = [];
+    const server = async () => {
+      if (looks.length === 0) looks.push(await look(instance, 3 * seconds));
+      return 'not-found' as const;
+    };
+    await reap(withClients(deps, { nova: { ...deps.clients.nova, server } }));
+    expect(looks).toEqual([60]);
+    expect(await look(instance, 64 * seconds)).toBe(0);
+    expect(await isBound(instance)).toBe(false);
+  });
+
   it('reserves nothing where Placement has an allocation, and looks again', async () => {
     const instance = await bound();
     allocated.add(instance);

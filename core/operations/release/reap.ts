@@ -199,7 +199,11 @@ async function noteUnused(
     await deps.store.reaper.noteUnused(binding, now);
     return;
   }
-  await deps.store.reaper.reserve(binding, await boundArqs(deps, binding), now, true);
+  const arqs = await boundArqs(deps, binding);
+  // A look may have noted it since this walk has read it, and knows that no host has built it.
+  const current = await deps.store.arqs.binding(binding.instanceUuid);
+  if (current?.unusedSince !== undefined) return;
+  await deps.store.reaper.reserve(binding, arqs, now, true);
 }
 
 /** Placement no longer reserves the units of the instance, unless it has lost its allocation. */
