@@ -50,6 +50,7 @@ export const suite: readonly SuiteFile[] = [
   { file: 'test/integration/host-work.test.ts', needs: everywhere },
   { file: 'test/integration/import-unclean.test.ts', needs: everywhere },
   { file: 'test/integration/import.test.ts', needs: everywhere },
+  { file: 'test/integration/incident-marks.test.ts', needs: withStreams },
   { file: 'test/integration/inventory.test.ts', needs: withStreams },
   { file: 'test/integration/large-providers.test.ts', needs: everywhere },
   { file: 'test/integration/late-programs.test.ts', needs: [...everywhere, 's3'] },
@@ -87,6 +88,8 @@ export const suite: readonly SuiteFile[] = [
 /** Files that never run against an endpoint, with the reason. */
 export const leftOut: Readonly<Record<string, string>> = {
   'test/integration/announcements.test.ts': 'EventBridge has to fail on request',
+  'test/integration/certificate-renewal.test.ts': 'it plays AWS IoT itself',
+  'test/integration/certificate-requests.test.ts': 'it plays AWS IoT itself',
   'test/integration/counted-units.test.ts': 'it counts by engines that say what they take',
   'test/integration/kill-at-each-step.test.ts': 'it kills the engines',
   'test/integration/password-rotation.test.ts': 'it plays Secrets Manager itself',

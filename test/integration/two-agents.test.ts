@@ -243,7 +243,7 @@ describe('a rejected job', () => {
 });
 
 describe('the end of a conflict by an operator', () => {
-  const later = () => ({ ...cmp1.deps, clock: () => receivedMs + 17 * minutes });
+  const later = () => ({ ...cmp1.deps, clock: () => receivedMs + 22 * minutes });
 
   it('is refused while the other agent reports', async () => {
     await inConflict();
@@ -257,7 +257,7 @@ describe('the end of a conflict by an operator', () => {
   it("restores what the host's own agent reports", async () => {
     const { instance } = await inConflict();
     await endConflict(later(), 'cmp1', original());
-    await says(original(), { afterMs: 18 * minutes });
+    await says(original(), { afterMs: 23 * minutes });
     expect(await cmp1.stateOf(instance)).toBe('Bound');
     expect((await cmp1.deps.store.inventory.host('cmp1')).devices[0]).not.toHaveProperty(
       'conflictSince',
@@ -274,7 +274,7 @@ describe('the end of a conflict by an operator', () => {
     expect((await cmp1.deps.store.arqs.binding(instance))?.bootId).toBe(cloned());
     await says(original());
     await endConflict(later(), 'cmp1', original());
-    await says(original(), { afterMs: 18 * minutes });
+    await says(original(), { afterMs: 23 * minutes });
     expect([...cmp1.jobs.values()]).toMatchObject([{ action: 'reprovision', boot_id: original() }]);
     await cmp1.end('reprovision');
     expect(await cmp1.stateOf(instance)).toBe('Bound');
@@ -285,7 +285,7 @@ describe('the end of a conflict by an operator', () => {
     await cmp1.remove(instance);
     await bothSay();
     await endConflict(later(), 'cmp1', original());
-    await says(original(), { afterMs: 18 * minutes });
+    await says(original(), { afterMs: 23 * minutes });
     const [waiting] = (await cmp1.handles()).filter(({ release }) => release);
     await startRelease(cmp1.deps, waiting?.release ?? '');
     expect([...cmp1.jobs.values()]).toMatchObject([{ action: 'release', boot_id: original() }]);
@@ -294,7 +294,7 @@ describe('the end of a conflict by an operator', () => {
   it('starts again with the next report of the clone', async () => {
     await inConflict();
     await endConflict(later(), 'cmp1', original());
-    await says(cloned(), { afterMs: 18 * minutes });
+    await says(cloned(), { afterMs: 23 * minutes });
     expect(await conflict()).toBeDefined();
   });
 });
