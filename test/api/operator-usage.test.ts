@@ -131,7 +131,7 @@ describe('the sums of usage', () => {
 
   async function sumAt(nowMs: number) {
     const read = await sums().read(later, { ...reading, nowMs });
-    if (read === 'too-many') throw new Error('There are not so many.');
+    if (read === 'too-many') throw new Error('The limit is too low for this test.');
     const live = sumUsage(endedAssignments(read.releases).values(), all);
     return mergeUsage([...read.usage, ...live]);
   }
