@@ -1,7 +1,6 @@
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
 import { sweepHolds } from '#core/operations/devices/hold-devices.ts';
-import { keepUsage } from '#core/operations/fleet/keep-usage.ts';
 import { measureFleet } from '#core/operations/fleet/measure-fleet.ts';
 import { reconcile } from '#core/operations/placement/reconcile.ts';
 import { allHosts, lookAtTrees } from '#core/operations/placement/restore-tree.ts';
@@ -30,5 +29,5 @@ export async function handler(): Promise<void> {
     .finally(async () => reconcile(own, await hosts()))
     .finally(() => lookAtTrees(own, hosts))
     .finally(async () => measureFleet(own, await hosts()))
-    .finally(() => keepUsage(own));
+    .finally(() => own.store.usageSums.keepHours(own.clock()));
 }

@@ -13,7 +13,6 @@ import { thingName, workEndTopic } from '#core/contracts/topics.ts';
 import type { isSettling } from '#core/domain/host/identity.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import type { createLog } from '#core/log.ts';
-import { keepUsage } from '#core/operations/fleet/keep-usage.ts';
 import { measureFleet, measureOne } from '#core/operations/fleet/measure-fleet.ts';
 import { lookAtTrees } from '#core/operations/placement/restore-tree.ts';
 import { reap } from '#core/operations/release/reap.ts';
@@ -338,7 +337,8 @@ const workloads: Readonly<Record<Workload, (time: 1 | 2) => Promise<void>>> = {
   },
   async sweep() {
     const deps = { ...createConsumerDeps('sweep'), log: world.deps.log };
-    for (const each of [sweep, reap, keepUsage]) await each(deps);
+    for (const each of [sweep, reap]) await each(deps);
+    await deps.store.usageSums.keepHours(deps.clock());
   },
   async look() {
     const clock = () => Date.now() + 120_000;
