@@ -86,11 +86,12 @@ export async function build(stage: Stage, flavor: string, wishes?: Wishes): Prom
   return { id, status: server.status, fault: server.fault, seconds };
 }
 
-/** Waits until the server is ACTIVE or in ERROR. */
+/** Waits until the server is ACTIVE or in ERROR; Nova stores the fault after the state. */
 export function untilBuilt(stage: Stage, id: string, withinSeconds: number) {
   return eventually(
     () => show(stage, id),
-    ({ status, task }) => status !== 'BUILD' && task === null,
+    ({ status, task, fault }) =>
+      task === null && (status === 'ERROR' ? fault !== '' : status !== 'BUILD'),
     withinSeconds,
   );
 }
@@ -140,9 +141,10 @@ export async function allocationsOf(stage: Stage, id: string): Promise<Allocatio
   return (await stage.admin.placement.ask('GET', `/allocations/${id}`)).body.allocations;
 }
 
-/** Deletes the server and waits until Nova no longer has it. */
+/** Deletes the server, if it is not gone yet, and waits until Nova no longer has it. */
 export async function remove(stage: Stage, id: string): Promise<void> {
-  await stage.demo.nova.ask('DELETE', `/servers/${id}`);
+  const { status, body } = await stage.demo.nova.try('DELETE', `/servers/${id}`);
+  assert.ok(status === 204 || status === 404, JSON.stringify(body));
   await eventually(
     () => stage.demo.nova.try('GET', `/servers/${id}`),
     ({ status }) => status === 404,
@@ -174,7 +176,7 @@ export async function assertNeverActive(stage: Stage, id: string): Promise<strin
   for (;;) {
     const { status, task, fault } = await show(stage, id);
     assert.notEqual(status, 'ACTIVE', 'the server is ACTIVE without its accelerator');
-    if (status === 'ERROR' && task === null) return fault;
+    if (status === 'ERROR' && task === null && fault) return fault;
     await sleep(50);
   }
 }
