@@ -15,6 +15,7 @@
 //                  two tenants must fail
 // --cyborg [17.0.0]  plays the move from a real Cyborg to this service, and back; 9.0.0 unless
 //                    another release is named
+// --side-by-side   with --cyborg: measures Nova's calls of both in turns, and moves nothing
 
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -118,7 +119,9 @@ async function main(): Promise<void> {
   suite.step(`Keystone, Placement, Glance, Neutron and Nova (${release.name}) have started`);
   const { stage, answers } = await startBeside(cloud);
   suite.step('the local system has started');
-  const scenarios = cyborg === undefined ? chosen() : await importing(stage, answers, cyborg);
+  const measuresCalls = process.argv.includes('--side-by-side');
+  const scenarios =
+    cyborg === undefined ? chosen() : await importing(stage, answers, cyborg, { measuresCalls });
   for (const scenario of scenarios) {
     const outcome = await play(scenario, stage, { sharesServers: withCyborg });
     suite.report(outcome);

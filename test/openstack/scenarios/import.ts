@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { dryRuns } from '#test/openstack/import/dry-runs.ts';
 import { moves } from '#test/openstack/import/move.ts';
+import { sideBySide } from '#test/openstack/import/side-by-side.ts';
 import { openMove } from '#test/openstack/import/stage.ts';
 import { type CyborgRelease, prepareCyborg } from '#test/openstack/install/cyborg.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
@@ -24,6 +25,7 @@ export async function importing(
   stage: Stage,
   answers: readonly ApiAnswer[],
   release: CyborgRelease,
+  { measuresCalls }: { readonly measuresCalls: boolean },
 ): Promise<readonly Scenario[]> {
   const cyborg = await prepareCyborg(stage.cloud, release);
   const move = await openMove(stage, answers, cyborg);
@@ -43,21 +45,23 @@ export async function importing(
     }
     return build(move.before, flavor);
   };
-  return [
-    {
-      name: 'Cyborg: its agent reports a device of the compute node',
-      run: async () => {
-        await stage.cloud.startCompute();
-        await mapHost(stage);
-        await cyborg.start('conductor', 'api', 'agent');
-        const { name } = await eventually(
-          () => move.provider().catch(() => undefined),
-          (found) => found !== undefined,
-          240,
-        ).then((found) => found ?? { name: '' });
-        return `its provider is ${name}`;
-      },
+  const joins: Scenario = {
+    name: 'Cyborg: its agent reports a device of the compute node',
+    run: async () => {
+      await stage.cloud.startCompute();
+      await mapHost(stage);
+      await cyborg.start('conductor', 'api', 'agent');
+      const { name } = await eventually(
+        () => move.provider().catch(() => undefined),
+        (found) => found !== undefined,
+        240,
+      ).then((found) => found ?? { name: '' });
+      return `its provider is ${name}`;
     },
+  };
+  if (measuresCalls) return [joins, ...sideBySide(stage, move)];
+  return [
+    joins,
     {
       name: 'Cyborg: twelve servers get their accelerators from it',
       run: async () => {
