@@ -4,7 +4,12 @@
 // Base tables and indexes are separate: a function on Nova's path cannot read an index by
 // mistake. test/infra/access.test.ts compares this table with the calls that the functions make.
 
-import type { QueueName, StreamConsumerName } from '#core/contracts/queues.ts';
+import {
+  type QueueName,
+  queues,
+  type StreamConsumerName,
+  streamConsumers,
+} from '#core/contracts/queues.ts';
 import type { TableName } from '#core/store/table/tables.ts';
 import type { Resource } from '#functions/routes.ts';
 
@@ -253,3 +258,18 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
   'release-check': { checks: shifted, callsOpenStack: false },
 };
+
+export type KeyAction = 'Decrypt' | 'GenerateDataKey';
+
+const consumers = new Set<FunctionName>([...queues.map(({ name }) => name), ...streamConsumers]);
+
+/**
+ * Calls of KMS that AWS makes for the function where data are under an operator's key. Reads and
+ * writes of rows decrypt the table's key; messages and images get new data keys. Each consumer
+ * sends to its dead-letter queue.
+ */
+export function keyActionsOf(name: FunctionName): readonly KeyAction[] {
+  const { tables, indexes, sendsTo, stagesImages, callsOpenStack } = access[name];
+  if (consumers.has(name) || sendsTo || stagesImages) return ['Decrypt', 'GenerateDataKey'];
+  return tables || indexes || callsOpenStack ? ['Decrypt'] : [];
+}

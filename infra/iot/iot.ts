@@ -9,6 +9,7 @@ import {
 import { CfnPolicy, CfnThingType, CfnTopicRule } from 'aws-cdk-lib/aws-iot';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
+import { queueName } from '#core/contracts/queues.ts';
 import { type RuleRow, ruleStatement, rules } from '#core/contracts/rules.ts';
 import {
   certificateRequestTopic,
@@ -20,6 +21,7 @@ import {
 } from '#core/contracts/topics.ts';
 import { constructId } from '#infra/construct-id.ts';
 import type { DeploymentSettings } from '#infra/settings/settings.ts';
+import { usingDataKey } from '#infra/storage/data-key.ts';
 import { type Queues, queueOfLosses } from '#infra/storage/queues.ts';
 import { enableJobEvents } from './job-events.ts';
 
@@ -45,8 +47,8 @@ export class HostConnections extends Construct {
   ) {
     super(scope, id);
     const { stage } = settings;
-    this.undelivered = queueOfLosses(this, 'RulesDeadQueue', `${stage}-rules-dead`);
-    for (const row of rules) this.#addRule(stage, row, queues[row.queue], this.undelivered);
+    this.undelivered = queueOfLosses(this, 'RulesDeadQueue', undeliveredName(stage));
+    for (const row of rules) this.#addRule(settings, row, queues[row.queue]);
     enableJobEvents(this, settings);
     new CfnThingType(this, 'ComputeNode', { thingTypeName: computeNodeName(stage) });
     this.policyName = computeNodeName(stage);
@@ -56,8 +58,13 @@ export class HostConnections extends Construct {
     });
   }
 
-  #addRule(stage: string, row: RuleRow, queue: Queue, undelivered: Queue): void {
+  #addRule(settings: DeploymentSettings, row: RuleRow, queue: Queue): void {
+    const { stage } = settings;
     const { name, sql } = ruleStatement(row, stage);
+    // Not a reference to the queue: a queue that gets a key changes after the roles that use it.
+    const arns = [queueName(stage, row.queue), undeliveredName(stage)].map((resource) =>
+      Stack.of(this).formatArn({ service: 'sqs', resource }),
+    );
     const id = constructId(row.name.replaceAll('_', '-'));
     const role = new Role(this, `${id}Role`, {
       assumedBy: new ServicePrincipal('iot.amazonaws.com', {
@@ -66,13 +73,9 @@ export class HostConnections extends Construct {
       }),
       inlinePolicies: {
         Send: new PolicyDocument({
-          statements: [
-            new PolicyStatement({
-              actions: ['sqs:SendMessage'],
-              resources: [queue.queueArn, undelivered.queueArn],
-            }),
-          ],
+          statements: [new PolicyStatement({ actions: ['sqs:SendMessage'], resources: arns })],
         }),
+        ...usingDataKey(settings, ['Decrypt', 'GenerateDataKey']).inlinePolicies,
       },
     });
     const sendTo = ({ queueUrl }: Queue) => ({
@@ -84,11 +87,13 @@ export class HostConnections extends Construct {
         sql,
         awsIotSqlVersion: '2016-03-23',
         actions: [sendTo(queue)],
-        errorAction: sendTo(undelivered),
+        errorAction: sendTo(this.undelivered),
       },
     });
   }
 }
+
+const undeliveredName = (stage: string) => `${stage}-rules-dead`;
 
 /**
  * A host connects as itself, publishes its own inventory, and gets its own work messages, next

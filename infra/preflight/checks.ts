@@ -14,6 +14,7 @@ import { tableName, tables } from '#core/store/table/tables.ts';
 import { type DeploymentSettings, passwordVariable } from '#infra/settings/settings.ts';
 import { aliasCheck } from './alias-check.ts';
 import type { Check } from './check.ts';
+import { keyCheck } from './key-check.ts';
 import { executionsCheck, requestsCheck } from './quota-checks.ts';
 
 export const checks: readonly Check[] = [
@@ -118,6 +119,7 @@ export const checks: readonly Check[] = [
     },
   },
   aliasCheck,
+  keyCheck,
   {
     name: 'secret of the password',
     remedy: 'Check passwordSecret, and the permission secretsmanager:GetSecretValue.',
@@ -220,10 +222,11 @@ function covers(pattern: string, name: string): boolean {
 }
 
 function arnsOf(settings: DeploymentSettings): Record<string, string> {
-  const { passwordSecret, passwordKeyArn, alarmTopicArn, domain } = settings;
+  const { passwordSecret, passwordKeyArn, dataKeyArn, alarmTopicArn, domain } = settings;
   return {
     ...(passwordSecret.startsWith('arn:') && { passwordSecret }),
     ...(passwordKeyArn && { passwordKeyArn }),
+    ...(dataKeyArn && { dataKeyArn }),
     ...(alarmTopicArn && { alarmTopicArn }),
     ...(domain && { certificateArn: domain.certificateArn }),
   };

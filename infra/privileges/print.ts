@@ -1,14 +1,14 @@
 // `npm run -s iam`: the permissions of each role per resource, from the template.
 
 import { takeNoArguments } from '#core/command-line/arguments.ts';
-import { type Resource, type Statement, stage, statementOf, synthesize } from './synthesized.ts';
+import { type Resource, stage, synthesize } from './synthesized.ts';
 
 takeNoArguments('npm run -s iam    what each role of the stack may do');
 
 const stack = synthesize();
 const roles = stack.ofType('AWS::IAM::Role').map((role) => ({
   owner: ownerOf(role),
-  lines: statementsOf(role).flatMap(({ actions, resources }) =>
+  lines: stack.statementsOf(role.id).flatMap(({ actions, resources }) =>
     resources.map((resource) => ({
       resource: short(resource),
       actions: actions.map((action) => action.replace(/^[a-z0-9]+:/, '')).join(', '),
@@ -19,17 +19,6 @@ const width = Math.max(...roles.flatMap(({ lines }) => lines.map((line) => line.
 for (const { owner, lines } of roles) {
   console.log(`\n${owner}`);
   for (const line of lines) console.log(`  ${line.resource.padEnd(width)}  ${line.actions}`);
-}
-
-function statementsOf({ id, properties }: Resource): Statement[] {
-  const attached = stack
-    .ofType('AWS::IAM::Policy')
-    .filter((policy) => policy.properties.Roles.includes(id))
-    .map((policy) => policy.properties.PolicyDocument);
-  const inline = (properties.Policies ?? []).map(
-    (policy: { PolicyDocument: unknown }) => policy.PolicyDocument,
-  );
-  return [...attached, ...inline].flatMap(({ Statement: all }) => all.map(statementOf));
 }
 
 /** The function with the role, or the purpose of the role. */

@@ -46,6 +46,8 @@ interface Synthesized {
   functionNamed(name: string): Resource;
   /** The statements of the function's role. */
   allowedTo(functionName: string): readonly Statement[];
+  /** The statements of the role, whose logical id may begin with other text, such as `role/`. */
+  statementsOf(role: string): readonly Statement[];
 }
 
 export function contextOfProject(): Record<string, unknown> {
@@ -87,6 +89,17 @@ function synthesizeWith(context: Readonly<Record<string, unknown>>): Synthesized
     if (!lambdaFunction) throw new Error(`Unknown function ${name}.`);
     return lambdaFunction;
   };
+  const statementsOf = (role: string) => {
+    const inline = ofType('AWS::IAM::Role')
+      .filter(({ id }) => role.endsWith(id))
+      .flatMap(({ properties }) => properties.Policies ?? []);
+    const attached = ofType('AWS::IAM::Policy')
+      .map(({ properties }) => properties)
+      .filter(({ Roles }) => Roles.some((each: string) => role.endsWith(each)));
+    return [...attached, ...inline].flatMap(({ PolicyDocument }) =>
+      PolicyDocument.Statement.map(statementOf),
+    );
+  };
   const outputs = Object.entries(template.Outputs as Record<string, Json>).map(
     ([name, { Value: value }]) => [name, readable(raw, value)] as const,
   );
@@ -104,12 +117,8 @@ function synthesizeWith(context: Readonly<Record<string, unknown>>): Synthesized
     missingContext: assembly.manifest.missing ?? [],
     ofType,
     functionNamed,
-    allowedTo: (name) => {
-      const role = functionNamed(name).properties.Role;
-      return ofType('AWS::IAM::Policy')
-        .filter(({ properties }) => properties.Roles.some((each: string) => role.endsWith(each)))
-        .flatMap(({ properties }) => properties.PolicyDocument.Statement.map(statementOf));
-    },
+    statementsOf,
+    allowedTo: (name) => statementsOf(functionNamed(name).properties.Role),
   };
 }
 

@@ -7,6 +7,11 @@ import * as z from 'zod';
 export const matching = (pattern: RegExp, fault: string, missing?: string) =>
   z.string(missing).refine((text) => Token.isUnresolved(text) || pattern.test(text), fault);
 
+export const keyArn = matching(
+  /^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[\w-]+$/,
+  'not the ARN of a key in KMS',
+).optional();
+
 export const idList = (pattern: RegExp, kind: string) =>
   z
     .string()

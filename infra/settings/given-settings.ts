@@ -19,7 +19,10 @@ export interface CyborgSettings {
   readonly passwordSecret: string;
   /** The password's key, if the secret is a JSON object. */
   readonly passwordField?: string;
+  /** Key in KMS of that secret, if it is neither AWS's own nor dataKeyArn. */
   readonly passwordKeyArn?: string;
+  /** Key in KMS of tables, queues, logs and the bucket; the stack's secret may have it, too. */
+  readonly dataKeyArn?: string;
   readonly username?: string;
   readonly projectName?: string;
   readonly userDomainName?: string;

@@ -14,7 +14,7 @@ import {
 } from './concurrency.ts';
 import { contradictionsIn, unknownSettings } from './contradictions.ts';
 import type { Domain } from './domain.ts';
-import { idList, matching, perSecond } from './forms.ts';
+import { idList, keyArn, matching, perSecond } from './forms.ts';
 import type {
   CyborgSettings,
   ProvisionedConcurrency,
@@ -33,8 +33,10 @@ export interface DeploymentSettings {
    */
   readonly passwordSecret: string;
   readonly passwordField?: string;
-  /** Key in KMS that encrypts the secret, if it is not AWS's own. */
+  /** Key in KMS that encrypts the secret, if it is neither AWS's own nor `dataKeyArn`. */
   readonly passwordKeyArn?: string;
+  /** Key in KMS that encrypts tables, queues, logs and the bucket, if it is not AWS's own. */
+  readonly dataKeyArn?: string;
   /** Tables stay when the stack is removed, and cannot be deleted by mistake. */
   readonly keepData: boolean;
   readonly backUpHistory: boolean;
@@ -124,10 +126,8 @@ const ownSettings = z.object({
   ),
   /** Key in the secret, if the secret is a JSON object. */
   passwordField: z.string().optional(),
-  passwordKeyArn: matching(
-    /^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[\w-]+$/,
-    'not the ARN of a key in KMS',
-  ).optional(),
+  passwordKeyArn: keyArn,
+  dataKeyArn: keyArn,
   keepData: z.stringbool().default(true),
   backUpHistory: z.stringbool().default(false),
   logRetentionDays: z.coerce
@@ -228,12 +228,13 @@ function deploymentOf(
   const { passwordSecret, passwordField, logLevel, logRetentionDays, keepData } = parsed.data;
   const { domainName, certificateArn, truststoreUri, truststoreVersion } = parsed.data;
   const { subnetIds, securityGroupIds, alarmTopicArn, alarmEmail, runbooks } = parsed.data;
-  const { passwordKeyArn, reservedConcurrency, provisionedConcurrency } = parsed.data;
+  const { passwordKeyArn, dataKeyArn, reservedConcurrency, provisionedConcurrency } = parsed.data;
   return {
     stage: String(environment[passedOn.stage]),
     environment: { ...environment, POWERTOOLS_LOG_LEVEL: logLevel },
     passwordSecret,
-    ...present({ passwordField, passwordKeyArn, alarmTopicArn, alarmEmail, runbooks }),
+    ...present({ passwordField, passwordKeyArn, dataKeyArn }),
+    ...present({ alarmTopicArn, alarmEmail, runbooks }),
     keepData,
     backUpHistory: parsed.data.backUpHistory,
     logRetention: logRetentionDays,

@@ -16,6 +16,7 @@ import { createNotification } from '#infra/monitoring/notification.ts';
 import { setFeatureFlags } from '#infra/settings/feature-flags.ts';
 import type { CyborgSettings } from '#infra/settings/given-settings.ts';
 import { type DeploymentSettings, parseSettings } from '#infra/settings/settings.ts';
+import { encryptUnder } from '#infra/storage/data-key.ts';
 import { createQueues, type Queues } from '#infra/storage/queues.ts';
 import { createStagingBucket } from '#infra/storage/staging.ts';
 import { TableProtection } from '#infra/storage/table-protection.ts';
@@ -108,6 +109,7 @@ export class CyborgStack extends Stack {
     const [first] = this.#ownFunctions().flatMap(({ live }) => live ?? []);
     const release = first?.version.version ?? '';
     new TableProtection(this, 'TableProtection', { settings, tables, release, after });
+    if (settings.dataKeyArn) encryptUnder(settings.dataKeyArn, this);
 
     this.endpoint = `${api.url}/accelerator/v2`;
     this.httpApi = api.httpApi;

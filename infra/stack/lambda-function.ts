@@ -1,16 +1,6 @@
 import { ArnFormat, Duration, RemovalPolicy, Size, Stack, Token } from 'aws-cdk-lib';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
-import {
-  Alias,
-  ApplicationLogLevel,
-  Architecture,
-  type FunctionOptions,
-  type IVersion,
-  LoggingFormat,
-  Runtime,
-  SystemLogLevel,
-  Tracing,
-} from 'aws-cdk-lib/aws-lambda';
+import { Alias, Architecture, type IVersion, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda';
 import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import type { Bucket } from 'aws-cdk-lib/aws-s3';
@@ -21,11 +11,17 @@ import type { QueueName, StreamConsumerName } from '#core/contracts/queues.ts';
 import { certificateTopic, workTopic } from '#core/contracts/topics.ts';
 import { deadQueueUrlVariable, queueUrlVariable } from '#core/settings.ts';
 import type { TableName } from '#core/store/table/tables.ts';
-import { access, type FunctionName, isShifted, ownTokenAccess, traced } from '#infra/access.ts';
+import {
+  access,
+  type FunctionName,
+  isShifted,
+  keyActionsOf,
+  ownTokenAccess,
+  traced,
+} from '#infra/access.ts';
 import { codeOf } from '#infra/bundle/function-code.ts';
 import { constructId } from '#infra/construct-id.ts';
 import { acknowledgeWildcard } from '#infra/nag.ts';
-import type { LogLevel } from '#infra/settings/choices.ts';
 import { connectToNetwork } from '#infra/settings/network.ts';
 import {
   type DeploymentSettings,
@@ -36,9 +32,11 @@ import {
   stagingBucketVariable,
   thingArnVariable,
 } from '#infra/settings/settings.ts';
+import { usingDataKey } from '#infra/storage/data-key.ts';
 import type { Queues } from '#infra/storage/queues.ts';
 import { createImageReader } from '#infra/storage/staging.ts';
 import type { Tables } from '#infra/storage/tables.ts';
+import { logging } from './logging.ts';
 
 /** The resources and settings that functions are created with. */
 export interface Surroundings {
@@ -86,6 +84,7 @@ export class LambdaFunction extends NodejsFunction {
     // Replaces AWS's managed policy, which allows writing to any log.
     const role = new Role(scope, `${id}Role`, {
       assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
+      ...usingDataKey(settings, keyActionsOf(name)),
     });
     logGroup.grantWrite(role);
     const reserved = settings.reservedConcurrency[name];
@@ -149,7 +148,7 @@ export class LambdaFunction extends NodejsFunction {
     if (messagesHosts) this.#allowMessages(workTopic(settings.stage, '*'));
     if (certifiesHosts) this.#allowCertifying(settings.stage);
     for (const queue of sendsTo) this.#allowSending(queue, queues);
-    if (stagesImages) this.#allowStaging(staging, role);
+    if (stagesImages) this.#allowStaging(settings, staging, role);
     if (announces) this.#allowAnnouncing(settings.stage);
     for (const checked of checks) this.#allowCalling(`${settings.stage}-${checked}`);
     if (settings.network && (callsOpenStack || forwardsSignIns)) {
@@ -194,13 +193,13 @@ export class LambdaFunction extends NodejsFunction {
   }
 
   /** Without the permission to list the bucket, S3 answers 403 for missing objects. */
-  #allowStaging(bucket: Bucket, role: Role): void {
+  #allowStaging(settings: DeploymentSettings, bucket: Bucket, role: Role): void {
     this.addEnvironment(stagingBucketVariable, bucket.bucketName);
     const images = bucket.arnForObjects('images/*');
     this.#allow('s3', ['GetObject', 'PutObject'], [images]);
     this.#acknowledge(images, 'Images are staged on demand, named by their ids.');
     this.#allow('s3', ['ListBucket'], [bucket.bucketArn]);
-    const { roleArn } = createImageReader(this, bucket, role);
+    const { roleArn } = createImageReader(this, settings, bucket, role);
     this.addEnvironment(imageReaderVariable, roleArn);
     this.#allow('sts', ['AssumeRole'], [roleArn]);
   }
@@ -222,18 +221,21 @@ export class LambdaFunction extends NodejsFunction {
     this.#acknowledge(versions, 'Each release has a version of its own, with the next number.');
   }
 
+  #iotArn(resource: string, resourceName: string): string {
+    return Stack.of(this).formatArn({ service: 'iot', resource, resourceName });
+  }
+
   #allowMessages(resourceName: string): void {
-    const topic = Stack.of(this).formatArn({ service: 'iot', resource: 'topic', resourceName });
+    const topic = this.#iotArn('topic', resourceName);
     this.#allow('iot', ['Publish'], [topic]);
     this.#acknowledge(topic, 'Messages go to any host of the stage, and the set of hosts changes.');
   }
 
   /** A certificate has no stage: only the thing that it is attached to has one. */
   #allowCertifying(stage: string): void {
-    const arn = (resource: string, resourceName: string) =>
-      Stack.of(this).formatArn({ service: 'iot', resource, resourceName });
     this.#allowMessages(certificateTopic(stage, '*'));
-    const [things, certificates] = [arn('thing', `${stage}:*`), arn('cert', '*')] as const;
+    const things = this.#iotArn('thing', `${stage}:*`);
+    const certificates = this.#iotArn('cert', '*');
     this.#allow('iot', ['ListThingPrincipals'], [things]);
     this.#allow('iot', ['AttachThingPrincipal', 'DetachThingPrincipal'], [things, certificates]);
     const ofCertificates = ['DescribeCertificate', 'UpdateCertificate', 'DeleteCertificate'];
@@ -246,33 +248,16 @@ export class LambdaFunction extends NodejsFunction {
 
   /** Jobs of this stage, for hosts of this stage. */
   #allowJobs(actions: readonly string[], stage: string): void {
-    const arn = (resource: string, resourceName: string) =>
-      Stack.of(this).formatArn({ service: 'iot', resource, resourceName });
-    this.addEnvironment(thingArnVariable, arn('thing', ''));
-    const jobs = arn('job', `${stage}-*`);
+    this.addEnvironment(thingArnVariable, this.#iotArn('thing', ''));
+    const jobs = this.#iotArn('job', `${stage}-*`);
     this.#allow('iot', actions, [jobs]);
     this.#acknowledge(jobs, 'Jobs are created on demand, named by the stage.');
     const ofThings = actions.filter((action) => action !== 'CancelJob');
     if (ofThings.length === 0) return;
-    const things = arn('thing', `${stage}:*`);
+    const things = this.#iotArn('thing', `${stage}:*`);
     this.#allow('iot', ofThings, [things]);
     this.#acknowledge(things, 'Jobs address any host of the stage, and the set of hosts changes.');
   }
-}
-
-/**
- * Lambda's own lines, three for each invocation, cost more than ours: it writes them only of
- * invocations that fail or time out. That takes the JSON format, in which Lambda filters our lines
- * too; it would drop lines of metrics below INFO, since they have no level.
- * https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html
- */
-function logging(level: LogLevel): Partial<FunctionOptions> {
-  if (level === 'WARN' || level === 'ERROR') return { loggingFormat: LoggingFormat.TEXT };
-  return {
-    loggingFormat: LoggingFormat.JSON,
-    applicationLogLevelV2: ApplicationLogLevel[level],
-    systemLogLevelV2: level === 'DEBUG' ? SystemLogLevel.DEBUG : SystemLogLevel.WARN,
-  };
 }
 
 /** Where the password is, for the functions that need it; the password itself is in none. */

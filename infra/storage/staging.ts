@@ -4,6 +4,7 @@ import { BlockPublicAccess, Bucket, BucketEncryption } from 'aws-cdk-lib/aws-s3'
 import type { Construct } from 'constructs';
 import { acknowledge, acknowledgeWildcard } from '#infra/nag.ts';
 import { type DeploymentSettings, stagingBucketVariable } from '#infra/settings/settings.ts';
+import { usingDataKey } from './data-key.ts';
 
 /**
  * The bucket of images that hosts fetch. Bucket names are global, so CloudFormation chooses the
@@ -31,10 +32,16 @@ export function createStagingBucket(scope: Construct, { environment }: Deploymen
 }
 
 /** The role whose sessions sign the URLs of images: see core/clients/image-urls.ts. */
-export function createImageReader(scope: Construct, bucket: Bucket, signer: IRole): Role {
+export function createImageReader(
+  scope: Construct,
+  settings: DeploymentSettings,
+  bucket: Bucket,
+  signer: IRole,
+): Role {
   const reader = new Role(scope, 'ImageReader', {
     assumedBy: new ArnPrincipal(signer.roleArn),
     maxSessionDuration: Duration.hours(1),
+    ...usingDataKey(settings, ['Decrypt']),
   });
   const images = bucket.arnForObjects('images/*');
   reader.addToPolicy(new PolicyStatement({ actions: ['s3:GetObject'], resources: [images] }));

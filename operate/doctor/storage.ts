@@ -18,6 +18,14 @@ const tableChecks = tables.flatMap((row): Check[] => [
     look: async ({ deps, aws }) => {
       const name = tableName(deps.settings.stage, row.name);
       const { Table } = await aws.dynamoDb.send(new DescribeTableCommand({ TableName: name }));
+      const { KMSMasterKeyArn: key, InaccessibleEncryptionDateTime: since } =
+        Table?.SSEDescription ?? {};
+      if (since) {
+        throw new CheckFailed(
+          `${name} cannot be read since ${since.toISOString()}, because DynamoDB cannot use its key ${key}.`,
+          `aws kms enable-key --key-id ${key}    # docs/encryption.md has the other causes`,
+        );
+      }
       const faults: string[] = [];
       if (Table?.TableStatus !== 'ACTIVE') faults.push(`is ${Table?.TableStatus}`);
       const stream = Table?.StreamSpecification?.StreamViewType;

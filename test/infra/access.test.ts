@@ -156,19 +156,35 @@ describe('the roles of the functions', () => {
     return access[name].sendsTo?.some((queue) => resource === `test-${queue}`) ?? false;
   }
 
+  function neededBy(name: FunctionName): string[] {
+    const needed = [...asked.all, ...unlived].filter((request) => request.startsWith(`${name} `));
+    // The first function to start logs in for all.
+    const actions = access[name].callsOpenStack ? ownTokenAccess['service-tokens'] : [];
+    const ofToken = actions.map((action) => `${name} ${action} table/test-service-tokens`);
+    return [...new Set([...needed, ...ofToken])];
+  }
+
   it('allow all actions that a function uses, and no others', async () => {
     await runWorkload(world, asked.all);
     for (const name of names) {
-      const needed = [...asked.all].filter((request) => request.startsWith(`${name} `));
-      // The first function to start logs in for all.
-      if (access[name].callsOpenStack) {
-        const actions = ownTokenAccess['service-tokens'];
-        needed.push(...actions.map((action) => `${name} ${action} table/test-service-tokens`));
-      }
-      const expected = [...needed, ...unlived.filter((request) => request.startsWith(`${name} `))];
-      expect(granted(name).sort(), `infra/access.ts, ${name}`).toEqual(
-        [...new Set(expected)].sort(),
-      );
+      expect(granted(name).sort(), `infra/access.ts, ${name}`).toEqual(neededBy(name).sort());
+    }
+  });
+
+  it('allow by a key of the data what AWS asks KMS for those actions, and no more', () => {
+    const key = 'arn:aws:kms:us-east-1:000000000000:key/5c1a1c1e-7a3b-4000-8000-000000000001';
+    const withKey = synthesize({ dataKeyArn: key });
+    for (const name of names) {
+      const variables = Object.keys(withKey.functionNamed(name).properties.Environment.Variables);
+      const sends =
+        neededBy(name).some((request) => request.includes(' SendMessage ')) ||
+        variables.some((each) => /DEAD|STAGING_BUCKET/.test(each));
+      const actions = withKey
+        .allowedTo(name)
+        .filter(({ resources }) => resources.includes(key))
+        .flatMap((statement) => statement.actions);
+      const expected = sends ? ['kms:Decrypt', 'kms:GenerateDataKey'] : ['kms:Decrypt'];
+      expect(actions, name).toEqual(sends || neededBy(name).length > 0 ? expected : []);
     }
   });
 });

@@ -53,8 +53,9 @@ const deployments = {
     reservedConcurrency: { 'accelerator-requests': 400, changes: 40 },
   },
   'on trial': { keepData: 'false' },
-  'traced, under a key': {
+  'traced, under keys': {
     tracing: 'true',
+    dataKeyArn: 'arn:aws:kms:us-east-1:000000000000:key/5c1a1c1e-7a3b-4000-8000-000000000002',
     passwordKeyArn: 'arn:aws:kms:us-east-1:000000000000:key/5c1a1c1e-7a3b-4000-8000-000000000001',
   },
 };

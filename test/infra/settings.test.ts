@@ -45,6 +45,7 @@ describe('the deployment', () => {
     ['logRetentionDays', { logRetentionDays: 8 }],
     ['alarmTopicArn', { alarmTopicArn: 'pager' }],
     ['passwordKeyArn', { passwordKeyArn: 'alias/mine' }],
+    ['dataKeyArn', { dataKeyArn: 'alias/mine' }],
     ['alarmEmail', { alarmEmail: 'no-address' }],
     [
       'alarmEmail',
