@@ -12,6 +12,7 @@ import { lockDirectory } from '#local/process/directory-lock.ts';
 import { CannotRun } from '#test/emulators/install.ts';
 import type { Scenario } from './scenario.ts';
 import { changes } from './scenarios/changes.ts';
+import { dataKey } from './scenarios/data-key.ts';
 import { firstDeployment } from './scenarios/first-deployment.ts';
 import { releases, wayBack } from './scenarios/releases.ts';
 import { removal } from './scenarios/removal.ts';
@@ -24,6 +25,7 @@ const all: readonly Scenario[] = [
   ...use,
   ...back(),
   ...changes,
+  ...dataKey,
   ...releases,
   ...removal,
 ];

@@ -39,7 +39,7 @@ export interface Stage {
   /** Runs `cyborg-ops`. @throws Error with its output if it fails */
   ops(...words: readonly string[]): Promise<string>;
   /** What `npm run preflight` prints, whatever its exit code. */
-  preflight(): Promise<string>;
+  preflight(settings?: Readonly<Record<string, string>>): Promise<string>;
   startHost(): Promise<void>;
   stopHost(): Promise<void>;
 }
@@ -69,7 +69,7 @@ export async function openStage(
     });
     const text = await response.text();
     if (!response.ok) throw new Error(`${target} answers ${response.status}: ${text}`);
-    return JSON.parse(text) as T;
+    return JSON.parse(text || 'null') as T;
   };
   const ops = async (...words: readonly string[]) => {
     const env = { ...process.env, ...variables };
@@ -77,8 +77,8 @@ export async function openStage(
     const options = { cwd: root, env };
     return (await promisify(execFile)(process.execPath, [program, ...words], options)).stdout;
   };
-  const preflight = async () => {
-    const options = Object.entries(stage.settings).flatMap(([name, value]) => {
+  const preflight = async (settings: Readonly<Record<string, string>> = {}) => {
+    const options = Object.entries({ ...stage.settings, ...settings }).flatMap(([name, value]) => {
       return ['-c', `${name}=${value}`];
     });
     const env = { ...process.env, ...variables } as Record<string, string>;
