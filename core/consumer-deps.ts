@@ -21,6 +21,7 @@ import { type BindCountStore, bindCountStore } from './store/history/bind-counts
 import { type HistoryReader, historyReader } from './store/history/history.ts';
 import { type UsageSumStore, usageSumStore } from './store/history/usage-sums.ts';
 import { type IncidentMarkStore, incidentMarkStore } from './store/hosts/incident-marks.ts';
+import { type MeasuredHostStore, measuredHostStore } from './store/hosts/measured-hosts.ts';
 import { type WaitingBindStore, waitingBindStore } from './store/hosts/waiting-binds.ts';
 import type { DocumentClients } from './store/table/documents.ts';
 import { tableName } from './store/table/tables.ts';
@@ -33,6 +34,7 @@ export interface ConsumerDeps extends Deps {
     readonly usageSums: UsageSumStore;
     readonly fleet: FleetStore;
     readonly incidentMarks: IncidentMarkStore;
+    readonly measuredHosts: MeasuredHostStore;
   };
   readonly clients: Deps['clients'] & {
     readonly placement: Placement;
@@ -73,6 +75,7 @@ export function createConsumerStore(
       usageSums: usageSumStore(clients.documents, tableName(stage, 'history')),
       fleet: fleetStore(clients.strong, tableName(stage, 'history')),
       incidentMarks: incidentMarkStore(clients.strong, tableName(stage, 'inventory')),
+      measuredHosts: measuredHostStore(clients.documents, tableName(stage, 'inventory')),
       waitingBinds: waitingBindStore(clients.strong, tableName(stage, 'inventory')),
     },
   };

@@ -11,6 +11,8 @@ export interface Listing<Row> {
   readonly next?: string;
   /** Why the rest is missing. */
   readonly failure?: ApiFailure;
+  /** Rows are as they were measured since then; of a list that may be of a measurement. */
+  readonly measuredAt?: string;
 }
 
 export interface ListingOf<Row = unknown, Answered = Row> {
@@ -49,6 +51,7 @@ export async function readAll<Row, Answered = Row>(
   const end = before.rows.length + rowsMax;
   let rows = before.rows;
   let marker = before.next;
+  let { measuredAt } = before;
   for (;;) {
     try {
       const isFirst = rows.length === 0 && marker === undefined;
@@ -59,14 +62,15 @@ export async function readAll<Row, Answered = Row>(
       });
       const page = answer[collection];
       rows = rows.concat(Array.isArray(page) ? (page as Answered[]).map(keep) : []);
+      if (typeof answer.measured_at === 'string') measuredAt ??= answer.measured_at;
       marker = readMarker(answer[`${collection}_links`]);
     } catch (error) {
       if (rows.length === 0) throw error;
-      return { rows, failure: asFailure(error), ...present({ next: marker }) };
+      return { rows, failure: asFailure(error), ...present({ next: marker, measuredAt }) };
     }
-    if (marker === undefined) return { rows };
-    if (rows.length >= end) return { rows, next: marker };
-    onPage({ rows, next: marker });
+    const read = { rows, ...present({ next: marker, measuredAt }) };
+    if (marker === undefined || rows.length >= end) return read;
+    onPage(read);
   }
 }
 

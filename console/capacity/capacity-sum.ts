@@ -6,6 +6,8 @@ export interface CapacitySum {
   readonly fits: number;
   /** The most frequent reason first. */
   readonly stoppedBy: HostCapacity['stopped_by'];
+  /** The sweep has measured the hosts since then; they were read now without it. */
+  readonly measuredAt?: string;
 }
 
 export function capacitySum(hosts: readonly HostCapacity[]): CapacitySum {

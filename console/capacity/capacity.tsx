@@ -8,7 +8,7 @@ import { PartialList, useLiveList } from '#console/parts/list/live-list.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
 import { type Column, Table } from '#console/parts/table/table.tsx';
 import { reasonsText } from '#console/parts/text.ts';
-import { counted, numberText } from '#console/parts/time-text.ts';
+import { counted, numberText, timeText } from '#console/parts/time-text.ts';
 import { useLive } from '#console/parts/use-live.ts';
 import { addressOf, type ScreenProps } from '#console/routes.ts';
 import { useSession } from '#console/session/session.ts';
@@ -63,6 +63,7 @@ function Where({ profile }: { readonly profile: string }) {
   return (
     <>
       <Freshness live={list} subject="the capacity" />
+      <MeasuredSince of={list.data ? [list.data] : []} />
       <PartialList {...{ list }} row="host" />
       {list.data && (
         <>
@@ -121,6 +122,7 @@ function Availability({ profile }: { readonly profile: string }) {
   return (
     <>
       <Freshness {...{ live }} subject="the capacity" />
+      <MeasuredSince of={live.data ? [{ measuredAt: live.data.measured_at }] : []} />
       {live.data && 'availability' in live.data && (
         <Section title="Would fit">
           <p class="figure" role="status">
@@ -129,6 +131,19 @@ function Availability({ profile }: { readonly profile: string }) {
         </Section>
       )}
     </>
+  );
+}
+
+interface MeasuredSinceProps {
+  readonly of: readonly { readonly measuredAt?: string | null }[];
+}
+
+/** The API answers for a large cloud what the sweep has measured. */
+export function MeasuredSince({ of: all }: MeasuredSinceProps) {
+  const [at] = all.flatMap(({ measuredAt }) => measuredAt ?? []).sort();
+  if (at === undefined) return null;
+  return (
+    <p class="quiet">{`Hosts are as they were measured, the first at ${timeText(at)} UTC.`}</p>
   );
 }
 

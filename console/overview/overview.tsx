@@ -3,6 +3,7 @@
 
 import { useState } from 'preact/hooks';
 import type { Host, Incident } from '#console/api/answers.ts';
+import { MeasuredSince } from '#console/capacity/capacity.tsx';
 import { Freshness, useNow } from '#console/parts/freshness.tsx';
 import { DeviceLink, HostLink } from '#console/parts/links.tsx';
 import { PartialList, useList } from '#console/parts/list/live-list.tsx';
@@ -129,6 +130,7 @@ export function OverviewScreen() {
           </Section>
           <Section title="In use by class">
             <Freshness live={capacity} subject="the capacity" everyMs={capacityEveryMs} />
+            <MeasuredSince of={uses.map(({ sum }) => sum)} />
             <Bars
               name="In use by class"
               bars={uses.map(({ name, inUse, all, free }) => ({
@@ -262,6 +264,7 @@ function RunsOut({ names, everyMs, isWaiting, isLarge }: RunsOutProps) {
   return (
     <>
       <Freshness {...{ live }} subject="the capacity" {...{ everyMs }} />
+      <MeasuredSince of={[...sums.values()]} />
       {!isWaiting && names.length === 0 && <p class="empty">There are no device profiles.</p>}
       <Bars name="Servers that would fit" {...{ bars }} />
     </>

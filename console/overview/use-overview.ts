@@ -1,6 +1,13 @@
 // What the overview asks the API for: lists and sums that other screens show, too.
 
-import type { Binds, FleetReport, HostCapacity, Incident, Usage } from '#console/api/answers.ts';
+import type {
+  Binds,
+  Capacity,
+  FleetReport,
+  HostCapacity,
+  Incident,
+  Usage,
+} from '#console/api/answers.ts';
 import type { Api } from '#console/api/client.ts';
 import { ApiFailure } from '#console/api/failure.ts';
 import { readAll } from '#console/api/pages.ts';
@@ -59,6 +66,14 @@ async function readSum(
 ): Promise<CapacitySum | undefined> {
   const listing = { path: '/operator/v1/capacity', collection: 'hosts', pageRows, query, signal };
   try {
+    const first = await api.ask<Capacity>('GET', listing.path, {
+      query: { ...query, limit: pageRows },
+      signal,
+    });
+    if ('total' in first && first.total) {
+      const { fits, stopped_by: stoppedBy } = first.total;
+      return { fits, stoppedBy, ...present({ measuredAt: first.measured_at ?? undefined }) };
+    }
     const { rows, failure } = await readAll<HostCapacity>(api, listing, (soFar) =>
       onPage(capacitySum(soFar.rows)),
     );

@@ -7,7 +7,7 @@ import { readAll } from '#console/api/pages.ts';
 import { capacitySum } from '#console/capacity/capacity-sum.ts';
 import { Notice } from '#console/parts/notice.tsx';
 import { reasonsText } from '#console/parts/text.ts';
-import { counted } from '#console/parts/time-text.ts';
+import { counted, timeText } from '#console/parts/time-text.ts';
 import { useSession } from '#console/session/session.ts';
 
 type Groups = readonly Readonly<Record<string, string | number>>[];
@@ -52,19 +52,29 @@ export function WouldItFit({ groups }: { readonly groups: Groups }) {
   );
 }
 
-function describeFit({ rows, failure }: Awaited<ReturnType<typeof readAll<HostCapacity>>>): string {
+/** A large cloud is as it was measured. */
+const timeOf = (measuredAt: string | null | undefined) =>
+  measuredAt ? `, as measured since ${timeText(measuredAt)} UTC` : ' now';
+
+function describeFit({
+  rows,
+  failure,
+  measuredAt,
+}: Awaited<ReturnType<typeof readAll<HostCapacity>>>): string {
   const { fits, stoppedBy } = capacitySum(rows);
   const hosts = rows.filter((row) => row.fits > 0).length;
   const stops = stoppedBy.length > 0 ? ` Stopped: ${reasonsText(stoppedBy)}.` : '';
   const rest = failure ? ` The other hosts could not be read: ${failure.message}` : '';
-  const none = 'No server with this profile would fit now.';
-  const some = `${counted(fits, 'server')} with this profile would fit now, on ${counted(hosts, 'host')}.`;
+  const time = timeOf(measuredAt);
+  const none = `No server with this profile would fit${time}.`;
+  const some = `${counted(fits, 'server')} with this profile would fit${time}, on ${counted(hosts, 'host')}.`;
   return `${fits === 0 ? none : some}${stops}${rest}`;
 }
 
 function describeAvailability(answer: Capacity): string {
   if (!('availability' in answer)) return '';
+  const time = timeOf(answer.measured_at);
   return answer.availability === 'none'
-    ? 'No server with this profile would fit now.'
-    : `Servers with this profile would fit now: ${answer.availability}.`;
+    ? `No server with this profile would fit${time}.`
+    : `Servers with this profile would fit${time}: ${answer.availability}.`;
 }

@@ -122,8 +122,8 @@ function healthReason(device: Device): string | undefined {
   return isUnhealthy(device) ? device.health?.reason : undefined;
 }
 
-/** @param profile of a stored profile the name */
-export function viewCapacity(profile: string | null, hosts: readonly HostCapacity[]) {
+/** The sum of hosts. */
+export function viewFits(hosts: readonly HostCapacity[]) {
   const stopped: Partial<Record<Obstacle, number>> = {};
   for (const { stoppedBy } of hosts) {
     for (const [obstacle, count] of Object.entries(stoppedBy) as [Obstacle, number][]) {
@@ -131,15 +131,17 @@ export function viewCapacity(profile: string | null, hosts: readonly HostCapacit
     }
   }
   return {
-    profile,
     fits: hosts.reduce((sum, { fits }) => sum + fits, 0),
     stopped_by: viewObstacles(stopped),
-    hosts: hosts.map(({ hostname, fits, stoppedBy }) => ({
-      hostname,
-      fits,
-      stopped_by: viewObstacles(stoppedBy),
-    })),
   };
+}
+
+export function viewTotal(hosts: readonly HostCapacity[]) {
+  return { ...viewFits(hosts), hosts: hosts.filter(({ fits }) => fits > 0).length };
+}
+
+export function viewHostCapacity({ hostname, fits, stoppedBy }: HostCapacity) {
+  return { hostname, fits, stopped_by: viewObstacles(stoppedBy) };
 }
 
 /** The most frequent first. */

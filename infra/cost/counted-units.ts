@@ -206,8 +206,8 @@ export const countedUnits = {
    */
   measured: {
     ...noUnits,
-    writes: 6,
-    reads: 25,
+    writes: 7,
+    reads: 25.5,
     recorded: 5,
     metricLines: 9,
   },

@@ -48,21 +48,26 @@ describe('GET /operator/v1/capacity', () => {
   });
 
   it('says where servers fit, and what stops the others', async () => {
+    const stopped_by = [
+      { reason: 'host-away', count: 8 },
+      { reason: 'disabled', count: 4 },
+    ];
     expect((await get('?profile=one')).json).toEqual({
       profile: 'one',
+      measured_at: null,
+      total: { fits: 3, hosts: 1, stopped_by },
       fits: 3,
       hosts: [
         { hostname: 'cmp1', fits: 3, stopped_by: [] },
         { hostname: 'cmp2', fits: 0, stopped_by: [{ reason: 'disabled', count: 4 }] },
         { hostname: 'cmp3', fits: 0, stopped_by: [{ reason: 'host-away', count: 8 }] },
       ],
-      stopped_by: [
-        { reason: 'host-away', count: 8 },
-        { reason: 'disabled', count: 4 },
-      ],
+      stopped_by,
     });
     expect((await get(`?profile=${uuid}&host=cmp1`)).json).toEqual({
       profile: 'two',
+      measured_at: null,
+      total: null,
       fits: 1,
       hosts: [{ hostname: 'cmp1', fits: 1, stopped_by: [{ reason: 'remainder', count: 1 }] }],
       stopped_by: [{ reason: 'remainder', count: 1 }],
@@ -85,6 +90,7 @@ describe('GET /operator/v1/capacity', () => {
     expect((await get(next)).json.hosts).toEqual([expect.objectContaining({ hostname: 'cmp3' })]);
     expect((await get(asked(groups), 'reader-token')).json).toEqual({
       profile: null,
+      measured_at: null,
       availability: 'few',
     });
   });
@@ -96,9 +102,9 @@ describe('GET /operator/v1/capacity', () => {
 
   it('a tenant is told whether there is any, not where', async () => {
     const one = await get('?profile=one', 'reader-token');
-    expect(one.json).toEqual({ profile: 'one', availability: 'few' });
+    expect(one.json).toEqual({ profile: 'one', measured_at: null, availability: 'few' });
     const asked = await get('?profile=one&host=cmp2&limit=1', 'reader-token');
-    expect(asked.json).toEqual({ profile: 'one', availability: 'few' });
+    expect(asked.json).toEqual(one.json);
   });
 
   it('a tenant learns of the best alternative, and an operator of the named one', async () => {

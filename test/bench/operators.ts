@@ -10,9 +10,12 @@ import { stage, startOwnSystem } from './system/own-system.ts';
 import { historyDays, storedCloud } from './system/stored-cloud.ts';
 
 const sizes = [
-  { hosts: 20, records: 2000 },
-  { hosts: 2000, records: 200_000 },
+  { hosts: 100, records: 2000 },
+  { hosts: 10_000, records: 200_000 },
 ] as const;
+
+/** For the time that each takes. */
+const timesRepeated = 5;
 
 interface OperatorsRead {
   readonly name: string;
@@ -32,7 +35,12 @@ const operatorsReads: readonly OperatorsRead[] = [
   { name: 'metrics', path: () => '/metrics', readsMax: 200 },
   { name: 'report', path: (from) => `/report?from=${from}`, readsMax: 200 },
   { name: 'incidents, first page', path: () => '/incidents', readsMax: 60 },
-  { name: 'capacity, first page', path: () => '/capacity?profile=bench' },
+  {
+    name: 'capacity of the cloud, first page',
+    path: () => '/capacity?profile=bench',
+    readsMax: 100,
+  },
+  { name: 'capacity, a page that is read now', path: () => '/capacity?profile=bench&live=true' },
   {
     name: 'usage of all projects',
     path: (from) => `/usage?from=${from.slice(0, 10)}`,
@@ -41,11 +49,18 @@ const operatorsReads: readonly OperatorsRead[] = [
   },
 ];
 
+interface Counted {
+  readonly units: number;
+  readonly requests: number;
+  /** The median of its repetitions. */
+  readonly ms: number;
+}
+
 export interface ReadCost {
   readonly name: string;
   readonly readsMax?: number;
   /** In the order of the sizes. */
-  readonly counted: readonly { readonly units: number; readonly requests: number }[];
+  readonly counted: readonly Counted[];
 }
 
 /** Returns false if a read costs more than its target in the large cloud. */
@@ -60,10 +75,13 @@ export async function benchOperators(): Promise<boolean> {
   refuseUncountedReads(costs);
   printTable(
     `Operators' reads: ${sizes.map(({ hosts, records }) => `${hosts} hosts and ${records} records`).join(', then ')}`,
-    ['', 'RCU', 'requests', 'RCU', 'requests', 'growth', 'target'],
+    ['', 'RCU', 'requests', 'ms', 'RCU', 'requests', 'ms', 'growth', 'target'],
     costs.map(({ name, counted, readsMax }) => {
       const [small, large] = counted.map(({ units }) => units) as [number, number];
-      const cells = counted.flatMap(({ units, requests }) => [`${units}`, `${requests}`]);
+      const cells = counted.flatMap(({ units, requests, ms }) => [
+        ...[units, requests].map(String),
+        ms.toFixed(0),
+      ]);
       return [name, ...cells, (large / small).toFixed(1), readsMax ? `${readsMax} RCU` : '-'];
     }),
   );
@@ -117,12 +135,20 @@ async function readAll(size: (typeof sizes)[number]) {
     // The first request of the process also reads the service's token.
     await expectAnswer(api, 200, 'GET', '/metrics');
     const from = new Date(Date.now() - historyDays * 86_400_000).toISOString();
-    const costs = [];
+    const costs: Counted[] = [];
     for (const { path, isRepeated } of operatorsReads) {
       if (isRepeated) await expectAnswer(api, 200, 'GET', path(from));
       cost = { units: 0, requests: 0 };
       await expectAnswer(api, 200, 'GET', path(from));
-      costs.push(cost);
+      const counted = cost;
+      const times: number[] = [];
+      for (let time = 0; time < timesRepeated; time += 1) {
+        const startedMs = performance.now();
+        await expectAnswer(api, 200, 'GET', path(from));
+        times.push(performance.now() - startedMs);
+      }
+      times.sort((one, other) => one - other);
+      costs.push({ ...counted, ms: times[Math.floor(times.length / 2)] ?? 0 });
     }
     return costs;
   } finally {

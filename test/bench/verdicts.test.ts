@@ -26,14 +26,14 @@ it('refuses figures without any count for the consumers or for a request', () =>
 
 it('fails where a read of operators costs more than its target, or was not counted', () => {
   const cost = (large: number) => {
-    const counted = [1, large].map((units) => ({ units, requests: 1 }));
+    const counted = [1, large].map((units) => ({ units, requests: 1, ms: 1 }));
     return [{ name: 'history', readsMax: 20, counted }];
   };
   expect(areWithin(cost(20))).toBe(true);
   expect(areWithin(cost(20.5))).toBe(false);
   expect(() => refuseUncountedReads(cost(1))).not.toThrow();
   expect(() => refuseUncountedReads(cost(0))).toThrow('Nothing was counted for history');
-  const isMissing = [{ name: 'usage', counted: [{ units: 1, requests: 1 }] }];
+  const isMissing = [{ name: 'usage', counted: [{ units: 1, requests: 1, ms: 1 }] }];
   expect(() => refuseUncountedReads(isMissing)).toThrow('Nothing was counted for usage');
 });
 

@@ -273,6 +273,7 @@ describe('the filters of the streams', () => {
       'BASELINES',
       'MARK#',
       'ROUNDS',
+      'HOSTS#',
       'HOLDS',
       'WAITING#',
       'DEPLOYABLE',

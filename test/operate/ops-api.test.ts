@@ -245,6 +245,21 @@ describe('a verb that shows one', () => {
     );
   });
 
+  it('shows the capacity of a whole cloud with the time of its measurement', async () => {
+    const hosts = [{ hostname: 'cmp1', fits: 4, stopped_by: [] }];
+    const body = {
+      ...{ profile: 'gpu', measured_at: '2026-11-22T00:00:00.000Z', fits: 4, hosts },
+      ...{ stopped_by: [], total: { fits: 900, hosts: 300, stopped_by: [] } },
+    };
+    cloud.answer({ status: 200, body });
+    expect((await call(['capacity', 'gpu'])).out).toMatch(
+      /^gpu: 900 more\nmeasured since 2026-11-22T00:00:00.000Z\n\nhost[\s\S]*cmp1 +4/,
+    );
+    cloud.answer({ status: 200, body });
+    await call(['capacity', 'gpu', '--live']);
+    expect(cloud.asked.at(-1)?.path).toBe(`${operator}/capacity?profile=gpu&live=true`);
+  });
+
   it('shows the usage of the days that the answer counts, and asks for no page', async () => {
     const row = { project_id: 'p1', resource_class: 'VGPU', day: '2026-11-22' };
     const span = { from: '2026-11-22T00:00:00.000Z', to: '2026-11-23T00:00:00.000Z' };

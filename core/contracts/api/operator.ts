@@ -182,16 +182,25 @@ const stoppedBy = z
   .array(z.strictObject({ reason: z.enum(obstacles), count: z.int() }))
   .meta({ description: 'attach handles that serve no further server, by reason' });
 
-export const hostCapacityAnswer = z.strictObject({
-  hostname,
-  fits: z.int(),
-  stopped_by: stoppedBy,
-});
+const capacitySum = { fits: z.int(), stopped_by: stoppedBy };
 
-const profileName = z.string().nullable().meta({ description: 'null if the request has groups' });
+export const hostCapacityAnswer = z.strictObject({ hostname, ...capacitySum });
+
+const aboutCapacity = {
+  profile: z.string().nullable().meta({ description: 'null if the request has groups' }),
+  measured_at: time.nullable().meta({
+    description: 'hosts are as they were measured since then; null if the answer has read them',
+  }),
+};
 
 export const capacityDetailAnswer = z.strictObject({
-  profile: profileName,
+  ...aboutCapacity,
+  total: z
+    .strictObject({ ...capacitySum, hosts: z.int() })
+    .nullable()
+    .meta({
+      description: 'of all hosts, with the number of those on which a server fits; on a first page',
+    }),
   fits: z.int().meta({ description: 'sum of the hosts of this page' }),
   stopped_by: stoppedBy,
   hosts: z.array(hostCapacityAnswer),
@@ -200,7 +209,7 @@ export const capacityDetailAnswer = z.strictObject({
 
 /** A tenant's answer. */
 export const availabilityAnswer = z.strictObject({
-  profile: profileName,
+  ...aboutCapacity,
   availability: z.enum(['none', 'few', 'many']),
 });
 

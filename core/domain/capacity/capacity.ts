@@ -81,13 +81,42 @@ export function measureCapacity(
   host: CapacityHost,
   attachTypes: DeploymentTypes,
 ): HostCapacity | undefined {
+  return capacityMeter(groups, attachTypes)(host);
+}
+
+/** Measures hosts one after the other; a provider that they share is looked at once. */
+export function capacityMeter(
+  groups: readonly Group[],
+  attachTypes: DeploymentTypes,
+): (host: CapacityHost) => HostCapacity | undefined {
   const classes = new Set(groups.flatMap((group) => Object.keys(groupResources(group))));
-  const providers = host.providers.filter(
-    ({ deployable: { resourceClass, isGone } }) =>
-      !isGone && resourceClass !== undefined && classes.has(resourceClass),
-  );
-  if (providers.length === 0) return undefined;
-  const offers = providers.map((provider) => describeOffer(groups, provider, host, attachTypes));
+  const offersByState = new Map<string, Map<StoredProvider, Offer>>();
+  const offersOf = (host: CapacityHost) => {
+    const key = `${host.stoppedBy} ${host.isPaused}`;
+    const offers = offersByState.get(key) ?? new Map<StoredProvider, Offer>();
+    offersByState.set(key, offers);
+    return offers;
+  };
+  return (host) => {
+    const providers = host.providers.filter(
+      ({ deployable: { resourceClass, isGone } }) =>
+        !isGone && resourceClass !== undefined && classes.has(resourceClass),
+    );
+    if (providers.length === 0) return undefined;
+    const offers = offersOf(host);
+    const all = providers.map((provider) => {
+      const offer = offers.get(provider) ?? describeOffer(groups, provider, host, attachTypes);
+      offers.set(provider, offer);
+      return offer;
+    });
+    return { hostname: host.hostname, ...sumOffers(groups, all) };
+  };
+}
+
+function sumOffers(
+  groups: readonly Group[],
+  offers: readonly Offer[],
+): Pick<HostCapacity, 'fits' | 'stoppedBy'> {
   const fits = serversThatFit(
     groups.map((group) => ({ size: arqCount(group) })),
     offers.map(({ supply }) => supply),
@@ -100,7 +129,7 @@ export function measureCapacity(
   const free = offers.reduce((sum, { supply }) => sum + supply.free, 0);
   const perServer = groups.reduce((sum, group) => sum + arqCount(group), 0);
   count('remainder', free - fits * perServer);
-  return { hostname: host.hostname, fits, stoppedBy };
+  return { fits, stoppedBy };
 }
 
 interface Offer {

@@ -7,6 +7,7 @@ import {
 } from '#core/domain/arq/attach-types.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import { measureCapacity } from '#core/domain/capacity/capacity.ts';
+import { toCapacityHost } from '#core/domain/capacity/capacity-host.ts';
 import { handleUse } from '#core/domain/capacity/handle-uses.ts';
 import { modelOf } from '#core/domain/device/component-image.ts';
 import { type Device, isOnHold } from '#core/domain/device/device.ts';
@@ -25,12 +26,10 @@ import {
   overdueIncident,
 } from '#core/domain/history/incidents.ts';
 import type { NotOffered, StoredHost } from '#core/domain/host/host.ts';
-import { pausedUntil } from '#core/domain/host/host-pause.ts';
-import { deriveHostState, stoppedBy } from '#core/domain/host/host-state.ts';
+import { deriveHostState } from '#core/domain/host/host-state.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
-import { present } from '#core/shapes/derive/present.ts';
 import type { Sample } from '#core/shapes/fleet.ts';
 import { needsHostRow } from './measure-minute.ts';
 import { toSample } from './samples.ts';
@@ -121,18 +120,11 @@ function measureHandles(
 }
 
 function measureProfiles(
-  { host, devices, summary }: MeasuredHost,
+  measured: MeasuredHost,
   providers: readonly StoredProvider[],
   { profiles, attachTypes, nowMs }: MeasureContext,
 ): Sample[] {
-  const { state } = deriveHostState(host, summary ?? {}, nowMs);
-  const reported = new Set(devices.flatMap(({ isGone, uuid }) => (isGone ? [] : [uuid])));
-  const capacityHost = {
-    hostname: host.hostname,
-    providers: providers.filter(({ deployable }) => reported.has(deployable.deviceUuid)),
-    isPaused: pausedUntil(host, nowMs) !== undefined,
-    ...present({ stoppedBy: stoppedBy(state) }),
-  };
+  const capacityHost = toCapacityHost(measured, providers, nowMs);
   return profiles.flatMap(({ name, groups }) => {
     const fits = measureCapacity(groups, capacityHost, attachTypes)?.fits ?? 0;
     return fits > 0 ? [toSample('cyborg_capacity_servers', [name], fits)] : [];

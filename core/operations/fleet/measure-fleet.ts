@@ -1,9 +1,13 @@
 // Measures the fleet for the metrics: each minute the states of all hosts and the binds since the
 // minute before, and the devices of some hosts. A round over all hosts takes an hour at most; a
-// scrape reads the last one that is complete. What is measured of a host corrects its marks, too.
+// scrape reads the last one that is complete. What is measured of a host corrects its marks, too,
+// and is kept for the capacity of the cloud.
 
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import type { CapacityHost } from '#core/domain/capacity/capacity.ts';
+import { toCapacityHost } from '#core/domain/capacity/capacity-host.ts';
 import { handleUses } from '#core/domain/capacity/handle-uses.ts';
+import { lastName } from '#core/domain/capacity/measured-hosts.ts';
 import { type MeasureContext, measureHost, roundKinds } from '#core/domain/fleet/measure-host.ts';
 import { measureBinds, measureHosts, needsHostRow } from '#core/domain/fleet/measure-minute.ts';
 import type { OpenMetric } from '#core/domain/fleet/open-metrics.ts';
@@ -147,6 +151,7 @@ async function measureRound(
   const { at, cursor = '' } = round;
   const left = hosts.filter(({ hostname }) => hostname > cursor);
   const count = Math.max(hostsPerRun, Math.ceil(hosts.length / runsPerRound));
+  const measuredAt = timeNow(deps);
   const next = await measureSome(
     deps,
     left.slice(0, count),
@@ -155,8 +160,10 @@ async function measureRound(
   );
   const samples = boundSeries(sumSamples(round.samples, next.samples));
   const revision = (before?.revision ?? 0) + 1;
-  const isComplete = next.count === left.length;
-  const last = left[next.count - 1]?.hostname ?? cursor;
+  const isComplete = next.hosts.length === left.length;
+  const last = next.hosts.at(-1)?.hostname ?? cursor;
+  const upTo = isComplete ? lastName : last;
+  await deps.store.measuredHosts.put({ after: cursor, upTo, at: measuredAt, hosts: next.hosts });
   const isStored = await fleet.write(
     'round',
     isComplete ? { revision, at, samples: [] } : { revision, at, samples, cursor: last },
@@ -223,25 +230,33 @@ async function measureSome(
   hosts: readonly HostSummary[],
   context: RoundContext,
   untilMs: number,
-): Promise<{ readonly samples: Sample[]; readonly count: number }> {
+): Promise<MeasuredHosts> {
   let samples: Sample[] = [];
-  let count = 0;
-  while (count < hosts.length && (count === 0 || deps.clock() < untilMs)) {
-    const some = hosts.slice(count, count + hostsAtOnce);
+  const measured: CapacityHost[] = [];
+  while (measured.length < hosts.length && (measured.length === 0 || deps.clock() < untilMs)) {
+    const some = hosts.slice(measured.length, measured.length + hostsAtOnce);
+    const each = new Map<string, CapacityHost>();
     await forEachAtOnce(some, hostsAtOnce, async ({ hostname }) => {
-      const measured = await measureOne(deps, hostname, context);
-      samples = sumSamples(samples, measured);
+      const one = await measureOne(deps, hostname, context);
+      samples = sumSamples(samples, one.samples);
+      each.set(hostname, one.host);
     });
-    count += some.length;
+    measured.push(...some.flatMap(({ hostname }) => each.get(hostname) ?? []));
   }
-  return { samples, count };
+  return { samples, hosts: measured };
+}
+
+interface MeasuredHosts {
+  readonly samples: Sample[];
+  /** In the order of their names. */
+  readonly hosts: readonly CapacityHost[];
 }
 
 export async function measureOne(
   deps: ConsumerDeps,
   hostname: string,
   context: RoundContext,
-): Promise<Sample[]> {
+): Promise<{ readonly samples: Sample[]; readonly host: CapacityHost }> {
   const { inventory } = deps.store;
   const host = await inventory.host(hostname);
   const providers = await inventory.providers(host.devices.flatMap((each) => each.providers));
@@ -250,5 +265,8 @@ export async function measureOne(
       .filter(({ deployable }) => deployable.deviceUuid === uuid)
       .flatMap(({ handles }) => handles),
   );
-  return measureHost(host, providers, context);
+  return {
+    samples: measureHost(host, providers, context),
+    host: toCapacityHost(host, providers, context.nowMs),
+  };
 }

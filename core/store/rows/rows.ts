@@ -30,6 +30,8 @@ export const incidentMarkKey = (kind: string, id: string) => ({
 });
 /** The sweep's last rounds over the marks. */
 export const incidentRoundsKey = () => ({ pk: 'INCIDENTS', sk: 'ROUNDS' });
+/** Hosts up to this name, as the sweep has measured them. */
+export const measuredHostsKey = (upTo: string) => ({ pk: 'MEASURED', sk: `HOSTS#${upTo}` });
 /** One row has all baselines of the cloud. */
 export const baselinesKey = () => ({ pk: 'BASELINES', sk: 'BASELINES' });
 /** One row has all holds of the cloud. */

@@ -20,6 +20,8 @@
 //                    INCIDENTS#host   MARK#<hostname> a host that may have an incident
 //                    INCIDENTS#device MARK#<uuid>     a device that may have one
 //                    INCIDENTS        ROUNDS          the sweep's last rounds over these marks
+//                    MEASURED         HOSTS#<hostname> hosts up to this one, as measured for the
+//                                                     capacity of the cloud
 //                    RESTORED         RESTORED        the moment of the last restored backup
 //   device-profiles  NAME#<name>                      the profile, or whose name it was before
 //                    UUID#<uuid>                      its name; each uuid exists once, too

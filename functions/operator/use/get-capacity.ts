@@ -1,16 +1,17 @@
 import * as z from 'zod';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { capacityAnswer } from '#core/contracts/api/operator.ts';
 import { profileRequest } from '#core/contracts/api/profile-request.ts';
 import type { Deps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import {
   type CapacityHost,
+  capacityMeter,
   type HostCapacity,
-  measureCapacity,
 } from '#core/domain/capacity/capacity.ts';
+import { toCapacityHost } from '#core/domain/capacity/capacity-host.ts';
+import { joinRanges, type MeasuredCloud } from '#core/domain/capacity/measured-hosts.ts';
 import { DeviceProfileNotFound, InvalidInput } from '#core/domain/errors.ts';
-import { pausedUntil } from '#core/domain/host/host-pause.ts';
-import { deriveHostState, stoppedBy } from '#core/domain/host/host-state.ts';
 import { type Groups, groupLists } from '#core/domain/profile/alternatives.ts';
 import { canonicalGroups } from '#core/domain/profile/device-profile.ts';
 import { isVisibleTo } from '#core/domain/profile/profile-changes.ts';
@@ -18,7 +19,6 @@ import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { findHost } from '#core/operations/hosts/find-host.ts';
 import { findProfile } from '#core/operations/profiles/find-profile.ts';
 import { parseJson } from '#core/shapes/derive/parse-json.ts';
-import { present } from '#core/shapes/derive/present.ts';
 import { MarkerNotFound } from '#core/store/table/marker-not-found.ts';
 import { action, type Reply } from '#functions/http/action.ts';
 import { validate } from '#functions/http/body.ts';
@@ -26,7 +26,7 @@ import { HttpFault } from '#functions/http/faults.ts';
 import { pageReply } from '#functions/http/links.ts';
 import { isOperator } from '#functions/http/policy.ts';
 import { hostname, hostsAtOnce, limit } from '#functions/operator/page.ts';
-import { viewCapacity } from '#functions/operator/view.ts';
+import { viewFits, viewHostCapacity, viewTotal } from '#functions/operator/view.ts';
 
 /** The address of a request is at most 8 KB long. */
 const groupsTextMax = 6000;
@@ -41,6 +41,9 @@ const query = z
       description: 'of the profile: 0 for its first groups, which is the default',
     }),
     host: hostname.optional(),
+    live: z.enum(['true', 'false']).optional().meta({
+      description: 'whether the hosts of the page are read now, in a large cloud, too',
+    }),
     limit,
     marker: hostname.optional(),
   })
@@ -63,33 +66,84 @@ const tenantPage = 200;
 /** The gateway waits for 30 s. */
 const tenantMs = 20_000;
 
+/** A cloud of at most as many hosts is read for each answer. */
+const hostsReadMax = 20;
+/** A measurement is renewed within an hour, unless the sweep fails. */
+const measuredMsMax = 2 * 3_600_000;
+
 /** How many more servers with a profile fit, where, and what stops the others. */
-export const getCapacity = action(
+export const getCapacity = action<CapacityQuery, undefined, ConsumerDeps>(
   { query, answers: { 200: capacityAnswer }, refuses: [404] },
   async ({ deps, caller, query, base }): Promise<Reply> => {
     const profile = await readProfile(deps, caller, query);
+    const isLive = query.live === 'true' || query.host !== undefined;
+    const measured = isLive ? undefined : await readMeasured(deps);
+    const answer = { profile: profile.name, measured_at: measured?.at ?? null };
     if (!isOperator(deps, caller)) {
-      return { body: { profile: profile.name, availability: await availability(deps, profile) } };
+      return { body: { ...answer, availability: await availability(deps, profile, measured) } };
     }
-    const [groups = []] = profile.lists;
-    if (query.host !== undefined) {
-      const { host } = await findHost(deps, query.host);
-      return { body: viewCapacity(profile.name, await capacities(deps, groups, [host.hostname])) };
-    }
-    const { marker } = query;
-    if (marker !== undefined && !(await deps.store.inventory.hostSummary(marker))) {
-      throw new MarkerNotFound(marker);
-    }
-    const summaries = await deps.listings.hostsAfter(marker, query.limit);
-    const names = summaries.map((summary) => summary.hostname);
-    const capacity = await capacities(deps, groups, names);
-    const next = names.length === query.limit ? names.at(-1) : undefined;
-    const { hosts, ...sums } = viewCapacity(profile.name, capacity);
+    const meter = capacityMeter(profile.lists[0] ?? [], deps.settings.attachTypes);
+    const page = await (measured
+      ? pageOfMeasured(measured, meter, query)
+      : readPage(deps, meter, query));
     const at = { base, path: '/operator/v1/capacity', query };
-    const page = pageReply('hosts', hosts, at, next);
-    return { body: { ...sums, ...page } };
+    const hosts = pageReply('hosts', page.hosts.map(viewHostCapacity), at, page.next);
+    const total = page.all ? viewTotal(page.all) : null;
+    return { body: { ...answer, total, ...viewFits(page.hosts), ...hosts } };
   },
 );
+
+type Meter = ReturnType<typeof capacityMeter>;
+
+interface CapacityPage {
+  readonly hosts: readonly HostCapacity[];
+  readonly next: string | undefined;
+  /** Those of the whole cloud, where the page begins with the first host. */
+  readonly all?: readonly HostCapacity[];
+}
+
+/** Undefined for a small cloud, and while not all hosts are measured. */
+async function readMeasured({ store, clock }: ConsumerDeps): Promise<MeasuredCloud | undefined> {
+  const oldest = new Date(clock() - measuredMsMax).toISOString();
+  const measured = joinRanges(await store.measuredHosts.ranges(), oldest);
+  return measured && measured.hosts.length > hostsReadMax ? measured : undefined;
+}
+
+function pageOfMeasured(
+  { hosts }: MeasuredCloud,
+  meter: Meter,
+  { marker = '', limit }: CapacityQuery,
+): CapacityPage {
+  const left = hosts.filter((host) => host.hostname > marker);
+  const page = left.slice(0, limit);
+  const measure = (some: readonly CapacityHost[]) => some.flatMap((host) => meter(host) ?? []);
+  return {
+    hosts: measure(page),
+    next: left.length > limit ? page.at(-1)?.hostname : undefined,
+    ...(marker === '' && { all: measure(hosts) }),
+  };
+}
+
+/** @throws MarkerNotFound */
+async function readPage(
+  deps: Deps,
+  meter: Meter,
+  { host: name, marker, limit }: CapacityQuery,
+): Promise<CapacityPage> {
+  if (name !== undefined) {
+    const { host } = await findHost(deps, name);
+    return { hosts: await capacities(deps, meter, [host.hostname]), next: undefined };
+  }
+  if (marker !== undefined && !(await deps.store.inventory.hostSummary(marker))) {
+    throw new MarkerNotFound(marker);
+  }
+  const summaries = await deps.listings.hostsAfter(marker, limit);
+  const names = summaries.map((summary) => summary.hostname);
+  const hosts = await capacities(deps, meter, names);
+  const next = names.length === limit ? names.at(-1) : undefined;
+  const isAll = marker === undefined && next === undefined;
+  return { hosts, next, ...(isAll && { all: hosts }) };
+}
 
 /** @throws DeviceProfileNotFound, InvalidInput */
 async function readProfile(
@@ -127,54 +181,55 @@ async function findRequested(
 /** In the order of the names, without hosts that lack the requested classes. */
 async function capacities(
   deps: Deps,
-  groups: Groups,
+  meter: Meter,
   hostnames: readonly string[],
 ): Promise<HostCapacity[]> {
   const byHost = new Map<string, HostCapacity | undefined>();
   await forEachAtOnce(hostnames, hostsAtOnce, async (name) => {
-    byHost.set(
-      name,
-      measureCapacity(groups, await readHost(deps, name), deps.settings.attachTypes),
-    );
+    byHost.set(name, meter(await readHost(deps, name)));
   });
   return hostnames.flatMap((name) => byHost.get(name) ?? []);
 }
 
-async function readHost(deps: Deps, name: string): Promise<CapacityHost> {
-  const { inventory } = deps.store;
-  const { host, devices, summary } = await inventory.host(name);
-  const reported = devices.filter(({ isGone }) => !isGone);
-  const nowMs = deps.clock();
-  const { state } = deriveHostState(host, summary ?? {}, nowMs);
-  return {
-    hostname: name,
-    providers: await inventory.providers(reported.flatMap(({ providers }) => providers)),
-    isPaused: pausedUntil(host, nowMs) !== undefined,
-    ...present({ stoppedBy: stoppedBy(state) }),
-  };
+async function readHost({ store: { inventory }, clock }: Deps, name: string) {
+  const host = await inventory.host(name);
+  const reported = host.devices.filter(({ isGone }) => !isGone);
+  const providers = await inventory.providers(reported.flatMap((device) => device.providers));
+  return toCapacityHost(host, providers, clock());
 }
 
 /** The answer for a tenant names no host and no number. */
 async function availability(
   deps: Deps,
   profile: RequestedProfile,
+  measured: MeasuredCloud | undefined,
 ): Promise<'none' | 'few' | 'many'> {
-  const startedMs = deps.clock();
-  const fits = profile.lists.map(() => 0);
-  let after: string | undefined;
-  for (;;) {
-    const summaries = await deps.listings.hostsAfter(after, tenantPage);
-    const names = summaries.map((summary) => summary.hostname);
-    for (const [index, groups] of profile.lists.entries()) {
-      const some = await capacities(deps, groups, names);
-      fits[index] = some.reduce((sum, each) => sum + each.fits, fits[index] ?? 0);
+  const meters = profile.lists.map((groups) => capacityMeter(groups, deps.settings.attachTypes));
+  const fits = meters.map(() => 0);
+  const parts = measured ? [measured.hosts] : hostsInTime(deps);
+  for await (const some of parts) {
+    for (const [index, meter] of meters.entries()) {
+      for (const host of some) fits[index] = (fits[index] ?? 0) + (meter(host)?.fits ?? 0);
     }
-    const best = Math.max(...fits);
-    if (best >= manyServers) return 'many';
-    if (names.length < tenantPage) return best > 0 ? 'few' : 'none';
+    if (Math.max(...fits) >= manyServers) return 'many';
+  }
+  return Math.max(...fits) > 0 ? 'few' : 'none';
+}
+
+/** @throws HttpFault if there are too many */
+async function* hostsInTime(deps: Deps): AsyncGenerator<readonly CapacityHost[]> {
+  const startedMs = deps.clock();
+  let after: string | undefined;
+  do {
     if (deps.clock() - startedMs > tenantMs) {
       throw new HttpFault(503, 'There are too many hosts to look at in one request.');
     }
-    after = names.at(-1);
-  }
+    const summaries = await deps.listings.hostsAfter(after, tenantPage);
+    const hosts: CapacityHost[] = [];
+    await forEachAtOnce(summaries, hostsAtOnce, async ({ hostname }) => {
+      hosts.push(await readHost(deps, hostname));
+    });
+    yield hosts;
+    after = summaries.length < tenantPage ? undefined : summaries.at(-1)?.hostname;
+  } while (after !== undefined);
 }

@@ -5,7 +5,7 @@ import { type Column, tableLines } from '#core/command-line/columns.ts';
 import { availabilityAnswer, capacityDetailAnswer } from '#core/contracts/api/operator.ts';
 import type { Input } from '#operate/command.ts';
 import { answer } from '#operate/ops/answers.ts';
-import { optionOf } from '#operate/ops/options.ts';
+import { flag, optionOf } from '#operate/ops/options.ts';
 import type { ApiVerb } from '#operate/ops/verb.ts';
 
 /** A tenant gets the availability alone. */
@@ -18,6 +18,7 @@ export const capacityVerb: ApiVerb = {
   arguments: [{ name: 'profile', help: "the device profile's name or uuid" }],
   options: {
     host: optionOf('host', 'on this host'),
+    live: flag('reads the first hundred hosts now, in a large cloud, too'),
     alternative: optionOf('n', 'of this alternative of the profile; the first is 0'),
   },
   example: 'cyborg-ops capacity gpu-large',
@@ -26,6 +27,7 @@ export const capacityVerb: ApiVerb = {
       profile: input.argument('profile'),
       host: input.text('host'),
       alternative: input.text('alternative'),
+      live: input.has('live') ? 'true' : undefined,
     };
     const json = await api.ask('GET', '/operator/v1/capacity', capacity, { query });
     return { json, lines: (width) => capacityLines(input, json, width) };
@@ -36,9 +38,13 @@ const reasonsOf = (stops: Capacity['stopped_by'] = []) =>
   stops.map(({ reason, count }) => `${reason} (${count})`).join(', ');
 
 function capacityLines(input: Input, answer: Capacity, width: number): readonly string[] {
-  const { availability, fits, hosts = [], stopped_by = [] } = answer;
+  const { availability, hosts = [], measured_at, total } = answer;
+  const since = measured_at ? [`measured since ${measured_at}`] : [];
   // A tenant learns no more than this.
-  if (fits === undefined) return [`${input.argument('profile')}: ${availability ?? 'unknown'}`];
+  if (answer.fits === undefined) {
+    return [`${input.argument('profile')}: ${availability ?? 'unknown'}`, ...since];
+  }
+  const { fits, stopped_by = [] } = total ?? answer;
   const columns: readonly Column<(typeof hosts)[number]>[] = [
     { title: 'host', of: (row) => row.hostname, isWhole: true },
     { title: 'fits', of: (row) => row.fits },
@@ -46,5 +52,5 @@ function capacityLines(input: Input, answer: Capacity, width: number): readonly 
   ];
   const stops = stopped_by.length > 0 ? [`stopped by: ${reasonsOf(stopped_by)}`] : [];
   const table = hosts.length > 0 ? ['', ...tableLines(columns, hosts, width)] : [];
-  return [`${input.argument('profile')}: ${fits} more`, ...stops, ...table];
+  return [`${input.argument('profile')}: ${fits} more`, ...since, ...stops, ...table];
 }

@@ -1,14 +1,20 @@
 // Hosts, each with a device, and records of the history of the last twenty days.
 
+import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import type { CapacityHost } from '#core/domain/capacity/capacity.ts';
+import { firstName, lastName, type MeasuredRange } from '#core/domain/capacity/measured-hosts.ts';
 import type { HistoryRecord } from '#core/domain/history/history.ts';
 import { partitionsFor } from '#core/domain/history/history.ts';
 import {
+  type ArqUuid,
   type DeployableUuid,
   type DeviceUuid,
   derivedUuid,
   type HandleUuid,
+  type InstanceUuid,
   type ProviderUuid,
 } from '#core/domain/ids.ts';
+import { measuredRows } from '#core/store/hosts/measured-hosts.ts';
 import { handleRow } from '#core/store/rows/handle-rows.ts';
 import { historyRow } from '#core/store/rows/history-rows.ts';
 import { deployableRow, deviceRow } from '#core/store/rows/inventory-rows.ts';
@@ -21,6 +27,8 @@ const keptDays = 400;
 const dayMs = 86_400_000;
 const hourMs = 3_600_000;
 const handlesPerHost = 16;
+/** Of a measured host. */
+const devicesPerHost = 8;
 
 interface CloudSize {
   readonly hosts: number;
@@ -33,6 +41,9 @@ export function* storedCloud({ hosts, records }: CloudSize): Generator<StoredRow
   yield { table: 'inventory', row: { ...incidentRoundsKey(), ...markRounds(nowMs) } };
   for (let index = 0; index < hosts; index++) {
     for (const row of rowsOfHost(index, nowMs)) yield { table: 'inventory', row };
+  }
+  for (const range of measuredRanges(hosts, nowMs)) {
+    for (const row of measuredRows(range)) yield { table: 'inventory', row };
   }
   for (let index = 0; index < records; index++) {
     const ageMs = (historyDays * dayMs * (index + 1)) / (records + 1);
@@ -47,9 +58,48 @@ function markRounds(nowMs: number) {
   return { since, at };
 }
 
+/** As a round of the sweep has measured them within the last hour. */
+function measuredRanges(hosts: number, nowMs: number): MeasuredRange[] {
+  const perRun = Math.max(20, Math.ceil(hosts / 60));
+  const runs = Math.ceil(hosts / perRun);
+  return Array.from({ length: runs }, (_, run) => {
+    const first = run * perRun;
+    const count = Math.min(perRun, hosts - first);
+    return {
+      after: run === 0 ? firstName : nameOf(first - 1),
+      upTo: run === runs - 1 ? lastName : nameOf(first + count - 1),
+      at: new Date(nowMs - (runs - run) * 60_000).toISOString(),
+      hosts: Array.from({ length: count }, (_each, index) => measuredHost(first + index)),
+    };
+  });
+}
+
+/** Its devices are of several kinds, of each of which another part is claimed. */
+function measuredHost(index: number): CapacityHost {
+  const devices = Array.from({ length: devicesPerHost }, (_, device): StoredProvider => {
+    // As if at random, so that no two hosts are alike.
+    const claimed =
+      (Math.imul(index * devicesPerHost + device, 0x9e3779b1) >>> 16) % (handlesPerHost + 1);
+    return {
+      deployable: aDeployable({ resourceClass: device % 2 ? 'FPGA' : 'VGPU' }),
+      handles: Array.from({ length: handlesPerHost }, (_each, handle) =>
+        aStoredHandle({
+          index: handle,
+          ...(handle < claimed && {
+            claim: { arqUuid: '' as ArqUuid, instanceUuid: '' as InstanceUuid },
+          }),
+        }),
+      ),
+    };
+  });
+  return { hostname: nameOf(index), providers: devices, isPaused: false };
+}
+
+const nameOf = (index: number) => `host${String(index).padStart(6, '0')}`;
+
 /** Its agent is connected, and its device is healthy and free. */
 function rowsOfHost(index: number, nowMs: number): Row[] {
-  const hostname = `host${String(index).padStart(6, '0')}`;
+  const hostname = nameOf(index);
   const since = new Date(nowMs - dayMs).toISOString();
   const [uuid, provider] = [
     derivedUuid('bench device', hostname) as DeviceUuid,

@@ -49,5 +49,12 @@ export function storeRows(layout: Layout, rows: Iterable<StoredRow>): void {
 }
 
 function exportLine(row: Row): string {
-  return `${JSON.stringify({ Item: marshall(row, { removeUndefinedValues: true }) })}\n`;
+  const Item = marshall(row, { removeUndefinedValues: true });
+  return `${JSON.stringify({ Item }, toBase64)}\n`;
+}
+
+/** As exports have bytes. */
+function toBase64(_key: string, value: unknown): unknown {
+  const { type, data = [] } = (value ?? {}) as { type?: string; data?: number[] };
+  return type === 'Buffer' ? Buffer.from(data).toString('base64') : value;
 }

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { Arq } from '#core/domain/arq/arq.ts';
 import { planBind, type StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import { type CapacityHost, measureCapacity } from '#core/domain/capacity/capacity.ts';
+import { kindOf, providerOf } from '#core/domain/capacity/measured-hosts.ts';
 import { serversThatFit } from '#core/domain/capacity/packing.ts';
 import type { AttachHandle } from '#core/domain/device/device.ts';
 import { DomainError } from '#core/domain/errors.ts';
@@ -160,6 +161,13 @@ it('of a pool says how many units are free and not together', () => {
     fits: 2,
     stoppedBy: { remainder: 1 },
   });
+  const kept = { ...host, providers: host.providers.map((each) => providerOf(kindOf(each))) };
+  for (const amount of ['1', '2', '3', '4']) {
+    const asked = groupsOf(amount);
+    expect(measureCapacity(asked, kept, attachTypes)).toEqual(
+      measureCapacity(asked, host, attachTypes),
+    );
+  }
 });
 
 describe('the capacity of a host', () => {
@@ -184,6 +192,22 @@ describe('the capacity of a host', () => {
       fc.property(groups, world, (profile, providers) => {
         const fits = measureCapacity(profile, hostOf(providers), attachTypes)?.fits ?? 0;
         expect(fits).toBeLessThanOrEqual(mostBinds(profile, providers));
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  it('is that of the kinds of its providers, which the sweep keeps', () => {
+    const groups = fc.array(oneGroup, { minLength: 1, maxLength: 2 });
+    const image = { 'resources:FPGA': '1', 'accel:function_id': 'any' };
+    fc.assert(
+      fc.property(groups, world, fc.boolean(), (given, providers, isPaused) => {
+        const kept = providers.map((each) => providerOf(JSON.parse(JSON.stringify(kindOf(each)))));
+        for (const profile of [given.map(groupOf), [image]]) {
+          const capacityOf = (all: readonly StoredProvider[]) =>
+            measureCapacity(profile, { ...hostOf(all), isPaused }, attachTypes);
+          expect(capacityOf(kept)).toEqual(capacityOf(providers));
+        }
       }),
       { numRuns: 400 },
     );

@@ -1,0 +1,129 @@
+// Hosts as the sweep has measured them, for the capacity of a whole cloud. Each range of names has
+// a time of its own; where ranges overlap, the newest one counts. Pure.
+
+import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
+import type { AttachHandle, Deployable } from '#core/domain/device/device.ts';
+import type { HandleUuid } from '#core/domain/ids.ts';
+import type { CapacityHost } from './capacity.ts';
+
+/** All hosts whose names are after `after`, up to `upTo`. */
+export interface MeasuredRange {
+  readonly after: string;
+  readonly upTo: string;
+  /** ISO 8601. */
+  readonly at: string;
+  readonly hosts: readonly CapacityHost[];
+}
+
+/** Before all names of hosts, and after them. */
+export const firstName = '';
+export const lastName = '~';
+
+export interface MeasuredCloud {
+  /** When the first of them was measured; ISO 8601. */
+  readonly at: string;
+  /** In the order of their names. */
+  readonly hosts: readonly CapacityHost[];
+}
+
+/**
+ * Undefined while a part of the cloud is not measured.
+ *
+ * @param oldest ranges that were measured before are left out; ISO 8601
+ */
+export function joinRanges(
+  ranges: readonly MeasuredRange[],
+  oldest: string,
+): MeasuredCloud | undefined {
+  const recent = ranges.filter(({ at }) => at >= oldest);
+  if (!coverAll(recent)) return undefined;
+  const hosts = recent.flatMap((range) => {
+    const newer = recent.filter((each) => each.at > range.at && overlap(each, range));
+    return newer.length === 0
+      ? range.hosts
+      : range.hosts.filter(({ hostname }) => !newer.some((each) => isWithin(each, hostname)));
+  });
+  const [at = ''] = recent.map((range) => range.at).sort();
+  const byName = new Map(hosts.map((host) => [host.hostname, host]));
+  return {
+    at,
+    hosts: [...byName.values()].sort((one, other) => (one.hostname < other.hostname ? -1 : 1)),
+  };
+}
+
+function coverAll(ranges: readonly MeasuredRange[]): boolean {
+  let reached = firstName;
+  for (const { after, upTo } of ranges.toSorted((one, other) =>
+    one.after < other.after ? -1 : 1,
+  )) {
+    if (after > reached) return false;
+    if (upTo > reached) reached = upTo;
+  }
+  return reached === lastName;
+}
+
+const overlap = (one: MeasuredRange, other: MeasuredRange) =>
+  one.after < other.upTo && other.after < one.upTo;
+
+const isWithin = ({ after, upTo }: MeasuredRange, name: string) => name > after && name <= upTo;
+
+/** What providers have in common that give the same capacity: a cloud has few kinds. */
+export interface ProviderKind {
+  readonly deployable: Deployable;
+  /** Equal ones are counted, in an order of their own. */
+  readonly handles: readonly (readonly [count: number, handle: AttachHandle])[];
+}
+
+/** Without names, times and places, on which no capacity depends. */
+export function kindOf({ deployable, handles }: StoredProvider): ProviderKind {
+  const { addedAttributes: _, program: __, programs, updatedAt: ___, ...described } = deployable;
+  const equal = Map.groupBy(handles.map(bareHandle), (handle) => JSON.stringify(handle));
+  return {
+    deployable: {
+      ...described,
+      ...nameless,
+      ...(programs && { programs: programs.map(({ state }) => ({ state })) }),
+    } as unknown as Deployable,
+    handles: [...equal.entries()]
+      .sort(([one], [other]) => (one < other ? -1 : 1))
+      .flatMap(([, [handle, ...others]]) => (handle ? [[others.length + 1, handle]] : [])),
+  };
+}
+
+/** A provider of the kind. Its handles have numbers as uuids: no two units are the same. */
+export function providerOf({ deployable, handles }: ProviderKind): StoredProvider {
+  const all = handles.flatMap(([count, handle]) => new Array<AttachHandle>(count).fill(handle));
+  return {
+    deployable,
+    handles: all.map((handle, index) => ({ ...handle, uuid: String(index) as HandleUuid })),
+  };
+}
+
+const nameless = {
+  uuid: '',
+  providerUuid: '',
+  deviceUuid: '',
+  parentProviderUuid: undefined,
+  hostname: '',
+  name: '',
+  createdAt: '',
+} as const;
+
+/** A state that is set, whenever and by whom it was. */
+const isSet = '-';
+
+function bareHandle(handle: AttachHandle): AttachHandle {
+  const { lastCleaning: _, lastChange: __, quarantinedAt: ___, ...described } = handle;
+  const { release, quarantine, restoredAt, claim } = handle;
+  return {
+    ...described,
+    uuid: '',
+    providerUuid: '',
+    info: {},
+    epoch: 0,
+    ...(release !== undefined && { release: isSet }),
+    ...(quarantine !== undefined && { quarantine: isSet }),
+    ...(restoredAt !== undefined && { restoredAt: isSet }),
+    ...(claim && { claim: { arqUuid: isSet, instanceUuid: isSet } }),
+  } as unknown as AttachHandle;
+}
