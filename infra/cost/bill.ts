@@ -79,7 +79,7 @@ export const memory = { request: 1, consumer: 0.5 };
 const million = 1_000_000;
 /** In their table; the trees of fewer hosts are looked at more often. */
 const idleHosts = 10_000;
-const secondsPerMonth = daysPerMonth * 24 * 60 * 60;
+export const secondsPerMonth = daysPerMonth * 24 * 60 * 60;
 
 /** From the PATCH until the bind has ended. */
 const boundMs: Readonly<Record<(typeof serverKinds)[number], number>> = {

@@ -1,4 +1,5 @@
-import type { FixedCosts } from './bill.ts';
+import { type FixedCosts, secondsPerMonth } from './bill.ts';
+import { prices } from './prices.ts';
 
 interface Resource {
   readonly Type: string;
@@ -17,4 +18,10 @@ export function fixedCostsOf(resources: readonly Resource[]): FixedCosts {
     filters: ofType('AWS::Logs::MetricFilter').length,
     dashboards: ofType('AWS::CloudWatch::Dashboard').length,
   };
+}
+
+/** Dollars a month of an execution that is provisioned for these hours of each week. */
+export function dollarsOfProvisioned(gigabytes: number, hours = 7 * 24): number {
+  const seconds = (secondsPerMonth * hours) / (7 * 24);
+  return seconds * gigabytes * prices.provisionedGigabyteSecond.dollars;
 }

@@ -7,12 +7,14 @@ import {
   billOfTraces,
   billsOfNetwork,
   dollarsOf,
+  memory,
   scaled,
   serverKinds,
   serverTitles,
   standingTitles,
   taken,
 } from './bill.ts';
+import { dollarsOfProvisioned } from './fixed-costs.ts';
 import { markdown, priceRows, rowsOf } from './print-bill.ts';
 import { stackCosts } from './stack-costs.ts';
 
@@ -34,6 +36,13 @@ async function main(): Promise<void> {
   const idle = scaled(billOfIdleHost(), hosts);
   const standing = billOfFixedCosts(stackCosts());
   console.log(markdown(standingTitles, rowsOf([idle, standing, ...billsOfNetwork()])));
+
+  const [ofNova, ofReaders] = [memory.request, memory.consumer].map((gigabytes) =>
+    dollarsOfProvisioned(gigabytes).toFixed(2),
+  );
+  console.log(
+    `\nAn execution that is provisioned at all hours costs ${ofNova} a month of a function that Nova calls, and ${ofReaders} of a reader of the streams.`,
+  );
 
   console.log('\nPrices, without free tiers, taxes and without OpenStack and the network to it\n');
   console.log(markdown(['for', 'dollars', 'from'], priceRows()));

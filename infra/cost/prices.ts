@@ -22,6 +22,12 @@ export const prices = {
   apiRequest: { dollars: 1, per: million, unit: 'HTTP API request', source: priceList },
   invocation: { dollars: 0.2, per: million, unit: 'Lambda request', source: priceList },
   gigabyteSecond: { dollars: 0.0000133334, per: 1, unit: 'GB-second, arm64', source: priceList },
+  provisionedGigabyteSecond: {
+    dollars: 0.0000033334,
+    per: 1,
+    unit: 'GB-second of provisioned concurrency, arm64',
+    source: agreed,
+  },
   writeUnit: { dollars: 0.625, per: million, unit: 'DynamoDB WRU on demand', source: priceList },
   readUnit: { dollars: 0.125, per: million, unit: 'DynamoDB RRU on demand', source: priceList },
   recordedWriteUnit: {

@@ -6,6 +6,7 @@ export const services: Readonly<Record<string, readonly Priced[]>> = {
   'API Gateway': ['apiRequest'],
   'Lambda requests': ['invocation'],
   'Lambda GB-s': ['gigabyteSecond'],
+  'Lambda provisioned': ['provisionedGigabyteSecond'],
   'DynamoDB writes': ['writeUnit'],
   'DynamoDB reads': ['readUnit'],
   'DynamoDB storage': ['storedGigabyte', 'backedUpGigabyte'],

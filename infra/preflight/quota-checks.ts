@@ -2,6 +2,7 @@
 
 import { CheckFailed } from '#core/command-line/checks.ts';
 import { queues } from '#core/contracts/queues.ts';
+import { mostOf } from '#infra/settings/provisioned.ts';
 import type { DeploymentSettings } from '#infra/settings/settings.ts';
 import type { Check } from './check.ts';
 
@@ -56,7 +57,7 @@ export const requestsCheck: Check = {
 /** Provisioned executions of a function are within its reservation, where it has one. */
 function keptExecutions(settings: DeploymentSettings): number {
   const kept = { ...settings.provisionedConcurrency, ...settings.reservedConcurrency };
-  return Object.values(kept).reduce((sum, executions) => sum + executions, 0);
+  return Object.values(kept).reduce<number>((sum, each) => sum + mostOf(each), 0);
 }
 
 function increase(region: string, service: string, code: string, value: number): string {

@@ -7,7 +7,12 @@ import * as z from 'zod';
 import { queues } from '#core/contracts/queues.ts';
 import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { access, type FunctionName, shifted } from '#infra/access.ts';
-import type { CyborgSettings, ReservedConcurrency } from './given-settings.ts';
+import type {
+  CyborgSettings,
+  ProvisionedConcurrency,
+  ReservedConcurrency,
+} from './given-settings.ts';
+import { faultOfProvisioned, mostOf } from './provisioned.ts';
 
 type Concurrency = Pick<
   CyborgSettings,
@@ -20,9 +25,9 @@ const unreservedMin = 100;
 const functionNames = Object.keys(access) as FunctionName[];
 
 /** JSON: function name without the stage → executions. */
-export const reservedConcurrencySchema = executionsByName(
+export const reservedConcurrencySchema = executionsByName<ReservedConcurrency>(
   (name, executions): string | undefined => {
-    const fault = faultOf(functionNames, name, executions);
+    const fault = faultOfName(functionNames, name) ?? faultOfReserved(name, executions);
     const atOnce = queues.find((queue) => queue.name === name)?.concurrencyMax ?? 1;
     if (fault || Number(executions) >= atOnce) return fault;
     // SQS counts a throttled delivery, and the deliveries of a message are limited.
@@ -34,8 +39,8 @@ export const reservedConcurrencySchema = executionsByName(
  * Executions that Lambda keeps started, of functions that are called by an alias.
  * https://docs.aws.amazon.com/lambda/latest/dg/provisioned-concurrency.html
  */
-export const provisionedConcurrencySchema = executionsByName((name, executions) =>
-  faultOf(shifted, name, executions),
+export const provisionedConcurrencySchema = executionsByName<ProvisionedConcurrency>(
+  (name, executions) => faultOfName(shifted, name) ?? faultOfProvisioned(name, executions),
 );
 
 /** Checks reserved and provisioned executions against each other and the account's quota. */
@@ -44,14 +49,17 @@ export function faultsOfQuota({
   provisionedConcurrency: provisioned,
   concurrencyQuota: quota,
 }: Required<Concurrency>): string[] {
-  const beyond = Object.entries(provisioned).flatMap(([name, executions]) => {
+  const mostByName = Object.entries(provisioned).map(
+    ([name, each]) => [name, mostOf(each)] as const,
+  );
+  const beyond = mostByName.flatMap(([name, executions]) => {
     const most = reserved[name as FunctionName];
     if (most === undefined || executions <= most) return [];
     return [
       `provisionedConcurrency: ${name} has ${executions}, and ${most} in reservedConcurrency`,
     ];
   });
-  const ofOthers = Object.entries(provisioned).filter(([name]) => !(name in reserved));
+  const ofOthers = mostByName.filter(([name]) => !(name in reserved));
   const total = [
     ...Object.values(reserved),
     ...ofOthers.map(([, executions]) => executions),
@@ -64,21 +72,23 @@ export function faultsOfQuota({
   ];
 }
 
-function executionsByName(check: (name: string, executions: unknown) => string | undefined) {
+function executionsByName<ByName extends object>(
+  check: (name: string, executions: unknown) => string | undefined,
+) {
   return z
     .string()
     .default('{}')
-    .transform((text, context): ReservedConcurrency => {
+    .transform((text, context): ByName => {
       const byName = recordIn(text);
       if (!byName) {
         context.addIssue('not a JSON object, such as {"changes": 20}');
-        return {};
+        return {} as ByName;
       }
       for (const [name, executions] of Object.entries(byName)) {
         const fault = check(name, executions);
         if (fault) context.addIssue(fault);
       }
-      return byName as ReservedConcurrency;
+      return byName as ByName;
     });
 }
 
@@ -88,14 +98,12 @@ function recordIn(text: string): Readonly<Record<string, unknown>> | undefined {
   return isRecord ? (parsed as Record<string, unknown>) : undefined;
 }
 
-function faultOf(
-  names: readonly FunctionName[],
-  name: string,
-  executions: unknown,
-): string | undefined {
-  if (!names.some((each) => each === name)) {
-    return `unknown function ${name}; the functions are ${names.join(', ')}`;
-  }
+function faultOfName(names: readonly FunctionName[], name: string): string | undefined {
+  if (names.some((each) => each === name)) return undefined;
+  return `unknown function ${name}; the functions are ${names.join(', ')}`;
+}
+
+function faultOfReserved(name: string, executions: unknown): string | undefined {
   if (Number.isInteger(executions) && Number(executions) >= 1) return undefined;
   return `${name} must be an integer from 1`;
 }

@@ -2,10 +2,11 @@
 // them with the rules for the context of cdk.json, since their values may come from anywhere.
 
 import type { FunctionName, ShiftedName } from '#infra/access.ts';
+import type { Provisioned } from './provisioned.ts';
 
 /** Function without the stage → executions. */
 export type ReservedConcurrency = Readonly<Partial<Record<FunctionName, number>>>;
-export type ProvisionedConcurrency = Readonly<Partial<Record<ShiftedName, number>>>;
+export type ProvisionedConcurrency = Readonly<Partial<Record<ShiftedName, Provisioned>>>;
 
 /** References of the CDK, such as `topic.topicArn`, may stand for ids and ARNs. */
 export interface CyborgSettings {

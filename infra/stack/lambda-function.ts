@@ -37,6 +37,7 @@ import type { Queues } from '#infra/storage/queues.ts';
 import { createImageReader } from '#infra/storage/staging.ts';
 import type { Tables } from '#infra/storage/tables.ts';
 import { logging } from './logging.ts';
+import { provisionedFromStart, scaleProvisioned } from './provision.ts';
 
 /** The resources and settings that functions are created with. */
 export interface Surroundings {
@@ -116,9 +117,10 @@ export class LambdaFunction extends NodejsFunction {
         new Alias(this, 'Live', {
           aliasName: liveAlias,
           version: this.currentVersion as IVersion,
-          ...(provisioned !== undefined && { provisionedConcurrentExecutions: provisioned }),
+          ...provisionedFromStart(provisioned),
         })
       : undefined;
+    if (this.live) scaleProvisioned(this.live, provisioned);
     const {
       tables: own = {},
       indexes = {},

@@ -116,6 +116,104 @@ describe('provisioned concurrency', () => {
     expect(refused).toThrow(new RegExp(`provisionedConcurrency: .*${fault}`));
   });
 
+  const hours = 'MON-FRI 07:00-19:30 Europe/Berlin';
+
+  it('changes by hours of the week, in a time zone', () => {
+    const stack = synthesize({
+      provisionedConcurrency: { 'accelerator-requests': { min: 0, max: 20, hours } },
+    });
+    const [target, ...others] = stack.ofType('AWS::ApplicationAutoScaling::ScalableTarget');
+    expect(others).toEqual([]);
+    expect(target?.properties).toMatchObject({
+      MinCapacity: 0,
+      MaxCapacity: 20,
+      ResourceId: expect.stringMatching(/^function:.*:live$/),
+      ScalableDimension: 'lambda:function:ProvisionedConcurrency',
+      ScheduledActions: [
+        {
+          Schedule: 'cron(0 7 ? * MON-FRI *)',
+          Timezone: 'Europe/Berlin',
+          ScalableTargetAction: { MinCapacity: 20, MaxCapacity: 20 },
+        },
+        {
+          Schedule: 'cron(30 19 ? * MON-FRI *)',
+          Timezone: 'Europe/Berlin',
+          ScalableTargetAction: { MinCapacity: 0, MaxCapacity: 0 },
+        },
+      ],
+    });
+    expect(stack.ofType('AWS::ApplicationAutoScaling::ScalingPolicy')).toEqual([]);
+  });
+
+  it('takes one day, and every day', () => {
+    for (const days of ['SAT', 'SUN-SAT']) {
+      const changes = { min: 0, max: 2, hours: `${days} 00:00-23:59 Asia/Kolkata` };
+      const provisionedConcurrency = { changes };
+      expect(read({ provisionedConcurrency }).provisionedConcurrency).toEqual({ changes });
+    }
+  });
+
+  it('has no number in the alias that an update could bring back within the hours', () => {
+    const provisionedConcurrency = { 'accelerator-requests': { min: 1, max: 20, hours } };
+    expect(aliases({ provisionedConcurrency })['accelerator-requests']).toBeUndefined();
+  });
+
+  it('follows the use of the executions, from the least on', () => {
+    const provisionedConcurrency = { 'device-profiles': { min: 2, max: 50, utilization: 70 } };
+    const stack = synthesize({ provisionedConcurrency });
+    const [target] = stack.ofType('AWS::ApplicationAutoScaling::ScalableTarget');
+    expect(target?.properties).toMatchObject({ MinCapacity: 2, MaxCapacity: 50 });
+    const [policy] = stack.ofType('AWS::ApplicationAutoScaling::ScalingPolicy');
+    expect(policy?.properties).toMatchObject({
+      PolicyType: 'TargetTrackingScaling',
+      ScalingTargetId: target?.id,
+      TargetTrackingScalingPolicyConfiguration: {
+        PredefinedMetricSpecification: {
+          PredefinedMetricType: 'LambdaProvisionedConcurrencyUtilization',
+        },
+        TargetValue: 0.7,
+      },
+    });
+    expect(aliases({ provisionedConcurrency })['device-profiles']).toBe(2);
+  });
+
+  it.each([
+    { min: 1, max: 20 },
+    { min: 20, max: 20, hours },
+    { min: 1, max: 20, hours, utilization: 70 },
+    { min: 0, max: 20, utilization: 70 },
+    { min: 1, max: 20, utilization: 0.7 },
+    { min: 1, max: 20, utilization: 95 },
+    { min: 1, max: 20, hours: '07:00-19:00 Europe/Berlin' },
+    { min: 1, max: 20, hours: 'MON-FRI 22:00-06:00 Europe/Berlin' },
+    { min: 1, max: 20, hours: 'MON-FRI 07:00-24:00 Europe/Berlin' },
+    { min: 1, max: 20, hours: 'MON-FRI 07:00-19:00 Europe/Nowhere' },
+    { min: 1, max: 20, hours: 'MON-FRI 07:00-19:00 +02:00' },
+    { min: 1, max: 20, hours: 'MO-FR 07:00-19:00 Europe/Berlin' },
+    { min: 1, max: 20, hours: 'MON-SUN 07:00-19:00 Europe/Berlin' },
+  ])('is refused as %o', (changes) => {
+    expect(() => read({ provisionedConcurrency: { changes } })).toThrow(
+      /provisionedConcurrency: changes must be an integer from 1, or .*"hours"/,
+    );
+  });
+
+  it('has the form of docs/deploy.md', () => {
+    const guide = readFileSync(new URL('../../docs/deploy.md', import.meta.url), 'utf8');
+    const [, shown = ''] = /```json\n("provisionedConcurrency": [^`]*)```/.exec(guide) ?? [];
+    const context = JSON.parse(`{${shown}}`);
+    expect(read(context).provisionedConcurrency).toEqual(context.provisionedConcurrency);
+  });
+
+  it('counts by the most that it may be', () => {
+    const provisionedConcurrency = { changes: { min: 1, max: 30, hours } };
+    expect(() => read({ provisionedConcurrency, reservedConcurrency: { changes: 20 } })).toThrow(
+      'changes has 30, and 20 in reservedConcurrency',
+    );
+    expect(() => read({ provisionedConcurrency, concurrencyQuota: 129 })).toThrow(
+      '30 reserved or provisioned of 129 executions',
+    );
+  });
+
   it('is part of what the quota must have, once', () => {
     const provisionedConcurrency = { changes: 300, announcements: 300 };
     const both = { provisionedConcurrency, reservedConcurrency: { changes: 500 } };

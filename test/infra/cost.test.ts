@@ -16,7 +16,7 @@ import {
   taken,
 } from '#infra/cost/bill.ts';
 import { countedLogLine, countedMetricLine, countedUnits } from '#infra/cost/counted-units.ts';
-import { fixedCostsOf } from '#infra/cost/fixed-costs.ts';
+import { dollarsOfProvisioned, fixedCostsOf } from '#infra/cost/fixed-costs.ts';
 import { prices } from '#infra/cost/prices.ts';
 import { markdown, rowsOf, services } from '#infra/cost/print-bill.ts';
 import { synthesize } from '#infra/privileges/synthesized.ts';
@@ -103,6 +103,18 @@ describe('the cost model', () => {
       memory.consumer,
       memory.consumer,
     ]);
+  });
+
+  it('has the prices of provisioned executions of docs/deploy.md', () => {
+    const guide = readFileSync(new URL('../../docs/deploy.md', import.meta.url), 'utf8');
+    const [, section = ''] = guide.split('## Executions that have started');
+    const hoursOfWeek = 5 * 12;
+    const dollars = [
+      dollarsOfProvisioned(memory.request),
+      dollarsOfProvisioned(memory.consumer),
+      dollarsOfProvisioned(memory.request, hoursOfWeek),
+    ];
+    for (const each of dollars) expect(section).toContain(`$${each.toFixed(2)}`);
   });
 
   it('has each price in one line, with its source', () => {

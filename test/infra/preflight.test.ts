@@ -157,7 +157,8 @@ describe('it says, with the command that mends it, that', () => {
       {
         concurrencyQuota: '3000',
         reservedConcurrency: '{"accelerator-requests":500}',
-        provisionedConcurrency: '{"accelerator-requests":100,"device-profiles":900}',
+        provisionedConcurrency:
+          '{"accelerator-requests":100,"device-profiles":{"min":1,"max":900,"utilization":70}}',
       },
       'The account has 1000 concurrent executions in eu-west-1, and the stack needs 1500: 1400 reserved or provisioned, 100 that Lambda keeps for other functions.',
       '--quota-code L-B99A9384 --desired-value 1500',

@@ -35,6 +35,7 @@ const notRun: Readonly<Record<string, string>> = {
   'aws:upgrade': 'git and CloudFormation; its lines are those of aws:deploy',
   'aws:rollback': 'git and CloudFormation; its lines are those of aws:deploy',
   'aws:remove': 'CloudFormation and tables; the local system goes with its directory',
+  'aws:provisioned': 'Application Auto Scaling; test/infra/concurrency.test.ts reads the template',
   'aws:refused': 'CloudWatch; test/deploy refuses a release in an emulator',
   'host:install': 'ssh; the test starts the agent from the folder',
   'host:upgrade': 'ssh; the test starts the agent from the bundle',
