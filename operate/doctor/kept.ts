@@ -1,7 +1,9 @@
-// Checks what is kept beside the rows that it follows from: marks of incidents, and sums of usage.
+// Checks what is kept beside the rows that it follows from: marks of incidents, measured hosts,
+// and sums of usage.
 
 import { isDeepStrictEqual } from 'node:util';
 import { CheckFailed, Undetermined } from '#core/command-line/checks.ts';
+import { joinRanges } from '#core/domain/capacity/measured-hosts.ts';
 import { areMarksComplete, mayHostHaveIncident } from '#core/domain/history/incident-marks.ts';
 import { allHosts } from '#core/operations/placement/restore-tree.ts';
 import type { Check } from './check.ts';
@@ -9,6 +11,11 @@ import type { Check } from './check.ts';
 /** A mark follows its cause within some twelve seconds. */
 const markedAfterMs = 60_000;
 const namedMax = 5;
+
+function namesOf(hosts: readonly string[]): string {
+  const more = hosts.length > namedMax ? `, and ${hosts.length - namedMax} more` : '';
+  return `${hosts.slice(0, namedMax).join(', ')}${more}`;
+}
 
 export const keptChecks: readonly Check[] = [
   {
@@ -29,10 +36,26 @@ export const keptChecks: readonly Check[] = [
       const still = first.length > 0 ? await unmarked() : [];
       const lost = first.filter((name) => still.includes(name));
       if (lost.length === 0) return 'each host that may have an incident is marked';
-      const more = lost.length > namedMax ? `, and ${lost.length - namedMax} more` : '';
       throw new CheckFailed(
-        `Hosts that may have an incident are not marked: ${lost.slice(0, namedMax).join(', ')}${more}.`,
+        `Hosts that may have an incident are not marked: ${namesOf(lost)}.`,
         'See the log of the function sweep, which sets lost marks within a minute.',
+      );
+    },
+  },
+  {
+    name: 'the measured hosts',
+    remedy: 'See the log of the function sweep, which measures each host within an hour.',
+    look: async ({ deps: { store, listings, clock } }) => {
+      const cloud = joinRanges(await store.measuredHosts.ranges(), clock());
+      if (!cloud) throw new Undetermined('not all hosts are measured; the capacity reads them');
+      const measured = new Set(cloud.hosts.map(({ hostname }) => hostname));
+      const missing = (await allHosts({ listings }))
+        .filter(({ hostname, firstSeen }) => firstSeen < cloud.at && !measured.has(hostname))
+        .map(({ hostname }) => hostname);
+      if (missing.length === 0) return `the hosts are as they were measured since ${cloud.at}`;
+      throw new CheckFailed(
+        `The capacity of the cloud lacks hosts that were there before: ${namesOf(missing)}.`,
+        'See the log of the function sweep, which measures each host within an hour.',
       );
     },
   },

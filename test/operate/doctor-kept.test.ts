@@ -1,4 +1,5 @@
-// The doctor compares kept sums of usage with the history, and marks of incidents with the hosts.
+// The doctor compares kept sums of usage with the history, and marks and measured hosts with the
+// hosts.
 
 import { expect, it } from 'vitest';
 import { perform } from '#core/command-line/checks.ts';
@@ -43,5 +44,27 @@ it('a host that lacks its mark is a fault', async () => {
   const wrong = 'Hosts that may have an incident are not marked: cmp1.';
   expect((await findings())[name]).toMatchObject({ wrong });
   await incidentMarks.mark({ kind: 'host', id: 'cmp1', hostname: 'cmp1' }, String(at));
+  expect((await findings())[name]).toMatchObject({ ok: expect.any(String) });
+});
+
+it('a host that the measurement of the cloud lacks is a fault', async () => {
+  const { measuredHosts } = world.deps.store;
+  const name = 'the measured hosts';
+  await world.report('cmp1', [aDevice()]);
+  expect((await findings())[name]).toMatchObject({ unseen: expect.any(String) });
+  const put = (ms: number, ...hosts: string[]) =>
+    measuredHosts.put({
+      after: '',
+      upTo: '~',
+      at: new Date(Date.now() + ms).toISOString(),
+      hosts: hosts.map((hostname) => ({ hostname, providers: [], isPaused: false })),
+    });
+  // A host that came after the measurement is not in it yet.
+  await put(-hourMs);
+  expect((await findings())[name]).toMatchObject({ ok: expect.any(String) });
+  await put(1);
+  const wrong = 'The capacity of the cloud lacks hosts that were there before: cmp1.';
+  expect((await findings())[name]).toMatchObject({ wrong });
+  await put(1, 'cmp1');
   expect((await findings())[name]).toMatchObject({ ok: expect.any(String) });
 });

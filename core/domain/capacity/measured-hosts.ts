@@ -26,15 +26,15 @@ export interface MeasuredCloud {
   readonly hosts: readonly CapacityHost[];
 }
 
-/**
- * Undefined while a part of the cloud is not measured.
- *
- * @param oldest ranges that were measured before are left out; ISO 8601
- */
+/** A measurement is renewed within an hour, unless the sweep fails. */
+const measuredMsMax = 2 * 3_600_000;
+
+/** Undefined while a part of the cloud is not measured, or was not for long. */
 export function joinRanges(
   ranges: readonly MeasuredRange[],
-  oldest: string,
+  nowMs: number,
 ): MeasuredCloud | undefined {
+  const oldest = new Date(nowMs - measuredMsMax).toISOString();
   const recent = ranges.filter(({ at }) => at >= oldest);
   if (!coverAll(recent)) return undefined;
   const hosts = recent.flatMap((range) => {

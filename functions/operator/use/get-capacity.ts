@@ -68,8 +68,6 @@ const tenantMs = 20_000;
 
 /** A cloud of at most as many hosts is read for each answer. */
 const hostsReadMax = 20;
-/** A measurement is renewed within an hour, unless the sweep fails. */
-const measuredMsMax = 2 * 3_600_000;
 
 /** How many more servers with a profile fit, where, and what stops the others. */
 export const getCapacity = action<CapacityQuery, undefined, ConsumerDeps>(
@@ -104,8 +102,7 @@ interface CapacityPage {
 
 /** Undefined for a small cloud, and while not all hosts are measured. */
 async function readMeasured({ store, clock }: ConsumerDeps): Promise<MeasuredCloud | undefined> {
-  const oldest = new Date(clock() - measuredMsMax).toISOString();
-  const measured = joinRanges(await store.measuredHosts.ranges(), oldest);
+  const measured = joinRanges(await store.measuredHosts.ranges(), clock());
   return measured && measured.hosts.length > hostsReadMax ? measured : undefined;
 }
 
