@@ -12,8 +12,8 @@ export interface QueueRow {
    */
   readonly visibilitySeconds: number;
   /**
-   * Nova waits for this message. Its consumer renews a short lease
-   * (functions/consumers/message-lease.ts), so that a crash delays it by seconds only. The lease
+   * Nova waits for messages of this queue. Their consumer renews a short lease
+   * (functions/consumers/message-lease.ts), so that a crash delays them by seconds only. The lease
    * costs one more request to SQS, too expensive for heartbeats.
    */
   readonly isAwaited?: true;

@@ -9,6 +9,8 @@ export const makeConsumer = queueConsumer(
   novaEventMessage,
   (deps, message, { attempt }) =>
     message.is_look ? lookAtServer(deps, message, attempt) : notifyNova(deps, message, attempt),
+  // A look repeated half a minute after a crash is soon enough.
+  (message) => !message.is_look,
 );
 
 export const handler = makeConsumer();

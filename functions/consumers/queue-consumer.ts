@@ -30,17 +30,22 @@ interface ConsumerParts {
 /** Creates a consumer, by default with Lambda's dependencies; a simulation passes its own. */
 export type MakeConsumer = (parts?: ConsumerParts) => QueueHandler;
 
+/** @param isAwaited false for a message of an awaited queue that nothing waits for: no lease */
 export function queueConsumer<Message>(
   queue: QueueName,
   schema: z.ZodType<Message>,
   work: (deps: ConsumerDeps, message: Message, delivery: Delivery) => Promise<void>,
+  isAwaited: (message: Message) => boolean = () => true,
 ): MakeConsumer {
   return (parts = makeParts(queue)) =>
     async (event) => {
       const { settings, log } = parts.deps();
       const url = settings.queueUrls[queue];
       const hold = findQueue(queue).isAwaited && parts.hold;
-      const lease = hold ? hold(parts.sqs(), url, event.Records, log) : undefined;
+      const leased = hold
+        ? event.Records.filter(({ body }) => mayBeAwaited(schema, body, isAwaited))
+        : [];
+      const lease = hold && leased.length > 0 ? hold(parts.sqs(), url, leased, log) : undefined;
       const failed = await Promise.all(
         event.Records.map(async (record) => {
           const isDone = await consume(queue, schema, work, { ...parts, lease }, record);
@@ -66,6 +71,19 @@ function makeParts(queue: QueueName): ConsumerParts {
     },
     hold: holdMessages,
   };
+}
+
+/** An unreadable message is leased too, until it is dead-lettered. */
+function mayBeAwaited<Message>(
+  schema: z.ZodType<Message>,
+  body: string,
+  isAwaited: (message: Message) => boolean,
+): boolean {
+  try {
+    return isAwaited(readJson(schema, body));
+  } catch {
+    return true;
+  }
 }
 
 /** True if the message is done. */

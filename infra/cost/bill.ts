@@ -190,9 +190,8 @@ function ofUnits(units: Units): Bill {
       recordedWriteUnit: units.recorded,
       recordedGigabyte: gigabytes((units.keptKilobyteDays * 1024) / daysPerMonth),
       readUnit: units.reads,
-      // In the worst case each is sent, received and deleted by itself; those that Nova waits for
-      // are leased.
-      queueRequest: consumed * (units.requests > 0 ? 4 : 3),
+      // In the worst case each is sent, received, leased and deleted by itself.
+      queueRequest: consumed * 3 + units.leased,
       ruleTriggered: units.ruled,
       ruleAction: units.ruled,
       remoteAction: units.jobs,

@@ -15,6 +15,8 @@ export interface Units {
   readonly keptKilobyteDays: number;
   /** Messages in our queues; each, at worst, invokes a consumer by itself. */
   readonly messages: number;
+  /** Messages that are leased while they are worked on. */
+  readonly leased: number;
   /** Messages that come from an IoT rule. */
   readonly ruled: number;
   /** Messages whose consumer calls Nova, Placement or Glance. */
@@ -46,6 +48,7 @@ export const noUnits: Units = {
   recorded: 0,
   keptKilobyteDays: 0,
   messages: 0,
+  leased: 0,
   ruled: 0,
   calling: 0,
   changes: 0,
@@ -90,6 +93,7 @@ export const countedUnits = {
     recorded: 11,
     keptKilobyteDays: 2100,
     messages: 4,
+    leased: 3,
     ruled: 1,
     calling: 1,
     changes: 3,
@@ -108,6 +112,7 @@ export const countedUnits = {
     recorded: 16,
     keptKilobyteDays: 3000,
     messages: 6,
+    leased: 5,
     ruled: 2,
     calling: 1,
     changes: 4,
@@ -128,6 +133,7 @@ export const countedUnits = {
     recorded: 14,
     keptKilobyteDays: 2700,
     messages: 7,
+    leased: 2,
     ruled: 2,
     calling: 5,
     changes: 6,
@@ -149,6 +155,7 @@ export const countedUnits = {
     recorded: 14,
     keptKilobyteDays: 2700,
     messages: 3,
+    leased: 2,
     ruled: 1,
     calling: 1,
     changes: 3,
@@ -219,6 +226,7 @@ export const countedUnits = {
     recorded: 13,
     keptKilobyteDays: 2300,
     messages: 4,
+    leased: 3,
     ruled: 2,
     calling: 1,
     changes: 3,

@@ -5,7 +5,11 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { type DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { EventBridgeClient, type PutEventsCommand } from '@aws-sdk/client-eventbridge';
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { DeleteMessageBatchCommand, SQSClient } from '@aws-sdk/client-sqs';
+import {
+  ChangeMessageVisibilityBatchCommand,
+  DeleteMessageBatchCommand,
+  SQSClient,
+} from '@aws-sdk/client-sqs';
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import type { DynamoDBRecord } from 'aws-lambda';
@@ -51,12 +55,14 @@ export function countCalling(frame: { readonly queueConsumer: typeof queueConsum
     if (state) state.hasCalled = true;
     return send(...given);
   });
-  const createCountedConsumer: typeof queueConsumer = (queue, schema, work) =>
-    frame.queueConsumer(queue, schema, async (...given) => {
+  const createCountedConsumer: typeof queueConsumer = (queue, schema, work, ...more) => {
+    const countedWork: typeof work = async (...given) => {
       const state = { hasCalled: false };
       await working.run(state, () => work(...given));
       if (state.hasCalled) counts.calling += 1;
-    });
+    };
+    return frame.queueConsumer(queue, schema, countedWork, ...more);
+  };
   return { ...frame, queueConsumer: createCountedConsumer };
 }
 
@@ -175,6 +181,9 @@ export function countCommands(): void {
   const sendSqs = SQSClient.prototype.send;
   vi.spyOn(SQSClient.prototype, 'send').mockImplementation(function (this: SQSClient, ...given) {
     const command = given[0] as object as { readonly input: { readonly Entries?: unknown[] } };
+    if (command instanceof ChangeMessageVisibilityBatchCommand) {
+      counts.leased += command.input.Entries?.length ?? 0;
+    }
     const answer = Reflect.apply(sendSqs, this, given) as unknown as Promise<unknown>;
     if (!(command instanceof DeleteMessageBatchCommand)) return answer as never;
     return answer.then((result) => {

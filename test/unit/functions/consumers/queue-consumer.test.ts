@@ -33,6 +33,7 @@ async function consume(
   records: readonly SQSRecord[],
   { isAway = false, queue = 'nova-events' }: { isAway?: boolean; queue?: QueueName } = {},
 ) {
+  const leased: string[] = [];
   const sqs = mockClient(SQSClient);
   if (isAway) sqs.rejects(new Error('away'));
   const seen: [name: string, attempt: number][] = [];
@@ -41,17 +42,35 @@ async function consume(
     queueUrls: { ...someSettings.queueUrls, 'nova-events': queueUrl },
     deadQueueUrls: { ...someSettings.deadQueueUrls, 'nova-events': deadQueueUrl },
   };
-  const makeConsumer = queueConsumer(queue, schema, async (_deps, { name }, { attempt }) => {
-    seen.push([name, attempt]);
-    if (name === 'later') throw new RetryLater('not yet', 7.2);
-    if (name === 'broken') throw new Error('broken');
+  const makeConsumer = queueConsumer(
+    queue,
+    schema,
+    async (_deps, { name }, { attempt }) => {
+      seen.push([name, attempt]);
+      if (name === 'later') throw new RetryLater('not yet', 7.2);
+      if (name === 'broken') throw new Error('broken');
+    },
+    ({ name }) => name !== 'unhurried',
+  );
+  const handler = makeConsumer({
+    deps: () => someDeps({ settings }),
+    sqs: () => new SQSClient(),
+    hold: (_sqs, _url, held) => {
+      leased.push(...held.map(({ messageId }) => messageId));
+      return { end: () => {}, stop: async () => {} };
+    },
   });
-  const handler = makeConsumer({ deps: () => someDeps({ settings }), sqs: () => new SQSClient() });
   const { batchItemFailures } = await handler({ Records: [...records] }, {} as never);
   const hidden = sqs.commandCalls(ChangeMessageVisibilityCommand).map(({ args }) => args[0].input);
   const dead = sqs.commandCalls(SendMessageCommand).map(({ args }) => args[0].input);
   sqs.restore();
-  return { seen, hidden, dead, failed: batchItemFailures.map((each) => each.itemIdentifier) };
+  return {
+    seen,
+    hidden,
+    dead,
+    leased,
+    failed: batchItemFailures.map((each) => each.itemIdentifier),
+  };
 }
 
 describe("a queue's consumer", () => {
@@ -67,6 +86,12 @@ describe("a queue's consumer", () => {
     const records = [aRecord('1', '{'), aRecord('2', { name: 'later' }), aRecord('3', good)];
     const { failed } = await consume(records, { isAway: true });
     expect(failed).toEqual(['1', '2']);
+  });
+
+  it('leases unreadable messages and those that something waits for, in an awaited queue', async () => {
+    const records = [aRecord('1', good), aRecord('2', { name: 'unhurried' }), aRecord('3', '{')];
+    expect((await consume(records)).leased).toEqual(['1', '3']);
+    expect((await consume(records, { queue: 'inventory-reports' })).leased).toEqual([]);
   });
 });
 
