@@ -1,6 +1,7 @@
 import type { Context, DynamoDBBatchResponse, DynamoDBStreamEvent } from 'aws-lambda';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
-import { deriveConsequences, relayChanges } from '#core/operations/outbox/relay-changes.ts';
+import { followUps } from '#core/domain/outbox/outbox.ts';
+import { relayChanges } from '#core/operations/outbox/relay-changes.ts';
 import { decideChanges } from './stream-changes.ts';
 
 export type StreamHandler = (
@@ -18,9 +19,11 @@ export function changesConsumer(
   let deps: ConsumerDeps | undefined;
   return async (event) => {
     deps ??= makeDeps();
-    const changes = await decideChanges(deps, event.Records, deriveConsequences);
-    const consequences = changes.map(({ decision }) => decision);
-    await relayChanges(deps, consequences);
+    const changes = await decideChanges(deps, event.Records, followUps);
+    await relayChanges(
+      deps,
+      changes.flatMap(({ decision }) => decision),
+    );
     return { batchItemFailures: [] };
   };
 }

@@ -36,7 +36,7 @@ export type Match = { readonly prefix: string } | { readonly exists: boolean };
 const hostWork = [{ prefix: 'RELEASE#' }, { prefix: 'PROGRAM#' }];
 const handle = { sk: { S: [{ prefix: 'HANDLE#' }] } };
 const isRestored = { restored_at: { S: [{ exists: true }] } };
-const endOfClaim = { dynamodb: { OldImage: { pk: { S: [{ prefix: 'INSTANCE#' }] } } } } as const;
+const binding = { pk: { S: [{ prefix: 'INSTANCE#' }] } };
 const isQuarantined = { quarantine: { S: [{ exists: true }] } };
 
 export type ChangePatterns = Readonly<Record<StreamedTable, readonly ChangePattern[]>>;
@@ -50,8 +50,15 @@ export const followedChanges: ChangePatterns = {
   // The binding of an instance, and host work. Rows of ARQs change more often.
   arqs: [
     changeTo({ pk: { S: [{ prefix: 'INSTANCE#' }, ...hostWork] } }),
-    // Ends of claims are counted.
-    endOfClaim,
+    // Placement reserves less when such an instance goes.
+    {
+      dynamodb: {
+        $or: [
+          { OldImage: { ...binding, unused_since: { S: [{ exists: true }] } } },
+          { OldImage: { ...binding, has_lost_allocation: { BOOL: [{ exists: true }] } } },
+        ],
+      },
+    },
     changeTo({ pk: { S: [{ prefix: 'JOB#' }] }, booted_host: { S: [{ exists: true }] } }),
   ],
   inventory: [
@@ -92,8 +99,8 @@ const arq = { pk: { S: [{ prefix: 'ARQ#' }] } };
  */
 export const announcedChanges: ChangePatterns = {
   arqs: [
-    changeTo({ pk: { S: [{ prefix: 'INSTANCE#' }] } }),
-    endOfClaim,
+    changeTo(binding),
+    { dynamodb: { OldImage: binding } },
     // The creation of an ARQ, and the end of an ARQ without an instance.
     { dynamodb: { NewImage: arq, OldImage: isAbsent } },
     {

@@ -10,6 +10,7 @@ import { deriveHistory } from '#core/domain/history/history-of-change.ts';
 import type { Change } from '#core/domain/outbox/outbox.ts';
 import { stackTrait } from '#core/domain/placement/stack-mark.ts';
 import { silentLog } from '#core/log.ts';
+import { noMetrics } from '#core/metrics.ts';
 import { drainHost, resumeHost } from '#core/operations/hosts/drain-host.ts';
 import type { Announcer } from '#core/operations/outbox/announce.ts';
 import { historyWriter } from '#core/store/history/history.ts';
@@ -49,6 +50,7 @@ function announcerOf(documents: Documents): Announcer {
     // What the bus does is the concern of test/integration/announcements.test.ts.
     events: { put: async (events) => events.map(() => ({ end: 'put' })) },
     queues: { send: async () => {} },
+    metrics: noMetrics,
     deadLetter: ({ cause }) => Promise.reject(new Error(cause)),
   };
 }

@@ -17,6 +17,7 @@ import {
   streamConsumers,
 } from '#core/contracts/queues.ts';
 import { silentLog } from '#core/log.ts';
+import { noMetrics } from '#core/metrics.ts';
 import { announcementsConsumer } from '#functions/consumers/announcements.ts';
 import { changesConsumer } from '#functions/consumers/changes.ts';
 import { createQueues, startQueues } from '#local/aws/queues.ts';
@@ -66,6 +67,7 @@ async function deliverUnreadable(name: StreamConsumerName): Promise<void> {
     ...{ stage, log: silentLog, deadLetter },
     history: { write: async () => {} },
     events: { put: async () => [] },
+    metrics: noMetrics,
   };
   await announcementsConsumer(() => announcer as never)(unreadable, {} as never);
 }

@@ -5,14 +5,15 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import type { SomeServer } from '#core/clients/openstack/nova.ts';
+import { toDomainEvents } from '#core/domain/outbox/domain-events.ts';
 import type { Change } from '#core/domain/outbox/outbox.ts';
 import { deviceUuid } from '#core/domain/report/device-plan.ts';
 import type { Metrics } from '#core/metrics.ts';
 import { measureFleet } from '#core/operations/fleet/measure-fleet.ts';
 import { endConflict } from '#core/operations/hosts/end-conflict.ts';
 import { recordPresence } from '#core/operations/hosts/record-presence.ts';
+import { countEvents } from '#core/operations/outbox/count-changes.ts';
 import { notifyNova } from '#core/operations/outbox/notify-nova.ts';
-import { deriveConsequences, relayChanges } from '#core/operations/outbox/relay-changes.ts';
 import { syncHost } from '#core/operations/placement/reconcile.ts';
 import { allHosts } from '#core/operations/placement/restore-tree.ts';
 import { reap } from '#core/operations/release/reap.ts';
@@ -71,9 +72,9 @@ async function countHost(played: AlarmStage): Promise<void> {
   });
 }
 
-/** Relays a binding's change as the stream brings it. */
+/** Counts a binding's change as the stream brings it. */
 async function relay(played: AlarmStage, change: Change): Promise<void> {
-  await played.counted((metrics) => relayChanges(countedBy(metrics), [deriveConsequences(change)]));
+  await played.counted(async (metrics) => countEvents(metrics, toDomainEvents(change)));
 }
 
 /** Relays the change of a bind that takes some minutes and ends as `operation` says. */

@@ -1,12 +1,10 @@
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { Events } from '#core/clients/aws/events.ts';
 import type { DeadLetter, Queues } from '#core/clients/aws/queues.ts';
 import type { CyborgEvent } from '#core/contracts/events.ts';
 import type { Deps } from '#core/deps.ts';
-import { toDomainEvents } from '#core/domain/outbox/domain-events.ts';
-import type { Change } from '#core/domain/outbox/outbox.ts';
 import type { HistoryWriter } from '#core/store/history/history.ts';
 import type { IncidentMarker } from '#core/store/hosts/incident-marks.ts';
-import { type EventMetadata, toEvents } from './events-of-change.ts';
 
 export interface Announcer {
   readonly stage: string;
@@ -14,14 +12,10 @@ export interface Announcer {
   readonly history: HistoryWriter;
   readonly incidentMarks: IncidentMarker;
   readonly queues: Queues;
+  readonly metrics: ConsumerDeps['metrics'];
   readonly log: Deps['log'];
   /** Dead-letters an event for an operator. */
   readonly deadLetter: DeadLetter;
-}
-
-/** The bus events of a committed change; their ids are the same at each reading. */
-export function toCyborgEvents(change: Change, metadata: EventMetadata): CyborgEvent[] {
-  return toDomainEvents(change).flatMap((event) => toEvents(event, metadata));
 }
 
 /**

@@ -1,5 +1,11 @@
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { MetricValue } from '#core/contracts/metrics.ts';
 import type { DomainEvent } from '#core/domain/outbox/domain-events.ts';
+
+/** Counts what has happened, in one line of the log for each dimension. */
+export function countEvents(metrics: ConsumerDeps['metrics'], events: readonly DomainEvent[]): void {
+  metrics.put(sumMetrics(events.flatMap(toMetrics)));
+}
 
 /** One sum for each name and dimension; each latency by itself. */
 export function sumMetrics(all: readonly MetricValue[]): MetricValue[] {

@@ -1,45 +1,23 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import type { MetricValue } from '#core/contracts/metrics.ts';
 import type {
   HostJobMessage,
   NovaEventMessage,
   ProviderSyncMessage,
 } from '#core/contracts/queue-messages.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
-import { toDomainEvents } from '#core/domain/outbox/domain-events.ts';
-import {
-  type Change,
-  type FollowUp,
-  followUps,
-  type StartedWork,
-} from '#core/domain/outbox/outbox.ts';
+import type { FollowUp, StartedWork } from '#core/domain/outbox/outbox.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { sumMetrics, toMetrics } from './count-changes.ts';
 
 /** nova-compute takes a server about a second after its bind; most looks are the last. */
 const firstLookSeconds = 3;
 
 type EventStyle = ConsumerDeps['settings']['eventStyle'];
 
-/** What a committed change leads to. */
-interface Consequences {
-  readonly followUps: readonly FollowUp[];
-  readonly counts: readonly MetricValue[];
-}
-
-export function deriveConsequences(change: Change): Consequences {
-  return { followUps: followUps(change), counts: toDomainEvents(change).flatMap(toMetrics) };
-}
-
 /**
- * Sends the messages that follow from committed changes, and counts the changes. The same changes
- * again send the same messages again: every consumer takes duplicates.
+ * Sends the messages that follow from committed changes. The same changes again send the same
+ * messages again: every consumer takes duplicates.
  */
-export async function relayChanges(
-  deps: ConsumerDeps,
-  changes: readonly Consequences[],
-): Promise<void> {
-  const all = changes.flatMap((change) => change.followUps);
+export async function relayChanges(deps: ConsumerDeps, all: readonly FollowUp[]): Promise<void> {
   const { eventStyle } = deps.settings;
   await deps.queues.send(
     'nova-events',
@@ -48,7 +26,6 @@ export async function relayChanges(
   await deps.queues.send('nova-events', all.flatMap(firstLook), firstLookSeconds);
   await deps.queues.send('host-jobs', all.flatMap(hostJob));
   await deps.queues.send('provider-syncs', [...distinctProviders(all), ...distinctTrees(all)]);
-  deps.metrics.put(sumMetrics(changes.flatMap(({ counts }) => counts)));
 }
 
 function novaEvent(followUp: FollowUp, style: EventStyle): NovaEventMessage[] {

@@ -6,6 +6,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { PutOutcome } from '#core/clients/aws/events.ts';
 import type { CyborgEvent } from '#core/contracts/events.ts';
 import { silentLog } from '#core/log.ts';
+import { noMetrics } from '#core/metrics.ts';
 import { announce } from '#core/operations/outbox/announce.ts';
 import { lateEventsConsumer } from '#functions/consumers/late-events.ts';
 
@@ -36,6 +37,7 @@ const announcer = {
     stage: 'test',
     log: silentLog,
     events: bus,
+    metrics: noMetrics,
     ...{ history: undefined as never, incidentMarks: undefined as never },
   },
   queues: {

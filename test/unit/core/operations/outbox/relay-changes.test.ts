@@ -1,11 +1,12 @@
 import { expect, it } from 'vitest';
-import { deriveConsequences, relayChanges } from '#core/operations/outbox/relay-changes.ts';
+import { followUps } from '#core/domain/outbox/outbox.ts';
+import { relayChanges } from '#core/operations/outbox/relay-changes.ts';
 import { aBinding } from '#test/support/builders.ts';
 import { someDeps, someSettings } from '#test/support/deps.ts';
 
 const bound = aBinding();
-const atOnce = deriveConsequences({ kind: 'instance', after: bound });
-const afterWork = deriveConsequences({
+const atOnce = followUps({ kind: 'instance', after: bound });
+const afterWork = followUps({
   kind: 'instance',
   before: aBinding({ state: 'BindStarted' }),
   after: bound,
@@ -29,7 +30,7 @@ it.each([
         },
       },
     });
-    await relayChanges(deps, [change]);
+    await relayChanges(deps, change);
     expect(sent).toHaveLength(events);
     const { instanceUuid: instance_uuid, bindId: bind_id } = bound;
     const isNew = change === atOnce;
