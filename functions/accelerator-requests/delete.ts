@@ -13,7 +13,8 @@ export const deleteAction = novaAction(
       throw new InvalidInput('Name the accelerator requests by either ?arqs= or ?instance=.');
     }
     if (query.instance !== undefined) {
-      await deleteArqsOfInstance(deps, caller, query.instance.toLowerCase());
+      const arqs = await deleteArqsOfInstance(deps, caller, query.instance.toLowerCase());
+      about({ arqs });
       return {};
     }
     if (!named || named.length === 0)

@@ -67,3 +67,15 @@ it('names the ARQs of a refused delete', async () => {
     arqs: [missing],
   });
 });
+
+it('names the ARQs that are bound at once, and those that a delete by instance releases', async () => {
+  await world.createProfile('one', { 'resources:FPGA': '1' });
+  const [bound] = await world.createArqs('one');
+  const { headers } = await world.bindArqs(bound, { host: 'cmp1', provider, instance });
+  const released = await world.deleteArqsOf(instance);
+  for (const answered of [headers, released.headers]) {
+    const line = lineOf(answered.get('x-openstack-request-id'));
+    expect(line).toMatchObject({ arqs: [bound], instance });
+  }
+  expect(lines.map(({ message }) => message)).not.toContain('ARQs released');
+});

@@ -107,11 +107,11 @@ async function bindOnce(
     }
   }
   await settlePromises(deps, claims);
-  deps.log.info(isForHost ? 'Bind started' : 'ARQs bound', {
-    instance: instanceUuid,
-    arqs: binding.arqUuids,
-    host: hostname,
-  });
+  // The line of the request says the same of ARQs that are Bound with its answer.
+  if (isForHost) {
+    const fields = { instance: instanceUuid, arqs: binding.arqUuids, host: hostname };
+    deps.log.info('Bind started', fields);
+  }
   return undefined;
 }
 

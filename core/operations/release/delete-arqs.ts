@@ -11,16 +11,21 @@ import { releaseArqs } from './release-arqs.ts';
 /** Deletes that run at once in one call; each is one or a few requests to DynamoDB. */
 const atOnceMax = 8;
 
-/** Deletes all ARQs of an instance, and frees their handles. An instance may have none. */
+/**
+ * Deletes all ARQs of an instance, and frees their handles. An instance may have none.
+ *
+ * @returns the deleted ARQs, for the line of the request
+ */
 export async function deleteArqsOfInstance(
   deps: NovaDeps,
   caller: Caller,
   instanceUuid: string,
-): Promise<void> {
+): Promise<readonly ArqUuid[]> {
   await refuseDeleteWithoutServiceToken(deps, caller, instanceUuid, 'deleting by instance');
   const binding = await deps.store.arqs.binding(instanceUuid);
-  if (!binding || !mayActOnInstance(caller, binding.projectId)) return;
+  if (!binding || !mayActOnInstance(caller, binding.projectId)) return [];
   await releaseArqs(deps, instanceUuid, 'all', 'deleted', binding);
+  return binding.arqUuids;
 }
 
 /**

@@ -154,6 +154,7 @@ export async function releaseUnused(deps: ConsumerDeps, binding: InstanceBinding
   deps.metrics.put([{ name: 'InstancesReaped', value: 1 }]);
   deps.log.warn('Unused instance released', {
     instance: binding.instanceUuid,
+    arqs: binding.arqUuids,
     unused_since: binding.unusedSince,
   });
 }

@@ -12,7 +12,8 @@ import type { BoundArq } from '#core/store/arqs/binding-items.ts';
 import type { Release } from '#core/store/arqs/bindings.ts';
 
 /**
- * Ends the claims of an instance: of all its ARQs, or of those named. Repeatable.
+ * Ends the claims of an instance: of all its ARQs, or of those named. Repeatable. The caller logs
+ * it: the line of a request has the ARQs.
  *
  * @param initial the instance's binding, where the caller has just read it
  * @returns false where the instance has none of the ARQs
@@ -61,11 +62,6 @@ async function releaseOnce(
     unboundUntil: unboundUntil(deps.settings, deps.clock()),
   });
   if (outcome === 'contended') return contended;
-  deps.log.info('ARQs released', {
-    instance: binding.instanceUuid,
-    arqs: arqs.map((arq) => arq.uuid),
-    bind: binding.bindId,
-  });
   return true;
 }
 
