@@ -14,6 +14,7 @@ import { markIncidents } from '#core/operations/outbox/mark-incidents.ts';
 import { writeHistory } from '#core/operations/outbox/write-history.ts';
 import { loadSettings } from '#core/settings.ts';
 import { historyWriter } from '#core/store/history/history.ts';
+import { shortHistoryRow } from '#core/store/rows/history-rows.ts';
 import { incidentMarker } from '#core/store/hosts/incident-marks.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
@@ -77,7 +78,7 @@ function createAnnouncer(): Announcer {
   return {
     stage,
     log,
-    history: historyWriter(documents, { history, inventory }, historyDays),
+    history: historyWriter(documents, { history, inventory }, historyDays, shortHistoryRow),
     incidentMarks: incidentMarker(documents, inventory),
     events: createEvents(new EventBridgeClient(answersInTime), stage),
     queues: createQueues(sqs, queueUrls),
