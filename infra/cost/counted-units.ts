@@ -15,6 +15,8 @@ export interface Units {
   readonly keptKilobyteDays: number;
   /** Messages in our queues; each, at worst, invokes a consumer by itself. */
   readonly messages: number;
+  /** Those of `nova-events`; each calls Nova. */
+  readonly novaEvents: number;
   /** Messages that are leased while they are worked on. */
   readonly leased: number;
   /** Messages that come from an IoT rule. */
@@ -48,6 +50,7 @@ export const noUnits: Units = {
   recorded: 0,
   keptKilobyteDays: 0,
   messages: 0,
+  novaEvents: 0,
   leased: 0,
   ruled: 0,
   calling: 0,
@@ -76,6 +79,7 @@ export const countedUnits = {
     recorded: 9,
     keptKilobyteDays: 1100,
     messages: 1,
+    novaEvents: 1,
     calling: 1,
     changes: 1,
     announced: 5,
@@ -93,6 +97,7 @@ export const countedUnits = {
     recorded: 11,
     keptKilobyteDays: 1300,
     messages: 4,
+    novaEvents: 1,
     leased: 3,
     ruled: 1,
     calling: 1,
@@ -112,6 +117,7 @@ export const countedUnits = {
     recorded: 16,
     keptKilobyteDays: 2000,
     messages: 6,
+    novaEvents: 1,
     leased: 5,
     ruled: 2,
     calling: 1,
@@ -133,6 +139,7 @@ export const countedUnits = {
     recorded: 14,
     keptKilobyteDays: 1800,
     messages: 7,
+    novaEvents: 1,
     leased: 2,
     ruled: 2,
     calling: 5,
@@ -155,6 +162,7 @@ export const countedUnits = {
     recorded: 14,
     keptKilobyteDays: 1800,
     messages: 3,
+    novaEvents: 1,
     leased: 2,
     ruled: 1,
     calling: 1,
@@ -226,6 +234,7 @@ export const countedUnits = {
     recorded: 13,
     keptKilobyteDays: 1800,
     messages: 4,
+    novaEvents: 1,
     leased: 3,
     ruled: 2,
     calling: 1,

@@ -26,8 +26,11 @@ import { LambdaFunction, type Surroundings } from './lambda-function.ts';
 // API Gateway waits at most 30 s, so a longer run has no caller.
 const timeoutSeconds = 29;
 
-// Lambda's CPU share grows with memory; more than this makes a request no faster.
+// Lambda's CPU share grows with memory. A request of Nova's takes 2 to 5 ms of a CPU, and waits
+// otherwise; the other functions have long lists.
 const memoryMb = 1024;
+const memoryMbForNova = 512;
+const resourcesOfNova: readonly Resource[] = ['accelerator-requests', 'device-profiles'];
 
 /** The HTTP API of functions/gateway.ts, with one function per resource. */
 export class Api extends Construct {
@@ -85,7 +88,7 @@ export class Api extends Construct {
       name: resource,
       entry: `functions/${resource}/handler.ts`,
       timeoutSeconds,
-      memoryMb,
+      memoryMb: resourcesOfNova.includes(resource) ? memoryMbForNova : memoryMb,
       ...(resource === 'console' && { addFiles: consoleFilesInto }),
     });
     // One permission for all routes of a resource. The default route has its own: its ARN has one

@@ -32,6 +32,8 @@ import {
 
 // Cold starts of consumers do not matter.
 const memoryMb = 512;
+/** Its consumer waits for Nova nearly all the time. */
+const memoryMbOfNovaEvents = 256;
 const streamTimeoutSeconds = 30;
 const sweepTimeoutSeconds = 60;
 const sweepEvery = Duration.minutes(1);
@@ -132,7 +134,8 @@ export class Consumers extends Construct {
 
   #function(surroundings: Surroundings, name: FunctionName, timeoutSeconds: number) {
     const entry = `functions/consumers/${name}.ts`;
-    return new LambdaFunction(this, surroundings, { name, entry, timeoutSeconds, memoryMb });
+    const size = name === 'nova-events' ? memoryMbOfNovaEvents : memoryMb;
+    return new LambdaFunction(this, surroundings, { name, entry, timeoutSeconds, memoryMb: size });
   }
 }
 

@@ -128,7 +128,11 @@ it('finds records of rows with long and with short names by each filter', async 
   const user = derivedUuid('both', 'user');
   for (const [name, toRow] of Object.entries({ long: historyRow, short: shortHistoryRow })) {
     const record = {
-      ...{ id: derivedUuid('both', name), at: '2026-05-01T00:00:00.000Z', kind: 'device.forced' } as const,
+      ...({
+        id: derivedUuid('both', name),
+        at: '2026-05-01T00:00:00.000Z',
+        kind: 'device.forced',
+      } as const),
       ...{ hostname: 'cmp8', deviceUuid: device, projectId: project, by: `user:${user}` },
     };
     const history = historyWriter(documents, tables, 365, toRow);

@@ -98,10 +98,13 @@ describe('the cost model', () => {
 
   it('has the memory of the functions', () => {
     const sizeOf = (name: string) => stack.functionNamed(name).properties.MemorySize / 1024;
-    expect([sizeOf('accelerator-requests'), sizeOf('host-jobs'), sizeOf('sweep')]).toEqual([
+    const names = ['accelerator-requests', 'device-profiles', 'host-jobs', 'sweep', 'nova-events'];
+    expect(names.map(sizeOf)).toEqual([
+      memory.request,
       memory.request,
       memory.consumer,
       memory.consumer,
+      memory.novaEvents,
     ]);
   });
 

@@ -1,6 +1,6 @@
-import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { Events } from '#core/clients/aws/events.ts';
 import type { DeadLetter, Queues } from '#core/clients/aws/queues.ts';
+import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { CyborgEvent } from '#core/contracts/events.ts';
 import type { Deps } from '#core/deps.ts';
 import type { HistoryWriter } from '#core/store/history/history.ts';

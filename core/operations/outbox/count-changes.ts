@@ -3,7 +3,10 @@ import type { MetricValue } from '#core/contracts/metrics.ts';
 import type { DomainEvent } from '#core/domain/outbox/domain-events.ts';
 
 /** Counts what has happened, in one line of the log for each dimension. */
-export function countEvents(metrics: ConsumerDeps['metrics'], events: readonly DomainEvent[]): void {
+export function countEvents(
+  metrics: ConsumerDeps['metrics'],
+  events: readonly DomainEvent[],
+): void {
   metrics.put(sumMetrics(events.flatMap(toMetrics)));
 }
 

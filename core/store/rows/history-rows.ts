@@ -39,7 +39,7 @@ const ownAttributes = {
   ended: undefined,
 } as const satisfies Record<HistorySubject, string | undefined>;
 
-/** A record is stored up to nine times, for a year and more, so its attributes have short names. */
+/** A record is stored several times, for a year and more: short names save storage. */
 const shortNames = [
   ['kind', 'k'],
   ['from', 'f'],
@@ -110,7 +110,7 @@ function lengthen(row: Row): Row {
   );
 }
 
-/** Of a row with long names, too. */
+/** The record of a row with short names, or with long ones. */
 export function toRecord(stored: Row, partition: HistoryPartition): HistoryRecord {
   const row = lengthen(stored);
   const [at, id] = String(row.sk).split('#');

@@ -40,6 +40,7 @@ export function noteInvoked(name: string, count = 1): void {
 
 export function noteSent(queue: string, count: number): void {
   counts.messages += count;
+  if (queue === 'nova-events') counts.novaEvents += count;
   noteInvoked(queue, count);
   queued.underWay += count;
   queued.sent[queue] = (queued.sent[queue] ?? 0) + count;

@@ -3,7 +3,11 @@ import { expect, it } from 'vitest';
 import { pack, unpack } from '#core/store/rows/packed-values.ts';
 
 const hex = fc.stringMatching(/^[0-9a-f]{32}$/);
-const id = fc.oneof(hex, fc.uuid(), hex.map((text) => text.toUpperCase()));
+const id = fc.oneof(
+  hex,
+  fc.uuid(),
+  hex.map((text) => text.toUpperCase()),
+);
 const prefix = fc.constantFrom('', 'user:', 'req-', 'agent:');
 const time = fc.date({ noInvalidDate: true }).map((date) => date.toISOString());
 
