@@ -50,15 +50,8 @@ export const followedChanges: ChangePatterns = {
   // The binding of an instance, and host work. Rows of ARQs change more often.
   arqs: [
     changeTo({ pk: { S: [{ prefix: 'INSTANCE#' }, ...hostWork] } }),
-    // Placement reserves less when such an instance goes.
-    {
-      dynamodb: {
-        $or: [
-          { OldImage: { ...binding, unused_since: { S: [{ exists: true }] } } },
-          { OldImage: { ...binding, has_lost_allocation: { BOOL: [{ exists: true }] } } },
-        ],
-      },
-    },
+    // Placement reserves less when an instance without an allocation goes.
+    { dynamodb: { OldImage: binding } },
     changeTo({ pk: { S: [{ prefix: 'JOB#' }] }, booted_host: { S: [{ exists: true }] } }),
   ],
   inventory: [

@@ -17,7 +17,6 @@ import { historyWriter } from '#core/store/history/history.ts';
 import { incidentMarker } from '#core/store/hosts/incident-marks.ts';
 import { toInstance } from '#core/store/rows/arq-rows.ts';
 import { toHandle } from '#core/store/rows/handle-rows.ts';
-import { shortHistoryRow, toRecord } from '#core/store/rows/history-rows.ts';
 import type { DocumentClients, Documents } from '#core/store/table/documents.ts';
 import { tableName, tables } from '#core/store/table/tables.ts';
 import { announcementsConsumer } from '#functions/consumers/announcements.ts';

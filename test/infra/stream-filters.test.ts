@@ -199,7 +199,6 @@ describe('the filters of the streams', () => {
       changesOf('inventory', handle.filter(isUsual)),
       fc.oneof(device, handle).map((before): Change => ({ table: 'inventory', before })),
       job.map((before): Change => ({ table: 'arqs', before })),
-      fc.constant<Change>({ table: 'arqs', before: instanceRow(aBinding()) }),
       changesOf(
         'arqs',
         job.filter((row) => row.booted_host === undefined),

@@ -68,7 +68,7 @@ export const calls = {
       { place: 'inventory', key: provider, units: 1 },
     ],
     writes: (server) => [...inTransaction(server), ...inIndexes(server, ['by-unbound', 'by-due'])],
-    records: (server) => [bound(server), handle(server, server.instance, server.days[0])],
+    records: (server) => [bound(server, true), handle(server, server.instance, server.days[0])],
   },
   list: {
     function: 'accelerator-requests',
@@ -83,7 +83,7 @@ export const calls = {
       ...inTransaction(server),
       ...inIndexes(server, ['by-kind', 'by-project', 'by-profile']),
     ],
-    records: (server) => [ended(server), handle(server, server.arq, server.days[1])],
+    records: (server) => [bound(server, false), handle(server, server.arq, server.days[1])],
   },
 } as const satisfies Readonly<Record<string, Call>>;
 
@@ -120,14 +120,10 @@ function inIndexes(server: Server, indexes: readonly ArqIndex[]): Units[] {
   return indexes.map((name) => ({ place: `arqs/${name}`, key: keys[name], units: 1 }));
 }
 
-/** The row of the instance: its bind. */
-function bound(server: Server): StreamRecord {
-  return { ...ended(server), readers: ['changes', 'announcements'], isLooked: true };
-}
-
-/** The end of its bind, from which no message follows. */
-function ended({ instance }: Server): StreamRecord {
-  return { ...recorded, table: 'arqs', key: instance, history: [], events: 1 };
+/** The row of the instance: its bind, or the end of it. */
+function bound({ instance }: Server, isLooked: boolean): StreamRecord {
+  const readers = ['changes', 'announcements'] as const;
+  return { table: 'arqs', key: instance, readers, history: [], events: 1, isLooked };
 }
 
 /** The attach handle's claim or release, which the history has four times. */
