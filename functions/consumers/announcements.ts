@@ -15,7 +15,6 @@ import { writeHistory } from '#core/operations/outbox/write-history.ts';
 import { loadSettings } from '#core/settings.ts';
 import { historyWriter } from '#core/store/history/history.ts';
 import { incidentMarker } from '#core/store/hosts/incident-marks.ts';
-import { shortHistoryRow } from '#core/store/rows/history-rows.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
 import type { StreamHandler } from './changes.ts';
@@ -78,7 +77,7 @@ function createAnnouncer(): Announcer {
   return {
     stage,
     log,
-    history: historyWriter(documents, { history, inventory }, historyDays, shortHistoryRow),
+    history: historyWriter(documents, { history, inventory }, historyDays),
     incidentMarks: incidentMarker(documents, inventory),
     events: createEvents(new EventBridgeClient(answersInTime), stage),
     queues: createQueues(sqs, queueUrls),

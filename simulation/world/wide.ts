@@ -45,7 +45,6 @@ function announcerOf(documents: Documents): Announcer {
   return {
     stage,
     log: silentLog,
-    // With long names: the in-memory database has no bytes.
     history: historyWriter(documents, names, historyDays),
     incidentMarks: incidentMarker(documents, names.inventory),
     // What the bus does is the concern of test/integration/announcements.test.ts.

@@ -3,7 +3,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { derivedUuid, providerUuid } from '#core/domain/ids.ts';
 import { historyWriter } from '#core/store/history/history.ts';
-import { historyRow, shortHistoryRow } from '#core/store/rows/history-rows.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
@@ -118,36 +117,6 @@ describe('GET /operator/v1/history with a marker outside of the range', () => {
     const { status, json } = await get(`/history?host=cmp1&${query}`);
     expect([status, json]).toEqual([200, { history: [] }]);
   });
-});
-
-it('finds records of rows with long and with short names by each filter', async () => {
-  const { documents, close } = createDocuments();
-  const tables = { history: tableName(stage, 'history'), inventory: '' };
-  const device = derivedUuid('both', 'device');
-  const project = derivedUuid('both', 'project');
-  const user = derivedUuid('both', 'user');
-  for (const [name, toRow] of Object.entries({ long: historyRow, short: shortHistoryRow })) {
-    const record = {
-      ...({
-        id: derivedUuid('both', name),
-        at: '2026-05-01T00:00:00.000Z',
-        kind: 'device.forced',
-      } as const),
-      ...{ hostname: 'cmp8', deviceUuid: device, projectId: project, by: `user:${user}` },
-    };
-    const history = historyWriter(documents, tables, 365, toRow);
-    await history.add(record, { subject: 'host', key: 'cmp8' });
-    const other = { ...record, id: derivedUuid('other', name), projectId: user, by: 'agent' };
-    await history.add(other, { subject: 'host', key: 'cmp8' });
-  }
-  close();
-  for (const filter of [`user=${user}`, `user=${user}&kind=device.forced`]) {
-    const { json } = await get(`/history?host=cmp8&${filter}`);
-    const [first, second] = json.history.map(({ id: _, ...record }) => record);
-    expect(json.history).toHaveLength(2);
-    expect(first).toMatchObject({ device_uuid: device, project_id: project, hostname: 'cmp8' });
-    expect(second).toEqual(first);
-  }
 });
 
 it('gives a tenant no page that ends at a record of another project', async () => {

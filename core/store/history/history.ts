@@ -5,13 +5,7 @@ import { PutCommand, QueryCommand } from '@aws-sdk/lib-dynamodb';
 import { type HandlePlace, toHandlePlace } from '#core/domain/device/handle-claim.ts';
 import type { HistoryPartition, HistoryRecord } from '#core/domain/history/history.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import {
-  historyRow,
-  ownAttribute,
-  partitionKey,
-  storedForms,
-  toRecord,
-} from '#core/store/rows/history-rows.ts';
+import { historyRow, ownAttribute, partitionKey, toRecord } from '#core/store/rows/history-rows.ts';
 import { toDeployable } from '#core/store/rows/inventory-rows.ts';
 import { deployableKey, type Row } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
@@ -54,12 +48,10 @@ export interface HistoryPart {
 /** Pages of a megabyte each: an answer takes a second or two at most. */
 const pagesMax = 10;
 
-/** @param toRow {@link shortHistoryRow} where rows are many */
 export function historyWriter(
   client: Documents,
   { history: table, inventory }: { readonly history: string; readonly inventory: string },
   days: number,
-  toRow = historyRow,
 ): HistoryWriter {
   return {
     async handlePlace(providerUuid) {
@@ -70,7 +62,7 @@ export function historyWriter(
     async add(record, partition) {
       const put = new PutCommand({
         TableName: table,
-        Item: toRow(record, partition, days),
+        Item: historyRow(record, partition, days),
         ConditionExpression: 'attribute_not_exists(pk)',
       });
       await held(client.send(put));
@@ -112,15 +104,15 @@ function toQuery(partition: HistoryPartition, page: HistoryPage) {
   const { limit, order } = page;
   const { low, high } = keyRange(page);
   const filter = filterWithin(partition, page);
-  const filters = Object.entries(filter).map(([name, value]) => storedForms(name, value));
-  const forms = filters.flat();
-  const names = Object.fromEntries(forms.map(([name]) => [`#${name}`, name]));
-  const values = Object.fromEntries(forms.map(([name, value]) => [`:${name}`, value]));
+  const names = Object.fromEntries(Object.keys(filter).map((name) => [`#${name}`, name]));
+  const values = Object.fromEntries(
+    Object.entries(filter).map(([name, value]) => [`:${name}`, value]),
+  );
   return {
     KeyConditionExpression: 'pk = :pk AND sk BETWEEN :low AND :high',
-    ...(filters.length > 0 && {
-      FilterExpression: filters
-        .map((either) => `(${either.map(([name]) => `#${name} = :${name}`).join(' OR ')})`)
+    ...(Object.keys(filter).length > 0 && {
+      FilterExpression: Object.keys(filter)
+        .map((name) => `#${name} = :${name}`)
         .join(' AND '),
       ExpressionAttributeNames: names,
     }),
@@ -132,7 +124,7 @@ function toQuery(partition: HistoryPartition, page: HistoryPage) {
     },
     ScanIndexForward: order === 'oldest-first',
     // A filter drops records only after they were read.
-    ...(filters.length === 0 && { Limit: limit + 1 }),
+    ...(Object.keys(filter).length === 0 && { Limit: limit + 1 }),
   };
 }
 

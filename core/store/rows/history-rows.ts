@@ -11,7 +11,6 @@ import {
 } from '#core/domain/history/history.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { historyRecord } from '#core/shapes/history-record.ts';
-import { pack, unpack } from './packed-values.ts';
 import { fromRow } from './row-fields.ts';
 import type { Row } from './rows.ts';
 
@@ -39,42 +38,12 @@ const ownAttributes = {
   ended: undefined,
 } as const satisfies Record<HistorySubject, string | undefined>;
 
-/** A record is stored several times, for a year and more: short names save storage. */
-const shortNames = [
-  ['kind', 'k'],
-  ['from', 'f'],
-  ['to', 't'],
-  ['since', 's'],
-  ['hostname', 'h'],
-  ['device_uuid', 'd'],
-  ['provider_uuid', 'r'],
-  ['handle_uuid', 'u'],
-  ['resource_class', 'c'],
-  ['arq_uuid', 'a'],
-  ['instance_uuid', 'i'],
-  ['project_id', 'p'],
-  ['profile_name', 'n'],
-  ['by', 'b'],
-  ['request_id', 'q'],
-  ['reason', 'w'],
-] as const satisfies readonly [keyof z.output<typeof historyRecord>, string][];
-
-function shortName(name: string): string | undefined {
-  return shortNames.find(([long]) => long === name)?.[1];
-}
-
-/** How the attribute is stored, and how 0.2.0 stored it at first; for a filter. */
-export function storedForms(name: string, value: string): [name: string, value: unknown][] {
-  const short = shortName(name);
-  return [...(short ? [[short, pack(value)] as [string, unknown]] : []), [name, value]];
-}
-
 export function ownAttribute({ subject }: HistoryPartition): string | undefined {
   return ownAttributes[subject];
 }
 
 /**
- * Without what its key says.
+ * Without what its key says: a record is stored some nine times, for a year and more.
  *
  * @param days how long it is kept
  */
@@ -91,28 +60,7 @@ export function historyRow(record: HistoryRecord, partition: HistoryPartition, d
   };
 }
 
-/** The same with short names and values. */
-export function shortHistoryRow(...given: Parameters<typeof historyRow>): Row {
-  return Object.fromEntries(
-    Object.entries(historyRow(...given)).map(([name, value]) => {
-      const short = shortName(name);
-      return short ? [short, pack(String(value))] : [name, value];
-    }),
-  );
-}
-
-function lengthen(row: Row): Row {
-  return Object.fromEntries(
-    Object.entries(row).map(([name, value]) => {
-      const long = shortNames.find(([, short]) => short === name)?.[0];
-      return long ? [long, unpack(value)] : [name, value];
-    }),
-  );
-}
-
-/** The record of a row with short names, or with long ones. */
-export function toRecord(stored: Row, partition: HistoryPartition): HistoryRecord {
-  const row = lengthen(stored);
+export function toRecord(row: Row, partition: HistoryPartition): HistoryRecord {
   const [at, id] = String(row.sk).split('#');
   const shared = ownAttribute(partition);
   // A bind names all of its ARQs.

@@ -35,8 +35,8 @@
 //                    FLEET#metrics  <part>            what the sweep has measured of all hosts
 //   service-tokens   OWN#<hash>                       our own token at Keystone, sealed
 //
-// Attributes are snake_case at every level; the history has short names, too. Each kind of row
-// has a zod schema in a `*-rows.ts` file.
+// Attributes are snake_case at every level; each kind of row has a zod schema in a `*-rows.ts`
+// file.
 //
 // A bind or a release reads by these keys alone, with consistent reads: the ARQs, one partition
 // per provider and the instance's row, however many other rows are stored. The one index read on

@@ -119,8 +119,7 @@ function noteKept(input: object): void {
   if (!item || String(item.pk).startsWith('FLEET#')) return;
   const days = (Number(item.expires_at) - Date.parse(String(item.sk).slice(0, 24)) / 1000) / 86_400;
   const bytes = Object.entries(item).reduce(
-    (sum, [name, value]) =>
-      sum + name.length + (value instanceof Uint8Array ? value.length : String(value).length),
+    (sum, [name, value]) => sum + name.length + String(value).length,
     100,
   );
   keptByteDays += bytes * Math.round(days);
