@@ -1,7 +1,8 @@
 // The guards of the product, and mutants: the product without one guard. A guard is stripped from
 // the outside, by the simulated services; the product has no switch for it.
 
-import type { Checkpoint, PreparedMark } from '#agent/state/checkpoint.ts';
+import type { Checkpoint } from '#agent/state/checkpoint.ts';
+import type { PreparedMark } from '#agent/state/checkpoint-state.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import { neverBuiltMs } from '#core/domain/arq/reaper.ts';

@@ -1,7 +1,7 @@
 // One execution of a job. Each update names the version that it changes, so that neither the
 // agent nor the control plane overwrites the other's update.
 
-import type { JobOutcome } from '#agent/state/checkpoint.ts';
+import type { JobOutcome } from '#agent/state/checkpoint-state.ts';
 import { evidenceDetails, type JobStatusDetails } from '#core/contracts/job-document.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { JobExecution } from './jobs-messages.ts';

@@ -4,7 +4,7 @@
 import type { Clock } from '#agent/clock.ts';
 import type { CloudClock } from '#agent/cloud-clock.ts';
 import { type Log, reasonOf } from '#agent/log.ts';
-import { sentExecution } from '#agent/state/checkpoint.ts';
+import { sentExecution } from '#agent/state/checkpoint-state.ts';
 import { workEndTopic, workTopic } from '#core/contracts/topics.ts';
 import { type WorkMessage, workMessage } from '#core/contracts/work-message.ts';
 import { parseJson } from '#core/shapes/derive/parse-json.ts';

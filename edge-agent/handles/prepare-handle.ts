@@ -2,7 +2,8 @@
 // that the object was made for this holder, and not for an earlier one.
 
 import type { Driver, Found, HandleWork, Prepared } from '#agent/drivers/contract/driver.ts';
-import type { Checkpoint, ClaimedMark } from '#agent/state/checkpoint.ts';
+import type { Checkpoint } from '#agent/state/checkpoint.ts';
+import type { ClaimedMark } from '#agent/state/checkpoint-state.ts';
 import type { PrepareHandleStep } from '#core/contracts/job-document.ts';
 import { type FindDeps, findDevice, StepFailed, StepRefused } from './find-device.ts';
 

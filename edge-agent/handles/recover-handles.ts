@@ -4,7 +4,8 @@
 
 import type { Driver, HandleWork } from '#agent/drivers/contract/driver.ts';
 import { type Log, reasonOf } from '#agent/log.ts';
-import type { Checkpoint, PreparedMark } from '#agent/state/checkpoint.ts';
+import type { Checkpoint } from '#agent/state/checkpoint.ts';
+import type { PreparedMark } from '#agent/state/checkpoint-state.ts';
 
 interface RecoverDeps {
   readonly checkpoint: Checkpoint;

@@ -26,7 +26,7 @@ import { createCloudClock, type Skew } from '#agent/cloud-clock.ts';
 import { createDeviceLocks } from '#agent/device-locks.ts';
 import { reasonOf } from '#agent/log.ts';
 import type { RediscoverRequests } from '#agent/report/rediscover-requests.ts';
-import type { JobOutcome } from '#agent/state/checkpoint.ts';
+import type { JobOutcome } from '#agent/state/checkpoint-state.ts';
 import type { JobStep } from '#core/contracts/job-document.ts';
 import type { WorkMessage } from '#core/contracts/work-message.ts';
 import { JobStopped } from './prepare-region.ts';

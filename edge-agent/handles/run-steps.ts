@@ -8,13 +8,8 @@ import type { Gates } from '#agent/gates/gates.ts';
 import type { Downloads } from '#agent/images/download.ts';
 import { ImageRefused } from '#agent/images/image-check.ts';
 import { reasonOf } from '#agent/log.ts';
-import type {
-  Checkpoint,
-  ClaimedMark,
-  Intent,
-  JobOutcome,
-  StepResult,
-} from '#agent/state/checkpoint.ts';
+import type { Checkpoint, Intent } from '#agent/state/checkpoint.ts';
+import type { ClaimedMark, JobOutcome, StepResult } from '#agent/state/checkpoint-state.ts';
 import type { ComponentRecords } from '#agent/state/component-records.ts';
 import type { Evidence, JobStep, StepHandle } from '#core/contracts/job-document.ts';
 import { cleanHandle } from './clean-handle.ts';
@@ -45,7 +40,8 @@ export async function runSteps(deps: StepsDeps, run: Run): Promise<JobOutcome> {
   const { job, jobId, execution, stop } = run;
   const { action, bindId } = job;
   const ended = endedBy(job);
-  if (ended.length > 0) await deps.checkpoint.release(ended);
+  const handles = action === 'release' ? job.steps.flatMap((step) => stepHandle(step) ?? []) : [];
+  if (ended.length + handles.length > 0) await deps.checkpoint.release(ended, handles);
   if (bindId !== undefined && action === 'prepare' && deps.checkpoint.isReleased(bindId)) {
     return { status: 'REJECTED', reason: bindReleased };
   }
@@ -128,6 +124,9 @@ async function runStep(
 
 function isEnded(checkpoint: Checkpoint, step: JobStep): boolean {
   const { bind_id: bindId } = step;
+  const handle = stepHandle(step);
+  // The host may never have been asked for the release of the bind: a later one went before it.
+  if (handle && checkpoint.isClaimOver(handle)) return true;
   return bindId !== undefined && [bindId, ...partsOfBind(step)].some(checkpoint.isReleased);
 }
 

@@ -16,96 +16,28 @@
 //   are refused. Confirmed marks of the boot before are kept as `lost`, to prepare it again.
 // - The number of remembered jobs is bounded; the jobs that ended first are dropped first.
 
-import * as z from 'zod';
 import { type Log, reasonOf } from '#agent/log.ts';
-import { evidence, jobAwaits, jobFault, jobRemains } from '#core/contracts/job-document.ts';
-import { attachType, handleInfo } from '#core/shapes/attach-handle.ts';
+import {
+  type ClaimedMark,
+  type Cleaning,
+  type JobOutcome,
+  type JobRecord,
+  type NamedResult,
+  ownEntry,
+  type PreparedMark,
+  type ReleasedHandle,
+  releasedMax,
+  type State,
+  sentExecution,
+  state,
+  unmarked,
+  withEpochs,
+  withJob,
+  without,
+} from './checkpoint-state.ts';
 import type { StateFiles } from './state-files.ts';
 
 const fileName = 'jobs.json';
-/** The execution of a work message; AWS IoT numbers those of jobs. */
-export const sentExecution = 'message';
-/** AWS lists at most fifteen pending jobs; a job that ended this long ago is not listed again. */
-const jobsMax = 256;
-const releasedMax = 1024;
-/** The most attach handles of a host. */
-const cleanedMax = 8192;
-
-const stepResult = z.object({
-  /** The name of the step: a message and the job that follows it may have different steps. */
-  step: z.string().default(''),
-  failed: z.string().optional(),
-  /** The step failed because of its request, not because of this host. */
-  fault: jobFault.optional(),
-  /** What the hypervisor attaches, where the host has chosen it. */
-  info: handleInfo.optional(),
-  /** What the driver has verified after cleaning, or after a component was programmed. */
-  evidence: evidence.optional(),
-  awaits: jobAwaits.optional(),
-});
-type NamedResult = z.infer<typeof stepResult>;
-export type StepResult = Omit<NamedResult, 'step'>;
-
-const outcome = z.object({
-  status: z.enum(['SUCCEEDED', 'FAILED', 'REJECTED']),
-  reason: z.string().optional(),
-  fault: jobFault.optional(),
-  left: jobRemains.optional(),
-  awaits: jobAwaits.optional(),
-  /** Keys are uuids of handles. */
-  prepared: z.record(z.string(), handleInfo).optional(),
-  /** Keys are uuids of handles, or a component. */
-  evidence: z.record(z.string(), evidence).optional(),
-});
-export type JobOutcome = z.infer<typeof outcome>;
-
-const mark = z.object({
-  driver: z.string(),
-  address: z.string(),
-  type: attachType,
-  info: handleInfo,
-  /** Epoch of the attach handle when it was last prepared. */
-  epoch: z.number(),
-  /** The last step about it was to prepare it, and has succeeded. */
-  is_confirmed: z.boolean(),
-});
-/** A handle that the agent has prepared, or is about to prepare. */
-export type PreparedMark = z.infer<typeof mark>;
-/** What a claim says of it. */
-export type ClaimedMark = Omit<PreparedMark, 'is_confirmed'>;
-
-const cleaning = z.object({ epoch: z.number(), evidence });
-type Cleaning = z.infer<typeof cleaning>;
-
-const jobRecord = z.object({
-  /** Distinguishes executions of the same job. */
-  execution: z.string(),
-  claim: z
-    .object({
-      step: z.number().int(),
-      intent: z.record(z.string(), z.string()),
-    })
-    .optional(),
-  /** Results of the finished steps. */
-  results: z.array(stepResult),
-  outcome: outcome.optional(),
-});
-type JobRecord = z.infer<typeof jobRecord>;
-type Claim = NonNullable<JobRecord['claim']>;
-
-const state = z.object({
-  version: z.literal(2),
-  boot_id: z.string(),
-  jobs: z.record(z.string(), jobRecord),
-  /** Keys are uuids of handles, as those of the next two. */
-  prepared: z.record(z.string(), mark),
-  /** What an earlier boot had prepared, and this one has not yet. */
-  lost: z.record(z.string(), mark),
-  cleaned: z.record(z.string(), cleaning),
-  /** Ended binds and parts of binds, the latest last. */
-  released: z.array(z.string()),
-});
-type State = z.infer<typeof state>;
 
 /** What a step is about to do: its fields except the image's URL, which is a secret. */
 export type Intent = Readonly<Record<string, string>>;
@@ -120,9 +52,11 @@ export interface Checkpoint {
   lost(): Readonly<Record<string, PreparedMark>>;
   /** Ends the attempt to prepare a lost handle again; `mark` if it may exist now. */
   recover(uuid: string, mark?: PreparedMark): Promise<void>;
-  /** Refuses all later steps for these binds or parts of binds. */
-  release(ended: readonly string[]): Promise<void>;
+  /** Refuses all later steps for these binds or parts of binds, and for earlier claims. */
+  release(ended: readonly string[], handles: readonly ReleasedHandle[]): Promise<void>;
   isReleased(ended: string): boolean;
+  /** Whether the handle was released since the claim of this epoch. */
+  isClaimOver(handle: ReleasedHandle): boolean;
   /** @param mark for a step that prepares a handle */
   claim(jobId: string, execution: string, intent: Intent, mark?: ClaimedMark): Promise<void>;
   /** @param seen `absent` if what the step prepares does not exist after the step */
@@ -171,10 +105,12 @@ export async function openCheckpoint({ files, bootId, log }: CheckpointDeps): Pr
         prepared: mark ? { ...before.prepared, [uuid]: mark } : before.prepared,
       })),
     isReleased: (ended) => current.released.includes(ended),
-    release: (ended) =>
+    isClaimOver: ({ uuid, epoch }) => epoch < (ownEntry(current.released_epochs, uuid) ?? epoch),
+    release: (ended, handles) =>
       store((before) => {
         const others = before.released.filter((each) => !ended.includes(each));
-        return { ...before, released: [...others, ...ended].slice(-releasedMax) };
+        const released = [...others, ...ended].slice(-releasedMax);
+        return { ...before, released, released_epochs: withEpochs(before, handles) };
       }),
     claim: (jobId, execution, intent, mark) =>
       store((before) => {
@@ -207,11 +143,6 @@ export async function openCheckpoint({ files, bootId, log }: CheckpointDeps): Pr
   };
 }
 
-/** Whether a handle was prepared for a claim after the release of this epoch. */
-export function isPreparedLater(mark: PreparedMark | undefined, epoch: number): boolean {
-  return mark !== undefined && mark.epoch >= epoch;
-}
-
 /** @throws if the file can neither be read nor kept aside: the agent must not start without it */
 async function readState(files: StateFiles, bootId: string, log: Log): Promise<State> {
   const nothing: State = {
@@ -222,6 +153,7 @@ async function readState(files: StateFiles, bootId: string, log: Log): Promise<S
     lost: {},
     cleaned: {},
     released: [],
+    released_epochs: {},
   };
   const text = await files.read(fileName);
   if (text === undefined) return nothing;
@@ -240,59 +172,4 @@ async function readState(files: StateFiles, bootId: string, log: Log): Promise<S
     });
     return nothing;
   }
-}
-
-/** Adds the job as the newest and drops the jobs that ended first. */
-function withJob(before: State, jobId: string, record: JobRecord): State {
-  const { [jobId]: _, ...others } = before.jobs;
-  const entries = Object.entries(others);
-  const excess = Math.max(0, entries.length + 1 - jobsMax);
-  const oldest = [...entries.filter(([, { outcome }]) => outcome), ...entries].slice(0, excess);
-  const forgotten = new Set(oldest.map(([id]) => id));
-  const kept = entries.filter(([id]) => !forgotten.has(id));
-  return { ...before, jobs: Object.fromEntries([...kept, [jobId, record]]) };
-}
-
-function unmarked(
-  before: State,
-  { intent }: Claim,
-  result: StepResult,
-  seen: 'absent' | undefined,
-): Partial<State> {
-  const { kind, uuid = '', epoch } = intent;
-  if (kind === 'prepare' && seen === 'absent') {
-    // A failed step alone proves nothing: an earlier run of it may have prepared the handle.
-    return { prepared: without(before.prepared, uuid) };
-  }
-  if (result.failed !== undefined) return {};
-  const mark = before.prepared[uuid];
-  if (kind === 'prepare' && mark) {
-    return { prepared: { ...before.prepared, [uuid]: { ...mark, is_confirmed: true } } };
-  }
-  if (kind !== 'clean') return {};
-  const isKept = isPreparedLater(before.prepared[uuid], Number(epoch));
-  return {
-    ...(!isKept && { prepared: without(before.prepared, uuid) }),
-    ...(result.evidence && {
-      cleaned: withCleaning(before.cleaned, uuid, {
-        epoch: Number(epoch),
-        evidence: result.evidence,
-      }),
-    }),
-  };
-}
-
-/** Adds it as the newest; the oldest is forgotten first. */
-function withCleaning(before: State['cleaned'], uuid: string, latest: Cleaning) {
-  const others = Object.entries(without(before, uuid));
-  return Object.fromEntries([...others.slice(1 - cleanedMax), [uuid, latest]]);
-}
-
-function ownEntry<T>(entries: Readonly<Record<string, T>>, key: string): T | undefined {
-  return Object.hasOwn(entries, key) ? entries[key] : undefined;
-}
-
-function without<T>(entries: Readonly<Record<string, T>>, key: string): Record<string, T> {
-  const { [key]: _, ...others } = entries;
-  return others;
 }

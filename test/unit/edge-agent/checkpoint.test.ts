@@ -45,9 +45,22 @@ describe('after a crash', () => {
   });
 
   it('released binds are known', async () => {
-    await (await open()).release(['bind-1']);
+    await (await open()).release(['bind-1'], []);
     const after = await open();
     expect([after.isReleased('bind-1'), after.isReleased('bind-2')]).toEqual([true, false]);
+  });
+
+  it('claims from before the last release of their handle are known', async () => {
+    const before = await open();
+    await before.release([], [{ uuid: 'handle', epoch: 7 }]);
+    await before.release([], [{ uuid: 'handle', epoch: 5 }]);
+    const after = await open();
+    const isOver = (uuid: string, epoch: number) => after.isClaimOver({ uuid, epoch });
+    expect([isOver('handle', 6), isOver('handle', 7), isOver('other', 1)]).toEqual([
+      true,
+      false,
+      false,
+    ]);
   });
 
   it('another execution of a job is another entry', async () => {

@@ -87,6 +87,22 @@ describe('an mdev', () => {
     expect(host.gpus.calls.filter((call) => call.startsWith('remove'))).toEqual([]);
   });
 
+  it('is not made for a claim from before the last release of its handle', async () => {
+    const host = await connected();
+    await outcomeOf(host, 'release', remove(1, { epoch: 7 }));
+    expect(await outcomeOf(host, 'prepare', create(1, { epoch: 5 }))).toEqual([
+      'FAILED',
+      'Step 1/1: The bind has been released already.',
+    ]);
+    await outcomeOf(host, 'release', remove(1, { epoch: 6 }));
+    const [late] = await outcomeOf(host, 'prepare', create(1, { epoch: 6 }));
+    expect([late, host.gpus.mdevs]).toEqual(['FAILED', []]);
+    expect(await outcomeOf(host, 'prepare', create(1, { epoch: 7 }))).toEqual([
+      'SUCCEEDED',
+      undefined,
+    ]);
+  });
+
   it('that is gone counts as removed', async () => {
     const host = await connected();
     const [status] = await outcomeOf(host, 'release', remove(1));
