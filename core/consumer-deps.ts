@@ -14,6 +14,8 @@ import { createHttp } from './clients/http.ts';
 import type { Placement } from './clients/openstack/placement.ts';
 import { createStaging, type Staging } from './clients/staging.ts';
 import { createDepsWith, createStore, type Deps } from './deps.ts';
+import type { CapacityHost } from './domain/capacity/capacity.ts';
+import type { HostClaims } from './domain/quota/lasting-claims.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { type ReaperStore, reaperStore } from './store/arqs/reaper.ts';
 import { type FleetStore, fleetStore } from './store/fleet.ts';
@@ -21,7 +23,8 @@ import { type BindCountStore, bindCountStore } from './store/history/bind-counts
 import { type HistoryReader, historyReader } from './store/history/history.ts';
 import { type UsageSumStore, usageSumStore } from './store/history/usage-sums.ts';
 import { type IncidentMarkStore, incidentMarkStore } from './store/hosts/incident-marks.ts';
-import { type MeasuredHostStore, measuredHostStore } from './store/hosts/measured-hosts.ts';
+import { measuredClaims, measuredHosts } from './store/hosts/measured-hosts.ts';
+import { type MeasuredStore, measuredStore } from './store/hosts/measured-store.ts';
 import { type WaitingBindStore, waitingBindStore } from './store/hosts/waiting-binds.ts';
 import type { DocumentClients } from './store/table/documents.ts';
 import { tableName } from './store/table/tables.ts';
@@ -34,7 +37,8 @@ export interface ConsumerDeps extends Deps {
     readonly usageSums: UsageSumStore;
     readonly fleet: FleetStore;
     readonly incidentMarks: IncidentMarkStore;
-    readonly measuredHosts: MeasuredHostStore;
+    readonly measuredHosts: MeasuredStore<CapacityHost>;
+    readonly measuredClaims: MeasuredStore<HostClaims>;
   };
   readonly clients: Deps['clients'] & {
     readonly placement: Placement;
@@ -62,6 +66,7 @@ export function createConsumerStore(
   stage: string,
 ): Pick<ConsumerDeps, 'store' | 'listings' | 'history'> {
   const stores = createStore(clients, stage);
+  const inventory = tableName(stage, 'inventory');
   return {
     ...stores,
     history: historyReader(clients.documents, tableName(stage, 'history')),
@@ -69,14 +74,15 @@ export function createConsumerStore(
       ...stores.store,
       reaper: reaperStore(clients.strong, {
         arqs: tableName(stage, 'arqs'),
-        inventory: tableName(stage, 'inventory'),
+        inventory,
       }),
       bindCounts: bindCountStore(clients.documents, tableName(stage, 'history')),
       usageSums: usageSumStore(clients.documents, tableName(stage, 'history')),
       fleet: fleetStore(clients.strong, tableName(stage, 'history')),
-      incidentMarks: incidentMarkStore(clients.strong, tableName(stage, 'inventory')),
-      measuredHosts: measuredHostStore(clients.documents, tableName(stage, 'inventory')),
-      waitingBinds: waitingBindStore(clients.strong, tableName(stage, 'inventory')),
+      incidentMarks: incidentMarkStore(clients.strong, inventory),
+      measuredHosts: measuredStore(clients.documents, inventory, measuredHosts),
+      measuredClaims: measuredStore(clients.documents, inventory, measuredClaims),
+      waitingBinds: waitingBindStore(clients.strong, inventory),
     },
   };
 }

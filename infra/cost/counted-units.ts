@@ -221,8 +221,8 @@ export const countedUnits = {
    */
   measured: {
     ...noUnits,
-    writes: 7,
-    reads: 25.5,
+    writes: 8,
+    reads: 26,
     recorded: 5,
     metricLines: 9,
   },

@@ -279,6 +279,7 @@ describe('the filters of the streams', () => {
       'MARK#',
       'ROUNDS',
       'HOSTS#',
+      'CLAIMS#',
       'HOLDS',
       'WAITING#',
       'DEPLOYABLE',

@@ -1,4 +1,4 @@
-// Hosts as the sweep has measured them, for the capacity of a whole cloud. Each range of names has
+// Hosts as the sweep has measured them, for questions about a whole cloud. Each range of names has
 // a time of its own; where ranges overlap, the newest one counts. Pure.
 
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
@@ -7,33 +7,37 @@ import type { HandleUuid } from '#core/domain/ids.ts';
 import type { CapacityHost } from './capacity.ts';
 
 /** All hosts whose names are after `after`, up to `upTo`. */
-export interface MeasuredRange {
+export interface MeasuredRange<Host extends Named = CapacityHost> {
   readonly after: string;
   readonly upTo: string;
   /** ISO 8601. */
   readonly at: string;
-  readonly hosts: readonly CapacityHost[];
+  readonly hosts: readonly Host[];
+}
+
+export interface Named {
+  readonly hostname: string;
 }
 
 /** Before all names of hosts, and after them. */
 export const firstName = '';
 export const lastName = '~';
 
-export interface MeasuredCloud {
+export interface MeasuredCloud<Host extends Named = CapacityHost> {
   /** When the first of them was measured; ISO 8601. */
   readonly at: string;
   /** In the order of their names. */
-  readonly hosts: readonly CapacityHost[];
+  readonly hosts: readonly Host[];
 }
 
 /** A measurement is renewed within an hour, unless the sweep fails. */
 const measuredMsMax = 2 * 3_600_000;
 
 /** Undefined while a part of the cloud is not measured, or was not for long. */
-export function joinRanges(
-  ranges: readonly MeasuredRange[],
+export function joinRanges<Host extends Named>(
+  ranges: readonly MeasuredRange<Host>[],
   nowMs: number,
-): MeasuredCloud | undefined {
+): MeasuredCloud<Host> | undefined {
   const oldest = new Date(nowMs - measuredMsMax).toISOString();
   const recent = ranges.filter(({ at }) => at >= oldest);
   if (!coverAll(recent)) return undefined;
@@ -51,7 +55,7 @@ export function joinRanges(
   };
 }
 
-function coverAll(ranges: readonly MeasuredRange[]): boolean {
+function coverAll(ranges: readonly Bounds[]): boolean {
   let reached = firstName;
   for (const { after, upTo } of ranges.toSorted((one, other) =>
     one.after < other.after ? -1 : 1,
@@ -62,10 +66,11 @@ function coverAll(ranges: readonly MeasuredRange[]): boolean {
   return reached === lastName;
 }
 
-const overlap = (one: MeasuredRange, other: MeasuredRange) =>
-  one.after < other.upTo && other.after < one.upTo;
+type Bounds = Pick<MeasuredRange, 'after' | 'upTo'>;
 
-const isWithin = ({ after, upTo }: MeasuredRange, name: string) => name > after && name <= upTo;
+const overlap = (one: Bounds, other: Bounds) => one.after < other.upTo && other.after < one.upTo;
+
+const isWithin = ({ after, upTo }: Bounds, name: string) => name > after && name <= upTo;
 
 /** What providers have in common that give the same capacity: a cloud has few kinds. */
 export interface ProviderKind {

@@ -1,7 +1,7 @@
 // Measures the fleet for the metrics: each minute the states of all hosts and the binds since the
 // minute before, and the devices of some hosts. A round over all hosts takes an hour at most; a
 // scrape reads the last one that is complete. What is measured of a host corrects its marks, too,
-// and is kept for the capacity of the cloud.
+// and is kept for the capacity and the usage of the cloud.
 
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { CapacityHost } from '#core/domain/capacity/capacity.ts';
@@ -17,6 +17,7 @@ import { countOutcomes } from '#core/domain/history/bind-counts.ts';
 import { deriveHostState, type HostState, shownStates } from '#core/domain/host/host-state.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
 import { workDueMs } from '#core/domain/host-work/deadlines.ts';
+import { claimsOf, type HostClaims } from '#core/domain/quota/lasting-claims.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { waitingInstances } from '#core/operations/release/reap-waiting.ts';
 import type { Sample } from '#core/shapes/fleet.ts';
@@ -163,7 +164,9 @@ async function measureRound(
   const isComplete = next.hosts.length === left.length;
   const last = next.hosts.at(-1)?.hostname ?? cursor;
   const upTo = isComplete ? lastName : last;
-  await deps.store.measuredHosts.put({ after: cursor, upTo, at: measuredAt, hosts: next.hosts });
+  const range = { after: cursor, upTo, at: measuredAt };
+  await deps.store.measuredHosts.put({ ...range, hosts: next.hosts });
+  await deps.store.measuredClaims.put({ ...range, hosts: next.claims });
   const isStored = await fleet.write(
     'round',
     isComplete ? { revision, at, samples: [] } : { revision, at, samples, cursor: last },
@@ -233,30 +236,41 @@ async function measureSome(
 ): Promise<MeasuredHosts> {
   let samples: Sample[] = [];
   const measured: CapacityHost[] = [];
+  const claims: HostClaims[] = [];
   while (measured.length < hosts.length && (measured.length === 0 || deps.clock() < untilMs)) {
     const some = hosts.slice(measured.length, measured.length + hostsAtOnce);
-    const each = new Map<string, CapacityHost>();
+    const each = new Map<string, MeasuredHost>();
     await forEachAtOnce(some, hostsAtOnce, async ({ hostname }) => {
       const one = await measureOne(deps, hostname, context);
       samples = sumSamples(samples, one.samples);
-      each.set(hostname, one.host);
+      each.set(hostname, one);
     });
-    measured.push(...some.flatMap(({ hostname }) => each.get(hostname) ?? []));
+    for (const one of some.flatMap(({ hostname }) => each.get(hostname) ?? [])) {
+      measured.push(one.host);
+      claims.push({ hostname: one.host.hostname, claims: one.claims });
+    }
   }
-  return { samples, hosts: measured };
+  return { samples, hosts: measured, claims };
 }
 
 interface MeasuredHosts {
   readonly samples: Sample[];
   /** In the order of their names. */
   readonly hosts: readonly CapacityHost[];
+  readonly claims: readonly HostClaims[];
+}
+
+interface MeasuredHost {
+  readonly samples: Sample[];
+  readonly host: CapacityHost;
+  readonly claims: HostClaims['claims'];
 }
 
 export async function measureOne(
   deps: ConsumerDeps,
   hostname: string,
   context: RoundContext,
-): Promise<{ readonly samples: Sample[]; readonly host: CapacityHost }> {
+): Promise<MeasuredHost> {
   const { inventory } = deps.store;
   const host = await inventory.host(hostname);
   const providers = await inventory.providers(host.devices.flatMap((each) => each.providers));
@@ -268,5 +282,6 @@ export async function measureOne(
   return {
     samples: measureHost(host, providers, context),
     host: toCapacityHost(host, providers, context.nowMs),
+    claims: claimsOf(providers),
   };
 }

@@ -1,95 +1,13 @@
-// Hosts as the sweep has measured them: a row for each range of names, of which all are read at
-// once. Hosts have few kinds of providers, so that a row stores each kind once, and is compressed.
+// What is stored of measured hosts: their providers, of which hosts have few kinds, so that each
+// kind is stored once; and the claims of their handles.
 
-import { gunzipSync, gzipSync } from 'node:zlib';
-import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb';
-import * as z from 'zod';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import type { CapacityHost } from '#core/domain/capacity/capacity.ts';
-import {
-  firstName,
-  kindOf,
-  lastName,
-  type MeasuredRange,
-  type ProviderKind,
-  providerOf,
-} from '#core/domain/capacity/measured-hosts.ts';
+import { kindOf, type ProviderKind, providerOf } from '#core/domain/capacity/measured-hosts.ts';
+import type { HostClaims } from '#core/domain/quota/lasting-claims.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { measuredHostsKey, type Row } from '#core/store/rows/rows.ts';
-import type { Documents } from '#core/store/table/documents.ts';
-import { queryAll } from '#core/store/table/reads.ts';
-
-export interface MeasuredHostStore {
-  /** Replaces the ranges that are within this one. */
-  put(range: MeasuredRange): Promise<void>;
-  /** In no order; some may be too old, and some may overlap. */
-  ranges(): Promise<MeasuredRange[]>;
-}
-
-/** Another release writes and reads another form. */
-const form = 1;
-/** A row has at most 400 KB. */
-const bytesMax = 350_000;
-
-const rangeRow = z.object({
-  hosts_after: z.string(),
-  at: z.string(),
-  form: z.literal(form),
-  hosts: z.instanceof(Uint8Array),
-});
-
-export function measuredHostStore(client: Documents, table: string): MeasuredHostStore {
-  /** The rows whose last names are within these. */
-  const query = (after: string, upTo: string) =>
-    queryAll(client, {
-      TableName: table,
-      KeyConditionExpression: 'pk = :pk AND sk BETWEEN :after AND :up_to',
-      ExpressionAttributeValues: {
-        ':pk': measuredHostsKey('').pk,
-        ':after': measuredHostsKey(after).sk,
-        ':up_to': measuredHostsKey(upTo).sk,
-      },
-    });
-
-  return {
-    async put(range) {
-      const before = await query(range.after, range.upTo);
-      const rows = measuredRows(range);
-      for (const Item of rows) await client.send(new PutCommand({ TableName: table, Item }));
-      const put = new Set<unknown>(rows.map(({ sk }) => sk));
-      const isWithin = ({ sk, hosts_after: after }: Row) =>
-        String(after) >= range.after && !put.has(sk);
-      for (const { pk, sk } of before.filter(isWithin)) {
-        await client.send(new DeleteCommand({ TableName: table, Key: { pk, sk } }));
-      }
-    },
-
-    async ranges() {
-      return (await query(firstName, lastName)).flatMap((row) => {
-        const { data } = rangeRow.safeParse(row);
-        if (!data) return [];
-        const { hosts_after: after, at, hosts } = data;
-        const upTo = String(row.sk).slice(measuredHostsKey('').sk.length);
-        return [{ after, at, upTo, hosts: unpack(hosts) }];
-      });
-    },
-  };
-}
-
-/** Several rows where the hosts are too different for one. */
-export function measuredRows({ after, upTo, at, hosts }: MeasuredRange): Row[] {
-  const packed = pack(hosts);
-  const row = { ...measuredHostsKey(upTo), hosts_after: after, at, form, hosts: packed };
-  if (packed.length <= bytesMax) return [row];
-  const half = hosts.slice(0, Math.floor(hosts.length / 2));
-  const middle = half.at(-1)?.hostname;
-  // A host that is too large alone is left out: its cloud does not count as measured.
-  if (middle === undefined) return [];
-  return [
-    ...measuredRows({ after, upTo: middle, at, hosts: half }),
-    ...measuredRows({ after: middle, upTo, at, hosts: hosts.slice(half.length) }),
-  ];
-}
+import { measuredClaimsKey, measuredHostsKey } from '#core/store/rows/rows.ts';
+import type { Measured } from './measured-store.ts';
 
 type PackedHost = readonly [
   hostname: string,
@@ -98,31 +16,80 @@ type PackedHost = readonly [
   stoppedBy?: CapacityHost['stoppedBy'],
 ];
 
-function pack(hosts: readonly CapacityHost[]): Uint8Array {
-  const kinds = new Map<string, number>();
-  const indexOf = (provider: StoredProvider) => {
-    const text = JSON.stringify(kindOf(provider));
-    const index = kinds.get(text) ?? kinds.size;
-    kinds.set(text, index);
-    return index;
-  };
-  const packed = hosts.map(({ hostname, providers, isPaused, stoppedBy }): PackedHost => {
-    const host = [hostname, providers.map(indexOf), isPaused ? 1 : 0] as const;
-    return stoppedBy ? [...host, stoppedBy] : host;
-  });
-  return gzipSync(`{"kinds":[${[...kinds.keys()].join()}],"hosts":${JSON.stringify(packed)}}`);
+interface PackedHosts {
+  readonly kinds: readonly ProviderKind[];
+  readonly hosts: readonly PackedHost[];
 }
 
-function unpack(bytes: Uint8Array): CapacityHost[] {
-  const { kinds, hosts } = JSON.parse(gunzipSync(bytes).toString()) as {
-    kinds: ProviderKind[];
-    hosts: PackedHost[];
-  };
-  const providers = kinds.map(providerOf);
-  return hosts.map(([hostname, indexes, isPaused, stoppedBy]) => ({
-    hostname,
-    providers: indexes.flatMap((index) => providers[index] ?? []),
-    isPaused: isPaused === 1,
-    ...present({ stoppedBy }),
-  }));
+export const measuredHosts: Measured<CapacityHost> = {
+  keyOf: measuredHostsKey,
+
+  pack(hosts): PackedHosts {
+    const kinds = new Map<string, [index: number, kind: ProviderKind]>();
+    const indexOf = (provider: StoredProvider) => {
+      const kind = kindOf(provider);
+      const text = JSON.stringify(kind);
+      const [index] = kinds.get(text) ?? [kinds.size];
+      kinds.set(text, [index, kind]);
+      return index;
+    };
+    const packed = hosts.map(({ hostname, providers, isPaused, stoppedBy }): PackedHost => {
+      const host = [hostname, providers.map(indexOf), isPaused ? 1 : 0] as const;
+      return stoppedBy ? [...host, stoppedBy] : host;
+    });
+    return { kinds: [...kinds.values()].map(([, kind]) => kind), hosts: packed };
+  },
+
+  unpack(packed) {
+    const { kinds, hosts } = packed as PackedHosts;
+    const providers = kinds.map(providerOf);
+    return hosts.map(([hostname, indexes, isPaused, stoppedBy]) => ({
+      hostname,
+      providers: indexes.flatMap((index) => providers[index] ?? []),
+      isPaused: isPaused === 1,
+      ...present({ stoppedBy }),
+    }));
+  },
+};
+
+type PackedClaim = readonly [handle: string, since: string, project: number, class_: number];
+
+interface PackedClaims {
+  /** Projects and resource classes. */
+  readonly names: readonly string[];
+  readonly hosts: readonly (readonly [hostname: string, claims: readonly PackedClaim[]])[];
 }
+
+export const measuredClaims: Measured<HostClaims> = {
+  keyOf: measuredClaimsKey,
+
+  pack(hosts): PackedClaims {
+    const names = new Map<string, number>();
+    const indexOf = (name: string) => {
+      const index = names.get(name) ?? names.size;
+      names.set(name, index);
+      return index;
+    };
+    const packed = hosts.map(({ hostname, claims }) => {
+      const each = claims.map(({ handleUuid, since, projectId, resourceClass }): PackedClaim => {
+        return [handleUuid, since, indexOf(projectId), indexOf(resourceClass)];
+      });
+      return [hostname, each] as const;
+    });
+    return { names: [...names.keys()], hosts: packed };
+  },
+
+  unpack(packed) {
+    const { names, hosts } = packed as PackedClaims;
+    const nameAt = (index: number) => names[index] ?? '';
+    return hosts.map(([hostname, claims]) => ({
+      hostname,
+      claims: claims.map(([handleUuid, since, project, resourceClass]) => ({
+        handleUuid,
+        since,
+        projectId: nameAt(project),
+        resourceClass: nameAt(resourceClass),
+      })),
+    }));
+  },
+};

@@ -32,6 +32,11 @@ export const incidentMarkKey = (kind: string, id: string) => ({
 export const incidentRoundsKey = () => ({ pk: 'INCIDENTS', sk: 'ROUNDS' });
 /** Hosts up to this name, as the sweep has measured them. */
 export const measuredHostsKey = (upTo: string) => ({ pk: 'MEASURED', sk: `HOSTS#${upTo}` });
+/** The claims of handles of hosts up to this name, as the sweep has read them. */
+export const measuredClaimsKey: typeof measuredHostsKey = (upTo) => ({
+  pk: 'MEASURED',
+  sk: `CLAIMS#${upTo}`,
+});
 /** One row has all baselines of the cloud. */
 export const baselinesKey = () => ({ pk: 'BASELINES', sk: 'BASELINES' });
 /** One row has all holds of the cloud. */

@@ -22,6 +22,7 @@
 //                    INCIDENTS        ROUNDS          the sweep's last rounds over these marks
 //                    MEASURED         HOSTS#<hostname> hosts up to this one, as measured for the
 //                                                     capacity of the cloud
+//                                     CLAIMS#<hostname>  claims of their handles, for its usage
 //                    RESTORED         RESTORED        the moment of the last restored backup
 //   device-profiles  NAME#<name>                      the profile, or whose name it was before
 //                    UUID#<uuid>                      its name; each uuid exists once, too

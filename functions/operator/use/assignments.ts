@@ -2,6 +2,9 @@
 
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { heldHandles } from '#core/domain/arq/arq.ts';
+import { joinRanges } from '#core/domain/capacity/measured-hosts.ts';
+import type { HistoryRecord } from '#core/domain/history/history.ts';
+import { lastingNow } from '#core/domain/quota/lasting-claims.ts';
 import { type Assignment, assignmentKey, endedAssignments } from '#core/domain/quota/usage.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { readOfDay } from '#core/store/history/bind-counts.ts';
@@ -11,6 +14,10 @@ import { dayMs } from '#functions/operator/range.ts';
 /** Releases that one answer counts; some ten seconds of reading. */
 export const releasesMax = 200_000;
 const pageMax = 1000;
+/** A cloud of at most as many hosts has its claims read for each answer. */
+const hostsReadMax = 20;
+/** How long before its commit a change may have taken its time. */
+const committedWithinMs = 120_000;
 
 /**
  * Assignments that ended at `from` or later, and those that last, of one project or of all.
@@ -52,10 +59,15 @@ async function readEnded(
 
 /** In no order, so that no record is read twice: pages in the order of time re-read each part. */
 async function* releasesByDay(history: HistoryReader, from: string, to: string) {
+  for (const range of partsByDay(from, to))
+    yield await readOfDay(history, 'handle.released', range);
+}
+
+function* partsByDay(from: string, to: string): Generator<{ from: string; to: string }> {
   for (let start = from; start < to; ) {
     const nextDay = new Date(Date.parse(start.slice(0, 10)) + dayMs).toISOString();
     const end = nextDay < to ? nextDay : to;
-    yield await readOfDay(history, 'handle.released', { from: start, to: end });
+    yield { from: start, to: end };
     start = end;
   }
 }
@@ -72,7 +84,40 @@ async function* releasesOfProject(history: HistoryReader, project: string, from:
   } while (after !== undefined);
 }
 
+/** Those of all projects of a large cloud are what the sweep has read, and the history since. */
 export async function lastingAssignments(
+  deps: ConsumerDeps,
+  projectId: string | undefined,
+  nowMs: number,
+): Promise<Iterable<[key: string, Assignment]>> {
+  if (projectId === undefined) {
+    const measured = joinRanges(await deps.store.measuredClaims.ranges(), nowMs);
+    if (measured && measured.hosts.length > hostsReadMax) {
+      const from = new Date(Date.parse(measured.at) - committedWithinMs).toISOString();
+      return lastingNow(measured.hosts, await readChanges(deps, from, nowMs), nowMs);
+    }
+  }
+  return readLasting(deps, projectId, nowMs);
+}
+
+/** Claims and releases since. */
+async function readChanges(
+  { history }: ConsumerDeps,
+  from: string,
+  nowMs: number,
+): Promise<HistoryRecord[]> {
+  const to = new Date(nowMs + 1).toISOString();
+  const records: HistoryRecord[] = [];
+  for (const range of partsByDay(from, to)) {
+    for (const kind of ['handle.claimed', 'handle.released'] as const) {
+      records.push(...(await readOfDay(history, kind, range)));
+    }
+  }
+  return records;
+}
+
+/** Each ARQ, and the claim of its handle. */
+async function readLasting(
   { listings, store }: ConsumerDeps,
   projectId: string | undefined,
   nowMs: number,

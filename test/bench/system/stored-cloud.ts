@@ -14,7 +14,9 @@ import {
   type InstanceUuid,
   type ProviderUuid,
 } from '#core/domain/ids.ts';
-import { measuredRows } from '#core/store/hosts/measured-hosts.ts';
+import type { HostClaims } from '#core/domain/quota/lasting-claims.ts';
+import { measuredClaims, measuredHosts } from '#core/store/hosts/measured-hosts.ts';
+import { measuredRows } from '#core/store/hosts/measured-store.ts';
 import { handleRow } from '#core/store/rows/handle-rows.ts';
 import { historyRow } from '#core/store/rows/history-rows.ts';
 import { deployableRow, deviceRow } from '#core/store/rows/inventory-rows.ts';
@@ -29,6 +31,7 @@ const hourMs = 3_600_000;
 const handlesPerHost = 16;
 /** Of a measured host. */
 const devicesPerHost = 8;
+const claimsPerHost = 2;
 
 interface CloudSize {
   readonly hosts: number;
@@ -43,7 +46,9 @@ export function* storedCloud({ hosts, records }: CloudSize): Generator<StoredRow
     for (const row of rowsOfHost(index, nowMs)) yield { table: 'inventory', row };
   }
   for (const range of measuredRanges(hosts, nowMs)) {
-    for (const row of measuredRows(range)) yield { table: 'inventory', row };
+    const claims = { ...range, hosts: range.hosts.map(claimsOfHost) };
+    const rows = [...measuredRows(measuredHosts, range), ...measuredRows(measuredClaims, claims)];
+    for (const row of rows) yield { table: 'inventory', row };
   }
   for (let index = 0; index < records; index++) {
     const ageMs = (historyDays * dayMs * (index + 1)) / (records + 1);
@@ -93,6 +98,24 @@ function measuredHost(index: number): CapacityHost {
     };
   });
   return { hostname: nameOf(index), providers: devices, isPaused: false };
+}
+
+/** Each claim has lasted for some days. */
+function claimsOfHost({ hostname }: CapacityHost): HostClaims {
+  return {
+    hostname,
+    claims: Array.from({ length: claimsPerHost }, (_, index) => {
+      const key = `${hostname} ${index}`;
+      // As if at random.
+      const lot = Math.imul(Number(hostname.slice(4)) * claimsPerHost + index, 0x9e3779b1) >>> 0;
+      return {
+        handleUuid: derivedUuid('bench claim', key),
+        since: new Date(Date.now() - (lot % (historyDays * dayMs))).toISOString(),
+        projectId: derivedUuid('bench project', String(lot % 100)),
+        resourceClass: lot % 2 ? 'FPGA' : 'VGPU',
+      };
+    }),
+  };
 }
 
 const nameOf = (index: number) => `host${String(index).padStart(6, '0')}`;
