@@ -86,15 +86,23 @@ export async function build(stage: Stage, flavor: string, wishes?: Wishes): Prom
   return { id, status: server.status, fault: server.fault, seconds };
 }
 
-/** Waits until the server is ACTIVE or in ERROR; Nova stores the fault after the state. */
-export function untilBuilt(stage: Stage, id: string, withinSeconds: number) {
-  return eventually(
+/** Waits until the server is ACTIVE or in ERROR. */
+export async function untilBuilt(stage: Stage, id: string, withinSeconds: number) {
+  const built = await eventually(
     () => show(stage, id),
-    ({ status, task, fault }) =>
-      task === null && (status === 'ERROR' ? fault !== '' : status !== 'BUILD'),
+    ({ status, task }) => status !== 'BUILD' && task === null,
     withinSeconds,
   );
+  if (built.status !== 'ERROR') return built;
+  // Nova stores the fault after the state, and none where nova-compute ended in the build.
+  return await eventually(
+    () => show(stage, id),
+    ({ fault }) => fault !== '',
+    faultWithinSeconds,
+  ).catch(() => built);
 }
+
+const faultWithinSeconds = 5;
 
 export async function show(stage: Stage, id: string) {
   const { server } = (await stage.demo.nova.ask('GET', `/servers/${id}`)).body;

@@ -44,6 +44,7 @@ export const lostTrees: readonly Scenario[] = [
       const seconds = (performance.now() - startedAt) / 1000;
       await removeCleanly(stage, built.id);
       await eventually(inventory, ({ body: { reserved } }) => reserved === 0);
+      await untilNotLost(stage);
       return `back ${seconds.toFixed(0)} s after the deletion, and whole with the server's end`;
     },
   },
