@@ -178,6 +178,17 @@ describe('the message of a host', () => {
     expect(await differing()).toEqual([]);
   });
 
+  it('waits again where more providers are lost than at the last look', async () => {
+    await placement().deleteProvider(whole());
+    await sweep();
+    await placement().deleteProvider(other());
+    const early = restoreTree(later(2.3).deps, host, 1);
+    await expect(early).rejects.toMatchObject({ seconds: expect.closeTo(15, 0) });
+    expect(await placement().getProvider(whole())).toBeUndefined();
+    await restoreTree(later(2.6).deps, host, 2);
+    expect(await differing()).toEqual([]);
+  });
+
   it('comes again while Placement is away', async () => {
     const providersInTree = () =>
       Promise.reject(new ServiceUnavailable('placement', 'http://p.test', 'out', true));

@@ -102,7 +102,10 @@ async function look(deps: ConsumerDeps, hostname: string) {
   const inventory = await deps.store.inventory.host(hostname);
   const lost = await findLost(deps, inventory);
   const { summary } = inventory;
-  const since = summary?.lostProviders?.since ?? new Date(lookedAtMs).toISOString();
+  const before = summary?.lostProviders;
+  // More than at the last look: it goes on, or is another loss than the one that was noted.
+  const isNew = before === undefined || (lost !== undefined && lost.count > before.count);
+  const since = isNew ? new Date(lookedAtMs).toISOString() : before.since;
   await note(
     deps,
     inventory,
