@@ -59,6 +59,8 @@ export const suite: readonly SuiteFile[] = [
   { file: 'test/integration/lost-devices.test.ts', needs: withStreams },
   { file: 'test/integration/lost-trees.test.ts', needs: everywhere },
   { file: 'test/integration/maintenance-races.test.ts', needs: everywhere },
+  { file: 'test/integration/measured-capacity.test.ts', needs: everywhere },
+  { file: 'test/integration/measured-usage.test.ts', needs: withStreams },
   { file: 'test/integration/moved-cards.test.ts', needs: everywhere },
   { file: 'test/integration/never-built.test.ts', needs: everywhere },
   { file: 'test/integration/partitioned-sets.test.ts', needs: everywhere },
