@@ -44,7 +44,7 @@ const operatorsReads: readonly OperatorsRead[] = [
   {
     name: 'usage of all projects',
     path: (from) => `/usage?from=${from.slice(0, 10)}`,
-    readsMax: 100,
+    readsMax: 200,
     isRepeated: true,
   },
 ];
