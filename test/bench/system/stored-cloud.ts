@@ -29,8 +29,9 @@ const keptDays = 400;
 const dayMs = 86_400_000;
 const hourMs = 3_600_000;
 const handlesPerHost = 16;
-/** Of a measured host. */
+/** What the sweep has measured of a host has this many devices; its rows have one. */
 const devicesPerHost = 8;
+/** Accelerators in use on each host, as measured. */
 const claimsPerHost = 2;
 
 interface CloudSize {
