@@ -28,7 +28,6 @@ export interface AgentDeps extends ReportDeps {
 /** Resolves after `stop` has aborted and the session is closed; never rejects before. */
 export async function runAgent(deps: AgentDeps, stop: AbortSignal): Promise<void> {
   let failures = 0;
-  let hasReported = false;
   while (!stop.aborted) {
     try {
       const session = await deps.openSession(stop);
@@ -38,10 +37,11 @@ export async function runAgent(deps: AgentDeps, stop: AbortSignal): Promise<void
       // still refuse reports.
       const reported = () => {
         failures = 0;
-        hasReported = true;
       };
       try {
-        if (!hasReported) await reportHello(deps, driverNames(deps), session.publish);
+        // Also after a reconnection: until a connection names its boot, the control plane has to
+        // assume a reboot.
+        await reportHello(deps, driverNames(deps), session.publish);
         await serve(deps, session, stop, reported);
       } finally {
         // A job that ended in the last moment can still be answered.

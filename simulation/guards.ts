@@ -44,6 +44,7 @@ export const otherGuards = [
   'sync reads the provider again',
   'failed bind is an error',
   'list notes that Nova waits',
+  'list knows which boot a connection has named',
   'end of a shared job names its binds',
   'agent refuses another boot',
   'agent claims before it acts',
@@ -231,6 +232,14 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
     ...deps,
     store: { ...deps.store, bindings: { ...deps.store.bindings, awaitEvent: async () => true } },
   }),
+  'list knows which boot a connection has named': (deps) => {
+    const hostAlone: typeof deps.store.inventory.hostAlone = async (hostname) => {
+      const host = await deps.store.inventory.hostAlone(hostname);
+      return { ...host, ...(host.presence && { lastReportAt: host.presence.at }) };
+    };
+    const inventory = { ...deps.store.inventory, hostAlone };
+    return { ...deps, store: { ...deps.store, inventory } };
+  },
   'end of a shared job names its binds': (deps, process) => {
     if (process !== 'job-events') return deps;
     const { arqs } = deps.store;

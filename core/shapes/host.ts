@@ -40,6 +40,8 @@ export const presence = z.object({
   order: z.number().exactOptional(),
   /** Time of the event, ISO 8601. */
   at: z.string(),
+  /** When the connection before this one ended; ISO 8601. Absent if that is not known. */
+  ended_before: optionalText,
 });
 
 /** Consecutive jobs that the host could not do. */
@@ -69,6 +71,8 @@ export const earlierBoot = z.object({
   booted_at: optionalText,
   /** Sequence number of its last applied report. */
   sequence: z.number(),
+  /** When the broker received that report, in ms. Rows of release 0.2.0 do not have it. */
+  last_received_ms: z.number().exactOptional(),
   /** When the broker received the first report of the next boot, in ms. */
   replaced_at_ms: z.number(),
   /** Sequence number of that report. Agents number reports by their clock. */

@@ -12,12 +12,12 @@ import { toProgram, toRelease } from '#core/store/rows/host-work-rows.ts';
 import { toDeployable, toDevice } from '#core/store/rows/inventory-rows.ts';
 import { Violation } from '#simulation/violation.ts';
 import { checkHolds } from '#simulation/world/rules/holds.ts';
+import { checkSummaries, createSummaryCheck } from '#simulation/world/rules/host-summaries.ts';
 import { checkProfiles } from '#simulation/world/rules/profiles.ts';
 import { checkPrograms, mayLast } from '#simulation/world/rules/programs.ts';
 import { checkQuotas, checkRecounted, storedArqs } from '#simulation/world/rules/quotas.ts';
 import { checkHeld, checkReserved } from '#simulation/world/rules/reserved.ts';
 import type { World } from '#simulation/world/world.ts';
-import { checkSummaries, createSummaryCheck } from './host-summaries.ts';
 import { checkSets } from './pools.ts';
 
 /** The deadline of a bind, and three sweeps that may have died. */

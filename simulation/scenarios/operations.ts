@@ -40,6 +40,7 @@ import { cardOperations } from './cards.ts';
 import { neverBuiltOperations } from './never-built.ts';
 import { poolOperations } from './pools.ts';
 import { profileOperations } from './profiles.ts';
+import { startOperations } from './starts.ts';
 import { treeOperations } from './trees.ts';
 
 const minuteMs = 60_000;
@@ -393,5 +394,6 @@ export const operations: Readonly<Record<string, Operation>> = {
   ...baselineOperations,
   ...treeOperations,
   ...neverBuiltOperations,
+  ...startOperations,
   ...poolOperations,
 };

@@ -72,9 +72,8 @@ export interface Hardware {
   isBroken: boolean;
   /** Mdevs whose removal the agent has not stored yet. */
   readonly unrecorded: Set<string>;
-  /** Reads of the GPU fail until this time. */
+  /** Reads of the GPU fail until the first, and for the second after each kill of the agent. */
   blindUntilMs: number;
-  /** Reads of the GPU fail for this time after each kill of the agent. */
   blindAfterKillMs: number;
 }
 
@@ -94,6 +93,7 @@ export interface Host {
   /** How far the clock of the host is off. */
   clockOffsetMs: number;
   bootId(): string;
+  bootedAtMs: number;
   /** Starts the image of the host on a second machine with such a GPU, for this time. */
   clone(forMs: number): void;
 }
@@ -154,7 +154,7 @@ export function createHost(parts: HostParts): Host {
     if (hardware.isDiskReplaced || (!isFirstBoot && parts.faults.happens('state files lost')))
       files.clear();
     hardware.isDiskReplaced = false;
-    host.isUp = true;
+    Object.assign(host, { isUp: true, bootedAtMs: timeline.now() });
     startAgent();
   }
 
@@ -183,6 +183,7 @@ export function createHost(parts: HostParts): Host {
     isUp: false,
     clockOffsetMs: 0,
     bootId: () => bootId,
+    bootedAtMs: 0,
     clone: (forMs) => {
       const process = parts.spawn(`agent clone of ${name}`);
       const other: Hardware = { ...hardware, mdevs: new Map(), regionUsers: new Set() };
@@ -377,9 +378,8 @@ const fpgaDriver: MakeDriver = (process, hardware, parts) => {
       write: ({ imageId, imagePath }) =>
         timeline.effect(process, 'device program', () => {
           const image = images.find(({ id }) => id === imagePath);
-          if (image?.interfaceUuid !== regionInterface) {
+          if (image?.interfaceUuid !== regionInterface)
             violate('I9', `image ${imageId} was written without a check`);
-          }
           for (const { uuid, status, hasLostArqs } of hardware.regionUsers) {
             if (status === 'ACTIVE' && !hasLostArqs)
               violate('I9', `image ${imageId} is written while server ${uuid} uses the region`);

@@ -28,6 +28,7 @@ import { createInterrupts, type Interrupt, isOutside } from './interrupts.ts';
 import { createIot, type SimulatedIot } from './iot.ts';
 import { createNova, type Profile, type SimulatedNova } from './openstack/nova.ts';
 import { createOpenStack, type SimulatedOpenStack } from './openstack/openstack.ts';
+import { isBootKnown } from './openstack/promised-devices.ts';
 import { images, profiles } from './profiles.ts';
 import { createQueues, makeConsumers, type SimulatedQueues } from './queues.ts';
 import { checkChange, differences } from './rules/changes.ts';
@@ -310,10 +311,7 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
       extra,
     });
   });
-  const knowsBoot = (host: Host) =>
-    database
-      .rows('inventory')
-      .some((row) => row.pk === `HOST#${host.name}` && row.boot_id === host.bootId());
+  const knowsBoot = (host: Host) => isBootKnown(database.rows('inventory'), host);
   const boundAt = (instance: string) => {
     const row = database.rows('arqs').find(({ pk }) => pk === `INSTANCE#${instance}`);
     return row?.state === 'Bound' ? Date.parse(`${row.resolved_at ?? row.started_at}`) : undefined;

@@ -4,10 +4,11 @@
 
 import type { Shaped } from '#core/shapes/derive/case.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import type { earlierBoot, seenBoot } from '#core/shapes/host.ts';
+import type { earlierBoot, presence, seenBoot } from '#core/shapes/host.ts';
 
 type EarlierBoot = Shaped<typeof earlierBoot>;
 type SeenBoot = Shaped<typeof seenBoot>;
+type Presence = Shaped<typeof presence>;
 
 /** Two agents report as one host. */
 export interface IdentityConflict {
@@ -24,6 +25,7 @@ interface Identity {
   /** The latest first. */
   readonly earlierBoots: readonly EarlierBoot[];
   readonly conflict?: IdentityConflict;
+  readonly presence?: Presence;
 }
 
 export interface BootReport {
@@ -47,6 +49,15 @@ const delayMsMax = 60_000;
  */
 export const settlingMs = 20_000;
 
+/**
+ * An agent that runs and was disconnected reconnects within two seconds. After twice that and a
+ * margin, it does not run.
+ */
+const absenceMs = 5_000;
+
+/** Longest time from a connection to the first report over it, which names the boot. */
+const helloMs = 5_000;
+
 /** Shortest time between two writes of a sighting. */
 const sightingMs = 10_000;
 
@@ -65,11 +76,37 @@ export function isReturn({ earlierBoots }: Identity, report: BootReport): boolea
   return report.sequence > boot.replacedBySequence || sinceMs > delayMsMax;
 }
 
-/** Whether the boot is too new to act on: the agent that it replaced may still run. */
-export function isSettling({ bootedAt, earlierBoots }: Identity, nowMs: number): boolean {
-  if (bootedAt === undefined || earlierBoots.length === 0) return false;
+/** Nothing may follow from the boot yet: the agent that it replaced may still run. */
+export interface Settling {
+  /** When to look again. */
+  readonly retrySeconds: number;
+}
+
+/**
+ * Undefined once something may follow from the boot: at once if the host had been without a
+ * connection before the boot's agent connected. Two agents end each other's connection, and so one
+ * connects right after the other.
+ */
+export function findSettling(host: Identity, nowMs: number): Settling | undefined {
+  const { bootedAt, earlierBoots, presence } = host;
+  const [replaced] = earlierBoots;
+  if (bootedAt === undefined || !replaced) return undefined;
   // In both directions: the clocks of two functions differ.
-  return Math.abs(nowMs - Date.parse(bootedAt)) < settlingMs;
+  const leftMs = settlingMs - Math.abs(nowMs - Date.parse(bootedAt));
+  if (leftMs <= 0) return undefined;
+  // The event of the boot's connection may come after its report.
+  if (!presence || !isConnectionOf(replaced, presence)) return { retrySeconds: 1 };
+  const { at, endedBefore } = presence;
+  const absentMs = endedBefore === undefined ? 0 : Date.parse(at) - Date.parse(endedBefore);
+  return absentMs < absenceMs ? { retrySeconds: Math.ceil(leftMs / 1000) } : undefined;
+}
+
+/** Whether the boot that replaced another was first reported over the connection. */
+function isConnectionOf(replaced: EarlierBoot, { isConnected, at }: Presence): boolean {
+  const connectedMs = Date.parse(at);
+  const untilHelloMs = replaced.replacedAtMs - connectedMs;
+  const isOfReplaced = (replaced.lastReceivedMs ?? Infinity) >= connectedMs;
+  return isConnected && untilHelloMs >= 0 && untilHelloMs < helloMs && !isOfReplaced;
 }
 
 /** The earlier boots of the host after the report's boot has replaced the current one. */
@@ -79,6 +116,7 @@ export function replacedBoots(stored: Identity, by: BootReport): readonly Earlie
     bootId: stored.bootId,
     ...present({ bootedAt: stored.bootedAt }),
     sequence: stored.sequence,
+    lastReceivedMs: stored.lastReceivedAtMs,
     replacedAtMs: by.receivedAtMs,
     replacedBySequence: by.sequence,
   };

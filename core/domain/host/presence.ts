@@ -46,17 +46,23 @@ export function isLost(host: Heard, nowMs: number, workedAt?: string): boolean {
 }
 
 /**
- * Whether the host may have rebooted since its agent was last heard of: the connection has ended,
- * and the agent is not back. A reboot takes longer than the grace of {@link isLost} at times, and
- * empties what the agent has made.
+ * Whether the host may have rebooted since its agent last named its boot: its connection has
+ * ended, or its present connection has not named a boot yet. An agent begins each connection with
+ * a report of its boot. A reboot empties what the agent has made, and may take less than the grace
+ * of {@link isLost}.
  *
- * @param workedAt when work of the agent ended last; ISO 8601
+ * @param workedAt when work of the agent ended last; ISO 8601. It shows that the agent is back if
+ *   the event of its connection was lost. For a known connection only a report proves the boot.
  */
 export function mayHaveRebooted(host: Heard, nowMs: number, workedAt?: string): boolean {
-  const { presence } = host;
-  const heardMs = Math.max(toMs(host.lastReportAt), toMs(workedAt));
-  const isEnded = presence && !presence.isConnected && heardMs <= toMs(presence.at) + delayMs;
-  return isEnded || isLost(host, nowMs, workedAt);
+  return !hasNamedBoot(host, workedAt) || isLost(host, nowMs, workedAt);
+}
+
+function hasNamedBoot({ presence, lastReportAt }: Heard, workedAt?: string): boolean {
+  if (!presence) return true;
+  const changedMs = toMs(presence.at);
+  if (presence.isConnected) return toMs(lastReportAt) >= changedMs;
+  return Math.max(toMs(lastReportAt), toMs(workedAt)) > changedMs + delayMs;
 }
 
 /** When the agent was last heard of; ISO 8601. Undefined if it never was. */

@@ -1,6 +1,6 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { PresenceEvent } from '#core/contracts/queue-messages.ts';
-import type { Presence } from '#core/domain/host/host.ts';
+import type { Presence, StoredHost } from '#core/domain/host/host.ts';
 import { supersedes } from '#core/domain/host/presence.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { present } from '#core/shapes/derive/present.ts';
@@ -37,10 +37,14 @@ export async function recordPresence(
     { name: presence.isConnected ? 'AgentsConnected' : 'AgentsDisconnected', value: 1 },
   ]);
   const order = Math.max((host.presence?.order ?? 0) + 1, event.timestamp);
-  const stored = { ...presence, order };
+  const stored = { ...presence, order, ...present({ endedBefore: endBefore(presence, host) }) };
   if (!(await deps.store.inventory.putPresence(hostname, stored, host.presence))) {
     throw new RetryLater(`Another event of ${hostname} came first.`, 1);
   }
   await keepSummary(deps, { ...inventory, host: { ...host, presence: stored } });
   deps.log.info(`Agent ${event.eventType}`, { host: hostname });
+}
+
+function endBefore(event: Presence, { presence: before }: StoredHost): string | undefined {
+  return event.isConnected && before?.isConnected === false ? before.at : undefined;
 }

@@ -3,12 +3,7 @@ import { type AcceptedReport, discoveredDevice } from '#core/contracts/report/in
 import type { Deps } from '#core/deps.ts';
 import type { Device } from '#core/domain/device/device.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
-import {
-  type BootReport,
-  isSettling,
-  replacedBoots,
-  settlingMs,
-} from '#core/domain/host/identity.ts';
+import { type BootReport, findSettling, replacedBoots } from '#core/domain/host/identity.ts';
 import { waitMs } from '#core/domain/host/pace.ts';
 import { derivedUuid } from '#core/domain/ids.ts';
 import {
@@ -162,10 +157,8 @@ async function applyUnderLease(
   const { host } = read;
   // A late report is no proof of the boot: the boot's own report may not be stored yet.
   if (isOvertaken(plan)) return;
-  if (host.isReprovisioning && isSettling(host, deps.clock())) {
-    const seconds = settlingMs / 1000;
-    throw new RetryLater(`Host ${hostname} has booted less than ${seconds} s ago.`, seconds);
-  }
+  const settling = host.isReprovisioning ? findSettling(host, deps.clock()) : undefined;
+  if (settling) throw new RetryLater(`Host ${hostname} has just booted.`, settling.retrySeconds);
   const types = plan.standing === 'newer' ? typesAfter(deps, report, stored) : stored.attachTypes;
   await putDevices(deps, hostname, devices, plan.put, types);
   await drainLater(deps, host);

@@ -8,7 +8,7 @@ import type { Violate } from '#simulation/violation.ts';
 import type { Answer, CallApi } from '#simulation/world/api.ts';
 import type { Host } from '#simulation/world/host.ts';
 import type { ServerEvent, SimulatedOpenStack } from './openstack.ts';
-import { checkDevices, leaveDevices } from './promised-devices.ts';
+import { checkDevices, checkRestart, leaveDevices } from './promised-devices.ts';
 import { schedule } from './scheduler.ts';
 
 /** nova.conf's arq_binding_timeout. */
@@ -201,6 +201,10 @@ export function createNova(parts: NovaParts): SimulatedNova {
     await deleteByUuid(process, Object.keys(patch));
   }
 
+  function bootOf({ host }: Server): string | undefined {
+    return hosts.find(({ name, isUp }) => name === host && isUp)?.bootId();
+  }
+
   /** nova-compute. */
   async function spawn(
     process: Process,
@@ -211,9 +215,8 @@ export function createNova(parts: NovaParts): SimulatedNova {
     await timeline.sleep(process, random.between(10, 3000));
     // "Instance disappeared before build."
     if (!openstack.servers.has(server.uuid)) return deallocate(server);
-    const node = hosts.find(({ name }) => name === host);
-    const boot = node?.bootId();
     server.host = host;
+    const boot = bootOf(server);
     register(server, host);
     const got = await boundArqs(process, server, uuids);
     // Nova saves the state of a build only while the server is not being deleted.
@@ -225,7 +228,7 @@ export function createNova(parts: NovaParts): SimulatedNova {
       return;
     }
     // If the host rebooted, nova-compute fails the build when it starts.
-    const isSameBoot = node?.isUp && node.bootId() === boot;
+    const isSameBoot = boot !== undefined && bootOf(server) === boot;
     if (!got || !isSameBoot) {
       await deleteByInstance(process, server);
       await deleteByUuid(process, uuids);
@@ -341,11 +344,9 @@ export function createNova(parts: NovaParts): SimulatedNova {
     },
     async hardReboot(server) {
       const process = parts.spawn(`nova reboot ${server.uuid.slice(0, 8)}`);
+      const boot = bootOf(server);
       const arqs = await list(process, server);
-      if (server.hasLostArqs) return;
-      if (arqs?.some(({ attach_handle_type: type }) => type === '')) {
-        violate('L2', `${server.uuid} reboots without its devices`);
-      }
+      if (arqs && boot === bootOf(server)) checkRestart(parts, server, arqs);
     },
     async unbindAndRebind(server, afterMs) {
       const { patch } = server;
@@ -387,10 +388,9 @@ export function createNova(parts: NovaParts): SimulatedNova {
       const process = parts.spawn(`nova evacuate ${server.uuid.slice(0, 8)}`);
       const from = server.host ?? '';
       server.status = 'BUILD';
-      if (!(await deleteByInstance(process, server))) {
-        server.status = 'ERROR';
-        return;
-      }
+      const isFreed = await deleteByInstance(process, server);
+      if (!isFreed) server.status = 'ERROR';
+      if (!isFreed) return;
       deallocate(server);
       register(server);
       await build(server, [from]);

@@ -1,5 +1,6 @@
 // A server that becomes ACTIVE has its devices on its host and not only in the tables.
 
+import { toHost } from '#core/store/rows/host-rows.ts';
 import type { Violate } from '#simulation/violation.ts';
 import type { Host } from '#simulation/world/host.ts';
 import type { NovaParts, Server, ShownArq } from './nova.ts';
@@ -21,6 +22,30 @@ export function checkDevices(parts: NovaParts, server: Server, uuids: readonly s
     if (!host?.isUp || !server.isBootKnown) continue;
     checkDevice(violate, server, host, arq);
   }
+}
+
+/** L2: a server starts again with all of its devices, or does not start. */
+export function checkRestart(parts: NovaParts, server: Server, arqs: readonly ShownArq[]): void {
+  if (server.hasLostArqs || server.status !== 'ACTIVE') return;
+  if (arqs.some(({ attach_handle_type: type }) => type === ''))
+    parts.violate('L2', `${server.uuid} reboots without its devices`);
+  const uuids = server.arqs.map(({ uuid }) => uuid);
+  server.arqs = arqs;
+  checkDevices(parts, server, uuids);
+}
+
+/** The control plane knows the host's boot, or that its agent has connected since. */
+export function isBootKnown(
+  rows: readonly Readonly<Record<string, unknown>>[],
+  host: Host,
+): boolean {
+  return rows
+    .filter(({ pk, sk }) => pk === `HOST#${host.name}` && sk === 'HOST')
+    .some((row) => {
+      const { isConnected, at } = toHost(host.name, row).presence ?? {};
+      const hasConnected = isConnected === true && Date.parse(at ?? '') >= host.bootedAtMs;
+      return row.boot_id === host.bootId() || hasConnected;
+    });
 }
 
 function checkDevice(violate: Violate, server: Server, host: Host, arq: ShownArq): void {

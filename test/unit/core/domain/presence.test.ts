@@ -57,7 +57,10 @@ describe('an agent', () => {
 
   it.each([
     ['that has just disconnected', true, gone(1), 60, undefined],
-    ['that is connected', false, there(1), 60, undefined],
+    ['whose connection has named its boot', false, there(60), 59, undefined],
+    ['whose connection has named its boot at once', false, there(60), 60, undefined],
+    ['whose connection has not named its boot yet', true, there(1), 60, undefined],
+    ['whose work ended since it connected, and that has not named its boot', true, there(9), 60, 5],
     ['that has reported since', false, gone(30), 5, undefined],
     ['that has worked since', false, gone(30), 60, 5],
     ['that never connected', false, undefined, 60, undefined],
