@@ -35,6 +35,7 @@ const columns = listColumns(
     'project_id',
     'device_profile_name',
     'arq_state',
+    'device_health',
     'bound_since',
     'resource_class',
     'hostname',

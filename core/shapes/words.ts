@@ -73,4 +73,9 @@ export const bindFailureCauses = [
 ] as const;
 
 /** How the devices of running servers may differ from what is bound. */
-export const attachmentFaults = ['not-attached', 'not-bound', 'attached-elsewhere'] as const;
+export const attachmentFaults = [
+  'gone',
+  'not-attached',
+  'not-bound',
+  'attached-elsewhere',
+] as const;

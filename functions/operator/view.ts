@@ -4,7 +4,7 @@ import {
   hostDetailAnswer,
   incidentAnswer,
 } from '#core/contracts/api/operator.ts';
-import type { Arq } from '#core/domain/arq/arq.ts';
+import type { Arq, ShownState } from '#core/domain/arq/arq.ts';
 import { allNotOffered, type DeploymentTypes } from '#core/domain/arq/attach-types.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import type { HostCapacity, Obstacle } from '#core/domain/capacity/capacity.ts';
@@ -94,7 +94,10 @@ function viewHostDevice(device: Device, providers: readonly StoredProvider[], no
 }
 
 /** @param place undefined where the device's rows were deleted while the ARQs were read */
-export function viewAssignment(arq: Arq, place: ProviderPlace | undefined) {
+export function viewAssignment(
+  arq: Omit<Arq, 'state'> & { readonly state: ShownState },
+  place: ProviderPlace | undefined,
+) {
   const { device, deployable } = place ?? {};
   const { attachment } = arq.binding ?? {};
   return toWire(assignmentAnswer, {
@@ -119,6 +122,7 @@ export function viewAssignment(arq: Arq, place: ProviderPlace | undefined) {
 }
 
 function healthReason(device: Device): string | undefined {
+  if (device.isGone) return 'is gone: its host no longer reports it';
   return isUnhealthy(device) ? device.health?.reason : undefined;
 }
 

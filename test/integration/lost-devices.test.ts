@@ -85,6 +85,48 @@ it('is an incident with the command that ends it, until the server has the devic
   ]);
 });
 
+it('is an incident while the device of a server is gone from its host', async () => {
+  await report();
+  const instance = await bind();
+  await world.report(host, []);
+  const [incident, ...others] = await ask();
+  expect(others).toEqual([]);
+  expect(incident).toMatchObject({
+    ...{ hostname: host, instance_uuid: instance, project_id: expect.any(String) },
+    since: expect.any(String),
+    reason: `The device at ${slot} is gone from its host, and server ${instance} has lost it (${unit}).`,
+    next_step: expect.stringContaining(`openstack server reboot --hard ${instance}`),
+  });
+  const query = { token: 'admin-token' };
+  const path = `/operator/v1/assignments?instance=${instance}`;
+  expect((await world.ask('GET', path, query)).json.assignments).toMatchObject([
+    { device_health: 'is gone: its host no longer reports it' },
+  ]);
+  const stored = await world.deps.store.inventory.host(host);
+  const providers = await world.deps.store.inventory.providers(
+    stored.devices.flatMap((each) => each.providers),
+  );
+  const context = { profiles: [], baselines: [], attachTypes: undefined, nowMs: Date.now() };
+  expect(measureHost(stored, providers, context)).toContainEqual(
+    expect.objectContaining({ metric: 'cyborg_incidents', labels: ['device-not-attached'] }),
+  );
+  await report();
+  expect(await ask()).toEqual([]);
+  await eventually(() => ask('&state=ended')).toMatchObject([
+    { instance_uuid: instance, ended_by: 'agent', reason: expect.stringContaining('is gone') },
+  ]);
+});
+
+it('is no incident of a device that is gone and that no server has', async () => {
+  await report();
+  const instance = await bind();
+  await world.report(host, []);
+  expect(await ask()).toHaveLength(1);
+  const { status } = await world.ask('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+  expect(status).toBe(204);
+  expect(await ask()).toEqual([]);
+});
+
 it('names the server that has a device without a bind, and the one that it is bound to', async () => {
   await report();
   const intruder = nextInstance();

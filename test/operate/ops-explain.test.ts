@@ -41,6 +41,7 @@ it('a server with an accelerator: where, and since when', async () => {
   expect(cloud.asked.map(({ path }) => path.split('/').at(-1)?.split('&limit')[0])).toEqual([
     `assignments?instance=${server}`,
     `history?instance=${server}&order=oldest-first`,
+    'incidents?kind=device-not-attached',
     'incidents?kind=failed-bind',
     'incidents?kind=stuck-job',
     'incidents?kind=reaper-waits',

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { shownStates } from '#core/domain/arq/arq.ts';
 import { obstacles } from '#core/domain/capacity/capacity.ts';
 import { handleStates } from '#core/domain/device/handle-state.ts';
 import { incidentActions, incidentKinds } from '#core/domain/history/incidents.ts';
@@ -8,7 +9,7 @@ import { type AnswerOf, answered } from '#core/shapes/derive/derive.ts';
 import { deviceFacts, operatorFacts } from '#core/shapes/device.ts';
 import { hostFacts, notOffered } from '#core/shapes/host.ts';
 import type { quota } from '#core/shapes/quota.ts';
-import { arqStates, attachTypes, operatorStatuses } from '#core/shapes/words.ts';
+import { attachTypes, operatorStatuses } from '#core/shapes/words.ts';
 import { holdMarkAnswer, programGrantAnswer } from './devices.ts';
 import { link, time, uuid } from './shapes.ts';
 
@@ -159,7 +160,7 @@ export const assignmentAnswer = z.strictObject({
   attach_type: z.enum(attachTypes).nullable(),
   attach_info: z.record(z.string(), z.string()).nullable(),
   arq_uuid: uuid,
-  arq_state: z.enum(arqStates),
+  arq_state: z.enum(shownStates),
   device_profile_name: z.string(),
   device_profile_revision: z
     .int()

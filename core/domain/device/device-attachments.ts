@@ -72,6 +72,8 @@ export function faultKey({ kind, unit, instanceUuid, heldBy }: AttachmentFault):
 /** A clause that completes "The device at <address> ...". */
 export function describeAttachment({ kind, unit, instanceUuid, heldBy }: AttachmentFault): string {
   switch (kind) {
+    case 'gone':
+      return `is gone from its host, and server ${instanceUuid} has lost it (${unit})`;
     case 'not-attached':
       return `is bound to server ${instanceUuid}, which runs without it (${unit})`;
     case 'not-bound':
@@ -79,6 +81,19 @@ export function describeAttachment({ kind, unit, instanceUuid, heldBy }: Attachm
     case 'attached-elsewhere':
       return `is bound to server ${instanceUuid}, and attached to server ${heldBy} (${unit})`;
   }
+}
+
+/** The servers that lose what their host no longer reports. */
+export function lostAttachments(
+  handles: readonly AttachHandle[],
+  since: string,
+): readonly AttachmentFault[] {
+  return handles
+    .flatMap((handle): AttachmentFault[] => {
+      const { instanceUuid } = handle.claim ?? {};
+      return instanceUuid ? [{ kind: 'gone', unit: unitOf(handle), instanceUuid, since }] : [];
+    })
+    .slice(0, faultsMax);
 }
 
 function unitOf(handle: AttachHandle): string {

@@ -70,7 +70,7 @@ export function measureHost(
     ...measureProfiles(measured, providers, context),
     ...(host.drain ? [toSample('cyborg_hosts_drained', [])] : []),
     ...(isSilent(measured, context.nowMs) ? [toSample('cyborg_hosts_silent', [])] : []),
-    ...incidents(measured, context).map((kind) => toSample('cyborg_incidents', [kind])),
+    ...incidents(measured, providers, context).map((kind) => toSample('cyborg_incidents', [kind])),
   ];
 }
 
@@ -144,8 +144,10 @@ export const roundKinds = [
 
 function incidents(
   measured: MeasuredHost,
+  providers: readonly StoredProvider[],
   { baselines, attachTypes, nowMs }: MeasureContext,
 ): IncidentKind[] {
+  const claims = providers.flatMap(({ handles }) => handles.flatMap(({ claim }) => claim ?? []));
   const { host, devices } = measured;
   const { hostname, drain } = host;
   const all = [
@@ -154,7 +156,7 @@ function incidents(
     firmwareIncident(hostname, devices, baselines),
     ...devices.flatMap((device) => [
       healthIncident(device, devices),
-      attachmentIncident(device),
+      attachmentIncident(device, claims),
       movedCardIncident(device, (place) => deviceUuid(place.hostname, place.address)),
       powerCycleIncident(device),
     ]),

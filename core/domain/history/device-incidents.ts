@@ -13,8 +13,10 @@ import {
   type FirmwareBaseline,
   findDifferences,
 } from '#core/domain/device/firmware-baselines.ts';
+import type { HandleClaim } from '#core/domain/device/handle-claim.ts';
 import { isUncleanImport } from '#core/domain/device/handle-state.ts';
-import type { DeviceUuid } from '#core/domain/ids.ts';
+import type { DeviceUuid, InstanceUuid } from '#core/domain/ids.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { devicesNamed, type Incident } from './incidents.ts';
 
 /**
@@ -55,11 +57,21 @@ function unhealthyText({ address }: Device, alike: readonly Device[], reason: st
   return `Each of ${alike.length} devices ${reason}: those at ${named.join(', ')}${more > 0 ? `, and ${more} more` : ''}. Look first at what they share, such as a switch or the power.`;
 }
 
-/** One for the device: its units of all servers. */
-export function attachmentIncident(device: Device): Incident | undefined {
-  const { uuid, hostname, address, isGone, attachmentFaults: faults = [] } = device;
+/**
+ * One for the device: its units of all servers.
+ *
+ * @param holders of a device that is gone: a server that has given its units back lacks nothing
+ */
+export function attachmentIncident(
+  device: Device,
+  holders: readonly HandleClaim[],
+): Incident | undefined {
+  const { uuid, hostname, address, attachmentFaults = [] } = device;
+  const isHeld = ({ instanceUuid }: AttachmentFault) =>
+    holders.some((each) => each.instanceUuid === instanceUuid);
+  const faults = attachmentFaults.filter((fault) => fault.kind !== 'gone' || isHeld(fault));
   const [first] = faults;
-  if (isGone || !first) return undefined;
+  if (!first) return undefined;
   const reasons = faults
     .slice(0, devicesNamed)
     .map((each) => `The device at ${address} ${describeAttachment(each)}.`);
@@ -70,15 +82,44 @@ export function attachmentIncident(device: Device): Incident | undefined {
     hostname,
     deviceUuid: uuid,
     instanceUuid: first.instanceUuid,
+    ...projectOf(holders, first.instanceUuid),
     reason: [...reasons, ...(more > 0 ? [`${more} more.`] : [])].join(' '),
     nextStep: attachmentStep(first),
     action: 'rediscover',
   };
 }
 
+/** The incident of a device, with the servers that have the device. */
+export function withHolders(
+  incident: Incident | undefined,
+  holders: readonly HandleClaim[],
+): Incident | undefined {
+  const [first] = holders;
+  if (!incident || !first) return incident;
+  const servers = [...new Set(holders.map(({ instanceUuid }) => instanceUuid))];
+  const named = servers.slice(0, devicesNamed).join(', ');
+  const more = servers.length > devicesNamed ? `, and ${servers.length - devicesNamed} more` : '';
+  return {
+    ...incident,
+    instanceUuid: first.instanceUuid,
+    ...projectOf(holders, first.instanceUuid),
+    reason: `${incident.reason} ${servers.length === 1 ? 'Server' : 'Servers'} ${named}${more} ${servers.length === 1 ? 'has' : 'have'} it.`,
+  };
+}
+
+function projectOf(
+  holders: readonly HandleClaim[],
+  instanceUuid: InstanceUuid,
+): Pick<Incident, 'projectId'> {
+  const holder = holders.find((each) => each.instanceUuid === instanceUuid);
+  return present({ projectId: holder?.facts?.projectId });
+}
+
 function attachmentStep({ kind, instanceUuid, heldBy }: AttachmentFault): string {
   const reboot = `openstack server reboot --hard ${instanceUuid}`;
   switch (kind) {
+    case 'gone':
+      return `Look on the host for its cause: lspci, and the kernel log. Once the host reports the device again, the incident ends; then: ${reboot}. If it does not return, evacuate, resize or delete the server.`;
     case 'not-attached':
       return `Attach it again: ${reboot}. The incident ends with the next report of the agent.`;
     case 'not-bound':

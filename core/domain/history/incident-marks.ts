@@ -60,13 +60,13 @@ export function mayHostHaveIncident(summary: HostSummary): boolean {
 /** @param handles of the device; those of an import alone count */
 export function mayDeviceHaveIncident(device: Device, handles: readonly AttachHandle[]): boolean {
   const { isGone, attachmentFaults = [], cardCleaning, programs = [], adopted } = device;
+  if (isGone) return attachmentFaults.length > 0;
   return (
-    !isGone &&
-    (isUnhealthy(device) ||
-      attachmentFaults.length > 0 ||
-      cardCleaning?.withheldSince !== undefined ||
-      programs.some(({ state }) => state === 'awaiting-power-cycle') ||
-      (adopted !== undefined && handles.some(isUncleanImport)))
+    isUnhealthy(device) ||
+    attachmentFaults.length > 0 ||
+    cardCleaning?.withheldSince !== undefined ||
+    programs.some(({ state }) => state === 'awaiting-power-cycle') ||
+    (adopted !== undefined && handles.some(isUncleanImport))
   );
 }
 

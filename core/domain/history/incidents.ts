@@ -14,6 +14,7 @@ import type { HistoryRecord } from './history.ts';
 
 /** In the order in which they are listed. */
 export const storedKinds = [
+  'device-not-attached',
   'failed-bind',
   'stuck-job',
   'quarantine',
@@ -24,7 +25,6 @@ export const storedKinds = [
   'not-offered',
   'lost-providers',
   'unhealthy-device',
-  'device-not-attached',
   'moved-card',
   'firmware-differs',
   'awaits-power-cycle',

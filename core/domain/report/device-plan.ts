@@ -53,7 +53,7 @@ export interface DevicePlan {
   readonly dropHandles: readonly AttachHandle[];
 }
 
-interface StoredDevice {
+export interface StoredDevice {
   readonly device: Device;
   readonly providers: readonly StoredProvider[];
 }
@@ -127,24 +127,6 @@ export function planDevice(
       return before !== undefined && !isAlike(before, handle);
     }),
     dropHandles: [...storedHandles.values()].filter((h) => !isWanted.has(h.uuid) && !h.isGone),
-  };
-}
-
-/** The rows of a device that the host no longer reports. */
-export function planRetirement(stored: StoredDevice, now: string): DevicePlan {
-  return {
-    isNew: false,
-    // No device has an empty digest, so a report of the device is applied when it returns.
-    device: { ...stored.device, isGone: true, digest: '', updatedAt: now },
-    deployables: stored.providers.map(({ deployable }) => ({
-      ...deployable,
-      isGone: true,
-      updatedAt: now,
-    })),
-    addHandles: [],
-    reviveHandles: [],
-    changeHandles: [],
-    dropHandles: stored.providers.flatMap((each) => each.handles.filter((h) => !h.isGone)),
   };
 }
 

@@ -6,7 +6,8 @@ import type {
   DiscoveredDevice,
 } from '#core/domain/device/device.ts';
 import { type DeviceHold, marksFor } from '#core/domain/device/device-holds.ts';
-import { type DevicePlan, planDevice, planRetirement } from '#core/domain/report/device-plan.ts';
+import { type DevicePlan, planDevice } from '#core/domain/report/device-plan.ts';
+import { planRetirement } from '#core/domain/report/plan-retirement.ts';
 import { devicesAtOnce, forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { newDeviceGroups } from '#core/store/inventory/inventory.ts';
 import { timeNow } from '../time-now.ts';

@@ -5,17 +5,6 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { Deps } from '#core/deps.ts';
 import { allNotOffered } from '#core/domain/arq/attach-types.ts';
-import type { CardPlace } from '#core/domain/device/card-cleaning.ts';
-import type { Device } from '#core/domain/device/device.ts';
-import { isUnhealthy } from '#core/domain/device/device-health.ts';
-import {
-  attachmentIncident,
-  firmwareIncident,
-  healthIncident,
-  movedCardIncident,
-  powerCycleIncident,
-  uncleanImportIncident,
-} from '#core/domain/history/device-incidents.ts';
 import {
   awayIncident,
   bindingIncident,
@@ -36,11 +25,15 @@ import type { HostSummary } from '#core/domain/host/host-summary.ts';
 import { failedBindKeptMs, workDueMs } from '#core/domain/host-work/deadlines.ts';
 import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
 import type { InstanceUuid } from '#core/domain/ids.ts';
-import { deviceUuid } from '#core/domain/report/device-plan.ts';
-import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { waitingInstances } from '#core/operations/release/reap-waiting.ts';
-import { hostsAtOnce, type Read } from '#functions/operator/page.ts';
-import { devicesAfter, hostsAfter, type IncidentDeps } from './suspects.ts';
+import type { Read } from '#functions/operator/page.ts';
+import {
+  deviceReads,
+  type Entries,
+  type ReadIncidents,
+  readHosts,
+  readImported,
+} from './device-reads.ts';
 
 /** After every deadline: the index gives what is due next first. */
 const endOfTime = '9999';
@@ -48,15 +41,6 @@ const endOfTime = '9999';
 const secondMs = 1000;
 /** Failed binds of half an hour that are read; a cloud with more has one cause for most. */
 const failuresMax = 1000;
-
-type Entries = readonly Read<Incident>[];
-
-/** Reads incidents of one kind, those after the marker; fewer than `count` at the end. */
-type ReadIncidents = (
-  deps: IncidentDeps,
-  after: string | undefined,
-  count: number,
-) => Promise<Entries>;
 
 export const readIncidents: Readonly<Record<StoredKind, ReadIncidents>> = {
   'failed-bind': readFailures,
@@ -92,49 +76,7 @@ export const readIncidents: Readonly<Record<StoredKind, ReadIncidents>> = {
     }),
   'lost-providers': (deps, after, count) =>
     readHosts(deps, after, count, async (host) => lostProvidersIncident(host)),
-  'unhealthy-device': async (deps, after, count) => {
-    const devices = await devicesAfter(deps, after, count);
-    const hosts = new Map<string, readonly Device[]>();
-    const ill = new Set(devices.filter(isUnhealthy).map(({ hostname }) => hostname));
-    await forEachAtOnce([...ill], hostsAtOnce, async (hostname) => {
-      hosts.set(hostname, (await deps.store.inventory.host(hostname)).devices);
-    });
-    return devices.map((device) => ({
-      marker: device.uuid,
-      row: healthIncident(device, hosts.get(device.hostname)),
-    }));
-  },
-  'device-not-attached': async (deps, after, count) => {
-    const devices = await devicesAfter(deps, after, count);
-    return devices.map((device) => ({ marker: device.uuid, row: attachmentIncident(device) }));
-  },
-  'moved-card': async (deps, after, count) => {
-    const devices = await devicesAfter(deps, after, count);
-    const uuidAt = ({ hostname, address }: CardPlace) => deviceUuid(hostname, address);
-    return devices.map((device) => ({
-      marker: device.uuid,
-      row: movedCardIncident(device, uuidAt),
-    }));
-  },
-  'firmware-differs': async (deps, after, count) => {
-    const baselines = await deps.store.baselines.baselines();
-    if (baselines.length === 0) return [];
-    // A baseline that is set marks nothing.
-    return readHosts(
-      { ...deps, suspects: deps.listings },
-      after,
-      count,
-      async ({ hostname, devices }) => {
-        if (devices === 0) return undefined;
-        const inventory = await deps.store.inventory.host(hostname);
-        return firmwareIncident(hostname, inventory.devices, baselines);
-      },
-    );
-  },
-  'awaits-power-cycle': async (deps, after, count) => {
-    const devices = await devicesAfter(deps, after, count);
-    return devices.map((device) => ({ marker: device.uuid, row: powerCycleIncident(device) }));
-  },
+  ...deviceReads,
   'reaper-waits': readReaper,
 };
 
@@ -250,40 +192,9 @@ async function readWork(
   });
 }
 
-/** Reads the handles of imported devices only. */
-async function readImported(
-  deps: IncidentDeps,
-  after: string | undefined,
-  count: number,
-): Promise<Entries> {
-  const devices = await devicesAfter(deps, after, count);
-  const incidents = new Map<string, Incident | undefined>();
-  const imported = devices.filter(({ adopted }) => adopted !== undefined);
-  await forEachAtOnce(imported, hostsAtOnce, async (device) => {
-    const providers = await deps.store.inventory.providers(device.providers);
-    const handles = providers.flatMap((each) => each.handles);
-    incidents.set(device.uuid, uncleanImportIncident(device, handles));
-  });
-  return devices.map(({ uuid }) => ({ marker: uuid, row: incidents.get(uuid) }));
-}
-
 function dueMs({ settings }: Deps, work: AwaitedWork): number {
   const { cleanSeconds = 0 } = work.kind === 'release' ? work : {};
   return Math.max(workDueMs(work.kind, settings), cleanSeconds * secondMs);
-}
-
-async function readHosts(
-  deps: IncidentDeps,
-  after: string | undefined,
-  count: number,
-  incidentOf: (summary: HostSummary) => Promise<Incident | undefined>,
-): Promise<Entries> {
-  const summaries = await hostsAfter(deps, after, count);
-  const incidents = new Map<string, Incident | undefined>();
-  await forEachAtOnce(summaries, hostsAtOnce, async (summary) => {
-    incidents.set(summary.hostname, await incidentOf(summary));
-  });
-  return summaries.map(({ hostname }) => ({ marker: hostname, row: incidents.get(hostname) }));
 }
 
 async function away(deps: Deps, summary: HostSummary): Promise<Incident | undefined> {

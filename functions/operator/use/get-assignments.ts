@@ -5,6 +5,7 @@ import type { Arq } from '#core/domain/arq/arq.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import type { ArqUuid, InstanceUuid, ProviderUuid } from '#core/domain/ids.ts';
 import { present } from '#core/shapes/derive/present.ts';
+import { shownStates } from '#functions/accelerator-requests/shown-states.ts';
 import { isOperator } from '#functions/http/policy.ts';
 import { type ListQuery, listAction } from '#functions/operator/list.ts';
 import { fillPage, type Read } from '#functions/operator/page.ts';
@@ -105,7 +106,11 @@ async function assignments(
   filter: Filter,
 ): Promise<Read<ListRow<'assignments'>>[]> {
   const providers = entries.flatMap(({ arq }) => arq?.binding?.providerUuid ?? []);
-  const places = await deps.store.inventory.placesOf(providers);
+  const arqs = entries.flatMap(({ arq }) => arq ?? []);
+  const [places, states] = await Promise.all([
+    deps.store.inventory.placesOf(providers),
+    shownStates(deps, arqs),
+  ]);
   return entries.map(({ uuid: marker, arq }) => {
     const { binding } = arq ?? {};
     const place = binding && places.get(binding.providerUuid);
@@ -116,6 +121,11 @@ async function assignments(
       (filter.host === undefined || binding.hostname === filter.host) &&
       (filter.instance === undefined || binding.instanceUuid === filter.instance) &&
       (filter.device === undefined || place?.device.uuid === filter.device);
-    return { marker, row: isShown ? viewAssignment(arq, place) : undefined };
+    return {
+      marker,
+      row: isShown
+        ? viewAssignment({ ...arq, state: states.get(arq.uuid) ?? arq.state }, place)
+        : undefined,
+    };
   });
 }

@@ -32,7 +32,7 @@ async function rowsOf<Name extends ListName>(api: Api, name: Name, query: Query)
 }
 
 /** The kinds that name a server. */
-const kinds = ['failed-bind', 'stuck-job', 'reaper-waits'] as const;
+const kinds = ['device-not-attached', 'failed-bind', 'stuck-job', 'reaper-waits'] as const;
 
 /** None for a tenant, who may not read incidents. */
 async function incidentsOf(api: Api, instance: string): Promise<readonly Row<'incidents'>[]> {
@@ -55,7 +55,7 @@ function shownStory(instance: string, story: Story): Shown {
       headline(instance, story),
       ...section(tableLines(heldColumns, assignments, width), assignments),
       ...section(tableLines(storyColumns, history, width), history),
-      ...incidents.flatMap(({ next_step }) => ['', `${next_step}`]),
+      ...incidents.flatMap(({ reason, next_step }) => ['', `${reason}`, `${next_step}`]),
     ],
     exitCode: isKnown ? exitCodes.done : exitCodes.failed,
   };
@@ -67,7 +67,10 @@ function section(lines: readonly string[], rows: readonly unknown[]): readonly s
 
 function headline(instance: string, { assignments, history }: Story): string {
   if (assignments.length > 0) {
-    return `${instance} has ${counted(assignments.length, 'accelerator')}.`;
+    const faults = assignments.flatMap(({ device_address: address, device_health: health }) =>
+      health ? [` The device at ${address} ${health}.`] : [],
+    );
+    return `${instance} has ${counted(assignments.length, 'accelerator')}.${faults.join('')}`;
   }
   // A failed bind gives its handles back, in either order.
   const failed = history.findLastIndex(({ kind }) => kind === 'bind.failed');

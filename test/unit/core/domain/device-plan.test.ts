@@ -4,7 +4,8 @@ import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts'
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import type { AttachHandle } from '#core/domain/device/device.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
-import { type DevicePlan, planDevice, planRetirement } from '#core/domain/report/device-plan.ts';
+import { type DevicePlan, planDevice } from '#core/domain/report/device-plan.ts';
+import { planRetirement } from '#core/domain/report/plan-retirement.ts';
 import { anInstanceUuid } from '#test/support/builders.ts';
 import { aDevice, aHandle, discovered } from '#test/support/reports.ts';
 

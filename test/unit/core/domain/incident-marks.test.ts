@@ -36,15 +36,19 @@ describe('marks of incidents', () => {
   it.each<Partial<Device>>([
     { health: { state: 'unhealthy', reason: 'is hot', since } },
     { cardCleaning: { withheldSince: since } },
-    {
-      attachmentFaults: [{ kind: 'not-attached', since, instanceUuid: 'instance-1' }] as never,
-    },
     { programs: [{ state: 'awaiting-power-cycle' }] as never },
   ])('are set on a device with %j, unless it is gone', (fields) => {
     const device = aStoredDevice(fields);
     expect(mayDeviceHaveIncident(aStoredDevice(), [])).toBe(false);
     expect(mayDeviceHaveIncident(device, [])).toBe(true);
     expect(mayDeviceHaveIncident({ ...device, isGone: true }, [])).toBe(false);
+  });
+
+  it('are set on a device with servers that lack it, also while it is gone', () => {
+    const fault = { since, instanceUuid: 'instance-1', unit: '0000:0c:00.1' } as never;
+    const device = aStoredDevice({ attachmentFaults: [fault] });
+    expect(mayDeviceHaveIncident(device, [])).toBe(true);
+    expect(mayDeviceHaveIncident({ ...device, isGone: true }, [])).toBe(true);
   });
 
   it('are set on an imported device while a handle of it is not clean', () => {
