@@ -238,7 +238,7 @@ export class LambdaFunction extends NodejsFunction {
     this.#allowMessages(certificateTopic(stage, '*'));
     const things = this.#iotArn('thing', `${stage}:*`);
     const certificates = this.#iotArn('cert', '*');
-    this.#allow('iot', ['ListThingPrincipals'], [things]);
+    this.#allow('iot', ['DescribeThing', 'ListThingPrincipals'], [things]);
     this.#allow('iot', ['AttachThingPrincipal', 'DetachThingPrincipal'], [things, certificates]);
     const ofCertificates = ['DescribeCertificate', 'UpdateCertificate', 'DeleteCertificate'];
     this.#allow('iot', [...ofCertificates, 'AttachPolicy', 'DetachPolicy'], [certificates]);

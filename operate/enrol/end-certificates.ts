@@ -63,9 +63,10 @@ export async function revokeCertificates(
   registry: Registry,
   thing: string,
 ): Promise<HostCertificate[]> {
-  const certificates = await registry.certificatesOf(thing);
+  // The mark comes first: a renewal that goes on meanwhile reads it after its last step.
+  await registry.setRevoked(thing, true);
+  const certificates = await registry.revokeAll(thing);
   if (certificates.length === 0) await refuseUnknown(registry, thing);
-  for (const certificate of certificates) await registry.revoke(certificate, thing);
   return certificates;
 }
 

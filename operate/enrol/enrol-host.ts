@@ -56,6 +56,7 @@ export async function enrolHost(enrolment: Enrolment): Promise<HostCertificate> 
   if (fault !== undefined) throw new EnrolmentRefused(fault);
 
   await registry.ensureThing(thing);
+  await registry.setRevoked(thing, false);
   const certificate = hostCertificate ?? (await registry.issue(request));
   if (!hostCertificate) await registry.attach(certificate, thing);
   await registry.allow(certificate);

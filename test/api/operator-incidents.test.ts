@@ -181,10 +181,12 @@ describe('GET /operator/v1/incidents', () => {
     const [handle] = stored?.handles ?? [];
     const work = handle?.release ? await store.releases.awaited(handle.release) : undefined;
     if (!work) throw new Error('The failed bind has no release.');
-    const thrice = { ...work, quarantine: 'EIO', retries: 2 };
-    expect(workIncident(thrice, undefined, 0, 0)?.reason).toBe(
-      '1 attach handles after 3 failed cleanings: EIO',
-    );
+    const leftAt = '2026-11-01T00:00:00.000Z';
+    const thrice = { ...work, quarantine: 'EIO', retries: 2, leftAt };
+    expect(workIncident(thrice, undefined, 0, 0)).toMatchObject({
+      since: leftAt,
+      reason: '1 attach handles after 3 failed cleanings: EIO',
+    });
     await quarantine(world.deps, work, 'The host did not answer.');
     const [incident] = await incidents('?kind=quarantine');
     expect(incident).toMatchObject({

@@ -1,6 +1,7 @@
 // What the control plane refuses of hosts that ask for a certificate, with the fake AWS IoT.
 
 import { generateKeyPairSync, randomUUID, X509Certificate } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { createRegistry } from '#core/clients/aws/host-registry.ts';
 import { certificateRequest } from '#core/contracts/identity/certificate-request.ts';
@@ -34,6 +35,9 @@ async function aHost(certificates: number) {
   const ids = async () => (await registry().certificatesOf(thing)).map(({ id }) => id);
   return { hostname, thing, ids };
 }
+
+const active = (thing: string) =>
+  iot.registry.certificatesOf(thing).filter(({ status }) => status === 'ACTIVE');
 
 async function send(
   hostname: string,
@@ -87,11 +91,50 @@ describe('a request', () => {
     const csr = newRequest(thing);
     await send(hostname, { csr });
     await revokeCertificates(registry(), thing);
-    expect(await send(hostname, { csr })).toEqual({
-      refused: 'the host has no active certificate',
+    expect(await send(hostname, { csr })).toEqual({ refused: 'the host is revoked' });
+    expect(active(thing)).toEqual([]);
+  });
+
+  it.each([0, 1, 2, 5, 10, 20])(
+    'beside the revocation of its host leaves no active certificate, revoked %i ms later',
+    async (afterMs) => {
+      const { hostname, thing } = await aHost(1);
+      const requests = [1, 2].map(() => send(hostname, { csr: newRequest(thing) }));
+      await sleep(afterMs);
+      await revokeCertificates(registry(), thing);
+      await Promise.all(requests);
+      expect(active(thing)).toEqual([]);
+    },
+  );
+
+  it('that died after its certificate was activated is revoked with its host', async () => {
+    const { hostname, thing } = await aHost(1);
+    await revokeCertificates(registry(), thing);
+    const csr = newRequest(thing);
+    const late = await registry().issue(csr);
+    await registry().attach(late, thing);
+    await registry().activate(late);
+    expect(await send(hostname, { csr })).toEqual({ refused: 'the host is revoked' });
+    expect(active(thing)).toEqual([]);
+  });
+
+  it('is one of three that keep their certificate, of fourteen at once', async () => {
+    const { hostname, thing } = await aHost(1);
+    const requests = Array.from({ length: 14 }, () => send(hostname, { csr: newRequest(thing) }));
+    await Promise.all(requests);
+    expect(active(thing)).toHaveLength(3);
+  });
+
+  it('is answered again once the host is enrolled again', async () => {
+    const { hostname, thing } = await aHost(1);
+    await revokeCertificates(registry(), thing);
+    await registry().setRevoked(thing, false);
+    const next = await registry().issue(newRequest(thing));
+    await registry().attach(next, thing);
+    await registry().activate(next);
+    expect(await send(hostname, { csr: newRequest(thing) })).toEqual({
+      certificate: expect.stringContaining('BEGIN CERTIFICATE'),
     });
-    const active = iot.registry.certificatesOf(thing).filter(({ status }) => status === 'ACTIVE');
-    expect(active).toEqual([]);
   });
 });
 

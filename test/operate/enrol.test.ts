@@ -146,8 +146,8 @@ it('is completed by the next run after a failure at any request, and leaves one 
       );
     }
   }
-  // Principals, thing, its creation, certificate, two attachments, endpoint, activation.
-  expect(deaths).toBe(16);
+  // Principals, thing, its creation, its mark, certificate, two attachments, endpoint, activation.
+  expect(deaths).toBe(18);
 });
 
 it('refuses a second certificate unless the request is a rotation', async () => {

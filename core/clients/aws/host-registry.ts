@@ -18,6 +18,7 @@ import {
   paginateListThingPrincipals,
   paginateListThings,
   UpdateCertificateCommand,
+  UpdateThingCommand,
 } from '@aws-sdk/client-iot';
 import { computeNodeName } from '#core/contracts/topics.ts';
 
@@ -38,6 +39,12 @@ export interface Registry {
   ensureThing(thing: string): Promise<void>;
   /** Things of all hosts of the stage. */
   things(): Promise<string[]>;
+  /**
+   * Stores that no certificate of the host may be active, until the mark is removed. A thing that
+   * does not exist is not marked.
+   */
+  setRevoked(thing: string, isRevoked: boolean): Promise<void>;
+  isRevoked(thing: string): Promise<boolean>;
   /** Certificates of the thing, the newest first; empty if the thing does not exist. */
   certificatesOf(thing: string): Promise<HostCertificate[]>;
   /** Creates an inactive certificate. */
@@ -49,6 +56,12 @@ export interface Registry {
   activate(certificate: HostCertificate): Promise<void>;
   /** Revokes it for good. AWS ends its connections within a few minutes. */
   revoke(certificate: HostCertificate, thing: string): Promise<void>;
+  /**
+   * Revokes all certificates of the thing, until the registry has no other.
+   *
+   * @returns those that it has revoked
+   */
+  revokeAll(thing: string): Promise<HostCertificate[]>;
   /** Deletes it. AWS ends its connections within a few minutes. */
   remove(certificate: HostCertificate, thing: string): Promise<void>;
   /**
@@ -69,6 +82,8 @@ export class RegistryMismatch extends Error {
  * https://docs.aws.amazon.com/iot/latest/apireference/API_DetachThingPrincipal.html
  */
 const detachedWithin = { tries: 15, pauseMs: 2000 };
+
+const revokedAttribute = 'revoked';
 
 export function createRegistry(
   client: IoTClient,
@@ -95,6 +110,19 @@ export function createRegistry(
     await unlessAbsent(client.send(command));
   }
 
+  async function certificatesOf(thing: string): Promise<HostCertificate[]> {
+    const arns = await unlessAbsent(listPrincipals(client, thing));
+    // One may be deleted between the two calls.
+    const listed = await Promise.all((arns ?? []).map((arn) => unlessAbsent(describe(arn))));
+    const certificates = listed.filter((each) => each !== undefined);
+    return certificates.sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime());
+  }
+
+  async function revoke(certificate: HostCertificate, thing: string): Promise<void> {
+    await update(certificate, 'REVOKED');
+    await detach(certificate, thing);
+  }
+
   return {
     async ensureThing(thing) {
       const stored = await unlessAbsent(
@@ -108,6 +136,22 @@ export function createRegistry(
       }
     },
 
+    async setRevoked(thing, isRevoked) {
+      // AWS removes an attribute whose value is empty.
+      const attributes = { [revokedAttribute]: isRevoked ? 'true' : '' };
+      const attributePayload = { attributes, merge: true };
+      await unlessAbsent(
+        client.send(new UpdateThingCommand({ thingName: thing, attributePayload })),
+      );
+    },
+
+    async isRevoked(thing) {
+      const stored = await unlessAbsent(
+        client.send(new DescribeThingCommand({ thingName: thing })),
+      );
+      return stored?.attributes?.[revokedAttribute] === 'true';
+    },
+
     async things() {
       const names: string[] = [];
       for await (const page of paginateListThings({ client }, { thingTypeName: ours })) {
@@ -116,11 +160,7 @@ export function createRegistry(
       return names.sort();
     },
 
-    async certificatesOf(thing) {
-      const arns = await unlessAbsent(listPrincipals(client, thing));
-      const certificates = await Promise.all((arns ?? []).map(describe));
-      return certificates.sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime());
-    },
+    certificatesOf,
 
     async issue(request) {
       const answer = await client.send(
@@ -149,9 +189,18 @@ export function createRegistry(
 
     activate: (certificate) => update(certificate, 'ACTIVE'),
 
-    async revoke(certificate, thing) {
-      await update(certificate, 'REVOKED');
-      await detach(certificate, thing);
+    revoke,
+
+    async revokeAll(thing) {
+      const revoked: HostCertificate[] = [];
+      for (;;) {
+        const listed = await certificatesOf(thing);
+        // A revoked one may still be attached: its revocation died in between.
+        for (const certificate of listed) await revoke(certificate, thing);
+        const left = listed.filter(({ status }) => status !== 'REVOKED');
+        if (left.length === 0) return revoked;
+        revoked.push(...left);
+      }
     },
 
     async remove(certificate, thing) {

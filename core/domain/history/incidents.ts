@@ -7,7 +7,7 @@ import { skewSecondsMax } from '#core/domain/host/clock-skew.ts';
 import type { NotOffered } from '#core/domain/host/host.ts';
 import { type Drain, isOverdue } from '#core/domain/host/host-state.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
-import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
+import { type AwaitedWork, leftAtOf } from '#core/domain/host-work/host-work.ts';
 import type { DeviceUuid } from '#core/domain/ids.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { HistoryRecord } from './history.ts';
@@ -134,26 +134,26 @@ export function failedBindIncident(record: HistoryRecord): Incident {
   };
 }
 
-/** Work that handles of a device wait for: in quarantine, or overdue. */
+/** Work that handles of a device wait for: in quarantine, or overdue; as old as its first try. */
 export function workIncident(
   work: AwaitedWork,
   device: DeviceUuid | undefined,
   dueMs: number,
   nowMs: number,
 ): Incident | undefined {
-  const { kind, hostname, handles, startedAt: since, quarantine, retries = 0 } = work;
-  const about = { since, hostname, ...present({ deviceUuid: device }) };
+  const { kind, hostname, handles, quarantine, retries = 0 } = work;
+  const about = { since: leftAtOf(work), hostname, ...present({ deviceUuid: device }) };
   if (quarantine !== undefined) {
     return {
       kind: 'quarantine',
       ...about,
-      reason: `${handles.length} attach handles${retries < 2 ? '' : ` after ${retries + 1} failed cleanings`}: ${quarantine}`,
+      reason: `${handles.length} attach handles${retries === 0 ? '' : ` after ${retries + 1} failed cleanings`}: ${quarantine}`,
       nextStep:
         'The host is asked again by itself. If it cannot clean the device, clean it by hand, and release it by force as cleaned. A card that is in another host for good, and offered there, was cleaned there: release it here by force as cleaned, too.',
       ...(device && { action: 'force-release' }),
     };
   }
-  const deadlineMs = Date.parse(since) + dueMs;
+  const deadlineMs = Date.parse(work.startedAt) + dueMs;
   if (nowMs < deadlineMs + stuckMs) return undefined;
   return {
     kind: 'stuck-job',

@@ -47,30 +47,57 @@ export async function renewCertificate(
   }
 }
 
-/** @throws RequestInvalid */
+/**
+ * The mark of a revoked host is read before anything is issued, and again once the certificate is
+ * active: the revocation may have looked for certificates between the two.
+ *
+ * @throws RequestInvalid
+ */
 async function certify(registry: Registry, thing: string, csr: string): Promise<HostCertificate> {
   const publicKey = checkHostRequest(csr, thing);
+  await refuseRevoked(registry, thing);
   const certificates = await registry.certificatesOf(thing);
   const existing = certificates.find(({ pem }) => isOfKey(pem, publicKey));
   const others = certificates.filter((each) => each !== existing && each.status === 'ACTIVE');
-  // A message may be older than the revocation of its host.
   if (others.length === 0 && existing?.status !== 'ACTIVE') {
     throw new RequestInvalid('the host has no active certificate');
   }
   if (existing?.status === 'REVOKED') throw new RequestInvalid('its certificate is revoked');
-  if (!existing && others.length >= activeMax) {
-    throw new RequestInvalid(`the host has ${others.length} active certificates already`);
-  }
+  if (!existing && others.length >= activeMax) throw tooMany(others.length);
   const certificate = existing ?? (await registry.issue(csr));
   if (!existing) await registry.attach(certificate, thing);
   await registry.allow(certificate);
-  // The host may have been revoked since: its new certificate then stays inactive.
-  const now = await registry.certificatesOf(thing);
-  if (!now.some(({ status }) => status === 'ACTIVE')) {
-    throw new RequestInvalid('the host was revoked');
-  }
   await registry.activate(certificate);
+  await refuseRevoked(registry, thing);
+  await refuseSurplus(registry, thing, certificate);
   return certificate;
+}
+
+/** @throws RequestInvalid for a host that is revoked; then none of its certificates is active. */
+async function refuseRevoked(registry: Registry, thing: string): Promise<void> {
+  if (!(await registry.isRevoked(thing))) return;
+  await registry.revokeAll(thing);
+  throw new RequestInvalid('the host is revoked');
+}
+
+/** Requests that came at once were counted before each other's certificates. */
+async function refuseSurplus(
+  registry: Registry,
+  thing: string,
+  { id }: HostCertificate,
+): Promise<void> {
+  const active = (await registry.certificatesOf(thing)).filter(({ status }) => status === 'ACTIVE');
+  const oldestFirst = active.sort(
+    (a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.id < b.id ? -1 : 1),
+  );
+  const [surplus] = oldestFirst.slice(activeMax).filter((each) => each.id === id);
+  if (!surplus) return;
+  await registry.remove(surplus, thing);
+  throw tooMany(active.length - 1);
+}
+
+function tooMany(count: number): RequestInvalid {
+  return new RequestInvalid(`the host has ${count} active certificates already`);
 }
 
 function isOfKey(pem: string, publicKey: KeyObject): boolean {

@@ -30,6 +30,12 @@ const routes: readonly (readonly [method: string, path: RegExp, (context: Contex
   ['POST', /^\/things\/(?<name>[^/]+)$/, createThing],
   ['GET', /^\/things\/(?<name>[^/]+)$/, describeThing],
   [
+    'PATCH',
+    /^\/things\/(?<name>[^/]+)$/,
+    ({ registry, name, body }) =>
+      done(registry.setAttributes(name, parse(thingUpdate, body).attributePayload.attributes)),
+  ],
+  [
     'DELETE',
     /^\/things\/(?<name>[^/]+)$/,
     ({ registry, name }) => done(registry.deleteThing(name)),
@@ -118,6 +124,12 @@ export function performOnRegistry(
 
 const newStatus = z.enum(['ACTIVE', 'INACTIVE', 'REVOKED']);
 const newThing = z.strictObject({ thingTypeName: z.string().optional() });
+const thingUpdate = z.strictObject({
+  attributePayload: z.strictObject({
+    attributes: z.record(z.string(), z.string()),
+    merge: z.literal(true),
+  }),
+});
 const newCertificate = z.strictObject({ certificateSigningRequest: z.string().min(1) });
 const policyTarget = z.strictObject({ target: z.string() });
 
@@ -128,7 +140,13 @@ function createThing({ registry, name, body }: Context): object {
 }
 
 function describeThing({ registry, name }: Context): object {
-  return { thingName: name, thingTypeName: registry.thing(name).type, defaultClientId: name };
+  const { type: thingTypeName } = registry.thing(name);
+  return {
+    thingName: name,
+    thingTypeName,
+    defaultClientId: name,
+    attributes: registry.attributes(name),
+  };
 }
 
 function createCertificate({ registry, query, body }: Context): object {

@@ -12,6 +12,12 @@ const schema = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = NORMAL;
   CREATE TABLE IF NOT EXISTS things (name TEXT PRIMARY KEY, type TEXT) STRICT;
+  CREATE TABLE IF NOT EXISTS attributes (
+    thing TEXT NOT NULL,
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (thing, name)
+  ) STRICT;
   CREATE TABLE IF NOT EXISTS certificates (
     id TEXT PRIMARY KEY,
     status TEXT NOT NULL,
@@ -111,6 +117,24 @@ export class ThingRegistry {
       throw new JobsError('InvalidRequest', `Thing ${name} has certificates attached.`);
     }
     this.#sqlite.run('DELETE FROM things WHERE name = :name', { name });
+    this.#sqlite.run('DELETE FROM attributes WHERE thing = :name', { name });
+  }
+
+  attributes(thing: string): Readonly<Record<string, string>> {
+    const rows = this.#sqlite.all('SELECT * FROM attributes WHERE thing = :thing', { thing });
+    return Object.fromEntries(rows.map(({ name, value }) => [String(name), String(value)]));
+  }
+
+  /** Merges; like AWS, removes an attribute whose value is empty. */
+  setAttributes(thing: string, attributes: Readonly<Record<string, string>>): void {
+    this.thing(thing);
+    for (const [name, value] of Object.entries(attributes)) {
+      const sql =
+        value === ''
+          ? 'DELETE FROM attributes WHERE thing = :thing AND name = :name'
+          : 'INSERT OR REPLACE INTO attributes VALUES (:thing, :name, :value)';
+      this.#sqlite.run(sql, { thing, name, ...(value !== '' && { value }) });
+    }
   }
 
   things(type: string | null): string[] {
