@@ -55,7 +55,7 @@ function shownStory(instance: string, story: Story): Shown {
       headline(instance, story),
       ...section(tableLines(heldColumns, assignments, width), assignments),
       ...section(tableLines(storyColumns, history, width), history),
-      ...incidents.flatMap(({ reason, next_step }) => ['', `${reason}`, `${next_step}`]),
+      ...incidents.flatMap(({ next_step }) => ['', `${next_step}`]),
     ],
     exitCode: isKnown ? exitCodes.done : exitCodes.failed,
   };
