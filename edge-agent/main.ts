@@ -131,7 +131,7 @@ async function run(config: Config): Promise<void> {
     drivers,
     healthOf,
     components,
-    faults: [...(faults ? [faults] : []), vendorTools],
+    faults: [...(faults ? [faults] : []), ...(config.usesVendorTools ? [vendorTools] : [])],
     gates,
     novaVersions,
     lookAtServers,

@@ -1,7 +1,8 @@
 // The file of faults in the agent's state. A boot makes it void.
 
 import * as z from 'zod';
-import { type Log, reasonOf } from '#agent/log.ts';
+import type { Log } from '#agent/log.ts';
+import { readState } from '#agent/state/read-state.ts';
 import type { StateFiles } from '#agent/state/state-files.ts';
 
 const fileName = 'faults.json';
@@ -34,7 +35,7 @@ export async function openFaultRecords(
   bootId: string,
   log: Log,
 ): Promise<FaultRecords> {
-  const kept = await readState(files, log);
+  const kept = await readState(files, fileName, state, log);
   const { sequence, faults } = kept?.boot_id === bootId ? kept : { sequence: -1, faults: {} };
   return {
     sequence,
@@ -44,16 +45,4 @@ export async function openFaultRecords(
       await files.replace(fileName, JSON.stringify(text));
     },
   };
-}
-
-async function readState(files: StateFiles, log: Log): Promise<State | undefined> {
-  const text = await files.read(fileName);
-  if (text === undefined) return undefined;
-  try {
-    return state.parse(JSON.parse(text));
-  } catch (error) {
-    const kept = await files.keepAside(fileName);
-    log.error('Faults of devices unreadable, kept aside', { kept, reason: reasonOf(error) });
-    return undefined;
-  }
 }

@@ -1,18 +1,24 @@
 // What vendors' tools say of the cards that a vendor's driver holds on the host. A card on
 // vfio-pci is in a guest, and no tool of the host sees it.
 //
-// INVARIANT: an output that is not the tool's, or of another card, is no fault of a card.
+// INVARIANTS
+// - An output that is not the tool's, or of another card, is no fault of a card.
+// - A fault stays until the tool says that the card does not have it: a tool that fails says
+//   nothing new.
 
 import type { Clock } from '#agent/clock.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
-import type { Hardware } from '#agent/hardware/port.ts';
+import type { Answer, Hardware } from '#agent/hardware/port.ts';
 import { type Log, reasonOf } from '#agent/log.ts';
+import { cardIds, readPciFunctionAt } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
-import { parseAmdSmi } from './amd-smi.ts';
-import { parseNvidiaSmi } from './nvidia-smi.ts';
+import { present } from '#core/shapes/derive/present.ts';
+import { amdSmiRulesOut, parseAmdSmi } from './amd-smi.ts';
+import { nvidiaSmiRulesOut, readNvidiaSmi } from './nvidia-smi.ts';
 import type { ToolFault, ToolReading } from './tool-reading.ts';
+import type { KeptToolFault, ToolRecords } from './tool-records.ts';
 
 export interface VendorTools {
   /** Asks about one card after the other. Never rejects. @returns whether a health has changed */
@@ -23,8 +29,10 @@ export interface VendorTools {
 }
 
 interface VendorToolsDeps {
-  readonly sysfs: Pick<Sysfs, 'list' | 'linkName'>;
+  readonly sysfs: Sysfs;
   readonly hardware: Pick<Hardware, 'exec' | 'isInstalled'>;
+  /** Without it faults end with the agent. */
+  readonly records?: ToolRecords;
   readonly clock: Pick<Clock, 'wallMs'>;
   readonly log: Log;
 }
@@ -34,7 +42,9 @@ interface Tool {
   /** Drivers of the kernel. */
   readonly drivers: readonly string[];
   readonly args: (address: string) => readonly string[];
-  readonly parse: (text: string, address: string) => ToolReading | undefined;
+  /** @throws Error with the reason if the answer says nothing of the card */
+  readonly read: (answer: Answer, address: string) => ToolReading;
+  readonly rulesOut: (text: string, address: string, meaning: string) => boolean;
 }
 
 const tools: readonly Tool[] = [
@@ -42,30 +52,51 @@ const tools: readonly Tool[] = [
     name: 'nvidia-smi',
     drivers: ['nvidia'],
     args: (address) => ['-q', '-x', '-i', address],
-    parse: parseNvidiaSmi,
+    read: readNvidiaSmi,
+    rulesOut: nvidiaSmiRulesOut,
   },
   {
     name: 'amd-smi',
     drivers: ['amdgpu', 'gim'],
     args: (address) => ['metric', '--ecc', '--temperature', '--json', `--gpu=${address}`],
-    parse: parseAmdSmi,
+    read: ({ exitCode, stdout }) => {
+      const reading = exitCode === 0 ? parseAmdSmi(stdout) : undefined;
+      if (reading) return reading;
+      throw new Error(
+        exitCode === 0
+          ? 'amd-smi printed what is not valid for it'
+          : `amd-smi ended with ${exitCode}`,
+      );
+    },
+    rulesOut: (text, _address, meaning) => amdSmiRulesOut(text, meaning),
   },
 ];
 
 /** Without persistence mode, NVIDIA's driver starts the card first. */
 const askMs = 60_000;
 const everyMs = 600_000;
+/** A tool that fails for longer is a warning: faults that it would name are not seen. */
+const failingMs = 3_600_000;
 
-interface Shown {
-  readonly fault: ToolFault;
-  /** ISO 8601. */
-  readonly since: string;
+/** A tool that has failed for a card since then. */
+interface ToolFailure {
+  readonly tool: string;
+  readonly sinceMs: number;
+  readonly reason: string;
+  readonly isLate: boolean;
 }
 
-export function createVendorTools({ sysfs, hardware, clock, log }: VendorToolsDeps): VendorTools {
+export function createVendorTools({
+  sysfs,
+  hardware,
+  records,
+  clock,
+  log,
+}: VendorToolsDeps): VendorTools {
   let readings: ReadonlyMap<string, ToolReading> = new Map();
-  let shown: ReadonlyMap<string, Shown> = new Map();
-  let said: ReadonlyMap<string, string> = new Map();
+  let failures: ReadonlyMap<string, ToolFailure> = new Map();
+  let faults: ReadonlyMap<string, KeptToolFault> = new Map(Object.entries(records?.faults ?? {}));
+  let shown: ReadonlyMap<string, ReportedDevice['health']> = new Map();
 
   const cardsOf = (driver: string): readonly string[] => {
     const names = sysfs.list(`bus/pci/drivers/${driver}`) ?? [];
@@ -73,67 +104,97 @@ export function createVendorTools({ sysfs, hardware, clock, log }: VendorToolsDe
       parsePciAddress(name) && sysfs.linkName(`bus/pci/devices/${name}/physfn`) === undefined;
     return names.filter(isCard);
   };
+  const idsAt = (address: string): string | undefined => {
+    try {
+      const fn = readPciFunctionAt(sysfs, address);
+      return fn && cardIds(fn);
+    } catch {
+      return undefined;
+    }
+  };
+  /** Whether the fault is that of another card, which was at the address before. */
+  const isForeign = (address: string, { ids }: KeptToolFault) => {
+    const now = idsAt(address);
+    return ids !== undefined && now !== undefined && ids !== now;
+  };
 
-  const ask = async ({ name, args, parse }: Tool, address: string): Promise<ToolReading> => {
+  const ask = async (tool: Tool, address: string) => {
     // Under a key of its own: a tool that is slow must not keep a bind of the card waiting.
-    const answer = await hardware.exec(`${name} ${address}`, name, args(address), askMs);
-    if (answer.exitCode !== 0) throw new Error(`${name} ended with ${answer.exitCode}`);
-    const reading = parse(answer.stdout, address);
-    if (!reading) throw new Error(`${name} printed what is not valid for it`);
-    return reading;
+    const key = `${tool.name} ${address}`;
+    const answer = await hardware.exec(key, tool.name, tool.args(address), askMs);
+    const reading = tool.read(answer, address);
+    return { reading, fault: faultAfter(tool, address, answer.stdout, reading.fault) };
+  };
+  /** The fault of the card after an answer, which may not say how the fault before it stands. */
+  const faultAfter = (tool: Tool, address: string, text: string, named: ToolFault | undefined) => {
+    const before = faults.get(address);
+    if (before && !isForeign(address, before)) {
+      if (before.meaning === named?.meaning) return before;
+      const isWorse = named?.severity === 'fatal' && before.severity === 'warning';
+      if (!isWorse && !tool.rulesOut(text, address, before.meaning)) return before;
+    }
+    const since = new Date(clock.wallMs()).toISOString();
+    return named && { ...named, since, ...present({ ids: idsAt(address) }) };
   };
 
   const readAll = async () => {
-    const next = new Map<string, ToolReading>();
-    const complaints = new Map<string, string>();
+    const nextReadings = new Map<string, ToolReading>();
+    const nextFaults = new Map([...faults].filter(([address, each]) => !isForeign(address, each)));
+    const nextFailures = new Map<string, ToolFailure>();
     for (const tool of tools) {
       if (!hardware.isInstalled(tool.name)) continue;
       for (const address of tool.drivers.flatMap(cardsOf)) {
         try {
-          next.set(address, await ask(tool, address));
+          const { reading, fault } = await ask(tool, address);
+          nextReadings.set(address, reading);
+          if (fault) nextFaults.set(address, fault);
+          else nextFaults.delete(address);
         } catch (error) {
-          complaints.set(address, reasonOf(error));
-          if (isLate(error)) next.set(address, { fault: silent(tool.name) });
+          const reason = reasonOf(error);
+          const before = failures.get(address);
+          if (before?.reason !== reason) log.warn('Vendor tool not read', { address, reason });
+          const sinceMs = before?.sinceMs ?? clock.wallMs();
+          nextFailures.set(address, { tool: tool.name, sinceMs, reason, isLate: isLate(error) });
         }
       }
     }
-    for (const [address, reason] of complaints) {
-      if (said.get(address) !== reason) log.warn('Vendor tool not read', { address, reason });
-    }
-    said = complaints;
-    return next;
+    const isChanged = JSON.stringify([...faults]) !== JSON.stringify([...nextFaults]);
+    [readings, faults, failures] = [nextReadings, nextFaults, nextFailures];
+    if (isChanged) await records?.replace(Object.fromEntries(faults));
+  };
+
+  const describeHealth = (address: string): ReportedDevice['health'] => {
+    const kept = faults.get(address);
+    const fault = kept && !isForeign(address, kept) ? kept : failureOf(address);
+    if (!fault) return undefined;
+    const state = fault.severity === 'fatal' ? 'unhealthy' : 'degraded';
+    return { state, reason: fault.meaning, since: fault.since, next_step: fault.nextStep };
+  };
+  const failureOf = (address: string): KeptToolFault | undefined => {
+    const failure = failures.get(address);
+    const isLong = failure && clock.wallMs() - failure.sinceMs >= failingMs;
+    if (!failure || !(failure.isLate || isLong)) return undefined;
+    const fault = failure.isLate ? silent(failure.tool) : failing(failure);
+    return { ...fault, since: new Date(failure.sinceMs).toISOString() };
   };
 
   return {
     async read() {
       try {
-        readings = await readAll();
+        await readAll();
       } catch (error) {
         log.error('Vendor tools not read', { reason: reasonOf(error) });
-        return false;
       }
-      const before = shown;
-      const since = new Date(clock.wallMs()).toISOString();
+      const before = JSON.stringify([...shown]);
       shown = new Map(
-        [...readings].flatMap(([address, { fault }]) => {
-          const same = before.get(address);
-          if (!fault) return [];
-          const isSame = same?.fault.meaning === fault.meaning;
-          return [[address, { fault, since: isSame ? same.since : since }] as const];
+        [...new Set([...faults.keys(), ...failures.keys()])].flatMap((address) => {
+          const health = describeHealth(address);
+          return health ? [[address, health] as const] : [];
         }),
       );
-      return (
-        shown.size !== before.size ||
-        [...shown].some(([address, { since: now }]) => before.get(address)?.since !== now)
-      );
+      return JSON.stringify([...shown]) !== before;
     },
-    healthOf(address) {
-      const each = shown.get(address);
-      if (!each) return undefined;
-      const { severity, meaning: reason, nextStep: next_step } = each.fault;
-      const state = severity === 'fatal' ? 'unhealthy' : 'degraded';
-      return { state, reason, since: each.since, next_step };
-    },
+    healthOf: describeHealth,
     readings: () => readings,
   };
 }
@@ -148,6 +209,14 @@ function silent(tool: string): ToolFault {
     severity: 'warning',
     meaning: `keeps ${tool} from ending within ${askMs / 1000} s`,
     nextStep: `Run ${tool} on the host, and read the kernel's log. Reboot the host if it hangs again.`,
+  };
+}
+
+function failing({ tool, reason }: ToolFailure): ToolFault {
+  return {
+    severity: 'warning',
+    meaning: `has not been read for an hour: ${reason}`.slice(0, 255),
+    nextStep: `Run ${tool} on the host: faults of the device that it would name are not seen.`,
   };
 }
 

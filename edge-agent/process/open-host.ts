@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Clock } from '#agent/clock.ts';
 import type { Config } from '#agent/config/config.ts';
 import type { Driver } from '#agent/drivers/contract/driver.ts';
+import { openToolRecords } from '#agent/faults/tool-records.ts';
 import { createVendorTools, type VendorTools } from '#agent/faults/vendor-tools.ts';
 import { createGates, type Gates } from '#agent/gates/gates.ts';
 import { openGuards } from '#agent/guards/guards.ts';
@@ -93,7 +94,13 @@ export async function openHost(config: Config, { files, clock, log }: HostDeps):
   });
   const novaVersions = () => readNovaVersions(proc);
   const { healthOf } = hardware;
-  const vendorTools = createVendorTools({ sysfs, hardware, clock, log });
+  const vendorTools = createVendorTools({
+    sysfs,
+    hardware,
+    records: await openToolRecords(files, log),
+    clock,
+    log,
+  });
   const about = { thing, bootId, checkpoint, components, vendorTools };
   return { ...about, drivers, healthOf, gates, novaVersions, lookAtServers };
 }

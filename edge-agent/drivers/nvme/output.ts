@@ -28,15 +28,18 @@ export function readOutput<T>(
   { stdout, exitCode }: { readonly stdout: string; readonly exitCode: number },
   version?: string,
 ): T | undefined {
-  const forms =
-    version === undefined
-      ? [{ form: output.form, exitCode: 0 }]
-      : (output.others ?? []).filter(
-          ({ first, last }) =>
-            compareReleases(first, version) <= 0 && compareReleases(version, last) <= 0,
-        );
-  const form = forms.find((each) => (each.exitCode ?? 0) === exitCode)?.form;
-  return form?.safeParse(parseJson(stdout)).data;
+  const others = (output.others ?? []).filter(
+    ({ first, last }) =>
+      version !== undefined &&
+      compareReleases(first, version) <= 0 &&
+      compareReleases(version, last) <= 0,
+  );
+  for (const each of [{ form: output.form, exitCode: 0 }, ...others]) {
+    if ((each.exitCode ?? 0) !== exitCode) continue;
+    const { data } = each.form.safeParse(parseJson(stdout));
+    if (data !== undefined) return data;
+  }
+  return undefined;
 }
 
 const count = z.int().min(0);
@@ -57,7 +60,17 @@ export const controllerOutput = {
   }),
 };
 
-export const smartOutput = { form: z.object({ critical_warning: count.max(0xff) }) };
+/** 2.3 prints some numbers as texts; 2.11 and 2.12 print an object, with each bit beside it. */
+const warningBits = z.union([
+  count.max(0xff),
+  z
+    .string()
+    .regex(/^(\d{1,3}|0x[0-9a-f]{1,2})$/i)
+    .transform(Number)
+    .pipe(count.max(0xff)),
+  z.object({ value: count.max(0xff) }).transform(({ value }) => value),
+]);
+export const smartOutput = { form: z.object({ critical_warning: warningBits }) };
 
 /** `(2) Sanitize in Progress.`: the number is SSTAT bits 2:0. */
 const status = z

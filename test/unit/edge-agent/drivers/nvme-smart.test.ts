@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { readOutput, smartOutput } from '#agent/drivers/nvme/output.ts';
 import { address, NvmeHost } from '#test/drivers/nvme/host.ts';
 import { perTest } from '#test/support/vitest/shared.ts';
 
@@ -69,5 +70,34 @@ describe('SMART logs of NVMe devices', () => {
     expect(host.host.log.lines).toContainEqual(
       expect.objectContaining({ message: 'SMART log not read', address }),
     );
+  });
+});
+
+describe('the critical warning', () => {
+  const bits = { available_spare: 0, temp_threshold: 0, reliability_degraded: 1, ro: 0 };
+
+  it.each([
+    ['a number', 4],
+    ['an object, as in 2.11 and 2.12', { value: 4, ...bits }],
+    ['a text', '4'],
+    ['a hexadecimal text', '0x04'],
+  ])('is read as %s', (_form, critical_warning) => {
+    const answer = { stdout: JSON.stringify({ critical_warning, temperature: 324 }), exitCode: 0 };
+    for (const version of [undefined, '2.3', '2.11', '2.12', '3.0']) {
+      expect(readOutput(smartOutput, answer, version)).toEqual({ critical_warning: 4 });
+    }
+  });
+
+  it.each(['', 'four', '-4', '256', 256, -1, 4.5, null, {}, { value: '4' }, [4]])(
+    'is not read as %j',
+    (critical_warning) => {
+      const answer = { stdout: JSON.stringify({ critical_warning }), exitCode: 0 };
+      expect(readOutput(smartOutput, answer, '2.11')).toBeUndefined();
+    },
+  );
+
+  it('is not read from an answer that failed', () => {
+    const stdout = '{"critical_warning":0}';
+    expect(readOutput(smartOutput, { stdout, exitCode: 1 }, '2.11')).toBeUndefined();
   });
 });
