@@ -2,23 +2,23 @@
 // restarts, because the kernel overwrites its log.
 //
 // INVARIANTS
-// - A message counts for no other device than the one whose driver wrote it.
-// - A fatal fault ends with the boot, or when the kernel finds the device anew on the bus.
+// - A message counts for the device whose driver wrote it, and for the devices below it if it is a
+//   port whose link went down.
+// - A fatal fault ends with the boot, or when the kernel finds the device anew on the bus. A fault
+//   that lasts ends when an operator confirms the device.
 
 import type { Clock } from '#agent/clock.ts';
 import { type Log, reasonOf } from '#agent/log.ts';
-import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
+import { type Confirmations, isConfirmedSince } from '#agent/state/confirmations.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { present } from '#core/shapes/derive/present.ts';
+import { createFaultPlaces } from './fault-places.ts';
 import type { FaultRecords, KeptFault } from './fault-records.ts';
 import { type FaultRow, faultRows, findFault } from './fault-rows.ts';
 import type { KernelLog } from './kernel-log.ts';
-import {
-  type DriverMessage,
-  type KernelRecord,
-  parseRecord,
-  readMessage,
-} from './kernel-record.ts';
+import { type KernelRecord, parseRecord } from './kernel-record.ts';
+import { createMessageReader } from './message-reader.ts';
 
 export interface DeviceFaults {
   /**
@@ -34,6 +34,8 @@ export interface DeviceFaults {
 interface DeviceFaultsDeps {
   readonly kernelLog: KernelLog;
   readonly records: FaultRecords;
+  /** Devices that the operator has confirmed: a lasting fault before that is over. */
+  readonly confirmations?: () => Promise<Confirmations>;
   /** When the kernel booted, on the host's clock. */
   readonly bootedMs: number;
   readonly sysfs: Sysfs;
@@ -54,58 +56,41 @@ const rows: ReadonlyMap<string, FaultRow> = new Map(faultRows.map((row) => [row.
 const foundAnew = /^\[[0-9a-f]{4}:[0-9a-f]{4}\] type 0\d class /;
 
 export function createDeviceFaults(deps: DeviceFaultsDeps): DeviceFaults {
-  const { kernelLog, records, bootedMs, sysfs, clock, log } = deps;
+  const { kernelLog, records, confirmations, bootedMs, sysfs, clock, log } = deps;
+  const places = createFaultPlaces(sysfs);
+  const readMessage = createMessageReader();
   const faults = new Map<string, KeptFault[]>(
     Object.entries(records.faults).map(([address, kept]) => [address, [...kept]]),
   );
-  /** PCI addresses of NVMe controllers, by names that the kernel gives again to others. */
-  const controllers = new Map<string, string>();
   let sequence = records.sequence;
-  /** What was logged before the agent started is older than the links in sysfs. */
-  let isLive = false;
   let isOver = false;
   let lostLoggedAt = Number.NEGATIVE_INFINITY;
 
-  const addressOf = ({ driver, device, isUnproven }: DriverMessage): string | undefined => {
-    const name = driver === 'nvme' && device.startsWith('nvme') ? controllerAt(device) : device;
-    const parsed = parsePciAddress(name ?? '');
-    if (!parsed) return undefined;
-    const address = printPciAddress(parsed);
-    const path = `bus/pci/devices/${address}`;
-    if (isUnproven && linkName(`${path}/driver`) !== driver) return undefined;
-    return linkName(`${path}/physfn`) ?? address;
-  };
-  const controllerAt = (name: string): string | undefined => {
-    const isDisk = /n\d+$/.test(name);
-    if (!isLive) return isDisk ? undefined : controllers.get(name);
-    const controller = isDisk ? linkName(`class/block/${name}/device`) : name;
-    if (!controller) return undefined;
-    return controllers.get(controller) ?? linkName(`class/nvme/${controller}/device`);
-  };
-  const linkName = (path: string) => {
-    try {
-      return sysfs.linkName(path);
-    } catch {
-      return undefined;
-    }
-  };
-
-  const add = (address: string, { id, severity }: FaultRow, record: KernelRecord): boolean => {
+  /** @param port the port above the device at which it was logged */
+  const add = (address: string, row: FaultRow, record: KernelRecord, port?: string): boolean => {
+    const { id, severity, lasts } = row;
     const at = new Date(bootedMs + record.atMs);
     const ofDevice = faults.get(address) ?? [];
-    const before = ofDevice.find((fault) => fault.id === id);
-    if (!before) {
-      faults.set(address, [...ofDevice, { id, since: at.toISOString(), last: at.getTime() }]);
-      const fields = { address, fault: id, severity, text: record.text.slice(0, 255) };
-      log.warn('Device fault in the kernel log', fields);
-      return true;
-    }
-    if (at.getTime() - before.last < againMs) return false;
-    const isNew = severity === 'warning' && at.getTime() - before.last >= warningMs;
+    const before = ofDevice.find((fault) => fault.id === id && fault.port === port);
+    if (before && at.getTime() - before.last < againMs) return false;
+    const isNew = !before || (severity === 'warning' && at.getTime() - before.last >= warningMs);
     const since = isNew ? at.toISOString() : before.since;
-    const again = { id, since, last: at.getTime() };
-    faults.set(address, [...ofDevice.filter((fault) => fault !== before), again]);
+    const ids = lasts && places.idsAt(address);
+    const fault = { id, since, last: at.getTime(), ...present({ port, lasts, ids }) };
+    faults.set(address, [...ofDevice.filter((each) => each !== before), fault]);
+    if (!before) {
+      const fields = { address, fault: id, severity, text: record.text.slice(0, 255) };
+      log.warn('Device fault in the kernel log', { ...fields, ...present({ port }) });
+    }
     return true;
+  };
+  /** Keeps only some faults. @returns whether there were others */
+  const keep = (address: string, isKept: (fault: KeptFault) => boolean): boolean => {
+    const before = faults.get(address) ?? [];
+    const kept = before.filter(isKept);
+    if (kept.length > 0) faults.set(address, kept);
+    else faults.delete(address);
+    return kept.length < before.length;
   };
 
   const take = (record: KernelRecord): boolean => {
@@ -113,15 +98,34 @@ export function createDeviceFaults(deps: DeviceFaultsDeps): DeviceFaults {
     if (!message) return false;
     const { driver, device, text } = message;
     if (driver === 'nvme' && text.startsWith('pci function ')) {
-      controllers.set(device, text.slice('pci function '.length));
+      places.nameController(device, text.slice('pci function '.length));
       return false;
     }
     if (record.sequence <= records.sequence) return false;
-    if (driver === 'pci' && foundAnew.test(text)) return faults.delete(device);
+    if (driver === 'pci' && foundAnew.test(text))
+      return keep(device, ({ lasts }) => lasts === true);
     const row = findFault(message);
-    if (!row) return false;
-    const address = addressOf(message);
-    return address !== undefined && add(address, row, record);
+    const address = row && places.find(message);
+    if (!row || address === undefined) return false;
+    const below = row.reachesBelow ? places.below(address) : [];
+    const changes = [
+      add(address, row, record),
+      ...below.map((each) => add(each, row, record, address)),
+    ];
+    return changes.includes(true);
+  };
+
+  /** Ends what lasts, if the operator has confirmed the device or another card is there. */
+  const endConfirmed = (confirmed: Confirmations): boolean => {
+    const changes = [...faults.keys()].map((address) => {
+      const now = places.idsAt(address);
+      return keep(address, ({ lasts, last, ids }) => {
+        if (!lasts) return true;
+        const isOther = ids !== undefined && now !== undefined && ids !== now;
+        return !isOther && !isConfirmedSince(confirmed, address, last);
+      });
+    });
+    return changes.includes(true);
   };
 
   const readNow = (): boolean => {
@@ -130,7 +134,7 @@ export function createDeviceFaults(deps: DeviceFaultsDeps): DeviceFaults {
     for (let count = 0; count < recordsMax && clock.monotonicMs() < untilMs; count += 1) {
       const next = kernelLog.next();
       if (next === 'end') {
-        isLive = true;
+        places.goLive();
         break;
       }
       if (next === 'lost') {
@@ -154,7 +158,10 @@ export function createDeviceFaults(deps: DeviceFaultsDeps): DeviceFaults {
     read: async () => {
       if (isOver) return false;
       try {
-        if (!readNow()) return false;
+        // First, so that a fault which returns after the confirmation is a new one.
+        const isEnded = endConfirmed((await confirmations?.()) ?? {});
+        const isChanged = readNow();
+        if (!isChanged && !isEnded) return false;
       } catch (error) {
         isOver = true;
         log.error('Kernel log no longer read', { reason: reasonOf(error) });
@@ -168,16 +175,21 @@ export function createDeviceFaults(deps: DeviceFaultsDeps): DeviceFaults {
       return true;
     },
     healthOf: (address) => {
-      const current = (faults.get(address) ?? []).flatMap(({ id, since, last }) => {
+      const current = (faults.get(address) ?? []).flatMap(({ id, since, last, port }) => {
         const row = rows.get(id);
         const isPast = row?.severity === 'warning' && clock.wallMs() - last >= warningMs;
-        return row && !isPast ? [{ row, since }] : [];
+        return row && !isPast ? [{ row, since, port }] : [];
       });
-      const worst = current.find(({ row }) => row.severity === 'fatal') ?? current[0];
+      const worst =
+        current.find(({ row }) => row.lasts) ??
+        current.find(({ row }) => row.severity === 'fatal') ??
+        current[0];
       if (!worst) return undefined;
-      const { severity, meaning: reason, nextStep: next_step } = worst.row;
+      const { severity, meaning, nextStep: next_step } = worst.row;
       const state = severity === 'fatal' ? 'unhealthy' : 'degraded';
-      return { state, reason, since: worst.since, next_step };
+      const { port, since } = worst;
+      const reason = port === undefined ? meaning : `is below the port ${port}, which ${meaning}`;
+      return { state, reason, since, next_step };
     },
   };
 }

@@ -1,4 +1,4 @@
-// The file of faults in the agent's state. A boot makes it void.
+// The file of faults in the agent's state. A boot ends all but those that last.
 
 import * as z from 'zod';
 import type { Log } from '#agent/log.ts';
@@ -13,6 +13,12 @@ const keptFault = z.object({
   since: z.iso.datetime(),
   /** When it was logged last, in milliseconds of the host's clock. */
   last: z.number(),
+  /** The port above the device at which it was logged. */
+  port: z.string().optional(),
+  /** A boot does not end it. */
+  lasts: z.literal(true).optional(),
+  /** Ids of the card that has a lasting fault: another card at the address does not have it. */
+  ids: z.string().optional(),
 });
 export type KeptFault = z.infer<typeof keptFault>;
 
@@ -36,7 +42,9 @@ export async function openFaultRecords(
   log: Log,
 ): Promise<FaultRecords> {
   const kept = await readState(files, fileName, state, log);
-  const { sequence, faults } = kept?.boot_id === bootId ? kept : { sequence: -1, faults: {} };
+  const isSameBoot = kept?.boot_id === bootId;
+  const sequence = isSameBoot ? kept.sequence : -1;
+  const faults = isSameBoot ? kept.faults : lasting(kept?.faults ?? {});
   return {
     sequence,
     faults,
@@ -45,4 +53,11 @@ export async function openFaultRecords(
       await files.replace(fileName, JSON.stringify(text));
     },
   };
+}
+
+function lasting(faults: State['faults']): State['faults'] {
+  const kept = Object.entries(faults).map(([address, all]) => {
+    return [address, all.filter(({ lasts }) => lasts)] as const;
+  });
+  return Object.fromEntries(kept.filter(([, all]) => all.length > 0));
 }

@@ -18,11 +18,13 @@ export interface KernelRecord {
 export interface DriverMessage {
   /** The kernel's name of the driver; `pci` for a function without one. */
   readonly driver: string;
-  /** A PCI address, or the kernel's name of an NVMe controller or of its disk. */
+  /** A PCI address, or the name of a device of a class, such as an NVMe controller or its disk. */
   readonly device: string;
   readonly text: string;
   /** The message does not prove which driver wrote it: it must have the device now. */
   readonly isUnproven?: true;
+  /** The driver wrote it at the probe, so the device may have no driver: `10de:26b5`. */
+  readonly probedIds?: string;
 }
 
 const recordPattern = /^(\d{1,4}),(\d{1,15}),(\d{1,15}),-[^;\n]*;([^\n]*)(\n[\s\S]*)?$/;
@@ -51,31 +53,68 @@ export function parseRecord(record: string): KernelRecord | undefined {
 export function readMessage(record: KernelRecord): DriverMessage | undefined {
   const { text, subsystem, device } = record;
   if (subsystem === 'pci') {
-    const [, driver, address, rest] = /^(\S{1,64}) (\S{1,32}): (.+)$/.exec(text) ?? [];
+    // `ixgbe 0000:01:00.0 eth0: ...` is of the network interface.
+    const [, driver, address, rest] =
+      /^(\S{1,64}) ([0-9a-f:]{1,31}\.[0-7])(?: [^\s:]{1,15})?: (.+)$/.exec(text) ?? [];
     if (!driver || !address || !rest || device !== `+pci:${address}`) return undefined;
     return { driver, device: address, text: rest };
+  }
+  // Up to Linux 5.0 the service of a port writes: `dpc 0000:00:1c.0:pcie010: ...`.
+  if (subsystem === 'pci_express') {
+    const [, address, service, rest] =
+      /^\S{1,64} ([0-9a-f:.]{1,32}):(pcie\d{3}): (.+)$/.exec(text) ?? [];
+    if (!address || !rest || device !== `+pci_express:${address}:${service}`) return undefined;
+    return { driver: 'pcieport', device: address, text: rest };
   }
   if (subsystem === 'nvme') {
     const [, name, rest] = /^nvme (nvme\d{1,4}): (.+)$/.exec(text) ?? [];
     return name && rest ? { driver: 'nvme', device: name, text: rest } : undefined;
   }
+  // A node of class habanalabs, or of class accel since Linux 6.5.
+  if (subsystem === 'habanalabs' || subsystem === 'accel') {
+    const [, name, rest] = /^(?:habanalabs|accel) ((?:hl|accel)\d{1,4}): (.+)$/.exec(text) ?? [];
+    return name && rest ? { driver: 'habanalabs', device: name, text: rest } : undefined;
+  }
   if (subsystem !== undefined || device !== undefined) return undefined;
   return readNvidia(text) ?? readBlock(text);
 }
 
-/** The block layer names the disk alone: `nvme0n1`, or `nvme0c0n1`, one of its paths. */
+/**
+ * The block layer names the disk alone: `nvme0n1`, or `nvme0c0n1`, one of its paths. Up to Linux
+ * 5.15 it names its function first.
+ */
 function readBlock(text: string): DriverMessage | undefined {
-  const [, disk] =
-    /^\w[\w ]{1,32} error, dev (nvme\d{1,4}(?:c\d{1,4})?n\d{1,4}), /.exec(text) ?? [];
-  return disk ? { driver: 'nvme', device: disk, text, isUnproven: true } : undefined;
+  const [, error, disk] =
+    /^(?:\w{1,32}: )?(\w[\w ]{1,32} error, dev (nvme\d{1,4}(?:c\d{1,4})?n\d{1,4}), .*)$/.exec(
+      text,
+    ) ?? [];
+  return disk && error
+    ? { driver: 'nvme', device: disk, text: error, isUnproven: true }
+    : undefined;
 }
+
+const instances = '(?: GPU-I:\\d+)?(?: GPU-CI:\\d+)?';
+const xidPattern = new RegExp(
+  `^NVRM: Xid \\(PCI:([0-9a-f:]{10,14})${instances}\\): (\\d{1,4}, .*)$`,
+  'i',
+);
+const gpuPattern =
+  /^NVRM: GPU ([0-9a-f:]{10,14}\.[0-7]): ((?:RmInitAdapter failed!|rm_init_adapter failed,|GPU has fallen off the bus).*)$/i;
+/** The kernel escapes the newlines of one record; they may be records of their own, too. */
+const probePattern =
+  /^NVRM: The NVIDIA GPU ([0-9a-f:]{10,14}\.[0-7])\s*(?:\\x0a|\n)NVRM: \(PCI ID: ([0-9a-f]{4}:[0-9a-f]{4})\)\s*(?:(?:\\x0a|\n)NVRM: )?installed in this system (has)\s*(?:\\x0a|\n)NVRM: (fallen off the bus and is not responding.*)$/i;
 
 /** NVIDIA's drivers write the address into the text, and no device below it. */
 function readNvidia(text: string): DriverMessage | undefined {
-  const xid = /^NVRM: Xid \(PCI:([0-9a-f:]{10,14})(?: GPU-I:\d+)?\): (\d{1,4}, .*)$/i.exec(text);
+  const xid = xidPattern.exec(text);
   if (xid) return unproven('nvidia', `${xid[1]}.0`, `Xid ${xid[2]}`);
-  const adapter = /^NVRM: GPU ([0-9a-f:]{10,14}\.0): (RmInitAdapter failed!.*)$/i.exec(text);
-  if (adapter) return unproven('nvidia', adapter[1], adapter[2]);
+  const gpu = gpuPattern.exec(text);
+  if (gpu) return unproven('nvidia', gpu[1], gpu[2]);
+  const [, address, ids = '', verb, rest] = probePattern.exec(text) ?? [];
+  if (address) {
+    const message = unproven('nvidia', address, `${verb} ${rest}`);
+    return message && { ...message, probedIds: ids.toLowerCase() };
+  }
   const sxid = /^nvidia-nvswitch\d+: SXid \(PCI:([0-9a-f:.]{12,16})\): (\d{1,6}, .*)$/i.exec(text);
   return sxid ? unproven('nvidia-nvswitch', sxid[1], `SXid ${sxid[2]}`) : undefined;
 }

@@ -10,6 +10,7 @@ import type { Clock } from '#agent/clock.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Answer, Hardware } from '#agent/hardware/port.ts';
 import { type Log, reasonOf } from '#agent/log.ts';
+import { type Confirmations, isConfirmedSince } from '#agent/state/confirmations.ts';
 import { cardIds, readPciFunctionAt } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
@@ -33,6 +34,8 @@ interface VendorToolsDeps {
   readonly hardware: Pick<Hardware, 'exec' | 'isInstalled'>;
   /** Without it faults end with the agent. */
   readonly records?: ToolRecords;
+  /** Devices that the operator has confirmed: a fault before that is over. */
+  readonly confirmations?: () => Promise<Confirmations>;
   readonly clock: Pick<Clock, 'wallMs'>;
   readonly log: Log;
 }
@@ -90,6 +93,7 @@ export function createVendorTools({
   sysfs,
   hardware,
   records,
+  confirmations = async () => ({}),
   clock,
   log,
 }: VendorToolsDeps): VendorTools {
@@ -139,7 +143,12 @@ export function createVendorTools({
 
   const readAll = async () => {
     const nextReadings = new Map<string, ToolReading>();
-    const nextFaults = new Map([...faults].filter(([address, each]) => !isForeign(address, each)));
+    const confirmed = await confirmations();
+    const isOver = (address: string, fault: KeptToolFault) =>
+      isForeign(address, fault) || isConfirmedSince(confirmed, address, Date.parse(fault.since));
+    const before = faults;
+    faults = new Map([...before].filter(([address, fault]) => !isOver(address, fault)));
+    const nextFaults = new Map(faults);
     const nextFailures = new Map<string, ToolFailure>();
     for (const tool of tools) {
       if (!hardware.isInstalled(tool.name)) continue;
@@ -151,14 +160,14 @@ export function createVendorTools({
           else nextFaults.delete(address);
         } catch (error) {
           const reason = reasonOf(error);
-          const before = failures.get(address);
-          if (before?.reason !== reason) log.warn('Vendor tool not read', { address, reason });
-          const sinceMs = before?.sinceMs ?? clock.wallMs();
+          const failed = failures.get(address);
+          if (failed?.reason !== reason) log.warn('Vendor tool not read', { address, reason });
+          const sinceMs = failed?.sinceMs ?? clock.wallMs();
           nextFailures.set(address, { tool: tool.name, sinceMs, reason, isLate: isLate(error) });
         }
       }
     }
-    const isChanged = JSON.stringify([...faults]) !== JSON.stringify([...nextFaults]);
+    const isChanged = JSON.stringify([...before]) !== JSON.stringify([...nextFaults]);
     [readings, faults, failures] = [nextReadings, nextFaults, nextFailures];
     if (isChanged) await records?.replace(Object.fromEntries(faults));
   };

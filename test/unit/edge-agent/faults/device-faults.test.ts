@@ -8,6 +8,7 @@ import type { KernelLog } from '#agent/faults/kernel-log.ts';
 import { createDiscovery } from '#agent/report/discover.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
+import { aKernelLog } from '#test/support/faults/kernel-log.ts';
 import { aClock, aDriver, aLog, aReportedDevice } from '#test/support/hosts/agent.ts';
 import { aSysfsTree } from '#test/support/hosts/sysfs.ts';
 
@@ -22,35 +23,6 @@ function pci(address: string, driver: string, text: string): readonly [string, s
 
 function nvme(text: string): readonly [string, string] {
   return [`nvme nvme0: ${text}`, ' SUBSYSTEM=nvme\n DEVICE=c241:0\n'];
-}
-
-/** The kernel's log, with a ring of some records. */
-function aKernelLog(ring = 100_000) {
-  const records: string[] = [];
-  let first = 0;
-  return {
-    write: (line: string | readonly [string, string], atMs = 1_000, priority = 3) => {
-      const [text, below = ''] = typeof line === 'string' ? [line] : line;
-      records.push(`${priority},${records.length},${atMs * 1000},-;${text}\n${below}`);
-      first = Math.max(first, records.length - ring);
-    },
-    open: (): KernelLog => {
-      let at = first;
-      return {
-        next: () => {
-          if (at < first) {
-            at = first;
-            return 'lost';
-          }
-          const record = records[at];
-          if (record === undefined) return 'end';
-          at += 1;
-          return { record };
-        },
-        close: () => {},
-      };
-    },
-  };
 }
 
 function aHost() {

@@ -8,6 +8,7 @@ import { openToolRecords } from '#agent/faults/tool-records.ts';
 import { createVendorTools } from '#agent/faults/vendor-tools.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Answer } from '#agent/hardware/port.ts';
+import { confirm, readConfirmations } from '#agent/state/confirmations.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
 import { aClock, aLog } from '#test/support/hosts/agent.ts';
@@ -49,7 +50,7 @@ function aHost(driver = 'nvidia') {
   const tree = aSysfsTree().addFunction({ address: at, driver });
   mkdirSync(join(tree.root, `bus/pci/drivers/${driver}`), { recursive: true });
   symlinkSync(`../../devices/${at}`, join(tree.root, `bus/pci/drivers/${driver}`, at));
-  const directory = mkdtempSync(join(tmpdir(), 'tool-faults-'));
+  const files = openStateFiles(mkdtempSync(join(tmpdir(), 'tool-faults-')));
   const clock = aClock();
   const log = aLog();
   const state: { answer: Answer | Error; installed: readonly string[] } = {
@@ -66,11 +67,12 @@ function aHost(driver = 'nvidia') {
           return state.answer;
         },
       },
-      records: await openToolRecords(openStateFiles(directory), log),
+      records: await openToolRecords(files, log),
+      confirmations: () => readConfirmations(files, log),
       clock,
       log,
     });
-  return { tree, state, clock, log, start };
+  return { tree, files, state, clock, log, start };
 }
 
 describe('a fault that a tool has named', () => {
@@ -128,6 +130,22 @@ describe('a fault that a tool has named', () => {
     expect(tools.healthOf(at)?.state).toBe('unhealthy');
     tree.removeFunction(at).addFunction({ address: at, product: '20b5', driver: 'vfio-pci' });
     expect(tools.healthOf(at)).toBeUndefined();
+  });
+
+  it('ends when an operator confirms the device, and returns if the tool names it', async () => {
+    const { files, state, clock, log, start } = aHost();
+    state.answer = failed;
+    const tools = await start();
+    await tools.read();
+    await clock.advance(1_000);
+    await confirm(files, log, at, { at: new Date(clock.wallMs()).toISOString(), identity: '' });
+    state.answer = mismatch;
+    await tools.read();
+    expect(tools.healthOf(at)).toBeUndefined();
+    await clock.advance(1_000);
+    state.answer = failed;
+    await tools.read();
+    expect(tools.healthOf(at)?.since).toBe('1970-01-01T00:00:02.000Z');
   });
 
   it('gives way to a worse one only', async () => {

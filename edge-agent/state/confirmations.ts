@@ -1,0 +1,46 @@
+// Devices that an operator has confirmed by `cyborg-agent confirm ADDRESS`: the device at the
+// address may be offered as it is now. The command alone writes the file, also beside the agent,
+// which alone reads it.
+
+import * as z from 'zod';
+import type { Log } from '#agent/log.ts';
+import { readState } from './read-state.ts';
+import type { StateFiles } from './state-files.ts';
+
+const fileName = 'confirmations.json';
+
+const confirmation = z.object({
+  at: z.iso.datetime(),
+  /** What the device was then, as the agent compares it. */
+  identity: z.string(),
+});
+const state = z.object({
+  version: z.literal(1),
+  /** Keys are PCI addresses. */
+  devices: z.record(z.string(), confirmation),
+});
+export type Confirmations = Readonly<Record<string, z.infer<typeof confirmation>>>;
+
+export async function readConfirmations(files: StateFiles, log: Log): Promise<Confirmations> {
+  return (await readState(files, fileName, state, log))?.devices ?? {};
+}
+
+export async function confirm(
+  files: StateFiles,
+  log: Log,
+  address: string,
+  confirmed: z.infer<typeof confirmation>,
+): Promise<void> {
+  const devices = { ...(await readConfirmations(files, log)), [address]: confirmed };
+  await files.replace(fileName, JSON.stringify({ version: 1, devices }));
+}
+
+/** Whether the operator has confirmed the device since then. */
+export function isConfirmedSince(
+  confirmations: Confirmations,
+  address: string,
+  sinceMs: number,
+): boolean {
+  const at = confirmations[address]?.at;
+  return at !== undefined && Date.parse(at) >= sinceMs;
+}
