@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { isKernelName } from '#core/contracts/attach-handle.ts';
 import { isHostname, isStage, thingName } from '#core/contracts/topics.ts';
 import type { HostCommand } from './host-commands.ts';
-import { parsePciAddress } from './sysfs/pci-address.ts';
+import { parsePciAddress, printPciAddress } from './sysfs/pci-address.ts';
 
 export const usage = `Usage: node cyborg-agent.mjs [COMMAND]
 
@@ -19,6 +19,8 @@ self-test  prints what the host's hardware shows of what the drivers assume; cha
            With --report FILE it also writes what it prints, the versions of the host's programs
            and its record into a new file, to send to others; without settings it looks at each
            accelerator, NVMe device and network card; takes ten minutes at most
+confirm    takes the address of a device that is refused because another one was offered there, or
+           because of a fault that a boot does not end, and lets it be offered as it is now
 check      prints whether the agent can work: its certificate, the broker, the clock, the drivers;
            changes nothing, and may run beside the agent
 record     prints the PCI devices of this host and what uses them, to send to others: no serial
@@ -49,6 +51,8 @@ interface Command {
   readonly erase?: string;
   /** With `self-test`: the file of the report. */
   readonly report?: string;
+  /** With `confirm`: the address of the device. */
+  readonly confirm?: string;
 }
 
 /** The options of `key`. */
@@ -63,6 +67,7 @@ const commands: ReadonlyMap<string, (Command | KeyCommand)['name']> = new Map([
   ['apply', 'apply'],
   ['assert', 'assert'],
   ['self-test', 'self-test'],
+  ['confirm', 'confirm'],
   ['check', 'check'],
   ['record', 'record'],
   ['key', 'key'],
@@ -80,6 +85,7 @@ export function readCommand(args: readonly string[]): Command | KeyCommand {
     throw new ArgumentsInvalid(`unknown argument ${shown(word)}; allowed are ${allowed}.`);
   }
   if (name === 'self-test' && others[0] !== undefined) return { name, ...readOption(others) };
+  if (name === 'confirm') return { name, confirm: readConfirm(others) };
   if (name === 'key') return { name, ...readKeyOptions(others) };
   if (others[0] !== undefined) {
     throw new ArgumentsInvalid(`${word} takes no argument, so ${shown(others[0])} is not allowed.`);
@@ -134,6 +140,12 @@ function readErase(address: string | undefined, more: string | undefined): strin
     );
   }
   return address;
+}
+
+function readConfirm([address = '', more]: readonly string[]): string {
+  const parsed = parsePciAddress(address);
+  if (parsed && more === undefined) return printPciAddress(parsed);
+  throw new ArgumentsInvalid('confirm takes one PCI address, such as 0000:3b:00.0.');
 }
 
 function isDeviceAddress(text: string): boolean {

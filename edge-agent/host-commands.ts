@@ -1,17 +1,22 @@
 // The commands that look at the host, and set it up, without the agent. They read the agent's
-// state, because it says what is offered and what the agent has made, and never write it.
+// state, because it says what is offered and what the agent has made, and never write it, but for
+// the file of confirmations, which is that of its command.
 
 import { systemClock } from './clock.ts';
 import type { Config } from './config/config.ts';
 import type { Driver } from './drivers/contract/driver.ts';
+import { printIdentity } from './guards/card-identities.ts';
 import { createLog, type Log } from './log.ts';
 import { openHost } from './process/open-host.ts';
 import { describeChange, readPlan, setUp } from './process/set-up.ts';
 import { runSelfTest } from './self-test/run-self-test.ts';
+import { confirm } from './state/confirmations.ts';
 import { onlyReading, openStateFiles } from './state/state-files.ts';
 import { lockState, StateInUse } from './state/state-lock.ts';
+import { readPciFunctionAt } from './sysfs/pci.ts';
+import { openSysfs } from './sysfs/root.ts';
 
-export type HostCommand = 'plan' | 'apply' | 'assert' | 'self-test' | 'check';
+export type HostCommand = 'plan' | 'apply' | 'assert' | 'self-test' | 'check' | 'confirm';
 
 /** Changes of one driver may make those of another possible: functions before mdevs on them. */
 const roundsMax = 4;
@@ -23,11 +28,12 @@ interface HostCommandGiven {
   readonly name: HostCommand;
   readonly erase?: string;
   readonly report?: string;
+  readonly confirm?: string;
 }
 
 /** @returns the exit code */
 export async function runHostCommand(
-  { name: command, erase, report }: HostCommandGiven,
+  { name: command, erase, report, confirm: address }: HostCommandGiven,
   config: Config,
   { print, complain }: { readonly print: Print; readonly complain: Print },
 ): Promise<0 | 1> {
@@ -42,11 +48,41 @@ export async function runHostCommand(
   if (command === 'self-test' || command === 'check') {
     return await runSelfTest(config, { command, erase, report, say: print, log });
   }
+  if (command === 'confirm') {
+    return await confirmDevice(config, address ?? '', { print, complain }, log);
+  }
   const files = onlyReading(openStateFiles(config.stateDirectory));
   const { drivers } = await openHost(config, { files, clock: systemClock, log });
   return command === 'apply'
     ? await applyAll(drivers, log, print)
     : await compareAll(drivers, command, print);
+}
+
+/** May run beside the agent, which reads it before each discovery and with each fault. */
+async function confirmDevice(
+  { sysfsRoot, stateDirectory }: Config,
+  address: string,
+  { print, complain }: { readonly print: Print; readonly complain: Print },
+  log: Log,
+): Promise<0 | 1> {
+  const fn = readPciFunctionAt(openSysfs(sysfsRoot), address);
+  if (!fn || fn.physicalFunction) {
+    complain(
+      fn
+        ? `Nothing is confirmed: ${address} is a virtual function; confirm its card ${fn.physicalFunction}.`
+        : `Nothing is confirmed: ${address} is not on this host.`,
+    );
+    return 1;
+  }
+  const at = new Date(systemClock.wallMs()).toISOString();
+  const files = openStateFiles(stateDirectory);
+  await confirm(files, log, address, { at, identity: printIdentity(fn) });
+  const { vendorId, productId, classCode, subsystemId } = fn;
+  print(
+    `Confirmed: ${address} may be offered as ${vendorId}:${productId} of class ${classCode}, ` +
+      `subsystem ${subsystemId}.`,
+  );
+  return 0;
 }
 
 /** Two programs must not change the host at once. */

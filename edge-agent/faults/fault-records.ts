@@ -31,6 +31,8 @@ const state = z.object({
   faults: z.record(z.string(), z.array(keptFault)),
 });
 type State = z.infer<typeof state>;
+const event = 'Faults of devices unreadable, kept aside';
+const stateForm = { name: fileName, form: state, event };
 
 export interface FaultRecords extends Pick<State, 'sequence' | 'faults'> {
   replace(sequence: number, faults: State['faults']): Promise<void>;
@@ -41,7 +43,7 @@ export async function openFaultRecords(
   bootId: string,
   log: Log,
 ): Promise<FaultRecords> {
-  const kept = await readState(files, fileName, state, log);
+  const kept = await readState(files, stateForm, log);
   const isSameBoot = kept?.boot_id === bootId;
   const sequence = isSameBoot ? kept.sequence : -1;
   const faults = isSameBoot ? kept.faults : lasting(kept?.faults ?? {});

@@ -20,7 +20,11 @@ export type KeptToolFault = z.infer<typeof keptToolFault>;
 
 /** Keys are PCI addresses. */
 const faults = z.record(z.string(), keptToolFault);
-const state = z.object({ version: z.literal(1), faults });
+const stateForm = {
+  name: fileName,
+  form: z.object({ version: z.literal(1), faults }),
+  event: "Faults by vendors' tools unreadable, kept aside",
+};
 
 export interface ToolRecords {
   readonly faults: z.infer<typeof faults>;
@@ -29,7 +33,7 @@ export interface ToolRecords {
 
 export async function openToolRecords(files: StateFiles, log: Log): Promise<ToolRecords> {
   return {
-    faults: (await readState(files, fileName, state, log))?.faults ?? {},
+    faults: (await readState(files, stateForm, log))?.faults ?? {},
     replace: (next) => files.replace(fileName, JSON.stringify({ version: 1, faults: next })),
   };
 }

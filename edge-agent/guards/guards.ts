@@ -3,7 +3,14 @@
 
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import { readGroup, readPciFunctionAt } from '#agent/sysfs/pci.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { findRefusal, holdRefusal } from './assignable.ts';
+import {
+  identityRefusal,
+  type OfferedCard,
+  printIdentity,
+  serialRefusal,
+} from './card-identities.ts';
 import { type FactsDeps, readHostFacts, toProblem } from './host-facts.ts';
 import type { ReadDomains } from './libvirt/domains.ts';
 import type { OfferedBefore } from './offered-before.ts';
@@ -12,6 +19,8 @@ import { readServerUses, type ServerUse, type ServerUses } from './server-uses.t
 interface GuardsDeps extends FactsDeps {
   readonly offeredBefore: OfferedBefore;
   readonly readDomains: ReadDomains;
+  /** The host's clock; the system's if absent. */
+  readonly wallMs?: () => number;
 }
 
 interface GuardRequest {
@@ -54,6 +63,20 @@ export interface Guards {
   ofServers(functions: readonly PciFunction[]): Promise<OfServers>;
   /** Whether the agent offers the function to guests. */
   isOffered(address: string): boolean;
+  /** Why cards are refused because another one was offered at their address, by address. */
+  findOtherCards(cards: readonly PciFunction[]): Promise<Held>;
+  /**
+   * Refuses cards whose serial number is another one than before, and keeps what all others are,
+   * because they are offered now.
+   *
+   * @param serials serial numbers by address, of the cards that show one
+   * @param isNamed whether the settings name the card by its ids, so that it may be another one
+   */
+  keepCards(
+    cards: readonly PciFunction[],
+    serials: ReadonlyMap<string, string>,
+    isNamed: (card: PciFunction) => boolean,
+  ): Promise<Held>;
 }
 
 export function openGuards(deps: GuardsDeps): Guards {
@@ -99,6 +122,36 @@ export function openGuards(deps: GuardsDeps): Guards {
       return refusals;
     },
     isOffered: offeredBefore.has,
+    findOtherCards: async (cards) => {
+      const confirmations = await offeredBefore.confirmations();
+      return refusalsOf(cards, (fn) => {
+        const before = offeredBefore.cardAt(fn.address);
+        return identityRefusal({ fn, before, confirmations });
+      });
+    },
+    keepCards: async (cards, serials, isNamed) => {
+      const confirmations = await offeredBefore.confirmations();
+      const changed = new Map<string, OfferedCard>();
+      const since = new Date(deps.wallMs?.() ?? Date.now()).toISOString();
+      const refusals = refusalsOf(cards, (fn) => {
+        const before = offeredBefore.cardAt(fn.address);
+        const serial = serials.get(fn.address);
+        const refusal = isNamed(fn)
+          ? undefined
+          : serialRefusal({ fn, before, confirmations }, serial);
+        if (refusal !== undefined) return refusal;
+        const identity = printIdentity(fn);
+        const isSame = before?.identity === identity;
+        // A serial number that cannot be read for a moment is still that of the card.
+        const kept = serial ?? (isSame ? before.serial : undefined);
+        if (!isSame || before.serial !== kept) {
+          changed.set(fn.address, { identity, ...present({ serial: kept }), since });
+        }
+        return undefined;
+      });
+      await offeredBefore.keepCards(changed);
+      return refusals;
+    },
     heldBy: async (functions, countsHostUse) => {
       const facts = await readHostFacts(deps, functions);
       const servers = await readServers();
@@ -130,6 +183,18 @@ export function openGuards(deps: GuardsDeps): Guards {
       return findRefusal({ fn, group, isOurs, mayBeHeld: false }, await readHostFacts(deps, [fn]));
     },
   };
+}
+
+function refusalsOf(
+  cards: readonly PciFunction[],
+  refusalOf: (card: PciFunction) => string | undefined,
+): Held {
+  return new Map(
+    cards.flatMap((card) => {
+      const refusal = refusalOf(card);
+      return refusal === undefined ? [] : [[card.address, refusal] as const];
+    }),
+  );
 }
 
 interface Servers {

@@ -1,15 +1,29 @@
 // The functions that the agent offers, kept over restarts: a guest may have them open, which is no
 // use by the host. A function that is no longer offered leaves the list as soon as no process has
-// it open, so that another service can take it.
+// it open, so that another service can take it. Beside it, what each offered card was.
 
 import * as z from 'zod';
-import { type Log, reasonOf } from '#agent/log.ts';
+import type { Log } from '#agent/log.ts';
+import { type Confirmations, readConfirmations } from '#agent/state/confirmations.ts';
+import { readState } from '#agent/state/read-state.ts';
 import type { StateFiles } from '#agent/state/state-files.ts';
+import type { OfferedCard } from './card-identities.ts';
 
 const file = 'offered.json';
 const form = z.object({
   version: z.literal(1),
   drivers: z.record(z.string(), z.array(z.string())),
+  /** Keys are PCI addresses of physical functions. */
+  cards: z
+    .record(
+      z.string(),
+      z.object({
+        identity: z.string(),
+        serial: z.string().optional(),
+        since: z.iso.datetime(),
+      }),
+    )
+    .default({}),
 });
 
 export interface OfferedBefore {
@@ -18,10 +32,34 @@ export interface OfferedBefore {
   has(address: string): boolean;
   /** Resolves when it is on disk: before the report that offers the functions. */
   replace(driver: string, addresses: readonly string[]): Promise<void>;
+  cardAt(address: string): OfferedCard | undefined;
+  /** Resolves when it is on disk what is offered at these addresses. */
+  keepCards(cards: ReadonlyMap<string, OfferedCard>): Promise<void>;
+  /** Cards that an operator has confirmed. */
+  confirmations(): Promise<Confirmations>;
 }
 
 export async function openOfferedBefore(files: StateFiles, log: Log): Promise<OfferedBefore> {
-  const functions = new Map(Object.entries(await load(files, log)));
+  // Without a valid file, devices in use by guests are refused until the guests end; none is given
+  // twice.
+  const stored = await readState(
+    files,
+    { name: file, form, event: 'List of offered functions unreadable' },
+    log,
+  );
+  const functions = new Map(Object.entries(stored?.drivers ?? {}));
+  const cards = new Map<string, OfferedCard>(Object.entries(stored?.cards ?? {}));
+  const write = async (
+    nextFunctions: Iterable<readonly [string, readonly string[]]>,
+    nextCards: Iterable<readonly [string, OfferedCard]>,
+  ) => {
+    const text = {
+      version: 1,
+      drivers: Object.fromEntries(nextFunctions),
+      cards: Object.fromEntries(nextCards),
+    };
+    await files.replace(file, JSON.stringify(text));
+  };
   return {
     functionsOf: (driver) => new Set(functions.get(driver)),
     has: (address) => [...functions.values()].some((each) => each.includes(address)),
@@ -30,22 +68,15 @@ export async function openOfferedBefore(files: StateFiles, log: Log): Promise<Of
       const before = functions.get(driver) ?? [];
       const isSame = sorted.every((address, index) => address === before[index]);
       if (isSame && sorted.length === before.length) return;
-      const drivers = Object.fromEntries([...functions, [driver, sorted]]);
-      await files.replace(file, JSON.stringify({ version: 1, drivers }));
+      await write([...functions, [driver, sorted]], cards);
       functions.set(driver, sorted);
     },
+    cardAt: (address) => cards.get(address),
+    keepCards: async (changed) => {
+      if (changed.size === 0) return;
+      await write(functions, [...cards, ...changed]);
+      for (const [address, card] of changed) cards.set(address, card);
+    },
+    confirmations: () => readConfirmations(files, log),
   };
-}
-
-async function load(files: StateFiles, log: Log): Promise<Record<string, readonly string[]>> {
-  const text = await files.read(file);
-  if (text === undefined) return {};
-  try {
-    return form.parse(JSON.parse(text)).drivers;
-  } catch (error) {
-    // Devices in use by guests are then refused until the guests end; none is given twice.
-    const kept = await files.keepAside(file);
-    log.warn('List of offered functions unreadable', { kept, reason: reasonOf(error) });
-    return {};
-  }
 }

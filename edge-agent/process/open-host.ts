@@ -62,6 +62,7 @@ export async function openHost(config: Config, { files, clock, log }: HostDeps):
     unguardedDrivers: config.unguardedDrivers,
     offeredBefore: await openOfferedBefore(files, log),
     readDomains,
+    wallMs: clock.wallMs,
   });
   const lookAtServers = await openSeenAttachments({
     files,

@@ -22,7 +22,7 @@ export function driverFor({ ids, classCode, values }: RecordedFunction): string 
   return /^(12|0b4)/.test(classCode) ? 'pci' : undefined;
 }
 
-type ToSettings = (addresses: readonly string[]) => unknown;
+type ToSettings = (addresses: readonly string[], functions: readonly RecordedFunction[]) => unknown;
 
 /** Driver → its settings. */
 export const wholeSettings: Readonly<Record<string, ToSettings>> = {
@@ -31,8 +31,19 @@ export const wholeSettings: Readonly<Record<string, ToSettings>> = {
   qat: (addresses) => ({ cards: [{ addresses, virtual_functions: false }] }),
   nvme: (devices) => ({ devices }),
   ai_chip: (addresses) => ({ devices: [{ addresses }] }),
-  pci: (addresses) => ({ allow_list: addresses.map((address) => ({ address })) }),
+  // With ids: another card may sit at the address after a boot.
+  pci: (addresses, functions) => ({
+    allow_list: addresses.map((address) => ({
+      address,
+      ...toIds(functions.find((each) => each.address === address)),
+    })),
+  }),
 };
+
+function toIds(fn: RecordedFunction | undefined) {
+  const [vendor_id = '', product_id = ''] = fn?.ids.split(':') ?? [];
+  return fn ? { vendor_id, product_id } : {};
+}
 
 /** The stage of a host without settings. */
 export const reportStage = 'no-settings';
@@ -43,7 +54,15 @@ export function settingsForAll({ functions }: HostRecord) {
   const drivers = [...byDriver].flatMap(([driver, all]) => {
     const toSettings = driver === undefined ? undefined : wholeSettings[driver];
     return driver && toSettings
-      ? [[driver, toSettings(all.map(({ address }) => address))] as const]
+      ? [
+          [
+            driver,
+            toSettings(
+              all.map(({ address }) => address),
+              all,
+            ),
+          ] as const,
+        ]
       : [];
   });
   return {

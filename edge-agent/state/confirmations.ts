@@ -14,15 +14,19 @@ const confirmation = z.object({
   /** What the device was then, as the agent compares it. */
   identity: z.string(),
 });
-const state = z.object({
-  version: z.literal(1),
-  /** Keys are PCI addresses. */
-  devices: z.record(z.string(), confirmation),
-});
+const stateForm = {
+  name: fileName,
+  form: z.object({
+    version: z.literal(1),
+    /** Keys are PCI addresses. */
+    devices: z.record(z.string(), confirmation),
+  }),
+  event: 'Confirmations unreadable, kept aside',
+};
 export type Confirmations = Readonly<Record<string, z.infer<typeof confirmation>>>;
 
 export async function readConfirmations(files: StateFiles, log: Log): Promise<Confirmations> {
-  return (await readState(files, fileName, state, log))?.devices ?? {};
+  return (await readState(files, stateForm, log))?.devices ?? {};
 }
 
 export async function confirm(

@@ -5,10 +5,17 @@ import type * as z from 'zod';
 import { type Log, reasonOf } from '#agent/log.ts';
 import type { StateFiles } from './state-files.ts';
 
+interface StateForm<T> {
+  /** The name of the file. */
+  readonly name: string;
+  readonly form: z.ZodType<T>;
+  /** The event that the log has if the file is not valid. */
+  readonly event: string;
+}
+
 export async function readState<T>(
   files: Pick<StateFiles, 'read' | 'keepAside'>,
-  name: string,
-  form: z.ZodType<T>,
+  { name, form, event }: StateForm<T>,
   log: Log,
 ): Promise<T | undefined> {
   const text = await files.read(name);
@@ -17,7 +24,7 @@ export async function readState<T>(
     return form.parse(JSON.parse(text));
   } catch (error) {
     const kept = await files.keepAside(name);
-    log.error('State file unreadable, kept aside', { file: name, kept, reason: reasonOf(error) });
+    log.error(event, { kept, reason: reasonOf(error) });
     return undefined;
   }
 }

@@ -95,6 +95,32 @@ describe('apply', () => {
   });
 });
 
+describe('confirm', () => {
+  it('lets a card be offered as it is now', async () => {
+    host.offer({ address: card, virtual_functions: 2 });
+    mkdirSync(state);
+    const since = '2026-07-01T00:00:00.000Z';
+    const cards = { [card]: { identity: '144d:a80a 010802 144d:aa0a', since } };
+    const text = JSON.stringify({ version: 1, drivers: {}, cards });
+    writeFileSync(join(state, 'offered.json'), text);
+    expect((await agent(['plan'])).output).toContain('144d:a80a was offered here');
+    const { code, output } = await agent(['confirm', card]);
+    expect(output).toMatch(/^Confirmed: 0000:3b:00\.0 may be offered as 10de:2235 of class 030200/);
+    expect(code).toBe(0);
+    expect((await agent(['plan'])).output).not.toContain('was offered here');
+  });
+
+  it('refuses a card that the host does not have', async () => {
+    const { code, output } = await agent(['confirm', '0000:99:00.0']);
+    expect([code, output]).toEqual([
+      1,
+      'Nothing is confirmed: 0000:99:00.0 is not on this host.\n',
+    ]);
+    expect((await agent(['confirm'])).code).toBe(2);
+    expect((await agent(['confirm', card, card])).code).toBe(2);
+  });
+});
+
 it('a driver that cannot plan ends each command with 1', async () => {
   withPci();
   rmSync(join(tree.root, 'bus'), { recursive: true });
@@ -124,7 +150,16 @@ it('wrong settings end each command with 78', async () => {
 
 it('--help names the commands', async () => {
   const { code, output } = await agent(['--help']);
-  for (const word of ['plan', 'apply', 'assert', 'self-test', 'check', '--help', '--version']) {
+  for (const word of [
+    'plan',
+    'apply',
+    'assert',
+    'self-test',
+    'confirm',
+    'check',
+    '--help',
+    '--version',
+  ]) {
     expect(output).toMatch(new RegExp(`^${word} `, 'm'));
   }
   expect(code).toBe(0);

@@ -14,6 +14,7 @@ import { keepMemoryLow } from '#agent/process/low-memory.ts';
 import { composeReport, nothingAcknowledged } from '#agent/report/compose-report.ts';
 import { createDiscovery } from '#agent/report/discover.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
+import { nothingOffered } from '#test/support/hosts/guarded-host.ts';
 
 export interface Looked {
   readonly devices: number;
@@ -33,7 +34,7 @@ const driver = createPciDriver({
   hardware,
   guards: openGuards({
     ...{ sysfs, hardware, proc: openProc('/proc'), ownPid: String(process.pid) },
-    offeredBefore: { functionsOf: () => new Set(), has: () => false, replace: async () => {} },
+    offeredBefore: nothingOffered,
     readDomains: noDomains,
   }),
   allowList: pciAllowList.parse(JSON.parse(allowListText)),

@@ -44,7 +44,8 @@ async function offerBy(
   >[0],
 ): Promise<OfferedRow[]> {
   const module = ownDrivers.find((each) => each.name === name);
-  const configured = module?.configure(settings[name]?.(functions.map(({ address }) => address)));
+  const addresses = functions.map(({ address }) => address);
+  const configured = module?.configure(settings[name]?.(addresses, functions));
   if (!configured || 'faults' in configured)
     throw new Error(`${name}: ${JSON.stringify(configured)}`);
   const { devices, notOffered = [] } = await configured.create(context).discover();

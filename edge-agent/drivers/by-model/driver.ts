@@ -39,6 +39,8 @@ export function createModelDriver(
     ...context,
     name: table.driver,
     allowList: [...entries.keys()],
+    // An address takes each model of the table, so it names none.
+    namesIds: ({ address }) => address === undefined,
     describe: ({ entry }) => {
       const row = entries.get(entry);
       if (!row) return {};

@@ -108,6 +108,11 @@ export function matches(
   );
 }
 
+/** Whether the entry says which model it is for, and not only where that is. */
+export function namesIds({ vendor_id: vendor = '*', product_id: product = '*' }: AllowListEntry) {
+  return vendor !== '*' && product !== '*';
+}
+
 function isAny(pattern: string | undefined, value: string): boolean {
   return pattern === undefined || pattern === '*' || pattern === value;
 }

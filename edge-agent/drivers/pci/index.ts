@@ -34,7 +34,7 @@ import { createPartitions, type FabricManager } from './partitions.ts';
 import { type PciPool, partitionedSets } from './pools.ts';
 import { resetFunction } from './reset.ts';
 import { createSerials, type Serials } from './serials.ts';
-import { planPci } from './setup.ts';
+import { findOthers, isFree, planPci } from './setup.ts';
 
 interface PciDriverDeps {
   readonly clock: Clock;
@@ -58,6 +58,8 @@ interface PciDriverDeps {
   readonly prepared?: () => readonly HandleWork[];
   /** Addresses at which the driver works itself: they stay offered, and are not bound anew. */
   readonly busy?: ReadonlySet<string>;
+  /** Whether the operator names a model by the entry, not only an address. */
+  readonly namesIds?: (entry: AllowListEntry) => boolean;
 }
 
 export function createPciDriver(options: PciDriverDeps): Driver {
@@ -140,7 +142,10 @@ async function discoverPci(
   const { wishes: all, refusals: unwanted } = readWishes(functions, allowList);
   // Before the guards, which note what they let pass as offered.
   const reasons = deps.withheld?.() ?? new Map<string, string>();
-  const { wishes, withheld } = withhold(all, reasons);
+  const { wishes, withheld } = withhold(
+    all,
+    new Map([...reasons, ...(await findOthers(deps, all))]),
+  );
   const dead = await readDead(deps, wishes);
   const guarded = await deps.guards.check({
     driver: deps.name,
@@ -169,9 +174,23 @@ async function discoverPci(
     if (isHere && !refusals.has(address)) refusals.set(address, reason);
   }
   const identities = await serials.read(chosen.choices.map(({ physical }) => physical));
+  const chosenCards = new Set(chosen.choices.map(({ physical }) => physical.address));
+  // Units of pools, too, which are offered in the name of their pool.
+  const offered = wishes.filter(
+    ({ entry, physical: { address } }) =>
+      chosenCards.has(address) || (entry.pool !== undefined && !refusals.has(address)),
+  );
+  const free = new Set(offered.flatMap((each) => (isFree(deps, each) ? [each.physical] : [])));
+  const others = await deps.guards.keepCards(
+    offered.map(({ physical }) => physical),
+    identities,
+    (card) => free.has(card),
+  );
+  for (const [address, reason] of others) refusals.set(address, reason);
   const devices: Record<string, ReportedDevice> = {};
   for (const choice of chosen.choices) {
     const { address } = choice.physical;
+    if (others.has(address)) continue;
     devices[address] = describeDevice(deps, choice, identities.get(address));
   }
   const pooled = findPools(deps, all, refusals);

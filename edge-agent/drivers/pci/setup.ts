@@ -11,8 +11,8 @@ import {
   virtualLinks,
 } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
-import { type AllowListEntry, matches } from './allow-list.ts';
-import { findCompanions, readWishes } from './choice.ts';
+import { type AllowListEntry, matches, namesIds } from './allow-list.ts';
+import { findCompanions, readWishes, type Wish } from './choice.ts';
 
 interface SetupDeps {
   readonly sysfs: Sysfs;
@@ -21,6 +21,31 @@ interface SetupDeps {
   readonly allowList: readonly AllowListEntry[];
   /** Addresses that the driver is cleaning: their binding is its own until the end. */
   readonly busy?: ReadonlySet<string>;
+  /** Whether the operator names a model by the entry, not only an address. */
+  readonly namesIds?: (entry: AllowListEntry) => boolean;
+}
+
+/** Whether another card may come to the address: the entry names ids, or the agent writes them. */
+export function isFree(
+  { namesIds: names = namesIds }: Pick<SetupDeps, 'namesIds'>,
+  { entry }: Pick<Wish, 'entry'>,
+): boolean {
+  return names(entry) || entry.components !== undefined;
+}
+
+/** Why functions are not offered and not bound: another card was offered at their address. */
+export async function findOthers(
+  deps: Pick<SetupDeps, 'guards' | 'namesIds'>,
+  wishes: readonly Wish[],
+): Promise<ReadonlyMap<string, string>> {
+  const strict = wishes.filter((wish) => !isFree(deps, wish));
+  const others = await deps.guards.findOtherCards(strict.map(({ physical }) => physical));
+  return new Map(
+    strict.flatMap(({ physical, functions }) => {
+      const reason = others.get(physical.address);
+      return reason === undefined ? [] : functions.map((fn) => [fn.address, reason] as const);
+    }),
+  );
 }
 
 /** What a change of a card's number of virtual functions is called. */
@@ -50,6 +75,7 @@ interface WantedCount {
   /** Addresses of virtual functions that exist and cannot be read. */
   readonly unread: readonly string[];
   readonly count: number;
+  readonly entry: AllowListEntry;
 }
 
 /** Physical functions with another number of virtual functions than their entry asks for. */
@@ -62,10 +88,12 @@ function wantedCounts(deps: SetupDeps, functions: readonly PciFunction[]): Wante
     const future = { ...physical, productId: virtualId.padStart(4, '0') };
     const entry = allowList.find((each) => matches(each, future, physical));
     const count = entry?.virtual_functions;
-    if (typeof count !== 'number') return [];
+    if (!entry || typeof count !== 'number') return [];
     const existing = functions.filter((fn) => fn.physicalFunction === physical.address);
     const unread = unreadFunctions(sysfs, physical, existing);
-    return existing.length + unread.length === count ? [] : [{ physical, existing, unread, count }];
+    return existing.length + unread.length === count
+      ? []
+      : [{ physical, existing, unread, count, entry }];
   });
 }
 
@@ -104,9 +132,12 @@ async function planCount(deps: SetupDeps, goal: WantedCount): Promise<HostChange
 }
 
 async function refusalOfCount(
-  { sysfs, guards }: SetupDeps,
-  { physical, existing, unread, count }: WantedCount,
+  deps: SetupDeps,
+  { physical, existing, unread, count, entry }: WantedCount,
 ): Promise<string | undefined> {
+  const { sysfs, guards } = deps;
+  const [other] = (await findOthers(deps, [{ physical, entry, functions: [physical] }])).values();
+  if (other !== undefined) return `it ${other}`;
   const total = Number(sysfs.readAttribute(`${physical.path}/sriov_totalvfs`) ?? Number.NaN);
   if (!Number.isSafeInteger(total)) return 'its sriov_totalvfs is not a number';
   if (count > total) return `it can have at most ${total}`;
@@ -155,15 +186,18 @@ async function planBindings(
   replaced: ReadonlySet<string>,
 ): Promise<HostChange[]> {
   const { wishes } = readWishes(functions, deps.allowList);
+  const others = await findOthers(deps, wishes);
   const bindings = wishes.flatMap((wish) => {
     const { bind_to: driver } = wish.entry;
+    const [first] = wish.functions;
+    const other = first && others.get(first.address);
     return [...wish.functions, ...findCompanions(wish, functions)].flatMap((fn) =>
       driver === undefined ||
       fn.boundDriver === driver ||
       replaced.has(fn.physicalFunction ?? '') ||
       deps.busy?.has(fn.address)
         ? []
-        : [{ fn, driver }],
+        : [{ fn, driver, wish, other }],
     );
   });
   // Offered functions too: a boot has unbound them. One look for all: it reads all of /proc.
@@ -171,15 +205,20 @@ async function planBindings(
     bindings.map(({ fn }) => fn),
     true,
   );
-  return bindings.map(({ fn, driver }) => {
+  return bindings.map(({ fn, driver, wish, other }) => {
     const { address, boundDriver = 'none' } = fn;
     const difference = { address, what: 'driver', before: boundDriver, after: driver };
-    const use = held.get(address);
+    const use = other ?? held.get(address);
     if (use !== undefined) return { ...difference, refusal: `${address} ${use}` };
     return {
       ...difference,
       apply: async () => {
         if (deps.busy?.has(address)) throw new Error(`${address} is being cleaned`);
+        const card = readPciFunctionAt(deps.sysfs, wish.physical.address);
+        if (card && !isFree(deps, wish)) {
+          const [refused] = (await deps.guards.findOtherCards([card])).values();
+          if (refused !== undefined) throw new Error(`${address} ${refused}`);
+        }
         await bindFunction(deps, address, driver);
       },
     };

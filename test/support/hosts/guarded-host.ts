@@ -9,7 +9,7 @@ import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
 import { createPciDriver } from '#agent/drivers/pci/index.ts';
 import { type Guards, openGuards } from '#agent/guards/guards.ts';
 import { openDomains, type ReadDomains } from '#agent/guards/libvirt/domains.ts';
-import { openOfferedBefore } from '#agent/guards/offered-before.ts';
+import { type OfferedBefore, openOfferedBefore } from '#agent/guards/offered-before.ts';
 import { openProc } from '#agent/guards/proc.ts';
 import { type Hardware, openHardware } from '#agent/hardware/port.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
@@ -129,4 +129,16 @@ export const noGuards: Guards = {
   heldBy: async () => new Map(),
   ofServers: async () => ({ held: new Map() }),
   isOffered: () => false,
+  findOtherCards: async () => new Map(),
+  keepCards: async () => new Map(),
+};
+
+/** The list of offered functions of a host that keeps none. */
+export const nothingOffered: OfferedBefore = {
+  functionsOf: () => new Set(),
+  has: () => false,
+  replace: async () => {},
+  cardAt: () => undefined,
+  keepCards: async () => {},
+  confirmations: async () => ({}),
 };

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { type Guards, openGuards } from '#agent/guards/guards.ts';
 import { readServerUses } from '#agent/guards/server-uses.ts';
 import { type PciFunction, readPciFunctionAt, readPciFunctions } from '#agent/sysfs/pci.ts';
-import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { aGuardedHost, nothingOffered } from '#test/support/hosts/guarded-host.ts';
 import { perTest } from '#test/support/vitest/shared.ts';
 
 const card = '0000:c1:00.0';
@@ -160,7 +160,7 @@ describe('definitions that cannot be read', () => {
     const broken = openGuards({
       ...{ sysfs: failing, hardware, ownPid: '4711' },
       proc: { list: () => ['1'], linkTarget: () => undefined, read: () => '' },
-      offeredBefore: { functionsOf: () => new Set(), has: () => false, replace: async () => {} },
+      offeredBefore: nothingOffered,
       readDomains: async () => ({ domains: [], byFunction: new Map([[card, name]]) }),
     });
     const reason = 'may be in use: sysfs cannot be read (EIO)';
