@@ -1,5 +1,7 @@
 // Which devices hold file systems, swap or parts of volumes of the host.
 
+import { HardwareError } from '#agent/hardware/errno.ts';
+import type { Hardware } from '#agent/hardware/port.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import { findOwner } from './owner.ts';
 import type { Proc } from './proc.ts';
@@ -61,9 +63,14 @@ export function noteBlockUses(
       noteAll(block, { kind: 'member', block, holder: name ? `${holder} (${name})` : holder });
     }
   }
+  const exports = readExports(sysfs);
+  for (const { block, by } of exports) noteAll(block, { kind: 'export', block, by });
   const swaps = readSwaps(proc);
   for (const block of swaps ?? []) noteAll(block, { kind: 'swap', block });
   if (mountTables.length === 0) return 'the mounts of the host cannot be read';
+  // A link to any disk; other paths, such as those of volumes, have their holders.
+  const unnamed = exports.find(({ path }) => path.startsWith('/dev/disk/'));
+  if (unnamed) return `${unnamed.by} exports ${unnamed.path}, which is no name of a disk`;
   return swaps ? undefined : 'the swap space of the host cannot be read';
 }
 
@@ -104,4 +111,102 @@ function unescaped(text: string): string {
   return text.replaceAll(/\\([0-7]{3})/g, (_, digits: string) =>
     String.fromCharCode(Number.parseInt(digits, 8)),
   );
+}
+
+interface DiskExport {
+  /** The name of the disk; empty if the path has none. */
+  readonly block: string;
+  readonly path: string;
+  readonly by: string;
+}
+
+/** Disks that the kernel gives to other hosts: targets of NVMe and of SCSI, in configfs. */
+function readExports(sysfs: Sysfs): DiskExport[] {
+  const config = 'kernel/config';
+  const list = (path: string) =>
+    (sysfs.list(`${config}/${path}`) ?? []).map((name) => `${path}/${name}`);
+  const targets = [
+    ...list('nvmet/subsystems').flatMap((subsystem) =>
+      list(`${subsystem}/namespaces`).map((each) => ({
+        by: 'the NVMe target',
+        path: sysfs.readAttribute(`${config}/${each}/device_path`)?.trim(),
+        isEnabled: sysfs.readAttribute(`${config}/${each}/enable`)?.trim() !== '0',
+      })),
+    ),
+    ...list('target/core')
+      .filter((each) => each.startsWith('target/core/iblock_'))
+      .flatMap(list)
+      .map((each) => ({
+        by: 'the SCSI target',
+        path: sysfs.readAttribute(`${config}/${each}/udev_path`)?.trim(),
+        isEnabled: true,
+      })),
+  ];
+  return targets.flatMap(({ by, path, isEnabled }) =>
+    isEnabled && path?.startsWith('/dev/') ? [{ block: nodeName(path), path, by }] : [],
+  );
+}
+
+interface ClaimDeps {
+  readonly sysfs: Sysfs;
+  readonly proc: Proc;
+  readonly hardware: Pick<Hardware, 'help' | 'isInstalled'>;
+}
+
+/**
+ * Asks the kernel whether a disk, or a partition of it, is claimed. Where that cannot be asked, an
+ * imported pool of ZFS refuses each disk with partitions: the kernel shows no holder of its parts.
+ *
+ * @param isUsed whether another use of the device is known, which makes the question needless
+ * @returns why the claim of a disk is not known, by address
+ */
+export async function noteClaims(
+  { sysfs, proc, hardware }: ClaimDeps,
+  blocks: Blocks,
+  note: Note,
+  isUsed: (address: string) => boolean,
+): Promise<ReadonlyMap<string, string>> {
+  const problems = new Map<string, string>();
+  const pool = importedPool(proc);
+  for (const [disk, carriers] of blocks) {
+    const isPart = sysfs.readAttribute(`class/block/${disk}/partition`) !== undefined;
+    // A path of a namespace with several has no node of its own.
+    if (isPart || /p\d+$|c\d+n\d+$/.test(disk) || carriers.every(isUsed)) continue;
+    const claim = await askClaim(hardware, disk);
+    if (claim === 'free') continue;
+    const [part] = [...blocks.keys()].filter((each) => partOf(each) === disk);
+    for (const address of carriers) {
+      if (claim === 'claimed') note(address, { kind: 'claimed', block: disk });
+      else if (claim !== 'not asked') problems.set(address, claim.problem);
+      else if (pool !== undefined && part !== undefined) {
+        note(address, { kind: 'pool', pool, block: part });
+      }
+    }
+  }
+  return problems;
+}
+
+function partOf(name: string): string {
+  return /\dp\d+$/.test(name) ? name.replace(/p\d+$/, '') : name.replace(/\d+$/, '');
+}
+
+async function askClaim(hardware: ClaimDeps['hardware'], disk: string) {
+  if (!hardware.isInstalled()) return 'not asked';
+  try {
+    // Under a key of its own: an operation on the device must not be mistaken for a claim.
+    await hardware.help(`disk ${disk}`, ['disk-claim', `/dev/${disk}`]);
+    return 'free';
+  } catch (error) {
+    const code = error instanceof HardwareError ? error.code : 'EIO';
+    if (code === 'EBUSY') return 'claimed';
+    // Without the helper, with an older one, or without the node.
+    if (code === 'ENOENT' || code === 'EINVAL') return 'not asked';
+    return { problem: `${disk} cannot be opened (${code})` };
+  }
+}
+
+/** OpenZFS shows each pool that is imported as a folder, beside its own counters. */
+function importedPool(proc: Proc): string | undefined {
+  const folder = 'spl/kstat/zfs';
+  return proc.list(folder)?.find((name) => proc.list(`${folder}/${name}`) !== undefined);
 }

@@ -6,7 +6,7 @@ import { reasonOf } from '#agent/log.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { type Blocks, noteBlockUses, readBlocks } from './block-uses.ts';
+import { type Blocks, noteBlockUses, noteClaims, readBlocks } from './block-uses.ts';
 import { isDisplay, noteDisplayUses } from './display-uses.ts';
 import { noteDivisions } from './division-uses.ts';
 import { areUsersSeen, mayBeNode } from './kernel-drivers.ts';
@@ -90,6 +90,11 @@ export async function readHostFacts(
   if (blocks.size > 0) {
     const carriers = [...blocks.values()].flat();
     await reading(carriers, () => noteBlockUses(deps, blocks, mountTables, note));
+    await reading(carriers, async () => {
+      const problems = await noteClaims(deps, blocks, note, (address) => uses.has(address));
+      for (const [address, problem] of problems) unknown.set(address, problem);
+      return undefined;
+    });
   }
   const cards = functions.filter(({ classCode }) => classCode.startsWith('02'));
   await reading(

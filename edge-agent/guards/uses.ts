@@ -5,6 +5,9 @@ export type Use =
   | { readonly kind: 'file-system'; readonly block: string; readonly name: string }
   | { readonly kind: 'swap'; readonly block: string }
   | { readonly kind: 'member'; readonly block: string; readonly holder: string }
+  | { readonly kind: 'claimed'; readonly block: string }
+  | { readonly kind: 'export'; readonly block: string; readonly by: string }
+  | { readonly kind: 'pool'; readonly pool: string; readonly block: string }
   | { readonly kind: 'default-route'; readonly network: string }
   | { readonly kind: 'below'; readonly network: string; readonly holder: string }
   | { readonly kind: 'address'; readonly network: string }
@@ -31,6 +34,18 @@ export function describeUse(use: Use): string {
       return `has swap space of the host: ${shown(use.block)}`;
     case 'member':
       return `is part of a volume: ${shown(use.holder)} holds ${shown(use.block)}`;
+    case 'claimed':
+      return (
+        `is in use by the kernel: ${shown(use.block)}, or a partition of it, cannot be opened ` +
+        'exclusively (a file system, a volume, or a pool of ZFS)'
+      );
+    case 'export':
+      return `is exported by the host: ${shown(use.by)} uses ${shown(use.block)}`;
+    case 'pool':
+      return (
+        `may be part of a pool of ZFS: ${shown(use.pool)} is imported, and the agent cannot see ` +
+        `what ${shown(use.block)} is for`
+      );
     case 'default-route':
       return `carries the host's default route: ${shown(use.network)}`;
     case 'below':

@@ -11,6 +11,10 @@
  *   helper dfl-reset   /dev/dfl-port.N             resets the port and its function
  *   helper pci-read    ADDRESS OFFSET              prints the 32 bits at the offset of the first
  *                                                  page of BAR 0; the function must have no driver
+ *   helper disk-claim  /dev/NAME                   opens the disk exclusively and closes it, which
+ *                                                  the kernel refuses (EBUSY) while the disk or a
+ *                                                  partition of it is mounted, or part of a volume
+ *                                                  or of a pool of ZFS
  *
  * Exit codes: 0 done; 1 refused, with the kernel's reason as the end of the last line on standard
  * error; 2 for arguments that are none of these. https://docs.kernel.org/fpga/dfl.html
@@ -40,7 +44,7 @@ static int refused(const char *what)
 static int usage(void)
 {
 	fputs("helper: dfl-program FME PORT IMAGE [OFFSET] | dfl-release FME PORT | dfl-assign FME PORT"
-	      " | dfl-reset PORT-DEVICE | pci-read ADDRESS OFFSET\n", stderr);
+	      " | dfl-reset PORT-DEVICE | pci-read ADDRESS OFFSET | disk-claim DISK\n", stderr);
 	return 2;
 }
 
@@ -131,6 +135,32 @@ static int read_register(const char *address, long offset)
 	return 0;
 }
 
+/* O_EXCL of a block device claims it, and looks at claims of its partitions. Reads nothing. */
+static int claim_disk(const char *path)
+{
+	const char *name = path + strlen("/dev/");
+	struct stat found;
+	int fd;
+
+	if (strncmp(path, "/dev/", strlen("/dev/")) || strlen(path) > 64 || !*name ||
+	    strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789") != strlen(name)) {
+		errno = EINVAL;
+		return refused(path);
+	}
+	/* Before it is opened: another kind of node may act when it is. */
+	if (lstat(path, &found))
+		return refused(path);
+	if (!S_ISBLK(found.st_mode)) {
+		errno = EINVAL;
+		return refused(path);
+	}
+	fd = open(path, O_RDONLY | O_EXCL | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return refused(path);
+	close(fd);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *verb = argc > 2 ? argv[1] : "";
@@ -144,6 +174,8 @@ int main(int argc, char **argv)
 
 	if (argc == 4 && !strcmp(argv[1], "pci-read"))
 		return offset_of(argv[3]) < 0 ? usage() : read_register(argv[2], offset_of(argv[3]));
+	if (argc == 3 && !strcmp(argv[1], "disk-claim"))
+		return claim_disk(argv[2]);
 	if (!(is_program || is_release || is_assign || is_reset) || port < 0 || offset < 0)
 		return usage();
 	fd = open_device(argv[2], is_reset ? "/dev/dfl-port." : "/dev/dfl-fme.");

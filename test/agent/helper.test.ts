@@ -33,6 +33,8 @@ describe.skipIf(!hasCompiler)('the helper, where there is a C compiler', () => {
     ['dfl-assign', '/dev/dfl-fme.0', '0x1'],
     ['dfl-assign', '/dev/dfl-fme.0', '0', 'more'],
     ['pci-read', '0000:01:00.0'],
+    ['disk-claim'],
+    ['disk-claim', '/dev/nvme0n1', '/dev/nvme1n1'],
     ['pci-read', '../../0000:01:00.0', '4'],
     ['pci-read', '0000:01:00.0', '3'],
     ['pci-read', '0000:01:00.0', '4096'],
@@ -50,5 +52,17 @@ describe.skipIf(!hasCompiler)('the helper, where there is a C compiler', () => {
   ])('opens no other device: %s', (device, reason) => {
     const stderr = `helper: ${device}: ${reason}\n`;
     expect(run('dfl-reset', device)).toEqual({ status: 1, stderr });
+  });
+
+  it.each([
+    ['/dev/null', 'Invalid argument'],
+    ['/dev/', 'Invalid argument'],
+    ['/dev/disk/by-id/x', 'Invalid argument'],
+    ['/dev/../etc/passwd', 'Invalid argument'],
+    ['nvme0n1', 'Invalid argument'],
+    ['/dev/nvme99n1', 'No such file or directory'],
+  ])('claims no other than a disk: %s', (device, reason) => {
+    const stderr = `helper: ${device}: ${reason}\n`;
+    expect(run('disk-claim', device)).toEqual({ status: 1, stderr });
   });
 });

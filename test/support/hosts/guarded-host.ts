@@ -32,7 +32,7 @@ export interface GuardedHost {
   /** The setting `unguarded_kernel_drivers`. */
   readonly unguardedDrivers: string[];
   /** The guards as after a start of the agent; its state stays. */
-  guards(): Promise<Guards>;
+  guards(given?: Hardware): Promise<Guards>;
   /** Why new guards refuse a function that is asked for with these. */
   check(address: string, wanted?: readonly string[]): Promise<string | undefined>;
   /** Why new guards refuse a function before one of its handles is prepared. */
@@ -61,9 +61,9 @@ export function aGuardedHost(): GuardedHost {
   const unguardedDrivers: string[] = [];
   const state = join(proc.root, 'state');
   let nodes = 0;
-  const guards = async () =>
+  const guards = async (given: Hardware = hardware) =>
     openGuards({
-      ...{ sysfs, hardware, proc: openProc(proc.root), ownPid: '4711', unguardedDrivers },
+      ...{ sysfs, hardware: given, proc: openProc(proc.root), ownPid: '4711', unguardedDrivers },
       offeredBefore: await openOfferedBefore(openStateFiles(state), log),
       readDomains: openDomains({ path: domains.path, isNamed: false }),
     });
@@ -92,7 +92,7 @@ export function aGuardedHost(): GuardedHost {
     pciDriver: async (entries, given = hardware) =>
       createPciDriver({
         clock: systemClock,
-        ...{ sysfs, hardware: given, guards: await guards(), log },
+        ...{ sysfs, hardware: given, guards: await guards(given), log },
         allowList: pciAllowList.parse(entries),
       }),
     addEntry: (entry, address, below) => {
