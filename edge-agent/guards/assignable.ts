@@ -19,6 +19,9 @@ interface Question {
 export function findRefusal(question: Question, facts: HostFacts): string | undefined {
   const { fn, mayBeHeld } = question;
   if (isBridge(fn) && !isOtherBridge(fn)) return 'is a bridge';
+  if (facts.withoutMemory.has(fn.address)) {
+    return 'has no memory of the bus (all BARs are empty): remove it and rescan, or reboot';
+  }
   if (!fn.iommuGroup) return 'has no IOMMU group: the IOMMU is off';
   const held = mateRefusal(question) ?? holdRefusal(fn, facts, { mayBeHeld, countsHostUse: true });
   if (held) return held;

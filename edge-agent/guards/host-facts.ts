@@ -3,7 +3,7 @@
 
 import type { Hardware } from '#agent/hardware/port.ts';
 import { reasonOf } from '#agent/log.ts';
-import type { PciFunction } from '#agent/sysfs/pci.ts';
+import { type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { type Blocks, noteBlockUses, noteClaims, readBlocks } from './block-uses.ts';
@@ -28,6 +28,8 @@ export interface HostFacts {
   readonly unseen: ReadonlyMap<string, string>;
   /** The kernel's ways to reset each device, separated by blanks; empty if there is none. */
   readonly resets: ReadonlyMap<string, string>;
+  /** Addresses of cards that the host has given no memory of the bus. */
+  readonly withoutMemory: ReadonlySet<string>;
 }
 
 export interface FactsDeps {
@@ -59,7 +61,11 @@ export async function readHostFacts(
     resets.set(each.address, readResets(sysfs, each));
     byAddress.set(each.address, each);
   }
-  if (functions.length === 0) return { uses, openByVfio, unknown, unseen, resets };
+  const withoutMemory = new Set(
+    functions.filter((fn) => hasNoMemory(sysfs, fn)).map(({ address }) => address),
+  );
+  const about = { uses, openByVfio, unknown, unseen, resets, withoutMemory };
+  if (functions.length === 0) return about;
   /** What cannot be read refuses the devices that it concerns; it never ends the discovery. */
   const reading = async (concerned: Iterable<string>, read: () => Problem | Promise<Problem>) => {
     const problem = await Promise.resolve().then(read).catch(toProblem);
@@ -117,7 +123,7 @@ export async function readHostFacts(
     });
   }
   const unknownOpens = isPartial ? 'the open files of the host cannot all be read' : undefined;
-  return { uses, openByVfio, unknown, unseen, resets, ...present({ unknownOpens }) };
+  return { ...about, ...present({ unknownOpens }) };
 }
 
 /** VMD makes a PCI domain of its own for its devices, which share its address on the bus. */
@@ -127,6 +133,18 @@ function noteControllers(sysfs: Sysfs, functions: readonly PciFunction[], note: 
     const controller = findParents(sysfs, path).findLast((each) => !each.startsWith(domain));
     if (controller !== undefined) note(address, { kind: 'behind', controller });
   }
+}
+
+const emptyResource = /^0x0+ 0x0+ 0x0+$/;
+
+/**
+ * Whether all base address registers are empty, as those of a card that the host enumerated before
+ * its firmware was up. The kernel lists six, then others; it computes those of virtual functions.
+ */
+function hasNoMemory(sysfs: Sysfs, { path, physicalFunction }: PciFunction): boolean {
+  const text = physicalFunction ? undefined : readIfReadable(sysfs, `${path}/resource`);
+  const registers = text?.split('\n').slice(0, 6) ?? [];
+  return registers.length === 6 && registers.every((each) => emptyResource.test(each.trim()));
 }
 
 type Problem = string | undefined;

@@ -1,6 +1,7 @@
 // Settings for a host that has none: each accelerator, NVMe device and network card as a whole.
 
 import { aiChips } from '#agent/drivers/by-model/ai-chips.ts';
+import { isFpga } from '#agent/drivers/pci/ids.ts';
 import { modelName } from '#agent/drivers/pci/names.ts';
 import { qatFamilies } from '#agent/drivers/qat/families.ts';
 import type { HostRecord, RecordedFunction } from '#agent/record/host-record.ts';
@@ -19,6 +20,8 @@ export function driverFor({ ids, classCode, values }: RecordedFunction): string 
   if (classCode.startsWith('03')) return vendorId === '10de' ? 'nvidia_gpu' : 'pci';
   if (classCode.startsWith('0108')) return 'nvme';
   if (/^02(00|07|80)/.test(classCode)) return 'nic';
+  // Memory and serial controllers: defaults of XDMA, which need a device_type.
+  if (/^(0580|0700)/.test(classCode) && isFpga({ vendorId, productId })) return 'pci';
   return /^(12|0b4)/.test(classCode) ? 'pci' : undefined;
 }
 

@@ -13,7 +13,11 @@ const charactersMax = 32 << 20;
 /** @throws RecordInvalid */
 export function toRecord(text: string): string {
   if (text.length > charactersMax) throw new RecordInvalid('It has more than 32 MiB.');
-  const record = printHost(compact(readAny(text)));
+  const compacted = compact(readAny(text));
+  if (compacted.functions.length === 0) {
+    throw new RecordInvalid('It has no accelerator, NVMe device or network card to record.');
+  }
+  const record = printHost(compacted);
   // What others print may have names that no kernel gives.
   parseHost(record);
   return record;

@@ -38,6 +38,16 @@ const typesByVendor: Readonly<Record<string, DeviceType>> = {
   '1bd4': 'FPGA',
 };
 
+/**
+ * Whether it is of a vendor of FPGAs, or an FPGA by its ids. Its image chooses its class, such as
+ * that of a memory controller.
+ */
+export function isFpga({ vendorId, productId }: Pick<PciFunction, 'vendorId' | 'productId'>) {
+  return (
+    ['1172', '10ee'].includes(vendorId) || typesByProduct[`${vendorId}:${productId}`] === 'FPGA'
+  );
+}
+
 function typeOf(type: DeviceType, vendor: string, products: string) {
   return Object.fromEntries(products.split(' ').map((each) => [`${vendor}:${each}`, type]));
 }

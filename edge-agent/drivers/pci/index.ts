@@ -34,7 +34,7 @@ import { createPartitions, type FabricManager } from './partitions.ts';
 import { type PciPool, partitionedSets } from './pools.ts';
 import { resetFunction } from './reset.ts';
 import { createSerials, type Serials } from './serials.ts';
-import { findOthers, isFree, planPci } from './setup.ts';
+import { findUnfit, isFree, planPci } from './setup.ts';
 
 interface PciDriverDeps {
   readonly clock: Clock;
@@ -144,7 +144,7 @@ async function discoverPci(
   const reasons = deps.withheld?.() ?? new Map<string, string>();
   const { wishes, withheld } = withhold(
     all,
-    new Map([...reasons, ...(await findOthers(deps, all))]),
+    new Map([...reasons, ...(await findUnfit(deps, all))]),
   );
   const dead = await readDead(deps, wishes);
   const guarded = await deps.guards.check({

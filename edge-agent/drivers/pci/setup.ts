@@ -13,6 +13,7 @@ import {
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import { type AllowListEntry, matches, namesIds } from './allow-list.ts';
 import { findCompanions, readWishes, type Wish } from './choice.ts';
+import { denylistRefusals } from './vfio-denylist.ts';
 
 interface SetupDeps {
   readonly sysfs: Sysfs;
@@ -33,8 +34,21 @@ export function isFree(
   return names(entry) || entry.components !== undefined;
 }
 
-/** Why functions are not offered and not bound: another card was offered at their address. */
-export async function findOthers(
+/**
+ * Why functions are neither offered nor bound: another card was offered at their address, or the
+ * kernel does not let a guest have them.
+ */
+export async function findUnfit(
+  deps: Pick<SetupDeps, 'guards' | 'namesIds' | 'sysfs' | 'hardware'>,
+  wishes: readonly Wish[],
+): Promise<ReadonlyMap<string, string>> {
+  const bound = wishes.flatMap(({ functions, entry }) =>
+    functions.map((fn) => [fn, entry.bind_to] as const),
+  );
+  return new Map([...(await denylistRefusals(deps, bound)), ...(await findOthers(deps, wishes))]);
+}
+
+async function findOthers(
   deps: Pick<SetupDeps, 'guards' | 'namesIds'>,
   wishes: readonly Wish[],
 ): Promise<ReadonlyMap<string, string>> {
@@ -186,18 +200,18 @@ async function planBindings(
   replaced: ReadonlySet<string>,
 ): Promise<HostChange[]> {
   const { wishes } = readWishes(functions, deps.allowList);
-  const others = await findOthers(deps, wishes);
+  const unfit = await findUnfit(deps, wishes);
   const bindings = wishes.flatMap((wish) => {
     const { bind_to: driver } = wish.entry;
-    const [first] = wish.functions;
-    const other = first && others.get(first.address);
+    // A companion goes with its card.
+    const [reason] = wish.functions.flatMap(({ address }) => unfit.get(address) ?? []);
     return [...wish.functions, ...findCompanions(wish, functions)].flatMap((fn) =>
       driver === undefined ||
       fn.boundDriver === driver ||
       replaced.has(fn.physicalFunction ?? '') ||
       deps.busy?.has(fn.address)
         ? []
-        : [{ fn, driver, wish, other }],
+        : [{ fn, driver, wish, refused: unfit.get(fn.address) ?? reason }],
     );
   });
   // Offered functions too: a boot has unbound them. One look for all: it reads all of /proc.
@@ -205,10 +219,10 @@ async function planBindings(
     bindings.map(({ fn }) => fn),
     true,
   );
-  return bindings.map(({ fn, driver, wish, other }) => {
+  return bindings.map(({ fn, driver, wish, refused }) => {
     const { address, boundDriver = 'none' } = fn;
     const difference = { address, what: 'driver', before: boundDriver, after: driver };
-    const use = other ?? held.get(address);
+    const use = refused ?? held.get(address);
     if (use !== undefined) return { ...difference, refusal: `${address} ${use}` };
     return {
       ...difference,
@@ -216,8 +230,8 @@ async function planBindings(
         if (deps.busy?.has(address)) throw new Error(`${address} is being cleaned`);
         const card = readPciFunctionAt(deps.sysfs, wish.physical.address);
         if (card && !isFree(deps, wish)) {
-          const [refused] = (await deps.guards.findOtherCards([card])).values();
-          if (refused !== undefined) throw new Error(`${address} ${refused}`);
+          const [other] = (await deps.guards.findOtherCards([card])).values();
+          if (other !== undefined) throw new Error(`${address} ${other}`);
         }
         await bindFunction(deps, address, driver);
       },

@@ -1,0 +1,153 @@
+// Devices that no guest can use: the agent says why, and binds none of them.
+
+import { describe, expect, it } from 'vitest';
+import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
+import { ownDrivers } from '#agent/drivers/index.ts';
+import { openProc } from '#agent/guards/proc.ts';
+import { recordHost } from '#agent/record/record-host.ts';
+import { settingsForAll } from '#agent/self-test/offer-all.ts';
+import { toRecord } from '#test/hosts/to-record.ts';
+import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { perTest } from '#test/support/vitest/shared.ts';
+
+const host = perTest(aGuardedHost);
+
+async function look(name: string, settings: unknown, context: Partial<DriverContext> = {}) {
+  const configured = ownDrivers.find((each) => each.name === name)?.configure(settings);
+  if (!configured || 'faults' in configured) throw new Error(JSON.stringify(configured));
+  const driver = configured.create(await host.context(context));
+  const plan = (await driver.plan?.()) ?? [];
+  const { devices, notOffered = [] } = await driver.discover();
+  return {
+    offered: Object.values(devices).flatMap(
+      ({ offers }) => offers?.attach_handles.map(({ info }) => `${info.bus}:${info.device}`) ?? [],
+    ),
+    reasons: Object.fromEntries(notOffered.map((each) => [each.address, each.reason])),
+    plan: plan.map((each) => ('refusal' in each ? each.refusal : `bind ${each.after}`)),
+  };
+}
+
+describe('a card whose base address registers are empty', () => {
+  const at = '0000:11:00.0';
+  const v80 = { vendor: '10ee', product: '50b4', classCode: '120000' };
+  const empty = '0x0000000000000000 0x0000000000000000 0x0000000000000000\n';
+  const memory = '0x00000000f0000000 0x00000000f3ffffff 0x0000000000040200\n';
+  const reason = 'has no memory of the bus (all BARs are empty): remove it and rescan, or reboot';
+  const allow = { allow_list: [{ address: at, bind_to: 'vfio-pci' }] };
+
+  it.each([
+    ['all are empty', empty.repeat(13), reason],
+    ['all but one of its virtual functions', empty.repeat(7) + memory + empty.repeat(5), reason],
+    ['one is not', memory + empty.repeat(12), undefined],
+    ['the host lists none', '', undefined],
+  ])('is not offered: %s', async (_what, text, expected) => {
+    host.tree.addFunction({ address: at, ...v80 });
+    host.tree.write(`${host.tree.pathOf(at)}/resource`, text);
+    const { offered, reasons } = await look('pci', allow);
+    expect(reasons[at]).toBe(expected);
+    expect(offered).toEqual(expected === undefined ? ['11:00'] : []);
+  });
+
+  it('is offered if it is a virtual function, because the kernel computes its registers', async () => {
+    host.tree.addFunction({ address: at, ...v80, driver: 'x' });
+    host.tree.addFunction({ address: '0000:11:00.1', ...v80, physicalFunction: at });
+    host.tree.write(`${host.tree.pathOf('0000:11:00.1')}/resource`, empty.repeat(13));
+    const allowed = { allow_list: [{ address: at, virtual_functions: true }] };
+    expect((await look('pci', allowed)).offered).toEqual(['11:00']);
+  });
+});
+
+describe('a model that vfio-pci refuses', () => {
+  const [card, first, second] = ['0000:b0:00.0', '0000:b1:01.0', '0000:b1:01.1'];
+  const settings = { cards: [{ addresses: [card], bind_to: 'vfio-pci' }] };
+  const refused = expect.stringContaining('vfio-pci refuses this model (denylist)');
+
+  function addQat(driver?: string): void {
+    const qat = { vendor: '8086', classCode: '0b4000' };
+    host.tree.addFunction({ address: card, ...qat, product: '37c8', driver: 'c6xx' });
+    for (const address of [first, second]) {
+      const virtual = { physicalFunction: card, driver };
+      host.tree.addFunction({ address, ...qat, product: '37c9', ...virtual });
+    }
+  }
+  const setParameter = (value: string) =>
+    host.tree.write('module/vfio_pci/parameters/disable_denylist', `${value}\n`);
+
+  it.each(['N', undefined])('is not offered and not bound: disable_denylist %s', async (value) => {
+    addQat();
+    if (value) setParameter(value);
+    const { offered, reasons, plan } = await look('qat', settings);
+    expect(offered).toEqual([]);
+    expect(Object.values(reasons)).toEqual([refused]);
+    expect(Object.values(reasons)[0]).toContain('disable_denylist=1 only if you trust every guest');
+    expect(plan).toEqual([refused, refused]);
+  });
+
+  const both = ['b1:01', 'b1:01'];
+
+  it('is offered with the denylist disabled', async () => {
+    addQat();
+    setParameter('Y');
+    expect(await look('qat', settings)).toMatchObject({ offered: both, reasons: {} });
+  });
+
+  it('is bound on a kernel that is older than the denylist', async () => {
+    host.tree.write('module/vfio_pci/parameters/ids', '\n');
+    addQat();
+    expect((await look('qat', settings)).plan).toEqual(['bind vfio-pci', 'bind vfio-pci']);
+  });
+
+  it('is offered once vfio-pci has taken it', async () => {
+    setParameter('N');
+    addQat('vfio-pci');
+    expect(await look('qat', settings)).toMatchObject({ offered: both, reasons: {} });
+  });
+
+  it.each([
+    ['5.15.158-generic', false],
+    ['5.15.159-generic', true],
+    ['6.1.0-44-amd64', false],
+    ['6.6.31', true],
+    ['6.7.12', false],
+    ['6.8.9', false],
+    ['6.9.0', true],
+    ['6.12', true],
+    ['', false],
+  ])('is a DSA since some releases: %s', async (release, isDenied) => {
+    const at = '0000:6a:01.0';
+    const dsa = { vendor: '8086', product: '0b25', classCode: '088000', driver: undefined };
+    host.tree.addFunction({ address: at, ...dsa });
+    setParameter('N');
+    if (release) host.proc.write('sys/kernel/osrelease', `${release}\n`);
+    const list = [{ address: at, device_type: 'COPROCESSOR', bind_to: 'vfio-pci' }];
+    const { reasons } = await look('pci', { allow_list: list });
+    expect(reasons[at]).toEqual(isDenied ? refused : undefined);
+  });
+});
+
+describe('a function of an FPGA of the class of a memory or a serial controller', () => {
+  it.each([
+    ['10ee', '903f', '058000'],
+    ['1172', 'e003', '070001'],
+    ['8086', '09c4', '058000'],
+  ])('is named with the setting that it needs: %s:%s', async (vendor, product, classCode) => {
+    const at = '0000:01:00.0';
+    host.tree.addFunction({ address: at, vendor, product, classCode });
+    const settings = settingsForAll(recordHost(host.sysfs, openProc(host.proc.root)));
+    expect(settings.drivers).toEqual(['pci']);
+    const pci = 'pci' in settings ? settings.pci : undefined;
+    expect(pci).toEqual({
+      allow_list: [{ address: at, vendor_id: vendor, product_id: product }],
+    });
+    if (vendor === '8086') return;
+    expect((await look('pci', pci)).reasons[at]).toBe(
+      `has class ${classCode}, which needs a device_type`,
+    );
+  });
+
+  it('is in a record, and a memory controller of another vendor is not', () => {
+    const listing = (ids: string) => `01:00.0 Memory controller [0580]: A Device [${ids}]\n`;
+    expect(toRecord(listing('10ee:903f'))).toContain('0000:01:00.0 10ee:903f 058000');
+    expect(() => toRecord(listing('8086:a121'))).toThrow('It has no accelerator');
+  });
+});
