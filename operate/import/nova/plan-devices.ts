@@ -6,6 +6,7 @@ import type { Group } from '#core/domain/profile/device-profile.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { ownerTrait } from '#core/shapes/placement-names.ts';
 import type { Address, AliasSpec, DeviceSpec } from './forms.ts';
+import { mayBeSame, mayOverlap } from './overlap.ts';
 
 /** An entry of the allow-list of driver `pci`. */
 export interface AllowListItem {
@@ -15,10 +16,16 @@ export interface AllowListItem {
   readonly resource_class: string;
   readonly traits?: readonly string[];
   readonly virtual_functions?: true;
+  readonly companions?: true;
 }
 
 export type AliasPlan =
   | { readonly name: string; readonly reason: string }
+  | {
+      readonly name: string;
+      /** Its devices go to a guest with those of these aliases, on the same card. */
+      readonly cards: readonly string[];
+    }
   | {
       readonly name: string;
       /** Asks for one device. */
@@ -33,6 +40,8 @@ export interface DevicePlan {
   readonly aliases: readonly AliasPlan[];
   /** Names of entries → why they stay with Nova. */
   readonly staying: ReadonlyMap<string, string>;
+  /** Names of entries whose devices go with a card. */
+  readonly companions: ReadonlySet<string>;
 }
 
 interface Offer {
@@ -41,14 +50,14 @@ interface Offer {
   readonly resourceClass: string;
 }
 
-interface NovaDevices {
+export interface NovaDevices {
   readonly specs: readonly DeviceSpec[];
   readonly aliases: readonly AliasSpec[];
   readonly isInPlacement: boolean;
 }
 
 /** In the order of the entries: of Nova's as of ours, the first that matches a device counts. */
-export function planNovaDevices(nova: NovaDevices): DevicePlan {
+export function planCards(nova: NovaDevices): DevicePlan {
   const { specs, aliases } = nova;
   const matched = specs.flatMap((spec) => matchOffers(spec, nova));
   const staying = new Map<string, string>();
@@ -68,7 +77,12 @@ export function planNovaDevices(nova: NovaDevices): DevicePlan {
   const allowList = items.filter(
     (item, index) => items.findIndex((each) => isDeepStrictEqual(each, item)) === index,
   );
-  return { allowList, aliases: plans.map((plan) => withLoss(plan, matched, staying)), staying };
+  return {
+    allowList,
+    aliases: plans.map((plan) => withLoss(plan, matched, staying)),
+    staying,
+    companions: new Set(),
+  };
 }
 
 function planAliases(
@@ -115,7 +129,7 @@ function withLoss(
   matched: readonly Offer[],
   staying: ReadonlyMap<string, string>,
 ): AliasPlan {
-  if ('group' in plan) return plan;
+  if (!('reason' in plan)) return plan;
   const lost = matched.filter(
     ({ spec, alias }) => alias.name === plan.name && !staying.has(spec.name),
   );
@@ -167,10 +181,6 @@ function matchOffers(spec: DeviceSpec, { aliases, isInPlacement }: NovaDevices):
       ? [{ spec, alias, resourceClass }]
       : [];
   });
-}
-
-function mayBeSame(one: string | undefined, other: string | undefined): boolean {
-  return one === undefined || other === undefined || one === other;
 }
 
 /** The class that Nova gives to a device whose entry names none. */
@@ -284,15 +294,4 @@ function toItems({ spec, alias, resourceClass }: Offer): AllowListItem[] {
 
 function printed([domain, bus, slot, fn]: Address): string {
   return `${domain}:${bus}:${slot}.${fn}`;
-}
-
-/** True if a device may match both. The address of a card stands for its virtual functions. */
-function mayOverlap(one: DeviceSpec, other: DeviceSpec): boolean {
-  if (!mayBeSame(one.vendor, other.vendor) || !mayBeSame(one.product, other.product)) return false;
-  const [a, b] = [one.address, other.address];
-  if (!a || !b) return true;
-  const meets = (index: 0 | 1 | 2 | 3) =>
-    a[index] === '*' || b[index] === '*' || a[index] === b[index];
-  const isCard = (address: Address) => !address.includes('*') && address[3] === '0';
-  return meets(0) && meets(1) && ((meets(2) && meets(3)) || isCard(a) || isCard(b));
 }

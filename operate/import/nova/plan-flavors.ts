@@ -89,6 +89,8 @@ function aliasParts(
 ): Parts | { readonly fault: string } | { readonly reason: string } {
   const parts: Part[] = [];
   const reasons: string[] = [];
+  const companions: { readonly name: string; readonly count: number }[] = [];
+  const counts = new Map<string, number>();
   for (const each of text.split(',')) {
     const [, name = '', count] = /^\s*([^:]+?)\s*:\s*([1-9][0-9]{0,2})\s*$/.exec(each) ?? [];
     if (count === undefined) return { fault: `${aliasKey} ${each} must be <alias>:<count>` };
@@ -96,10 +98,19 @@ function aliasParts(
     if (faulty.has(name)) return { fault: `its alias ${name} is refused` };
     if (!plan) return { fault: `no alias ${name} in nova.conf` };
     if ('reason' in plan) reasons.push(`alias ${name} stays: ${plan.reason}`);
+    else if ('cards' in plan) companions.push({ name, count: Number(count) });
     else {
+      counts.set(name, (counts.get(name) ?? 0) + Number(count));
       const groups = Array.from({ length: Number(count) }, () => plan.group);
       parts.push({ name: nameOf(plan.as, Number(count)), groups });
     }
+  }
+  for (const { name, count } of companions) {
+    const plan = aliases.find((one) => one.name === name);
+    const cards = plan && 'cards' in plan ? plan.cards : [];
+    const all = cards.reduce((sum, card) => sum + (counts.get(card) ?? 0), 0);
+    if (count <= all) continue;
+    reasons.push(`alias ${name} asks for ${count} functions that go with ${all} cards`);
   }
   const [reason] = reasons;
   return reason === undefined ? { parts } : { reason };

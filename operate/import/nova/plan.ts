@@ -4,6 +4,7 @@
 import { ConfigInvalid, loadConfig } from '#agent/config/config.ts';
 import { givesSame } from '#core/domain/profile/alternatives.ts';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
+import { planNovaDevices } from './companions.ts';
 import type { NovaOptions } from './conf.ts';
 import type { Flavor } from './flavors.ts';
 import {
@@ -13,7 +14,7 @@ import {
   readAliases,
   readDeviceSpecs,
 } from './forms.ts';
-import { type AliasPlan, type AllowListItem, planNovaDevices } from './plan-devices.ts';
+import type { AliasPlan, AllowListItem, DevicePlan } from './plan-devices.ts';
 import {
   distinctProfiles,
   type FlavorPlan,
@@ -85,7 +86,7 @@ export function planNova(request: NovaRequest): NovaPlan {
   const flavors = flavorPlans.map((plan) => withoutRefused(plan, profiles.rows));
   const settings = makeSettings(devices.allowList, mdevs.pools);
   const rows: NovaRow[] = [
-    ...specs.map((spec) => specRow(spec, devices.staying)),
+    ...specs.map((spec) => specRow(spec, devices)),
     ...faultRows('alias', aliases.filter(isFault)),
     ...devices.aliases.map((alias) => aliasRow(alias, request.flavors)),
     ...mdevs.rows.map((row) => ({ what: 'mdev' as const, ...row })),
@@ -122,18 +123,28 @@ function faultRows(kind: NovaRow['what'], faults: readonly Fault[]): NovaRow[] {
   return faults.map(({ name, fault }) => ({ what: kind, name, verdict: 'refuse', note: fault }));
 }
 
-function specRow(spec: DeviceSpec | Fault, staying: ReadonlyMap<string, string>): NovaRow {
+const withCard = 'goes with its card (companions of driver pci)';
+
+function specRow(
+  spec: DeviceSpec | Fault,
+  { staying, companions }: Pick<DevicePlan, 'staying' | 'companions'>,
+): NovaRow {
   const { name } = spec;
   if (isFault(spec)) return { what: 'device_spec', name, verdict: 'refuse', note: spec.fault };
   const reason = staying.get(name);
   if (reason !== undefined) return { what: 'device_spec', name, verdict: 'stay', note: reason };
-  const note = spec.isMigratable ? 'live migration is lost' : 'allow_list of driver pci';
+  const place = companions.has(name) ? withCard : 'allow_list of driver pci';
+  const note = spec.isMigratable ? 'live migration is lost' : place;
   return { what: 'device_spec', name, verdict: 'move', note };
 }
 
 function aliasRow(plan: AliasPlan, flavors: readonly Flavor[] | undefined): NovaRow {
   const { name } = plan;
   if ('reason' in plan) return { what: 'alias', name, verdict: 'stay', note: plan.reason };
+  if ('cards' in plan) {
+    const note = `${withCard}; no profile asks for it, beside ${plan.cards.join(', ')}`;
+    return { what: 'alias', name, verdict: 'move', note };
+  }
   const isAsked = (flavors ?? []).some(({ properties }) =>
     (properties['pci_passthrough:alias'] ?? '')
       .split(',')
@@ -176,7 +187,7 @@ function planProfiles(
   const refuse = (name: string, note: string) =>
     void rows.push({ what: 'profile', name, verdict: 'refuse', note });
   const ofAliases = aliases.flatMap((plan): NewProfile[] => {
-    if ('reason' in plan || plan.as !== plan.name) return [];
+    if (!('group' in plan) || plan.as !== plan.name) return [];
     const profile = makeProfile([{ name: nameOf(plan.name, 1), groups: [plan.group] }]);
     if (typeof profile !== 'string') return [profile];
     refuse(plan.name, profile);
