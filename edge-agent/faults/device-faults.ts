@@ -50,6 +50,8 @@ const readMsMax = 100;
 const againMs = 600_000;
 const warningMs = 24 * 3_600_000;
 const lostLoggedMs = 3_600_000;
+/** Twice the devices of the largest hosts: what the kernel names must not grow without end. */
+const devicesMax = 1024;
 
 const rows: ReadonlyMap<string, FaultRow> = new Map(faultRows.map((row) => [row.id, row]));
 /** The kernel's core writes it for each function that it finds on the bus. */
@@ -68,6 +70,7 @@ export function createDeviceFaults(deps: DeviceFaultsDeps): DeviceFaults {
 
   /** @param port the port above the device at which it was logged */
   const add = (address: string, row: FaultRow, record: KernelRecord, port?: string): boolean => {
+    if (!faults.has(address) && faults.size >= devicesMax) return false;
     const { id, severity, lasts } = row;
     const at = new Date(bootedMs + record.atMs);
     const ofDevice = faults.get(address) ?? [];
@@ -93,6 +96,14 @@ export function createDeviceFaults(deps: DeviceFaultsDeps): DeviceFaults {
     return kept.length < before.length;
   };
 
+  /** Ports repeat themselves: one read lists the devices below a port once. */
+  let belowPorts = new Map<string, readonly string[]>();
+  const belowOf = (port: string): readonly string[] => {
+    const below = belowPorts.get(port) ?? places.below(port);
+    belowPorts.set(port, below);
+    return below;
+  };
+
   const take = (record: KernelRecord): boolean => {
     const message = readMessage(record);
     if (!message) return false;
@@ -107,7 +118,7 @@ export function createDeviceFaults(deps: DeviceFaultsDeps): DeviceFaults {
     const row = findFault(message);
     const address = row && places.find(message);
     if (!row || address === undefined) return false;
-    const below = row.reachesBelow ? places.below(address) : [];
+    const below = row.reachesBelow ? belowOf(address) : [];
     const changes = [
       add(address, row, record),
       ...below.map((each) => add(each, row, record, address)),
@@ -118,6 +129,8 @@ export function createDeviceFaults(deps: DeviceFaultsDeps): DeviceFaults {
   /** Ends what lasts, if the operator has confirmed the device or another card is there. */
   const endConfirmed = (confirmed: Confirmations): boolean => {
     const changes = [...faults.keys()].map((address) => {
+      const all = faults.get(address) ?? [];
+      if (!all.some(({ lasts }) => lasts)) return false;
       const now = places.idsAt(address);
       return keep(address, ({ lasts, last, ids }) => {
         if (!lasts) return true;
@@ -129,6 +142,7 @@ export function createDeviceFaults(deps: DeviceFaultsDeps): DeviceFaults {
   };
 
   const readNow = (): boolean => {
+    belowPorts = new Map();
     const untilMs = clock.monotonicMs() + readMsMax;
     let isChanged = false;
     for (let count = 0; count < recordsMax && clock.monotonicMs() < untilMs; count += 1) {

@@ -85,6 +85,28 @@ describe('an error of PCIe', () => {
     expect(await stateAfter([line], gpu)).toBeUndefined();
   });
 
+  it('at a port that repeats itself keeps no other device waiting', async () => {
+    const line = `pcieport ${port}: AER: device recovery failed`;
+    const last = `mlx5_core ${nic}: Fatal error 1 detected`;
+    const faults = await aFaultHost().read([...Array(15_000).fill(line), last], 0);
+    expect([gpu, nic].map((each) => faults.healthOf(each)?.state)).toEqual([
+      'unhealthy',
+      'unhealthy',
+    ]);
+  });
+
+  it('of devices without end is kept for some hundreds', async () => {
+    const lines = Array.from({ length: 5_000 }, (_, index) => {
+      const [domain, bus] = [index >> 8, index & 0xff].map((each) => each.toString(16));
+      const at = `${domain?.padStart(4, '0')}:${bus?.padStart(2, '0')}:1f.7`;
+      return `x ${at}: not ready 65535ms after FLR; giving up`;
+    });
+    const { read, files } = aFaultHost();
+    await read(lines, 0);
+    const { faults } = JSON.parse((await files.read('faults.json')) ?? '') as { faults: object };
+    expect(Object.keys(faults)).toHaveLength(1024);
+  });
+
   it('ends for a device below a port that the kernel finds anew', async () => {
     const { kernel, read } = aFaultHost();
     const faults = await read([`pcieport ${port}: AER: device recovery failed`]);
