@@ -59,7 +59,14 @@ export function createFpgaManagerDriver(
 ): Driver {
   const { sysfs, clock } = context;
   const busy = new Set<string>();
-  const pci = createPciDriver({ ...context, name, busy, allowList: toAllowList(settings) });
+  const pci = createPciDriver({
+    ...context,
+    name,
+    busy,
+    allowList: toAllowList(settings),
+    // An image may give the function other ids.
+    namesIds: () => true,
+  });
   const deps: BoardDeps = {
     settings,
     context,

@@ -60,6 +60,14 @@ async function startAttached(given: object = {}) {
   return await start({ attach, blank_image: blank, ...given });
 }
 
+it('offers the function of a board whose image has given it other ids', async () => {
+  await startAttached();
+  const before = await reasons();
+  host.tree.removeFunction(attach);
+  host.tree.addFunction({ address: attach, vendor: '10ee', product: '9038', classCode: '120000' });
+  expect(await reasons()).toEqual(before);
+});
+
 const info = { domain: '0000', bus: '01', device: '00', function: '0' };
 const clean = () => driver.clean?.({ address: 'fpga0', uuid: 'u', type: 'PCI', info }, () => {});
 
