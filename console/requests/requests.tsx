@@ -18,6 +18,7 @@ import type { ScreenProps } from '#console/routes.ts';
 import { useSession } from '#console/session/session.ts';
 import type { Filter } from '#core/contracts/api/list-routes.ts';
 import { type ListName, type ListRow, lists } from '#core/contracts/api/lists.ts';
+import { hasRole } from '#core/domain/roles.ts';
 import { matchingRows, type RequestRow, rankOf, requestRows, rowChoices } from './request-rows.ts';
 
 const everyMs = 5000;
@@ -41,7 +42,7 @@ export function RequestsScreen({ route }: ScreenProps) {
   return (
     <Screen title="Requests">
       <p class="quiet">
-        {identity.roles.includes('admin')
+        {hasRole(identity.roles, ['admin'])
           ? 'Accelerator requests of all projects.'
           : `Accelerator requests of ${identity.project.name}.`}
       </p>

@@ -1,5 +1,7 @@
 // The caller of the API, from a validated token. Every operation that a caller starts takes one.
 
+import { hasRole } from './roles.ts';
+
 export interface Caller {
   readonly requestId: string;
   readonly userId: string;
@@ -15,7 +17,7 @@ export function userActor({ userId }: Caller): string {
 }
 
 export function isAdmin(caller: Caller): boolean {
-  return caller.roles.includes('admin');
+  return hasRole(caller.roles, ['admin']);
 }
 
 /** Whether the caller may see a project's objects: an admin may act for any tenant. */

@@ -2,6 +2,8 @@
 // come from a project-scoped token, in which Keystone has already added implied roles (admin >
 // manager > member > reader).
 
+import { hasRole } from './roles.ts';
+
 const reader = ['reader', 'member', 'manager', 'admin', 'service'];
 const manager = ['manager', 'admin'];
 // Nova acts with the user's token; a service that acts alone has the service role.
@@ -83,6 +85,14 @@ export type PolicyOverrides = Readonly<Partial<Record<PolicyRule, readonly strin
 export const policyRules = Object.keys(policies) as PolicyRule[];
 
 /** Roles, any of which is enough. */
-export function rolesFor(rule: PolicyRule, overrides: PolicyOverrides = {}): readonly string[] {
+export function rolesFor(rule: PolicyRule, overrides: PolicyOverrides): readonly string[] {
   return overrides[rule] ?? policies[rule];
+}
+
+export function isAllowed(
+  rule: PolicyRule,
+  { roles }: { readonly roles: readonly string[] },
+  overrides: PolicyOverrides,
+): boolean {
+  return hasRole(roles, rolesFor(rule, overrides));
 }

@@ -3,6 +3,7 @@
 import type { RequestDeps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import { Forbidden } from '#core/domain/errors.ts';
+import { hasRole } from '#core/domain/roles.ts';
 import { HttpFault } from './faults.ts';
 
 /**
@@ -39,7 +40,7 @@ export async function authenticate(
 
 async function isService(deps: RequestDeps, token: string): Promise<boolean> {
   const service = await deps.clients.keystone.validateToken(token, { allowExpired: false });
-  return service?.roles.some((role) => deps.settings.serviceTokenRoles.includes(role)) ?? false;
+  return service !== undefined && hasRole(service.roles, deps.settings.serviceTokenRoles);
 }
 
 /** 401 with the address of Keystone. */

@@ -6,6 +6,7 @@ import { RequestRefused } from '#core/clients/http.ts';
 import { createKeystone, ownIdentity } from '#core/clients/openstack/keystone.ts';
 import { LoginRefused } from '#core/clients/openstack/own-token.ts';
 import { CheckFailed, Undetermined } from '#core/command-line/checks.ts';
+import { hasRole } from '#core/domain/roles.ts';
 import { silentLog } from '#core/log.ts';
 import { checkVisibility } from '#core/operations/release/visibility.ts';
 import { listedEndpoint } from './catalog.ts';
@@ -24,7 +25,7 @@ export const openstackChecks: readonly Check[] = [
       if (us === undefined)
         throw new CheckFailed('Keystone does not know its own token.', 'Check Keystone.');
       if (us.projectId === undefined) throw new CheckFailed('The token has no project.', asAdmin);
-      const missing = ['admin', 'service'].filter((role) => !us.roles.includes(role));
+      const missing = ['admin', 'service'].filter((role) => !hasRole(us.roles, [role]));
       if (missing.length > 0)
         throw new CheckFailed(`The user lacks ${missing.join(' and ')}.`, asAdmin);
       return `${deps.settings.keystone.username} at ${deps.settings.keystone.url}`;

@@ -2,6 +2,7 @@
 // not evict valid tokens.
 
 import { createHash } from 'node:crypto';
+import { hasRole } from '#core/domain/roles.ts';
 import { tokenCacheSeconds } from '#core/settings.ts';
 import type { TokenIdentity } from './keystone.ts';
 
@@ -40,7 +41,9 @@ export function createTokenCache(
 
   function staleAt(identity: TokenIdentity | undefined, allowExpired: boolean): number {
     if (!identity) return clock() + unknownMs;
-    const shorter = identity.roles.flatMap((role) => secondsByRole[role] ?? []);
+    const shorter = Object.entries(secondsByRole).flatMap(([role, seconds]) =>
+      hasRole(identity.roles, [role]) ? seconds : [],
+    );
     const latest = clock() + Math.min(tokenCacheSeconds, ...shorter) * 1_000;
     return allowExpired ? latest : Math.min(latest, identity.expiresAt.getTime());
   }

@@ -3,7 +3,7 @@
 
 import type { Caller } from '#core/domain/caller.ts';
 import { Forbidden } from '#core/domain/errors.ts';
-import { type PolicyOverrides, rolesFor } from '#core/domain/policy.ts';
+import { isAllowed, type PolicyOverrides } from '#core/domain/policy.ts';
 import type { Device, ProgramGrant } from './device.ts';
 
 /** A device's row has to hold them. */
@@ -17,8 +17,7 @@ export function checkMayProgram(
   nowMs: number,
 ): void {
   // Those who see the lists of the whole cloud.
-  const operators = rolesFor('cyborg:operator:host:get_all', overrides);
-  if (caller.roles.some((role) => operators.includes(role))) return;
+  if (isAllowed('cyborg:operator:host:get_all', caller, overrides)) return;
   const { projectId } = caller;
   if (activeGrants(grants, nowMs).some((grant) => grant.projectId === projectId)) return;
   throw new Forbidden(

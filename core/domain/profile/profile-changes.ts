@@ -5,7 +5,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Caller } from '#core/domain/caller.ts';
 import type { ChangeNote } from '#core/domain/change-note.ts';
 import { DeviceProfileDisabled, DeviceProfileNotFound, InvalidInput } from '#core/domain/errors.ts';
-import { type PolicyOverrides, rolesFor } from '#core/domain/policy.ts';
+import { isAllowed, type PolicyOverrides } from '#core/domain/policy.ts';
+import { hasRole } from '#core/domain/roles.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { Groups } from './alternatives.ts';
 import {
@@ -108,11 +109,13 @@ export function isVisibleTo(
 
 /** A service that acts alone acts for the projects of its servers. */
 export function seesAllProfiles(
-  { roles }: Pick<Caller, 'roles'>,
+  caller: Pick<Caller, 'roles'>,
   overrides: PolicyOverrides,
 ): boolean {
-  const allowed = ['service', ...rolesFor('cyborg:operator:profile:get_all', overrides)];
-  return roles.some((role) => allowed.includes(role));
+  return (
+    hasRole(caller.roles, ['service']) ||
+    isAllowed('cyborg:operator:profile:get_all', caller, overrides)
+  );
 }
 
 /** @throws DeviceProfileNotFound, DeviceProfileDisabled */

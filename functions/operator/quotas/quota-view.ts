@@ -2,7 +2,7 @@ import { quotaAnswer } from '#core/contracts/api/operator.ts';
 import type { Deps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import { Forbidden, InvalidInput } from '#core/domain/errors.ts';
-import { rolesFor } from '#core/domain/policy.ts';
+import { isAllowed, rolesFor } from '#core/domain/policy.ts';
 import { countedUse, type Quota } from '#core/domain/quota/quota.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 
@@ -39,9 +39,9 @@ export function checkProjectId(id: string): void {
 
 /** A caller who may not list all quotas sees only that of the caller's project. */
 export function refuseOtherProject({ settings }: Deps, caller: Caller, projectId: string): void {
-  const allowed = rolesFor('cyborg:operator:quota:get_all', settings.policy);
-  if (caller.projectId === projectId) return;
-  if (caller.roles.some((role) => allowed.includes(role))) return;
+  const rule = 'cyborg:operator:quota:get_all';
+  if (caller.projectId === projectId || isAllowed(rule, caller, settings.policy)) return;
+  const allowed = rolesFor(rule, settings.policy);
   throw new Forbidden(
     `The quota of another project needs one of the roles ${allowed.join(', ') || 'that no rule names'}.`,
   );

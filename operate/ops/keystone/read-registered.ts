@@ -1,6 +1,7 @@
 // Keystone's entries of the deployment: its service, endpoints and service user.
 
 import * as z from 'zod';
+import { hasRole } from '#core/domain/roles.ts';
 import type { Keystone } from '#operate/ops/sign-in/keystone.ts';
 import { CommandFailed, exitCodes, wrongUsage } from '#operate/ops/verb.ts';
 import { type Registered, roleNames, serviceType } from './plan-registration.ts';
@@ -70,9 +71,11 @@ export async function readRegistered(keystone: Keystone, names: Names): Promise<
     (await list(keystone, kind, query, named))[0];
   const project = await one('projects', { name: projectName, domain_id: projectDomainId });
   const user = await one('users', { name: username, domain_id: userDomainId });
+  // Keystone's filter by name minds the case on some databases.
+  const existing = await list(keystone, 'roles', {}, named);
   const roles = new Map<string, string>();
   for (const name of roleNames) {
-    const role = await one('roles', { name });
+    const role = existing.find((each) => hasRole([each.name], [name]));
     if (role) roles.set(name, role.id);
   }
   return { services, endpoints, project, user, roles, held: await heldBy(keystone, project, user) };
@@ -88,7 +91,8 @@ async function heldBy(keystone: Keystone, project: Named | undefined, user: Name
     doing: "list the service user's roles",
     schema: z.looseObject({ roles: z.array(named) }),
   });
-  return new Set(roles.map(({ name }) => name));
+  const held = roles.map(({ name }) => name);
+  return new Set(roleNames.filter((name) => hasRole(held, [name])));
 }
 
 /** @throws CommandFailed where Keystone gives a part of the list only */

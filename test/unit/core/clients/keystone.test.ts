@@ -77,6 +77,8 @@ describe('a token', () => {
     ['manager-token', { reader: 30, manager: 20 }, 20],
     ['admin-token', { admin: 300, manager: 300 }, 300],
     ['admin-token', { admin: 1 }, 1],
+    ['admin-token', { Admin: 1 }, 1],
+    ['manager-token', { MANAGER: 20 }, 20],
     ['demo-token', {}, 300],
     ['unknown', {}, 30],
   ])('%s with the setting %j is validated again after %i s', async (token, given, lasts) => {
