@@ -200,7 +200,9 @@ function token(resource: Resource, deps: () => RequestDeps): Layer {
         ({ row }) => row.resource === resource,
       );
       if (resource === 'versions' && !isKnown && headers['x-auth-token']) return;
-      exchange.caller = await authenticate(deps(), headers, exchange.requestId);
+      const { method } = event.requestContext.http;
+      const request = { method, path: event.rawPath, headers };
+      exchange.caller = await authenticate(deps(), request, exchange.requestId);
     },
   };
 }

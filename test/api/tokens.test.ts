@@ -25,6 +25,53 @@ describe('tokens', () => {
     expect(answer.headers.get('www-authenticate')).toBe(`Keystone uri="${world.urls.keystone}"`);
   });
 
+  it.each<[string, string, Ask, number]>([
+    ['GET', `/accelerator${arqs}`, {}, 200],
+    ['GET', `/accelerator/v2/device_profiles/${instance}`, {}, 422],
+    ['GET', '/accelerator/v2/devices', {}, 401],
+    ['GET', `/accelerator${arqs}/`, {}, 401],
+    ['GET', arqs, {}, 401],
+    ['DELETE', `/accelerator${arqs}?arqs=${instance}`, {}, 401],
+    // A service vouches for the call, so no rule is looked at.
+    ['GET', '/accelerator/v2/device_profiles', { serviceToken: 'nova-token' }, 200],
+    ['GET', '/accelerator/v2/devices', { serviceToken: 'nova-token' }, 403],
+    ['GET', `/accelerator${arqs}`, { serviceToken: 'alt-token' }, 401],
+    ['GET', `/accelerator${arqs}`, { serviceToken: 'expired-token' }, 401],
+    ['GET', `/accelerator${arqs}`, { headers: { 'X-Service-Token': '' } }, 200],
+    ['GET', '/accelerator/v2/devices', { headers: { 'X-Service-Token': '' } }, 401],
+  ])(
+    'of a credential with access rules may %s %s with %j: %i',
+    async (method, path, ask, status) => {
+      const answer = await world.ask(method, path, { token: 'limited-token', ...ask });
+      expect(answer.status).toBe(status);
+    },
+  );
+
+  it('a call that no access rule allows is named', async () => {
+    const answer = await refused(world, 'GET', '/v2/devices', { token: 'limited-token' });
+    expect(answer.json.error).toMatchObject({
+      code: 401,
+      message: 'The access rules of the application credential do not allow GET /v2/devices.',
+    });
+  });
+
+  it.each<[string, Ask]>([
+    ['token', { token: 'g'.repeat(10_241) }],
+    ['service token', { headers: { 'X-Service-Token': 'g'.repeat(10_241) } }],
+  ])('a %s longer than a header may be is refused with its length', async (subject, ask) => {
+    const answer = await refused(world, 'GET', '/v2/devices', ask);
+    expect(answer.status).toBe(401);
+    const message = `The ${subject} has 10241 characters; at most 10240 are allowed.`;
+    expect(answer.json.error).toMatchObject({ message });
+  });
+
+  it('an empty service token is none', async () => {
+    const headers = { 'X-Service-Token': '' };
+    expect((await world.ask('GET', '/v2/devices', { headers })).status).toBe(200);
+    const answer = await world.ask('GET', arqs, { token: 'expired-token', headers });
+    expect(answer.status).toBe(401);
+  });
+
   it('any token is answered 404 for a path of no resource, and none 401', async () => {
     const path = '/v2/no/such/path';
     expect((await world.ask('GET', path, { token: 'nope' })).status).toBe(404);

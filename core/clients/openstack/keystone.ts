@@ -13,6 +13,7 @@ import {
   ServiceUnavailable,
   saysAbsent,
 } from '#core/clients/http.ts';
+import type { AccessRule } from '#core/domain/access-rules.ts';
 import type { PasswordSource } from '#core/domain/password-source.ts';
 import type { Log } from '#core/log.ts';
 import type { Settings } from '#core/settings.ts';
@@ -31,6 +32,8 @@ export interface TokenIdentity {
   readonly domainId?: string;
   readonly isSystemScoped: boolean;
   readonly roles: readonly string[];
+  /** What an application credential may call, if it has rules; an empty list allows nothing. */
+  readonly accessRules?: readonly AccessRule[];
   /** In the past only if an expired token was allowed. */
   readonly expiresAt: Date;
 }
@@ -80,11 +83,19 @@ const validationMs = 4_000;
 
 const breakerLimits = { failuresMax: 3, openMs: 5_000, openMsMax: 30_000 };
 
+/** What API Gateway allows for all headers of a request. */
+export const tokenLengthMax = 10_240;
+
 /**
  * The characters that RFC 6750 has for bearer tokens; Fernet and JWS tokens have fewer. A Fernet
- * token has about 200 characters, and 22 more for each group of a federated user.
+ * token has about 200 characters, and up to 88 more for each group of a federated user.
  */
-const tokenForm = /^[\w.~+/=-]{1,4096}$/;
+const tokenForm = new RegExp(`^[\\w.~+/=-]{1,${tokenLengthMax}}$`);
+
+/** What servers before Keystone answer to a header that is too long for them. */
+const headerTooLong: readonly number[] = [400, 413, 431];
+/** Longer than any token that is not a federated user's. */
+export const longTokenLength = 4096;
 
 export function createKeystone(options: KeystoneOptions): KeystoneClient {
   const { settings, clock, log } = options;
@@ -140,6 +151,7 @@ export function createKeystone(options: KeystoneOptions): KeystoneClient {
       [request, answer] = await call(ownToken, token, allowExpired, leftMs());
     }
     if (saysAbsent(answer, 'error')) return undefined;
+    if (token.length > longTokenLength && headerTooLong.includes(answer.status)) return undefined;
     if (answer.status !== 200) {
       const { message } = new RequestRefused(request, answer);
       const reason = `${describeUser(settings)} cannot validate tokens: ${message}`;
@@ -157,7 +169,12 @@ export function createKeystone(options: KeystoneOptions): KeystoneClient {
       method: 'GET',
       // Without the catalog, which would be most of the answer.
       url: `${identityUrl(settings)}/auth/tokens?nocatalog${allowExpired ? '&allow_expired=1' : ''}`,
-      headers: { 'X-Auth-Token': ownToken, 'X-Subject-Token': token },
+      headers: {
+        'X-Auth-Token': ownToken,
+        'X-Subject-Token': token,
+        // Without it Keystone refuses application credentials that have access rules.
+        'OpenStack-Identity-Access-Rules': '1.0',
+      },
       timeoutMs,
     };
     return [request, await http(request)] as const;
@@ -178,6 +195,13 @@ const identityBody = z.object({
     system: z.object({ all: z.boolean() }).optional(),
     // An unscoped token has no project.
     roles: z.array(z.object({ name: z.string() })).default([]),
+    application_credential: z
+      .object({
+        access_rules: z
+          .array(z.object({ method: z.string(), path: z.string(), service: z.string() }))
+          .nullish(),
+      })
+      .nullish(),
     expires_at: z.iso.datetime({ offset: true }),
   }),
 });
@@ -186,7 +210,11 @@ function readIdentity(request: HttpRequest, answer: HttpAnswer): TokenIdentity {
   const { token } = readBody(identityBody, request, answer);
   return {
     userId: token.user.id,
-    ...present({ projectId: token.project?.id, domainId: token.domain?.id }),
+    ...present({
+      projectId: token.project?.id,
+      domainId: token.domain?.id,
+      accessRules: token.application_credential?.access_rules ?? undefined,
+    }),
     isSystemScoped: token.system?.all === true,
     roles: [...new Set(token.roles.map(({ name }) => name))],
     expiresAt: new Date(token.expires_at),

@@ -2,6 +2,7 @@
 // Nothing in this file is secret, and nothing is for production.
 
 import { createHash } from 'node:crypto';
+import type { AccessRule } from '#core/domain/access-rules.ts';
 
 export const domain = { id: 'default', name: 'Default' } as const;
 export const region = 'RegionOne';
@@ -45,7 +46,11 @@ interface ApplicationCredential {
   readonly secret: string;
   readonly user: string;
   readonly project: string;
+  readonly accessRules?: readonly AccessRule[];
 }
+
+/** Its tokens may call what its access rules name. */
+const limitedCredentialId = '0b6d3c5f2a914e7c8d1f6a5b4c3d2e1f';
 
 export const applicationCredentials: readonly ApplicationCredential[] = [
   {
@@ -53,6 +58,17 @@ export const applicationCredentials: readonly ApplicationCredential[] = [
     secret: 'demo-credential',
     user: 'admin',
     project: 'admin',
+  },
+  {
+    id: limitedCredentialId,
+    secret: 'limited-credential',
+    user: 'demo',
+    project: 'demo',
+    accessRules: [
+      { service: 'compute', method: 'POST', path: '/v2.1/servers' },
+      { service: 'accelerator', method: 'GET', path: '/accelerator/v2/accelerator_requests' },
+      { service: 'accelerator', method: 'GET', path: '/accelerator/v2/device_profiles/{uuid}' },
+    ],
   },
 ];
 
@@ -66,6 +82,8 @@ interface StaticToken {
   readonly scope: Scope;
   /** Keystone accepts the token only with `allow_expired`. */
   readonly isExpired?: boolean;
+  /** Id of the application credential that the token was given for. */
+  readonly credential?: string;
 }
 
 /** Tokens that need no login; each always has an hour left, except the expired one. */
@@ -80,6 +98,7 @@ export const staticTokens: Readonly<Record<string, StaticToken>> = {
   'telemetry-token': { user: 'telemetry', scope: { project: 'service' } },
   'system-admin-token': { user: 'admin', scope: { system: true } },
   'unscoped-token': { user: 'demo', scope: {} },
+  'limited-token': { user: 'demo', scope: { project: 'demo' }, credential: limitedCredentialId },
   'expired-token': { user: 'demo', scope: { project: 'demo' }, isExpired: true },
 };
 

@@ -17,6 +17,7 @@ import type { ListenOptions } from '#local/ports.ts';
 import { domain, idOf, password, rolesOf } from './catalog.ts';
 import { Registry, registryRoutes, registryState } from './registry.ts';
 import {
+  accessRulesOf,
   authenticationNeeded,
   describeToken,
   type KnownToken,
@@ -211,6 +212,8 @@ function subjectOf(ask: Ask, context: Context, action: string): KnownToken {
   const allowExpired = ['1', 'true'].includes(ask.query.get('allow_expired') ?? '');
   const subject = context.tokens.find(token, { allowExpired });
   if (!subject) throw new Refusal(404, 'Could not recognize Fernet token');
+  const isUnderstood = Number(header(ask, 'OpenStack-Identity-Access-Rules') ?? 0) >= 1;
+  if (accessRulesOf(subject) && !isUnderstood) throw new Refusal(404, 'Failed to validate token');
   const roles = rolesOf(caller.user, caller.scope);
   if (roles.includes('admin') || roles.includes('service') || token === caller.token) {
     return subject;

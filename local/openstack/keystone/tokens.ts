@@ -2,6 +2,8 @@
 
 import { randomBytes } from 'node:crypto';
 import * as z from 'zod';
+import type { AccessRule } from '#core/domain/access-rules.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { Refusal } from '#local/openstack/http-service.ts';
 import type { State } from '#local/openstack/state-file.ts';
 import {
@@ -24,6 +26,8 @@ export interface KnownToken {
   readonly issuedAt: number;
   readonly expiresAt: number;
   readonly methods: readonly string[];
+  /** Id of the application credential. */
+  readonly credential?: string | undefined;
 }
 
 const scopeSchema = z.union([
@@ -49,6 +53,7 @@ export const tokenState = z.object({
         issuedAt: z.number(),
         expiresAt: z.number(),
         methods: z.array(z.string()),
+        credential: z.string().optional(),
       }),
     )
     .default({}),
@@ -129,7 +134,8 @@ export class Tokens {
       const user = this.users().find(({ name }) => name === fixed.user);
       const expiresAt = this.#clock() + (fixed.isExpired ? -hourMs : hourMs);
       const times = { issuedAt: expiresAt - 2 * hourMs, expiresAt };
-      return user && { token, user, scope: fixed.scope, methods: ['password'], ...times };
+      const { scope, credential } = fixed;
+      return user && { token, user, scope, methods: ['password'], credential, ...times };
     }
     const issued = this.#state.now.issued[token];
     const user = this.users().find(({ name }) => name === issued?.user);
@@ -153,7 +159,9 @@ export class Tokens {
     const token = `gAAAA${randomBytes(24).toString('base64url')}`;
     const issuedAt = this.#clock();
     const { methods } = auth.identity;
-    const entry = { user: user.name, scope, issuedAt, expiresAt: issuedAt + hourMs, methods };
+    const times = { issuedAt, expiresAt: issuedAt + hourMs };
+    const id = credential && { credential: credential.id };
+    const entry = { user: user.name, scope, methods, ...times, ...id };
     this.#forgetOld();
     this.#state.now.issued[token] = entry;
     this.#state.save();
@@ -220,9 +228,13 @@ function credentialOf({ methods, application_credential: given }: Login['auth'][
 
 export const authenticationNeeded = 'The request you have made requires authentication.';
 
+export function accessRulesOf({ credential }: KnownToken): readonly AccessRule[] | undefined {
+  return applicationCredentials.find(({ id }) => id === credential)?.accessRules;
+}
+
 /** The token as in Keystone's answers, without the catalog. */
 export function describeToken(token: KnownToken): Record<string, unknown> {
-  const { user, scope, methods, issuedAt, expiresAt } = token;
+  const { user, scope, methods, issuedAt, expiresAt, credential } = token;
   const roles = rolesOf(user, scope).map((name) => ({ id: idOf('role', name), name }));
   return {
     methods,
@@ -232,6 +244,13 @@ export function describeToken(token: KnownToken): Record<string, unknown> {
     issued_at: isoMicroseconds(issuedAt),
     ...describeScope(scope),
     ...(roles.length > 0 && { roles }),
+    ...(credential !== undefined && {
+      application_credential: {
+        id: credential,
+        restricted: true,
+        ...present({ access_rules: accessRulesOf(token) }),
+      },
+    }),
   };
 }
 

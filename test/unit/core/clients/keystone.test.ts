@@ -41,7 +41,7 @@ describe('a token', () => {
     expect(wire.validations()).toBe(1);
   });
 
-  it.each(['', 'two\nlines', 'a space', 'nul\0', 'emoji-☃', "'quoted'", 'x'.repeat(4_097)])(
+  it.each(['', 'two\nlines', 'a space', 'nul\0', 'emoji-☃', "'quoted'", 'x'.repeat(10_241)])(
     'that no Keystone issues is refused without a request: %j',
     async (token) => {
       expect(await wire.keystone().validateToken(token, { allowExpired: true })).toBeUndefined();
@@ -50,8 +50,28 @@ describe('a token', () => {
   );
 
   it('may be as long as the Fernet token of a user in many groups', async () => {
-    await wire.keystone().validateToken(`gAAAAA${'x_-'.repeat(1_360)}==`, { allowExpired: false });
+    await wire.keystone().validateToken(`gAAAAA${'x_-'.repeat(3_410)}==`, { allowExpired: false });
     expect(wire.validations()).toBe(1);
+  });
+
+  it.each([400, 413, 431])(
+    'that is too long for a server before Keystone, which answers %i, is refused',
+    async (status) => {
+      wire.interfere = (asked) => (isValidation(asked) ? { status } : undefined);
+      const us = wire.keystone();
+      expect(await ask(us, 'x'.repeat(8_200))).toBeUndefined();
+      await expect(ask(us, 'short')).rejects.toThrow(ServiceUnavailable);
+    },
+  );
+
+  it('of a credential with access rules has them', async () => {
+    const { accessRules } = (await ask(wire.keystone(), 'limited-token')) ?? {};
+    expect(accessRules?.map(({ service }) => service)).toEqual([
+      'compute',
+      'accelerator',
+      'accelerator',
+    ]);
+    expect(await ask(wire.keystone(), 'demo-token')).not.toHaveProperty('accessRules');
   });
 
   it('that has expired is accepted only if the caller allows it', async () => {

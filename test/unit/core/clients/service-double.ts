@@ -29,7 +29,7 @@ export async function aService(answer: (ask: Ask) => Answer | Promise<Answer>) {
  * For a double that only records: the answer of the service at `base`, with Keystone's headers.
  */
 export async function passOn(ask: Ask, base: string): Promise<Answer> {
-  const names = ['X-Auth-Token', 'X-Subject-Token'];
+  const names = ['X-Auth-Token', 'X-Subject-Token', 'OpenStack-Identity-Access-Rules'];
   const tokens = names.flatMap((name) => {
     const value = ask.headers[name.toLowerCase()];
     return typeof value === 'string' ? [[name, value]] : [];
