@@ -7,6 +7,16 @@ export function isUuid(text: string): boolean {
   return uuidPattern.test(text);
 }
 
+/** Whether OpenStack takes the text for a uuid: also without hyphens, in braces, or as a URN. */
+export function hasFormOfUuid(text: string): boolean {
+  const plain = text
+    .trim()
+    .replace(/^urn:/i, '')
+    .replace(/^uuid:/i, '')
+    .replace(/[{}-]/g, '');
+  return /^[0-9a-f]{32}$/i.test(plain);
+}
+
 /** Profiles may spell uuids without hyphens, in either case. */
 export function withHyphens(uuid: string): string {
   const hex = uuid.replaceAll('-', '').toLowerCase();

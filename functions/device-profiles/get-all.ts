@@ -8,8 +8,10 @@ import { listQuery } from './schema.ts';
 import { viewDeviceProfile } from './view.ts';
 
 /**
- * Nova asks by name: that query reads base tables only. Of a profile with alternatives, Nova's
- * service gets the groups that fit now, and all others the first ones.
+ * Nova asks by name: that query reads base tables only. Nova reports an empty list as a missing
+ * profile, and hides the sentence of a refusal, so a service gets the list, not the
+ * specification's 422. A profile with alternatives has the groups that fit now for Nova's service,
+ * and the first ones for all others.
  */
 export const getAll = novaAction(
   { query: listQuery, answers: { 200: profilesAnswer }, refuses: [422] },
@@ -18,7 +20,7 @@ export const getAll = novaAction(
     if (query.name) {
       const named = await deps.store.profiles.byNames(query.name);
       const profiles = named.filter((profile) => isVisibleTo(caller, profile, policy));
-      if (profiles.length === 0 && microversion === '2.0') {
+      if (profiles.length === 0 && microversion === '2.0' && !caller.hasServiceToken) {
         throw noneExist(`No device profile named ${query.name.join(', ')} exists.`);
       }
       const shown = caller.hasServiceToken

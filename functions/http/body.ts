@@ -11,7 +11,7 @@ const secretBytesMax = 16 * 1024;
 /**
  * The parsed body; undefined if there is none and the schema allows that.
  *
- * @throws HttpFault 413, 415; InvalidInput if the body is not valid JSON
+ * @throws HttpFault 413, 415; InvalidInput if the body is not valid UTF-8 or JSON
  */
 export function readBody(
   event: APIGatewayProxyEventV2,
@@ -33,17 +33,26 @@ export function readBody(
   if (!/^application\/json\s*(;|$)/i.test(type)) {
     throw new HttpFault(415, `The body must be application/json, not ${type || 'of no type'}.`);
   }
+  // API Gateway and the decoder put U+FFFD in place of bytes that are not UTF-8.
+  const damagedAt = text.indexOf('\ufffd');
+  if (damagedAt >= 0) {
+    throw new InvalidInput(
+      `The body is not valid UTF-8 after ${damagedAt} characters; the character U+FFFD itself must be written as \\ufffd.`,
+    );
+  }
   try {
     return JSON.parse(text, wellFormed);
   } catch (error) {
+    if (error instanceof InvalidInput) throw error;
     // The parser's message quotes the text.
     if (hasSecret) throw new InvalidInput('The body is not valid JSON.');
     throw new InvalidInput(`The body is not valid JSON: ${(error as Error).message}`);
   }
 }
 
-/** DynamoDB does not store half of a surrogate pair. */
+/** DynamoDB does not store half of a surrogate pair, and schemas do not see `__proto__`. */
 function wellFormed(key: string, value: unknown): unknown {
+  if (key === '__proto__') throw new InvalidInput('The body may not have the key "__proto__".');
   for (const text of [key, value]) {
     if (typeof text !== 'string' || text.isWellFormed()) continue;
     throw new SyntaxError(`${JSON.stringify(text)} is no text: half of a surrogate pair`);

@@ -84,6 +84,72 @@ it.each<[...Refusal, body: () => object, ask?: Ask]>([
   isRefused(`PATCH ${arqs}`, { ...ask, body: body() }, status, sentence),
 );
 
+const bytes = (...parts: readonly (string | number)[]) =>
+  new Uint8Array(
+    parts.flatMap((part) => (typeof part === 'string' ? [...Buffer.from(part)] : part)),
+  );
+const profileOf = (...inside: readonly number[]) =>
+  bytes('[{"name":"b","description":"x', ...inside, 'y","groups":[{"resources:FPGA":"1"}]}]');
+
+it.each([
+  ['Latin-1', profileOf(0xe9)],
+  ['a sequence that is cut', profileOf(0xc3)],
+  ['an overlong sequence', profileOf(0xc0, 0xaf)],
+  ['a raw surrogate', profileOf(0xed, 0xa0, 0x80)],
+  ['a code point beyond Unicode', profileOf(0xf4, 0x90, 0x80, 0x80)],
+  ['UTF-16', new Uint8Array(Buffer.from('\ufeff[{}]', 'utf16le'))],
+])('a body in %s is refused as not UTF-8', async (_name, body) => {
+  for (const type of ['application/json', 'application/json; charset=utf-8']) {
+    const response = await fetch(`${world.apiUrl}/v2/device_profiles`, {
+      method: 'POST',
+      headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': type },
+      body,
+    });
+    expect(response.status).toBe(400);
+    expect(await response.text()).toMatch(/not valid (UTF-8|JSON)/);
+  }
+});
+
+it.each([
+  'AAAAAAAA-0000-4000-8000-000000000001',
+  'aaaaaaaa000040008000000000000001',
+  'aaaaaaaa-00004000-8000-000000000001',
+  'urn:uuid:aaaaaaaa-0000-4000-8000-000000000001',
+  'uuid:aaaaaaaa-0000-4000-8000-000000000001',
+  '{aaaaaaaa-0000-4000-8000-000000000001}',
+])('a profile may not be created with, or renamed to, the uuid %s', async (name) => {
+  const sentence = 'may not have the form of a uuid';
+  const groups = [{ 'resources:FPGA': '1' }];
+  await isRefused('POST /v2/device_profiles', { body: [{ name, groups }] }, 400, sentence);
+  await isRefused('POST /v2/device_profiles', { body: { name, groups } }, 422, sentence);
+  const change = { body: { name, groups } };
+  await isRefused('PUT /operator/v1/device_profiles/fpga', change, 400, sentence);
+});
+
+it.each([
+  [{ 'resources:FPGA': true }, '[0].groups[0].resources:FPGA: must be an integer, or text'],
+  [{ 'resources:FPGA': 1.5 }, 'must be an integer, or text'],
+  [{ 'resources:FPGA': null }, 'must be an integer, or text'],
+  [{ 'resources:FPGA': '0' }, 'is not a positive integer'],
+  [{ 'accel:bitstream_id': 'FB021995_BF21_0000' }, 'must be the uuid of an image'],
+  [{ 'accel:attach_target': 'vm' }, 'must be VM, host or none'],
+  [{ 'accel:function_id': 'a.b' }, "must be letters, digits, '_' and '-'"],
+  [{ 'accel:attribute:size': '> 3' }, 'or >= and an integer'],
+])('a group with %j is refused, and what is allowed is named', async (wrong, sentence) => {
+  const body = [{ name: 'wrong', groups: [{ 'resources:FPGA': '1', ...wrong }] }];
+  await isRefused('POST /v2/device_profiles', { body }, 400, sentence);
+});
+
+it.each(['<profile_name>', 'a name', 'FPGA', ''])(
+  'Nova is answered an empty list for the missing profile %j, which it reports as such',
+  async (name) => {
+    const path = `/v2/device_profiles?name=${encodeURIComponent(name)}`;
+    const answer = await world.ask('GET', path, nova);
+    expect([answer.status, answer.json]).toEqual([200, { device_profiles: [] }]);
+    expect((await world.ask('GET', path)).status).toBe(422);
+  },
+);
+
 const name = (device_profile_name: unknown): Ask => ({ ...nova, body: { device_profile_name } });
 const profile = (body: unknown): Ask => ({ body });
 const groups = [{ 'resources:FPGA': '1' }];
@@ -117,6 +183,20 @@ it.each<[...Refusal, request: string, ask?: Ask]>([
   ['a bound ARQ, by a user', 403, 'requires a service token', `DELETE ${arqs}?arqs=BOUND`, user],
   ['an empty delete', 400, neither, `DELETE ${arqs}`, nova],
   ['a delete by both', 400, neither, `DELETE ${arqs}?arqs=BOUND&instance=${instance}`, nova],
+  [
+    'a prototype',
+    400,
+    '"__proto__"',
+    profiles,
+    profile('[{"name":"p","__proto__":{},"groups":[]}]'),
+  ],
+  [
+    'a prototype in a group',
+    400,
+    '"__proto__"',
+    profiles,
+    profile('[{"groups":[{"__proto__":1}]}]'),
+  ],
   ['an unknown bind state', 400, 'bind_state', `GET ${arqs}?bind_state=bound`, nova],
   ['an unknown query parameter', 400, 'colour', `GET ${arqs}?colour=red`, nova],
   ['an invalid uuid in a query', 400, 'instance', `GET ${arqs}?instance=1`, nova],

@@ -2,12 +2,12 @@
 
 import { InvalidInput } from '#core/domain/errors.ts';
 import { isSizeTrait, sameAmounts, sizeTrait } from '#core/domain/pool/pool-sizes.ts';
-import { type SameLevel, sameLevels } from '#core/domain/pool/wholes.ts';
-import { isUuid } from '#core/domain/uuid-form.ts';
+import type { SameLevel } from '#core/domain/pool/wholes.ts';
+import { hasFormOfUuid, isUuid } from '#core/domain/uuid-form.ts';
 import type { Shaped } from '#core/shapes/derive/case.ts';
 import type { profileDeletion, profileFields } from '#core/shapes/device-profile.ts';
 import { isOfferedClass, standardClasses } from '#core/shapes/placement-names.ts';
-import { attributeName, attributeValue } from './group-attributes.ts';
+import { accelValue } from './accel-values.ts';
 
 /** Keys `resources:CLASS`, `trait:NAME`, `accel:KEY`; all values are text. */
 export type Group = Readonly<Record<string, string>>;
@@ -37,17 +37,6 @@ export const groupKeysMax = 64;
 /** The groups are ASCII text. A row of DynamoDB can have 400 KB. */
 export const groupsBytesMax = 300_000;
 
-/** The allowed accel: keys, with the form of their values. */
-const accelValues: Readonly<Record<string, RegExp>> = {
-  bitstream_id: /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/,
-  // "Name of the bitstream in Glance, including the suffix that indicates bitstream type".
-  bitstream_name: /^[a-zA-Z0-9_.-]+$/,
-  function_id: /^[a-zA-Z0-9_-]+$/,
-  function_name: /^[a-zA-Z0-9_.-]+$/,
-  attach_target: /^(VM|host|none)$/,
-  same: new RegExp(`^(${sameLevels.join('|')})$`),
-};
-
 /** The accel: keys that name an image. */
 const imageKeys = ['bitstream_id', 'bitstream_name', 'function_id', 'function_name'] as const;
 
@@ -64,6 +53,11 @@ export function isProfileName(name: string): boolean {
 
 /** @throws InvalidInput unless the name can be a profile's. */
 export function checkProfileName(name: string): void {
+  if (hasFormOfUuid(name)) {
+    throw new InvalidInput(
+      `Device profile name ${name} may not have the form of a uuid: where a uuid or a name is taken, it would stand for another profile.`,
+    );
+  }
   if (!profileNamePattern.test(name) || name.endsWith('\n')) {
     throw new InvalidInput(
       `Device profile name ${JSON.stringify(name)} may hold letters, digits, '-' and '_' only.`,
@@ -218,24 +212,6 @@ function canonicalTrait(name: string, where: string): string {
 function traitRequirement(value: string, where: string): string {
   if (value !== 'required' && value !== 'forbidden') {
     throw new InvalidInput(`${where}: a trait is 'required' or 'forbidden'.`);
-  }
-  return value;
-}
-
-/** @throws InvalidInput unless the key and its value are allowed */
-export function accelValue(key: string, value: string, where: string): string {
-  const stated = Object.hasOwn(accelValues, key) ? accelValues[key] : undefined;
-  const pattern = stated ?? (attributeName.test(key) ? attributeValue : undefined);
-  if (!pattern) {
-    const keys = Object.keys(accelValues).join(', ');
-    throw new InvalidInput(
-      `${where}: accel keys are ${keys}, attribute:NAME and preferred:trait:NAME.`,
-    );
-  }
-  if (!pattern.test(value) || value.length > nameLengthMax) {
-    throw new InvalidInput(
-      `${where}: ${JSON.stringify(value)} is not a valid value of accel:${key}.`,
-    );
   }
   return value;
 }

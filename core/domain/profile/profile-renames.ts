@@ -7,8 +7,9 @@ import {
   placementNameLengthMax,
   standardClasses,
 } from '#core/shapes/placement-names.ts';
+import { accelValue } from './accel-values.ts';
 import { canonicalLists, type Groups, withoutPreferred } from './alternatives.ts';
-import { accelValue, arqCount, type DeviceProfile, type Group } from './device-profile.ts';
+import { arqCount, type DeviceProfile, type Group } from './device-profile.ts';
 
 /** Keys of groups, such as `trait:CUSTOM_OLD`. */
 export interface Rename {

@@ -1,8 +1,8 @@
 import type { Glance } from '#core/clients/openstack/glance.ts';
 import type { Deps } from '#core/deps.ts';
 import { ImageConflict, InvalidInput } from '#core/domain/errors.ts';
+import { accelValue } from '#core/domain/profile/accel-values.ts';
 import {
-  accelValue,
   type Group,
   groupResources,
   type ImageQuery,

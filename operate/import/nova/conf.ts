@@ -86,13 +86,19 @@ function parseSections({ path, text }: ConfFile): Sections {
   const sections: Sections = new Map();
   let options: Map<string, string[]> | undefined;
   let values: string[] | undefined;
+  // An editor of Windows may write a mark; Nova does not start with such a file.
+  if (/^(\ufeff|\ufffd\ufffd)/.test(text)) {
+    throw new NovaConfRefused(
+      `${path} begins with a byte order mark, which oslo.config does not read: save it as UTF-8 without the mark.`,
+    );
+  }
   for (const [index, line] of text.split(/\r?\n/).entries()) {
     const place = `${path}, line ${index + 1}`;
     if (line.trim() === '') {
       values = undefined;
       continue;
     }
-    if (/^\s/.test(line)) {
+    if (/^[ \t]/.test(line)) {
       const before = values?.pop();
       if (before === undefined) {
         throw new NovaConfRefused(`${place}: an indented line must continue a value.`);

@@ -39,6 +39,8 @@ describe('readNovaConf', () => {
     ['[pci]\nalias', 'nova-0.conf, line 2 must be [section], or option = value'],
     ['alias = {}', 'nova-0.conf, line 1 must be'],
     ['[pci]\n\n  {}', 'nova-0.conf, line 3: an indented line must continue a value.'],
+    ['\ufeff[pci]\r\nalias = {}', 'nova-0.conf begins with a byte order mark'],
+    [Buffer.from('\ufeff[pci]', 'utf16le').toString(), 'begins with a byte order mark'],
     ['[pci]\nalias = {\n# x\n  }', 'nova-0.conf, line 4: an indented line'],
   ])('refuses %j', (text, sentence) => {
     expect(() => read(text)).toThrow(NovaConfRefused);
