@@ -16,6 +16,11 @@ export function repeated(value: string, help: string): Text {
   return { ...optionOf(value, `${help}; repeatable`), isRepeated: true };
 }
 
+/** A project by name or id, of which the verb reads the id. */
+export function projectOption(option: Text): Text {
+  return { ...option, isProject: true };
+}
+
 export function flag(help: string): Option {
   return { type: 'boolean', help };
 }

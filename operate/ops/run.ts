@@ -8,7 +8,7 @@ import { oneLine, print, printable, printError } from '#core/command-line/print.
 import { createFetch, type Trust } from '#operate/any-port-fetch.ts';
 import type { Input } from '#operate/command.ts';
 import { loadEnvironment } from '#operate/environment.ts';
-import { type Api, createApi } from './api.ts';
+import { createApi } from './api.ts';
 import { complete } from './completion.ts';
 import { completeWord } from './completion-scripts.ts';
 import { formatOf, printedLines } from './formats.ts';
@@ -16,11 +16,12 @@ import { makeHelp } from './help.ts';
 import { type Parsed, parse } from './parse.ts';
 import { type ReadFile, readCloud, readFileIfPresent } from './sign-in/cloud-files.ts';
 import { type Credentials, readCredentials } from './sign-in/credentials.ts';
+import { withProjectIds } from './sign-in/find-project.ts';
 import { createKeystone } from './sign-in/keystone.ts';
 import { logIn, signIn } from './sign-in/sign-in.ts';
 import { connectionOptions, table } from './table.ts';
 import { openTerminal, type Terminal } from './terminal.ts';
-import { CommandFailed, exitCodes, wrongUsage } from './verb.ts';
+import { type ApiVerb, CommandFailed, exitCodes, type Shown, wrongUsage } from './verb.ts';
 
 /** A list of 1,000 rows takes longer than what a Lambda function waits for. */
 const timeoutMs = 60_000;
@@ -107,10 +108,7 @@ async function show(
   const http = createHttp({ fetch: around.createFetch({ ca, isInsecure }), timeoutMs });
   const shown =
     'ask' in verb
-      ? await verb.ask(await signedIn(http, credentials), input, {
-          ...around,
-          say: (line) => around.err(oneLine(line)),
-        })
+      ? await askApi(http, credentials, { verb, input }, around)
       : await verb.askKeystone({
           keystone: createKeystone(http, credentials.authUrl, await logIn(http, credentials)),
           input,
@@ -126,9 +124,18 @@ async function show(
   return shown.exitCode ?? exitCodes.done;
 }
 
-/** A token lasts for an hour or so, and some verbs wait longer. */
-async function signedIn(http: Http, credentials: Credentials): Promise<Api> {
-  return createApi(http, await signIn(http, credentials), () => signIn(http, credentials));
+async function askApi(
+  http: Http,
+  credentials: Credentials,
+  { verb, input }: { readonly verb: ApiVerb; readonly input: Input },
+  around: Surroundings,
+): Promise<Shown> {
+  const session = await signIn(http, credentials);
+  // A token lasts for an hour or so, and some verbs wait longer.
+  const api = createApi(http, session, () => signIn(http, credentials));
+  const keystone = createKeystone(http, credentials.authUrl, session);
+  const say = (line: string) => around.err(oneLine(line));
+  return verb.ask(api, await withProjectIds(verb, input, keystone), { ...around, say });
 }
 
 function findCredentials(input: Input, { environment, readFile }: Surroundings) {

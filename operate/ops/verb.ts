@@ -19,6 +19,8 @@ export interface Option {
   readonly reads?: 'time-after' | 'time-before' | 'count';
   readonly isRequired?: boolean;
   readonly isRepeated?: boolean;
+  /** The name or id of a project: the verb reads the id. */
+  readonly isProject?: boolean;
 }
 
 export type Options = Readonly<Record<string, Option>>;
@@ -30,6 +32,8 @@ export interface Argument {
   /** One or more; only of the last argument. */
   readonly isRepeated?: boolean;
   readonly isOptional?: boolean;
+  /** The name or id of a project: the verb reads the id. */
+  readonly isProject?: boolean;
 }
 
 /** Rows, of which a caller may choose the columns. */

@@ -1,6 +1,11 @@
 // The operator's API of quotas: who may, what it refuses, and what Nova gets at the limit.
 
 import { beforeAll, describe, expect, it } from 'vitest';
+import { ServiceUnavailable } from '#core/clients/http.ts';
+import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
+import { checkProjects } from '#functions/operator/projects.ts';
+import { idOf } from '#local/openstack/keystone/catalog.ts';
+import { createProject } from '#test/api/operators-api.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld, type World } from '#test/support/world.ts';
 
@@ -66,12 +71,13 @@ describe('a quota', () => {
   });
 
   it('of another project is not shown to a tenant, whether or not there is one', async () => {
-    await set({ FPGA: 1 }, 'elsewhere');
-    for (const of of ['elsewhere', 'nowhere']) {
+    const elsewhere = idOf('project', 'alt');
+    await set({ FPGA: 1 }, elsewhere);
+    for (const of of [elsewhere, 'nowhere']) {
       const answer = await errorOf(world.ask('GET', `${path}/${of}`, { token: 'demo-token' }));
       expect(answer).toEqual([403, 'The quota of another project needs one of the roles admin.']);
     }
-    expect((await world.ask('GET', `${path}/elsewhere`)).status).toBe(200);
+    expect((await world.ask('GET', `${path}/${elsewhere}`)).status).toBe(200);
   });
 
   it.each([
@@ -92,15 +98,65 @@ describe('a quota', () => {
 
   it('of a project whose id cannot be one is refused', async () => {
     const wrong = [400, "A project id holds letters, digits, '-' and '_', at most 64 of them."];
-    expect(await errorOf(set({ FPGA: 1 }, 'a%20b'))).toEqual(wrong);
     expect(await errorOf(world.ask('GET', `${path}/a%20b`))).toEqual(wrong);
     expect(await errorOf(world.ask('DELETE', `${path}/${'a'.repeat(65)}`))).toEqual(wrong);
   });
 });
 
+describe('a project', () => {
+  const demo = idOf('project', 'demo');
+  const groups = [{ 'resources:FPGA': '1' }];
+  const publish = (projects: readonly string[]) =>
+    world.ask('PUT', '/operator/v1/device_profiles/two', {
+      body: { name: 'two', groups, projects },
+    });
+
+  // An id in upper case, a name, a domain, which is a project in Keystone, and no id at all.
+  it.each(['demo', demo.toUpperCase(), 'default', `${demo}0`, '0'.repeat(32), 'a b'])(
+    'that Keystone does not have by the id %j is refused with the sentence of Nova',
+    async (id) => {
+      const stored = (await world.ask('GET', path)).text;
+      const wrong = [400, `Project ID ${id} is not a valid project.`];
+      expect(await errorOf(set({ FPGA: 1 }, encodeURIComponent(id)))).toEqual(wrong);
+      if (id !== 'a b') {
+        expect(await errorOf(world.ask('GET', `${path}/${id}`))).toEqual(wrong);
+        expect(await errorOf(publish([demo, id]))).toEqual(wrong);
+      }
+      expect((await world.ask('GET', path)).text).toBe(stored);
+    },
+  );
+
+  it('that has gone from Keystone stays in a profile that names it', async () => {
+    const profile = await world.deps.store.profiles.byName('two');
+    const gone = { ...(profile as DeviceProfile), projects: ['gone'], revision: 2 };
+    await world.deps.store.profiles.update(profile as DeviceProfile, gone);
+    expect((await publish(['gone', demo])).status).toBe(200);
+    expect((await publish([demo])).status).toBe(200);
+    expect(await errorOf(publish(['gone']))).toEqual([
+      400,
+      'Project ID gone is not a valid project.',
+    ]);
+  });
+
+  it('is not taken while Keystone cannot be asked', async () => {
+    const alt = idOf('project', 'alt');
+    await world.ask('DELETE', `${path}/${alt}`);
+    const away = { ...world.deps.clients.keystone, hasProject: fails };
+    await expect(
+      checkProjects({ clients: { ...world.deps.clients, keystone: away } }, [alt]),
+    ).rejects.toThrow(ServiceUnavailable);
+  });
+});
+
+async function fails(): Promise<never> {
+  throw new ServiceUnavailable('identity', 'http://keystone.test', 'no answer', true);
+}
+
 describe('the list of quotas', () => {
   it('has pages in the order of the project ids', async () => {
-    for (const of of ['p3', 'p1', 'p2']) await set({ FPGA: 1 }, of);
+    const names = ['p3', 'p1', 'p2'];
+    const made = await Promise.all(names.map((name) => createProject(world.urls.keystone, name)));
+    for (const of of made) await set({ FPGA: 1 }, of);
     const ids: string[] = [];
     let next: string | undefined = `${path}?limit=2`;
     while (next) {
@@ -110,7 +166,7 @@ describe('the list of quotas', () => {
       next = search && `${pathname}${search}`;
     }
     expect(ids).toEqual([...ids].sort());
-    expect(ids).toEqual(expect.arrayContaining(['p1', 'p2', 'p3']));
+    expect(ids).toEqual(expect.arrayContaining(made));
   });
 
   it('refuses an unknown parameter, and a marker that is no quota', async () => {

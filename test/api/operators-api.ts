@@ -13,3 +13,14 @@ export function operatorsApi(world: World) {
     return answer;
   };
 }
+/** @returns the id of the project */
+export async function createProject(keystoneUrl: string, name: string): Promise<string> {
+  const response = await fetch(`${keystoneUrl}/projects`, {
+    method: 'POST',
+    headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json' },
+    body: JSON.stringify({ project: { name } }),
+  });
+  if (response.status !== 201) throw new Error(`Keystone answered ${response.status}.`);
+  const { project } = (await response.json()) as { readonly project: { readonly id: string } };
+  return project.id;
+}

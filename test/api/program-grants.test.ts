@@ -2,7 +2,7 @@
 
 import { beforeAll, expect, it } from 'vitest';
 import { idOf } from '#local/openstack/keystone/catalog.ts';
-import { operatorsApi } from '#test/api/operators-api.ts';
+import { createProject, operatorsApi } from '#test/api/operators-api.ts';
 import { sentenceOf } from '#test/support/refusals.ts';
 import { aDevice, aHandle, applySettled, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
@@ -15,6 +15,7 @@ const policy = {
 };
 const world = perFile(() => startWorld({ settings: { CYBORG_POLICY: JSON.stringify(policy) } }));
 const project = idOf('project', 'demo');
+const another = idOf('project', 'alt');
 const image = '99999999-0000-4000-8000-000000000009';
 const hourMs = 3_600_000;
 const inHours = (hours: number) => new Date(Date.now() + hours * hourMs).toISOString();
@@ -83,27 +84,28 @@ it('ends by itself, and leaves no row', async () => {
   const over = { projectId: project, until: inHours(-1), by: 'user', at: inHours(-2) };
   await inventory.putGrant({ hostname: 'cmp1', uuid: device }, over);
   expect(await program('demo-token')).toEqual(forbidden);
-  await act('grant', { project_id: 'another', until: inHours(1) });
+  await act('grant', { project_id: another, until: inHours(1) });
   const [stored] = (await inventory.host('cmp1')).devices;
-  expect(stored?.grants?.map(({ projectId }) => projectId)).toEqual(['another']);
+  expect(stored?.grants?.map(({ projectId }) => projectId)).toEqual([another]);
 });
 
 it('is for sixteen projects at most', async () => {
   for (let count = 1; count < 16; count++) {
-    await act('grant', { project_id: `project-${count}`, until: inHours(1) });
+    const made = await createProject(world.urls.keystone, `project-${count}`);
+    await act('grant', { project_id: made, until: inHours(1) });
   }
-  const answer = await act('grant', { project_id: 'one-more', until: inHours(1) });
+  const answer = await act('grant', { project_id: idOf('project', 'admin'), until: inHours(1) });
   expect([answer.status, sentenceOf(answer)]).toEqual([
     400,
     expect.stringContaining('already has 16 grants, the maximum'),
   ]);
-  expect((await act('grant', { project_id: 'another', until: inHours(2) })).status).toBe(200);
+  expect((await act('grant', { project_id: another, until: inHours(2) })).status).toBe(200);
 });
 
 it.each([
   [
     'in the past',
-    { project_id: 'a', until: '2020-01-01T00:00:00Z' },
+    { project_id: project, until: '2020-01-01T00:00:00Z' },
     undefined,
     400,
     'not in the future',
@@ -116,7 +118,14 @@ it.each([
     400,
     'Keystone',
   ],
-  ['of an unknown device', { project_id: 'a', until: inHours(1) }, image, 404, image],
+  [
+    'of a name',
+    { project_id: 'demo', until: inHours(1) },
+    undefined,
+    400,
+    'Project ID demo is not',
+  ],
+  ['of an unknown device', { project_id: project, until: inHours(1) }, image, 404, image],
 ])('is refused %s', async (_, body, id, status, sentence) => {
   const answer = await act('grant', body, id);
   expect([answer.status, sentenceOf(answer)]).toEqual([status, expect.stringContaining(sentence)]);

@@ -16,6 +16,7 @@ import {
   providerUuid,
 } from '#core/domain/ids.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
+import { idOf } from '#local/openstack/keystone/catalog.ts';
 import { aBinding, anArq, aTarget } from '#test/support/builders.ts';
 import { aDevice, aGpu, aReport, hasSettled } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
@@ -267,10 +268,11 @@ async function forget(provider: ProviderUuid) {
 async function limit(project: string) {
   const quotas = '/operator/v1/quotas';
   const body = { limits: { FPGA: 100, VGPU: 100 } };
-  for (const each of [project, project, 'none']) {
+  const unused = idOf('project', 'admin');
+  for (const each of [project, project, unused]) {
     expect(await world.ask('PUT', `${quotas}/${each}`, { body })).toMatchObject({ status: 200 });
   }
-  expect(await world.ask('DELETE', `${quotas}/none`)).toMatchObject({ status: 204 });
+  expect(await world.ask('DELETE', `${quotas}/${unused}`)).toMatchObject({ status: 204 });
   expect(await world.ask('GET', quotas)).toMatchObject({ status: 200 });
   expect(await world.createArqs('vgpu')).toHaveLength(1);
 }

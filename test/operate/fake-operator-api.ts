@@ -21,7 +21,7 @@ export interface Answer {
 
 interface FakeCloud {
   readonly url: string;
-  /** All requests but logins. */
+  /** All requests but logins and look-ups of projects. */
   readonly asked: Asked[];
   readonly logins: unknown[];
   /** Answers the next request; the last answer stays. */
@@ -42,9 +42,11 @@ export async function startFakeCloud(): Promise<FakeCloud> {
     const { method = '', url: path = '', headers } = request;
     const body = await bodyOf(request);
     const isLogin = path.endsWith('/auth/tokens');
+    const [, project] = /^\/v3\/projects\?name=(.+)$/.exec(path) ?? [];
     if (isLogin) logins.push(body);
-    else asked.push({ method, path, token: headers['x-auth-token'] as string | undefined, body });
-    const answer: Answer = isLogin ? login(body) : next();
+    else if (project === undefined)
+      asked.push({ method, path, token: headers['x-auth-token'] as string | undefined, body });
+    const answer = isLogin ? login(body) : project === undefined ? next() : projectOf(project);
     response.writeHead(answer.status, {
       'Content-Type': 'application/json',
       ...(isLogin && answer.status === 201 && { 'X-Subject-Token': fakeToken }),
@@ -54,6 +56,11 @@ export async function startFakeCloud(): Promise<FakeCloud> {
 
   function next(): Answer {
     return (answers.length > 1 ? answers.shift() : answers[0]) ?? { status: 200, body: {} };
+  }
+
+  /** Each name has a project, whose id is the name. */
+  function projectOf(name: string): Answer {
+    return { status: 200, body: { projects: [{ id: name, name, domain_id: 'default' }] } };
   }
 
   function login(body: unknown): Answer {

@@ -21,7 +21,7 @@ import { present } from '#core/shapes/derive/present.ts';
 import { createCircuitBreaker } from './circuit-breaker.ts';
 import type { Credentials } from './keystone-credentials.ts';
 import { createOwnToken, describeUser, identityUrl, type OwnTokenStore } from './own-token.ts';
-import { renewalsMax, type ServiceIdentity } from './service-calls.ts';
+import { createServiceCalls, renewalsMax, type ServiceIdentity } from './service-calls.ts';
 import { type SignedIn, signIn } from './sign-in.ts';
 import { createTokenCache, tokenKey } from './token-cache.ts';
 
@@ -46,6 +46,8 @@ interface ValidateOptions {
 export interface Keystone extends ServiceIdentity {
   /** Undefined if Keystone does not know the token. @throws ServiceUnavailable */
   validateToken(token: string, options: ValidateOptions): Promise<TokenIdentity | undefined>;
+  /** Whether a project has exactly this id. @throws ServiceUnavailable */
+  hasProject(id: string): Promise<boolean>;
 }
 
 /**
@@ -180,12 +182,36 @@ export function createKeystone(options: KeystoneOptions): KeystoneClient {
     return [request, await http(request)] as const;
   }
 
+  const callKeystone = createServiceCalls(
+    http,
+    { ...ownTokens, endpoint: async () => identityUrl(settings), noteAway: () => {} },
+    { type: 'identity', headers: {} },
+  );
+
+  async function hasProject(id: string): Promise<boolean> {
+    const path = `/projects/${encodeURIComponent(id)}`;
+    const { request, answer } = await callKeystone('GET', path, undefined, validationMs);
+    if (answer.status === 200) {
+      const { project } = readBody(projectBody, request, answer);
+      // A domain is also a project, of which no token is. Some databases find an id without case.
+      return project.id === id && !project.is_domain;
+    }
+    if (answer.status === 404 || answer.status === 400) return false;
+    const reason = `${describeUser(settings)} may not read projects (${answer.status})`;
+    throw new ServiceUnavailable('identity', request.url, reason, false);
+  }
+
   return {
     ...ownTokens,
     validateToken,
+    hasProject,
     signIn: (credentials) => throughBreaker(() => signIn(settings, http, credentials)),
   };
 }
+
+const projectBody = z.object({
+  project: z.object({ id: z.string(), is_domain: z.boolean().default(false) }),
+});
 
 const identityBody = z.object({
   token: z.object({

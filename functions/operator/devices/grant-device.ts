@@ -4,6 +4,7 @@ import { grantPrograms } from '#core/operations/devices/grant-programs.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { action } from '#functions/http/action.ts';
 import { projectId } from '#functions/operator/page.ts';
+import { checkProjects } from '#functions/operator/projects.ts';
 import { futureTime } from '#functions/operator/range.ts';
 
 const body = z.strictObject({
@@ -16,6 +17,7 @@ export const grantDeviceAction = action(
   async ({ deps, caller, id, body: { project_id: project, until }, about }) => {
     about({ project, until });
     const right = { projectId: project, until: futureTime('until', until, deps.clock()) };
+    await checkProjects(deps, [project]);
     const { device, grants } = await grantPrograms(deps, caller, id, right);
     return { body: toWire(grantsAnswer, { deviceUuid: device.uuid, grants }) };
   },

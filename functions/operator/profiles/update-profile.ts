@@ -5,9 +5,11 @@ import { InvalidInput } from '#core/domain/errors.ts';
 import { canonicalLists } from '#core/domain/profile/alternatives.ts';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { type ProfileContent, projectsMax } from '#core/domain/profile/profile-changes.ts';
+import { findProfile } from '#core/operations/profiles/find-profile.ts';
 import { updateDeviceProfile } from '#core/operations/profiles/update-device-profile.ts';
 import { action } from '#functions/http/action.ts';
 import { projectId } from '#functions/operator/page.ts';
+import { checkProjects } from '#functions/operator/projects.ts';
 import { profileReply } from './view-profile.ts';
 
 const { name, description, groups } = profileRequest.shape;
@@ -40,6 +42,10 @@ export const updateProfileAction = action(
       const { groups, alternatives } = canonicalLists(body.groups, lists ?? []);
       return { ...replaced, groups, alternatives, disabled: profile.disabled };
     };
+    const { projects: before = [] } = (await findProfile(deps, id)) ?? {};
+    // A project may have gone from Keystone since the profile named it.
+    const added = (replaced.projects ?? []).filter((each) => !before.includes(each));
+    await checkProjects(deps, added);
     return profileReply(await updateDeviceProfile(deps, id, change, revision));
   },
 );

@@ -1,6 +1,6 @@
 import { deleteQuota } from '#core/operations/quotas/set-quota.ts';
 import { action } from '#functions/http/action.ts';
-import { checkProjectId } from './quota-view.ts';
+import { checkProjectId } from '#functions/operator/projects.ts';
 
 export const deleteQuotaAction = action(
   { answers: { 204: null }, refuses: [404] },

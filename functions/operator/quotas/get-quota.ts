@@ -1,7 +1,8 @@
 import { quotaAnswer } from '#core/contracts/api/operator.ts';
 import { countProjectUse } from '#core/operations/quotas/count-use.ts';
 import { action } from '#functions/http/action.ts';
-import { checkProjectId, refuseOtherProject, viewUse } from './quota-view.ts';
+import { checkProjectId, checkProjects } from '#functions/operator/projects.ts';
+import { refuseOtherProject, viewUse } from './quota-view.ts';
 
 /** A project without a quota has no limits. */
 export const getQuota = action({ answers: { 200: quotaAnswer } }, async ({ deps, caller, id }) => {
@@ -11,5 +12,7 @@ export const getQuota = action({ answers: { 200: quotaAnswer } }, async ({ deps,
     deps.store.quotas.byProject(id),
     countProjectUse(deps, id),
   ]);
+  const isStored = quota !== undefined || Object.keys(inUse).length > 0;
+  if (!isStored && id !== caller.projectId) await checkProjects(deps, [id]);
   return { body: viewUse(id, quota, inUse) };
 });

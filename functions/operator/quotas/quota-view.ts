@@ -1,7 +1,7 @@
 import { quotaAnswer } from '#core/contracts/api/operator.ts';
 import type { Deps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
-import { Forbidden, InvalidInput } from '#core/domain/errors.ts';
+import { Forbidden } from '#core/domain/errors.ts';
 import { isAllowed, rolesFor } from '#core/domain/policy.ts';
 import { countedUse, type Quota } from '#core/domain/quota/quota.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
@@ -29,12 +29,6 @@ export function viewUse(
     inUse: { ...Object.fromEntries(unused), ...inUse },
     updatedAt: quota?.updatedAt,
   });
-}
-
-/** @throws InvalidInput for text that cannot be a project's id at Keystone */
-export function checkProjectId(id: string): void {
-  if (/^[A-Za-z0-9_-]{1,64}$/.test(id)) return;
-  throw new InvalidInput("A project id holds letters, digits, '-' and '_', at most 64 of them.");
 }
 
 /** A caller who may not list all quotas sees only that of the caller's project. */

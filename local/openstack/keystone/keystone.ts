@@ -150,8 +150,19 @@ const routes: Routes<Context> = {
       .find((name) => idOf('project', name) === ask.params.project);
     const isOwn = 'project' in scope && scope.project === project;
     if (!isOwn) mustBeAdmin(ask, context, 'get_project');
+    if (ask.params.project === domain.id) {
+      return { status: 200, body: { project: { ...domain, is_domain: true } } };
+    }
     if (project === undefined) throw new Refusal(404, 'Could not find project.');
     return { status: 200, body: { project: { id: idOf('project', project), name: project } } };
+  },
+  'GET /v3/auth/projects': (ask, context) => {
+    const { user } = callerOf(ask, context);
+    const own = context.tokens.projects().filter((name) => user.roles[name]);
+    return {
+      status: 200,
+      body: { projects: own.map((name) => ({ id: idOf('project', name), name })) },
+    };
   },
   'GET /v3/users/{user}': (ask, context) => {
     const { user } = callerOf(ask, context);

@@ -5,7 +5,7 @@ import { freedAnswer, grantsAnswer, resetAnswer } from '#core/contracts/api/devi
 import { present } from '#core/shapes/derive/present.ts';
 import type { Input } from '#operate/command.ts';
 import { answer } from '#operate/ops/answers.ts';
-import { flag, optionOf, required } from '#operate/ops/options.ts';
+import { flag, optionOf, projectOption, required } from '#operate/ops/options.ts';
 import type { ApiVerb, Argument } from '#operate/ops/verb.ts';
 import { listColumns, rowAnswer } from './list-columns.ts';
 import { counted, shownDone, shownOne } from './shown.ts';
@@ -98,7 +98,7 @@ export const deviceVerbs: readonly ApiVerb[] = [
     summary: 'lets a project program the device: its regions, shell and firmware',
     arguments: [oneDevice],
     options: {
-      project: required('id', "the project's id"),
+      project: projectOption(required('project', "the project's name or id")),
       until: {
         ...required('time', 'when the right ends: 2030-12-01T06:00:00Z, or 4h for in four hours'),
         reads: 'time-after',
@@ -118,7 +118,7 @@ export const deviceVerbs: readonly ApiVerb[] = [
     path: ['devices', 'revoke'],
     summary: 'ends the right of a project to program the device',
     arguments: [oneDevice],
-    options: { project: required('id', "the project's id") },
+    options: { project: projectOption(required('project', "the project's name or id")) },
     example:
       'cyborg-ops devices revoke 2f7c4a3e-0d5b-5d5c-9a39-0c1d6a6f3b11 --project 7a1f0c9e6f5b4d0f8a52',
     async ask(api, input) {

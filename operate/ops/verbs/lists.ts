@@ -11,7 +11,7 @@ import { answer } from '#operate/ops/answers.ts';
 import type { Api } from '#operate/ops/api.ts';
 import { cadfEvent } from '#operate/ops/cadf.ts';
 import { formats } from '#operate/ops/formats.ts';
-import { flag, optionOf } from '#operate/ops/options.ts';
+import { flag, optionOf, projectOption } from '#operate/ops/options.ts';
 import type { ApiVerb, Option, Options } from '#operate/ops/verb.ts';
 import { listColumns, type Row, rowAnswer } from './list-columns.ts';
 import { shownRows, tableOf } from './shown.ts';
@@ -24,6 +24,7 @@ const optionName = (filter: string) =>
 function toOption(name: string, filter: Filter): Option {
   const { help } = filter;
   if ('choices' in filter) return { ...optionOf(name, help), choices: filter.choices };
+  if (name === 'project') return projectOption(optionOf('project', `${help}, by name or id`));
   if (filter.form !== 'time') return optionOf(filter.form, help);
   const forms = '2026-03-01, 2026-03-01T12:00:00Z, or 7d for seven days ago';
   return { ...optionOf('time', `${help}: ${forms}`), reads: 'time-before' };

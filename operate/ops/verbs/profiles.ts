@@ -6,7 +6,7 @@ import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import type { Input } from '#operate/command.ts';
 import { type Answer, answer } from '#operate/ops/answers.ts';
 import type { Api } from '#operate/ops/api.ts';
-import { optionOf, repeated, required } from '#operate/ops/options.ts';
+import { optionOf, projectOption, repeated, required } from '#operate/ops/options.ts';
 import { type ApiVerb, type Argument, type Shown, wrongUsage } from '#operate/ops/verb.ts';
 import { listColumns, rowAnswer } from './list-columns.ts';
 import { shownDone, shownOne } from './shown.ts';
@@ -83,8 +83,12 @@ export const profileVerbs: readonly ApiVerb[] = [
     path: ['profiles', 'publish'],
     summary: 'who sees the profile: all, or the named projects',
     arguments: [oneProfile],
-    options: { project: repeated('id', 'only for this project, by its id; without it, for all') },
-    example: 'cyborg-ops profiles publish fpga --project 7a1f0c9e6f5b4d0f8a52',
+    options: {
+      project: projectOption(
+        repeated('project', 'only for this project, by name or id; without it, for all'),
+      ),
+    },
+    example: 'cyborg-ops profiles publish fpga --project demo',
     async ask(api, input) {
       const projects = input.all('project');
       const named = projects.length > 0 ? [...projects] : null;

@@ -9,7 +9,11 @@ import { shownDone, shownOne } from './shown.ts';
 
 const quota = rowAnswer('quotas');
 
-const project: Argument = { name: 'project', help: "the project's id" };
+const project: Argument = {
+  name: 'project',
+  help: "the project's name or id",
+  isProject: true,
+};
 const pathOf = (input: Input) =>
   `/operator/v1/quotas/${encodeURIComponent(input.argument('project'))}`;
 

@@ -198,6 +198,7 @@ export function createOpenStack(
       noteAway: () => {},
       dropOwnToken: () => {},
       endpoint: async (type) => `http://${type}`,
+      hasProject: async () => true,
       validateToken: (token) =>
         timeline.effect(process, 'Keystone GET', () => {
           refuse(process, 'Keystone');
