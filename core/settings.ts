@@ -50,13 +50,21 @@ const tokenSeconds = z.record(
   z.int().min(0).max(tokenCacheSeconds),
 );
 
+/** An address to which paths are appended. */
+const httpUrl = z
+  .string()
+  .refine(
+    (text) => /^https?:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/i.test(text) && URL.canParse(text),
+    'must be an http or https URL without user, query and fragment, such as https://keystone.example.org:5000/v3',
+  );
+
 const environment = z.object({
   /** Prefix of the name of every table, queue, rule and topic. */
   CYBORG_STAGE: z.string().refine(isStage, 'at most 15 lower case letters, digits and hyphens'),
   /** Microversion of requests without the header. Nova never sends one. */
   CYBORG_DEFAULT_MICROVERSION: z.enum(['2.0', '2.1', '2.2', '2.3']).default('2.0'),
   /** Base of `links`; without it the request's own host is used. */
-  CYBORG_PUBLIC_ENDPOINT: z.url().optional(),
+  CYBORG_PUBLIC_ENDPOINT: httpUrl.optional(),
   /**
    * Bind, unbind, delete by instance and delete of a bound ARQ require a service token
    * (CVE-2026-40214). If false, Nova is asked whether the instance belongs to the project
@@ -118,9 +126,9 @@ const environment = z.object({
   /** Folder of the console's files; the default is `console` beside the function's bundle. */
   CYBORG_CONSOLE_DIRECTORY: z.string().min(1).optional(),
 
-  KEYSTONE_URL: z.url(),
+  KEYSTONE_URL: httpUrl,
   /** The URL in 401 answers; the default is KEYSTONE_URL. */
-  KEYSTONE_PUBLIC_URL: z.url().optional(),
+  KEYSTONE_PUBLIC_URL: httpUrl.optional(),
   CYBORG_OS_USERNAME: z.string().default('cyborg'),
   /** The user's password or, if an id is given, the application credential's secret. */
   CYBORG_OS_PASSWORD: z.string(),
@@ -137,9 +145,9 @@ const environment = z.object({
   CYBORG_OS_REGION_NAME: z.string().optional(),
   CYBORG_OS_INTERFACE: z.enum(['internal', 'public', 'admin']).default('internal'),
   /** Overrides the catalog. */
-  PLACEMENT_URL: z.url().optional(),
-  NOVA_URL: z.url().optional(),
-  GLANCE_URL: z.url().optional(),
+  PLACEMENT_URL: httpUrl.optional(),
+  NOVA_URL: httpUrl.optional(),
+  GLANCE_URL: httpUrl.optional(),
 });
 
 export interface Settings {

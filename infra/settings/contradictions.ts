@@ -1,6 +1,8 @@
 // Faults that no single setting shows: settings that exclude each other, settings that need
 // another one, and unknown names. Each fault is a sentence that begins with the setting.
 
+import { findNearest } from '#core/command-line/nearest.ts';
+
 /** The given settings, as text; missing ones are undefined. */
 type SettingTexts = Readonly<Record<string, string | undefined>>;
 
@@ -54,15 +56,22 @@ export function contradictionsIn(settings: SettingTexts): string[] {
   return rules.filter(({ isBroken }) => isBroken(settings)).map(({ fault }) => fault);
 }
 
+/** Names of the CDK without a colon, a slash or an @, which its other names have. */
+const namesOfCdk: readonly string[] = [
+  'cli-telemetry',
+  'acknowledged-issue-numbers',
+  'cli-acknowledged-notices',
+];
+
 /**
- * Unknown names in the context that look like ours: otherwise `keepdata=false` would silently
- * keep the data. The CDK's own names have a hyphen, a colon or a slash.
+ * Unknown names in the context that may be meant as ours: otherwise `keepdata=false` would
+ * silently keep the data, and so would `keep_data` and `keep-data`.
  */
 export function unknownSettings(names: readonly string[], allowed: readonly string[]): string[] {
   return names
-    .filter((name) => /^[a-z]+$/i.test(name) && !allowed.includes(name))
+    .filter((name) => !/[:/@]/.test(name) && ![...allowed, ...namesOfCdk].includes(name))
     .map((name) => {
-      const meant = allowed.find((each) => each.toLowerCase() === name.toLowerCase());
+      const meant = findNearest(name, allowed);
       return `${name}: unknown setting${meant ? `; did you mean ${meant}?` : ''}`;
     });
 }

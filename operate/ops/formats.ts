@@ -8,9 +8,9 @@ import {
   propertyLines,
   tableLines,
 } from '#core/command-line/columns.ts';
+import { nearest } from '#core/command-line/nearest.ts';
 import { jsonText } from '#core/command-line/print.ts';
 import type { Input } from '#operate/command.ts';
-import { nearest } from './nearest.ts';
 import { type Shown, type ShownTable, wrongUsage } from './verb.ts';
 
 export const formats = ['table', 'json', 'yaml', 'csv', 'value'] as const;

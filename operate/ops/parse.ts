@@ -2,9 +2,9 @@
 // the time come in.
 
 import { parseArgs } from 'node:util';
+import { nearest } from '#core/command-line/nearest.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { Input } from '#operate/command.ts';
-import { nearest } from './nearest.ts';
 import { connectionOptions, outputOptions, verbsOf } from './table.ts';
 import {
   type ApiVerb,

@@ -101,6 +101,33 @@ describe('the deployment', () => {
       { console: false, reservedConcurrency: { console: 5 } },
     ],
     ['keepdata: unknown setting; did you mean keepData', { keepdata: 'false' }],
+    ['keep_data: unknown setting; did you mean keepData', { keep_data: 'false' }],
+    ['keep-data: unknown setting; did you mean keepData', { 'keep-data': 'false' }],
+    ['Keystone_Url: .*; did you mean keystoneUrl', { Keystone_Url: 'https://k.test' }],
+    ['keystone.url: .*; did you mean keystoneUrl', { 'keystone.url': 'https://k.test' }],
+    ['default_microversion: .* defaultMicroversion', { default_microversion: '2.3' }],
+    ['attach-types: .*; did you mean attachTypes', { 'attach-types': 'PCI' }],
+    ['REGION_NAME: .*; did you mean regionName', { REGION_NAME: 'RegionTwo' }],
+    ['region1: unknown setting', { region1: 'RegionTwo' }],
+    ['attachType: .*; did you mean attachTypes', { attachType: 'PCI' }],
+    ...[
+      'keystone.example:5000',
+      'ftp://keystone.example',
+      'file:///etc/passwd',
+      'javascript:alert(1)',
+      'https:///v3',
+      'https://user:word@keystone.example',
+      'https://keystone.example/v3?x=1',
+      'keystone.example/v3',
+      '//keystone.example',
+    ].flatMap((url) =>
+      ['keystoneUrl', 'keystonePublicUrl', 'publicEndpoint', 'placementUrl', 'novaUrl'].map(
+        (name): [string, Record<string, string>] => [
+          `${name}: must be an http or https URL`,
+          { [name]: url },
+        ],
+      ),
+    ),
     ['keystone: unknown setting', { keystone: 'https://keystone.cloud.test' }],
   ])('finds a contradiction: %s', (fault, given) => {
     expect(() => read({ ...least, ...given })).toThrow(DeploymentInvalid);
@@ -115,6 +142,8 @@ describe('the deployment', () => {
       { subnetIds: ['subnet-01234567', 'subnet-01234568'], securityGroupIds: 'sg-01234567' },
       { attachTypes: 'PCI,MDEV' },
       { requireServiceToken: 'false', serviceTokenRoles: [] },
+      { 'aws:cdk:bundling-stacks': ['**'], 'vpc-provider:account=1:region=r': {} },
+      { keystoneUrl: 'HTTP://10.0.0.1:5000/v3', glanceUrl: 'https://[::1]:9292/image/' },
       { 'cli-telemetry': false, '@aws-cdk/core:checkSecretUsage': true },
     ];
     for (const given of together) expect(read({ ...least, ...given }).stage).toBe('test');

@@ -1,10 +1,23 @@
+// Which of several names a mistyped word was meant to be.
+
 /** ` (did you mean hosts?):` for a word that is nearly one of the choices, else a colon. */
 export function nearest(word: string, choices: readonly string[]): string {
+  const choice = findNearest(word, choices);
+  return choice === undefined ? ':' : ` (did you mean ${choice}?):`;
+}
+
+/** Case, hyphens, underscores and dots do not count. */
+export function findNearest(word: string, choices: readonly string[]): string | undefined {
+  const plain = lettersOf(word);
   const [best] = choices
-    .map((choice) => ({ choice, edits: editsBetween(word.toLowerCase(), choice.toLowerCase()) }))
+    .map((choice) => ({ choice, edits: editsBetween(plain, lettersOf(choice)) }))
     .sort((one, other) => one.edits - other.edits);
-  const most = word.length < 5 ? 1 : 2;
-  return best && best.edits <= most ? ` (did you mean ${best.choice}?):` : ':';
+  const most = plain.length < 5 ? 1 : 2;
+  return best && best.edits <= most ? best.choice : undefined;
+}
+
+function lettersOf(word: string): string {
+  return word.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
 }
 
 /** How many letters must be added, left out or replaced; two that have changed places are two. */
