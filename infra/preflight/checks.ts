@@ -8,6 +8,7 @@ import { ServiceUnavailable } from '#core/clients/http.ts';
 import { createKeystone } from '#core/clients/openstack/keystone.ts';
 import { LoginRefused } from '#core/clients/openstack/own-token.ts';
 import { CheckFailed, Undetermined } from '#core/command-line/checks.ts';
+import { refuseSeveralRegions } from '#core/command-line/region-check.ts';
 import { silentLog } from '#core/log.ts';
 import { loadSettings } from '#core/settings.ts';
 import { tableName, tables } from '#core/store/table/tables.ts';
@@ -149,11 +150,15 @@ export const checks: readonly Check[] = [
     remedy: 'Check keystoneUrl, the user and its project.',
     look: async ({ settings, facts }) => {
       if (facts.password === undefined) throw new Undetermined('there is no password to try');
-      const { keystone } = loadSettings({ ...settings.environment, [passwordVariable]: 'secret' });
+      const { keystone, endpoints } = loadSettings({
+        ...settings.environment,
+        [passwordVariable]: 'secret',
+      });
       const passwords = givenPassword(facts.password);
       const client = createKeystone({
         settings: keystone,
         passwords,
+        endpoints,
         log: silentLog,
         clock: Date.now,
       });
@@ -169,6 +174,7 @@ export const checks: readonly Check[] = [
           `aws secretsmanager put-secret-value --secret-id ${settings.passwordSecret} --secret-string "$CYBORG_PASSWORD"`,
         );
       }
+      await refuseSeveralRegions(client);
       return `${keystone.username} at ${keystone.url}`;
     },
   },

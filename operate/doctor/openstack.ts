@@ -6,6 +6,7 @@ import { RequestRefused } from '#core/clients/http.ts';
 import { createKeystone, ownIdentity } from '#core/clients/openstack/keystone.ts';
 import { LoginRefused } from '#core/clients/openstack/own-token.ts';
 import { CheckFailed, Undetermined } from '#core/command-line/checks.ts';
+import { refuseSeveralRegions } from '#core/command-line/region-check.ts';
 import { hasRole } from '#core/domain/roles.ts';
 import { silentLog } from '#core/log.ts';
 import { checkVisibility } from '#core/operations/release/visibility.ts';
@@ -46,6 +47,15 @@ export const openstackChecks: readonly Check[] = [
           ? 'End the rotation: move AWSCURRENT to the pending version; see Rotate the password in docs/deploy.md.'
           : 'Put the password of Keystone into the secret.',
       );
+    },
+  },
+  {
+    name: 'the catalog leaves no choice of regions',
+    remedy: 'Check the catalog of Keystone.',
+    look: async ({ deps }) => {
+      await refuseSeveralRegions(deps.clients.keystone);
+      const { regionName } = deps.settings.keystone;
+      return regionName ?? 'one region of each service, or its URL in the settings';
     },
   },
   {

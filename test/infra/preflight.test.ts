@@ -1,6 +1,7 @@
 // `npm run preflight` names what would make a deployment fail, and the command that mends it.
 
 import { describe, expect, it } from 'vitest';
+import { serveHttp } from '#test/support/http-server.ts';
 import { tenthOf } from '#test/support/vitest/sample.ts';
 import {
   account,
@@ -229,6 +230,28 @@ it('tells a region without AWS from a fault of the settings', async () => {
   const told = await preflight({}, { AWS_ENDPOINT_URL: 'http://127.0.0.1:1' });
   expect(fault(told, 'region')[1]).toContain('export AWS_REGION=<region with AWS IoT Core>');
   expect(told.output).not.toMatch(/\n {4}at /);
+});
+
+it('names the regions between which the settings must choose', async () => {
+  const endpoints = ['RegionTwo', 'RegionOne'].map((region) => {
+    return { interface: 'internal', region, region_id: region, url: 'http://glance.test' };
+  });
+  const token = {
+    expires_at: new Date(Date.now() + 3_600_000).toISOString(),
+    catalog: [{ type: 'image', endpoints }],
+  };
+  const { url, stop } = await serveHttp((_request, response) => {
+    response.writeHead(201, { 'Content-Type': 'application/json', 'X-Subject-Token': 'own' });
+    response.end(JSON.stringify({ token }));
+  });
+  const several = await preflight({ keystoneUrl: url });
+  const one = await preflight({ keystoneUrl: url, regionName: 'RegionTwo' });
+  stop();
+  expect(fault(several, 'Keystone accepts the password')).toEqual([
+    expect.stringContaining('The catalog has image in several regions: RegionOne, RegionTwo.'),
+    expect.stringContaining('Set regionName to one of RegionOne, RegionTwo.'),
+  ]);
+  expect(one.output).toMatch(/ok +Keystone accepts the password/);
 });
 
 it('is silent about a Keystone that cannot be reached from here', async () => {

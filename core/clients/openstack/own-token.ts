@@ -94,12 +94,12 @@ export function createOwnToken(options: OwnTokenOptions): ServiceIdentity {
     }
   }
 
-  /** An endpoint that an old catalog lacks is looked up in a new one. */
+  /** An old catalog that lacks the endpoint, or has it in several regions, is read again. */
   async function catalogUrl(serviceType: string): Promise<string> {
     const token = await obtain();
     const url = findEndpoint(token, serviceType, settings);
-    if (url !== undefined) return url;
-    if (clock() - catalogReadAt < catalogKeptMs) throw endpointMissing(serviceType, settings);
+    if (typeof url === 'string') return url;
+    if (clock() - catalogReadAt < catalogKeptMs) throw url;
     refusedToken = token.token;
     return catalogUrl(serviceType);
   }
@@ -154,7 +154,12 @@ const tokenBody = z.object({
         z.object({
           type: z.string(),
           endpoints: z.array(
-            z.object({ interface: z.string(), region: z.string().nullish(), url: z.string() }),
+            z.object({
+              interface: z.string(),
+              region: z.string().nullish(),
+              region_id: z.string().nullish(),
+              url: z.string(),
+            }),
           ),
         }),
       )
@@ -217,8 +222,8 @@ async function authenticate(
     token,
     expiresAt: Date.parse(body.token.expires_at),
     endpoints: body.token.catalog.flatMap(({ type, endpoints }) =>
-      endpoints.map(({ interface: face, region, url }) => {
-        return { type, interface: face, region: region ?? '', url };
+      endpoints.map(({ interface: face, region, region_id: regionId, url }) => {
+        return { type, interface: face, region: regionId ?? region ?? '', url };
       }),
     ),
   };
@@ -245,19 +250,37 @@ export function describeUser(settings: Settings['keystone']): string {
     : `user '${username}' in project '${projectName}'`;
 }
 
+/** The URL, or the fault that there is none, or one in each of several regions. */
 function findEndpoint(
   { endpoints }: OwnToken,
   serviceType: string,
   settings: Settings['keystone'],
-): string | undefined {
+): string | ServiceUnavailable {
   const { interface: wantedFace, regionName } = settings;
-  const endpoint = endpoints.find(
+  const candidates = endpoints.filter(
     ({ type, interface: face, region }) =>
       type === serviceType &&
       face === wantedFace &&
       (regionName === undefined || region === regionName),
   );
-  return endpoint?.url;
+  const regions = [...new Set(candidates.map(({ region }) => region))];
+  if (regions.length > 1) return new SeveralRegions(serviceType, settings, regions.sort());
+  return candidates[0]?.url ?? endpointMissing(serviceType, settings);
+}
+
+/**
+ * The catalog has the service in several regions: the order of a catalog chooses none, and
+ * differs from type to type.
+ */
+export class SeveralRegions extends ServiceUnavailable {
+  readonly regions: readonly string[];
+
+  constructor(serviceType: string, settings: Settings['keystone'], regions: readonly string[]) {
+    const where = regions.join(', ');
+    const reason = `Keystone's catalog has ${settings.interface} endpoints for it in several regions, and regionName must be one of ${where}`;
+    super(serviceType, identityUrl(settings), reason, false);
+    this.regions = regions;
+  }
 }
 
 function endpointMissing(serviceType: string, settings: Settings['keystone']) {
