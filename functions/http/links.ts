@@ -11,7 +11,7 @@ export interface Link {
 export function baseUrl(event: APIGatewayProxyEventV2, publicEndpoint: string | undefined): string {
   if (publicEndpoint) return publicEndpoint.replace(/\/+$/, '');
   const scheme = event.headers['x-forwarded-proto'] ?? 'https';
-  return `${scheme}://${event.headers.host ?? event.requestContext.domainName}`;
+  return `${scheme}://${event.headers.host || event.requestContext.domainName}`;
 }
 
 interface PageAt {

@@ -116,6 +116,7 @@ async function answer(
 ): Promise<void> {
   const { exchange } = event;
   if (!response) return;
+  if (event.requestContext.http.method === 'HEAD') delete response.body;
   response.headers = {
     'content-type': 'application/json',
     // An answer to one token must not be shown to another.
@@ -215,7 +216,9 @@ function routing(resource: Resource): Layer {
       );
       if (matches.length === 0) throw new HttpFault(404, `There is no ${event.rawPath}.`);
       const { method } = event.requestContext.http;
-      const match = matches.find(({ row }) => row.method === method);
+      // HEAD is answered as GET; without the body, which `answer` leaves out.
+      const served = method === 'HEAD' ? 'GET' : method;
+      const match = matches.find(({ row }) => row.method === served);
       if (!match) {
         const allowed = matches.map(({ row }) => row.method).join(', ');
         throw new HttpFault(405, `${event.rawPath} takes ${allowed}, not ${method}.`, {

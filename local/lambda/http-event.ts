@@ -10,7 +10,9 @@ export function httpEvent(request: IncomingMessage, body: Buffer): APIGatewayPro
   const { headers, cookies } = headersOf(request);
   const rawPath = decodedPath(path);
   const now = new Date();
-  const host = headers.host ?? '';
+  // A client of HTTP/1.0 may send no host; API Gateway passes its own name then.
+  headers.host ||= `${request.socket.localAddress}:${request.socket.localPort}`;
+  const { host } = headers;
   return {
     version: '2.0',
     routeKey: '$default',
@@ -117,8 +119,9 @@ export function writeResult(response: ServerResponse, result: unknown, requestId
   for (const [name, value] of Object.entries(headers ?? {})) response.setHeader(name, `${value}`);
   if (cookies !== undefined) response.setHeader('set-cookie', cookies);
   const hasBody = statusCode !== 204 && statusCode !== 304;
+  const isHead = response.req.method === 'HEAD';
   if (!hasBody) response.removeHeader('content-type');
-  else response.setHeader('content-length', bytes.length);
+  else if (!isHead) response.setHeader('content-length', bytes.length);
   response.end(hasBody ? bytes : undefined);
 }
 

@@ -8,6 +8,8 @@ import type { Check, CheckContext } from './check.ts';
 const remedy =
   'Read the access log and the log of the function; if there is no answer, check the DNS name and the stack.';
 
+const noInstance = '00000000-0000-0000-0000-000000000000';
+
 export const apiChecks: readonly Check[] = [
   {
     name: 'the API answers',
@@ -52,7 +54,24 @@ export const apiChecks: readonly Check[] = [
       );
     },
   },
+  {
+    name: "the catalog's endpoint answers Nova's call",
+    remedy,
+    look: askAsNova,
+  },
 ];
+
+/** As Nova does: what the catalog has, and the path of the call. */
+async function askAsNova(context: CheckContext): Promise<string> {
+  const token = await context.deps.clients.keystone.ownToken();
+  const url = `${await listedEndpoint(context)}/accelerator_requests?instance=${noInstance}`;
+  const { status, body } = await ask(context, url, { 'X-Auth-Token': token });
+  if (status === 200 && typeof body === 'object') return url;
+  throw new CheckFailed(
+    `GET ${url} answers ${status}.`,
+    'Register the endpoint that the deployment printed: cyborg-ops keystone register --update.',
+  );
+}
 
 async function findBase(context: CheckContext): Promise<string> {
   return (context.url ?? (await listedEndpoint(context))).replace(/\/+$/, '');

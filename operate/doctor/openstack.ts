@@ -10,6 +10,7 @@ import { refuseSeveralRegions } from '#core/command-line/region-check.ts';
 import { hasRole } from '#core/domain/roles.ts';
 import { silentLog } from '#core/log.ts';
 import { checkVisibility } from '#core/operations/release/visibility.ts';
+import { endpointFault } from '#operate/ops/keystone/endpoint-form.ts';
 import { listedEndpoint } from './catalog.ts';
 import type { Check, CheckContext } from './check.ts';
 
@@ -64,6 +65,13 @@ export const openstackChecks: readonly Check[] = [
     look: async (context) => {
       const { url } = context;
       const listed = await listedEndpoint(context);
+      const fault = endpointFault(listed);
+      if (fault !== undefined) {
+        throw new CheckFailed(
+          `The endpoint ${listed} of the catalog ${fault}`,
+          'cyborg-ops keystone register --update --url <that address>',
+        );
+      }
       if (url !== undefined && plain(listed) !== plain(url)) {
         throw new CheckFailed(
           `The catalog has ${listed}, and the stack is at ${url}.`,

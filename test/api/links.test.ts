@@ -1,6 +1,8 @@
 // Links lead a client back by the way it came, over IPv6, too. Headers by which any caller could
 // choose the host are not believed; behind a terminator with another name there is a setting.
 
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import type { APIGatewayProxyEventV2 } from 'aws-lambda';
 import { beforeAll, expect, it } from 'vitest';
 import { baseUrl } from '#functions/http/links.ts';
@@ -50,4 +52,31 @@ it.each([
 ])('of a request with %o, behind %s, begins with %s', (headers, publicEndpoint, expected) => {
   const event = { headers, requestContext: { domainName: '' } };
   expect(baseUrl(event as unknown as APIGatewayProxyEventV2, publicEndpoint)).toBe(expected);
+});
+
+it('leads a client without a Host header to the address that it has called', async () => {
+  const { hostname, port, host } = new URL(world.apiUrl);
+  const socket = connect(Number(port), hostname);
+  socket.write('GET /accelerator/ HTTP/1.0\r\n\r\n');
+  const answer = await text(socket);
+  expect(answer).toMatch(/^HTTP\/1\.1 200/);
+  expect(answer).toContain(`"href":"http://${host}/accelerator/v2"`);
+});
+
+it.each(['/', '/accelerator/', '/accelerator/v2', path, `${path}/nope`, '/v2/nope'])(
+  'HEAD %s is answered as GET, without the body',
+  async (each) => {
+    const [get, head] = await Promise.all(['GET', 'HEAD'].map((method) => world.ask(method, each)));
+    expect(head?.status).toBe(get?.status);
+    expect(head?.text).toBe('');
+    for (const name of ['content-type', 'openstack-api-version']) {
+      expect(head?.headers.get(name)).toBe(get?.headers.get(name));
+    }
+  },
+);
+
+it('HEAD is refused where GET is, and for a caller without a token', async () => {
+  expect((await world.ask('HEAD', `${path}/x/enable`)).status).toBe(405);
+  expect((await world.ask('HEAD', path, { token: null })).status).toBe(401);
+  expect((await world.ask('HEAD', path, { token: 'demo-token' })).status).toBe(403);
 });

@@ -195,6 +195,28 @@ describe('the doctor names the fault', () => {
     expect(wrong(found)).toContain('the API answers');
   });
 
+  it('an endpoint of the catalog without /v2', async () => {
+    const root = urlOf(layout, 'api');
+    const server = await serveHttp((_request, response) => {
+      const url = `${root}/accelerator`;
+      const endpoints = [{ interface: 'internal', region: 'RegionOne', url }];
+      const token = {
+        expires_at: new Date(Date.now() + 3_600_000).toISOString(),
+        catalog: [{ type: 'accelerator', endpoints }],
+      };
+      response.writeHead(201, { 'content-type': 'application/json', 'X-Subject-Token': 'own' });
+      response.end(JSON.stringify({ token }));
+    });
+    servers.push(server);
+    const found = await findings({ settings: { KEYSTONE_URL: server.url } });
+    expect(named('the catalog has the accelerator service', found)).toContain(
+      `The endpoint ${root}/accelerator of the catalog must end in /v2, because Nova appends its paths to it: give ${root}/accelerator/v2.`,
+    );
+    expect(named("the catalog's endpoint answers Nova's call", found)).toContain(
+      `GET ${root}/accelerator/accelerator_requests?instance=`,
+    );
+  });
+
   it("another Keystone than the one in the API's refusals", async () => {
     const settings = { KEYSTONE_PUBLIC_URL: 'https://keystone.example.org/v3' };
     expect(

@@ -27,7 +27,8 @@ async function register(words: readonly string[] = [], given: Given = {}) {
   const out: string[] = [];
   const err: string[] = [];
   const { user = 'admin' } = given;
-  const exitCode = await run(['keystone', 'register', '--url', api, ...words], {
+  const url = words.includes('--url') ? [] : ['--url', api];
+  const exitCode = await run(['keystone', 'register', ...url, ...words], {
     environment: {
       OS_AUTH_URL: cloud.url,
       OS_USERNAME: user,
@@ -218,6 +219,23 @@ describe('nothing is made, and the sentence says what is allowed,', () => {
         /does not allow this user to list \w+ \(403\): sign in with the role/,
       ),
     });
+  });
+
+  it.each([
+    ['http://api.test', 'http://api.test/accelerator/v2'],
+    ['http://api.test/accelerator', 'http://api.test/accelerator/v2'],
+    ['http://api.test/accelerator/', 'http://api.test/accelerator/v2'],
+    ['http://api.test/accelerator/v2.3', 'http://api.test/accelerator/v2'],
+    ['http://api.test/cloud/accelerator', 'http://api.test/cloud/accelerator/v2'],
+  ])('for the endpoint %s, to which Nova cannot append its paths', async (wrong, allowed) => {
+    for (const option of ['--url', '--internal-url', '--admin-url']) {
+      const words = option === '--url' ? [] : ['--url', api];
+      const { exitCode, err } = await register([...ours, ...words, option, wrong]);
+      expect([exitCode, err]).toEqual([
+        2,
+        `${option} ${wrong} must end in /v2, because Nova appends its paths to it: give ${allowed}.`,
+      ]);
+    }
   });
 
   it('for two services of the type', async () => {

@@ -2,6 +2,7 @@
 
 import type { Column } from '#core/command-line/columns.ts';
 import type { Input } from '#operate/command.ts';
+import { endpointFault } from '#operate/ops/keystone/endpoint-form.ts';
 import {
   type Making,
   makeEntries,
@@ -46,10 +47,15 @@ async function register(asking: KeystoneAsking) {
 function readUrls(input: Input): Readonly<Record<Face, string>> {
   const read = (option: string) => {
     const url = input.text(option);
-    if (url === undefined || /^https?:\/\/[^/\s?#]+[^\s?#]*$/.test(url)) return url;
-    throw wrongUsage(
-      `--${option} ${url} must be a URL such as https://accelerator.example.org/accelerator/v2.`,
-    );
+    if (url === undefined) return url;
+    if (!/^https?:\/\/[^/\s?#]+[^\s?#]*$/.test(url)) {
+      throw wrongUsage(
+        `--${option} ${url} must be a URL such as https://accelerator.example.org/accelerator/v2.`,
+      );
+    }
+    const fault = endpointFault(url);
+    if (fault === undefined) return url;
+    throw wrongUsage(`--${option} ${url} ${fault}`);
   };
   const all = read('url') ?? '';
   return { public: all, internal: read('internal-url') ?? all, admin: read('admin-url') ?? all };
