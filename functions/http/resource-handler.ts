@@ -201,8 +201,7 @@ function token(resource: Resource, deps: () => RequestDeps): Layer {
         ({ row }) => row.resource === resource,
       );
       if (resource === 'versions' && !isKnown && headers['x-auth-token']) return;
-      const { method } = event.requestContext.http;
-      const request = { method, path: event.rawPath, headers };
+      const request = { ...event.requestContext.http, path: event.rawPath, headers };
       exchange.caller = await authenticate(deps(), request, exchange.requestId);
     },
   };
@@ -216,7 +215,6 @@ function routing(resource: Resource): Layer {
       );
       if (matches.length === 0) throw new HttpFault(404, `There is no ${event.rawPath}.`);
       const { method } = event.requestContext.http;
-      // HEAD is answered as GET; without the body, which `answer` leaves out.
       const served = method === 'HEAD' ? 'GET' : method;
       const match = matches.find(({ row }) => row.method === served);
       if (!match) {

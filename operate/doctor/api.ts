@@ -61,7 +61,7 @@ export const apiChecks: readonly Check[] = [
   },
 ];
 
-/** As Nova does: what the catalog has, and the path of the call. */
+/** Nova appends the path to what the catalog has, and looks for no version. */
 async function askAsNova(context: CheckContext): Promise<string> {
   const token = await context.deps.clients.keystone.ownToken();
   const url = `${await listedEndpoint(context)}/accelerator_requests?instance=${noInstance}`;

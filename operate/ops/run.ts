@@ -105,6 +105,9 @@ async function show(
   if (caFile !== undefined && ca === undefined) {
     throw wrongUsage(`OS_CACERT names ${caFile}, which does not exist.`);
   }
+  if (ca !== undefined && !/-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----/.test(ca)) {
+    throw wrongUsage(`OS_CACERT names ${caFile}, which has no certificate in PEM.`);
+  }
   const http = createHttp({ fetch: around.createFetch({ ca, isInsecure }), timeoutMs });
   const shown =
     'ask' in verb

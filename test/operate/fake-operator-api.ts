@@ -98,6 +98,7 @@ async function bodyOf(request: IncomingMessage): Promise<unknown> {
 export interface Call {
   readonly width?: number;
   readonly environment?: Readonly<Record<string, string>>;
+  readonly files?: Readonly<Record<string, string>>;
   /** As in a terminal. */
   readonly draw?: Terminal['draw'];
   readonly sleep?: (milliseconds: number) => Promise<unknown>;
@@ -107,7 +108,7 @@ export interface Call {
 export async function callOps(
   cloud: FakeCloud,
   words: readonly string[],
-  { width, environment = {}, draw, sleep = async () => {} }: Call = {},
+  { width, environment = {}, files = {}, draw, sleep = async () => {} }: Call = {},
 ) {
   const out: string[] = [];
   const err: string[] = [];
@@ -119,7 +120,7 @@ export async function callOps(
       OS_PROJECT_NAME: 'admin',
       ...environment,
     },
-    readFile: () => undefined,
+    readFile: (path) => files[path],
     createFetch,
     clock: () => Date.parse('2026-11-23T00:00:00Z'),
     sleep,

@@ -84,6 +84,14 @@ describe('the exit code', () => {
       exitCode: 2,
       err: 'OS_CACERT names /nowhere.pem, which does not exist.',
     });
+    const key = '-----BEGIN PRIVATE KEY-----';
+    expect(
+      await call(['hosts', '--os-cacert', '/key.pem'], { files: { '/key.pem': key } }),
+    ).toEqual({
+      exitCode: 2,
+      out: '',
+      err: 'OS_CACERT names /key.pem, which has no certificate in PEM.',
+    });
   });
 
   it('is 0 for help, version and completion, which ask nothing', async () => {

@@ -32,6 +32,8 @@ type Catalog = z.infer<typeof tokenBody>['token']['catalog'];
 
 /** @throws CommandFailed, ServiceUnavailable */
 export async function signIn(http: Http, credentials: Credentials): Promise<Session> {
+  const { readyToken, endpoint } = credentials;
+  if (readyToken !== undefined && endpoint !== undefined) return { token: readyToken, endpoint };
   const { token, catalog } = await logIn(http, credentials);
   return { token, endpoint: credentials.endpoint ?? findEndpoint(catalog, credentials) };
 }
