@@ -1,7 +1,7 @@
-// `cyborg-ops profiles migrate --rename trait:OLD=NEW ...`: gives traits, resource classes and
-// properties in stored device profiles their new names. Without --apply it only shows what would
-// change. The settings are those of the functions, from the environment or from
-// `--environment <file>`.
+// `cyborg-ops profiles migrate --rename trait:OLD=NEW --drop trait:OLD ...`: gives traits,
+// resource classes and properties in stored device profiles their new names. Without --apply it
+// only shows what would change. The settings are those of the functions, from the environment or
+// from `--environment <file>`.
 
 import { WrongArguments } from '#core/command-line/arguments.ts';
 import { type Column, tableLines } from '#core/command-line/columns.ts';
@@ -10,6 +10,8 @@ import { createDeps } from '#core/deps.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import {
   type Migration,
+  type Rename,
+  readDrop,
   readRename,
   renamesOfReleases,
 } from '#core/domain/profile/profile-renames.ts';
@@ -17,9 +19,15 @@ import { planRenames, renameInProfile } from '#core/operations/profiles/rename-i
 import type { Input, StackCommand } from './command.ts';
 
 async function main(input: Input): Promise<void> {
-  const renames = [...renamesOfReleases, ...input.all('rename').map(readOrExplain)];
+  const renames = [
+    ...renamesOfReleases,
+    ...input.all('rename').map((text) => readOrExplain(readRename, text)),
+    ...input.all('drop').map((text) => readOrExplain(readDrop, text)),
+  ];
   if (renames.length === 0) {
-    throw new WrongArguments('--rename is missing: this release has renamed nothing itself.');
+    throw new WrongArguments(
+      '--rename and --drop are missing: this release has renamed nothing itself.',
+    );
   }
   const deps = { ...createDeps('profiles'), actor: 'operator' };
   const plan = await planRenames(deps, renames);
@@ -66,7 +74,7 @@ function toRows(plan: readonly Migration[], use: ReadonlyMap<string, number>): r
       profile: name,
       group: alternative === undefined ? `${group}` : `${group} of alternatives[${alternative}]`,
       before: from,
-      after: to,
+      after: to ?? 'dropped',
       use: use.get(name),
     })),
   );
@@ -76,9 +84,9 @@ function terminalWidth({ isTTY, columns: width }: NodeJS.WriteStream): number {
   return isTTY ? width : Number.POSITIVE_INFINITY;
 }
 
-function readOrExplain(text: string) {
+function readOrExplain(read: (text: string) => Rename, text: string): Rename {
   try {
-    return readRename(text);
+    return read(text);
   } catch (error) {
     throw error instanceof InvalidInput ? new WrongArguments(error.message) : error;
   }

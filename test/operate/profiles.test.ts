@@ -98,10 +98,12 @@ it('does not write a profile that was changed or made anew after it was read', a
 });
 
 it('refuses a collision before it writes any profile', async () => {
-  await world.createProfile('both', { ...group, ...renamed });
+  await world.createProfile('both', { ...group, [`trait:CUSTOM_B${test}`]: 'forbidden' });
   expect(await migrate('--rename', rename, '--apply')).toMatchObject({
     exitCode: 1,
-    output: expect.stringContaining(`both: groups[0] would have trait:CUSTOM_B${test} twice`),
+    output: expect.stringContaining(
+      `both: groups[0] would have trait:CUSTOM_B${test} as required and as forbidden`,
+    ),
   });
   expect(await groupsOf(one)).toEqual([group]);
   expect(await migrate('--rename', 'resources:CUSTOM_A=GPU')).toMatchObject({
@@ -110,6 +112,6 @@ it('refuses a collision before it writes any profile', async () => {
   });
   expect(await migrate()).toMatchObject({
     exitCode: 2,
-    output: expect.stringContaining('--rename is missing'),
+    output: expect.stringContaining('--rename and --drop are missing'),
   });
 });

@@ -14,7 +14,8 @@ import { arqCount, type DeviceProfile, type Group } from './device-profile.ts';
 /** Keys of groups, such as `trait:CUSTOM_OLD`. */
 export interface Rename {
   readonly from: string;
-  readonly to: string;
+  /** Undefined to drop the trait. */
+  readonly to: string | undefined;
   /** The value of an `accel:` key that a required trait replaces. */
   readonly value?: string;
 }
@@ -43,6 +44,17 @@ const customName = /^CUSTOM_[A-Z0-9_]+$/;
 const newTrait = /^(CUSTOM|HW)_[A-Z0-9_]+$/;
 const form =
   'trait:CUSTOM_OLD=CUSTOM_NEW, resources:CUSTOM_OLD=CUSTOM_NEW or accel:KEY:VALUE=TRAIT';
+
+/** @param text `trait:OLD`, which no group is to have. @throws InvalidInput */
+export function readDrop(text: string): Rename {
+  const [, name = ''] = /^trait:([^=:]+)$/.exec(text) ?? [];
+  if (!isName(name, customName)) {
+    throw new InvalidInput(
+      `Drop ${text} must be trait:CUSTOM_OLD: only custom traits are dropped.`,
+    );
+  }
+  return { from: text, to: undefined };
+}
 
 /**
  * @param text `trait:OLD=NEW`, `resources:OLD=NEW`, or `accel:KEY:VALUE=TRAIT` for a property that
@@ -88,7 +100,7 @@ function checkRenames(renames: readonly Rename[]): void {
   const old = renames.map(describeOld);
   const twice = old.find((name, index) => old.indexOf(name) !== index);
   if (twice !== undefined) throw new InvalidInput(`Duplicate rename of ${twice}.`);
-  const chained = renames.find(({ to }) => old.includes(to));
+  const chained = renames.find(({ to }) => to !== undefined && old.includes(to));
   if (chained) {
     throw new InvalidInput(
       `${chained.to} is the new name of ${chained.from} and is renamed itself: name the last one only.`,
@@ -147,18 +159,25 @@ function isFor({ from, value: old }: Rename, [key, value]: readonly [string, str
 }
 
 function renamed(group: Group, renames: readonly Rename[], where: string): Group {
-  const entries = Object.entries(group).map((entry): readonly [string, string] => {
+  const entries = Object.entries(group).flatMap((entry): (readonly [string, string])[] => {
     const rename = renames.find((each) => isFor(each, entry));
-    if (!rename) return entry;
+    if (!rename) return [entry];
+    if (rename.to === undefined) return [];
     const prefix = entry[0].slice(0, -withoutPreferred(entry[0]).length);
-    return [`${prefix}${rename.to}`, rename.value === undefined ? entry[1] : 'required'];
+    return [[`${prefix}${rename.to}`, rename.value === undefined ? entry[1] : 'required']];
   });
-  const keys = entries.map(([key]) => key);
-  const collision = keys.find((key, index) => keys.indexOf(key) !== index);
-  if (collision !== undefined) {
-    throw new InvalidInput(`${where} would have ${collision} twice: delete one of the two first.`);
+  const result: Record<string, string> = {};
+  for (const [key, value] of entries) {
+    const other = result[key];
+    // Two traits that have become one are one; amounts would have to be added.
+    const isSame = other === value && !key.startsWith('resources:');
+    if (other !== undefined && !isSame) {
+      throw new InvalidInput(
+        `${where} would have ${key} as ${other} and as ${value}: change the group, or drop one trait by --drop.`,
+      );
+    }
+    result[key] = value;
   }
-  const result = Object.fromEntries(entries);
   // The trait of a Xilinx card and the class FPGA decide how many accelerators a group means.
   if (arqCount(result) !== arqCount(group)) {
     throw new InvalidInput(

@@ -133,6 +133,7 @@ export const stackVerbs: readonly StackVerb[] = [
     summary: 'gives traits, resource classes and properties in device profiles their new names',
     options: {
       rename: repeated('key=new', 'trait:OLD=NEW, resources:OLD=NEW, or accel:KEY:VALUE=TRAIT'),
+      drop: repeated('key', 'trait:OLD, which no group is to have'),
       apply,
       ...environment,
     },

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { DeviceProfileUuid } from '#core/domain/ids.ts';
 import type { DeviceProfile, Group } from '#core/domain/profile/device-profile.ts';
-import { planMigration, readRename } from '#core/domain/profile/profile-renames.ts';
+import { planMigration, readDrop, readRename } from '#core/domain/profile/profile-renames.ts';
 
 const profile = (name: string, ...groups: Group[]): DeviceProfile => ({
   uuid: `uuid-of-${name}` as DeviceProfileUuid,
@@ -59,6 +59,56 @@ describe('the groups', () => {
     ]);
   });
 
+  it('have one trait where two with one value get its name', () => {
+    const two = {
+      'resources:PGPU': '1',
+      'trait:CUSTOM_A': 'required',
+      'trait:CUSTOM_B': 'required',
+    };
+    const renames = ['trait:CUSTOM_A=CUSTOM_C', 'trait:CUSTOM_B=CUSTOM_C'];
+    const [migration] = plan([profile('pair', two)], ...renames);
+    expect(migration?.groups).toEqual([{ 'resources:PGPU': '1', 'trait:CUSTOM_C': 'required' }]);
+    expect(migration?.changes.map(({ from }) => from)).toEqual([
+      'trait:CUSTOM_A',
+      'trait:CUSTOM_B',
+    ]);
+    const [one] = plan([profile('pair', two)], 'trait:CUSTOM_A=CUSTOM_B');
+    expect(one?.groups).toEqual([{ 'resources:PGPU': '1', 'trait:CUSTOM_B': 'required' }]);
+    const other = { ...two, 'trait:CUSTOM_B': 'forbidden' };
+    expect(() => plan([profile('odd', other)], ...renames)).toThrow(
+      'odd: groups[0] would have trait:CUSTOM_C as required and as forbidden',
+    );
+  });
+
+  it('have amounts of one class only: two are not added', () => {
+    const two = { 'resources:CUSTOM_A': '1', 'resources:CUSTOM_B': '1' };
+    const renames = ['resources:CUSTOM_A=PGPU', 'resources:CUSTOM_B=PGPU'];
+    expect(() => plan([profile('two', two)], ...renames)).toThrow('resources:PGPU as 1 and as 1');
+  });
+
+  it('no longer have a trait that is dropped, whether required, forbidden or preferred', () => {
+    const drop = [readDrop('trait:CUSTOM_A')];
+    const groups = [
+      { ...old },
+      { 'resources:FPGA': '1', 'trait:CUSTOM_A': 'forbidden' },
+      { 'resources:FPGA': '1', 'accel:preferred:trait:CUSTOM_A': 'required' },
+    ];
+    const [migration] = planMigration([profile('all', ...groups)], drop);
+    expect(migration?.groups).toEqual([
+      { 'resources:CUSTOM_NPU': '2' },
+      { 'resources:FPGA': '1' },
+      { 'resources:FPGA': '1' },
+    ]);
+    expect(planMigration([profile('all', ...(migration?.groups ?? []))], drop)).toEqual([]);
+  });
+
+  it.each(['CUSTOM_A', 'trait:HW_A', 'resources:CUSTOM_A', 'trait:CUSTOM_A=CUSTOM_B'])(
+    'may not be without %s',
+    (text) => {
+      expect(() => readDrop(text)).toThrow(`Drop ${text} must be trait:CUSTOM_OLD`);
+    },
+  );
+
   it('have the new names, in their order, and all else as it was', () => {
     const other = { 'resources:FPGA': '1', 'trait:CUSTOM_B': 'forbidden' };
     const [migration, ...more] = plan(
@@ -89,7 +139,7 @@ describe('the groups', () => {
     const both = { ...old, 'trait:CUSTOM_B': 'forbidden' };
     expect(() =>
       plan([profile('fine', old), profile('bad', both)], 'trait:CUSTOM_A=CUSTOM_B'),
-    ).toThrow('bad: groups[0] would have trait:CUSTOM_B twice');
+    ).toThrow('bad: groups[0] would have trait:CUSTOM_B as required and as forbidden');
   });
 
   it('that would ask for another number of accelerators are refused by name', () => {
