@@ -5,19 +5,60 @@ import { isDeepStrictEqual } from 'node:util';
 import { CheckFailed, Undetermined } from '#core/command-line/checks.ts';
 import { joinRanges } from '#core/domain/capacity/measured-hosts.ts';
 import { areMarksComplete, mayHostHaveIncident } from '#core/domain/history/incident-marks.ts';
+import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { allHosts } from '#core/operations/placement/restore-tree.ts';
-import type { Check } from './check.ts';
+import { allProfiles } from '#core/operations/profiles/rename-in-profiles.ts';
+import { present } from '#core/shapes/derive/present.ts';
+import type { Check, CheckContext } from './check.ts';
 
 /** A mark follows its cause within some twelve seconds. */
 const markedAfterMs = 60_000;
 const namedMax = 5;
 
-function namesOf(hosts: readonly string[]): string {
-  const more = hosts.length > namedMax ? `, and ${hosts.length - namedMax} more` : '';
-  return `${hosts.slice(0, namedMax).join(', ')}${more}`;
+function namesOf(names: readonly string[]): string {
+  const more = names.length > namedMax ? `, and ${names.length - namedMax} more` : '';
+  return `${names.slice(0, namedMax).join(', ')}${more}`;
+}
+
+type Deps = CheckContext['deps'];
+const pageSize = 1000;
+const asksAtOnce = 10;
+
+/** Project → the quota and the profiles that name it. */
+async function projectsNamed({ listings, store }: Deps): Promise<Map<string, string[]>> {
+  const named = new Map<string, string[]>();
+  const add = (project: string, by: string) =>
+    named.set(project, [...(named.get(project) ?? []), by]);
+  let marker: string | undefined;
+  do {
+    const quotas = await listings.quotas({ limit: pageSize, ...present({ marker }) });
+    for (const { projectId } of quotas) add(projectId, 'a quota');
+    marker = quotas.length === pageSize ? quotas.at(-1)?.projectId : undefined;
+  } while (marker !== undefined);
+  for (const { name, projects = [] } of await allProfiles({ listings, store })) {
+    for (const project of projects) add(project, `profile ${name}`);
+  }
+  return named;
 }
 
 export const keptChecks: readonly Check[] = [
+  {
+    name: 'the projects of quotas and profiles',
+    remedy: 'Check Keystone, and that the service user may read projects.',
+    look: async ({ deps }) => {
+      const named = await projectsNamed(deps);
+      const missing: string[] = [];
+      await forEachAtOnce([...named], asksAtOnce, async ([project, by]) => {
+        if (await deps.clients.keystone.hasProject(project)) return;
+        missing.push(`${project} (${by.join(', ')})`);
+      });
+      if (missing.length === 0) return `Keystone has all ${named.size}`;
+      throw new CheckFailed(
+        `Keystone has no such projects: ${namesOf(missing.sort())}.`,
+        'Remove them: cyborg-ops quota unset <id>, or cyborg-ops profiles publish with the right projects.',
+      );
+    },
+  },
   {
     name: 'the marks of incidents',
     remedy: 'See the log of the function sweep, which sets lost marks within a minute.',

@@ -4,6 +4,7 @@
 import { expect, it } from 'vitest';
 import { perform } from '#core/command-line/checks.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { idOf } from '#local/openstack/keystone/catalog.ts';
 import { keptChecks } from '#operate/doctor/kept.ts';
 import { addRecords } from '#test/api/history-records.ts';
 import { aDevice } from '#test/support/reports.ts';
@@ -67,4 +68,24 @@ it('a host that the measurement of the cloud lacks is a fault', async () => {
   expect((await findings())[name]).toMatchObject({ wrong });
   await put(1, 'cmp1');
   expect((await findings())[name]).toMatchObject({ ok: expect.any(String) });
+});
+
+it('a quota or a profile for a project that Keystone does not have is a fault', async () => {
+  const { quotas, profiles } = world.deps.store;
+  const name = 'the projects of quotas and profiles';
+  const project = idOf('project', 'demo');
+  await world.ask('PUT', `/operator/v1/quotas/${project}`, { body: { limits: { FPGA: 1 } } });
+  await world.createProfile('theirs', { 'resources:FPGA': '1' });
+  expect((await findings())[name]).toMatchObject({ ok: 'Keystone has all 1' });
+  const quota = await quotas.byProject(project);
+  if (!quota) throw new TypeError('The quota is missing.');
+  const soon = new Date(Date.now() + hourMs).toISOString();
+  await quotas.create({ ...quota, projectId: 'demo' }, soon);
+  const profile = await profiles.byName('theirs');
+  if (!profile) throw new TypeError('The profile is missing.');
+  await profiles.update(profile, { ...profile, projects: ['demo', 'gone'], revision: 2 });
+  expect((await findings())[name]).toMatchObject({
+    wrong: 'Keystone has no such projects: demo (a quota, profile theirs), gone (profile theirs).',
+    remedy: expect.stringContaining('quota unset'),
+  });
 });
