@@ -105,7 +105,7 @@ function readSignature(drivers: readonly Driver[]): string {
 
 function signatureOrNone(driver: Driver): string {
   try {
-    return driver.signature?.() ?? '';
+    return String(driver.signature?.() ?? '');
   } catch {
     // The next regular discovery reports the error.
     return '';

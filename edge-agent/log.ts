@@ -31,5 +31,10 @@ function escaped(character: string): string {
 
 /** The reason to log for a caught value, which may not be an Error. */
 export function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  try {
+    return String(error instanceof Error ? error.message : error);
+  } catch {
+    // A driver may throw an object that has no text.
+    return 'an unknown error';
+  }
 }

@@ -49,6 +49,8 @@ export const componentFacts = z.object({
   percent: z.int().min(0).max(100).optional(),
 });
 
+export const deviceComponents = z.array(componentFacts).max(componentsMax);
+
 /** Reported; the API shows it with the device. */
 export const deviceFacts = z.object({
   type: deviceType,
@@ -62,7 +64,7 @@ export const deviceFacts = z.object({
   /** JSON text, passed through to the API. */
   std_board_info: z.string().max(4096).nullish(),
   vendor_board_info: z.string().max(4096).nullish(),
-  components: shown(z.array(componentFacts).max(componentsMax)),
+  components: shown(deviceComponents),
 });
 
 /** Reported; the API shows it to operators, with the device's host. */

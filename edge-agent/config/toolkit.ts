@@ -8,6 +8,7 @@ import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 
 export type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 export type {
+  DescribedDevice,
   Discovery,
   Driver,
   Found,

@@ -1,11 +1,12 @@
-// Calls `discover` of one driver, for a report or for a job, with a time limit. At most one call
-// of a driver runs at a time.
+// Calls `discover` of one driver, for a report or for a job, with a time limit, and checks what it
+// answers. At most one call of a driver runs at a time.
 
 import type { Clock } from '#agent/clock.ts';
 import type { Driver } from '#agent/drivers/contract/driver.ts';
 import { inTime } from './in-time.ts';
+import { type DriverReport, readDiscovery } from './read-discovery.ts';
 
-type Answer = ReturnType<Driver['discover']>;
+type Answer = Promise<DriverReport>;
 
 /**
  * A read of a failing device can take a minute or hang; discovery of a healthy host takes one
@@ -24,7 +25,7 @@ const turns = new WeakMap<Driver, Turn>();
 /** A driver that hangs is not asked until its call returns. */
 const hanging = new WeakSet<Driver>();
 
-/** Rejects also if the driver throws synchronously or does not answer in time. */
+/** Rejects also if the driver throws synchronously, or answers nothing readable, or too late. */
 export async function askDriver(driver: Driver, clock: Clock): Answer {
   if (hanging.has(driver)) throw new Error('still busy with an earlier discovery');
   return await inTime(clock, answerSecondsMax, inTurn(driver), () => {
@@ -57,5 +58,5 @@ function begin(driver: Driver): Answer {
 
 /** Turns what the driver throws synchronously into a rejection. */
 async function call(driver: Driver): Answer {
-  return await driver.discover();
+  return readDiscovery(driver, await driver.discover());
 }

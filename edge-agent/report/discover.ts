@@ -12,12 +12,11 @@ import { type Log, type LogFields, reasonOf } from '#agent/log.ts';
 import { type SetUpEnd, setUp } from '#agent/process/set-up.ts';
 import type { LookAtServers } from '#agent/servers/seen-attachments.ts';
 import type { ComponentRecords } from '#agent/state/component-records.ts';
-import { canonicalJson, computeDigest } from '#core/contracts/report/device-digest.ts';
+import { computeDigest } from '#core/contracts/report/device-digest.ts';
 import {
   type NotOffered,
   notOfferedMax,
   type ReportedDevice,
-  reportedDevice,
 } from '#core/contracts/report/inventory-report.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { askDriver } from './ask-driver.ts';
@@ -79,7 +78,6 @@ export function createDiscovery({
   clock,
   log,
 }: DiscoveryDeps): () => Promise<Found> {
-  let digestsSeen: ReadonlySet<string> = new Set();
   /** Addresses of devices that were described well before. */
   let seen: ReadonlySet<string> = new Set();
   let last: readonly FoundDevice[] = [];
@@ -96,13 +94,13 @@ export function createDiscovery({
   const setUpAndAsk = async (driver: Driver) => {
     const { left: faults } = driver.plan ? await setUpInTime(driver) : { left: [] };
     if (faults.length > 0) say(driver.name, 'Set-up incomplete', { driver: driver.name, faults });
-    const { devices, notOffered } = await askDriver(driver, clock);
+    const { devices, notOffered, invalid } = await askDriver(driver, clock);
     const listed = Object.entries(devices).map(async ([address, device]) => {
       const warn = (fields: LogFields) =>
         say(`${driver.name} ${address} components`, 'Components not read', fields);
       return [address, await withComponents(driver, device, warn)] as const;
     });
-    return { devices: await Promise.all(listed), notOffered };
+    return { devices: await Promise.all(listed), notOffered, invalid };
   };
 
   const settingUp = new Map<Driver, Promise<SetUpEnd>>();
@@ -143,11 +141,6 @@ export function createDiscovery({
       failedDrivers.add(driver.name);
       log.error(message, { driver: driver.name, ...fields });
     };
-    const refuse = ({ name }: Driver, address: string, reason: string) => {
-      const refused = { address, driver: name, reason: reason.slice(0, 255) };
-      say(`${name} ${address}`, 'Device not offered', refused);
-      notOffered.push(refused);
-    };
     for (const [index, driver] of drivers.entries()) {
       const answer = answers[index];
       if (answer?.status !== 'fulfilled') {
@@ -163,16 +156,18 @@ export function createDiscovery({
           ...faults.map((each) => each.healthOf(address)),
         ]);
         const device = { ...healthy, ...present({ seen_attachments: seenOf(address) }) };
-        const digest = computeDigest(device);
-        // A description is checked once per digest: most devices never change.
-        const fault = digestsSeen.has(digest) ? undefined : describeFault(device, address, driver);
-        if (!fault) claim(devices, { device, digest }, log);
-        // What the control plane knows of it is kept.
-        else if (seen.has(address)) fail(driver, 'Device description invalid', { address, fault });
-        else refuse(driver, address, `is not described as a report has it: ${fault}`);
+        claim(devices, { device, digest: computeDigest(device) }, log);
       }
-      for (const { address, reason } of answer.value.notOffered ?? []) {
-        if (!isHeld.has(address)) refuse(driver, address, reason);
+      for (const [address, fault] of Object.entries(answer.value.invalid)) {
+        // What the control plane knows of it is kept.
+        if (seen.has(address) && !isHeld.has(address)) {
+          fail(driver, 'Device description invalid', { address, fault });
+        }
+      }
+      for (const refused of answer.value.notOffered) {
+        if (isHeld.has(refused.address)) continue;
+        say(`${driver.name} ${refused.address}`, 'Device not offered', refused);
+        notOffered.push(refused);
       }
     }
     last = [...devices.values()];
@@ -180,7 +175,6 @@ export function createDiscovery({
     for (const gate of gates.withoutDevice(last.map(({ device }) => device))) {
       say(`gate ${gate}`, 'Gate of no device', { gate });
     }
-    digestsSeen = new Set(last.map(({ digest }) => digest));
     seen = new Set([...seen, ...devices.keys()]);
     return {
       devices: last.toSorted(byAddress),
@@ -213,31 +207,6 @@ function withHealth(
 
 function byAddress(a: FoundDevice, b: FoundDevice): number {
   return a.device.address < b.device.address ? -1 : 1;
-}
-
-/** Why the control plane would refuse the device; undefined if the description is valid. */
-export function describeFault(
-  device: ReportedDevice,
-  address: string,
-  driver: Driver,
-): string | undefined {
-  const parsed = reportedDevice.safeParse(device);
-  if (!parsed.success) {
-    return parsed.error.issues
-      .map(({ path, message }) => `${path.join('.')}: ${message}`)
-      .join('; ');
-  }
-  // The control plane would not see them.
-  if (computeDigest(parsed.data) !== computeDigest(device)) {
-    return `it has unknown or invalid fields: ${differing(device, parsed.data).join(', ')}`;
-  }
-  if (device.address !== address) return `its key is ${address}, its address ${device.address}`;
-  return device.driver === driver.name ? undefined : `it names driver ${device.driver}`;
-}
-
-function differing(device: ReportedDevice, parsed: ReportedDevice): string[] {
-  const names = Object.keys(device) as (keyof ReportedDevice)[];
-  return names.filter((name) => canonicalJson(device[name]) !== canonicalJson(parsed[name]));
 }
 
 function claim(devices: Map<string, FoundDevice>, device: FoundDevice, log: Log): void {

@@ -7,6 +7,7 @@ import { type LogFields, reasonOf } from '#agent/log.ts';
 import type { ComponentRecords } from '#agent/state/component-records.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { present } from '#core/shapes/derive/present.ts';
+import { deviceComponents } from '#core/shapes/device.ts';
 import { inTime } from './in-time.ts';
 
 /** The same as for the discovery itself. */
@@ -26,10 +27,14 @@ export function createComponentLists({ records, clock }: ListDeps) {
     const key = `${name} ${address}`;
     if (late.has(key)) throw new Error('still busy with an earlier read of its components');
     const running = components.list(address).finally(() => late.delete(key));
-    return await inTime(clock, listSecondsMax, running, () => {
+    const listed = await inTime(clock, listSecondsMax, running, () => {
       late.add(key);
       return new Error(`its components have not answered within ${listSecondsMax} s`);
     });
+    const { data, error } = deviceComponents.safeParse(listed);
+    if (data) return data;
+    const faults = error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+    throw new Error(`its components are invalid: ${faults.join('; ').slice(0, 255)}`);
   };
   const withProgress = (address: string) => (component: ReportedComponent) => ({
     ...component,

@@ -1,11 +1,11 @@
 // Asks one driver what the agent would ask it, and prints what the host's own hardware shows.
 
 import type { Clock } from '#agent/clock.ts';
-import type { Discovery, Driver, Observation } from '#agent/drivers/contract/driver.ts';
+import type { Driver, Observation } from '#agent/drivers/contract/driver.ts';
 import { reasonOf } from '#agent/log.ts';
 import { readPlan } from '#agent/process/set-up.ts';
 import { askDriver } from '#agent/report/ask-driver.ts';
-import { describeFault } from '#agent/report/discover.ts';
+import type { DriverReport } from '#agent/report/read-discovery.ts';
 import { computeDigest } from '#core/contracts/report/device-digest.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { present } from '#core/shapes/derive/present.ts';
@@ -30,15 +30,17 @@ export async function examineDriver(driver: Driver, clock: Clock, print: Print):
   const discovery = await discovered(driver, clock, say);
   if (!discovery) return;
   for (const [address, device] of Object.entries(discovery.devices)) {
-    const fault = describeFault(device, address, driver);
-    if (fault) say('failed', `The description is not valid: ${fault}.`, address);
-    else say('seen', `Is offered as ${summarize(device)}.`, address);
+    say('seen', `Is offered as ${summarize(device)}.`, address);
     if (device.health && device.health.state !== 'healthy') {
       say('failed', `Is ${device.health.state}: it ${device.health.reason}.`, address);
     }
     await findHandles(driver, device, say);
   }
-  for (const { address, reason } of discovery.notOffered ?? []) {
+  for (const [address, fault] of Object.entries(discovery.invalid)) {
+    say('failed', `The description is not valid: ${fault}.`, address);
+  }
+  const others = discovery.notOffered.filter((each) => !(each.address in discovery.invalid));
+  for (const { address, reason } of others) {
     say('not seen', `Is not offered: it ${reason}.`, address);
   }
 }
@@ -61,7 +63,11 @@ export async function examineWith(
 type Say = (outcome: Line['outcome'], what: string, address?: string) => void;
 
 /** Asks twice: a description that changes by itself would be reported again every minute. */
-async function discovered(driver: Driver, clock: Clock, say: Say): Promise<Discovery | undefined> {
+async function discovered(
+  driver: Driver,
+  clock: Clock,
+  say: Say,
+): Promise<DriverReport | undefined> {
   try {
     const from = clock.monotonicMs();
     const first = await askDriver(driver, clock);
@@ -82,7 +88,7 @@ async function discovered(driver: Driver, clock: Clock, say: Say): Promise<Disco
   }
 }
 
-function changedBetween(one: Discovery['devices'], other: Discovery['devices']): string[] {
+function changedBetween(one: DriverReport['devices'], other: DriverReport['devices']): string[] {
   const addresses = new Set([...Object.keys(one), ...Object.keys(other)]);
   const digest = (device: ReportedDevice | undefined) => device && computeDigest(device);
   return [...addresses].filter((address) => digest(one[address]) !== digest(other[address]));

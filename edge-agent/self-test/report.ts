@@ -13,6 +13,7 @@ import { reasonOf } from '#agent/log.ts';
 import { type HostRecord, printHost } from '#agent/record/host-record.ts';
 import { recordHost } from '#agent/record/record-host.ts';
 import { scrub } from '#agent/record/scrub.ts';
+import { readDiscovery } from '#agent/report/read-discovery.ts';
 import { readIfReadable } from '#agent/sysfs/pci.ts';
 import { openSysfs, type Sysfs } from '#agent/sysfs/root.ts';
 import { agentVersion } from '#agent/version.ts';
@@ -63,7 +64,8 @@ export async function openReport(path: string, host: Host, clock: Clock): Promis
         ...driver,
         discover: async () => {
           const discovery = await timed(name, 'discover', () => driver.discover());
-          for (const { identity } of Object.values(discovery.devices)) names.push(identity ?? '');
+          const { devices } = readDiscovery(driver, discovery);
+          for (const { identity } of Object.values(devices)) names.push(identity ?? '');
           return discovery;
         },
         ...(plan && { plan: () => timed(name, 'plan', plan) }),

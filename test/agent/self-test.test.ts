@@ -67,7 +67,10 @@ describe('self-test', () => {
   });
 
   it.each([
-    ["health: { state: 'unhealthy', reason: 'is hot' }", 'Is unhealthy: it is hot.'],
+    [
+      "health: { state: 'unhealthy', reason: 'is hot', since: '2026-07-01T00:00:00Z' }",
+      'Is unhealthy: it is hot.',
+    ],
     ['model: 7', 'The description is not valid: model: '],
     ['firmware: String(calls)', 'Is described in another way by the next discovery.'],
   ])('fails for a device with %s', async (more, sentence) => {

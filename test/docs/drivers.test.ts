@@ -1,11 +1,13 @@
 // docs/drivers.md: the driver that it prints works as printed.
 
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
+import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { agentSettings, modulesIn } from '#operate/enrol/agent-settings.ts';
+import { moduleText } from '#test/drivers/new-driver-texts.ts';
 import { namedBlocks } from '#test/support/doc-examples.ts';
 import { SysfsTree } from '#test/support/hosts/sysfs.ts';
 import { directoryPerFile } from '#test/support/vitest/shared.ts';
@@ -40,6 +42,22 @@ it("loads the operator's driver, and takes the settings", async () => {
   const modules = await modulesIn(directory);
   expect(modules.map(({ name }) => name)).toEqual(['my_npu']);
   expect(agentSettings({ ...host, modules }, settings)).toContain('"my_npu"');
+});
+
+it('the driver as printed is the one that driver:new writes', () => {
+  expect(moduleText('my_npu')).toBe(blocks.get('my_npu.mjs'));
+});
+
+it('names each key of a description', () => {
+  const page = readFileSync(join(root, 'docs/drivers.md'), 'utf8');
+  const { offers, regions } = reportedDevice.shape;
+  const offering = offers.unwrap().shape;
+  const handle = offering.attach_handles.element.shape;
+  const forms = [reportedDevice.shape, offering, regions.element.shape, handle];
+  // The agent adds these itself.
+  const ofAgent = new Set(['seen_attachments', 'components']);
+  const keys = new Set(forms.flatMap(Object.keys).filter((key) => !ofAgent.has(key)));
+  expect([...keys].filter((key) => !new RegExp(`\\b${key}\\b`).test(page))).toEqual([]);
 });
 
 it("the kit finds no fault in the operator's driver", () => {

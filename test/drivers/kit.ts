@@ -2,6 +2,7 @@
 // fixture.
 
 import type { Check } from './check.ts';
+import { descriptionChecks } from './description-checks.ts';
 import { discoveryChecks, filesRead } from './discovery-checks.ts';
 import type { DriverFixture } from './fixture.ts';
 import { guardChecks, offersPciFunctions } from './guard-checks.ts';
@@ -23,6 +24,7 @@ export async function checksOf(fixture: DriverFixture, hasKernel = true): Promis
     const offered = await trial.offered();
     return [
       ...discoveryChecks(fixture, await filesRead(fixture)),
+      ...descriptionChecks,
       ...((await offersPciFunctions(trial)) ? guardChecks : []),
       ...(trial.driver.plan ? planChecks : []),
       ...(hasKernel && trial.driver.plan ? setUpChecks : []),

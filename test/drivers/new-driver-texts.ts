@@ -111,7 +111,42 @@ It has met sysfs trees in tests, never a device.
 `;
 }
 
+/** The ids of the fixture's cards. */
+export const exampleSettings = { vendor_id: '1ae0', product_id: '0001' };
+
 export function exampleText({ name }: Names): string {
-  const settings = { vendor_id: '1ae0', product_id: '0001' };
-  return JSON.stringify({ drivers: [name], [name]: settings });
+  return JSON.stringify({ drivers: [name], [name]: exampleSettings });
+}
+
+/** An operator's driver: docs/drivers.md prints it. */
+export function moduleText(name: string): string {
+  const custom = `CUSTOM_${name.toUpperCase()}`;
+  return `// @ts-check
+const name = '${name}';
+
+/** @type {import('cyborg-driver').MakeDriver} */
+export default ({ defineDriver, readPciFunctions, parsePciAddress, z }) =>
+  defineDriver({
+    name,
+    settings: z.strictObject({ vendor_id: z.string(), product_id: z.string() }),
+    create: ({ vendor_id: vendor, product_id: product }, { sysfs, guards }) => ({
+      name,
+      discover: async () => {
+        const isOurs = (fn) => fn.vendorId === vendor && fn.productId === product;
+        const all = readPciFunctions(sysfs, () => {});
+        const wanted = all.filter(isOurs);
+        const refused = await guards.check({ driver: name, wanted, all, isOurs });
+        const devices = {};
+        for (const { address } of wanted.filter((fn) => !refused.has(fn.address))) {
+          const handle = { type: 'PCI', info: parsePciAddress(address) };
+          const offers = { resource_class: '${custom}', traits: [], attach_handles: [handle] };
+          const card = { address, driver: name, type: 'AICHIP', vendor, product, model: name };
+          devices[address] = { ...card, offers };
+        }
+        const notOffered = [...refused].map(([address, reason]) => ({ address, reason }));
+        return { devices, notOffered };
+      },
+    }),
+  });
+`;
 }

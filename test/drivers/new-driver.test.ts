@@ -4,7 +4,7 @@
 // @module-tag long
 
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { directoryPerFile } from '#test/support/vitest/shared.ts';
@@ -22,6 +22,7 @@ const files = [
   'vitest.config.ts',
   'docs/agent.md',
   ...documents,
+  'LICENSE',
 ];
 
 const copy = directoryPerFile();
@@ -55,6 +56,16 @@ it.each([
 ])('refuses %j', (args, fault) => {
   const { status, output } = run('test/drivers/new-driver.ts', ...args);
   expect([status, output]).toEqual([2, expect.stringContaining(fault)]);
+});
+
+it('writes a driver of your own with its types, once', () => {
+  const out = join(copy, 'own');
+  const write = () => run('test/drivers/new-driver.ts', 'acme_npu', '--out', out);
+  expect(write()).toMatchObject({ status: 0 });
+  expect(readdirSync(out).sort()).toEqual(['acme_npu.json', 'acme_npu.mjs', 'cyborg-driver']);
+  const types = JSON.parse(readFileSync(join(out, 'cyborg-driver/package.json'), 'utf8'));
+  expect(readFileSync(join(out, 'cyborg-driver', types.types), 'utf8')).toContain('MakeDriver');
+  expect(write()).toEqual({ status: 2, output: expect.stringContaining('exists already.') });
 });
 
 it.each(['acme_npu', 'zz9', 'a_driver_with_a_rather_long_name_of_its_own'])(

@@ -1,30 +1,63 @@
 // `npm run driver:new -- NAME`: writes a driver that finds PCI functions and passes the kit, with
 // its page, an example of its settings, its fixture, its line in drivers/index.ts and its row in
-// edge-agent/drivers/README.md.
+// edge-agent/drivers/README.md. With `--out FOLDER` it writes an operator's driver, which needs no
+// change of the agent, with its settings and the types that an editor shows.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { nameFault } from '#agent/config/operator-modules.ts';
 import { runCommand, WrongArguments } from '#core/command-line/arguments.ts';
-import { driverText, exampleText, fixtureText, type Names, pageText } from './new-driver-texts.ts';
+import {
+  driverText,
+  exampleSettings,
+  exampleText,
+  fixtureText,
+  moduleText,
+  type Names,
+  pageText,
+} from './new-driver-texts.ts';
 
 const index = 'edge-agent/drivers/index.ts';
 
-const usage = `npm run driver:new -- NAME
+const usage = `npm run driver:new -- NAME [--out FOLDER]
 
-NAME  lower case letters, digits and _, such as acme_npu`;
+NAME   lower case letters, digits and _, such as acme_npu
+--out  writes a driver of your own there, instead of a driver in the agent`;
 
 const root = join(import.meta.dirname, '../..');
 
 async function main(): Promise<void> {
-  const { positionals } = parseArgs({ allowPositionals: true, options: {} });
+  const options = { out: { type: 'string' } } as const;
+  const { positionals, values } = parseArgs({ allowPositionals: true, options });
   const [name, ...others] = positionals;
   if (name === undefined || others.length > 0) throw new WrongArguments('Give one NAME.');
   const fault = nameFault(name);
   if (fault) throw new WrongArguments(`The driver ${fault}.`);
-  const names = namesOf(name);
+  if (values.out === undefined) writeOwn(namesOf(name));
+  else writeModule(name, resolve(values.out));
+}
+
+/** The folder is only for its author: no agent needs the types. */
+function writeModule(name: string, folder: string): void {
+  const file = join(folder, `${name}.mjs`);
+  if (existsSync(file)) throw new WrongArguments(`${file} exists already.`);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(file, moduleText(name));
+  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(exampleSettings)}\n`);
+  const types = [join(root, 'infra/driver-types/main.ts'), '--out', join(folder, 'cyborg-driver')];
+  const { status, stderr } = spawnSync(process.execPath, types, { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`The types cannot be written: ${stderr}`);
+  console.log(`Wrote ${file}, its settings, and its types in ${folder}/cyborg-driver.`);
+  console.log(`Show the types in an editor: cd ${folder} && npm install --no-save ./cyborg-driver`);
+  console.log(
+    `Check the driver: npm run driver:check -- --module ${file} --settings ${folder}/${name}.json --tree SYSFS`,
+  );
+}
+
+function writeOwn(names: Names): void {
+  const { name } = names;
   const folder = `edge-agent/drivers/${names.file}`;
   const driver = `${folder}/index.ts`;
   const fixture = `test/drivers/${names.file}/fixture.ts`;

@@ -218,7 +218,7 @@ export class Trial {
   }
 }
 
-const neighbour: Driver = {
+export const neighbour: Driver = {
   name: 'neighbour',
   discover: async () => ({
     devices: {

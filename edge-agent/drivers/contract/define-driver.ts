@@ -7,7 +7,7 @@ import type { Guards } from '#agent/guards/guards.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import type { Log } from '#agent/log.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
-import type { Driver, HandleWork } from './driver.ts';
+import type { DescribedDevice, Driver, HandleWork } from './driver.ts';
 import { readForm } from './setting-faults.ts';
 
 /** What the agent gives to a driver. */
@@ -35,7 +35,7 @@ export interface DriverDefinition<Settings> {
   readonly name: string;
   /** Absent if the driver has no settings. */
   readonly settings?: z.ZodType<Settings>;
-  readonly create: (settings: Settings, context: DriverContext) => Driver;
+  readonly create: (settings: Settings, context: DriverContext) => Driver<DescribedDevice>;
 }
 
 /** A driver whose settings were found valid. */
@@ -59,8 +59,11 @@ export interface DriverModule {
 export function defineDriver<Settings = undefined>({
   name,
   settings,
-  create,
+  create: createDescribing,
 }: DriverDefinition<Settings>): DriverModule {
+  // Each description is checked, and gets its `regions`, before it is used: see readDiscovery().
+  const create = (...args: Parameters<typeof createDescribing>) =>
+    createDescribing(...args) as Driver;
   return {
     name,
     configure: (input) => {

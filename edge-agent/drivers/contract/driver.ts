@@ -6,14 +6,14 @@
 import type { Evidence } from '#core/contracts/job-document.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 
-export interface Driver {
+export interface Driver<Device extends DescribedDevice = ReportedDevice> {
   /** The name in reports and, with or without `_driver` appended, in the agent's settings. */
   readonly name: string;
   /**
    * Finds the devices of this host. Rejects if discovery failed: a device that is missing in the
    * answer counts as gone. Changes nothing.
    */
-  discover(): Promise<Discovery>;
+  discover(): Promise<Discovery<Device>>;
   /** A cheap text, asked for every few seconds, that changes whenever the devices change. */
   signature?(): string;
   /**
@@ -62,9 +62,13 @@ export interface Observation {
   readonly what: string;
 }
 
-export interface Discovery {
+/** A device as its driver describes it; without `regions` it has none. */
+export type DescribedDevice = Omit<ReportedDevice, 'regions'> &
+  Partial<Pick<ReportedDevice, 'regions'>>;
+
+export interface Discovery<Device extends DescribedDevice = ReportedDevice> {
   /** PCI address of the physical function → device. */
-  readonly devices: Readonly<Record<string, ReportedDevice>>;
+  readonly devices: Readonly<Record<string, Device>>;
   /** What the settings name, and why it is not offered. */
   readonly notOffered?: readonly NotOffered[];
 }

@@ -206,6 +206,14 @@ describe('discovery', () => {
   });
 
   it.each<[string, Partial<ReportedDevice>, string]>([
+    ['no vendor', { vendor: undefined } as object, 'vendor: '],
+    ['null in place of regions', { regions: null } as object, 'regions: '],
+    ['a number in place of offers', { offers: 7 } as object, 'offers: '],
+    [
+      'a million of traits',
+      { offers: { traits: 'x'.repeat(1e6) } } as object,
+      'most of them in offers',
+    ],
     ['a product of 65 characters', { product: 'x'.repeat(65) }, 'product'],
     ['another address than its key', { address: '0000:99:00.0' }, 'its key is'],
     ['two regions of one name', { regions: [slot, { ...slot }] }, 'duplicate region name'],
@@ -229,6 +237,40 @@ describe('discovery', () => {
     devices = { [other.address]: { ...other, ...wrong, address: other.address } };
     const isValid = 'address' in wrong;
     expect((await discover()).failedDrivers).toEqual(isValid ? [] : ['one']);
+  });
+});
+
+describe('a description without regions', () => {
+  it('is one of a device that has none, also for gates', async () => {
+    const { regions: _, ...described } = gpu;
+    const driver = {
+      name: 'a_driver',
+      discover: async () => ({ devices: { [gpu.address]: described } }),
+    };
+    const gates = {
+      describe: (device: ReportedDevice) => ({ ...device, regions: device.regions.slice() }),
+      ...{ isHeld: () => false, wasHeld: () => false, withoutDevice: () => [] },
+    };
+    const discover = createDiscovery({
+      drivers: [driver as unknown as Driver, aDriver('two', nic)],
+      ...{ gates, clock: aClock(), log: aLog() },
+    });
+    const { devices, notOffered } = await discover();
+    expect(devices.map(({ device }) => device.regions)).toEqual([[], []]);
+    expect(notOffered).toEqual([]);
+  });
+});
+
+describe('components of a device', () => {
+  it('are left out if they are not a list of components, and the device stays', async () => {
+    const unused = async (): Promise<never> => {
+      throw new Error('No report programs anything.');
+    };
+    const list = async () => [{ name: 'fw', version: { major: 1 } }] as never;
+    const components = { check: unused, write: unused, activate: unused, list };
+    const { discover, log } = discoveryOf({ ...aDriver('one', gpu), components });
+    expect((await discover()).devices.map(({ device }) => device.components)).toEqual([undefined]);
+    expect(log.lines[0]?.reason).toContain('its components are invalid: 0.version: ');
   });
 });
 
