@@ -6,18 +6,19 @@ export interface QueueRow {
   readonly name: string;
   /** Timeout of the consumer. */
   readonly timeoutSeconds: number;
-  /**
-   * How long a message stays hidden after a failure (at most, if it is awaited), and after a crash
-   * if it has no lease.
-   */
+  /** How long a message without a lease stays hidden after its consumer crashed. */
   readonly visibilitySeconds: number;
   /**
-   * Nova waits for messages of this queue. Their consumer renews a short lease
-   * (functions/consumers/message-lease.ts), so that a crash delays them by seconds only. The lease
-   * costs one more request to SQS, too expensive for heartbeats.
+   * Nova waits for messages of this queue, or schedules by what they write. Their consumer renews
+   * a short lease (functions/consumers/message-lease.ts), so that a crash delays them by seconds
+   * only. The lease costs one more request to SQS, too expensive for heartbeats.
    */
-  readonly isAwaited?: true;
-  /** Deliveries before a message goes to the dead-letter queue. */
+  readonly isLeased?: true;
+  /**
+   * Deliveries before a message goes to the dead-letter queue. A failure takes pauses of at most
+   * 8 s for the first hundred, and of 60 s for the others (core/domain/retry-later.ts): 200
+   * deliveries last for more than an hour, 500 for more than five.
+   */
   readonly receiveCountMax: number;
   readonly batchSize: number;
   /** Most concurrent consumers: Nova and Placement are shared services. AWS's minimum is 2. */
@@ -27,13 +28,13 @@ export interface QueueRow {
 export const queues = [
   {
     name: 'nova-events',
-    isAwaited: true,
+    isLeased: true,
     timeoutSeconds: 25,
     // AWS advises six times the timeout, to save deliveries while the consumer is throttled. This
     // queue allows many deliveries, and nova-compute waits: a short delay is better.
     visibilitySeconds: 30,
     // The consumer paces retries until Nova has given up.
-    receiveCountMax: 60,
+    receiveCountMax: 200,
     batchSize: 10,
     concurrencyMax: 20,
   },
@@ -42,7 +43,7 @@ export const queues = [
     timeoutSeconds: 60,
     visibilitySeconds: 360,
     // Other messages of a host wait until the lease of a crashed consumer expires.
-    receiveCountMax: 100,
+    receiveCountMax: 500,
     batchSize: 1,
     concurrencyMax: 20,
   },
@@ -50,22 +51,23 @@ export const queues = [
     name: 'host-presence',
     timeoutSeconds: 10,
     visibilitySeconds: 60,
-    receiveCountMax: 20,
+    receiveCountMax: 200,
     batchSize: 10,
     concurrencyMax: 10,
   },
   {
     name: 'provider-syncs',
+    isLeased: true,
     timeoutSeconds: 60,
     visibilitySeconds: 360,
     // Placement may be down for long, and the compute provider may appear after the agent.
-    receiveCountMax: 200,
+    receiveCountMax: 500,
     batchSize: 1,
     concurrencyMax: 5,
   },
   {
     name: 'host-jobs',
-    isAwaited: true,
+    isLeased: true,
     // The image may have to be copied from Glance first.
     timeoutSeconds: 110,
     // Short, because a bind waits: its deadline leaves time for one more attempt.
@@ -78,10 +80,10 @@ export const queues = [
   },
   {
     name: 'job-events',
-    isAwaited: true,
+    isLeased: true,
     timeoutSeconds: 20,
     visibilitySeconds: 30,
-    receiveCountMax: 60,
+    receiveCountMax: 200,
     batchSize: 10,
     concurrencyMax: 20,
   },

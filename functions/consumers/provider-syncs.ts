@@ -16,6 +16,7 @@ export const makeConsumer = queueConsumer(
     if (message.is_comparison) return syncHost(deps, message.hostname);
     return restoreTree(deps, message.hostname, attempt);
   },
+  (message) => !('is_comparison' in message && message.is_comparison),
 );
 
 export const handler = makeConsumer();

@@ -8,7 +8,7 @@ import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda'
 import type * as z from 'zod';
 import { type ConsumerDeps, createConsumerDeps } from '#core/consumer-deps.ts';
 import { type QueueName, type QueueRow, queues } from '#core/contracts/queues.ts';
-import { RetryLater } from '#core/domain/retry-later.ts';
+import { pauseSeconds, RetryLater } from '#core/domain/retry-later.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { holdMessages, type MessageLease } from './message-lease.ts';
 import { readJson, Unreadable } from './payload.ts';
@@ -30,7 +30,7 @@ interface ConsumerParts {
 /** Creates a consumer, by default with Lambda's dependencies; a simulation passes its own. */
 export type MakeConsumer = (parts?: ConsumerParts) => QueueHandler;
 
-/** @param isAwaited false for a message of an awaited queue that nothing waits for: no lease */
+/** @param isAwaited false for a message of a leased queue that nothing waits for: no lease */
 export function queueConsumer<Message>(
   queue: QueueName,
   schema: z.ZodType<Message>,
@@ -41,7 +41,7 @@ export function queueConsumer<Message>(
     async (event) => {
       const { settings, log } = parts.deps();
       const url = settings.queueUrls[queue];
-      const hold = findQueue(queue).isAwaited && parts.hold;
+      const hold = findQueue(queue).isLeased && parts.hold;
       const leased = hold
         ? event.Records.filter(({ body }) => mayBeAwaited(schema, body, isAwaited))
         : [];
@@ -115,10 +115,11 @@ async function consume<Message>(
     const { queueUrls, deadQueueUrls } = deps.settings;
     try {
       if (isDone) await deadLetter(parts.sqs(), deadQueueUrls[queue], record, error);
+      if (isDone) return true;
       const seconds =
-        error instanceof RetryLater ? error.seconds : pause(findQueue(queue), attempt);
-      if (!isDone) await hide(parts.sqs(), queueUrls[queue], record, seconds);
-      return isDone;
+        error instanceof RetryLater ? error.seconds : pauseSeconds(attempt, deps.random());
+      await hide(parts.sqs(), queueUrls[queue], record, seconds);
+      return false;
     } catch (fault) {
       // The message is delivered again after the queue's visibility time; the rest of its batch
       // is not.
@@ -126,14 +127,6 @@ async function consume<Message>(
       return false;
     }
   }
-}
-
-/**
- * Seconds until the next attempt. Where Nova waits, the first ones follow soon: an outage of two
- * seconds may not cost a server its boot.
- */
-function pause({ isAwaited, visibilitySeconds }: QueueRow, attempt: number): number {
-  return isAwaited ? Math.min(visibilitySeconds, 2 ** attempt) : visibilitySeconds;
 }
 
 const rows = new Map<QueueName, QueueRow>(queues.map((row) => [row.name, row]));

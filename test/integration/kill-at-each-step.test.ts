@@ -136,7 +136,7 @@ beforeAll(async () => {
   await announceHost(layout, hostname);
   store = createStore(createDocuments(), stage);
   const client = new SQSClient();
-  for (const { name } of queues.filter((row) => 'isAwaited' in row)) {
+  for (const { name } of queues.filter((row) => 'isLeased' in row)) {
     await client.send(
       new SetQueueAttributesCommand({
         QueueUrl: `${urlOf(layout, 'sqs')}/000000000000/${queueName(stage, name)}`,

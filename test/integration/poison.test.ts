@@ -15,6 +15,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { jobId } from '#core/contracts/job-ids.ts';
 import { deadLetterQueueName, type QueueName, queues } from '#core/contracts/queues.ts';
+import { pauseSeconds } from '#core/domain/retry-later.ts';
 import type { Log, LogFields } from '#core/log.ts';
 import { makeConsumer as hostJobs } from '#functions/consumers/host-jobs.ts';
 import { makeConsumer as hostPresence } from '#functions/consumers/host-presence.ts';
@@ -229,7 +230,7 @@ async function deliverAll(name: QueueName, deliveriesMax: number): Promise<void>
   const row = queues.find((each) => each.name === name);
   for (let delivery = 0; delivery <= deliveriesMax; delivery++) {
     if ((await deliver(name)) === 0) return;
-    offsetMs += ((row?.visibilitySeconds ?? 0) + 1) * 1000;
+    offsetMs += Math.max(row?.visibilitySeconds ?? 0, pauseSeconds(1000, 1)) * 1000 + 1000;
   }
   throw new Error(`${name} still has messages.`);
 }

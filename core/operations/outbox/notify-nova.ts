@@ -5,11 +5,10 @@ import type { NovaEventMessage } from '#core/contracts/queue-messages.ts';
 import type { Deps } from '#core/deps.ts';
 import { type InstanceBinding, isResolved } from '#core/domain/arq/arq.ts';
 import { lastNotificationSeconds, novaWaitsSeconds } from '#core/domain/host-work/deadlines.ts';
-import { backoffSeconds, RetryLater } from '#core/domain/retry-later.ts';
+import { pauseSeconds, RetryLater } from '#core/domain/retry-later.ts';
 
 /** A failure must reach nova-compute while it waits, and no call says when it begins to wait. */
 const failedAgainSeconds = 10;
-const retrySecondsMax = 15;
 
 /**
  * Notifies Nova how one binding ended. Any answer of Nova about single events is normal:
@@ -43,7 +42,7 @@ export async function notifyNova(
   } catch (error) {
     if (!(error instanceof ServiceUnavailable)) throw error;
     log.warn('Nova not notified yet', { error: error.message, attempt });
-    throw new RetryLater(error.message, backoffSeconds(attempt, retrySecondsMax));
+    throw new RetryLater(error.message, pauseSeconds(attempt, deps.random()));
   }
   if (binding.state === 'BindFailed' && waitedSeconds < lastNotificationSeconds) {
     throw new RetryLater(

@@ -7,7 +7,7 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { type HostSummary, lostPart } from '#core/domain/host/host-summary.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import { hostsToLookAt, looksAtOnce, lostForMs } from '#core/domain/placement/tree-looks.ts';
-import { backoffSeconds, RetryLater } from '#core/domain/retry-later.ts';
+import { pauseSeconds, RetryLater } from '#core/domain/retry-later.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
 import { timeNow } from '../time-now.ts';
@@ -17,7 +17,6 @@ import { restoreProviders } from './sync-providers.ts';
 /** The sweep has a minute for all of its parts, and the consumer of a message one for a host. */
 const beginsWithinMs = 30_000;
 const pageSize = 1000;
-const retrySecondsMax = 60;
 
 /**
  * Looks at some hosts' trees, and has those restored that are lost. A host without the provider of
@@ -79,7 +78,7 @@ export async function restoreTree(
     await look(deps, hostname);
   } catch (error) {
     if (!(error instanceof ServiceUnavailable)) throw error;
-    throw new RetryLater(error.message, backoffSeconds(attempt, retrySecondsMax));
+    throw new RetryLater(error.message, pauseSeconds(attempt, deps.random()));
   }
 }
 

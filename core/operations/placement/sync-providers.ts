@@ -6,7 +6,7 @@ import type { Device } from '#core/domain/device/device.ts';
 import { mustStay } from '#core/domain/device/handle-state.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import { type WantedProvider, wantedProviders } from '#core/domain/placement/provider-tree.ts';
-import { backoffSeconds, RetryLater } from '#core/domain/retry-later.ts';
+import { pauseSeconds, RetryLater } from '#core/domain/retry-later.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { reinstateHandles } from '#core/operations/restore/reinstate-handles.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
@@ -26,7 +26,7 @@ import {
 } from './put-provider.ts';
 import { isNew, reserveHeld } from './reserve-held.ts';
 
-const retrySecondsMax = 60;
+const allocatedSeconds = 60;
 
 /**
  * Makes Placement hold one device as it is stored: its provider, the providers of its regions, and
@@ -87,7 +87,7 @@ function retriedIfPassing(
   const isPassing = error instanceof ServiceUnavailable || error instanceof ComputeProviderMissing;
   if (!isPassing) return error;
   deps.log.warn('Placement not synchronised yet', { host, error: error.message });
-  return new RetryLater(error.message, backoffSeconds(attempt, retrySecondsMax));
+  return new RetryLater(error.message, pauseSeconds(attempt, deps.random()));
 }
 
 interface StoredDevice {
@@ -189,7 +189,7 @@ function isNeeded(stored: StoredProvider | undefined): boolean {
 }
 
 function stillAllocated({ hostname }: Device): RetryLater {
-  return new RetryLater(`Something is still allocated on ${hostname}.`, retrySecondsMax);
+  return new RetryLater(`Something is still allocated on ${hostname}.`, allocatedSeconds);
 }
 
 /**

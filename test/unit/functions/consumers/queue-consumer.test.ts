@@ -8,8 +8,8 @@ import type { SQSRecord } from 'aws-lambda';
 import { mockClient } from 'aws-sdk-client-mock';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import * as z from 'zod';
-import type { QueueName } from '#core/contracts/queues.ts';
-import { RetryLater } from '#core/domain/retry-later.ts';
+import { type QueueName, queues } from '#core/contracts/queues.ts';
+import { pauseSeconds, RetryLater } from '#core/domain/retry-later.ts';
 import { holdMessages } from '#functions/consumers/message-lease.ts';
 import { queueConsumer } from '#functions/consumers/queue-consumer.ts';
 import { someDeps, someSettings } from '#test/support/deps.ts';
@@ -31,7 +31,11 @@ function aRecord(id: string, body: unknown, count = 1): SQSRecord {
 /** Consumes the records; the work throws what their name asks for. */
 async function consume(
   records: readonly SQSRecord[],
-  { isAway = false, queue = 'nova-events' }: { isAway?: boolean; queue?: QueueName } = {},
+  {
+    isAway = false,
+    queue = 'nova-events',
+    random = 0,
+  }: { isAway?: boolean; queue?: QueueName; random?: number } = {},
 ) {
   const leased: string[] = [];
   const sqs = mockClient(SQSClient);
@@ -53,7 +57,7 @@ async function consume(
     ({ name }) => name !== 'unhurried',
   );
   const handler = makeConsumer({
-    deps: () => someDeps({ settings }),
+    deps: () => someDeps({ settings, random: () => random }),
     sqs: () => new SQSClient(),
     hold: (_sqs, _url, held) => {
       leased.push(...held.map(({ messageId }) => messageId));
@@ -88,7 +92,7 @@ describe("a queue's consumer", () => {
     expect(failed).toEqual(['1', '2']);
   });
 
-  it('leases unreadable messages and those that something waits for, in an awaited queue', async () => {
+  it('leases unreadable messages and those that something waits for, in a leased queue', async () => {
     const records = [aRecord('1', good), aRecord('2', { name: 'unhurried' }), aRecord('3', '{')];
     expect((await consume(records)).leased).toEqual(['1', '3']);
     expect((await consume(records, { queue: 'inventory-reports' })).leased).toEqual([]);
@@ -113,11 +117,11 @@ describe('the lease on messages in work', () => {
     return { records, lease, renewals };
   }
 
-  it('lasts 10 s, even if the queue hides messages for minutes, and is renewed', async () => {
+  it('lasts 8 s, even if the queue hides messages for minutes, and is renewed', async () => {
     const { lease, renewals } = held();
-    const both = ['receipt-1 10', 'receipt-2 10'];
+    const both = ['receipt-1 8', 'receipt-2 8'];
     expect(renewals()).toEqual([both]);
-    await vi.advanceTimersByTimeAsync(7000);
+    await vi.advanceTimersByTimeAsync(6000);
     expect(renewals()).toEqual([both, both, both]);
     await lease.stop();
     await vi.advanceTimersByTimeAsync(7000);
@@ -128,27 +132,38 @@ describe('the lease on messages in work', () => {
     const { lease, records, renewals } = held();
     lease.end(records[0] as SQSRecord);
     await vi.advanceTimersByTimeAsync(3000);
-    expect(renewals().at(-1)).toEqual(['receipt-2 10']);
+    expect(renewals().at(-1)).toEqual(['receipt-2 8']);
     await lease.stop();
   });
 });
 
 describe('a message that failed is delivered again', () => {
   it.each([
-    [1, 2],
-    [2, 4],
-    [4, 16],
-    [9, 30],
-  ])('where Nova waits, after attempt %d in %d s', async (attempt, seconds) => {
-    const { hidden, failed } = await consume([aRecord('1', { name: 'broken' }, attempt)]);
-    expect(failed).toEqual(['1']);
-    expect(hidden[0]?.VisibilityTimeout).toBe(seconds);
+    [1, 1],
+    [2, 2],
+    [4, 8],
+    [100, 8],
+    [101, 60],
+  ])('in each queue, after attempt %d within %d s and after half of it', async (attempt, most) => {
+    for (const { name: queue } of queues) {
+      for (const random of [0, 0.999]) {
+        const options = { queue, random };
+        const { hidden, failed } = await consume(
+          [aRecord('1', { name: 'broken' }, attempt)],
+          options,
+        );
+        expect(failed).toEqual(['1']);
+        expect(hidden[0]?.VisibilityTimeout).toBe(Math.ceil(most * (random === 0 ? 0.5 : 1)));
+      }
+    }
   });
 
-  it('elsewhere after the visibility time of its queue', async () => {
-    const { hidden } = await consume([aRecord('1', { name: 'broken' })], {
-      queue: 'host-presence',
-    });
-    expect(hidden[0]?.VisibilityTimeout).toBe(60);
+  it('for longer than an outage of an hour', () => {
+    const seconds = (count: number) =>
+      Array.from({ length: count }, (_, index) => pauseSeconds(index + 1, 0));
+    for (const { name, receiveCountMax } of queues) {
+      const lasts = seconds(receiveCountMax).reduce((sum, each) => sum + each, 0);
+      expect([name, lasts > 3300]).toEqual([name, true]);
+    }
   });
 });
