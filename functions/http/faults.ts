@@ -2,6 +2,7 @@
 
 import { ServiceUnavailable } from '#core/clients/http.ts';
 import { DomainError, type FaultKind } from '#core/domain/errors.ts';
+import { DatabaseUnavailable } from '#core/store/table/database-unavailable.ts';
 import { MarkerNotFound } from '#core/store/table/marker-not-found.ts';
 
 const statusByKind: Readonly<Record<FaultKind, number>> = {
@@ -31,6 +32,8 @@ export interface Fault {
   readonly status: number;
   readonly sentence: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** The log line that has the error. */
+  readonly event?: string;
 }
 
 /** Undefined for an unhandled exception. */
@@ -48,6 +51,11 @@ export function toFault(error: unknown): Fault | undefined {
     const sentence = `${error.service} cannot be asked right now.`;
     const retryAfter = String(error.retryAfterSeconds ?? 1);
     return { status: 503, sentence, headers: { 'Retry-After': retryAfter } };
+  }
+  if (error instanceof DatabaseUnavailable) {
+    const sentence = 'DynamoDB cannot be asked right now.';
+    const headers = { 'Retry-After': '1' };
+    return { status: 503, sentence, headers, event: 'Database unavailable' };
   }
   return undefined;
 }

@@ -159,7 +159,8 @@ function faults(): Layer {
     onError: (request) => {
       const { exchange } = request.event;
       const fault = toFault(request.error);
-      if (!fault) exchange.log.error('Unhandled exception', { error: request.error });
+      const event = fault ? fault.event : 'Unhandled exception';
+      if (event) exchange.log.error(event, { error: request.error });
       const status = fault?.status ?? 500;
       const sentence =
         fault?.sentence ?? 'Unexpected error; the log of the service has it under the request id.';

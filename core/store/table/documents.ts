@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DynamoDBClient, type DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
+import { DatabaseUnavailable, nameOutage } from './database-unavailable.ts';
 
 export type Documents = DynamoDBDocumentClient;
 
@@ -20,9 +21,21 @@ export interface DocumentClients {
  */
 export const conflictAttemptsMax = 8;
 
+/**
+ * Milliseconds. DynamoDB answers within some tens; three attempts end before API Gateway gives up
+ * after 30 s.
+ */
+const requestHandler = {
+  connectionTimeout: 2000,
+  requestTimeout: 5000,
+  throwOnRequestTimeout: true,
+} as const;
+
 export function createDocuments(config: DynamoDBClientConfig = {}): DocumentClients {
-  const clients = [new DynamoDBClient(config), new DynamoDBClient(config)] as const;
+  const made = { requestHandler, ...config };
+  const clients = [new DynamoDBClient(made), new DynamoDBClient(made)] as const;
   const [documents, strong] = clients.map((client) => {
+    nameOutages(client);
     retryConflicts(client);
     return DynamoDBDocumentClient.from(client, {
       marshallOptions: { removeUndefinedValues: true },
@@ -36,6 +49,20 @@ export function createDocuments(config: DynamoDBClientConfig = {}): DocumentClie
       for (const client of clients) client.destroy();
     },
   };
+}
+
+/** Outside of the retries. @throws DatabaseUnavailable */
+function nameOutages(client: DynamoDBClient): void {
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      try {
+        return await next(args);
+      } catch (error) {
+        throw isConflict(error) ? new DatabaseUnavailable(error) : nameOutage(error);
+      }
+    },
+    { step: 'initialize', name: 'nameOutages', priority: 'high' },
+  );
 }
 
 function retryConflicts(client: DynamoDBClient): void {
@@ -83,7 +110,7 @@ const passingReasons = [
   'ProvisionedThroughputExceeded',
 ];
 
-function isConflict(error: unknown): boolean {
+function isConflict(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
   if (error.name === 'TransactionConflictException') return true;
   if (error.name === 'TransactionInProgressException') return true;

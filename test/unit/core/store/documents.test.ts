@@ -80,7 +80,9 @@ describe('a write that met another transaction', () => {
   it('fails after the last attempt, with the cause', async () => {
     const conflict = cancelled('TransactionConflict');
     const attempts = answering(clients.strong, Array(100).fill(conflict));
-    await expect(clients.strong.send(write)).rejects.toBe(conflict);
+    await expect(clients.strong.send(write)).rejects.toMatchObject({
+      ...{ name: 'DatabaseUnavailable', cause: conflict },
+    });
     expect(attempts()).toBe(8);
   });
 
