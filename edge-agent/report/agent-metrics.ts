@@ -11,6 +11,7 @@ import { type Log, reasonOf } from '#agent/log.ts';
 import type { Found } from '#agent/report/discover.ts';
 import { agentVersion } from '#agent/version.ts';
 import { expose } from '#core/contracts/exposition.ts';
+import { namesServer } from '#core/contracts/host-header.ts';
 import type { MetricFamily, Sample } from '#core/shapes/fleet.ts';
 
 export const agentMetrics = {
@@ -181,6 +182,10 @@ export function serveMetrics(
 ): void {
   const server = createServer({ requestTimeout: requestMsMax }, (request, response) => {
     response.setHeader('Connection', 'close');
+    if (!namesServer(request.headers.host, '127.0.0.1')) {
+      response.writeHead(421).end();
+      return;
+    }
     if (request.method !== 'GET' || request.url !== '/metrics') {
       response.writeHead(404).end();
       return;

@@ -10,6 +10,7 @@ import {
 } from '#core/command-line/columns.ts';
 import { nearest } from '#core/command-line/nearest.ts';
 import { jsonText } from '#core/command-line/print.ts';
+import { csvCell } from '#core/shapes/derive/csv.ts';
 import type { Input } from '#operate/command.ts';
 import { type Shown, type ShownTable, wrongUsage } from './verb.ts';
 
@@ -50,7 +51,7 @@ function rowLines(
   if (format === 'value') return texts().map((line) => line.join(' '));
   if (format === 'csv') {
     return [columns.map(({ title }) => title), ...texts()].map((line) =>
-      line.map(csvCell).join(','),
+      line.map(textCell).join(','),
     );
   }
   const [first] = rows;
@@ -87,8 +88,6 @@ function record(columns: readonly Column<unknown>[], row: unknown) {
   return Object.fromEntries(columns.map(({ title, of }) => [title, of(row) ?? null]));
 }
 
-/** RFC 4180. */
-function csvCell(text: string): string {
-  if (text === noValue) return '';
-  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+function textCell(text: string): string {
+  return text === noValue ? '' : csvCell(text);
 }

@@ -60,7 +60,7 @@ type Refusal = [name: string, status: number, sentence: string];
 
 it.each<[...Refusal, body: () => object, ask?: Ask]>([
   ['an unknown ARQ', 404, missing, () => ({ [missing]: patch({}) })],
-  ['another host', 400, 'is on host cmp1, not on cmp2', bind({ hostname: 'cmp2' })],
+  ['another host', 400, 'is not on host cmp2.', bind({ hostname: 'cmp2' })],
   ['an unknown provider', 404, missing, bind({ device_rp_uuid: missing })],
   ['a provider of another class', 400, 'has PGPU', bind({ device_rp_uuid: gpu })],
   ['no free handle', 409, 'fewer than 1 free', bind({})],
@@ -149,6 +149,12 @@ it.each(['<profile_name>', 'a name', 'FPGA', ''])(
     expect((await world.ask('GET', path)).status).toBe(422);
   },
 );
+
+it('a bind on another host is refused without the name of the right one', async () => {
+  const body = { [unbound]: patch({ hostname: 'cmp2' }) };
+  const { text } = await world.ask('PATCH', arqs, { ...nova, body });
+  expect([text.includes('cmp2'), text.includes('cmp1')]).toEqual([true, false]);
+});
 
 const name = (device_profile_name: unknown): Ask => ({ ...nova, body: { device_profile_name } });
 const profile = (body: unknown): Ask => ({ body });

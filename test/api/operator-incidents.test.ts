@@ -170,7 +170,11 @@ describe('GET /operator/v1/incidents', () => {
     expect(await onHost()).toEqual([]);
     expect((await ask(arqs)).status).toBe(400);
     expect(await onHost()).toMatchObject([
-      { instance_uuid: instance, arq_uuid: arqs[0], reason: expect.stringContaining('is on host') },
+      {
+        instance_uuid: instance,
+        arq_uuid: arqs[0],
+        reason: expect.stringContaining('is not on host'),
+      },
     ]);
     await world.deleteArqsOf(instance);
   });

@@ -39,7 +39,7 @@ it('names the reason, ARQs, instance, host and providers of a refused bind', asy
   expect(status).toBe(400);
   expect(lineOf(headers.get('x-openstack-request-id'))).toMatchObject({
     status: 400,
-    refusal: `Resource provider ${provider} is on host cmp1, not on cmp2.`,
+    refusal: `Resource provider ${provider} is not on host cmp2.`,
     arqs: [arq],
     instance,
     host: 'cmp2',

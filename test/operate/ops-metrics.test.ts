@@ -1,7 +1,9 @@
 // `cyborg-ops metrics`: what it prints, and what it answers to scrapes.
 
 import { connect } from 'node:net';
+import { hostname } from 'node:os';
 import { expect, it } from 'vitest';
+import { namesServer } from '#core/contracts/host-header.ts';
 import { parse } from '#operate/ops/parse.ts';
 import { table } from '#operate/ops/table.ts';
 import { metricsVerb } from '#operate/ops/verbs/fleet/metrics.ts';
@@ -50,7 +52,7 @@ it('answers scrapes at once with one request to the API', async () => {
     received += chunk;
   });
   // Requests of one packet are there before the first has its answer.
-  socket.write('GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2));
+  socket.write('GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'.repeat(2));
   await eventually(async () => count).toBe(1);
   answer();
   await eventually(async () => received.split(text).length - 1).toBe(2);
@@ -66,6 +68,29 @@ it('answers 502 with the reason where the API refuses, and 404 elsewhere', async
   expect([refused.status, await refused.text()]).toEqual([502, 'Not allowed.\n']);
   expect((await fetch(url.replace('/metrics', '/'))).status).toBe(404);
   expect((await fetch(url, { method: 'POST' })).status).toBe(404);
+});
+
+it.each([
+  ['127.0.0.1:9464', 200],
+  ['localhost', 200],
+  ['[::1]:9464', 200],
+  ['metrics.example.org:9464', 421],
+  ['127.0.0.1.example.org', 421],
+  ['', 421],
+])('is asked by its address alone: %s gets %d', async (name, status) => {
+  const url = new URL(await startExporter(async () => text));
+  const socket = connect(Number(url.port), '127.0.0.1');
+  socket.write(`GET /metrics HTTP/1.1\r\nHost: ${name}\r\nConnection: close\r\n\r\n`);
+  let received = '';
+  for await (const part of socket) received += part;
+  expect(received.startsWith(`HTTP/1.1 ${status} `)).toBe(true);
+  expect(received.includes(text)).toBe(status === 200);
+});
+
+it('is asked by the name of its machine where it listens on all addresses', () => {
+  expect(namesServer(`${hostname()}.example.org:9464`, '0.0.0.0')).toBe(true);
+  expect(namesServer('metrics.example.org', 'metrics.example.org')).toBe(true);
+  expect(namesServer('other.example.org', '::')).toBe(false);
 });
 
 it.each(['9464', '127.0.0.1', '127.0.0.1:65536', 'a:b:1'])(

@@ -174,9 +174,7 @@ export function checkTarget(
   const provider = `Resource provider ${target.providerUuid}`;
   const request = `accelerator request ${arq.uuid}`;
   if (deployable.hostname !== target.hostname) {
-    throw new BindTargetMismatch(
-      `${provider} is on host ${deployable.hostname}, not on ${target.hostname}.`,
-    );
+    throw new BindTargetMismatch(`${provider} is not on host ${target.hostname}.`);
   }
   const classes = Object.keys(groupResources(arq.group));
   if (deployable.resourceClass === undefined || !classes.includes(deployable.resourceClass)) {

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import * as z from 'zod';
 import { oneLine } from '#core/command-line/print.ts';
+import { namesServer } from '#core/contracts/host-header.ts';
 import type { Api } from '#operate/ops/api.ts';
 import { optionOf } from '#operate/ops/options.ts';
 import {
@@ -58,6 +59,10 @@ async function serve(api: Api, { host, port }: Address, { say }: Waiting): Promi
   const server = createServer(async (request, response) => {
     const end = (status: number, text: string) =>
       response.writeHead(status, { 'Content-Type': `${accept}; charset=utf-8` }).end(text);
+    if (!namesServer(request.headers.host, host)) {
+      end(421, `The metrics are not at ${request.headers.host}.\n`);
+      return;
+    }
     if (request.method !== 'GET' || request.url !== '/metrics') {
       end(404, 'The metrics are at GET /metrics.\n');
       return;

@@ -56,7 +56,7 @@ describe('planning a bind', () => {
 
   it.each<[string, BindFacts, string]>([
     ['fewer free handles than ARQs', facts(aProvider({}, 1), two), 'fewer than 2 free'],
-    ['another host', provided({ hostname: 'cmp2' }), 'is on host cmp2, not on cmp1'],
+    ['another host', provided({ hostname: 'cmp2' }), 'is not on host cmp1.'],
     ['another class', provided({ resourceClass: 'PGPU' }), 'has PGPU, but'],
     ['a disabled device', provided({ deviceStatus: 'maintaining' }), 'is disabled'],
     [

@@ -66,6 +66,19 @@ describe('for programs', () => {
     ]);
   });
 
+  it.each([
+    ["=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"],
+    ['=HYPERLINK("http://x","y")', '"\'=HYPERLINK(""http://x"",""y"")"'],
+    ['+1', "'+1"],
+    ['-1+cmd', "'-1+cmd"],
+    ['@SUM(A1)', "'@SUM(A1)"],
+    ['-1.5', '-1.5'],
+  ])('csv gets %j as a text that no spreadsheet calculates', (reason, cell) => {
+    const one = { ...shown, table: tableOf(columns, [{ host: 'cmp1', reason }]) };
+    const [, row] = lines({ format: 'csv' }, ['reason'], one);
+    expect(row).toBe(cell);
+  });
+
   it('value has the cells without a head', () => {
     expect(lines({ format: 'value' }, ['host', 'last seen'])).toEqual(['cmp1 3', 'cmp2 -']);
   });
