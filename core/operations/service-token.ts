@@ -38,6 +38,22 @@ export async function refuseDeleteWithoutServiceToken(
   await refuseWithoutServiceToken(deps, caller, instanceUuid, action);
 }
 
+/**
+ * Refuses a delete that a service sends for a user of another project, unless Nova itself is at
+ * work on the server, or has it on no host: its policy may let some users act in other projects.
+ * Asked only where the projects differ, so that no delete of Nova's waits for Nova.
+ */
+export async function refuseDeleteOfOthers(
+  deps: NovaDeps,
+  caller: Caller,
+  instanceUuid: string,
+): Promise<void> {
+  const server = await deps.clients.nova.server(instanceUuid);
+  if (server === 'not-found' || server.projectId === caller.projectId) return;
+  if (server.host === null || typeof server.taskState === 'string') return;
+  throw new Forbidden(`Instance ${instanceUuid} is not an instance of this project.`);
+}
+
 /** Refuses any request without a service token, in a deployment that requires them. */
 export function refuseWhereTokensAreRequired(deps: NovaDeps, caller: Caller, action: string): void {
   if (caller.hasServiceToken || !deps.settings.requireServiceToken) return;

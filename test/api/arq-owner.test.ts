@@ -2,9 +2,13 @@
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
+import { deleteArqsOfInstance } from '#core/operations/release/delete-arqs.ts';
+import { refuseDeleteOfOthers } from '#core/operations/service-token.ts';
 import { idOf } from '#local/openstack/keystone/catalog.ts';
+import { withClients } from '#test/support/deps.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { everythingStored } from '#test/support/tables.ts';
+import { eventually } from '#test/support/vitest/eventually.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { type Answer, startWorld } from '#test/support/world.ts';
 
@@ -86,6 +90,58 @@ describe("one tenant's token with Nova's service token", () => {
       const answer = await unchanged(() => asNova('demo-token', method, path, body));
       expect([method, answer.status]).toEqual([method, 404]);
     }
+  });
+});
+
+describe("a service token with another project's token", () => {
+  const remove = (token: string, instance: string) =>
+    asNova(token, 'DELETE', `${arqs}?instance=${instance}`);
+
+  it('deletes no ARQs of a server on which Nova does nothing', async () => {
+    const [arq, instance] = [await create('alt-token'), await boot('alt-token')];
+    expect((await bind('alt-token', [arq], instance)).status).toBe(202);
+    const server = () => world.deps.clients.nova.server(instance);
+    await eventually(server).toMatchObject({ host: 'cmp1', taskState: null });
+    const refused = await unchanged(() => remove('demo-token', instance));
+    expect([refused.status, refused.json.error]).toEqual([
+      403,
+      `Instance ${instance} is not an instance of this project.`,
+    ]);
+    expect((await remove('alt-token', instance)).status).toBe(204);
+  });
+
+  it('deletes the ARQs of a server that Nova does not have', async () => {
+    const [arq, instance] = [await create('alt-token'), newInstance()];
+    expect((await bind('alt-token', [arq], instance)).status).toBe(202);
+    expect((await remove('demo-token', instance)).status).toBe(204);
+    expect((await asNova('alt-token', 'GET', `${arqs}/${arq}`)).status).toBe(404);
+  });
+
+  it.each([
+    ['while Nova deletes the server', { taskState: 'deleting', host: 'cmp1' }, 204],
+    ['of a server on no host', { taskState: null, host: null }, 204],
+    ['of a server that runs', { taskState: null, host: 'cmp1' }, 403],
+  ])('%s: %j is answered %d', async (_title, state, status) => {
+    const server = async () => ({ projectId: 'alt', ...state });
+    const deps = withClients(world.deps, { nova: { server } });
+    const foreign = { projectId: 'demo', roles: ['member'], hasServiceToken: true };
+    const removal = refuseDeleteOfOthers(deps, { ...foreign, requestId: '', userId: 'u' }, 'x');
+    const outcome = await removal.then(
+      () => 204,
+      () => 403,
+    );
+    expect(outcome).toBe(status);
+  });
+
+  it("the owner's delete does not ask Nova, which may be away", async () => {
+    const [arq, instance] = [await create('demo-token'), newInstance()];
+    expect((await bind('demo-token', [arq], instance)).status).toBe(202);
+    const server = () => Promise.reject(new Error('Nova is asked.'));
+    const deps = withClients(world.deps, { nova: { server } });
+    const demo = idOf('project', 'demo');
+    const caller = { projectId: demo, roles: ['member'], hasServiceToken: true };
+    const owner = { ...caller, requestId: '', userId: 'u' };
+    expect(await deleteArqsOfInstance(deps, owner, instance)).toEqual([arq]);
   });
 });
 

@@ -33,6 +33,8 @@ interface NovaServer {
    * does not show it: the extended attributes are for admins.
    */
   readonly host?: string | null | undefined;
+  /** What Nova does with the server now, such as `deleting`; null: nothing. */
+  readonly taskState?: string | null | undefined;
   /** When anything about the server last changed; ISO 8601. */
   readonly updatedAt?: string | undefined;
 }
@@ -71,7 +73,8 @@ export function createNova(options: {
       expectStatus(request, answer, 200);
       const { server } = readBody(serverBody, request, answer);
       const host = server['OS-EXT-SRV-ATTR:host'];
-      return { projectId: server.tenant_id, host, updatedAt: server.updated };
+      const taskState = server['OS-EXT-STS:task_state'];
+      return { projectId: server.tenant_id, host, taskState, updatedAt: server.updated };
     },
     someServers: async () => {
       const path = `/servers/detail?all_tenants=1&limit=${serversSeen}`;
@@ -100,5 +103,6 @@ const serverBody = z.object({
     tenant_id: z.string(),
     updated: z.string().optional(),
     'OS-EXT-SRV-ATTR:host': z.string().nullish(),
+    'OS-EXT-STS:task_state': z.string().nullish(),
   }),
 });

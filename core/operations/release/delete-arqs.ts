@@ -5,7 +5,10 @@ import { ArqNotFound } from '#core/domain/errors.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
-import { refuseDeleteWithoutServiceToken } from '#core/operations/service-token.ts';
+import {
+  refuseDeleteOfOthers,
+  refuseDeleteWithoutServiceToken,
+} from '#core/operations/service-token.ts';
 import { releaseArqs } from './release-arqs.ts';
 
 /** Deletes that run at once in one call; each is one or a few requests to DynamoDB. */
@@ -24,6 +27,7 @@ export async function deleteArqsOfInstance(
   await refuseDeleteWithoutServiceToken(deps, caller, instanceUuid, 'deleting by instance');
   const binding = await deps.store.arqs.binding(instanceUuid);
   if (!binding || !mayActOnInstance(caller, binding.projectId)) return [];
+  if (!maySee(caller, binding.projectId)) await refuseDeleteOfOthers(deps, caller, instanceUuid);
   await releaseArqs(deps, instanceUuid, 'all', 'deleted', binding);
   return binding.arqUuids;
 }
