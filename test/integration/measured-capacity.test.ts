@@ -4,11 +4,14 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DeleteCommand, DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { joinRanges } from '#core/domain/capacity/measured-hosts.ts';
-import { providerUuid } from '#core/domain/ids.ts';
+import type { Device } from '#core/domain/device/device.ts';
+import { type ProviderUuid, providerUuid } from '#core/domain/ids.ts';
 import { measureFleet } from '#core/operations/fleet/measure-fleet.ts';
 import { allHosts } from '#core/operations/placement/restore-tree.ts';
 import { measuredHostsKey } from '#core/store/rows/rows.ts';
 import { tableName } from '#core/store/table/tables.ts';
+import { hostsInBudget } from '#functions/operator/use/get-capacity.ts';
+import { withStore } from '#test/support/deps.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage, startWorld } from '#test/support/world.ts';
@@ -123,10 +126,39 @@ describe('the capacity of a cloud of more than 20 hosts', () => {
     expect(answer).toEqual({ profile: 'one', availability: 'many', ...isMeasured });
   });
 
+  it.each(['live=true', `host=${nameOf(0)}`])('is read for no tenant by %s', async (query) => {
+    for (const [token, status] of [
+      ['reader-token', 403],
+      ['demo-token', 403],
+      ['admin-token', 200],
+    ] as const) {
+      const path = `/operator/v1/capacity?profile=one&${query}`;
+      expect([token, (await world.ask('GET', path, { token })).status]).toEqual([token, status]);
+    }
+  });
+
   it('is read from the hosts while some are not measured', async () => {
     const [range] = await world.deps.store.measuredHosts.ranges();
     const Key = measuredHostsKey(String(range?.upTo));
     await documents.send(new DeleteCommand({ TableName: tableName(stage, 'inventory'), Key }));
     expect(await get('profile=one')).toMatchObject(isRead);
+  });
+
+  it("is read within the budget of a tenant's call, and not beyond it", async () => {
+    const { inventory } = world.deps.store;
+    const { devices } = await inventory.host(nameOf(0));
+    const [device] = devices as [Device];
+    const many = {
+      ...device,
+      providers: Array<ProviderUuid>(2001).fill(device.providers[0] as ProviderUuid),
+    };
+    const host: typeof inventory.host = async (name) => ({
+      ...(await inventory.host(name)),
+      devices: [many],
+    });
+    const deps = withStore(world.deps, { inventory: { host } });
+    const refused = hostsInBudget(deps).next();
+    await expect(refused).rejects.toThrow();
+    expect((await hostsInBudget(world.deps).next()).value).toHaveLength(1);
   });
 });

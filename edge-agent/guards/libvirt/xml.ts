@@ -17,7 +17,11 @@ export class XmlInvalid extends Error {
   override readonly name = 'XmlInvalid';
 }
 
-const depthMax = 200;
+/**
+ * Documents of libvirt and nvidia-smi have ten levels at most. A reader keeps the path of each
+ * element, so a deep document of a megabyte would take seconds.
+ */
+const depthMax = 32;
 const attributesMax = 200;
 /** The longest is that of a character by its number. */
 const referenceMax = 12;

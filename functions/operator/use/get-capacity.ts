@@ -11,7 +11,7 @@ import {
 } from '#core/domain/capacity/capacity.ts';
 import { toCapacityHost } from '#core/domain/capacity/capacity-host.ts';
 import { joinRanges, type MeasuredCloud } from '#core/domain/capacity/measured-hosts.ts';
-import { DeviceProfileNotFound, InvalidInput } from '#core/domain/errors.ts';
+import { DeviceProfileNotFound, Forbidden, InvalidInput } from '#core/domain/errors.ts';
 import { type Groups, groupLists } from '#core/domain/profile/alternatives.ts';
 import { canonicalGroups } from '#core/domain/profile/device-profile.ts';
 import { isVisibleTo } from '#core/domain/profile/profile-changes.ts';
@@ -19,6 +19,7 @@ import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { findHost } from '#core/operations/hosts/find-host.ts';
 import { findProfile } from '#core/operations/profiles/find-profile.ts';
 import { parseJson } from '#core/shapes/derive/parse-json.ts';
+import type { HostInventory } from '#core/store/hosts/hosts.ts';
 import { MarkerNotFound } from '#core/store/table/marker-not-found.ts';
 import { action, type Reply } from '#functions/http/action.ts';
 import { validate } from '#functions/http/body.ts';
@@ -62,9 +63,10 @@ interface RequestedProfile {
 
 /** At this many servers, the availability for a tenant is `many`. */
 const manyServers = 10;
-const tenantPage = 200;
-/** The gateway waits for 30 s. */
-const tenantMs = 20_000;
+/** What a call of a tenant may read of a cloud that is not measured yet. */
+const tenantBudget = { hosts: 200, providers: 2000, ms: 2000 } as const;
+/** The sweep measures each minute. */
+const measuredSoon = { 'Retry-After': '60' } as const;
 
 /** A cloud of at most as many hosts is read for each answer. */
 const hostsReadMax = 20;
@@ -74,11 +76,17 @@ export const getCapacity = action<CapacityQuery, undefined, ConsumerDeps>(
   { query, answers: { 200: capacityAnswer }, refuses: [404] },
   async ({ deps, caller, query, base }): Promise<Reply> => {
     const profile = await readProfile(deps, caller, query);
+    const isForOperator = isOperator(deps, caller);
     const isLive = query.live === 'true' || query.host !== undefined;
-    const measured = isLive ? undefined : await readMeasured(deps);
+    if (isLive && !isForOperator) {
+      throw new Forbidden('The parameters live and host read hosts: they are for operators.');
+    }
+    const measured = isLive
+      ? undefined
+      : await readMeasured(deps, isForOperator ? hostsReadMax : 0);
     const answer = { profile: profile.name, measured_at: measured?.at ?? null };
-    if (!isOperator(deps, caller)) {
-      return { body: { ...answer, availability: await availability(deps, profile, measured) } };
+    if (!isForOperator) {
+      return { body: { ...answer, ...(await tenantAnswer(deps, profile, measured)) } };
     }
     const meter = capacityMeter(profile.lists[0] ?? [], deps.settings.attachTypes);
     const page = await (measured
@@ -100,10 +108,13 @@ interface CapacityPage {
   readonly all?: readonly HostCapacity[];
 }
 
-/** Undefined for a small cloud, and while not all hosts are measured. */
-async function readMeasured({ store, clock }: ConsumerDeps): Promise<MeasuredCloud | undefined> {
+/** Undefined for a cloud of `hostsMax` hosts or fewer, and while not all hosts are measured. */
+async function readMeasured(
+  { store, clock }: ConsumerDeps,
+  hostsMax = hostsReadMax,
+): Promise<MeasuredCloud | undefined> {
   const measured = joinRanges(await store.measuredHosts.ranges(), clock());
-  return measured && measured.hosts.length > hostsReadMax ? measured : undefined;
+  return measured && measured.hosts.length > hostsMax ? measured : undefined;
 }
 
 function pageOfMeasured(
@@ -188,22 +199,46 @@ async function capacities(
   return hostnames.flatMap((name) => byHost.get(name) ?? []);
 }
 
-async function readHost({ store: { inventory }, clock }: Deps, name: string) {
-  const host = await inventory.host(name);
+async function readHost(deps: Deps, name: string) {
+  return await readCapacityHost(deps, await deps.store.inventory.host(name));
+}
+
+async function readCapacityHost({ store: { inventory }, clock }: Deps, host: HostInventory) {
   const reported = host.devices.filter(({ isGone }) => !isGone);
   const providers = await inventory.providers(reported.flatMap((device) => device.providers));
   return toCapacityHost(host, providers, clock());
 }
 
+/** A call of a tenant would read more than it may. */
+class OverBudget extends Error {}
+
+/** Read from the hosts within the budget, or as measured. */
+async function tenantAnswer(
+  deps: ConsumerDeps,
+  profile: RequestedProfile,
+  measured: MeasuredCloud | undefined,
+) {
+  try {
+    return { availability: await availability(deps, profile, measured) };
+  } catch (error) {
+    if (!(error instanceof OverBudget)) throw error;
+    const last = await readMeasured(deps, 0);
+    if (!last) {
+      throw new HttpFault(503, 'The capacity of this cloud is not measured yet.', measuredSoon);
+    }
+    return { measured_at: last.at, availability: await availability(deps, profile, last) };
+  }
+}
+
 /** The answer for a tenant names no host and no number. */
 async function availability(
-  deps: Deps,
+  deps: ConsumerDeps,
   profile: RequestedProfile,
   measured: MeasuredCloud | undefined,
 ): Promise<'none' | 'few' | 'many'> {
   const meters = profile.lists.map((groups) => capacityMeter(groups, deps.settings.attachTypes));
   const fits = meters.map(() => 0);
-  const parts = measured ? [measured.hosts] : hostsInTime(deps);
+  const parts = measured ? [measured.hosts] : hostsInBudget(deps);
   for await (const some of parts) {
     for (const [index, meter] of meters.entries()) {
       for (const host of some) fits[index] = (fits[index] ?? 0) + (meter(host)?.fits ?? 0);
@@ -213,20 +248,19 @@ async function availability(
   return Math.max(...fits) > 0 ? 'few' : 'none';
 }
 
-/** @throws HttpFault if there are too many */
-async function* hostsInTime(deps: Deps): AsyncGenerator<readonly CapacityHost[]> {
+/** Hosts one after the other. @throws OverBudget */
+export async function* hostsInBudget(deps: Deps): AsyncGenerator<readonly CapacityHost[]> {
   const startedMs = deps.clock();
-  let after: string | undefined;
-  do {
-    if (deps.clock() - startedMs > tenantMs) {
-      throw new HttpFault(503, 'There are too many hosts to look at in one request.');
+  const summaries = await deps.listings.hostsAfter(undefined, tenantBudget.hosts + 1);
+  const left = { hosts: tenantBudget.hosts, providers: tenantBudget.providers };
+  for (const { hostname } of summaries) {
+    const host = await deps.store.inventory.host(hostname);
+    left.hosts -= 1;
+    left.providers -= host.devices.reduce((sum, device) => sum + device.providers.length, 0);
+    const isLate = deps.clock() - startedMs > tenantBudget.ms;
+    if (left.hosts < 0 || left.providers < 0 || isLate) {
+      throw new OverBudget();
     }
-    const summaries = await deps.listings.hostsAfter(after, tenantPage);
-    const hosts: CapacityHost[] = [];
-    await forEachAtOnce(summaries, hostsAtOnce, async ({ hostname }) => {
-      hosts.push(await readHost(deps, hostname));
-    });
-    yield hosts;
-    after = summaries.length < tenantPage ? undefined : summaries.at(-1)?.hostname;
-  } while (after !== undefined);
+    yield [await readCapacityHost(deps, host)];
+  }
 }
