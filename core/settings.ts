@@ -113,6 +113,9 @@ const environment = z.object({
   CYBORG_UNBOUND_ARQ_MINUTES: z.coerce.number().int().min(1).default(15),
   /** Most ARQs of one project that are bound to no instance; 0: unlimited. */
   CYBORG_UNBOUND_ARQS_MAX: z.coerce.number().int().min(0).default(1000),
+  /** Most devices, and most attach handles, that a host may report. */
+  CYBORG_DEVICES_PER_HOST_MAX: z.coerce.number().int().min(1).max(4096).default(256),
+  CYBORG_HANDLES_PER_HOST_MAX: z.coerce.number().int().min(1).max(8192).default(4096),
   /** Resource classes of cards that their host cleans before it offers them for the first time. */
   CYBORG_CLEAN_AT_FIRST_SIGHT: commaList(z.string().regex(/^[A-Z0-9_]{1,255}$/)).prefault(''),
   /** Who signs images of components: name → public key of Ed25519, as base64 of 32 bytes. */
@@ -164,6 +167,8 @@ export interface Settings {
   readonly resolveWaitSeconds: number;
   readonly unboundArqMinutes: number;
   readonly unboundArqsMax: number;
+  readonly devicesPerHostMax: number;
+  readonly handlesPerHostMax: number;
   /** Resource classes. */
   readonly cleanAtFirstSight: readonly string[];
   /** Name → public key, as base64. */
@@ -250,6 +255,8 @@ export function loadSettings(variables: Readonly<Record<string, string | undefin
     resolveWaitSeconds: env.CYBORG_RESOLVE_WAIT_SECONDS,
     unboundArqMinutes: env.CYBORG_UNBOUND_ARQ_MINUTES,
     unboundArqsMax: env.CYBORG_UNBOUND_ARQS_MAX,
+    devicesPerHostMax: env.CYBORG_DEVICES_PER_HOST_MAX,
+    handlesPerHostMax: env.CYBORG_HANDLES_PER_HOST_MAX,
     cleanAtFirstSight: env.CYBORG_CLEAN_AT_FIRST_SIGHT,
     imageKeys: env.CYBORG_IMAGE_KEYS,
     requireSignature: env.CYBORG_REQUIRE_SIGNATURE,

@@ -92,7 +92,11 @@ export const seenBoot = z.object({
 export const pace = z.object({ left: z.number(), at_ms: z.number() });
 
 /** A device with an invalid description, until the host describes it with another digest. */
-const refusedDevice = z.object({ digest: z.string(), reason: z.string() });
+const refusedDevice = z.object({
+  digest: z.string(),
+  reason: z.string(),
+  driver: optionalText,
+});
 
 /** What each applied report replaces as a whole. */
 export const reportedHost = z.object({

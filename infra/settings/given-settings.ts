@@ -50,6 +50,8 @@ export interface CyborgSettings {
   readonly resolveWaitSeconds?: number;
   readonly unboundArqMinutes?: number;
   readonly unboundArqsMax?: number;
+  readonly devicesPerHostMax?: number;
+  readonly handlesPerHostMax?: number;
   /** Resource classes. */
   readonly cleanAtFirstSight?: readonly string[];
   /** Who signs images of components: name → public key of Ed25519, as base64. */

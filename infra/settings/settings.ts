@@ -85,6 +85,8 @@ const passedOn = {
   resolveWaitSeconds: 'CYBORG_RESOLVE_WAIT_SECONDS',
   unboundArqMinutes: 'CYBORG_UNBOUND_ARQ_MINUTES',
   unboundArqsMax: 'CYBORG_UNBOUND_ARQS_MAX',
+  devicesPerHostMax: 'CYBORG_DEVICES_PER_HOST_MAX',
+  handlesPerHostMax: 'CYBORG_HANDLES_PER_HOST_MAX',
   cleanAtFirstSight: 'CYBORG_CLEAN_AT_FIRST_SIGHT',
   imageKeys: 'CYBORG_IMAGE_KEYS',
   requireSignature: 'CYBORG_REQUIRE_SIGNATURE',

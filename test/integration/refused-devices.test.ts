@@ -158,3 +158,44 @@ it('may have a vendor whose name is a property of Object', async () => {
   );
   expect(provider?.deployable.traits).toContain('CUSTOM_FPGA___PROTO___ABCD');
 });
+
+describe('a host with more devices than allowed', () => {
+  const many = Array.from({ length: 257 }, (_, index) => {
+    const address = `0000:${(index >> 5).toString(16).padStart(2, '0')}:${(index & 31).toString(16).padStart(2, '0')}.0`;
+    return aDevice({ address, provider_suffix: undefined });
+  });
+
+  it('gets nothing stored, an incident says why, and fewer devices end it', async () => {
+    const { inventory } = world.deps.store;
+    expect(await deliver(many)).toBe(true);
+    expect((await inventory.host(host)).devices).toEqual([]);
+    const reason = 'reports 257 devices, and 256 are allowed: nothing of it is stored';
+    const { json } = await world.ask('GET', `/operator/v1/incidents?host=${host}`);
+    expect(json.incidents).toMatchObject([
+      { kind: 'not-offered', reason: expect.stringContaining(reason) },
+    ]);
+    expect(await deliver([many[0] as ReportedDevice], { not_offered: [] })).toBe(true);
+    expect((await inventory.host(host)).devices).toHaveLength(1);
+    expect((await inventory.host(host)).notOffered).toEqual([]);
+  });
+
+  it('keeps the devices that it had', async () => {
+    const { inventory } = world.deps.store;
+    await deliver([good]);
+    await deliver(many);
+    const { devices } = await inventory.host(host);
+    expect(devices.map(({ address, isGone }) => [address, isGone])).toEqual([[goodAddress, false]]);
+  });
+});
+
+it('a device with more attach handles than its host may have is not stored, and named', async () => {
+  const handles = Array.from({ length: 4096 }, (_, index) => aHandle(index));
+  const large = { ...offers, attach_handles: handles };
+  await deliver([good, bad({ offers: large })]);
+  const { devices } = await world.deps.store.inventory.host(host);
+  expect(devices.map(({ address }) => address)).toEqual([goodAddress]);
+  const { json } = await world.ask('GET', `/operator/v1/incidents?host=${host}`);
+  expect(JSON.stringify(json.incidents)).toContain(
+    'has 4096 attach handles, and its host may have',
+  );
+});

@@ -94,11 +94,17 @@ export function allNotOffered(
     const reason = words + causeOf(host, deploymentTypes);
     return left.length > 0 ? [{ address, driver, reason }] : [];
   });
-  return [...notOffered, ...refused];
+  const invalid = Object.entries(host.refused ?? {}).map(
+    ([address, { driver = 'unknown', reason }]) => {
+      return { address, driver, reason };
+    },
+  );
+  return [...notOffered, ...refused, ...invalid];
 }
 
 interface HostDevices {
-  readonly host: Pick<StoredHost, 'attachTypes' | 'novaVersions'>;
+  readonly host: Pick<StoredHost, 'attachTypes' | 'novaVersions'> &
+    Partial<Pick<StoredHost, 'refused'>>;
   readonly devices: readonly Pick<Device, 'address' | 'driver' | 'isGone' | 'attachTypes'>[];
   /** From its last report. */
   readonly notOffered: readonly NotOffered[];

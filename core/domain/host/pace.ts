@@ -24,6 +24,3 @@ export function afterOne(pace: Pace | undefined, nowMs: number): Pace {
 function leftAt({ left, atMs }: Pace, nowMs: number): number {
   return Math.min(burst, left + Math.max(0, nowMs - atMs) / refillMs);
 }
-
-/** All devices of a host together; the largest known have half as many virtual functions. */
-export const handlesPerHostMax = 8192;

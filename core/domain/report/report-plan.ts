@@ -4,7 +4,6 @@
 import type { Device, DiscoveredDevice } from '#core/domain/device/device.ts';
 import type { RefusedDevices, StoredHost } from '#core/domain/host/host.ts';
 import { type BootReport, isReturn } from '#core/domain/host/identity.ts';
-import { handlesPerHostMax } from '#core/domain/host/pace.ts';
 import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
 
 /** The part of a report that says which devices there are. */
@@ -78,10 +77,10 @@ function refusedBy(
   const isDescribed = new Set(described.map(({ address }) => address));
   const refused = Object.entries(report.manifest).flatMap(([address, digest]) => {
     const previous = host.refused[address];
-    const reason =
-      report.refused[address] ?? (previous?.digest === digest ? previous.reason : undefined);
-    const isRefused = reason !== undefined && !isDescribed.has(address);
-    return isRefused ? [[address, { digest, reason }] as const] : [];
+    const reason = report.refused[address];
+    const kept = previous?.digest === digest ? previous : undefined;
+    const now = reason === undefined ? kept : { digest, reason };
+    return now && !isDescribed.has(address) ? [[address, now] as const] : [];
   });
   return Object.fromEntries(refused);
 }
@@ -95,26 +94,52 @@ export function judgeStanding(host: StoredHost, report: BootReport): ReportPlan[
   return isNewer ? 'newer' : 'late';
 }
 
+/** What a host may report. */
+export interface HostBounds {
+  readonly devicesPerHostMax: number;
+  readonly handlesPerHostMax: number;
+}
+
+/** A clause if the report names more devices than a host may have. */
+export function excessOf(
+  { manifest }: Pick<ReportedManifest, 'manifest'>,
+  { devicesPerHostMax }: HostBounds,
+): string | undefined {
+  const count = Object.keys(manifest).length;
+  if (count <= devicesPerHostMax) return undefined;
+  return `reports ${count} devices, and ${devicesPerHostMax} are allowed: nothing of it is stored`;
+}
+
+/** The plan without any change of devices. */
+export function withoutDevices(plan: ReportPlan): ReportPlan {
+  return { ...plan, put: [], retire: [], wanted: {}, unseen: [], refused: {} };
+}
+
 /**
- * The plan without the devices that would exceed the largest number of attach handles per host.
- * They stay wanted and are not offered.
+ * The plan without the devices that would exceed the largest number of attach handles per host:
+ * they are refused, until they are described in another way.
  */
-export function withinBounds(plan: ReportPlan, stored: readonly Device[]): ReportPlan {
+export function withinBounds(
+  plan: ReportPlan,
+  stored: readonly Device[],
+  { handlesPerHostMax }: HostBounds,
+): ReportPlan {
   const isPut = new Set(plan.put.map(({ address }) => address));
   const kept = stored.filter(({ address, isGone }) => !isGone && !isPut.has(address));
   let handles = kept.reduce((sum, { handleCount = 0 }) => sum + handleCount, 0);
   const put: DiscoveredDevice[] = [];
-  const digests = { ...plan.wanted };
+  const refused = { ...plan.refused };
   for (const device of plan.put) {
     const count = countHandles(device);
     if (handles + count > handlesPerHostMax) {
-      digests[device.address] = device.digest;
+      const reason = `has ${count} attach handles, and its host may have ${handlesPerHostMax}`;
+      refused[device.address] = { digest: device.digest, reason, driver: device.driver };
       continue;
     }
     handles += count;
     put.push(device);
   }
-  return { ...plan, put, wanted: digests };
+  return { ...plan, put, refused };
 }
 
 export function countHandles({ offers, regions }: DiscoveredDevice): number {

@@ -1,17 +1,12 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
-import { type AcceptedReport, discoveredDevice } from '#core/contracts/report/inventory-report.ts';
+import type { AcceptedReport } from '#core/contracts/report/inventory-report.ts';
 import type { Deps } from '#core/deps.ts';
 import type { Device } from '#core/domain/device/device.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
 import { type BootReport, findSettling, replacedBoots } from '#core/domain/host/identity.ts';
 import { waitMs } from '#core/domain/host/pace.ts';
 import { derivedUuid } from '#core/domain/ids.ts';
-import {
-  changesNothing,
-  planReport,
-  type ReportPlan,
-  withinBounds,
-} from '#core/domain/report/report-plan.ts';
+import { changesNothing, type ReportPlan } from '#core/domain/report/report-plan.ts';
 import { mayBePool, withholdHeldElsewhere } from '#core/domain/report/withhold-held-elsewhere.ts';
 import { withholdRecovered } from '#core/domain/report/withhold-recovered.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
@@ -34,6 +29,7 @@ import { cleanCards } from './clean-cards.ts';
 import { copyAttachTypes, hasOtherTypes, typesAfter } from './copy-attach-types.ts';
 import { hostAfter } from './host-after.ts';
 import { logOutcome } from './log-outcome.ts';
+import { exceedsBounds, planFor, withExcess } from './plan-report.ts';
 import { withholdUnclean } from './withhold-unclean.ts';
 
 /** The holder of the host's lease. */
@@ -56,11 +52,12 @@ const leaseRetrySeconds = 1;
 export async function applyReport(
   deps: ConsumerDeps,
   hostname: string,
-  report: AcceptedReport,
+  received: AcceptedReport,
   receivedAtMs: number,
   cached?: StoredHost,
 ): Promise<void> {
-  if (cached && isOvertaken(planFor(cached, [], report, receivedAtMs))) return;
+  const report = withExcess(received, hostname, deps.settings);
+  if (cached && isOvertaken(planFor(deps, cached, [], report, receivedAtMs))) return;
   const holder = deps.uuid();
   const leaseDeps = { ...deps, holder };
   const isOfBoot = cached === undefined || cached.bootId === report.boot_id;
@@ -102,7 +99,7 @@ async function noteUnchanged(
 ): Promise<boolean> {
   const inventory = await deps.store.inventory.host(hostname);
   const { host, devices, holder, leasedUntil } = inventory;
-  const plan = planFor(host, devices, report, receivedAtMs);
+  const plan = planFor(deps, host, devices, report, receivedAtMs);
   if (isOvertaken(plan)) return true;
   if (host.conflict) {
     await noteSighting(deps, inventory, toBootReport(report, receivedAtMs));
@@ -138,10 +135,9 @@ async function applyUnderLease(
 ): Promise<void> {
   const inventory = await deps.store.inventory.host(hostname);
   const { host: stored, devices } = inventory;
-  const whole = planFor(stored, devices, report, receivedAtMs);
-  const bounded = withinBounds(whole, devices);
-  if (bounded.put.length < whole.put.length) {
-    deps.log.error('Devices not stored: too many attach handles on the host', { host: hostname });
+  const bounded = planFor(deps, stored, devices, report, receivedAtMs);
+  if (exceedsBounds(deps, report, bounded)) {
+    deps.log.error('Devices not stored: the host has too many', { host: hostname });
   }
   const settled = withholdRecovered(bounded, devices, receivedAtMs);
   const { plan: clean, toClean } = await withholdUnclean(deps, hostname, settled, devices);
@@ -211,28 +207,6 @@ async function keep(
 ): Promise<void> {
   const notOffered = plan.standing === 'newer' ? report.not_offered : undefined;
   await keepSummary(deps, inventory, countsAfter(deps, inventory, plan, notOffered));
-}
-
-function planFor(
-  host: StoredHost,
-  devices: readonly Device[],
-  report: AcceptedReport,
-  receivedAtMs: number,
-): ReportPlan {
-  const manifest = {
-    bootId: report.boot_id,
-    sequence: report.sequence,
-    receivedAtMs,
-    manifest: report.manifest,
-    failedDrivers: report.failed_drivers,
-    refused: report.refused ?? {},
-  };
-  return planReport(
-    host,
-    devices,
-    manifest,
-    report.devices.map((device) => discoveredDevice(device, report)),
-  );
 }
 
 function toBootReport(report: AcceptedReport, receivedAtMs: number): BootReport {

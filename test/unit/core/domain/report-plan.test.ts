@@ -105,7 +105,9 @@ describe('a host with more attach handles than allowed', () => {
   const big = (bus: number, handles = 4096) =>
     aDevice({ address: `0000:0${bus}:00.0`, provider_suffix: undefined, handles });
 
-  it('keeps the stored devices, and those that fit beside them; the rest stays wanted', () => {
+  const bounds = { devicesPerHostMax: 256, handlesPerHostMax: 8192 };
+
+  it('keeps the stored devices, and those that fit beside them; the rest is refused', () => {
     const [first, second, third, small] = [big(1), big(2), big(3), big(4, 1)];
     const described = [second, third, small];
     const report = reportOf([first, ...described]);
@@ -116,9 +118,13 @@ describe('a host with more attach handles than allowed', () => {
       described.map((device) => discovered(device)),
     );
     expect(whole.put).toHaveLength(3);
-    const plan = withinBounds(whole, [stored(first)]);
+    const plan = withinBounds(whole, [stored(first)], bounds);
     expect(plan.put.map(({ address }) => address)).toEqual([second.address]);
-    expect(Object.keys(plan.wanted)).toEqual([third.address, small.address]);
+    expect(plan.wanted).toEqual({});
+    expect(Object.keys(plan.refused)).toEqual([third.address, small.address]);
+    expect(plan.refused[third.address]).toMatchObject({
+      reason: 'has 4096 attach handles, and its host may have 8192',
+    });
   });
 
   it('may replace one device by another', () => {
@@ -126,6 +132,6 @@ describe('a host with more attach handles than allowed', () => {
     const report = reportOf(described);
     const known = [stored(big(1)), stored(big(2))];
     const whole = planReport(aHost(), known, report.manifest, described.map(discovered));
-    expect(withinBounds(whole, known)).toEqual(whole);
+    expect(withinBounds(whole, known, bounds)).toEqual(whole);
   });
 });
