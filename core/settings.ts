@@ -11,33 +11,8 @@ import {
 import { isStage } from './contracts/topics.ts';
 import { bindDeadlineSeconds, lastNotificationSeconds } from './domain/host-work/deadlines.ts';
 import { type PolicyOverrides, policyRules } from './domain/policy.ts';
+import { commaList, flag, httpUrl, json } from './setting-forms.ts';
 import { present } from './shapes/derive/present.ts';
-
-const flag = (byDefault: boolean) =>
-  z
-    .enum(['true', 'false'])
-    .default(byDefault ? 'true' : 'false')
-    .transform((text) => text === 'true');
-
-const commaList = <T extends z.ZodType<unknown, string>>(item: T) =>
-  z
-    .string()
-    .transform((text) => text.split(',').filter((part) => part !== ''))
-    .pipe(z.array(item));
-
-const json = <T extends z.ZodType>(value: T) =>
-  z
-    .string()
-    .default('{}')
-    .transform((text, context) => {
-      try {
-        return JSON.parse(text);
-      } catch (error) {
-        context.addIssue(`not valid JSON: ${(error as Error).message}`);
-        return z.NEVER;
-      }
-    })
-    .pipe(value);
 
 const roleName = z.string().min(1).max(255);
 /** Rule → roles that are allowed. */
@@ -49,14 +24,6 @@ const tokenSeconds = z.record(
   roleName.transform((role) => role.toLowerCase()),
   z.int().min(0).max(tokenCacheSeconds),
 );
-
-/** An address to which paths are appended. */
-const httpUrl = z
-  .string()
-  .refine(
-    (text) => /^https?:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/i.test(text) && URL.canParse(text),
-    'must be an http or https URL without user, query and fragment, such as https://keystone.example.org:5000/v3',
-  );
 
 const environment = z.object({
   /** Prefix of the name of every table, queue, rule and topic. */

@@ -72,3 +72,8 @@ export function faultBody(status: number, sentence: string): Record<string, unkn
     ...(status < 500 && { error: sentence }),
   };
 }
+
+/** The body of keystonemiddleware: clients recognize a refused token by it. */
+export function tokenFault(sentence: string): Record<string, unknown> {
+  return { error: { code: 401, title: 'Unauthorized', message: sentence } };
+}

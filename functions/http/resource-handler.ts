@@ -26,7 +26,7 @@ import type { ActionName, Resource } from '#functions/routes.ts';
 import type { Action } from './action.ts';
 import { readBody, validate } from './body.ts';
 import { type CallRecorder, createCallRecorder } from './call-records.ts';
-import { faultBody, HttpFault, toFault } from './faults.ts';
+import { faultBody, HttpFault, toFault, tokenFault } from './faults.ts';
 import { authenticate, unauthorized } from './keystone.ts';
 import { baseUrl } from './links.ts';
 import { apiPath, matchPath, type RouteMatch } from './match-path.ts';
@@ -179,11 +179,6 @@ function faults(): Layer {
       };
     },
   };
-}
-
-/** The body of keystonemiddleware: clients recognize a refused token by it. */
-function tokenFault(sentence: string): Record<string, unknown> {
-  return { error: { code: 401, title: 'Unauthorized', message: sentence } };
 }
 
 function isOpen(path: string): boolean {
