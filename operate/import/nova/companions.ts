@@ -11,14 +11,14 @@ const companionIds: ReadonlyMap<string, ReadonlySet<string>> = new Map([
     '10de',
     ids(
       // High Definition Audio of Kepler to Blackwell.
-      '0e08 0e09 0e0a 0e0b 0e0f 0e1a 0e1b 0fb0 0fb8 0fb9 0fba 0fbb 0fbc 10ef 10f0 10f1 10f2 10f3',
+      '0e08 0e09 0e0a 0e0b 0e0f 0e1a 0e1b 0fb0 0fb8 0fb9 0fba 0fbb 0fbc 10ef 10f0 10f1 10f2',
       '10f7 10f8 10f9 10fa 1aeb 1aef 228b 228e 2291 22ba 22bb 22bc 22bd 22be 22e8 22e9 22eb',
       // USB and the controller of its connector, of Turing.
       '1ad6 1ad7 1ad8 1ad9 1ada 1adb 1aec 1aed',
     ),
   ],
-  // HDMI audio; USB and UCSI of Navi 10, 14 and 21.
-  ['1002', ids('aae0 aae8 aaf0 aaf8 ab18 ab20 ab28 ab30 ab38 ab40', '7314 7316 731a 73a4 73a6')],
+  // HDMI audio; USB of Navi 10 and 21.
+  ['1002', ids('aae0 aae8 aaf0 aaf8 ab18 ab20 ab28 ab30 ab38 ab40', '7314 73a4')],
   // Audio of Arc (DG2) and Battlemage.
   ['8086', ids('4f90 4f91 4f92 e2f7')],
 ]);
