@@ -140,7 +140,7 @@ export const countedUnits = {
     keptKilobyteDays: 2700,
     messages: 7,
     novaEvents: 1,
-    leased: 2,
+    leased: 5,
     ruled: 2,
     calling: 5,
     changes: 6,

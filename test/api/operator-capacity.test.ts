@@ -74,6 +74,20 @@ describe('GET /operator/v1/capacity', () => {
     });
   });
 
+  it('names the traits and classes that no device of the cloud has', async () => {
+    const device = 'CUSTOM_SPELLED_OTHERWISE';
+    const group = { 'resources:FPGA': '1', [`trait:${device}`]: 'required' };
+    const { json } = await get(asked([group, { ...group, 'trait:CUSTOM_B': 'forbidden' }]));
+    expect(json).toMatchObject({ fits: 0, missing: [`trait:${device}`] });
+    const absent = { 'resources:CUSTOM_ABSENT': '1', 'trait:CUSTOM_A': 'required' };
+    expect((await get(asked([absent]))).json).toMatchObject({
+      fits: 0,
+      missing: ['resources:CUSTOM_ABSENT'],
+    });
+    const page = (await get(`${asked([group])}&limit=1`)).json;
+    expect(page).not.toHaveProperty('missing');
+  });
+
   it('answers for groups of no profile as for a profile with them', async () => {
     const { json: stored } = await world.ask('GET', '/v2/device_profiles', {
       token: 'admin-token',

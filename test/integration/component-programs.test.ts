@@ -348,8 +348,8 @@ describe('a device that is drained first', () => {
     sweep({ ...cmp1.deps, clock: () => Date.now() + minutes * minuteMs });
 
   async function taken(): Promise<void> {
-    await cmp1.world.createProfile(instance, { 'resources:FPGA': '1' });
-    await cmp1.world.bindArqs(await cmp1.world.createArqs(instance), { provider: card, instance });
+    await cmp1.world.createProfile('drained', { 'resources:FPGA': '1' });
+    await cmp1.world.bindArqs(await cmp1.world.createArqs('drained'), { provider: card, instance });
   }
 
   beforeEach(taken);

@@ -245,6 +245,8 @@ describe('a host that reboots', () => {
     const resolved = `/v2/accelerator_requests?instance=${instance}&bind_state=resolved`;
     expect((await cmp1.world.asNova('GET', resolved)).status).toBe(423);
     await cmp1.setPresence({ isConnected: true, version: 2, at: new Date().toISOString() });
+    expect(await cmp1.stateOf(instance)).toBe('unknown');
+    await cmp1.report();
     expect(await cmp1.stateOf(instance)).toBe('Bound');
   });
 

@@ -78,5 +78,7 @@ it('waits for Nova until the agent of a lost connection is back', async () => {
   const listed = cmp1.listedForNova(instance);
   expect(await cmp1.stateOf(instance)).toBe('unknown');
   await cmp1.setPresence({ isConnected: true, version: 9, at: at(21) });
+  expect(await cmp1.stateOf(instance)).toBe('unknown');
+  await cmp1.report(undefined, {}, cmp1.deps, 22_000);
   expect(await listed).toBe('Bound');
 });

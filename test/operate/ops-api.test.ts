@@ -245,6 +245,16 @@ describe('a verb that shows one', () => {
     );
   });
 
+  it('names what no device of the cloud has', async () => {
+    const missing = ['trait:CUSTOM_GPU_NVIDIA'];
+    const sum = { fits: 0, stopped_by: [{ reason: 'trait', count: 1 }] };
+    const total = { ...sum, hosts: 0 };
+    cloud.answer({ status: 200, body: { profile: 'gpu', ...sum, hosts: [], total, missing } });
+    expect((await call(['capacity', 'gpu'])).out).toContain(
+      'gpu: 0 more\nno device of the cloud has: trait:CUSTOM_GPU_NVIDIA\nstopped by: trait (1)',
+    );
+  });
+
   it('shows the capacity of a whole cloud with the time of its measurement', async () => {
     const hosts = [{ hostname: 'cmp1', fits: 4, stopped_by: [] }];
     const body = {

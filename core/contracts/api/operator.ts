@@ -199,9 +199,9 @@ export const capacityDetailAnswer = z.strictObject({
   total: z
     .strictObject({ ...capacitySum, hosts: z.int() })
     .nullable()
-    .meta({
-      description: 'of all hosts, with the number of those on which a server fits; on a first page',
-    }),
+    .meta({ description: 'of all hosts, and on how many a server fits; on a first page' }),
+  /** Keys of the groups that no device of the cloud has; on a first page. */
+  missing: z.array(z.string()).optional(),
   fits: z.int().meta({ description: 'sum of the hosts of this page' }),
   stopped_by: stoppedBy,
   hosts: z.array(hostCapacityAnswer),

@@ -4,13 +4,10 @@ import { capacityAnswer } from '#core/contracts/api/operator.ts';
 import { profileRequest } from '#core/contracts/api/profile-request.ts';
 import type { Deps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
-import {
-  type CapacityHost,
-  capacityMeter,
-  type HostCapacity,
-} from '#core/domain/capacity/capacity.ts';
+import { type CapacityHost, capacityMeter } from '#core/domain/capacity/capacity.ts';
 import { toCapacityHost } from '#core/domain/capacity/capacity-host.ts';
 import { joinRanges, type MeasuredCloud } from '#core/domain/capacity/measured-hosts.ts';
+import { missingNames } from '#core/domain/capacity/missing-names.ts';
 import { DeviceProfileNotFound, Forbidden, InvalidInput } from '#core/domain/errors.ts';
 import { type Groups, groupLists } from '#core/domain/profile/alternatives.ts';
 import { canonicalGroups } from '#core/domain/profile/device-profile.ts';
@@ -88,24 +85,25 @@ export const getCapacity = action<CapacityQuery, undefined, ConsumerDeps>(
     if (!isForOperator) {
       return { body: { ...answer, ...(await tenantAnswer(deps, profile, measured)) } };
     }
-    const meter = capacityMeter(profile.lists[0] ?? [], deps.settings.attachTypes);
-    const page = await (measured
-      ? pageOfMeasured(measured, meter, query)
-      : readPage(deps, meter, query));
+    const groups = profile.lists[0] ?? [];
+    const page = await (measured ? pageOfMeasured(measured, query) : readPage(deps, query));
+    const meter = capacityMeter(groups, deps.settings.attachTypes);
+    const measure = (some: readonly CapacityHost[]) => some.flatMap((host) => meter(host) ?? []);
+    const fitting = measure(page.hosts);
+    const missing = page.all ? missingNames(groups, page.all) : [];
     const at = { base, path: '/operator/v1/capacity', query };
-    const hosts = pageReply('hosts', page.hosts.map(viewHostCapacity), at, page.next);
-    const total = page.all ? viewTotal(page.all) : null;
-    return { body: { ...answer, total, ...viewFits(page.hosts), ...hosts } };
+    const hosts = pageReply('hosts', fitting.map(viewHostCapacity), at, page.next);
+    const total = page.all ? viewTotal(measure(page.all)) : null;
+    const named = { ...answer, total, ...(missing.length > 0 && { missing }) };
+    return { body: { ...named, ...viewFits(fitting), ...hosts } };
   },
 );
 
-type Meter = ReturnType<typeof capacityMeter>;
-
 interface CapacityPage {
-  readonly hosts: readonly HostCapacity[];
+  readonly hosts: readonly CapacityHost[];
   readonly next: string | undefined;
   /** Those of the whole cloud, where the page begins with the first host. */
-  readonly all?: readonly HostCapacity[];
+  readonly all?: readonly CapacityHost[];
 }
 
 /** Undefined for a cloud of `hostsMax` hosts or fewer, and while not all hosts are measured. */
@@ -119,35 +117,32 @@ async function readMeasured(
 
 function pageOfMeasured(
   { hosts }: MeasuredCloud,
-  meter: Meter,
   { marker = '', limit }: CapacityQuery,
 ): CapacityPage {
   const left = hosts.filter((host) => host.hostname > marker);
   const page = left.slice(0, limit);
-  const measure = (some: readonly CapacityHost[]) => some.flatMap((host) => meter(host) ?? []);
   return {
-    hosts: measure(page),
+    hosts: page,
     next: left.length > limit ? page.at(-1)?.hostname : undefined,
-    ...(marker === '' && { all: measure(hosts) }),
+    ...(marker === '' && { all: hosts }),
   };
 }
 
 /** @throws MarkerNotFound */
 async function readPage(
   deps: Deps,
-  meter: Meter,
   { host: name, marker, limit }: CapacityQuery,
 ): Promise<CapacityPage> {
   if (name !== undefined) {
     const { host } = await findHost(deps, name);
-    return { hosts: await capacities(deps, meter, [host.hostname]), next: undefined };
+    return { hosts: [await readHost(deps, host.hostname)], next: undefined };
   }
   if (marker !== undefined && !(await deps.store.inventory.hostSummary(marker))) {
     throw new MarkerNotFound(marker);
   }
   const summaries = await deps.listings.hostsAfter(marker, limit);
   const names = summaries.map((summary) => summary.hostname);
-  const hosts = await capacities(deps, meter, names);
+  const hosts = await readHosts(deps, names);
   const next = names.length === limit ? names.at(-1) : undefined;
   const isAll = marker === undefined && next === undefined;
   return { hosts, next, ...(isAll && { all: hosts }) };
@@ -186,15 +181,11 @@ async function findRequested(
   return { groups: canonicalGroups(groups), name: null };
 }
 
-/** In the order of the names, without hosts that lack the requested classes. */
-async function capacities(
-  deps: Deps,
-  meter: Meter,
-  hostnames: readonly string[],
-): Promise<HostCapacity[]> {
-  const byHost = new Map<string, HostCapacity | undefined>();
+/** In the order of the names. */
+async function readHosts(deps: Deps, hostnames: readonly string[]): Promise<CapacityHost[]> {
+  const byHost = new Map<string, CapacityHost>();
   await forEachAtOnce(hostnames, hostsAtOnce, async (name) => {
-    byHost.set(name, meter(await readHost(deps, name)));
+    byHost.set(name, await readHost(deps, name));
   });
   return hostnames.flatMap((name) => byHost.get(name) ?? []);
 }

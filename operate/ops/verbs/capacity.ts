@@ -45,6 +45,8 @@ function capacityLines(input: Input, answer: Capacity, width: number): readonly 
     return [`${input.argument('profile')}: ${availability ?? 'unknown'}`, ...since];
   }
   const { fits, stopped_by = [] } = total ?? answer;
+  const { missing = [] } = answer;
+  const lacks = missing.length > 0 ? [`no device of the cloud has: ${missing.join(', ')}`] : [];
   const columns: readonly Column<(typeof hosts)[number]>[] = [
     { title: 'host', of: (row) => row.hostname, isWhole: true },
     { title: 'fits', of: (row) => row.fits },
@@ -52,5 +54,5 @@ function capacityLines(input: Input, answer: Capacity, width: number): readonly 
   ];
   const stops = stopped_by.length > 0 ? [`stopped by: ${reasonsOf(stopped_by)}`] : [];
   const table = hosts.length > 0 ? ['', ...tableLines(columns, hosts, width)] : [];
-  return [`${input.argument('profile')}: ${fits} more`, ...since, ...stops, ...table];
+  return [`${input.argument('profile')}: ${fits} more`, ...since, ...lacks, ...stops, ...table];
 }

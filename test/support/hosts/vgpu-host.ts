@@ -100,10 +100,11 @@ export class VgpuHost extends RecordedHost {
     this.recordJobs();
     for (let instance = 1; instance <= this.counts.instances; instance++)
       await this.remove(instanceOf(instance));
+    // The boot's report comes over this connection.
+    await this.setPresence({ isConnected: true, version: 1, at: new Date().toISOString() });
     await this.boot();
     await this.confirmReleases();
     this.jobs.clear();
-    await this.setPresence({ isConnected: true, version: 1, at: new Date().toISOString() });
   }
 
   /** Ends all releases as if the host had cleaned up. */
@@ -159,11 +160,16 @@ export class VgpuHost extends RecordedHost {
   }
 
   /** The next report in the boot that the host has reported last. */
-  async report(devices = [this.gpu], given: object = {}, by = this.deps): Promise<void> {
+  async report(
+    devices = [this.gpu],
+    given: object = {},
+    by = this.deps,
+    aheadMs = 0,
+  ): Promise<void> {
     const { host } = await this.deps.store.inventory.host('cmp1');
     this.counts.sequence += 1;
     const from = { boot_id: host.bootId as string, sequence: this.counts.sequence, ...given };
-    await applyReport(by, 'cmp1', aReport(devices, from), Date.now());
+    await applyReport(by, 'cmp1', aReport(devices, from), Date.now() + aheadMs);
   }
 
   async bind() {
