@@ -66,6 +66,10 @@ describe('a token', () => {
     expect((await show(token, 'nova-token', '&allow_expired=1')).status).toBe(200);
   });
 
+  it('with access rules is not shown to a service that does not know them', async () => {
+    expect((await show('limited-token', 'nova-token', '', {})).status).toBe(404);
+  });
+
   it('that has expired is found only with allow_expired', async () => {
     expect((await show('expired-token', 'nova-token')).status).toBe(404);
     expect((await show('expired-token', 'nova-token', '&allow_expired=1')).status).toBe(200);
@@ -138,7 +142,9 @@ function logIn(login: { readonly name: string; project?: string; secret?: string
   });
 }
 
-function show(token: string, by: string, more = ''): Promise<Response> {
-  const headers = { 'X-Auth-Token': by, 'X-Subject-Token': token };
+const knowsAccessRules = { 'OpenStack-Identity-Access-Rules': '1.0' };
+
+function show(token: string, by: string, more = '', about = knowsAccessRules as object) {
+  const headers = { 'X-Auth-Token': by, 'X-Subject-Token': token, ...about };
   return fetch(`${keystone.url}/auth/tokens?nocatalog${more}`, { headers });
 }
