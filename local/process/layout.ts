@@ -31,9 +31,10 @@ export interface Layout {
 
 export const host = '127.0.0.1';
 
-// The port of the real service, if it has one.
-const usualPorts: Readonly<Record<PortName, number>> = {
-  api: 6666,
+/** The port of the real service, if it has one that browsers do not refuse. */
+export const usualPorts: Readonly<Record<PortName, number>> = {
+  // Browsers refuse Cyborg's own, 6666, and the console has the API's port.
+  api: 8666,
   keystone: 5000,
   placement: 8778,
   nova: 8774,

@@ -83,7 +83,7 @@ function here(commands: string): string {
   const at = (name: (typeof portNames)[number]) => `:${portBase + portNames.indexOf(name)}/`;
   return commands
     .replace(':8774/', at('nova'))
-    .replace(':6666/', at('api'))
+    .replace(':8666/', at('api'))
     .replaceAll('"$PWD/.local/dev/', `"${state}/`)
     .replaceAll('.local/dev/', `${state}/`)
     .replace('npx cyborg-ops', `'${process.execPath}' operate/cyborg-ops.ts`);

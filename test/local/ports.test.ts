@@ -1,6 +1,7 @@
 import { createServer } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import { createPortGiver, freePort, listen, PortTaken } from '#local/ports.ts';
+import { usualPorts } from '#local/process/layout.ts';
 
 const host = '127.0.0.1';
 const outgoingFrom = 32_768;
@@ -46,4 +47,16 @@ it('names the variable that moves a part whose port is taken', async () => {
   await expect(asked).rejects.toThrow(
     `Port ${port} is in use by another program: stop it, or set LOCAL_API_PORT to another one.`,
   );
+});
+
+// Node's fetch refuses the ports that the fetch standard has browsers refuse.
+const refusalOf = (port: number) =>
+  fetch(`http://${host}:${port}/`).then(
+    () => '',
+    ({ cause }: { cause?: Error }) => cause?.message ?? '',
+  );
+
+it.each(Object.entries(usualPorts))('%s is at a port that browsers open', async (_name, port) => {
+  expect(await refusalOf(6666)).toBe('bad port');
+  expect(await refusalOf(port)).not.toBe('bad port');
 });
