@@ -19,11 +19,8 @@ const roleName = z.string().min(1).max(255);
 const policyOverrides = z.partialRecord(z.enum(policyRules), z.array(roleName).max(16));
 /** How long a revoked token works at most; the default of keystonemiddleware. */
 export const tokenCacheSeconds = 300;
-/** Role, in lower case → seconds. */
-const tokenSeconds = z.record(
-  roleName.transform((role) => role.toLowerCase()),
-  z.int().min(0).max(tokenCacheSeconds),
-);
+/** Role → seconds. */
+const tokenSeconds = z.record(roleName, z.int().min(0).max(tokenCacheSeconds));
 
 const environment = z.object({
   /** Prefix of the name of every table, queue, rule and topic. */

@@ -17,7 +17,7 @@ export async function refuseWithoutServiceToken(
   if (isAdmin(caller)) return;
   const server = await deps.clients.nova.server(instanceUuid);
   if (server === 'not-found' || server.projectId !== caller.projectId) {
-    throw new Forbidden(`Instance ${instanceUuid} is not an instance of this project.`);
+    throw notOfProject(instanceUuid);
   }
 }
 
@@ -43,7 +43,7 @@ export async function refuseDeleteWithoutServiceToken(
  * work on the server, or has it on no host: its policy may let some users act in other projects.
  * Asked only where the projects differ, so that no delete of Nova's waits for Nova.
  */
-export async function refuseDeleteOfOthers(
+export async function refuseDeleteForOtherProject(
   deps: NovaDeps,
   caller: Caller,
   instanceUuid: string,
@@ -51,7 +51,7 @@ export async function refuseDeleteOfOthers(
   const server = await deps.clients.nova.server(instanceUuid);
   if (server === 'not-found' || server.projectId === caller.projectId) return;
   if (server.host === null || typeof server.taskState === 'string') return;
-  throw new Forbidden(`Instance ${instanceUuid} is not an instance of this project.`);
+  throw notOfProject(instanceUuid);
 }
 
 /** Refuses any request without a service token, in a deployment that requires them. */
@@ -61,4 +61,8 @@ export function refuseWhereTokensAreRequired(deps: NovaDeps, caller: Caller, act
     `This request (${action}) requires a service token. In nova.conf set ` +
       '[service_user] send_service_user_token = true.',
   );
+}
+
+function notOfProject(instanceUuid: string): Forbidden {
+  return new Forbidden(`Instance ${instanceUuid} is not an instance of this project.`);
 }

@@ -71,7 +71,7 @@ export const earlierBoot = z.object({
   booted_at: optionalText,
   /** Sequence number of its last applied report. */
   sequence: z.number(),
-  /** When the broker received that report, in ms. Rows of release 0.2.0 do not have it. */
+  /** When the broker received that report, in ms. Absent where it is not known. */
   last_received_ms: z.number().exactOptional(),
   /** When the broker received the first report of the next boot, in ms. */
   replaced_at_ms: z.number(),

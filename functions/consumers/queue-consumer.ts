@@ -114,8 +114,10 @@ async function consume<Message>(
     }
     const { queueUrls, deadQueueUrls } = deps.settings;
     try {
-      if (isDone) await deadLetter(parts.sqs(), deadQueueUrls[queue], record, error);
-      if (isDone) return true;
+      if (isDone) {
+        await deadLetter(parts.sqs(), deadQueueUrls[queue], record, error);
+        return true;
+      }
       const seconds =
         error instanceof RetryLater ? error.seconds : pauseSeconds(attempt, deps.random());
       await hide(parts.sqs(), queueUrls[queue], record, seconds);

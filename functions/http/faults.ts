@@ -74,6 +74,6 @@ export function faultBody(status: number, sentence: string): Record<string, unkn
 }
 
 /** The body of keystonemiddleware: clients recognize a refused token by it. */
-export function tokenFault(sentence: string): Record<string, unknown> {
+export function tokenFaultBody(sentence: string): Record<string, unknown> {
   return { error: { code: 401, title: 'Unauthorized', message: sentence } };
 }

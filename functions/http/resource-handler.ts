@@ -26,7 +26,7 @@ import type { ActionName, Resource } from '#functions/routes.ts';
 import type { Action } from './action.ts';
 import { readBody, validate } from './body.ts';
 import { type CallRecorder, createCallRecorder } from './call-records.ts';
-import { faultBody, HttpFault, toFault, tokenFault } from './faults.ts';
+import { faultBody, HttpFault, toFault, tokenFaultBody } from './faults.ts';
 import { authenticate, unauthorized } from './keystone.ts';
 import { baseUrl } from './links.ts';
 import { apiPath, matchPath, type RouteMatch } from './match-path.ts';
@@ -174,7 +174,9 @@ function faults(): Layer {
             : status === 406 && rangeHeaders),
         },
         body: JSON.stringify(
-          status === 401 && !exchange.caller ? tokenFault(sentence) : faultBody(status, sentence),
+          status === 401 && !exchange.caller
+            ? tokenFaultBody(sentence)
+            : faultBody(status, sentence),
         ),
       };
     },

@@ -55,7 +55,7 @@ export const keptChecks: readonly Check[] = [
       if (missing.length === 0) return `Keystone has all ${named.size}`;
       throw new CheckFailed(
         `Keystone has no such projects: ${namesOf(missing.sort())}.`,
-        'Remove them: cyborg-ops quota unset <id>, or cyborg-ops profiles publish with the right projects.',
+        'Remove them: cyborg-ops quota unset --id <id>, or cyborg-ops profiles publish with the right projects.',
       );
     },
   },

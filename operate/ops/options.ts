@@ -21,6 +21,9 @@ export function projectOption(option: Text): Text {
   return { ...option, isProject: true };
 }
 
+/** Takes the word for a project as an id: what is stored may name a project that is gone. */
+export const storedId = { id: flag('the project is an id as it is stored, and not looked up') };
+
 export function flag(help: string): Option {
   return { type: 'boolean', help };
 }

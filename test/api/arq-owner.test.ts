@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
 import { deleteArqsOfInstance } from '#core/operations/release/delete-arqs.ts';
-import { refuseDeleteOfOthers } from '#core/operations/service-token.ts';
+import { refuseDeleteForOtherProject } from '#core/operations/service-token.ts';
 import { idOf } from '#local/openstack/keystone/catalog.ts';
 import { withClients } from '#test/support/deps.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
@@ -125,7 +125,11 @@ describe("a service token with another project's token", () => {
     const server = async () => ({ projectId: 'alt', ...state });
     const deps = withClients(world.deps, { nova: { server } });
     const foreign = { projectId: 'demo', roles: ['member'], hasServiceToken: true };
-    const removal = refuseDeleteOfOthers(deps, { ...foreign, requestId: '', userId: 'u' }, 'x');
+    const removal = refuseDeleteForOtherProject(
+      deps,
+      { ...foreign, requestId: '', userId: 'u' },
+      'x',
+    );
     const outcome = await removal.then(
       () => 204,
       () => 403,

@@ -10,7 +10,7 @@ import { jobId } from '#core/contracts/job-ids.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
 import type { InventoryReport, ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { thingName, workEndTopic } from '#core/contracts/topics.ts';
-import type { findSettling } from '#core/domain/host/identity.ts';
+import type { settlingSeconds } from '#core/domain/host/identity.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import type { createLog } from '#core/log.ts';
 import { measureFleet, measureOne } from '#core/operations/fleet/measure-fleet.ts';
@@ -114,9 +114,13 @@ vi.mock('#functions/consumers/announcements.ts', async (original) => {
 });
 
 vi.mock('#core/domain/host/identity.ts', async (original) => {
-  const identity = await original<{ settlingMs: number; findSettling: typeof findSettling }>();
-  const soon: typeof findSettling = (host, nowMs) => identity.findSettling(host, nowMs + 19_000);
-  return { ...identity, settlingMs: 1000, findSettling: soon };
+  const identity = await original<{
+    settlingMs: number;
+    settlingSeconds: typeof settlingSeconds;
+  }>();
+  const soon: typeof settlingSeconds = (host, nowMs) =>
+    identity.settlingSeconds(host, nowMs + 19_000);
+  return { ...identity, settlingMs: 1000, settlingSeconds: soon };
 });
 
 // On a slow machine the sweep's minute could fall into a workload. Boots wait only for a second.

@@ -158,7 +158,7 @@ describe('the capacity of a cloud of more than 20 hosts', () => {
     });
     const deps = withStore(world.deps, { inventory: { host } });
     const refused = hostsInBudget(deps).next();
-    await expect(refused).rejects.toThrow();
+    await expect(refused).rejects.toMatchObject({ status: 503 });
     expect((await hostsInBudget(world.deps).next()).value).toHaveLength(1);
   });
 });

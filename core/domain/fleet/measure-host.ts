@@ -147,7 +147,10 @@ function incidents(
   providers: readonly StoredProvider[],
   { baselines, attachTypes, nowMs }: MeasureContext,
 ): IncidentKind[] {
-  const claims = providers.flatMap(({ handles }) => handles.flatMap(({ claim }) => claim ?? []));
+  const claimsOf = ({ uuid }: Device) =>
+    providers
+      .filter(({ deployable }) => deployable.deviceUuid === uuid)
+      .flatMap(({ handles }) => handles.flatMap(({ claim }) => claim ?? []));
   const { host, devices } = measured;
   const { hostname, drain } = host;
   const all = [
@@ -156,7 +159,7 @@ function incidents(
     firmwareIncident(hostname, devices, baselines),
     ...devices.flatMap((device) => [
       healthIncident(device, devices),
-      attachmentIncident(device, claims),
+      attachmentIncident(device, claimsOf(device)),
       movedCardIncident(device, (place) => deviceUuid(place.hostname, place.address)),
       powerCycleIncident(device),
     ]),

@@ -76,18 +76,13 @@ export function isReturn({ earlierBoots }: Identity, report: BootReport): boolea
   return report.sequence > boot.replacedBySequence || sinceMs > delayMsMax;
 }
 
-/** Nothing may follow from the boot yet: the agent that it replaced may still run. */
-export interface Settling {
-  /** When to look again. */
-  readonly retrySeconds: number;
-}
-
 /**
- * Undefined once something may follow from the boot: at once if the host had been without a
- * connection before the boot's agent connected. Two agents end each other's connection, and so one
- * connects right after the other.
+ * When to look again whether something may follow from the boot, in seconds: the agent that it
+ * replaced may still run. Undefined once something may follow; at once if the host had been
+ * without a connection before the boot's agent connected. Two agents end each other's connection,
+ * and so one connects right after the other.
  */
-export function findSettling(host: Identity, nowMs: number): Settling | undefined {
+export function settlingSeconds(host: Identity, nowMs: number): number | undefined {
   const { bootedAt, earlierBoots, presence } = host;
   const [replaced] = earlierBoots;
   if (bootedAt === undefined || !replaced) return undefined;
@@ -95,10 +90,10 @@ export function findSettling(host: Identity, nowMs: number): Settling | undefine
   const leftMs = settlingMs - Math.abs(nowMs - Date.parse(bootedAt));
   if (leftMs <= 0) return undefined;
   // The event of the boot's connection may come after its report.
-  if (!presence || !isConnectionOf(replaced, presence)) return { retrySeconds: 1 };
+  if (!presence || !isConnectionOf(replaced, presence)) return 1;
   const { at, endedBefore } = presence;
   const absentMs = endedBefore === undefined ? 0 : Date.parse(at) - Date.parse(endedBefore);
-  return absentMs < absenceMs ? { retrySeconds: Math.ceil(leftMs / 1000) } : undefined;
+  return absentMs < absenceMs ? Math.ceil(leftMs / 1000) : undefined;
 }
 
 /** Whether the boot that replaced another was first reported over the connection. */

@@ -124,8 +124,8 @@ export function withinBounds(
   stored: readonly Device[],
   { handlesPerHostMax }: HostBounds,
 ): ReportPlan {
-  const isPut = new Set(plan.put.map(({ address }) => address));
-  const kept = stored.filter(({ address, isGone }) => !isGone && !isPut.has(address));
+  const changed = new Set([...plan.put, ...plan.retire].map(({ address }) => address));
+  const kept = stored.filter(({ address, isGone }) => !isGone && !changed.has(address));
   let handles = kept.reduce((sum, { handleCount = 0 }) => sum + handleCount, 0);
   const put: DiscoveredDevice[] = [];
   const refused = { ...plan.refused };

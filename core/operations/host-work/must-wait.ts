@@ -1,6 +1,6 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
-import { findSettling } from '#core/domain/host/identity.ts';
+import { settlingSeconds } from '#core/domain/host/identity.ts';
 import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 
@@ -19,7 +19,7 @@ export function mustWait(
     deps.log.warn('Job not created: host in conflict', { host: hostname, [kind]: id });
     return true;
   }
-  const settling = findSettling(host, deps.clock());
-  if (!settling) return false;
-  throw new RetryLater(`Host ${hostname} has just booted.`, settling.retrySeconds);
+  const seconds = settlingSeconds(host, deps.clock());
+  if (seconds === undefined) return false;
+  throw new RetryLater(`Host ${hostname} has just booted.`, seconds);
 }

@@ -90,7 +90,7 @@ async function refuseSurplus(
   const oldestFirst = active.sort(
     (a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.id < b.id ? -1 : 1),
   );
-  const [surplus] = oldestFirst.slice(activeMax).filter((each) => each.id === id);
+  const surplus = oldestFirst.slice(activeMax).find((each) => each.id === id);
   if (!surplus) return;
   await registry.remove(surplus, thing);
   throw tooMany(active.length - 1);

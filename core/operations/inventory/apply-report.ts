@@ -3,7 +3,7 @@ import type { AcceptedReport } from '#core/contracts/report/inventory-report.ts'
 import type { Deps } from '#core/deps.ts';
 import type { Device } from '#core/domain/device/device.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
-import { type BootReport, findSettling, replacedBoots } from '#core/domain/host/identity.ts';
+import { type BootReport, replacedBoots, settlingSeconds } from '#core/domain/host/identity.ts';
 import { waitMs } from '#core/domain/host/pace.ts';
 import { derivedUuid } from '#core/domain/ids.ts';
 import { changesNothing, type ReportPlan } from '#core/domain/report/report-plan.ts';
@@ -29,7 +29,7 @@ import { cleanCards } from './clean-cards.ts';
 import { copyAttachTypes, hasOtherTypes, typesAfter } from './copy-attach-types.ts';
 import { hostAfter } from './host-after.ts';
 import { logOutcome } from './log-outcome.ts';
-import { exceedsBounds, planFor, withExcess } from './plan-report.ts';
+import { planFor, withExcess } from './plan-report.ts';
 import { withholdUnclean } from './withhold-unclean.ts';
 
 /** The holder of the host's lease. */
@@ -136,9 +136,6 @@ async function applyUnderLease(
   const inventory = await deps.store.inventory.host(hostname);
   const { host: stored, devices } = inventory;
   const bounded = planFor(deps, stored, devices, report, receivedAtMs);
-  if (exceedsBounds(deps, report, bounded)) {
-    deps.log.error('Devices not stored: the host has too many', { host: hostname });
-  }
   const settled = withholdRecovered(bounded, devices, receivedAtMs);
   const { plan: clean, toClean } = await withholdUnclean(deps, hostname, settled, devices);
   const plan = await withholdOfPools(deps, clean, devices);
@@ -153,8 +150,8 @@ async function applyUnderLease(
   const { host } = read;
   // A late report is no proof of the boot: the boot's own report may not be stored yet.
   if (isOvertaken(plan)) return;
-  const settling = host.isReprovisioning ? findSettling(host, deps.clock()) : undefined;
-  if (settling) throw new RetryLater(`Host ${hostname} has just booted.`, settling.retrySeconds);
+  const seconds = host.isReprovisioning ? settlingSeconds(host, deps.clock()) : undefined;
+  if (seconds !== undefined) throw new RetryLater(`Host ${hostname} has just booted.`, seconds);
   const types = plan.standing === 'newer' ? typesAfter(deps, report, stored) : stored.attachTypes;
   await putDevices(deps, hostname, devices, plan.put, types);
   await drainLater(deps, host);

@@ -1,15 +1,20 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { AcceptedReport } from '#core/contracts/report/inventory-report.ts';
 import type { ReportPlan } from '#core/domain/report/report-plan.ts';
+import { exceedsBounds } from './plan-report.ts';
 
 /** Logs what a report that was applied has changed, and what of it could not be applied. */
 export function logOutcome(
   deps: ConsumerDeps,
   hostname: string,
   report: AcceptedReport,
-  { put, retire, wanted }: ReportPlan,
+  plan: ReportPlan,
 ): void {
+  const { put, retire, wanted } = plan;
   const fields = { host: hostname, sequence: report.sequence };
+  if (exceedsBounds(deps, report, plan)) {
+    deps.log.error('Devices not stored: the host has too many', fields);
+  }
   if (put.length > 0 || retire.length > 0) {
     deps.log.info('Inventory changed', {
       ...fields,

@@ -50,12 +50,11 @@ export function withExcess(
 /** Whether devices of the report are left out of the plan because the host has too many. */
 export function exceedsBounds(
   { settings }: SettingDeps,
-  { manifest, devices, refused = {} }: AcceptedReport,
+  { manifest, devices }: AcceptedReport,
   plan: ReportPlan,
 ): boolean {
-  const isLeftOut = (address: string) => address in plan.refused && !(address in refused);
   return (
     excessOf({ manifest }, settings) !== undefined ||
-    devices.some(({ address }) => isLeftOut(address))
+    devices.some(({ address }) => Object.hasOwn(plan.refused, address))
   );
 }

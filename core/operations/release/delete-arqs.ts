@@ -6,7 +6,7 @@ import type { ArqUuid } from '#core/domain/ids.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import {
-  refuseDeleteOfOthers,
+  refuseDeleteForOtherProject,
   refuseDeleteWithoutServiceToken,
 } from '#core/operations/service-token.ts';
 import { releaseArqs } from './release-arqs.ts';
@@ -27,7 +27,8 @@ export async function deleteArqsOfInstance(
   await refuseDeleteWithoutServiceToken(deps, caller, instanceUuid, 'deleting by instance');
   const binding = await deps.store.arqs.binding(instanceUuid);
   if (!binding || !mayActOnInstance(caller, binding.projectId)) return [];
-  if (!maySee(caller, binding.projectId)) await refuseDeleteOfOthers(deps, caller, instanceUuid);
+  if (!maySee(caller, binding.projectId))
+    await refuseDeleteForOtherProject(deps, caller, instanceUuid);
   await releaseArqs(deps, instanceUuid, 'all', 'deleted', binding);
   return binding.arqUuids;
 }

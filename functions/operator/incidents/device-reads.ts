@@ -1,7 +1,7 @@
 // Incidents of devices, and those that are one for all devices of a host.
 
 import type { CardPlace } from '#core/domain/device/card-cleaning.ts';
-import type { Device } from '#core/domain/device/device.ts';
+import type { AttachHandle, Device } from '#core/domain/device/device.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import type { HandleClaim } from '#core/domain/device/handle-claim.ts';
 import {
@@ -34,28 +34,29 @@ export const deviceReads = {
   'unhealthy-device': async (deps, after, count) => {
     const devices = await devicesAfter(deps, after, count);
     const hosts = new Map<string, readonly Device[]>();
-    const ill = new Set(devices.filter(isUnhealthy).map(({ hostname }) => hostname));
-    await forEachAtOnce([...ill], hostsAtOnce, async (hostname) => {
+    const ill = devices.filter(isUnhealthy);
+    const hostnames = [...new Set(ill.map(({ hostname }) => hostname))];
+    await forEachAtOnce(hostnames, hostsAtOnce, async (hostname) => {
       hosts.set(hostname, (await deps.store.inventory.host(hostname)).devices);
     });
-    const holders = await readHolders(deps, devices.filter(isUnhealthy));
+    const handles = await readHandles(deps, ill);
     return devices.map((device) => ({
       marker: device.uuid,
       row: withHolders(
         healthIncident(device, hosts.get(device.hostname)),
-        holders.get(device.uuid) ?? [],
+        claimsOf(handles.get(device.uuid)),
       ),
     }));
   },
   'device-not-attached': async (deps, after, count) => {
     const devices = await devicesAfter(deps, after, count);
-    const holders = await readHolders(
+    const handles = await readHandles(
       deps,
       devices.filter(({ attachmentFaults }) => attachmentFaults),
     );
     return devices.map((device) => ({
       marker: device.uuid,
-      row: attachmentIncident(device, holders.get(device.uuid) ?? []),
+      row: attachmentIncident(device, claimsOf(handles.get(device.uuid))),
     }));
   },
   'moved-card': async (deps, after, count) => {
@@ -87,18 +88,24 @@ export const deviceReads = {
   },
 } as const satisfies { readonly [Kind in StoredKind]?: ReadIncidents };
 
-/** The claims of each device's handles. */
-async function readHolders(
+/** The handles of each device. */
+async function readHandles(
   { store }: IncidentDeps,
   devices: readonly Device[],
-): Promise<ReadonlyMap<DeviceUuid, readonly HandleClaim[]>> {
-  const holders = new Map<DeviceUuid, readonly HandleClaim[]>();
+): Promise<ReadonlyMap<DeviceUuid, readonly AttachHandle[]>> {
+  const handles = new Map<DeviceUuid, readonly AttachHandle[]>();
   await forEachAtOnce(devices, hostsAtOnce, async ({ uuid, providers }) => {
     const stored = await store.inventory.providers(providers);
-    const claims = stored.flatMap(({ handles }) => handles.flatMap(({ claim }) => claim ?? []));
-    holders.set(uuid, claims);
+    handles.set(
+      uuid,
+      stored.flatMap((each) => each.handles),
+    );
   });
-  return holders;
+  return handles;
+}
+
+function claimsOf(handles: readonly AttachHandle[] = []): HandleClaim[] {
+  return handles.flatMap(({ claim }) => claim ?? []);
 }
 
 /** Reads the handles of imported devices only. */
@@ -108,14 +115,14 @@ export async function readImported(
   count: number,
 ): Promise<Entries> {
   const devices = await devicesAfter(deps, after, count);
-  const incidents = new Map<string, Incident | undefined>();
-  const imported = devices.filter(({ adopted }) => adopted !== undefined);
-  await forEachAtOnce(imported, hostsAtOnce, async (device) => {
-    const providers = await deps.store.inventory.providers(device.providers);
-    const handles = providers.flatMap((each) => each.handles);
-    incidents.set(device.uuid, uncleanImportIncident(device, handles));
+  const handles = await readHandles(
+    deps,
+    devices.filter(({ adopted }) => adopted !== undefined),
+  );
+  return devices.map((device) => {
+    const stored = handles.get(device.uuid);
+    return { marker: device.uuid, row: stored && uncleanImportIncident(device, stored) };
   });
-  return devices.map(({ uuid }) => ({ marker: uuid, row: incidents.get(uuid) }));
 }
 
 export async function readHosts(

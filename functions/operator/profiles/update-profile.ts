@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { operatorProfile } from '#core/contracts/api/device-profiles.ts';
 import { profileRequest } from '#core/contracts/api/profile-request.ts';
-import { InvalidInput } from '#core/domain/errors.ts';
+import { DeviceProfileNotFound, InvalidInput } from '#core/domain/errors.ts';
 import { canonicalLists } from '#core/domain/profile/alternatives.ts';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { type ProfileContent, projectsMax } from '#core/domain/profile/profile-changes.ts';
@@ -42,10 +42,13 @@ export const updateProfileAction = action(
       const { groups, alternatives } = canonicalLists(body.groups, lists ?? []);
       return { ...replaced, groups, alternatives, disabled: profile.disabled };
     };
-    const { projects: before = [] } = (await findProfile(deps, id)) ?? {};
-    // A project may have gone from Keystone since the profile named it.
-    const added = (replaced.projects ?? []).filter((each) => !before.includes(each));
-    await checkProjects(deps, added);
+    if (replaced.projects) {
+      const profile = await findProfile(deps, id);
+      if (!profile) throw new DeviceProfileNotFound(id);
+      // A project may have gone from Keystone since the profile named it.
+      const added = replaced.projects.filter((each) => !profile.projects?.includes(each));
+      await checkProjects(deps, added);
+    }
     return profileReply(await updateDeviceProfile(deps, id, change, revision));
   },
 );

@@ -5,6 +5,7 @@ import type { Arq } from '#core/domain/arq/arq.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import type { ArqUuid, InstanceUuid, ProviderUuid } from '#core/domain/ids.ts';
 import { present } from '#core/shapes/derive/present.ts';
+import type { ProviderPlace } from '#core/store/inventory/provider-places.ts';
 import { shownStates } from '#functions/accelerator-requests/shown-states.ts';
 import { isOperator } from '#functions/http/policy.ts';
 import { type ListQuery, listAction } from '#functions/operator/list.ts';
@@ -106,26 +107,26 @@ async function assignments(
   filter: Filter,
 ): Promise<Read<ListRow<'assignments'>>[]> {
   const providers = entries.flatMap(({ arq }) => arq?.binding?.providerUuid ?? []);
-  const arqs = entries.flatMap(({ arq }) => arq ?? []);
-  const [places, states] = await Promise.all([
-    deps.store.inventory.placesOf(providers),
-    shownStates(deps, arqs),
-  ]);
+  const places = await deps.store.inventory.placesOf(providers);
+  const shown = entries.flatMap(({ arq }) => (arq && isShown(arq, places, filter) ? arq : []));
+  const states = await shownStates(deps, shown);
   return entries.map(({ uuid: marker, arq }) => {
-    const { binding } = arq ?? {};
-    const place = binding && places.get(binding.providerUuid);
-    const isShown =
-      arq &&
-      binding?.attachment &&
-      (filter.project === undefined || arq.projectId === filter.project) &&
-      (filter.host === undefined || binding.hostname === filter.host) &&
-      (filter.instance === undefined || binding.instanceUuid === filter.instance) &&
-      (filter.device === undefined || place?.device.uuid === filter.device);
-    return {
-      marker,
-      row: isShown
-        ? viewAssignment({ ...arq, state: states.get(arq.uuid) ?? arq.state }, place)
-        : undefined,
-    };
+    const state = arq && states.get(arq.uuid);
+    const place = arq?.binding && places.get(arq.binding.providerUuid);
+    return { marker, row: state && viewAssignment({ ...arq, state }, place) };
   });
+}
+
+function isShown(
+  { projectId, binding }: Arq,
+  places: ReadonlyMap<ProviderUuid, ProviderPlace>,
+  { project, host, instance, device }: Filter,
+): boolean {
+  return (
+    binding?.attachment !== undefined &&
+    (project === undefined || projectId === project) &&
+    (host === undefined || binding.hostname === host) &&
+    (instance === undefined || binding.instanceUuid === instance) &&
+    (device === undefined || places.get(binding.providerUuid)?.device.uuid === device)
+  );
 }

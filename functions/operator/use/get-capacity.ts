@@ -83,7 +83,7 @@ export const getCapacity = action<CapacityQuery, undefined, ConsumerDeps>(
       : await readMeasured(deps, isForOperator ? hostsReadMax : 0);
     const answer = { profile: profile.name, measured_at: measured?.at ?? null };
     if (!isForOperator) {
-      return { body: { ...answer, ...(await tenantAnswer(deps, profile, measured)) } };
+      return { body: { ...answer, availability: await availability(deps, profile, measured) } };
     }
     const groups = profile.lists[0] ?? [];
     const page = await (measured ? pageOfMeasured(measured, query) : readPage(deps, query));
@@ -200,30 +200,9 @@ async function readCapacityHost({ store: { inventory }, clock }: Deps, host: Hos
   return toCapacityHost(host, providers, clock());
 }
 
-/** A call of a tenant would read more than it may. */
-class OverBudget extends Error {}
-
-/** Read from the hosts within the budget, or as measured. */
-async function tenantAnswer(
-  deps: ConsumerDeps,
-  profile: RequestedProfile,
-  measured: MeasuredCloud | undefined,
-) {
-  try {
-    return { availability: await availability(deps, profile, measured) };
-  } catch (error) {
-    if (!(error instanceof OverBudget)) throw error;
-    const last = await readMeasured(deps, 0);
-    if (!last) {
-      throw new HttpFault(503, 'The capacity of this cloud is not measured yet.', measuredSoon);
-    }
-    return { measured_at: last.at, availability: await availability(deps, profile, last) };
-  }
-}
-
 /** The answer for a tenant names no host and no number. */
 async function availability(
-  deps: ConsumerDeps,
+  deps: Deps,
   profile: RequestedProfile,
   measured: MeasuredCloud | undefined,
 ): Promise<'none' | 'few' | 'many'> {
@@ -239,7 +218,7 @@ async function availability(
   return Math.max(...fits) > 0 ? 'few' : 'none';
 }
 
-/** Hosts one after the other. @throws OverBudget */
+/** Hosts one after the other. @throws HttpFault beyond what a call of a tenant may read */
 export async function* hostsInBudget(deps: Deps): AsyncGenerator<readonly CapacityHost[]> {
   const startedMs = deps.clock();
   const summaries = await deps.listings.hostsAfter(undefined, tenantBudget.hosts + 1);
@@ -250,7 +229,7 @@ export async function* hostsInBudget(deps: Deps): AsyncGenerator<readonly Capaci
     left.providers -= host.devices.reduce((sum, device) => sum + device.providers.length, 0);
     const isLate = deps.clock() - startedMs > tenantBudget.ms;
     if (left.hosts < 0 || left.providers < 0 || isLate) {
-      throw new OverBudget();
+      throw new HttpFault(503, 'The capacity of this cloud is not measured yet.', measuredSoon);
     }
     yield [await readCapacityHost(deps, host)];
   }

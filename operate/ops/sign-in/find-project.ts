@@ -26,6 +26,7 @@ export async function withProjectIds(
   input: Input,
   keystone: Keystone,
 ): Promise<Input> {
+  if (options.id && input.has('id')) return input;
   const ids = new Map<string, string>();
   const words = [
     ...Object.keys(options).flatMap((name) => (options[name]?.isProject ? input.all(name) : [])),

@@ -5,7 +5,7 @@ import { freedAnswer, grantsAnswer, resetAnswer } from '#core/contracts/api/devi
 import { present } from '#core/shapes/derive/present.ts';
 import type { Input } from '#operate/command.ts';
 import { answer } from '#operate/ops/answers.ts';
-import { flag, optionOf, projectOption, required } from '#operate/ops/options.ts';
+import { flag, optionOf, projectOption, required, storedId } from '#operate/ops/options.ts';
 import type { ApiVerb, Argument } from '#operate/ops/verb.ts';
 import { listColumns, rowAnswer } from './list-columns.ts';
 import { counted, shownDone, shownOne } from './shown.ts';
@@ -118,7 +118,10 @@ export const deviceVerbs: readonly ApiVerb[] = [
     path: ['devices', 'revoke'],
     summary: 'ends the right of a project to program the device',
     arguments: [oneDevice],
-    options: { project: projectOption(required('project', "the project's name or id")) },
+    options: {
+      project: projectOption(required('project', "the project's name or id")),
+      ...storedId,
+    },
     example:
       'cyborg-ops devices revoke 2f7c4a3e-0d5b-5d5c-9a39-0c1d6a6f3b11 --project 7a1f0c9e6f5b4d0f8a52',
     async ask(api, input) {

@@ -3,6 +3,7 @@
 import * as z from 'zod';
 import { cellText } from '#core/command-line/columns.ts';
 import type { Input } from '#operate/command.ts';
+import { storedId } from '#operate/ops/options.ts';
 import { type ApiVerb, type Argument, wrongUsage } from '#operate/ops/verb.ts';
 import { listColumns, rowAnswer } from './list-columns.ts';
 import { shownDone, shownOne } from './shown.ts';
@@ -55,6 +56,7 @@ export const quotaVerbs: readonly ApiVerb[] = [
     path: ['quota', 'unset'],
     summary: "removes a project's quota",
     arguments: [project],
+    options: storedId,
     example: 'cyborg-ops quota unset 7a1f0c9e6f5b4d0f8a52',
     async ask(api, input) {
       const answer = await api.ask('DELETE', pathOf(input), z.unknown());

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { StoredHost } from '#core/domain/host/host.ts';
-import { findSettling, settlingMs } from '#core/domain/host/identity.ts';
+import { settlingMs, settlingSeconds } from '#core/domain/host/identity.ts';
 import { present } from '#core/shapes/derive/present.ts';
 
 const helloMs = Date.UTC(2026, 0, 1);
@@ -10,7 +10,7 @@ const at = (seconds: number) => new Date(helloMs + seconds * 1000).toISOString()
 const host = (
   presence: StoredHost['presence'] | undefined,
   lastReceived = -600,
-): Parameters<typeof findSettling>[0] =>
+): Parameters<typeof settlingSeconds>[0] =>
   present({
     bootId: 'new',
     bootedAt: at(0),
@@ -50,17 +50,16 @@ describe('a new boot', () => {
     ['settles if a later connection has begun', connected(1, -60), 1],
     ['settles if the replaced boot reported over the connection', connected(-3, -60), 1, -2],
   ])('%s', (_case, presence, retrySeconds, lastReceived) => {
-    const settling = findSettling(host(presence, lastReceived), helloMs + 2000);
-    expect(settling?.retrySeconds).toBe(retrySeconds);
+    expect(settlingSeconds(host(presence, lastReceived), helloMs + 2000)).toBe(retrySeconds);
   });
 
   it('settles for twenty seconds at most', () => {
-    expect(findSettling(host(connected(-1)), helloMs + settlingMs - 1)).toBeDefined();
-    expect(findSettling(host(connected(-1)), helloMs + settlingMs)).toBeUndefined();
+    expect(settlingSeconds(host(connected(-1)), helloMs + settlingMs - 1)).toBeDefined();
+    expect(settlingSeconds(host(connected(-1)), helloMs + settlingMs)).toBeUndefined();
   });
 
   it('does not settle if it is the first of the host', () => {
     const first = { ...host(undefined), earlierBoots: [] };
-    expect(findSettling(first, helloMs)).toBeUndefined();
+    expect(settlingSeconds(first, helloMs)).toBeUndefined();
   });
 });

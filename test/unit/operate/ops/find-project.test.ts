@@ -51,6 +51,14 @@ it('other words stay as they are', async () => {
   expect(input.all('project')).toEqual([demo, idOf('project', 'alt')]);
 });
 
+it.each([
+  'quota unset demo --id',
+  'devices revoke 2f7c4a3e-0d5b-5d5c-9a39-0c1d6a6f3b11 --project demo --id',
+])('%s asks with the word, of which a row is left', async (line) => {
+  const input = await resolved(line, admin);
+  expect(line.startsWith('quota') ? input.argument('project') : input.text('project')).toBe('demo');
+});
+
 describe('a project', () => {
   it('that is given by an id is not looked up', async () => {
     const ask = () => Promise.reject(new Error('Keystone was asked'));
