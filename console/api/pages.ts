@@ -13,6 +13,8 @@ export interface Listing<Row> {
   readonly failure?: ApiFailure;
   /** Rows are as they were measured since then; of a list that may be of a measurement. */
   readonly measuredAt?: string;
+  /** What no device of the cloud has, of a list that says so on its first page. */
+  readonly missing?: readonly string[];
 }
 
 export interface ListingOf<Row = unknown, Answered = Row> {
@@ -51,7 +53,7 @@ export async function readAll<Row, Answered = Row>(
   const end = before.rows.length + rowsMax;
   let rows = before.rows;
   let marker = before.next;
-  let { measuredAt } = before;
+  let { measuredAt, missing } = before;
   for (;;) {
     try {
       const isFirst = rows.length === 0 && marker === undefined;
@@ -63,12 +65,13 @@ export async function readAll<Row, Answered = Row>(
       const page = answer[collection];
       rows = rows.concat(Array.isArray(page) ? (page as Answered[]).map(keep) : []);
       if (typeof answer.measured_at === 'string') measuredAt ??= answer.measured_at;
+      if (Array.isArray(answer.missing)) missing ??= answer.missing as string[];
       marker = readMarker(answer[`${collection}_links`]);
     } catch (error) {
       if (rows.length === 0) throw error;
-      return { rows, failure: asFailure(error), ...present({ next: marker, measuredAt }) };
+      return { rows, failure: asFailure(error), ...present({ next: marker, measuredAt, missing }) };
     }
-    const read = { rows, ...present({ next: marker, measuredAt }) };
+    const read = { rows, ...present({ next: marker, measuredAt, missing }) };
     if (marker === undefined || rows.length >= end) return read;
     onPage(read);
   }

@@ -7,7 +7,7 @@ import { HostLink } from '#console/parts/links.tsx';
 import { PartialList, useLiveList } from '#console/parts/list/live-list.tsx';
 import { Screen, Section } from '#console/parts/screen.tsx';
 import { type Column, Table } from '#console/parts/table/table.tsx';
-import { reasonsText } from '#console/parts/text.ts';
+import { missingText, reasonsText } from '#console/parts/text.ts';
 import { counted, numberText, timeText } from '#console/parts/time-text.ts';
 import { useLive } from '#console/parts/use-live.ts';
 import { addressOf, type ScreenProps } from '#console/routes.ts';
@@ -72,6 +72,7 @@ function Where({ profile }: { readonly profile: string }) {
               <p class="figure" role="status">
                 {counted(fits, 'more server')}
               </p>
+              {list.data.missing && <p>{missingText(list.data.missing)}</p>}
               <p class="quiet">
                 Nova's own limits, such as memory, are not counted. Placement's allocations are
                 taken to be the claims.

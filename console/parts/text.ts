@@ -29,6 +29,11 @@ export function reasonsText(
   return stops.map(({ reason, count }) => `${reason} (${count})`).join(', ');
 }
 
+/** @param names keys of a profile's groups: `trait:CUSTOM_A`, `resources:PGPU` */
+export function missingText(names: readonly string[]): string {
+  return `No device of the cloud has ${names.join(', ')}.`;
+}
+
 export interface IncidentPage {
   readonly incidents: readonly unknown[];
   readonly incidents_links?: unknown;

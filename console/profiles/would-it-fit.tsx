@@ -6,7 +6,7 @@ import { type ApiFailure, asFailure } from '#console/api/failure.ts';
 import { readAll } from '#console/api/pages.ts';
 import { capacitySum } from '#console/capacity/capacity-sum.ts';
 import { Notice } from '#console/parts/notice.tsx';
-import { reasonsText } from '#console/parts/text.ts';
+import { missingText, reasonsText } from '#console/parts/text.ts';
 import { counted, timeText } from '#console/parts/time-text.ts';
 import { useSession } from '#console/session/session.ts';
 
@@ -60,15 +60,17 @@ function describeFit({
   rows,
   failure,
   measuredAt,
+  missing,
 }: Awaited<ReturnType<typeof readAll<HostCapacity>>>): string {
   const { fits, stoppedBy } = capacitySum(rows);
   const hosts = rows.filter((row) => row.fits > 0).length;
   const stops = stoppedBy.length > 0 ? ` Stopped: ${reasonsText(stoppedBy)}.` : '';
   const rest = failure ? ` The other hosts could not be read: ${failure.message}` : '';
   const time = timeOf(measuredAt);
+  const lacks = missing ? ` ${missingText(missing)}` : '';
   const none = `No server with this profile would fit${time}.`;
   const some = `${counted(fits, 'server')} with this profile would fit${time}, on ${counted(hosts, 'host')}.`;
-  return `${fits === 0 ? none : some}${stops}${rest}`;
+  return `${fits === 0 ? none : some}${lacks}${stops}${rest}`;
 }
 
 function describeAvailability(answer: Capacity): string {

@@ -139,6 +139,14 @@ describe('a list with pages', () => {
     ]);
   });
 
+  it('keeps what the first page says that no device has', async () => {
+    const missing = ['trait:CUSTOM_A'];
+    const links = [{ rel: 'next', href: 'http://elsewhere/list?marker=b' }];
+    const { api } = anApi([json({ rows: [1], rows_links: links, missing }), json({ rows: [2] })]);
+    const listing = await readAll<number>(api, of);
+    expect(listing).toEqual({ rows: [1, 2], missing });
+  });
+
   it('that breaks off has its first rows, the reason, and where the rest begins', async () => {
     const { api } = anApi([page([1], 'b'), new TypeError('gone')]);
     const listing = await readAll<number>(api, of);
