@@ -101,6 +101,20 @@ describe('a handle in quarantine', () => {
     expect(cmp1.jobs.size).toBe(0);
   });
 
+  it('is due at once when its device is there again', async () => {
+    await leftInQuarantine(1);
+    await cmp1.report([]);
+    await sweep(cmp1.deps);
+    await cmp1.startReleases();
+    expect(cmp1.jobs.size).toBe(0);
+    await cmp1.report([gpu]);
+    await sweep(cmp1.deps);
+    await cmp1.startReleases();
+    expect([...cmp1.jobs.values()]).toMatchObject([{ action: 'release' }]);
+    await cmp1.end('release');
+    expect(await waiting()).toEqual([]);
+  });
+
   it('is tried first, together with all others, after a report in which every driver worked', async () => {
     await leftInQuarantine(3);
     // Their own next attempts are far from due.

@@ -20,7 +20,7 @@ import {
   keepSummary,
 } from '#core/operations/hosts/keep-summary.ts';
 import { beginConflict, noteSighting, takeBack } from '#core/operations/hosts/note-conflict.ts';
-import { retryAfterReport } from '#core/operations/release/quarantine.ts';
+import { retryAfterReport, retryAfterReturn } from '#core/operations/release/quarantine.ts';
 import { reprovisionHost } from '#core/operations/reprovision/reprovision-host.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
@@ -153,6 +153,10 @@ async function applyUnderLease(
   const seconds = host.isReprovisioning ? settlingSeconds(host, deps.clock()) : undefined;
   if (seconds !== undefined) throw new RetryLater(`Host ${hostname} has just booted.`, seconds);
   const types = plan.standing === 'newer' ? typesAfter(deps, report, stored) : stored.attachTypes;
+  const isPut = new Set(plan.put.map(({ address }) => address));
+  const returned = devices.filter(({ address, isGone }) => isGone && isPut.has(address));
+  // Before the devices are stored: the next delivery would not see that they were gone.
+  await retryAfterReturn(deps, returned);
   await putDevices(deps, hostname, devices, plan.put, types);
   await drainLater(deps, host);
   if (plan.put.length > 0) await markHost(deps, hostname);

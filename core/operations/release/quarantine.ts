@@ -42,6 +42,11 @@ export async function retryAfterReport(
   await bringForward(deps, devices, 1);
 }
 
+/** Of devices that are there again: their handles in quarantine are due now. */
+export async function retryAfterReturn(deps: Deps, devices: readonly Device[]): Promise<void> {
+  await bringForward(deps, devices, Number.POSITIVE_INFINITY);
+}
+
 /** Makes work in quarantine due now. */
 async function bringForward(deps: Deps, devices: readonly Device[], most: number): Promise<void> {
   const now = timeNow(deps);
