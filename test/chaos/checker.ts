@@ -69,6 +69,19 @@ export function violations(stored: Stored): string[] {
   return [...twice.map((arq) => `ARQ ${arq} has two attach handles.`), ...dividedSets(claimed)];
 }
 
+/** Rows that one host may have at most; as docs/security.md says. */
+const limits = { devices: 256, handles: 4096 };
+
+/** What one host may cost, whatever it reports. */
+export function beyondLimits({ inventory }: Stored): string[] {
+  const devices = inventory.filter((row) => text(row, 'sk').startsWith('DEVICE#'));
+  return [...Map.groupBy(devices, keyOf)].flatMap(([host, rows]) => {
+    const handles = rows.reduce((sum, row) => sum + Number(row.handle_count ?? 0), 0);
+    const isOver = rows.length > limits.devices || handles > limits.handles;
+    return isOver ? [`Host ${host} has ${rows.length} devices and ${handles} handles.`] : [];
+  });
+}
+
 /** Parts of one set belong to one server. */
 function dividedSets(claimed: readonly Row[]): string[] {
   const setOf = ({ locality }: Row) => (locality as { readonly set?: string } | undefined)?.set;

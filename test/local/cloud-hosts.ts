@@ -63,8 +63,8 @@ export interface CloudHost {
   boot(): void;
   /** The mdevs of the simulated GPU, by their uuids. */
   mdevs(): string[];
-  /** Milliseconds that the simulated GPU takes. */
-  slowDown(delayMs: Readonly<Record<string, number>>): void;
+  /** Milliseconds that the simulated GPU takes, and whether it is out of its slot. */
+  slowDown(delayMs: Readonly<Record<string, number>>, unplugged?: boolean): void;
 }
 
 /**
@@ -134,9 +134,9 @@ export function createHost(
       if (boot_id !== readFileSync(bootIdFile, 'utf8').trim()) return [];
       return state.mdevs.map(({ uuid }: { uuid: string }) => uuid).sort();
     },
-    slowDown: (delayMs) => {
+    slowDown: (delayMs, unplugged = false) => {
       mkdirSync(hardware, { recursive: true });
-      writeFileSync(join(hardware, 'faults.json'), JSON.stringify({ delayMs }));
+      writeFileSync(join(hardware, 'faults.json'), JSON.stringify({ delayMs, unplugged }));
     },
   };
 }

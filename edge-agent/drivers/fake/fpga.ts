@@ -20,6 +20,7 @@ export function createFakeFpgaDriver(deps: FakeHardwareDeps): Driver {
   return {
     name: 'fake_fpga',
     discover: async () => {
+      if (!hardware.isPresent()) return { devices: {} };
       await hardware.touch('discover');
       return { devices: { [address]: describe(hardware.read()) } };
     },

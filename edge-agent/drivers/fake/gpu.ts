@@ -1,8 +1,11 @@
-// A simulated GPU with mdevs. Its two types share one pool, like those of the kernel's mtty
-// sample: an mdev of one type reduces what is left for the other.
+// A simulated GPU with mdevs, and with firmware that can be programmed. Its two types share one
+// pool, like those of the kernel's mtty sample: an mdev of one type reduces what is left for the
+// other.
 
+import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
-import type { Driver, Found, HandleWork } from '#agent/drivers/contract/driver.ts';
+import type { Components, Driver, Found, HandleWork } from '#agent/drivers/contract/driver.ts';
+import { ImageRefused } from '#agent/images/image-check.ts';
 import type { ReportedDevice, ReportedRegion } from '#core/contracts/report/inventory-report.ts';
 import { type FakeHardwareDeps, openFakeHardware, toError } from './hardware.ts';
 
@@ -16,11 +19,18 @@ type Mdev = z.infer<typeof mdev>;
 const form = z.object({ mdevs: z.array(mdev) });
 type State = z.infer<typeof form>;
 
+const component = 'bios';
+/** What the component runs, and what a write has left for the next activation. */
+const flashForm = z.object({ running: z.string(), written: z.string().optional() });
+/** The place of a boot id: flash memory keeps its content through each boot. */
+const anyBoot = 'any';
+
 export function createFakeGpuDriver(deps: FakeHardwareDeps): Driver {
   const hardware = openFakeHardware<State>(deps, 'gpu', form, { mdevs: [] });
   return {
     name: 'fake_gpu',
     discover: async () => {
+      if (!hardware.isPresent()) return { devices: {} };
       await hardware.touch('discover');
       return { devices: { [address]: describe(hardware.read()) } };
     },
@@ -32,6 +42,47 @@ export function createFakeGpuDriver(deps: FakeHardwareDeps): Driver {
     clean: async (handle) => {
       await hardware.operate('clean', (before) => withoutMdev(before, toMdev(handle)));
       return { removed: handle.uuid };
+    },
+    components: componentVerbs(deps),
+  };
+}
+
+/** An image is a text whose first line is its version. */
+function componentVerbs({ directory }: FakeHardwareDeps): Components {
+  const deps = { directory, bootId: anyBoot };
+  const flash = openFakeHardware(deps, 'gpu-flash', flashForm, { running: '1.0' });
+  const find = (place: { readonly address: string; readonly component: string }) => {
+    if (place.address !== address || place.component !== component) {
+      throw toError('ENODEV', 'program');
+    }
+  };
+  const versionIn = async (imagePath: string) => {
+    const [version = ''] = (await readFile(imagePath, 'utf8')).split('\n');
+    if (version === '') throw new ImageRefused('The image has no version.');
+    return version;
+  };
+  return {
+    list: async (at) =>
+      at === address && flash.isPresent()
+        ? [{ name: component, version: flash.read().running }]
+        : [],
+    check: async (image) => {
+      find(image);
+      await versionIn(image.imagePath);
+    },
+    write: async (image, onProgress) => {
+      find(image);
+      const written = await versionIn(image.imagePath);
+      onProgress(0);
+      // What an unfinished write leaves is never run.
+      const erased = ({ running }: z.infer<typeof flashForm>) => ({ running });
+      await flash.operate('program', ({ running }) => ({ running, written }), erased);
+      onProgress(100);
+    },
+    activate: async (place) => {
+      find(place);
+      await flash.operate('activate', ({ running, written = running }) => ({ running: written }));
+      return 'active';
     },
   };
 }

@@ -8,9 +8,11 @@ import * as z from 'zod';
 import { openStateFiles } from '#agent/state/state-files.ts';
 
 /** Operations that can be made to fail or to be slow. */
-type Operation = 'discover' | 'program' | 'prepare' | 'clean';
+type Operation = 'discover' | 'program' | 'activate' | 'prepare' | 'clean';
 
 const faults = z.object({
+  /** Whether all of it is out of its slots. */
+  unplugged: z.boolean().default(false),
   /** Operation → error code, such as `ENOSPC`. */
   fail: z.record(z.string(), z.string()).default({}),
   /** Operation → delay before the change takes effect. */
@@ -21,6 +23,8 @@ const faults = z.object({
 
 interface FakeHardware<State> {
   read(): State;
+  /** Whether the hardware is in its slot. */
+  isPresent(): boolean;
   /**
    * Runs one operation: waits, fails if a fault is set, changes the state, waits. `change` throws
    * to refuse.
@@ -65,18 +69,21 @@ export function openFakeHardware<State>(
   const faultsNow = () => faults.catch(faults.parse({})).parse(readJson(faultsFile));
   const faultsFile = join(directory, 'faults.json');
 
+  const isPresent = () => !faultsNow().unplugged;
   const touch = async (operation: Operation) => {
     const { delayMs, fail } = faultsNow();
     await delay(delayMs[operation] ?? 0);
-    const code = fail[operation];
+    const code = isPresent() ? fail[operation] : 'ENODEV';
     if (code) throw toError(code, operation);
   };
   return {
     read: () => load().state,
+    isPresent,
     touch,
     operate: async (operation, change, meanwhile) => {
       // A change that is refused is refused before anything is touched.
       change(load().state);
+      if (!isPresent()) throw toError('ENODEV', operation);
       if (meanwhile) await write(meanwhile);
       await touch(operation);
       await write(change);
