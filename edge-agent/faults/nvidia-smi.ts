@@ -177,6 +177,9 @@ function uncorrectableOf(fields: Fields): number | undefined {
   return counts.length > 0 ? counts.reduce((sum, [, count]) => sum + count, 0) : undefined;
 }
 
+/** Its fields are at most seven levels deep: deeper text would cost its path and say nothing. */
+const levelsMax = 16;
+
 function readFields(text: string, address: string): Fields | undefined {
   const fields = new Map<string, string>();
   const path: string[] = [];
@@ -186,10 +189,10 @@ function readFields(text: string, address: string): Fields | undefined {
       if (token.kind === 'close') path.pop();
       else if (token.kind === 'open') {
         path.push(token.name);
-        if (path.join('/') !== 'nvidia_smi_log/gpu') continue;
+        if (path.length !== 2 || path.join('/') !== 'nvidia_smi_log/gpu') continue;
         cards += 1;
         if (addressOf(token.attributes.get('id')) !== address) return undefined;
-      } else if (path[1] === 'gpu' && token.text.trim() !== '') {
+      } else if (path.length <= levelsMax && path[1] === 'gpu' && token.text.trim() !== '') {
         fields.set(path.slice(2).join('/'), token.text.trim());
       }
     }

@@ -57,7 +57,7 @@ export function readDomain(text: string): DomainDefinition {
       if (state === undefined) throw new XmlInvalid('is not of a domain');
       continue;
     }
-    if (path.join('/') === 'domain/metadata/nova:instance') isOfNova = true;
+    if (path.length === 3 && path.join('/') === 'domain/metadata/nova:instance') isOfNova = true;
     if (isDevice(path)) lacksAddress = isHostPci(token.name, token.attributes);
     if (path[1] !== 'devices' || path.at(-1) !== 'address' || path.at(-2) !== 'source') continue;
     const mdev = token.attributes.get('uuid');

@@ -18,10 +18,11 @@ export class XmlInvalid extends Error {
 }
 
 /**
- * Documents of libvirt and nvidia-smi have ten levels at most. A reader keeps the path of each
- * element, so a deep document of a megabyte would take seconds.
+ * A disk of libvirt has at most 200 layers, each an element within the one above
+ * (qemuDomainStorageSourceValidateDepth); other elements are ten levels deep at most. A document
+ * of a megabyte could open 300,000.
  */
-const depthMax = 32;
+const depthMax = 256;
 const attributesMax = 200;
 /** The longest is that of a character by its number. */
 const referenceMax = 12;

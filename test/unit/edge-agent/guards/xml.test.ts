@@ -34,6 +34,11 @@ describe('XML', () => {
       '<a x=">">b > c</a>',
       ['<a x=>', '"b > c', '>a'],
     ],
+    [
+      'as many levels as a domain with a long chain of backing stores',
+      '<a>'.repeat(256) + '</a>'.repeat(256),
+      [...Array(256).fill('<a'), ...Array(256).fill('>a')],
+    ],
   ])('has %s', (_what, text, tokens) => {
     expect(read(text)).toEqual(tokens);
   });
@@ -70,7 +75,7 @@ describe('XML', () => {
       'has a document type',
     ],
     ['a document type within', '<a><!DOCTYPE a></a>', 'has a document type'],
-    ['more levels than any domain has', '<a>'.repeat(33), 'has more than 32 levels'],
+    ['more levels than any domain has', '<a>'.repeat(257), 'has more than 256 levels'],
     [
       'more attributes than any element has',
       `<a ${Array.from({ length: 201 }, (_, index) => `x${index}=""`).join(' ')}/>`,
