@@ -24,7 +24,7 @@ export const networkRows: readonly FaultRow[] = [
     drivers: mlx5,
     // Syndromes of a severity below an error, such as a high temperature (0x10), have other rows.
     pattern:
-      /^(\w+:\d+:\(pid \d+\): )?(Fatal error \d+ detected|synd 0x[1789abdef]: |Health issue observed, .*, severity\([0-3]\)|health recovery flow aborted)/,
+      /^(\w+:\d+:\(pid \d+\): )?(Fatal error \d+ detected|synd 0x[1789abdef]: |Health issue observed, (?!High temperature).*, severity\([0-3]\)|health recovery flow aborted)/,
     severity: 'fatal',
     meaning: 'has had an error of its hardware or firmware, by its driver mlx5_core',
     nextStep: cardReset,
@@ -65,7 +65,7 @@ export const networkRows: readonly FaultRow[] = [
   },
   {
     id: 'nic-lost',
-    drivers: ['ixgbe', 'ixgbevf', 'igb', 'igc', 'fm10k'],
+    drivers: ['ixgbe', 'igb', 'igc', 'fm10k'],
     pattern: /^(Adapter removed|PCIe link lost, device now detached)$/,
     severity: 'fatal',
     meaning: 'was lost from the bus, by its driver',

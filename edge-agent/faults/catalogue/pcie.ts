@@ -46,10 +46,11 @@ export const pcieRows: readonly FaultRow[] = [
   },
   {
     id: 'pcie-recovery-failed',
+    // The kernel writes it also where a device works on: one of them has no handler of errors.
     pattern: /^(AER: |DPC: )?[Dd]evice recovery failed$/,
-    severity: 'fatal',
+    severity: 'warning',
     meaning: 'could not be recovered after a PCIe error',
-    nextStep: slot,
+    nextStep: watch,
     reachesBelow: true,
     source: `${linux}/drivers/pci/pcie/err.c`,
     printedBy: 'pcie_do_recovery, at the port since 5.10; do_recovery of aerdrv_core.c in 4.18',

@@ -54,18 +54,29 @@ describe('an error of PCIe', () => {
   it.each([
     `pcieport ${port}: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer, (Receiver ID)`,
     `pcieport ${port}: AER: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer, (Receiver ID)`,
-    `pcieport ${port}: AER: device recovery failed`,
-    `pcieport ${port}: AER: Device recovery failed`,
     `pcieport ${port}: DPC: containment event, status:0x1f01 source:0x0000`,
   ])('at a port is a fault of the devices below it: %s', async (line) => {
     const faults = await aFaultHost().read([line]);
     expect(faults.healthOf(gpu)).toMatchObject({
       state: 'unhealthy',
-      reason: expect.stringMatching(`^is below the port ${port}, which (has had|could not)`),
+      reason: expect.stringMatching(`^is below the port ${port}, which has had`),
     });
     expect(faults.healthOf(port)?.state).toBe('unhealthy');
     expect([vfio, nic, downstream].map(faults.healthOf)).toEqual([undefined, undefined, undefined]);
   });
+
+  it.each(['device recovery failed', 'Device recovery failed'])(
+    'at a port is a warning of the devices below it: %s',
+    async (text) => {
+      const faults = await aFaultHost().read([`pcieport ${port}: AER: ${text}`]);
+      expect(faults.healthOf(gpu)).toMatchObject({
+        state: 'degraded',
+        reason: `is below the port ${port}, which could not be recovered after a PCIe error`,
+        next_step: expect.stringContaining('Watch the device'),
+      });
+      expect(faults.healthOf(vfio)).toBeUndefined();
+    },
+  );
 
   it('at a port of Linux 5.0 and before is written by the service of the port', async () => {
     const { kernel, start } = aFaultHost();
@@ -86,7 +97,7 @@ describe('an error of PCIe', () => {
   });
 
   it('at a port that repeats itself keeps no other device waiting', async () => {
-    const line = `pcieport ${port}: AER: device recovery failed`;
+    const line = `pcieport ${port}: DPC: containment event, status:0x1f01 source:0x0000`;
     const last = `mlx5_core ${nic}: Fatal error 1 detected`;
     const faults = await aFaultHost().read([...Array(15_000).fill(line), last], 0);
     expect([gpu, nic].map((each) => faults.healthOf(each)?.state)).toEqual([
@@ -109,7 +120,7 @@ describe('an error of PCIe', () => {
 
   it('ends for a device below a port that the kernel finds anew', async () => {
     const { kernel, read } = aFaultHost();
-    const faults = await read([`pcieport ${port}: AER: device recovery failed`]);
+    const faults = await read([`pcieport ${port}: DPC: containment event, status:0x1f01`]);
     kernel.write(toRecord(`pci ${gpu}: [10de:26b5] type 00 class 0x030200`));
     await faults.read();
     expect([faults.healthOf(gpu), faults.healthOf(port)?.state]).toEqual([undefined, 'unhealthy']);
@@ -149,6 +160,11 @@ describe('a driver', () => {
       'mlx5_core',
     ],
     ['degraded', 'print_health_info:458:(pid 0): synd 0x10: High temperature', 'mlx5_core'],
+    [
+      'degraded',
+      'print_health_info:431:(pid 0): Health issue observed, High temperature, severity(3) ERROR:',
+      'mlx5_core',
+    ],
     [undefined, 'print_health_info:458:(pid 0): synd 0x0: unrecognized error', 'mlx5_core'],
     [
       'unhealthy',
@@ -161,6 +177,7 @@ describe('a driver', () => {
       'mlx5_core',
     ],
     ['unhealthy', 'Adapter removed', 'ixgbe'],
+    [undefined, 'Adapter removed', 'ixgbevf'],
     [
       'unhealthy',
       'Firmware recovery mode detected. Limiting functionality. Refer to the guide.',
