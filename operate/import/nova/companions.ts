@@ -19,8 +19,6 @@ const companionIds: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ],
   // HDMI audio; USB of Navi 10 and 21.
   ['1002', ids('aae0 aae8 aaf0 aaf8 ab18 ab20 ab28 ab30 ab38 ab40', '7314 73a4')],
-  // Audio of Arc (DG2) and Battlemage.
-  ['8086', ids('4f90 4f91 4f92 e2f7')],
 ]);
 
 interface NamedDevice {
