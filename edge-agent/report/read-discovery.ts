@@ -35,23 +35,28 @@ export function readDiscovery(driver: Driver, answer: unknown): DriverReport {
   if (!Array.isArray(notOffered)) throw new Error('"notOffered" of its answer is not an array');
   const earlier = validBefore.get(driver) ?? new Set();
   const valid = new Set<string>();
-  const devices: Record<string, ReportedDevice> = {};
-  const invalid: Record<string, string> = {};
+  // Entries, because a driver may name a key that an object takes for its prototype.
+  const devices: [string, ReportedDevice][] = [];
+  const invalid: [string, string][] = [];
   for (const [address, described] of Object.entries(answer.devices)) {
     const read = readDevice(driver, address, described, earlier);
     if ('fault' in read) {
-      invalid[address] = read.fault;
+      invalid.push([address, read.fault]);
       continue;
     }
     valid.add(read.digest);
-    devices[address] = read.device;
+    devices.push([address, read.device]);
   }
   validBefore.set(driver, valid);
-  const refused = Object.entries(invalid).map(([address, fault]) =>
+  const refused = invalid.map(([address, fault]) =>
     toNotOffered(driver, address, `has an invalid description: ${fault}`),
   );
   const entries = notOffered.map((each) => readRefusal(driver, each));
-  return { devices, notOffered: [...refused, ...entries].slice(0, notOfferedMax), invalid };
+  return {
+    devices: Object.fromEntries(devices),
+    notOffered: [...refused, ...entries].slice(0, notOfferedMax),
+    invalid: Object.fromEntries(invalid),
+  };
 }
 
 type DeviceReading =

@@ -8,8 +8,9 @@
 // - A file that this version cannot read is kept under another name and never overwritten.
 
 import * as z from 'zod';
-import { type Log, reasonOf } from '#agent/log.ts';
+import type { Log } from '#agent/log.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { readState } from './read-state.ts';
 import type { StateFiles } from './state-files.ts';
 
 const fileName = 'components.json';
@@ -35,6 +36,11 @@ const state = z.object({
   devices: z.record(z.string(), z.record(z.string(), record)),
 });
 type State = z.infer<typeof state>;
+const stateForm = {
+  name: fileName,
+  form: state,
+  event: 'Programs of components unreadable, kept aside',
+};
 
 export interface ComponentRecords {
   read(address: string, component: string): ComponentRecord | undefined;
@@ -54,7 +60,7 @@ export interface ComponentRecords {
 }
 
 export async function openComponentRecords(files: StateFiles, log: Log): Promise<ComponentRecords> {
-  let current = await readState(files, log);
+  let current: State = (await readState(files, stateForm, log)) ?? { version: 1, devices: {} };
   let writing: Promise<unknown> = Promise.resolve();
   /** Programs of this process: they have not ended because they are under way. */
   const underWay = new Set<string>();
@@ -112,20 +118,4 @@ export async function openComponentRecords(files: StateFiles, log: Log): Promise
       return { state: 'unhealthy', reason: reason.slice(0, 255), since };
     },
   };
-}
-
-/** @throws if the file can neither be read nor kept aside */
-async function readState(files: StateFiles, log: Log): Promise<State> {
-  const text = await files.read(fileName);
-  if (text === undefined) return { version: 1, devices: {} };
-  try {
-    return state.parse(JSON.parse(text));
-  } catch (error) {
-    const kept = await files.keepAside(fileName);
-    log.error('Programs of components unreadable, kept aside', {
-      file: kept,
-      reason: reasonOf(error),
-    });
-    return { version: 1, devices: {} };
-  }
 }

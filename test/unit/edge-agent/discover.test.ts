@@ -240,6 +240,17 @@ describe('discovery', () => {
   });
 });
 
+it('says that it does not offer a device whose key is that of a prototype', async () => {
+  const devices = JSON.parse('{"__proto__":{"address":"__proto__"}}');
+  const found = { ...devices, [gpu.address]: { ...gpu, driver: 'one' } };
+  const { discover } = discoveryOf({ name: 'one', discover: async () => ({ devices: found }) });
+  const read = await discover();
+  expect(read.devices.map(({ device }) => device.address)).toEqual([gpu.address]);
+  expect(read.notOffered).toMatchObject([
+    { address: '__proto__', reason: expect.stringContaining('invalid description: ') },
+  ]);
+});
+
 describe('a description without regions', () => {
   it('is one of a device that has none, also for gates', async () => {
     const { regions: _, ...described } = gpu;
