@@ -10,6 +10,8 @@ export class CheckFailed extends Error {
 
 export interface Check {
   readonly title: string;
+  /** It takes long: another check plays a sample of it. */
+  readonly isLong?: true;
   /** Throws unless the driver keeps the contract. */
   readonly run: (trial: Trial) => Promise<void>;
 }
