@@ -154,7 +154,8 @@ interface ClaimDeps {
 }
 
 /**
- * Asks the kernel whether a disk, or a partition of it, is claimed. Where that cannot be asked, an
+ * Asks the kernel whether a disk, or a partition of it, is claimed. The question is itself a
+ * claim, which lasts microseconds: a mount in that moment would fail. Where it cannot be asked, an
  * imported pool of ZFS refuses each disk with partitions: the kernel shows no holder of its parts.
  *
  * @param isUsed whether another use of the device is known, which makes the question needless
@@ -174,12 +175,12 @@ export async function noteClaims(
     if (isPart || /p\d+$|c\d+n\d+$/.test(disk) || carriers.every(isUsed)) continue;
     const claim = await askClaim(hardware, disk);
     if (claim === 'free') continue;
-    const [part] = [...blocks.keys()].filter((each) => partOf(each) === disk);
     for (const address of carriers) {
       if (claim === 'claimed') note(address, { kind: 'claimed', block: disk });
       else if (claim !== 'not asked') problems.set(address, claim.problem);
-      else if (pool !== undefined && part !== undefined) {
-        note(address, { kind: 'pool', pool, block: part });
+      else if (pool !== undefined) {
+        const part = [...blocks.keys()].find((each) => partOf(each) === disk);
+        if (part !== undefined) note(address, { kind: 'pool', pool, block: part });
       }
     }
   }

@@ -34,7 +34,7 @@ import { createPartitions, type FabricManager } from './partitions.ts';
 import { type PciPool, partitionedSets } from './pools.ts';
 import { resetFunction } from './reset.ts';
 import { createSerials, type Serials } from './serials.ts';
-import { findUnfit, isFree, planPci } from './setup.ts';
+import { findUnfitFunctions, mayBeReplaced, planPci } from './setup.ts';
 
 interface PciDriverDeps {
   readonly clock: Clock;
@@ -144,7 +144,7 @@ async function discoverPci(
   const reasons = deps.withheld?.() ?? new Map<string, string>();
   const { wishes, withheld } = withhold(
     all,
-    new Map([...reasons, ...(await findUnfit(deps, all))]),
+    new Map([...reasons, ...(await findUnfitFunctions(deps, all))]),
   );
   const dead = await readDead(deps, wishes);
   const guarded = await deps.guards.check({
@@ -180,11 +180,13 @@ async function discoverPci(
     ({ entry, physical: { address } }) =>
       chosenCards.has(address) || (entry.pool !== undefined && !refusals.has(address)),
   );
-  const free = new Set(offered.flatMap((each) => (isFree(deps, each) ? [each.physical] : [])));
+  const replaceable = new Set(
+    offered.flatMap((each) => (mayBeReplaced(deps, each) ? [each.physical] : [])),
+  );
   const others = await deps.guards.keepCards(
     offered.map(({ physical }) => physical),
     identities,
-    (card) => free.has(card),
+    (card) => replaceable.has(card),
   );
   for (const [address, reason] of others) refusals.set(address, reason);
   const devices: Record<string, ReportedDevice> = {};

@@ -27,7 +27,7 @@ interface SetupDeps {
 }
 
 /** Whether another card may come to the address: the entry names ids, or the agent writes them. */
-export function isFree(
+export function mayBeReplaced(
   { namesIds: names = namesIds }: Pick<SetupDeps, 'namesIds'>,
   { entry }: Pick<Wish, 'entry'>,
 ): boolean {
@@ -38,21 +38,24 @@ export function isFree(
  * Why functions are neither offered nor bound: another card was offered at their address, or the
  * kernel does not let a guest have them.
  */
-export async function findUnfit(
+export async function findUnfitFunctions(
   deps: Pick<SetupDeps, 'guards' | 'namesIds' | 'sysfs' | 'hardware'>,
   wishes: readonly Wish[],
 ): Promise<ReadonlyMap<string, string>> {
   const bound = wishes.flatMap(({ functions, entry }) =>
     functions.map((fn) => [fn, entry.bind_to] as const),
   );
-  return new Map([...(await denylistRefusals(deps, bound)), ...(await findOthers(deps, wishes))]);
+  return new Map([
+    ...(await denylistRefusals(deps, bound)),
+    ...(await findOtherCardRefusals(deps, wishes)),
+  ]);
 }
 
-async function findOthers(
+async function findOtherCardRefusals(
   deps: Pick<SetupDeps, 'guards' | 'namesIds'>,
   wishes: readonly Wish[],
 ): Promise<ReadonlyMap<string, string>> {
-  const strict = wishes.filter((wish) => !isFree(deps, wish));
+  const strict = wishes.filter((wish) => !mayBeReplaced(deps, wish));
   const others = await deps.guards.findOtherCards(strict.map(({ physical }) => physical));
   return new Map(
     strict.flatMap(({ physical, functions }) => {
@@ -150,7 +153,9 @@ async function refusalOfCount(
   { physical, existing, unread, count, entry }: WantedCount,
 ): Promise<string | undefined> {
   const { sysfs, guards } = deps;
-  const [other] = (await findOthers(deps, [{ physical, entry, functions: [physical] }])).values();
+  const [other] = (
+    await findOtherCardRefusals(deps, [{ physical, entry, functions: [physical] }])
+  ).values();
   if (other !== undefined) return `it ${other}`;
   const total = Number(sysfs.readAttribute(`${physical.path}/sriov_totalvfs`) ?? Number.NaN);
   if (!Number.isSafeInteger(total)) return 'its sriov_totalvfs is not a number';
@@ -200,7 +205,7 @@ async function planBindings(
   replaced: ReadonlySet<string>,
 ): Promise<HostChange[]> {
   const { wishes } = readWishes(functions, deps.allowList);
-  const unfit = await findUnfit(deps, wishes);
+  const unfit = await findUnfitFunctions(deps, wishes);
   const bindings = wishes.flatMap((wish) => {
     const { bind_to: driver } = wish.entry;
     // A companion goes with its card.
@@ -229,7 +234,7 @@ async function planBindings(
       apply: async () => {
         if (deps.busy?.has(address)) throw new Error(`${address} is being cleaned`);
         const card = readPciFunctionAt(deps.sysfs, wish.physical.address);
-        if (card && !isFree(deps, wish)) {
+        if (card && !mayBeReplaced(deps, wish)) {
           const [other] = (await deps.guards.findOtherCards([card])).values();
           if (other !== undefined) throw new Error(`${address} ${other}`);
         }
