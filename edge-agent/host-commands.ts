@@ -10,7 +10,7 @@ import { createLog, type Log } from './log.ts';
 import { openHost } from './process/open-host.ts';
 import { describeChange, readPlan, setUp } from './process/set-up.ts';
 import { runSelfTest } from './self-test/run-self-test.ts';
-import { confirm } from './state/confirmations.ts';
+import { confirmAddress } from './state/confirmations.ts';
 import { onlyReading, openStateFiles } from './state/state-files.ts';
 import { lockState, StateInUse } from './state/state-lock.ts';
 import { readPciFunctionAt } from './sysfs/pci.ts';
@@ -76,7 +76,7 @@ async function confirmDevice(
   }
   const at = new Date(systemClock.wallMs()).toISOString();
   const files = openStateFiles(stateDirectory);
-  await confirm(files, log, address, { at, identity: printIdentity(fn) });
+  await confirmAddress(files, log, address, { at, identity: printIdentity(fn) });
   const { vendorId, productId, classCode, subsystemId } = fn;
   print(
     `Confirmed: ${address} may be offered as ${vendorId}:${productId} of class ${classCode}, ` +

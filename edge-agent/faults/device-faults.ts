@@ -9,7 +9,7 @@
 
 import type { Clock } from '#agent/clock.ts';
 import { type Log, reasonOf } from '#agent/log.ts';
-import { type Confirmations, isConfirmedSince } from '#agent/state/confirmations.ts';
+import { isConfirmedSince, type ReadConfirmations } from '#agent/state/confirmations.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { present } from '#core/shapes/derive/present.ts';
@@ -35,7 +35,7 @@ interface DeviceFaultsDeps {
   readonly kernelLog: KernelLog;
   readonly records: FaultRecords;
   /** Devices that the operator has confirmed: a lasting fault before that is over. */
-  readonly confirmations?: () => Promise<Confirmations>;
+  readonly confirmations?: ReadConfirmations;
   /** When the kernel booted, on the host's clock. */
   readonly bootedMs: number;
   readonly sysfs: Sysfs;
@@ -127,10 +127,13 @@ export function createDeviceFaults(deps: DeviceFaultsDeps): DeviceFaults {
   };
 
   /** Ends what lasts, if the operator has confirmed the device or another card is there. */
-  const endConfirmed = (confirmed: Confirmations): boolean => {
-    const changes = [...faults.keys()].map((address) => {
-      const all = faults.get(address) ?? [];
-      if (!all.some(({ lasts }) => lasts)) return false;
+  const endConfirmed = async (): Promise<boolean> => {
+    const isLasting = (address: string) => faults.get(address)?.some(({ lasts }) => lasts);
+    const lasting = [...faults.keys()].filter(isLasting);
+    // A file is read every two seconds only while it could end something.
+    if (lasting.length === 0) return false;
+    const confirmed = (await confirmations?.()) ?? {};
+    const changes = lasting.map((address) => {
       const now = places.idsAt(address);
       return keep(address, ({ lasts, last, ids }) => {
         if (!lasts) return true;
@@ -173,7 +176,7 @@ export function createDeviceFaults(deps: DeviceFaultsDeps): DeviceFaults {
       if (isOver) return false;
       try {
         // First, so that a fault which returns after the confirmation is a new one.
-        const isEnded = endConfirmed((await confirmations?.()) ?? {});
+        const isEnded = await endConfirmed();
         const isChanged = readNow();
         if (!isChanged && !isEnded) return false;
       } catch (error) {

@@ -1,7 +1,7 @@
 // Which devices a message of the kernel is about.
 
 import { findParents } from '#agent/guards/owner.ts';
-import { cardIds, readPciFunctionAt } from '#agent/sysfs/pci.ts';
+import { cardIdsAt, readPciFunctionAt } from '#agent/sysfs/pci.ts';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import type { DriverMessage } from './kernel-record.ts';
@@ -80,10 +80,7 @@ export function createFaultPlaces(sysfs: Sysfs): FaultPlaces {
         return parents.includes(port) && isCard && !functionAt(name)?.classCode.startsWith('0604');
       });
     },
-    idsAt: (address) => {
-      const fn = functionAt(address);
-      return fn && cardIds(fn);
-    },
+    idsAt: (address) => cardIdsAt(sysfs, address),
     nameController: (name, address) => controllers.set(name, address),
     goLive: () => {
       isLive = true;

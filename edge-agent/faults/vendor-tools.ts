@@ -4,14 +4,14 @@
 // INVARIANTS
 // - An output that is not the tool's, or of another card, is no fault of a card.
 // - A fault stays until the tool says that the card does not have it: a tool that fails says
-//   nothing new.
+//   nothing new. A warning also ends when no tool is asked about its card any more.
 
 import type { Clock } from '#agent/clock.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Answer, Hardware } from '#agent/hardware/port.ts';
 import { type Log, reasonOf } from '#agent/log.ts';
-import { type Confirmations, isConfirmedSince } from '#agent/state/confirmations.ts';
-import { cardIds, readPciFunctionAt } from '#agent/sysfs/pci.ts';
+import { isConfirmedSince, type ReadConfirmations } from '#agent/state/confirmations.ts';
+import { cardIdsAt } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
@@ -35,7 +35,7 @@ interface VendorToolsDeps {
   /** Without it faults end with the agent. */
   readonly records?: ToolRecords;
   /** Devices that the operator has confirmed: a fault before that is over. */
-  readonly confirmations?: () => Promise<Confirmations>;
+  readonly confirmations?: ReadConfirmations;
   readonly clock: Pick<Clock, 'wallMs'>;
   readonly log: Log;
 }
@@ -100,6 +100,8 @@ export function createVendorTools({
   let readings: ReadonlyMap<string, ToolReading> = new Map();
   let failures: ReadonlyMap<string, ToolFailure> = new Map();
   let faults: ReadonlyMap<string, KeptToolFault> = new Map(Object.entries(records?.faults ?? {}));
+  /** The file does not have these faults yet: each reading tries again to write them. */
+  let isUnsaved = false;
   let shown: ReadonlyMap<string, ReportedDevice['health']> = new Map();
 
   const cardsOf = (driver: string): readonly string[] => {
@@ -108,17 +110,9 @@ export function createVendorTools({
       parsePciAddress(name) && sysfs.linkName(`bus/pci/devices/${name}/physfn`) === undefined;
     return names.filter(isCard);
   };
-  const idsAt = (address: string): string | undefined => {
-    try {
-      const fn = readPciFunctionAt(sysfs, address);
-      return fn && cardIds(fn);
-    } catch {
-      return undefined;
-    }
-  };
   /** Whether the fault is that of another card, which was at the address before. */
   const isForeign = (address: string, { ids }: KeptToolFault) => {
-    const now = idsAt(address);
+    const now = cardIdsAt(sysfs, address);
     return ids !== undefined && now !== undefined && ids !== now;
   };
 
@@ -138,21 +132,23 @@ export function createVendorTools({
       if (!isWorse && !tool.rulesOut(text, address, before.meaning)) return before;
     }
     const since = new Date(clock.wallMs()).toISOString();
-    return named && { ...named, since, ...present({ ids: idsAt(address) }) };
+    return named && { ...named, since, ...present({ ids: cardIdsAt(sysfs, address) }) };
   };
 
   const readAll = async () => {
     const nextReadings = new Map<string, ToolReading>();
-    const confirmed = await confirmations();
+    const confirmed = faults.size > 0 ? await confirmations() : {};
     const isOver = (address: string, fault: KeptToolFault) =>
       isForeign(address, fault) || isConfirmedSince(confirmed, address, Date.parse(fault.since));
     const before = faults;
     faults = new Map([...before].filter(([address, fault]) => !isOver(address, fault)));
     const nextFaults = new Map(faults);
     const nextFailures = new Map<string, ToolFailure>();
+    const queried = new Set<string>();
     for (const tool of tools) {
       if (!hardware.isInstalled(tool.name)) continue;
       for (const address of tool.drivers.flatMap(cardsOf)) {
+        queried.add(address);
         try {
           const { reading, fault } = await ask(tool, address);
           nextReadings.set(address, reading);
@@ -167,9 +163,15 @@ export function createVendorTools({
         }
       }
     }
-    const isChanged = JSON.stringify([...before]) !== JSON.stringify([...nextFaults]);
+    // No answer would ever end a warning of another card: one on vfio-pci, or without its tool.
+    for (const [address, { severity }] of nextFaults) {
+      if (severity === 'warning' && !queried.has(address)) nextFaults.delete(address);
+    }
+    isUnsaved ||= JSON.stringify([...before]) !== JSON.stringify([...nextFaults]);
     [readings, faults, failures] = [nextReadings, nextFaults, nextFailures];
-    if (isChanged) await records?.replace(Object.fromEntries(faults));
+    if (!isUnsaved) return;
+    await records?.replace(Object.fromEntries(faults));
+    isUnsaved = false;
   };
 
   const describeHealth = (address: string): ReportedDevice['health'] => {

@@ -4,7 +4,7 @@
 import type { Clock } from '#agent/clock.ts';
 import type { Config } from '#agent/config/config.ts';
 import { type Log, reasonOf } from '#agent/log.ts';
-import { readConfirmations } from '#agent/state/confirmations.ts';
+import { openConfirmations } from '#agent/state/confirmations.ts';
 import type { StateFiles } from '#agent/state/state-files.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
 import { createDeviceFaults, type DeviceFaults } from './device-faults.ts';
@@ -33,7 +33,7 @@ export async function openFaults(
     const sysfs = openSysfs(sysfsRoot);
     // The kernel's times are those of the monotonic clock, as far as a log needs.
     const bootedMs = clock.wallMs() - Number(process.hrtime.bigint() / 1_000_000n);
-    const confirmations = () => readConfirmations(files, log);
+    const confirmations = openConfirmations(files, log);
     const deps = { kernelLog, records, confirmations, bootedMs, sysfs, clock, log };
     const faults = createDeviceFaults(deps);
     await faults.read();

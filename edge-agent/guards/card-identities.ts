@@ -19,17 +19,13 @@ export function printIdentity(fn: PciFunction): string {
   return `${fn.vendorId}:${fn.productId} ${fn.classCode} ${fn.subsystemId}`;
 }
 
-interface IdentityQuestion {
-  readonly fn: PciFunction;
-  readonly before: OfferedCard | undefined;
-  readonly confirmations: Confirmations;
-}
-
 /** Why another card must not be offered or bound; a clause after "The device at <address>". */
-export function identityRefusal(question: IdentityQuestion): string | undefined {
-  const { fn, before } = question;
+export function identityRefusal(
+  fn: PciFunction,
+  before: OfferedCard | undefined,
+): string | undefined {
   const now = printIdentity(fn);
-  if (!before || before.identity === now || isConfirmed(question)) return undefined;
+  if (!before || before.identity === now) return undefined;
   const [ids = '', classCode = '', subsystem = ''] = before.identity.split(' ');
   const isSameModel = now.startsWith(`${ids} `);
   const was = isSameModel ? `${ids} of class ${classCode}, subsystem ${subsystem},` : ids;
@@ -40,19 +36,24 @@ export function identityRefusal(question: IdentityQuestion): string | undefined 
 
 /** Why another card of the same model must not be offered, if its serial number differs. */
 export function serialRefusal(
-  question: IdentityQuestion,
+  fn: PciFunction,
+  before: OfferedCard | undefined,
   serial: string | undefined,
 ): string | undefined {
-  const { fn, before } = question;
   const isOther = before?.serial !== undefined && serial !== undefined && before.serial !== serial;
-  if (!isOther || isConfirmed(question)) return undefined;
+  if (!isOther) return undefined;
   return (
     `has the serial number ${serial}, and the one with ${before.serial} was offered here: ` +
     advice(fn.address)
   );
 }
 
-function isConfirmed({ fn, before, confirmations }: IdentityQuestion): boolean {
+/** Whether an operator has confirmed the card as it is now, after another one was offered. */
+export function isConfirmed(
+  fn: PciFunction,
+  before: OfferedCard | undefined,
+  confirmations: Confirmations,
+): boolean {
   const confirmed = confirmations[fn.address];
   return (
     confirmed?.identity === printIdentity(fn) &&

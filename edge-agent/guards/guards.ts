@@ -7,6 +7,7 @@ import { present } from '#core/shapes/derive/present.ts';
 import { findRefusal, holdRefusal } from './assignable.ts';
 import {
   identityRefusal,
+  isConfirmed,
   type OfferedCard,
   printIdentity,
   serialRefusal,
@@ -91,6 +92,24 @@ export function openGuards(deps: GuardsDeps): Guards {
       return { usesOf: () => [], unknown: toProblem(error) };
     }
   };
+  /** The confirmations are read only if a card differs: each discovery asks for all cards. */
+  const refuseUnconfirmed = async (
+    cards: readonly PciFunction[],
+    refusalOf: typeof identityRefusal,
+  ): Promise<Held> => {
+    const others = cards.flatMap((card) => {
+      const before = offeredBefore.cardAt(card.address);
+      const refusal = refusalOf(card, before);
+      return refusal === undefined ? [] : [{ card, before, refusal }];
+    });
+    if (others.length === 0) return new Map();
+    const confirmations = await offeredBefore.confirmations();
+    return new Map(
+      others
+        .filter(({ card, before }) => !isConfirmed(card, before, confirmations))
+        .map(({ card, refusal }) => [card.address, refusal]),
+    );
+  };
   return {
     check: async ({ driver, wanted, all, isOurs, busy, withheld = [] }) => {
       const facts = await readHostFacts(deps, wanted);
@@ -122,24 +141,18 @@ export function openGuards(deps: GuardsDeps): Guards {
       return refusals;
     },
     isOffered: offeredBefore.has,
-    findOtherCards: async (cards) => {
-      const confirmations = await offeredBefore.confirmations();
-      return refusalsOf(cards, (fn) => {
-        const before = offeredBefore.cardAt(fn.address);
-        return identityRefusal({ fn, before, confirmations });
-      });
-    },
+    findOtherCards: (cards) => refuseUnconfirmed(cards, identityRefusal),
     keepCards: async (cards, serials, isNamed) => {
-      const confirmations = await offeredBefore.confirmations();
       const changed = new Map<string, OfferedCard>();
       const since = new Date(deps.wallMs?.() ?? Date.now()).toISOString();
-      const refusals = refusalsOf(cards, (fn) => {
+      const named = new Set(cards.filter(isNamed));
+      const refusals = await refuseUnconfirmed(cards, (fn, before) =>
+        named.has(fn) ? undefined : serialRefusal(fn, before, serials.get(fn.address)),
+      );
+      for (const fn of cards) {
+        if (refusals.has(fn.address)) continue;
         const before = offeredBefore.cardAt(fn.address);
         const serial = serials.get(fn.address);
-        const refusal = isNamed(fn)
-          ? undefined
-          : serialRefusal({ fn, before, confirmations }, serial);
-        if (refusal !== undefined) return refusal;
         const identity = printIdentity(fn);
         const isSame = before?.identity === identity;
         // A serial number that cannot be read for a moment is still that of the card.
@@ -147,8 +160,7 @@ export function openGuards(deps: GuardsDeps): Guards {
         if (!isSame || before.serial !== kept) {
           changed.set(fn.address, { identity, ...present({ serial: kept }), since });
         }
-        return undefined;
-      });
+      }
       await offeredBefore.keepCards(changed);
       return refusals;
     },
@@ -183,18 +195,6 @@ export function openGuards(deps: GuardsDeps): Guards {
       return findRefusal({ fn, group, isOurs, mayBeHeld: false }, await readHostFacts(deps, [fn]));
     },
   };
-}
-
-function refusalsOf(
-  cards: readonly PciFunction[],
-  refusalOf: (card: PciFunction) => string | undefined,
-): Held {
-  return new Map(
-    cards.flatMap((card) => {
-      const refusal = refusalOf(card);
-      return refusal === undefined ? [] : [[card.address, refusal] as const];
-    }),
-  );
 }
 
 interface Servers {

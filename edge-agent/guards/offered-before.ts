@@ -4,7 +4,7 @@
 
 import * as z from 'zod';
 import type { Log } from '#agent/log.ts';
-import { type Confirmations, readConfirmations } from '#agent/state/confirmations.ts';
+import { openConfirmations, type ReadConfirmations } from '#agent/state/confirmations.ts';
 import { readState } from '#agent/state/read-state.ts';
 import type { StateFiles } from '#agent/state/state-files.ts';
 import type { OfferedCard } from './card-identities.ts';
@@ -36,7 +36,7 @@ export interface OfferedBefore {
   /** Resolves when it is on disk what is offered at these addresses. */
   keepCards(cards: ReadonlyMap<string, OfferedCard>): Promise<void>;
   /** Cards that an operator has confirmed. */
-  confirmations(): Promise<Confirmations>;
+  readonly confirmations: ReadConfirmations;
 }
 
 export async function openOfferedBefore(files: StateFiles, log: Log): Promise<OfferedBefore> {
@@ -77,6 +77,6 @@ export async function openOfferedBefore(files: StateFiles, log: Log): Promise<Of
       await write(functions, [...cards, ...changed]);
       for (const [address, card] of changed) cards.set(address, card);
     },
-    confirmations: () => readConfirmations(files, log),
+    confirmations: openConfirmations(files, log),
   };
 }

@@ -19,7 +19,7 @@ import { type LookAtServers, openSeenAttachments } from '#agent/servers/seen-att
 import { readBootId } from '#agent/state/boot-id.ts';
 import { type Checkpoint, openCheckpoint } from '#agent/state/checkpoint.ts';
 import { type ComponentRecords, openComponentRecords } from '#agent/state/component-records.ts';
-import { readConfirmations } from '#agent/state/confirmations.ts';
+import { openConfirmations } from '#agent/state/confirmations.ts';
 import type { StateFiles } from '#agent/state/state-files.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
 import { thingName } from '#core/contracts/topics.ts';
@@ -100,7 +100,7 @@ export async function openHost(config: Config, { files, clock, log }: HostDeps):
     sysfs,
     hardware,
     records: await openToolRecords(files, log),
-    confirmations: () => readConfirmations(files, log),
+    confirmations: openConfirmations(files, log),
     clock,
     log,
   });

@@ -3,7 +3,7 @@
 // which alone reads it.
 
 import * as z from 'zod';
-import type { Log } from '#agent/log.ts';
+import { type Log, reasonOf } from '#agent/log.ts';
 import { readState } from './read-state.ts';
 import type { StateFiles } from './state-files.ts';
 
@@ -25,11 +25,30 @@ const stateForm = {
 };
 export type Confirmations = Readonly<Record<string, z.infer<typeof confirmation>>>;
 
-export async function readConfirmations(files: StateFiles, log: Log): Promise<Confirmations> {
+export type ReadConfirmations = () => Promise<Confirmations>;
+
+/** Reads the file at each call. A file that cannot be read confirms nothing, and never rejects. */
+export function openConfirmations(files: StateFiles, log: Log): ReadConfirmations {
+  let isUnread = false;
+  return async () => {
+    try {
+      const confirmations = await readConfirmations(files, log);
+      isUnread = false;
+      return confirmations;
+    } catch (error) {
+      // It is read every few seconds.
+      if (!isUnread) log.error('Confirmations not read', { reason: reasonOf(error) });
+      isUnread = true;
+      return {};
+    }
+  };
+}
+
+async function readConfirmations(files: StateFiles, log: Log): Promise<Confirmations> {
   return (await readState(files, stateForm, log))?.devices ?? {};
 }
 
-export async function confirm(
+export async function confirmAddress(
   files: StateFiles,
   log: Log,
   address: string,

@@ -164,6 +164,16 @@ export function cardIds({ vendorId, productId, subsystemId }: PciFunction): stri
   return `${vendorId}:${productId}:${subsystemId}`;
 }
 
+/** The ids of the card at the address; undefined if there is none, or it cannot be read. */
+export function cardIdsAt(sysfs: Sysfs, address: string): string | undefined {
+  try {
+    const fn = readPciFunctionAt(sysfs, address);
+    return fn && cardIds(fn);
+  } catch {
+    return undefined;
+  }
+}
+
 /** A card's links to its virtual functions, by the kernel's numbers: `3` of `virtfn3`. */
 export function virtualLinks(sysfs: Sysfs, { path }: Pick<PciFunction, 'path'>) {
   const names = (sysfs.list(path) ?? []).filter((name) => /^virtfn\d{1,5}$/.test(name));

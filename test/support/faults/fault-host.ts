@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createDeviceFaults } from '#agent/faults/device-faults.ts';
 import { openFaultRecords } from '#agent/faults/fault-records.ts';
-import { readConfirmations } from '#agent/state/confirmations.ts';
+import { openConfirmations } from '#agent/state/confirmations.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
-import { aClock, silentLog } from '#test/support/hosts/agent.ts';
+import { aClock, aLog } from '#test/support/hosts/agent.ts';
 import { aSysfsTree } from '#test/support/hosts/sysfs.ts';
 import { aKernelLog, toRecord } from './kernel-log.ts';
 
@@ -27,15 +27,16 @@ export function aFaultHost() {
   const files = openStateFiles(directory);
   const kernel = aKernelLog();
   const clock = aClock();
-  const start = async (bootId = 'a', log = kernel) =>
+  const log = aLog();
+  const start = async (bootId = 'a', kernelLog = kernel) =>
     createDeviceFaults({
-      kernelLog: log.open(),
-      records: await openFaultRecords(files, bootId, silentLog),
-      confirmations: () => readConfirmations(files, silentLog),
+      kernelLog: kernelLog.open(),
+      records: await openFaultRecords(files, bootId, log),
+      confirmations: openConfirmations(files, log),
       bootedMs: 0,
       sysfs: openSysfs(tree.root),
       clock,
-      log: silentLog,
+      log,
     });
   /** Reads lines that the kernel writes at these intervals. */
   const read = async (lines: readonly string[], stepMs = 100) => {
@@ -44,7 +45,7 @@ export function aFaultHost() {
     await faults.read();
     return faults;
   };
-  return { tree, files, kernel, clock, start, read };
+  return { tree, files, kernel, clock, log, start, read, directory };
 }
 
 /** The state of a device after these lines. */

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, symlinkSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmdirSync, symlinkSync, unlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -8,7 +8,7 @@ import { openToolRecords } from '#agent/faults/tool-records.ts';
 import { createVendorTools } from '#agent/faults/vendor-tools.ts';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Answer } from '#agent/hardware/port.ts';
-import { confirm, readConfirmations } from '#agent/state/confirmations.ts';
+import { confirmAddress, openConfirmations } from '#agent/state/confirmations.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
 import { aClock, aLog } from '#test/support/hosts/agent.ts';
@@ -50,7 +50,8 @@ function aHost(driver = 'nvidia') {
   const tree = aSysfsTree().addFunction({ address: at, driver });
   mkdirSync(join(tree.root, `bus/pci/drivers/${driver}`), { recursive: true });
   symlinkSync(`../../devices/${at}`, join(tree.root, `bus/pci/drivers/${driver}`, at));
-  const files = openStateFiles(mkdtempSync(join(tmpdir(), 'tool-faults-')));
+  const directory = mkdtempSync(join(tmpdir(), 'tool-faults-'));
+  const files = openStateFiles(directory);
   const clock = aClock();
   const log = aLog();
   const state: { answer: Answer | Error; installed: readonly string[] } = {
@@ -68,11 +69,11 @@ function aHost(driver = 'nvidia') {
         },
       },
       records: await openToolRecords(files, log),
-      confirmations: () => readConfirmations(files, log),
+      confirmations: openConfirmations(files, log),
       clock,
       log,
     });
-  return { tree, files, state, clock, log, start };
+  return { tree, directory, files, state, clock, log, start };
 }
 
 describe('a fault that a tool has named', () => {
@@ -138,7 +139,10 @@ describe('a fault that a tool has named', () => {
     const tools = await start();
     await tools.read();
     await clock.advance(1_000);
-    await confirm(files, log, at, { at: new Date(clock.wallMs()).toISOString(), identity: '' });
+    await confirmAddress(files, log, at, {
+      at: new Date(clock.wallMs()).toISOString(),
+      identity: '',
+    });
     state.answer = mismatch;
     await tools.read();
     expect(tools.healthOf(at)).toBeUndefined();
@@ -146,6 +150,34 @@ describe('a fault that a tool has named', () => {
     state.answer = failed;
     await tools.read();
     expect(tools.healthOf(at)?.since).toBe('1970-01-01T00:00:02.000Z');
+  });
+
+  it('that is a warning ends when no tool is asked about its card', async () => {
+    const { tree, state, start } = aHost();
+    state.answer = printed(
+      anXml('<retired_pages><pending_retirement>Yes</pending_retirement></retired_pages>'),
+    );
+    const tools = await start();
+    await tools.read();
+    expect(tools.healthOf(at)?.state).toBe('degraded');
+    state.answer = mismatch;
+    expect([await tools.read(), tools.healthOf(at)?.state]).toEqual([false, 'degraded']);
+    unlinkSync(join(tree.root, 'bus/pci/drivers/nvidia', at));
+    expect([await tools.read(), tools.healthOf(at)]).toEqual([true, undefined]);
+    expect((await start()).healthOf(at)).toBeUndefined();
+  });
+
+  it('is written again after a write that failed', async () => {
+    const { directory, state, log, start } = aHost();
+    const tools = await start();
+    mkdirSync(join(directory, 'tool-faults.json.new'));
+    state.answer = failed;
+    expect(await tools.read()).toBe(true);
+    expect(log.lines).toMatchObject([{ message: 'Vendor tools not read' }]);
+    expect((await start()).healthOf(at)).toBeUndefined();
+    rmdirSync(join(directory, 'tool-faults.json.new'));
+    await tools.read();
+    expect((await start()).healthOf(at)?.state).toBe('unhealthy');
   });
 
   it('gives way to a worse one only', async () => {

@@ -1,6 +1,8 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { confirm } from '#agent/state/confirmations.ts';
-import { aFaultHost, bare, gpu, stateAfter, vfio } from '#test/support/faults/fault-host.ts';
+import { confirmAddress } from '#agent/state/confirmations.ts';
+import { aFaultHost, bare, gpu, nic, stateAfter, vfio } from '#test/support/faults/fault-host.ts';
 import { aKernelLog, toRecord } from '#test/support/faults/kernel-log.ts';
 import { silentLog } from '#test/support/hosts/agent.ts';
 
@@ -94,7 +96,10 @@ describe('an Xid', () => {
     const after = await start('b', aKernelLog());
     await after.read();
     expect(after.healthOf(gpu)?.state).toBe('unhealthy');
-    await confirm(files, silentLog, gpu, { at: new Date(60_000).toISOString(), identity: 'x' });
+    await confirmAddress(files, silentLog, gpu, {
+      at: new Date(60_000).toISOString(),
+      identity: 'x',
+    });
     expect([await after.read(), after.healthOf(gpu)]).toEqual([true, undefined]);
     const last = await start('c', aKernelLog());
     expect(last.healthOf(gpu)).toBeUndefined();
@@ -108,5 +113,24 @@ describe('an Xid', () => {
     tree.removeFunction(gpu).addFunction({ address: gpu, product: '2330', driver: 'nvidia' });
     await faults.read();
     expect(faults.healthOf(gpu)).toBeUndefined();
+  });
+
+  it('is read also while the confirmations cannot be read', async () => {
+    const { directory, kernel, log, read } = aFaultHost();
+    mkdirSync(join(directory, 'confirmations.json'));
+    const unread = () => log.lines.filter(({ message }) => message === 'Confirmations not read');
+    const faults = await read([`mlx5_core ${nic}: Fatal error 1 detected`]);
+    await faults.read();
+    // Nothing that lasts: no file is needed.
+    expect(unread()).toEqual([]);
+    kernel.write(toRecord('NVRM: Xid (PCI:0000:3b:00): 64, pid=1, Row Remapper: Error'), 1_000);
+    expect(await faults.read()).toBe(true);
+    kernel.write(toRecord(`vfio-pci ${vfio}: not ready 65535ms after FLR; giving up`), 2_000);
+    expect([await faults.read(), await faults.read()]).toEqual([true, false]);
+    expect([gpu, vfio].map((each) => faults.healthOf(each)?.state)).toEqual([
+      'unhealthy',
+      'unhealthy',
+    ]);
+    expect(unread()).toHaveLength(1);
   });
 });

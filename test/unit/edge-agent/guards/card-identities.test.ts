@@ -1,7 +1,8 @@
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ownDrivers } from '#agent/drivers/index.ts';
-import { confirm } from '#agent/state/confirmations.ts';
+import { confirmAddress } from '#agent/state/confirmations.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
 import type { SysfsTree } from '#local/demo/sysfs-tree.ts';
 import { silentLog } from '#test/support/hosts/agent.ts';
@@ -118,13 +119,25 @@ describe('a card at an address that the settings name', () => {
     place({ ...ssd, driver: 'nvme' });
     const files = openStateFiles(join(host.proc.root, 'state'));
     const now = new Date(Date.now() + 1_000).toISOString();
-    const confirmed = (identity: string) => confirm(files, silentLog, at, { at: now, identity });
+    const confirmed = (identity: string) =>
+      confirmAddress(files, silentLog, at, { at: now, identity });
     await confirmed('10de:26b9 030200 10de:1851');
     expect((await look([entry])).offered).toEqual([]);
     await confirmed('144d:a80a 010802 144d:aa0a');
     expect((await look([entry])).offered).toEqual([at]);
     place(gpu);
     expect((await look([entry])).reasons[at]).toContain('and 144d:a80a was offered here');
+  });
+
+  it('needs no confirmations unless it differs, and none can be read', async () => {
+    mkdirSync(join(host.proc.root, 'state/confirmations.json'));
+    const lines = () => host.log.lines.filter(({ message }) => message.includes('Confirmations'));
+    expect([(await look([entry])).offered, lines()]).toEqual([[at], []]);
+    place({ ...ssd, driver: 'nvme' });
+    expect((await look([entry])).reasons[at]).toContain(reason);
+    expect(lines()).toMatchObject([
+      { message: 'Confirmations not read', reason: expect.stringContaining('EISDIR') },
+    ]);
   });
 
   it('stays what it was over boots at which it is away, or in need of another entry', async () => {
