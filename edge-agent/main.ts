@@ -90,7 +90,7 @@ async function run(config: Config): Promise<void> {
   const random = Math.random;
   const looks = createRediscoverRequests();
   const host = await openHost(config, { files, clock, log });
-  const { thing, bootId, checkpoint, components, drivers, vendorTools, gates } = host;
+  const { thing, bootId, checkpoint, components, drivers, vendorTools, links, gates } = host;
   const { healthOf, novaVersions, lookAtServers } = host;
   const jobs = createJobRunner({
     stage: config.stage,
@@ -132,6 +132,7 @@ async function run(config: Config): Promise<void> {
     healthOf,
     components,
     faults: [...(faults ? [faults] : []), ...(config.usesVendorTools ? [vendorTools] : [])],
+    links,
     gates,
     novaVersions,
     lookAtServers,

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Clock } from '#agent/clock.ts';
 import type { Config } from '#agent/config/config.ts';
 import type { Driver } from '#agent/drivers/contract/driver.ts';
+import { createLinkFaults, type LinkFaults } from '#agent/faults/link-faults.ts';
 import { openToolRecords } from '#agent/faults/tool-records.ts';
 import { createVendorTools, type VendorTools } from '#agent/faults/vendor-tools.ts';
 import { createGates, type Gates } from '#agent/gates/gates.ts';
@@ -37,6 +38,7 @@ interface Host {
   readonly novaVersions: () => readonly string[];
   readonly lookAtServers: LookAtServers;
   readonly vendorTools: VendorTools;
+  readonly links: LinkFaults;
 }
 
 interface HostDeps {
@@ -104,6 +106,7 @@ export async function openHost(config: Config, { files, clock, log }: HostDeps):
     clock,
     log,
   });
-  const about = { thing, bootId, checkpoint, components, vendorTools };
+  const links = createLinkFaults({ sysfs, hardware, clock, log });
+  const about = { thing, bootId, checkpoint, components, vendorTools, links };
   return { ...about, drivers, healthOf, gates, novaVersions, lookAtServers };
 }

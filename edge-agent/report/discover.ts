@@ -5,6 +5,7 @@
 import type { Clock } from '#agent/clock.ts';
 import type { Driver } from '#agent/drivers/contract/driver.ts';
 import type { DeviceFaults } from '#agent/faults/device-faults.ts';
+import type { LinkFaults } from '#agent/faults/link-faults.ts';
 import type { Gates } from '#agent/gates/gates.ts';
 import type { Health } from '#agent/hardware/device-queue.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
@@ -50,6 +51,8 @@ interface DiscoveryDeps {
   readonly components?: Pick<ComponentRecords, 'healthOf' | 'progressOf'>;
   /** What the kernel has logged of devices, and what vendors' tools say of them. */
   readonly faults?: readonly Pick<DeviceFaults, 'healthOf'>[];
+  /** Without it links are not looked at. */
+  readonly links?: LinkFaults;
   /** Without it no gate follows a cleaning. */
   readonly gates?: Pick<Gates, 'describe' | 'isHeld' | 'wasHeld' | 'withoutDevice'>;
   readonly novaVersions?: () => readonly string[];
@@ -72,6 +75,7 @@ export function createDiscovery({
   healthOf,
   components,
   faults = [],
+  links,
   gates = noGates,
   novaVersions = () => [],
   lookAtServers = async () => () => undefined,
@@ -123,11 +127,11 @@ export function createDiscovery({
     said = new Map();
     const startedMs = clock.monotonicMs();
     const answers = await Promise.allSettled(drivers.map(setUpAndAsk));
-    const seenOf = await lookAtServers(
-      answers.flatMap((answer) =>
-        answer.status === 'fulfilled' ? answer.value.devices.map(([, device]) => device) : [],
-      ),
-    ).catch((error: unknown) => {
+    const described = answers.flatMap((answer) =>
+      answer.status === 'fulfilled' ? answer.value.devices.map(([, device]) => device) : [],
+    );
+    await links?.look(described);
+    const seenOf = await lookAtServers(described).catch((error: unknown) => {
       log.error('Servers not compared with their devices', { reason: reasonOf(error) });
       return () => undefined;
     });
@@ -154,6 +158,7 @@ export function createDiscovery({
         const healthy = withHealth(listed, healthOf?.(address), [
           program,
           ...faults.map((each) => each.healthOf(address)),
+          links?.healthOf(address),
         ]);
         const device = { ...healthy, ...present({ seen_attachments: seenOf(address) }) };
         claim(devices, { device, digest: computeDigest(device) }, log);
