@@ -34,7 +34,7 @@ import { createPartitions, type FabricManager } from './partitions.ts';
 import { type PciPool, partitionedSets } from './pools.ts';
 import { resetFunction } from './reset.ts';
 import { createSerials, type Serials } from './serials.ts';
-import { findUnfitFunctions, mayBeReplaced, planPci } from './setup.ts';
+import { findUnbound, findUnfitFunctions, mayBeReplaced, planPci } from './setup.ts';
 
 interface PciDriverDeps {
   readonly clock: Clock;
@@ -60,10 +60,12 @@ interface PciDriverDeps {
   readonly busy?: ReadonlySet<string>;
   /** Whether the operator names a model by the entry, not only an address. */
   readonly namesIds?: (entry: AllowListEntry) => boolean;
+  /** Those of set-up, if the driver in whose name it is offered plans it. */
+  readonly failedBindings?: Map<string, string>;
 }
 
 export function createPciDriver(options: PciDriverDeps): Driver {
-  const deps = { name: 'pci', ...options };
+  const deps = { name: 'pci', failedBindings: new Map<string, string>(), ...options };
   const serials = createSerials(deps.hardware);
   const partitions = openPartitions(deps);
   const healthSince = createDates(deps);
@@ -124,7 +126,7 @@ async function checkFree(deps: PciDriverDeps, { address }: PciFunction): Promise
   }
 }
 
-type Named = PciDriverDeps & { readonly name: string };
+type Named = PciDriverDeps & Required<Pick<PciDriverDeps, 'name' | 'failedBindings'>>;
 
 /** @param withoutPartition why members of sets cannot have their partitions */
 async function discoverPci(
@@ -144,7 +146,7 @@ async function discoverPci(
   const reasons = deps.withheld?.() ?? new Map<string, string>();
   const { wishes, withheld } = withhold(
     all,
-    new Map([...reasons, ...(await findUnfitFunctions(deps, all))]),
+    new Map([...reasons, ...findUnbound(deps, all), ...(await findUnfitFunctions(deps, all))]),
   );
   const dead = await readDead(deps, wishes);
   const guarded = await deps.guards.check({

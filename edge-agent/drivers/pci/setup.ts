@@ -4,6 +4,7 @@
 import type { HostChange } from '#agent/drivers/contract/driver.ts';
 import type { Guards } from '#agent/guards/guards.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
+import { reasonOf } from '#agent/log.ts';
 import {
   type PciFunction,
   readPciFunctionAt,
@@ -24,6 +25,8 @@ interface SetupDeps {
   readonly busy?: ReadonlySet<string>;
   /** Whether the operator names a model by the entry, not only an address. */
   readonly namesIds?: (entry: AllowListEntry) => boolean;
+  /** Why functions could not be bound at the last attempt, by address. */
+  readonly failedBindings: Map<string, string>;
 }
 
 /** Whether another card may come to the address: the entry names ids, or the agent writes them. */
@@ -62,6 +65,23 @@ async function findOtherCardRefusals(
       const reason = others.get(physical.address);
       return reason === undefined ? [] : functions.map((fn) => [fn.address, reason] as const);
     }),
+  );
+}
+
+/** Why functions are not offered: no guest gets what the host could not bind. */
+export function findUnbound(
+  { failedBindings }: Pick<SetupDeps, 'failedBindings'>,
+  wishes: readonly Wish[],
+): ReadonlyMap<string, string> {
+  return new Map(
+    wishes.flatMap(({ functions, entry: { bind_to: driver } }) =>
+      functions.flatMap(({ address, boundDriver }) => {
+        const reason = boundDriver === driver ? undefined : failedBindings.get(address);
+        return reason === undefined
+          ? []
+          : [[address, `could not be bound to ${driver}: ${reason}`.slice(0, 255)] as const];
+      }),
+    ),
   );
 }
 
@@ -238,7 +258,13 @@ async function planBindings(
           const [other] = (await deps.guards.findOtherCards([card])).values();
           if (other !== undefined) throw new Error(`${address} ${other}`);
         }
-        await bindFunction(deps, address, driver);
+        try {
+          await bindFunction(deps, address, driver);
+          deps.failedBindings.delete(address);
+        } catch (error) {
+          deps.failedBindings.set(address, reasonOf(error));
+          throw error;
+        }
       },
     };
   });

@@ -43,16 +43,18 @@ export function createQatDriver(settings: QatSettings, context: DriverContext): 
   const dated = createDates(context);
   /** Results of the discovery that is under way; there is one at a time. */
   let looks: ReadonlyMap<string, Looked> = new Map();
+  const failedBindings = new Map<string, string>();
   const pci = createPciDriver({
     ...context,
     name,
+    failedBindings,
     allowList: toAllowList(cards),
     withheld: () => findWithheld(context, looks),
   });
   return {
     name,
     signature: () => pciSignature(sysfs),
-    plan: () => planQat(context, cards),
+    plan: () => planQat(context, cards, failedBindings),
     discover: async () => {
       looks = await lookAt(context, cards);
       const discovery = await pci.discover();

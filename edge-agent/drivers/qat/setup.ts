@@ -16,6 +16,7 @@ const stateForServices = 'state for other services';
 export async function planQat(
   context: DriverContext,
   cards: ReadonlyMap<string, QatCard>,
+  failedBindings: Map<string, string>,
 ): Promise<readonly HostChange[]> {
   const { sysfs, hardware, guards } = context;
   const changes: HostChange[] = [];
@@ -38,7 +39,7 @@ export async function planQat(
     return /^[1-9]\d{0,4}$/.test(total) ? Number(total) : undefined;
   };
   const allowList = toAllowList(ready, parseCount);
-  const pci = await planPci({ sysfs, hardware, guards, allowList });
+  const pci = await planPci({ sysfs, hardware, guards, allowList, failedBindings });
   return [...changes, ...pci.map((change) => onlyWhileUp(context, change))];
 }
 

@@ -140,6 +140,25 @@ describe('binding', () => {
     expect(virtualNow().map(driverNow)).toEqual(['vfio-pci', 'vfio-pci']);
   });
 
+  it('that fails keeps the function from being offered, until it is bound', async () => {
+    host.tree.addVirtualFunctions(card, 2, virtual);
+    let isLoaded = false;
+    const driver = await driverOf([bound], {
+      ...host.hardware,
+      writeText: (...write) => kernel({ probe: isLoaded }).writeText(...write),
+    });
+    const look = async () => {
+      await setUpDriver(driver, host.log);
+      const { devices, notOffered = [] } = await driver.discover();
+      return [Object.keys(devices), notOffered.map((each) => each.reason)];
+    };
+    const reason =
+      'could not be bound to vfio-pci: the kernel bound it to no driver; is vfio-pci loaded?';
+    expect(await look()).toEqual([[], [reason]]);
+    isLoaded = true;
+    expect(await look()).toEqual([[card], []]);
+  });
+
   it('takes a function from its driver first, and also one that was offered before', async () => {
     host.tree.addFunction({ address: '0000:5e:00.0', driver: 'nvme', classCode: '010802' });
     host.tree.write('bus/pci/drivers/nvme/unbind', '');
