@@ -7,7 +7,7 @@ import { type AllowListEntry, allowListEntry } from '#agent/drivers/pci/allow-li
 import { present } from '#core/shapes/derive/present.ts';
 import { type ModelRow, type ModelTable, modelIds, modelRow } from './rows.ts';
 
-const { bind_to, clean, traits } = allowListEntry.shape;
+const { bind_to, clean, resets, traits } = allowListEntry.shape;
 
 const device = z
   .strictObject({
@@ -22,6 +22,7 @@ const device = z
     bind_to,
     /** In place of the row's. */
     clean: clean.unwrap().optional(),
+    resets,
     /** Beside the row's. */
     traits,
   })
@@ -139,7 +140,7 @@ function toEntry(
       ...chosen.traits,
     ],
     virtual_functions: row.function === 'virtual' && (chosen.virtual_functions ?? true),
-    ...present({ bind_to: chosen.bind_to }),
+    ...present({ bind_to: chosen.bind_to, resets: chosen.resets }),
     companions: false,
     clean: chosen.clean ?? row.clean,
   };

@@ -19,6 +19,7 @@ import {
   virtualLinks,
 } from '#agent/sysfs/pci.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { describeVendorCard, vgpuType, withFacts } from './describe.ts';
 import { examineNvidia } from './examine.ts';
 import { readCardFacts } from './facts.ts';
@@ -104,7 +105,7 @@ interface Given {
 function wholeCards({ cards }: NvidiaSettings, context: DriverContext): Driver | undefined {
   const entries = cards
     .filter((cards) => !isVgpu(cards))
-    .flatMap(({ addresses, resource_class, traits, bind_to, reset }) =>
+    .flatMap(({ addresses, resource_class, traits, bind_to, reset, resets }) =>
       addresses.map((address) => ({
         vendor_id: '10de',
         class: '03',
@@ -113,7 +114,7 @@ function wholeCards({ cards }: NvidiaSettings, context: DriverContext): Driver |
         companions: true,
         resource_class: resource_class ?? 'PGPU',
         clean: reset === false ? 'none' : 'reset',
-        ...(bind_to && { bind_to }),
+        ...present({ bind_to, resets }),
       })),
     );
   if (entries.length === 0) return undefined;

@@ -11,6 +11,7 @@ import {
   pciAddress,
   vfioDriver,
 } from '#agent/drivers/contract/setting-forms.ts';
+import { resets } from '#agent/drivers/pci/allow-list.ts';
 
 export const nvidiaName = 'nvidia_gpu';
 
@@ -37,12 +38,15 @@ const cards = z
     bind_to: vfioDriver.optional(),
     /** Whole cards only, after each guest; VFIO itself resets the card at both ends. */
     reset: z.boolean('must be true or false').optional(),
+    /** Whole cards only: the ways to reset it, as in the allow-list of driver `pci`. */
+    resets: resets.optional(),
   })
   .superRefine(
     (
       {
         vgpu_type: type,
         reset,
+        resets: rungs,
         bind_to: driver,
         resource_class: resourceClass,
         gpu_instances: instances,
@@ -52,6 +56,7 @@ const cards = z
       const fault = (path: string, message: string) =>
         context.addIssue({ code: 'custom', path: [path], message });
       if (type && reset !== undefined) fault('reset', 'is for whole cards; see clean for vGPUs');
+      if (type && rungs) fault('resets', 'is for whole cards; see clean for vGPUs');
       if (type && driver) fault('bind_to', 'is for whole cards: vGPUs stay on the driver nvidia');
       if (type && resourceClass === 'PGPU')
         fault('resource_class', 'must be VGPU or CUSTOM_... for vGPUs');

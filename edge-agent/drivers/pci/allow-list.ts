@@ -8,6 +8,7 @@ import type { PciFunction } from '#agent/sysfs/pci.ts';
 import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { cardComponents } from './components.ts';
 import { poolName } from './pools.ts';
+import { resetRungs } from './reset.ts';
 
 /** Lower case, without `0x`. */
 export const hexadecimal = (pattern: RegExp, form: string) =>
@@ -36,6 +37,12 @@ export const addressPattern = z
 function isCount(value: unknown): value is boolean | number {
   return typeof value === 'boolean' || z.int().min(1).max(65535).safeParse(value).success;
 }
+
+const rungsAre = `must list ${resetRungs.join(', ')}, each at most once`;
+export const resets = z
+  .array(z.enum(resetRungs, rungsAre), rungsAre)
+  .min(1, rungsAre)
+  .refine((rungs) => new Set(rungs).size === rungs.length, rungsAre);
 
 /** One entry; drivers with other settings make such entries of them. */
 export const allowListEntry = z
@@ -67,6 +74,8 @@ export const allowListEntry = z
     companions: z.boolean('must be true or false').default(false),
     /** What the agent does after each guest; VFIO itself resets the function at both ends. */
     clean: z.enum(['none', 'reset'], 'must be none or reset').default('none'),
+    /** The ways to reset it, in this order, until one brings it back as it was; all by default. */
+    resets: resets.optional(),
     /** Parts of the card that take images of their own: a shell, or firmware. */
     components: cardComponents.optional(),
     /** The functions are units of a pool, which is offered as one device; see pools.ts. */

@@ -4,6 +4,7 @@ import type { PciFunction } from '#agent/sysfs/pci.ts';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { type AllowListEntry, matches } from './allow-list.ts';
+import { refuseManagement } from './fitness/card-functions.ts';
 import { deviceType } from './ids.ts';
 import { isOtherBridge } from './pools.ts';
 
@@ -137,6 +138,7 @@ export function choosePciFunctions(
 ): Choices {
   const groupsTaken = new Map<string, string>();
   const refusals = new Map<string, string>(guarded);
+  const management = refuseManagement(wishes);
   const choices: Choice[] = [];
   for (const { entry, functions } of wishes) {
     for (const { address, iommuGroup = '' } of entry.pool === undefined ? [] : functions) {
@@ -147,6 +149,11 @@ export function choosePciFunctions(
     if (entry.pool !== undefined) continue;
     const offered = functions.filter(({ address, classCode, iommuGroup = '' }) => {
       if (guarded.has(address)) return false;
+      const reason = management.get(address);
+      if (reason !== undefined) {
+        refusals.set(address, reason);
+        return false;
+      }
       const taken = groupsTaken.get(iommuGroup);
       if (isOtherBridge({ classCode })) {
         refusals.set(address, 'is a bridge, which is offered in a set of a pool only');

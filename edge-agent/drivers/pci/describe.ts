@@ -20,7 +20,7 @@ import {
   type PoolDevice,
   partitionedSets,
 } from './pools.ts';
-import { cleanSeconds } from './reset.ts';
+import { cleanSeconds, resetRungs } from './reset.ts';
 
 interface Describer {
   readonly name: string;
@@ -71,8 +71,8 @@ function describeBoard(sysfs: Sysfs, fn: PciFunction, { numa_node: numa }: Place
 }
 
 function toHandle(
-  { address }: PciFunction,
-  { clean }: AllowListEntry,
+  { address, physicalFunction }: PciFunction,
+  { clean, resets }: AllowListEntry,
   hasPartition = false,
 ): ReportedHandle {
   const parsed = parsePciAddress(address);
@@ -81,7 +81,9 @@ function toHandle(
   return {
     type: 'PCI',
     info: { domain, bus, device, function: fn },
-    ...(clean === 'reset' && { clean_seconds: cleanSeconds }),
+    ...(clean === 'reset' && {
+      clean_seconds: cleanSeconds(physicalFunction ? ['function'] : (resets ?? resetRungs)),
+    }),
     ...(hasPartition && { prepare: 'at-bind', clean_seconds: partitionSeconds }),
   };
 }

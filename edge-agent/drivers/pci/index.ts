@@ -5,13 +5,11 @@ import type { Clock } from '#agent/clock.ts';
 import { createDates } from '#agent/drivers/contract/dated-health.ts';
 import type { Driver, HandleWork } from '#agent/drivers/contract/driver.ts';
 import type { Guards } from '#agent/guards/guards.ts';
-import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import type { Log } from '#agent/log.ts';
 import {
   type PciFunction,
   pciSignature,
-  readIfReadable,
   readPciFunctionAt,
   readPciFunctions,
 } from '#agent/sysfs/pci.ts';
@@ -30,9 +28,11 @@ import {
 } from './choice.ts';
 import { cardComponentVerbs } from './components.ts';
 import { describeDevice, findPools } from './describe.ts';
+import { readDead } from './fitness/dead-functions.ts';
 import { createPartitions, type FabricManager } from './partitions.ts';
 import { type PciPool, partitionedSets } from './pools.ts';
-import { resetFunction } from './reset.ts';
+import { resetRungs } from './reset.ts';
+import { type LadderDeps, resetByLadder } from './reset-ladder.ts';
 import { createSerials, type Serials } from './serials.ts';
 import { findUnbound, findUnfitFunctions, mayBeReplaced, planPci } from './setup.ts';
 
@@ -62,6 +62,8 @@ interface PciDriverDeps {
   readonly namesIds?: (entry: AllowListEntry) => boolean;
   /** Those of set-up, if the driver in whose name it is offered plans it. */
   readonly failedBindings?: Map<string, string>;
+  /** What it knows of a function after a reset. @throws if its state is not as it should be */
+  readonly verify?: LadderDeps['verify'];
 }
 
 export function createPciDriver(options: PciDriverDeps): Driver {
@@ -69,11 +71,22 @@ export function createPciDriver(options: PciDriverDeps): Driver {
   const serials = createSerials(deps.hardware);
   const partitions = openPartitions(deps);
   const healthSince = createDates(deps);
+  /** A reset that takes a function from the bus for a moment: it stays what it was. */
+  let away: Promise<unknown> = Promise.resolve();
+  const whileAway: LadderDeps['whileAway'] = (work) => {
+    const done = work();
+    away = Promise.allSettled([away, done]);
+    return done;
+  };
   return {
     name: deps.name,
     signature: () => pciSignature(deps.sysfs),
-    plan: () => planPci(deps),
+    plan: async () => {
+      await away;
+      return await planPci(deps);
+    },
     discover: async () => {
+      await away;
       const { reasons, fault } = (await partitions?.check()) ?? {};
       const { devices, refusals } = await discoverPci(deps, serials, reasons);
       for (const [name, device] of Object.entries(devices)) {
@@ -94,7 +107,8 @@ export function createPciDriver(options: PciDriverDeps): Driver {
       if (!fn) throw new Error(`The function ${handleAddress(handle)} is no longer there.`);
       const refusal = await deps.guards.recheck(fn.address, isOurs(deps));
       if (refusal) throw new Error(`The device at ${fn.address} ${refusal}.`);
-      return await resetFunction(deps, fn);
+      const refusalOf = (mate: PciFunction) => refusalOfMate(deps, mate);
+      return await resetByLadder({ ...deps, rungs: rungsOf(deps, fn), refusalOf, whileAway }, fn);
     },
     ...(deps.allowList.some(({ components }) => components) && {
       components: cardComponentVerbs({
@@ -104,6 +118,20 @@ export function createPciDriver(options: PciDriverDeps): Driver {
       }),
     }),
   };
+}
+
+/** Why another function of the same bus must not be reset with one that is cleaned. */
+async function refusalOfMate(deps: PciDriverDeps, mate: PciFunction) {
+  const { address, boundDriver = 'vfio' } = mate;
+  if (!isOurs(deps)(mate)) return 'is not in the settings';
+  if (!boundDriver.includes('vfio')) return `is held by the host's driver ${boundDriver}`;
+  return await deps.guards.recheck(address, isOurs(deps));
+}
+
+/** Those of the function's entry; all, if it is no longer in the settings. */
+function rungsOf({ allowList, sysfs }: PciDriverDeps, fn: PciFunction) {
+  const physical = readPciFunctionAt(sysfs, fn.physicalFunction ?? fn.address);
+  return allowList.find((entry) => matches(entry, fn, physical))?.resets ?? resetRungs;
 }
 
 function openPartitions(deps: PciDriverDeps) {
@@ -148,7 +176,10 @@ async function discoverPci(
     all,
     new Map([...reasons, ...findUnbound(deps, all), ...(await findUnfitFunctions(deps, all))]),
   );
-  const dead = await readDead(deps, wishes);
+  const dead = await readDead(
+    deps,
+    wishes.map(({ physical }) => physical),
+  );
   const guarded = await deps.guards.check({
     driver: deps.name,
     wanted: wishes.flatMap((wish) => wish.functions),
@@ -246,39 +277,6 @@ function isOurs({ allowList, sysfs }: PciDriverDeps, all: readonly PciFunction[]
 function readNeighbours({ address }: PciFunction): string[] {
   const slot = address.slice(0, -1);
   return [0, 1, 2, 3, 4, 5, 6, 7].map((fn) => `${slot}${fn}`).filter((each) => each !== address);
-}
-
-/**
- * Devices that do not answer. sysfs attributes are cached by the kernel; only configuration space
- * is read from the device, and is all ones once the device fell off the bus.
- *
- * Not asked of virtual functions, whose vendor always reads as all ones (SR-IOV, 9.3.4.1).
- */
-async function readDead({ sysfs, hardware }: PciDriverDeps, wishes: readonly Wish[]) {
-  const dead = new Map<string, string>();
-  const files = wishes.flatMap(({ physical: { address, path } }) =>
-    // Reading would wake a suspended device at each discovery.
-    readIfReadable(sysfs, `${path}/power_state`) === 'D3cold'
-      ? []
-      : [{ device: address, path: `${path}/config` }],
-  );
-  for (const [index, read] of (await hardware.readStarts(files)).entries()) {
-    const reason = deadReason(read);
-    const device = files[index]?.device;
-    if (reason && device) dead.set(device, reason);
-  }
-  return dead;
-}
-
-function deadReason(read: Buffer | HardwareError): string | undefined {
-  if (read instanceof HardwareError) {
-    // Another operation, such as a reset, uses the device, or it hangs: then it is unhealthy, and
-    // stays in the report. The next discovery asks again.
-    const isThere = read.code === 'EBUSY' || read.code === 'ETIMEDOUT';
-    return isThere ? undefined : `cannot be read (${read.code})`;
-  }
-  const isAlive = read.length === 4 && read.readUInt16LE(0) !== 0xffff;
-  return isAlive ? undefined : 'fell off the bus';
 }
 
 /** @throws if the handle names no PCI function */

@@ -1,46 +1,26 @@
-// Resets a PCI function after a guest, and verifies that it came back as it was. What a reset does
-// and does not erase is in README.md.
+// What a PCI function shows before and after a reset: its identity, registers and link. What a
+// reset does and does not erase is in README.md.
 
 import type { Hardware } from '#agent/hardware/port.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
-import type { Sysfs } from '#agent/sysfs/root.ts';
 import type { Evidence } from '#core/contracts/job-document.ts';
 import { present } from '#core/shapes/derive/present.ts';
 
-/** The kernel waits up to 60 s for a function that does not answer after its reset. */
-const resetMs = 90_000;
-/** With the checks before and after. */
-export const cleanSeconds = 150;
+/** In the order of what they reach: the function, its bus, and its place in the kernel. */
+export const resetRungs = ['function', 'bus', 'rescan'] as const;
+export type ResetRung = (typeof resetRungs)[number];
+
+/** With the checks before and after. A bind waits for a release of 300 s at most. */
+export function cleanSeconds(rungs: readonly ResetRung[]): number {
+  return 75 * (1 + rungs.length);
+}
 
 /** The header's first 64 bytes; what guests can change in the rest is undone by the reset. */
 const headerBytes = 64;
 
-interface ResetDeps {
-  readonly sysfs: Sysfs;
-  readonly hardware: Hardware;
-}
-
-/** Rejects unless the function has the same identity, BARs and link as before. */
-export async function resetFunction(deps: ResetDeps, fn: PciFunction): Promise<Evidence> {
-  const { sysfs, hardware } = deps;
-  const method = sysfs.readAttribute(`${fn.path}/reset_method`) ?? 'unnamed';
-  const before = await readState(deps, fn);
-  await hardware.writeText(fn.address, `${fn.path}/reset`, '1', resetMs);
-  const after = await readState(deps, fn);
-  const fault = faultAfterReset(before, after, fn.physicalFunction !== undefined);
-  if (fault) throw new Error(`The function ${fn.address} was reset, and ${fault}.`);
-  return {
-    cleaned_by: 'reset',
-    reset_method: method,
-    vendor_id: hexadecimal(after.vendorId),
-    command: hexadecimal(after.command),
-    bars: after.bars,
-    ...present({ link: after.link?.text }),
-  };
-}
-
-interface FunctionState {
+export interface FunctionState {
   readonly vendorId: number;
+  readonly productId: number;
   readonly command: number;
   /** Six base address registers in hexadecimal digits. */
   readonly bars: string;
@@ -52,28 +32,52 @@ interface FunctionState {
 export function faultAfterReset(
   before: FunctionState,
   after: FunctionState,
-  isVirtual: boolean,
+  {
+    isVirtual,
+    isRescanned = false,
+  }: { readonly isVirtual: boolean; readonly isRescanned?: boolean },
 ): string | undefined {
   // A virtual function always has all ones for its ids, but not for its command register.
   if (after.command === 0xffff || (!isVirtual && after.vendorId === 0xffff)) {
     return 'it fell off the bus';
   }
   if (after.vendorId !== before.vendorId) return 'its vendor id has changed';
-  if (after.bars !== before.bars) return 'its base address registers have changed';
-  if (after.command !== before.command) return 'its command register has changed';
+  if (after.productId !== before.productId) return 'its device id has changed';
+  if (isRescanned) {
+    // The kernel gives it other addresses, and its driver another command.
+    if (hasNoBars(after) && !hasNoBars(before)) return 'its base address registers are empty';
+  } else {
+    if (after.bars !== before.bars) return 'its base address registers have changed';
+    if (after.command !== before.command) return 'its command register has changed';
+  }
   if (!before.link) return undefined;
   if (!after.link) return 'its link is down';
   const isSlower = after.link.speed < before.link.speed || after.link.width < before.link.width;
   return isSlower ? `its link is ${after.link.text} and was ${before.link.text}` : undefined;
 }
 
-async function readState({ hardware }: ResetDeps, fn: PciFunction): Promise<FunctionState> {
+function hasNoBars({ bars }: FunctionState): boolean {
+  return /^0*$/.test(bars);
+}
+
+export function toEvidence({ vendorId, command, bars, link }: FunctionState): Evidence {
+  return {
+    vendor_id: hexadecimal(vendorId),
+    command: hexadecimal(command),
+    bars,
+    ...present({ link: link?.text }),
+  };
+}
+
+/** @throws HardwareError if the function cannot be read */
+export async function readState(hardware: Hardware, fn: PciFunction): Promise<FunctionState> {
   const { address, path } = fn;
   const config = await hardware.readBytes(address, `${path}/config`, headerBytes);
   if (config.length < headerBytes) throw new Error(`${path}/config has ${config.length} bytes.`);
   const link = await readLink(hardware, fn);
   return {
     vendorId: config.readUInt16LE(0),
+    productId: config.readUInt16LE(2),
     command: config.readUInt16LE(4),
     bars: config.toString('hex', 0x10, 0x28),
     ...present({ link }),

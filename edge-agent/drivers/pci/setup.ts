@@ -14,7 +14,7 @@ import {
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import { type AllowListEntry, matches, namesIds } from './allow-list.ts';
 import { findCompanions, readWishes, type Wish } from './choice.ts';
-import { denylistRefusals } from './vfio-denylist.ts';
+import { denylistRefusals } from './fitness/vfio-denylist.ts';
 
 interface SetupDeps {
   readonly sysfs: Sysfs;

@@ -48,6 +48,11 @@ export function createQatDriver(settings: QatSettings, context: DriverContext): 
     ...context,
     name,
     failedBindings,
+    verify: async ({ address, physicalFunction = address }) => {
+      const card = readPciFunctionAt(sysfs, physicalFunction);
+      if (!card) throw new Error(`The card ${physicalFunction} is no longer there.`);
+      return await verified(context, card);
+    },
     allowList: toAllowList(cards),
     withheld: () => findWithheld(context, looks),
   });
@@ -71,12 +76,7 @@ export function createQatDriver(settings: QatSettings, context: DriverContext): 
         notOffered: [...notOffered, ...findMissing(context, { cards, looks, said })],
       };
     },
-    clean: async (handle, onProgress) => {
-      const evidence = (await pci.clean?.(handle, onProgress)) ?? {};
-      const card = readPciFunctionAt(sysfs, handle.address);
-      if (!card) throw new Error(`The card ${handle.address} is no longer there.`);
-      return { ...evidence, ...(await verified(context, card)) };
-    },
+    ...present({ clean: pci.clean }),
   };
 }
 

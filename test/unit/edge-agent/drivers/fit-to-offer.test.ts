@@ -33,7 +33,8 @@ describe('a card whose base address registers are empty', () => {
   const empty = '0x0000000000000000 0x0000000000000000 0x0000000000000000\n';
   const memory = '0x00000000f0000000 0x00000000f3ffffff 0x0000000000040200\n';
   const reason = 'has no memory of the bus (all BARs are empty): remove it and rescan, or reboot';
-  const allow = { allow_list: [{ address: at, bind_to: 'vfio-pci' }] };
+  const ids = { vendor_id: '10ee', product_id: '50b4' };
+  const allow = { allow_list: [{ address: at, ...ids, bind_to: 'vfio-pci' }] };
 
   it.each([
     ['all are empty', empty.repeat(13), reason],
@@ -54,6 +55,40 @@ describe('a card whose base address registers are empty', () => {
     host.tree.write(`${host.tree.pathOf('0000:11:00.1')}/resource`, empty.repeat(13));
     const allowed = { allow_list: [{ address: at, virtual_functions: true }] };
     expect((await look('pci', allowed)).offered).toEqual(['11:00']);
+  });
+});
+
+describe('an Alveo V80', () => {
+  const [management, user] = ['0000:11:00.0', '0000:11:00.1'];
+  const v80 = { vendor: '10ee', classCode: '120000' };
+  const ids = (product_id: string) => ({ vendor_id: '10ee', product_id });
+  const addBoth = (iommuGroup?: number) => {
+    const group = iommuGroup === undefined ? {} : { iommuGroup };
+    host.tree.addFunction({ address: management, ...v80, product: '50b4', ...group });
+    host.tree.addFunction({ address: user, ...v80, product: '50b5', ...group });
+  };
+
+  it.each<[string, object[], number | undefined]>([
+    ['by its vendor', [{ vendor_id: '10ee' }], undefined],
+    ['by its vendor, in one IOMMU group', [{ vendor_id: '10ee' }], 7],
+    ['by the ids of both functions', [ids('50b4'), ids('50b5')], undefined],
+  ])('is one FPGA, its user function, if it is named %s', async (_how, list, group) => {
+    addBoth(group);
+    const settings = { allow_list: list.map((each) => ({ ...each, resource_class: 'FPGA' })) };
+    expect(await look('pci', settings)).toMatchObject({
+      offered: ['11:00'],
+      reasons: {
+        [management]: `is the management function of the Alveo V80 whose user function ${user} is one device`,
+      },
+    });
+  });
+
+  it('without its user function is not offered, unless the entry names its ids', async () => {
+    host.tree.addFunction({ address: management, ...v80, product: '50b4' });
+    const { offered, reasons } = await look('pci', { allow_list: [{ vendor_id: '10ee' }] });
+    expect(offered).toEqual([]);
+    expect(reasons[management]).toContain('whose user function (10ee:50b5) is missing or not');
+    expect((await look('pci', { allow_list: [ids('50b4')] })).offered).toEqual(['11:00']);
   });
 });
 

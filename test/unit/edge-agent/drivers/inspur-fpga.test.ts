@@ -32,7 +32,7 @@ describe('driver inspur_fpga', () => {
           'CUSTOM_FPGA_INSPUR',
           `CUSTOM_FPGA_PRODUCT_ID_${product.toUpperCase()}`,
         ]) as string[],
-        attach_handles: [{ type: 'PCI', clean_seconds: 150 }],
+        attach_handles: [{ type: 'PCI', clean_seconds: 300 }],
       },
       regions: [],
     });

@@ -201,7 +201,7 @@ describe('a whole card', () => {
     const { device, handles } = await (await aDriver(whole)).discover();
     expect(device?.offers).toMatchObject({ resource_class: 'PGPU' });
     expect(device?.offers?.traits).toContain('CUSTOM_NVIDIA_2235');
-    expect(handles).toMatchObject([{ type: 'PCI', clean_seconds: 150 }]);
+    expect(handles).toMatchObject([{ type: 'PCI', clean_seconds: 300 }]);
   });
 
   it('is planned to be bound together with its audio and USB functions, and no other', async () => {

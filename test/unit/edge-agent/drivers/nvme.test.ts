@@ -206,7 +206,7 @@ describe('discovery of NVMe devices', () => {
 
   it('resets only where the settings say so', async () => {
     const { [address]: device } = await host.start({ clean: 'reset', data_may_stay: true });
-    expect(device?.offers?.attach_handles[0]).toHaveProperty('clean_seconds', 150);
+    expect(device?.offers?.attach_handles[0]).toHaveProperty('clean_seconds', 300);
     host.host.tree.write(`${host.host.tree.pathOf(address)}/config`, Buffer.alloc(256));
     expect(await host.clean()).toMatchObject({ cleaned_by: 'reset' });
     expect(host.kernel.ran).toEqual([]);

@@ -43,6 +43,7 @@ describe('cleaning by a reset', () => {
     expect(await clean()).toEqual({
       cleaned_by: 'reset',
       reset_method: 'flr',
+      reset_rung: 'function',
       vendor_id: '0x10de',
       command: '0x0146',
       bars: '000000fa0000000000000000000000000000000000000000',
@@ -82,7 +83,9 @@ describe('cleaning by a reset', () => {
     const refuse = () => {
       throw new HardwareError('ENOTTY', 'no method worked');
     };
-    await expect(clean(refuse)).rejects.toMatchObject({ code: 'ENOTTY' });
+    await expect(clean(refuse)).rejects.toMatchObject({
+      cause: { code: 'ENOTTY' },
+    });
   });
 
   it('fails if the function is no longer there', async () => {
@@ -92,15 +95,15 @@ describe('cleaning by a reset', () => {
 });
 
 describe('a virtual function', () => {
-  const state = { vendorId: 0xffff, command: 0x0406, bars: '00' };
+  const state = { vendorId: 0xffff, productId: 0xffff, command: 0x0406, bars: '00' };
 
   it('may have all ones for its ids', () => {
-    expect(faultAfterReset(state, state, true)).toBeUndefined();
-    expect(faultAfterReset(state, state, false)).toBe('it fell off the bus');
+    expect(faultAfterReset(state, state, { isVirtual: true })).toBeUndefined();
+    expect(faultAfterReset(state, state, { isVirtual: false })).toBe('it fell off the bus');
   });
 
   it('fell off the bus with all ones for its command', () => {
     const dead = { ...state, command: 0xffff };
-    expect(faultAfterReset(dead, dead, true)).toBe('it fell off the bus');
+    expect(faultAfterReset(dead, dead, { isVirtual: true })).toBe('it fell off the bus');
   });
 });

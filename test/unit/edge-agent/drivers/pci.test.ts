@@ -142,6 +142,6 @@ describe('driver pci', () => {
     const { [address]: device } = await (
       await driverOf({ vendor_id: '10de', clean: 'reset' })
     ).devices();
-    expect(device?.offers?.attach_handles[0]?.clean_seconds).toBe(150);
+    expect(device?.offers?.attach_handles[0]?.clean_seconds).toBe(300);
   });
 });

@@ -80,7 +80,7 @@ describe('what driver qat reports', () => {
     bare.kernel.addOld({ address: card, product: '4940', driver: 'vfio-pci' });
     const whole = { addresses: card, virtual_functions: false };
     const { [card]: device } = await bare.start({ cards: [whole] });
-    expect(device?.offers?.attach_handles).toMatchObject([{ clean_seconds: 150 }]);
+    expect(device?.offers?.attach_handles).toMatchObject([{ clean_seconds: 300 }]);
     expect(device?.attributes).toEqual({ family: '4xxx', generation: '4' });
   });
 
