@@ -7,7 +7,7 @@ import { type AllowListEntry, allowListEntry } from '#agent/drivers/pci/allow-li
 import { present } from '#core/shapes/derive/present.ts';
 import { type ModelRow, type ModelTable, modelIds, modelRow } from './rows.ts';
 
-const { bind_to, clean, resets, traits } = allowListEntry.shape;
+const { bind_to, clean, lost_by_reset, resets, traits } = allowListEntry.shape;
 
 const device = z
   .strictObject({
@@ -23,6 +23,7 @@ const device = z
     /** In place of the row's. */
     clean: clean.unwrap().optional(),
     resets,
+    lost_by_reset,
     /** Beside the row's. */
     traits,
   })
@@ -140,7 +141,11 @@ function toEntry(
       ...chosen.traits,
     ],
     virtual_functions: row.function === 'virtual' && (chosen.virtual_functions ?? true),
-    ...present({ bind_to: chosen.bind_to, resets: chosen.resets }),
+    ...present({
+      bind_to: chosen.bind_to,
+      resets: chosen.resets,
+      lost_by_reset: chosen.lost_by_reset,
+    }),
     companions: false,
     clean: chosen.clean ?? row.clean,
   };

@@ -7,6 +7,7 @@ import type { Discovery, Driver, HostChange, NotOffered } from '#agent/drivers/c
 import { createMdevDriver } from '#agent/drivers/mdev/index.ts';
 import { mdevSettings } from '#agent/drivers/mdev/settings.ts';
 import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
+import { refuseVgpus } from '#agent/drivers/pci/fitness/boards.ts';
 import { aerHealth } from '#agent/drivers/pci/health.ts';
 import { createPciDriver, handleAddress } from '#agent/drivers/pci/index.ts';
 import { functionCount } from '#agent/drivers/pci/setup.ts';
@@ -16,6 +17,7 @@ import {
   type PciFunction,
   pciSignature,
   readPciFunctionAt,
+  readPciFunctions,
   virtualLinks,
 } from '#agent/sysfs/pci.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
@@ -70,8 +72,12 @@ export function createNvidiaDriver(settings: NvidiaSettings, context: DriverCont
       const left = [...notOffered.filter((each) => !isOwn(each)), ...(divisions.notOffered ?? [])];
       const described: Record<string, ReportedDevice> = {};
       since ??= new Date(clock.wallMs()).toISOString();
+      const functions = readPciFunctions(sysfs, () => {});
       for (const [address, device] of Object.entries({ ...devices, ...divisions.devices })) {
-        const card = await describeCard(deps, device, byAddress.get(address), since).catch(unread);
+        const cards = byAddress.get(address);
+        const fn = functions.find((each) => each.address === address);
+        const reason = fn && cards && !cards.fabric_ready && refuseVgpus(fn, functions);
+        const card = reason || (await describeCard(deps, device, cards, since).catch(unread));
         if (typeof card === 'string') left.push({ address, reason: card });
         else described[address] = card;
       }
@@ -105,7 +111,7 @@ interface Given {
 function wholeCards({ cards }: NvidiaSettings, context: DriverContext): Driver | undefined {
   const entries = cards
     .filter((cards) => !isVgpu(cards))
-    .flatMap(({ addresses, resource_class, traits, bind_to, reset, resets }) =>
+    .flatMap(({ addresses, resource_class, traits, bind_to, reset, resets, fabric_ready }) =>
       addresses.map((address) => ({
         vendor_id: '10de',
         class: '03',
@@ -114,7 +120,7 @@ function wholeCards({ cards }: NvidiaSettings, context: DriverContext): Driver |
         companions: true,
         resource_class: resource_class ?? 'PGPU',
         clean: reset === false ? 'none' : 'reset',
-        ...present({ bind_to, resets }),
+        ...present({ bind_to, resets, fabric_ready }),
       })),
     );
   if (entries.length === 0) return undefined;

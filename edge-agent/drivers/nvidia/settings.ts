@@ -40,6 +40,8 @@ const cards = z
     reset: z.boolean('must be true or false').optional(),
     /** Whole cards only: the ways to reset it, as in the allow-list of driver `pci`. */
     resets: resets.optional(),
+    /** The operator says that the Fabric Manager lets guests use these GPUs. */
+    fabric_ready: z.boolean('must be true or false').optional(),
   })
   .superRefine(
     (

@@ -44,6 +44,8 @@ export const resets = z
   .min(1, rungsAre)
   .refine((rungs) => new Set(rungs).size === rungs.length, rungsAre);
 
+const isStated = z.boolean('must be true or false');
+
 /** One entry; drivers with other settings make such entries of them. */
 export const allowListEntry = z
   .strictObject({
@@ -76,6 +78,10 @@ export const allowListEntry = z
     clean: z.enum(['none', 'reset'], 'must be none or reset').default('none'),
     /** The ways to reset it, in this order, until one brings it back as it was; all by default. */
     resets: resets.optional(),
+    /** The operator says that the Fabric Manager lets guests use the GPU: fitness/boards.ts. */
+    fabric_ready: isStated.optional(),
+    /** The operator accepts that a reset may take the whole card until the host reboots. */
+    lost_by_reset: isStated.optional(),
     /** Parts of the card that take images of their own: a shell, or firmware. */
     components: cardComponents.optional(),
     /** The functions are units of a pool, which is offered as one device; see pools.ts. */

@@ -28,6 +28,7 @@ import {
 } from './choice.ts';
 import { cardComponentVerbs } from './components.ts';
 import { describeDevice, findPools } from './describe.ts';
+import { refuseBoards } from './fitness/boards.ts';
 import { readDead } from './fitness/dead-functions.ts';
 import { createPartitions, type FabricManager } from './partitions.ts';
 import { type PciPool, partitionedSets } from './pools.ts';
@@ -193,7 +194,7 @@ async function discoverPci(
   });
   const chosen = choosePciFunctions(
     wishes.filter(({ physical }) => !dead.has(physical.address)),
-    guarded,
+    refuseBoards(deps.pools, wishes, functions, guarded),
   );
   for (const each of [unwanted, withheld, chosen.refusals, dead]) {
     for (const [address, reason] of each) refusals.set(address, reason);

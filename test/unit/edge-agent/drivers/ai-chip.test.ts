@@ -59,7 +59,7 @@ describe('the table of AI processors', () => {
     const fn: PciFunctionGiven = { address, vendor, product, classCode: '120000' };
     if (row.function === 'physical') tree.addFunction(fn);
     else tree.addFunction({ ...fn, product: '0001' }).addVirtualFunctions(address, 2, fn);
-    const { devices, notOffered } = await discover([{ model }]);
+    const { devices, notOffered } = await discover([{ model, lost_by_reset: true }]);
     expect(notOffered).toEqual([]);
     const device = reportedDevice.parse(devices[address]);
     expect(device).toMatchObject({

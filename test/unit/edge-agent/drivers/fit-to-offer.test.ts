@@ -92,6 +92,84 @@ describe('an Alveo V80', () => {
   });
 });
 
+describe('a GPU on a board with NVSwitches', () => {
+  const [first, second, nvswitch] = ['0000:1b:00.0', '0000:43:00.0', '0000:07:00.0'];
+  const gpu = { vendor: '10de', product: '2330', classCode: '030200' };
+  const addBoard = (product = gpu.product) => {
+    for (const address of [first, second]) host.tree.addFunction({ ...gpu, address, product });
+    if (product !== '2901') {
+      host.tree.addFunction({ ...gpu, address: nvswitch, product: '22a3', classCode: '068000' });
+    }
+  };
+  const needs = expect.stringContaining(
+    'Fabric Manager must open for a guest (else CUDA ends with',
+  );
+  const entry = { vendor_id: '10de', class: '0302' };
+
+  it.each(['2330', '20b0', '2901'])('is not offered alone: %s', async (product) => {
+    addBoard(product);
+    const { offered, reasons } = await look('pci', { allow_list: [entry] });
+    expect(offered).toEqual([]);
+    expect(reasons).toEqual({ [first]: needs, [second]: needs });
+    const named = { allow_list: [{ ...entry, fabric_ready: true }] };
+    expect((await look('pci', named)).offered).toEqual(['1b:00', '43:00']);
+  });
+
+  it('in a slot of such a host is offered, as is one without switches', async () => {
+    addBoard('2331');
+    expect((await look('pci', { allow_list: [entry] })).offered).toEqual(['1b:00', '43:00']);
+    host.tree.removeFunction(nvswitch);
+    for (const each of [first, second]) host.tree.removeFunction(each);
+    host.tree.addFunction({ ...gpu, address: '0000:61:00.0', product: '20b0' });
+    expect((await look('pci', { allow_list: [entry] })).offered).toEqual(['61:00']);
+  });
+
+  it('is offered in a set with the switches, and not in a pool without', async () => {
+    addBoard();
+    const pool = { vendor_id: '10de', resource_class: 'PGPU', pool: 'hgx0' };
+    const sets = [[first, second, nvswitch]];
+    const whole = { allow_list: [pool], pools: [{ name: 'hgx0', sets }] };
+    expect((await look('pci', whole)).offered).toEqual(['07:00', '1b:00', '43:00']);
+    const { offered, reasons } = await look('pci', { allow_list: [{ ...pool, class: '0302' }] });
+    expect([offered, reasons]).toEqual([[], { [first]: needs, [second]: needs }]);
+  });
+
+  it('is not offered as a whole by driver nvidia_gpu without the setting', async () => {
+    addBoard();
+    const cards = { addresses: [first] };
+    expect((await look('nvidia_gpu', { cards: [cards] })).reasons[first]).toEqual(needs);
+    const ready = { cards: [{ ...cards, fabric_ready: true }] };
+    expect((await look('nvidia_gpu', ready)).offered).toEqual(['1b:00']);
+  });
+});
+
+describe('a card that VFIO can lose by a reset', () => {
+  const at = '0000:05:00.0';
+  const reason = expect.stringContaining(
+    'may be lost until the host reboots, after VFIO has reset',
+  );
+
+  it.each(['74a1', '74a2', '74a5', '74a8', '75a0', '75a3'])(
+    'is offered as a whole by a setting alone: %s',
+    async (product) => {
+      host.tree.addFunction({ address: at, vendor: '1002', product, classCode: '120000' });
+      const entry = { vendor_id: '1002', product_id: product };
+      const { offered, reasons } = await look('pci', { allow_list: [entry] });
+      expect([offered, reasons]).toEqual([[], { [at]: reason }]);
+      const accepted = { allow_list: [{ ...entry, lost_by_reset: true }] };
+      expect((await look('pci', accepted)).offered).toEqual(['05:00']);
+    },
+  );
+
+  it('is offered by its virtual functions', async () => {
+    const mi300x = { vendor: '1002', classCode: '120000' };
+    host.tree.addFunction({ ...mi300x, address: at, product: '74a1', driver: 'gim' });
+    host.tree.addVirtualFunctions(at, 1, { ...mi300x, product: '74b5' });
+    const settings = { devices: [{ model: 'MI300X VF' }] };
+    expect((await look('ai_chip', settings)).offered).toEqual(['05:00']);
+  });
+});
+
 describe('a model that vfio-pci refuses', () => {
   const [card, first, second] = ['0000:b0:00.0', '0000:b1:01.0', '0000:b1:01.1'];
   const settings = { cards: [{ addresses: [card], bind_to: 'vfio-pci' }] };

@@ -89,6 +89,19 @@ describe('types of vGPUs on virtual functions', () => {
     ]);
   });
 
+  it('of a board with NVSwitches are offered after the operator set its mode', async () => {
+    const nvswitch = { address: '0000:07:00.0', product: '22a3', classCode: '068000' };
+    host.tree.addFunction(nvswitch);
+    const driver = await aDriver();
+    await driver.setUp();
+    const { handles, reasons } = await driver.discover();
+    expect(handles).toEqual([]);
+    expect(reasons).toEqual([expect.stringContaining('set its mode for vGPUs (FABRIC_MODE=2)')]);
+    const ready = await aDriver({ cards: [{ ...vgpus, fabric_ready: true }] });
+    await ready.setUp();
+    expect((await ready.discover()).handles).toHaveLength(2);
+  });
+
   it('are set again after a write that had no effect', async () => {
     kernel.fault = 'ignored';
     const driver = await aDriver();

@@ -79,7 +79,8 @@ describe('a pool', () => {
     expect(units).toEqual({
       hgx0: [`05 0 ${a}`, `06 0 ${a}`, `07 0 ${a}`, `15 1 ${a}`, `16 1 ${a}`],
     });
-    const alone = await discover(lines, { allow_list });
+    const ready = [{ ...gpus, fabric_ready: true }, switches];
+    const alone = await discover(lines, { allow_list: ready });
     expect(alone.units.hgx0).toHaveLength(4);
     expect(alone.refused).toEqual({
       [s]: 'is a bridge, which is offered in a set with other functions only',
