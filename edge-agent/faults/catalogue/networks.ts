@@ -81,7 +81,8 @@ export const networkRows: readonly FaultRow[] = [
     meaning: 'is in the recovery mode of its firmware',
     nextStep: `Write the firmware of the card anew. ${afterRepair}`,
     source: `${intel}/ice/ice_main.c`,
-    printedBy: 'ice_init_hw, i40e_check_recovery_mode, ixgbe_check_fw_error, 5.2 and later',
+    printedBy:
+      'ice_probe_recovery_mode, i40e_check_recovery_mode, ixgbe_check_fw_error, 5.2 and later',
   },
   {
     id: 'ice-rebuild',

@@ -63,7 +63,8 @@ export const pcieRows: readonly FaultRow[] = [
     nextStep: slot,
     reachesBelow: true,
     source: `${linux}/drivers/pci/pcie/dpc.c`,
-    printedBy: 'dpc_process_error; by a service device up to 5.0',
+    printedBy:
+      'dpc_process_error; by a service device up to 5.0, since 2025 with the source in words',
   },
   {
     id: 'pci-not-ready',

@@ -43,12 +43,12 @@ export const processorRows: readonly FaultRow[] = [
     id: 'i915-wedged',
     drivers: ['i915'],
     pattern:
-      /^\[drm\] \*ERROR\* (GT\d+: )?(Failed to reset chip|Failed to initialize GPU, declaring it wedged!)$/,
+      /^(\[drm\] \*ERROR\* )?(GT\d+: )?(Failed to reset chip|Failed to initialize GPU, declaring it wedged!)$/,
     severity: 'fatal',
     meaning: 'could not be started or reset by its driver i915',
     nextStep: rebind,
     source: `${linux}/drivers/gpu/drm/i915/gt/intel_reset.c`,
-    printedBy: 'intel_gt_reset and i915_gem_init, 5.10 and later',
+    printedBy: 'intel_gt_reset and i915_gem_init, 5.4 and later; at first without "[drm]"',
   },
   {
     id: 'amdgpu-init',

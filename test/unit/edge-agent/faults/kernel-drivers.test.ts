@@ -55,6 +55,7 @@ describe('an error of PCIe', () => {
     `pcieport ${port}: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer, (Receiver ID)`,
     `pcieport ${port}: AER: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer, (Receiver ID)`,
     `pcieport ${port}: DPC: containment event, status:0x1f01 source:0x0000`,
+    `pcieport ${port}: DPC: containment event, status:0x200d, ERR_FATAL received from ${gpu}`,
   ])('at a port is a fault of the devices below it: %s', async (line) => {
     const faults = await aFaultHost().read([line]);
     expect(faults.healthOf(gpu)).toMatchObject({
@@ -184,6 +185,10 @@ describe('a driver', () => {
       'ice',
     ],
     ['unhealthy', '[drm] *ERROR* Failed to reset chip', 'i915'],
+    ['unhealthy', 'Failed to initialize GPU, declaring it wedged!', 'i915'],
+    ['unhealthy', '[drm] *ERROR* GT0: Failed to initialize GPU, declaring it wedged!', 'i915'],
+    ['unhealthy', 'Rebuild failed, unload and reload driver', 'ice'],
+    ['degraded', 'Device heartbeat failed! PCI link is healthy', 'habanalabs'],
     [undefined, '[drm] GPU HANG: ecode 12:1:85dffffb, in prog [7]', 'i915'],
     [undefined, 'Malicious Driver Detection event TX_HANG detected', 'ice'],
   ])('writes what makes a device %s: %s', async (state, text, driver) => {
