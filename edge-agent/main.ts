@@ -91,7 +91,7 @@ async function run(config: Config): Promise<void> {
   const looks = createRediscoverRequests();
   const host = await openHost(config, { files, clock, log });
   const { thing, bootId, checkpoint, components, drivers, vendorTools, links, gates } = host;
-  const { healthOf, novaVersions, lookAtServers } = host;
+  const { healthOf, novaVersions, novaDevices, lookAtServers } = host;
   const jobs = createJobRunner({
     stage: config.stage,
     thing,
@@ -135,6 +135,7 @@ async function run(config: Config): Promise<void> {
     links,
     gates,
     novaVersions,
+    novaDevices,
     lookAtServers,
     clock,
     log,

@@ -5,11 +5,11 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { WrongArguments } from '#core/command-line/arguments.ts';
 import { jsonText, print, printError } from '#core/command-line/print.ts';
+import { NovaConfRefused, readNovaConf } from '#core/contracts/nova/nova-conf.ts';
 import { createDeps } from '#core/deps.ts';
 import { DeviceProfileExists } from '#core/domain/errors.ts';
 import { createDeviceProfiles } from '#core/operations/profiles/create-device-profiles.ts';
 import type { Input, StackCommand } from './command.ts';
-import { NovaConfRefused, readNovaConf } from './import/nova/conf.ts';
 import { FlavorsRefused, readFlavors } from './import/nova/flavors.ts';
 import {
   type HostSettings,

@@ -6,6 +6,7 @@ import type { PreparedMark } from '#agent/state/checkpoint-state.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import { neverBuiltMs } from '#core/domain/arq/reaper.ts';
+import type { Deployable } from '#core/domain/device/device.ts';
 import type { DueKind } from '#core/store/rows/shards.ts';
 import { holds, type Item } from './database/expressions.ts';
 import { placeholders } from './database/memory-database.ts';
@@ -55,6 +56,7 @@ export const otherGuards = [
   'sweep looks at trees',
   'look reads generations',
   'units of lost providers stay reserved',
+  'bind looks at the other owner',
   'bind takes sets whole',
   'bind stores its alternative',
   'bind looks at the hold',
@@ -205,14 +207,10 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
     };
     return { ...deps, store: { ...deps.store, bindings: { ...deps.store.bindings, claim } } };
   },
-  'bind looks at the hold': (deps) => {
-    const providerWith: typeof deps.store.inventory.providerWith = async (uuid, search) => {
-      const stored = await deps.store.inventory.providerWith(uuid, search);
-      return stored && { ...stored, deployable: { ...stored.deployable, isOnHold: false } };
-    };
-    const inventory = { ...deps.store.inventory, providerWith };
-    return { ...deps, store: { ...deps.store, inventory } };
-  },
+  'bind looks at the hold': (deps) =>
+    bindReading(deps, (deployable) => ({ ...deployable, isOnHold: false })),
+  'bind looks at the other owner': (deps) =>
+    bindReading(deps, ({ offeredTwice: _, ...deployable }) => deployable),
   'report puts a new device on hold': (deps, process) => {
     if (process !== 'inventory-reports') return deps;
     const holds = { ...deps.store.holds, holds: async () => ({ holds: [], revision: 0 }) };
@@ -334,3 +332,13 @@ const weakenedCheckpoint: Partial<Record<OtherGuard, (checkpoint: Checkpoint) =>
   }),
   'agent remembers released binds': (checkpoint) => ({ ...checkpoint, isReleased: () => false }),
 };
+
+/** Binds read deployables like this. */
+function bindReading(deps: ConsumerDeps, edit: (deployable: Deployable) => Deployable) {
+  const providerWith: typeof deps.store.inventory.providerWith = async (uuid, search) => {
+    const stored = await deps.store.inventory.providerWith(uuid, search);
+    return stored && { ...stored, deployable: edit(stored.deployable) };
+  };
+  const inventory = { ...deps.store.inventory, providerWith };
+  return { ...deps, store: { ...deps.store, inventory } };
+}

@@ -18,6 +18,7 @@ const texts: Readonly<Partial<Record<Obstacle, string>>> = {
   'on-hold': 'belong to a device on hold',
   unhealthy: 'belong to an unhealthy device',
   'host-conflict': 'are on a host as which two agents report',
+  'offered-twice': 'belong to a device that another service offers, too',
   'host-away': 'are on a host that is away',
   'host-paused': 'need their host, which failed its jobs',
   apart: 'are free, but not together in their pool',

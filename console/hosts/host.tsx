@@ -23,7 +23,7 @@ import { useLive } from '#console/parts/use-live.ts';
 import { addressOf, type ScreenProps } from '#console/routes.ts';
 import { lists } from '#core/contracts/api/lists.ts';
 import { hostDeviceTitles, notOfferedTitles, without } from '#core/contracts/api/titles.ts';
-import { runbooks } from '#core/domain/history/incidents.ts';
+import { runbooks } from '#core/domain/history/runbooks.ts';
 import { hostActions, serversText, settleAction } from './host-actions.ts';
 import { Topology } from './topology.tsx';
 

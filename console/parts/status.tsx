@@ -30,6 +30,7 @@ const tones: Readonly<Record<string, Tone>> = {
   'failed-bind': 'bad',
   'stuck-job': 'bad',
   quarantine: 'warning',
+  'offered-twice': 'bad',
   'host-away': 'bad',
   'clock-skew': 'warning',
   'unhealthy-device': 'bad',

@@ -151,6 +151,14 @@ export class DeviceUnhealthy extends DomainError {
   }
 }
 
+export class DeviceOfferedTwice extends DomainError {
+  /** @param other the name of the other service */
+  constructor(deviceUuid: string, other: string) {
+    const sentence = `Device ${deviceUuid} is offered by ${other}, too: it accepts no bind until only one of the two offers it.`;
+    super('conflict', 'cyborg.device.offered_twice', sentence);
+  }
+}
+
 export class AgentAway extends DomainError {
   constructor(hostname: string, since: string | undefined) {
     const away = `is not connected${since ? ` since ${since}` : ''}`;

@@ -11,11 +11,27 @@ export const cleanSecondsMax = 5 * 24 * 3600;
 /** `info` of an attach handle, as Nova gets it; Cyborg's `attach_handle_info`. */
 export const handleInfo = z.record(z.string().max(64), z.string().max(255));
 
+type HandleInfo = Readonly<z.infer<typeof handleInfo>>;
+
 export const attachType = z.enum(attachTypes);
 export type AttachType = z.infer<typeof attachType>;
 
 /** What Nova attaches. */
 export const attachedAs = z.object({ type: attachType, info: handleInfo });
+
+/** The PCI function that the handle is; undefined where its `info` names none. */
+export function pciFunction({ info }: { readonly info: HandleInfo }): string | undefined {
+  const { domain, bus, device, function: fn } = info;
+  if (!domain || !bus || !device || !fn) return undefined;
+  return `${domain}:${bus}:${device.padStart(2, '0')}.${fn}`;
+}
+
+/**
+ * The function that the handle is, or is made on. Handles for tests have addresses of no hardware.
+ */
+export function hardwareFunction(handle: z.infer<typeof attachedAs>): string | undefined {
+  return handle.type === 'TEST_PCI' ? undefined : pciFunction(handle);
+}
 
 /** What the host does for the holders, as its driver declares it. */
 export const handleCare = z.object({

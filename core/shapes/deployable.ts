@@ -108,6 +108,8 @@ export const describedDeployable = z.object({
 /** Copies of the device's. */
 const marks = {
   conflict_since: optionalText,
+  /** The name of the other service that offers the device. */
+  offered_twice: optionalText,
   /** A hold matches the device. */
   is_on_hold: z.boolean().exactOptional(),
 };

@@ -119,6 +119,17 @@ export const reportedAttributes = z
   .record(attributeKey, z.string().max(255))
   .refine((attributes) => Object.keys(attributes).length <= reportedAttributesMax);
 
+/** A service beside ours that gives the device to servers. */
+const otherOwner = z.object({
+  /** Such as Nova; a tenant may read it. */
+  name: shortText,
+  /** How it says so: a setting, or a resource provider. */
+  by: shortText,
+});
+
+/** The mark of such a device; since when, ISO 8601. */
+export const offeredTwice = z.object({ ...otherOwner.shape, since: z.string() });
+
 /** Reported and stored; no answer has it. */
 const innerFacts = z.object({
   product: z.string().min(1).max(64),
@@ -130,6 +141,8 @@ const innerFacts = z.object({
     .string()
     .regex(/^[\x21-\x7e]{1,128}$/)
     .optional(),
+  /** Set where a service beside ours gives the device out, too. */
+  other_owner: otherOwner.optional(),
 });
 
 /** All that a report says of a device and its row keeps. */
@@ -270,6 +283,8 @@ export const deviceState = z.object({
   forced: forceNote.exactOptional(),
   /** Since when two agents report as its host, ISO 8601: no bind takes the device. */
   conflict_since: optionalText,
+  /** No bind takes it while another service offers it, too. */
+  offered_twice: offeredTwice.exactOptional(),
   /** The holds that match it; empty where none does any more. */
   holds: z.array(holdMark).exactOptional(),
 });

@@ -33,6 +33,9 @@ export const historyKinds = [
   /** A hold matches it; `reason` is the hold's. */
   'device.on-hold',
   'device.hold-ended',
+  /** Another service offers it, too; `reason` names both its name and where it says so. */
+  'device.offered-twice',
+  'device.offered-once',
   'device.unhealthy',
   'device.healthy',
   /** A running server lacks the device that is bound to it, or has one that is not. */

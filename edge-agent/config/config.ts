@@ -9,7 +9,6 @@ import type {
 } from '#agent/drivers/contract/define-driver.ts';
 import { ownDrivers } from '#agent/drivers/index.ts';
 import { kernelDriverName } from '#agent/guards/kernel-drivers.ts';
-import type { DomainsFolder } from '#agent/guards/libvirt/domains.ts';
 import { faultOfSource } from '#agent/images/image-source.ts';
 import { logLevels } from '#agent/log.ts';
 import { isHostname, isStage } from '#core/contracts/topics.ts';
@@ -23,11 +22,13 @@ import {
   endpoint,
   interval,
   jsonText,
+  pathList,
   port,
   readDriverSettings,
   typeList,
 } from './forms.ts';
 import { type GateSettings, gateSettings } from './gate-settings.ts';
+import { chooseHostFiles, type HostFiles } from './host-files.ts';
 
 const prefix = 'CYBORG_AGENT_';
 
@@ -62,6 +63,7 @@ const settings = z.strictObject({
   DOMAINS_DIR: absolutePath.optional(),
   KERNEL_LOG: absolutePath.optional(),
   LIVE_DOMAINS_DIR: absolutePath.optional(),
+  NOVA_CONF: pathList.optional(),
   VENDOR_TOOLS: z.enum(['on', 'off'], 'must be on or off').optional(),
   UNGUARDED_KERNEL_DRIVERS: commaList.pipe(z.array(kernelDriverName)).default([]),
   GATES: gateSettings.default({}),
@@ -70,7 +72,7 @@ const settings = z.strictObject({
   LOG_LEVEL: z.enum(logLevels, `must be one of ${logLevels.join(', ')}`).default('info'),
 });
 
-export interface Config {
+export interface Config extends HostFiles {
   readonly hostname: string;
   readonly stage: string;
   readonly endpoint: { readonly host: string; readonly port: number };
@@ -87,12 +89,6 @@ export interface Config {
   readonly procRoot: string;
   readonly stateDirectory: string;
   readonly bootIdFile: string;
-  /** Definitions of libvirt, and those of running servers. */
-  readonly domains?: DomainsFolder;
-  readonly liveDomains?: DomainsFolder;
-  /** Absent for a simulated host. */
-  readonly kernelLogFile?: string;
-  readonly usesVendorTools: boolean;
   readonly unguardedDrivers: readonly string[];
   /** On loopback; absent: nowhere. */
   readonly metricsPort?: number;
@@ -175,35 +171,12 @@ export function loadConfig(sources: ConfigSources): Config {
     procRoot: parsed.data.PROC_ROOT,
     stateDirectory: parsed.data.STATE_DIR,
     bootIdFile: parsed.data.BOOT_ID_FILE,
-    ...readDomains(parsed.data),
-    ...readFaultSources(parsed.data),
+    ...chooseHostFiles(parsed.data),
     unguardedDrivers: parsed.data.UNGUARDED_KERNEL_DRIVERS,
     ...present({ metricsPort: parsed.data.METRICS_PORT }),
     ...present({ rotateAfterDays: parsed.data.ROTATE_AFTER_DAYS }),
     gates: parsed.data.GATES,
     logLevel: parsed.data.LOG_LEVEL,
-  };
-}
-
-/** Servers of this host say nothing of the devices of a trial. */
-function readDomains(values: z.infer<typeof settings>) {
-  const folder = (path: string | undefined, otherwise: string) =>
-    path === undefined && values.SYSFS_ROOT !== '/sys'
-      ? undefined
-      : { path: path ?? otherwise, isNamed: path !== undefined };
-  return present({
-    domains: folder(values.DOMAINS_DIR, '/etc/libvirt/qemu'),
-    liveDomains: folder(values.LIVE_DOMAINS_DIR, '/run/libvirt/qemu'),
-  });
-}
-
-/** Neither the log of this host nor its vendors' tools know the devices of a trial. */
-function readFaultSources(values: z.infer<typeof settings>) {
-  const { KERNEL_LOG: file, VENDOR_TOOLS: tools, SYSFS_ROOT: sysfs } = values;
-  const isOwn = sysfs === '/sys';
-  return {
-    ...present({ kernelLogFile: file ?? (isOwn ? '/dev/kmsg' : undefined) }),
-    usesVendorTools: tools ? tools === 'on' : isOwn,
   };
 }
 

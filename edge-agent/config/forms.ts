@@ -36,6 +36,8 @@ export const endpoint = z
 
 export const absolutePath = z.string().startsWith('/', 'must be an absolute path');
 
+export const pathList = commaList.pipe(z.array(absolutePath).min(1, 'must name at least one'));
+
 export const jsonText = z.string().transform((text, context): unknown => {
   const value = parseJson(text);
   if (value === undefined) context.addIssue({ code: 'custom', message: 'must be JSON' });

@@ -24,6 +24,7 @@ import { openConfirmations } from '#agent/state/confirmations.ts';
 import type { StateFiles } from '#agent/state/state-files.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
 import { thingName } from '#core/contracts/topics.ts';
+import { createNovaDevices, type NovaDevices } from './nova-devices.ts';
 import { readNovaVersions } from './nova-versions.ts';
 
 interface Host {
@@ -36,6 +37,7 @@ interface Host {
   readonly healthOf: Hardware['healthOf'];
   readonly gates: Gates;
   readonly novaVersions: () => readonly string[];
+  readonly novaDevices: () => NovaDevices;
   readonly lookAtServers: LookAtServers;
   readonly vendorTools: VendorTools;
   readonly links: LinkFaults;
@@ -97,6 +99,7 @@ export async function openHost(config: Config, { files, clock, log }: HostDeps):
     log,
   });
   const novaVersions = () => readNovaVersions(proc);
+  const novaDevices = createNovaDevices(config.novaFiles ?? { paths: [], isNamed: false }, sysfs);
   const { healthOf } = hardware;
   const vendorTools = createVendorTools({
     sysfs,
@@ -108,5 +111,5 @@ export async function openHost(config: Config, { files, clock, log }: HostDeps):
   });
   const links = createLinkFaults({ sysfs, hardware, clock, log });
   const about = { thing, bootId, checkpoint, components, vendorTools, links };
-  return { ...about, drivers, healthOf, gates, novaVersions, lookAtServers };
+  return { ...about, drivers, healthOf, gates, novaVersions, novaDevices, lookAtServers };
 }

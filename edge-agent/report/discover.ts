@@ -10,6 +10,7 @@ import type { Gates } from '#agent/gates/gates.ts';
 import type { Health } from '#agent/hardware/device-queue.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { type Log, type LogFields, reasonOf } from '#agent/log.ts';
+import type { NovaDevices } from '#agent/process/nova-devices.ts';
 import { type SetUpEnd, setUp } from '#agent/process/set-up.ts';
 import type { LookAtServers } from '#agent/servers/seen-attachments.ts';
 import type { ComponentRecords } from '#agent/state/component-records.ts';
@@ -56,6 +57,8 @@ interface DiscoveryDeps {
   /** Without it no gate follows a cleaning. */
   readonly gates?: Pick<Gates, 'describe' | 'isHeld' | 'wasHeld' | 'withoutDevice'>;
   readonly novaVersions?: () => readonly string[];
+  /** Without it, Nova is not known to give out devices by itself. */
+  readonly novaDevices?: () => NovaDevices;
   /** Without it servers are not looked at. */
   readonly lookAtServers?: LookAtServers;
   readonly clock: Clock;
@@ -78,6 +81,7 @@ export function createDiscovery({
   links,
   gates = noGates,
   novaVersions = () => [],
+  novaDevices = () => ({ ownerOf: () => undefined }),
   lookAtServers = async () => () => undefined,
   clock,
   log,
@@ -135,6 +139,8 @@ export function createDiscovery({
       log.error('Servers not compared with their devices', { reason: reasonOf(error) });
       return () => undefined;
     });
+    const nova = novaDevices();
+    if (nova.fault) say('nova', "Nova's settings not read", { reason: nova.fault });
     // What a gate has had on another driver is reported as before.
     const held = last.filter(({ device }) => gates.wasHeld(device.address, startedMs));
     const devices = new Map(held.map((each) => [each.device.address, each]));
@@ -160,7 +166,10 @@ export function createDiscovery({
           ...faults.map((each) => each.healthOf(address)),
           links?.healthOf(address),
         ]);
-        const device = { ...healthy, ...present({ seen_attachments: seenOf(address) }) };
+        const device = {
+          ...healthy,
+          ...present({ seen_attachments: seenOf(address), other_owner: nova.ownerOf(healthy) }),
+        };
         claim(devices, { device, digest: computeDigest(device) }, log);
       }
       for (const [address, fault] of Object.entries(answer.value.invalid)) {

@@ -18,8 +18,8 @@ export interface AgentOptions {
   readonly hostname: string;
   readonly drivers: string;
   readonly sysfsRoot?: string;
-  /** Name of a driver → its settings. */
-  readonly settings?: Readonly<Record<string, object>>;
+  /** Name of a driver → its settings; also a text for a setting of the agent. */
+  readonly settings?: Readonly<Record<string, object | string>>;
   readonly intervalSeconds?: number;
   /** Only {@link System.start} starts it. */
   readonly startsLater?: boolean;
@@ -218,7 +218,7 @@ export function agentEnvironment(layout: Layout, agent: AgentOptions): Record<st
     ...Object.fromEntries(
       Object.entries(agent.settings ?? {}).map(([driver, settings]) => [
         `CYBORG_AGENT_${driver.toUpperCase()}`,
-        JSON.stringify(settings),
+        typeof settings === 'string' ? settings : JSON.stringify(settings),
       ]),
     ),
     ...(agent.intervalSeconds && {

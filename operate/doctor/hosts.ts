@@ -11,10 +11,10 @@ import { handleStateOf } from '#core/domain/device/handle-state.ts';
 import { failuresBeforePause } from '#core/domain/host/host-pause.ts';
 import { isLost } from '#core/domain/host/presence.ts';
 import {
-  findConflictingProvider,
+  findOtherOwner,
   foreignProviders,
   readTree,
-} from '#core/operations/placement/find-conflicting-provider.ts';
+} from '#core/operations/placement/find-other-owner.ts';
 import { otherStackAt } from '#core/operations/placement/put-provider.ts';
 import { findBlockingConsumers } from '#core/operations/restore/reinstate-handles.ts';
 import type { CheckContext } from './check.ts';
@@ -143,8 +143,8 @@ async function examineHost(
       const { unknown, moved } = await findBlockingConsumers(deps, each);
       for (const instance of [...unknown, ...moved]) blocking.add(instance);
     }
-    const conflicting = await findConflictingProvider(deps, foreign, device, providers);
-    if (conflicting) offeredTwice.push(`${device.address} by ${conflicting.name}`);
+    const owner = await findOtherOwner(deps, foreign, device, async () => providers);
+    if (owner) offeredTwice.push(`${device.address} by ${owner.name}, by ${owner.by}`);
     const [provider] = device.providers;
     const mark = provider && (await otherStackAt(deps, provider));
     if (mark) ofOtherStacks.push(`${device.address} by ${mark}`);

@@ -1,11 +1,12 @@
 // Providers of a device in Cyborg, with their attach handles, as rows of ours. Pure.
 
 import { importedCleanSeconds } from '#core/domain/arq/imports.ts';
-import { type AdoptedProvider, pciFunction } from '#core/domain/device/adopted-providers.ts';
+import type { AdoptedProvider } from '#core/domain/device/adopted-providers.ts';
 import type { AttachHandle } from '#core/domain/device/device.ts';
 import type { HandleUuid, ProviderUuid } from '#core/domain/ids.ts';
 import { isStackTrait } from '#core/domain/placement/stack-mark.ts';
 import { deployableUuid, handleUuid } from '#core/domain/report/device-plan.ts';
+import { pciFunction } from '#core/shapes/attach-handle.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { isOfferedClass, isOfferedTrait, ownerTrait } from '#core/shapes/placement-names.ts';
 import { parseHandle, type ReadHandle } from './cyborg-handles.ts';

@@ -2,13 +2,13 @@
 // have now. Pure. Cyborg's rows are found by their uuids and ids in the same tables.
 
 import type { Arq } from '#core/domain/arq/arq.ts';
-import { pciFunction } from '#core/domain/device/adopted-providers.ts';
 import type { AttachHandle } from '#core/domain/device/device.ts';
 import { isWithheld } from '#core/domain/device/handle-state.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import { hasAlternatives } from '#core/domain/profile/alternatives.ts';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { handleUuid } from '#core/domain/report/device-plan.ts';
+import { pciFunction } from '#core/shapes/attach-handle.ts';
 import { parseHandle } from './cyborg-handles.ts';
 import type { CyborgDevice, CyborgTables } from './cyborg-tables.ts';
 import { describeUnclean, type UncleanState, uncleanState } from './device-states.ts';

@@ -13,6 +13,7 @@ import { toDeployable, toDevice } from '#core/store/rows/inventory-rows.ts';
 import { Violation } from '#simulation/violation.ts';
 import { checkHolds } from '#simulation/world/rules/holds.ts';
 import { checkSummaries, createSummaryCheck } from '#simulation/world/rules/host-summaries.ts';
+import { checkOfferedTwice } from '#simulation/world/rules/offered-twice.ts';
 import { checkProfiles } from '#simulation/world/rules/profiles.ts';
 import { checkPrograms, mayLast } from '#simulation/world/rules/programs.ts';
 import { checkQuotas, checkRecounted, storedArqs } from '#simulation/world/rules/quotas.ts';
@@ -313,7 +314,8 @@ function addressOn({ database }: World, provider: string, hostname: string): str
   return device && toDevice(device).hostname === hostname ? toDevice(device).address : '';
 }
 
-function checkPlacement({ database, settings, openstack, hosts, disabled, holds }: World): void {
+function checkPlacement(world: World): void {
+  const { database, settings, openstack, hosts, disabled, holds } = world;
   const rows = database.rows('inventory');
   const devices = rows.filter(({ sk }) => String(sk).startsWith('DEVICE#')).map(toDevice);
   const expected = devices.flatMap((device) =>
@@ -351,11 +353,13 @@ function checkPlacement({ database, settings, openstack, hosts, disabled, holds 
     }
   }
   checkHolds(rows, devices, holds);
+  checkOfferedTwice(world, rows, devices);
   const computeNodes = new Set(hosts.map(({ name }) => name));
   for (const provider of Object.values(openstack.placement.providers)) {
     const isOurs = expected.some(({ uuid }) => uuid === provider.uuid);
     const isForeign = otherStackMark(settings.stage, provider.traits) !== undefined;
-    if (!isOurs && !isForeign && !computeNodes.has(provider.name)) {
+    const isNovas = provider.traits.includes('OWNER_NOVA');
+    if (!isOurs && !isForeign && !isNovas && !computeNodes.has(provider.name)) {
       throw new Violation('L3', `Placement has an unknown provider ${provider.name}`);
     }
   }

@@ -54,7 +54,7 @@ const removeDuringOutage = inTurn(
 export const quiescenceAfterConflictMs = 50 * minuteMs;
 
 /** What an operation affects; operations without a common subject do not meet. */
-type DeviceSubject = 'NIC' | 'GPU' | 'FPGA' | 'card' | 'tree' | 'board' | 'pool' | 'hold';
+type DeviceSubject = 'NIC' | 'GPU' | 'FPGA' | 'card' | 'tree' | 'board' | 'pool' | 'hold' | 'owner';
 export type Subject = DeviceSubject | 'host' | 'instance' | 'profile' | 'quota' | 'baseline';
 
 export interface Operation {

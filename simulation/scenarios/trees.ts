@@ -1,7 +1,16 @@
-// Trees of providers in Placement that Nova or an operator deletes.
+// Trees of providers in Placement that Nova or an operator deletes, and providers by which Nova
+// offers devices of ours, too.
 
-import { type Act, boot, inTurn } from '#simulation/world/acts.ts';
-import { nicAddress } from '#simulation/world/host.ts';
+import {
+  type Act,
+  bindUnknown,
+  boot,
+  compareAllHosts,
+  inTurn,
+  plug,
+  unplug,
+} from '#simulation/world/acts.ts';
+import { fpgaAddress, nicAddress, secondRegion } from '#simulation/world/host.ts';
 import type { World } from '#simulation/world/world.ts';
 import type { Operation } from './operations.ts';
 
@@ -50,6 +59,33 @@ const deleteHeldNic: Act = (world) => {
   return deleteNic(world);
 };
 
+/** Nova tracks the device of each host in Placement, because its settings name it. */
+const offerByNova =
+  (address: string): Act =>
+  ({ hosts, openstack, random }) => {
+    const { providers } = openstack.placement;
+    for (const { name } of hosts) {
+      const parent = Object.values(providers).find((each) => each.name === name)?.uuid ?? null;
+      const uuid = random.uuid();
+      const traits = ['OWNER_NOVA'];
+      const ofDevice = `${name}_${address.toUpperCase()}`;
+      providers[uuid] = { uuid, name: ofDevice, generation: 1, parent, inventories: {}, traits };
+    }
+  };
+
+/** The devices were taken out of Nova's settings. */
+const giveUp: Act = ({ openstack: { placement } }) => {
+  for (const { uuid, traits } of Object.values(placement.providers)) {
+    if (traits.includes('OWNER_NOVA')) delete placement.providers[uuid];
+  }
+};
+
+/** The device has the mark before the operation begins. */
+const offeredByNova = (address: string, before: Act = () => {}) => ({
+  prepare: inTurn(before, minuteMs, inTurn(offerByNova(address), 0, compareAllHosts)),
+  prepareMs: 3 * minuteMs,
+});
+
 export const treeOperations: Readonly<Record<string, Operation>> = {
   'delete a provider by hand': {
     about: ['tree', 'NIC'],
@@ -72,14 +108,65 @@ export const treeOperations: Readonly<Record<string, Operation>> = {
     prepareMs: 70_000,
     act: startComputeNodes,
   },
+  'offer the NIC by Nova, too, until a look finds it': {
+    about: ['owner', 'NIC'],
+    // The host's comparison with Placement is over.
+    prepareMs: 15 * minuteMs,
+    act: inTurn(offerByNova(nicAddress), 5 * minuteMs, giveUp),
+  },
+  'offer the NIC by Nova, too': {
+    about: ['owner'],
+    act: inTurn(offerByNova(nicAddress), 0, compareAllHosts),
+  },
+  'offer an FPGA with two regions by Nova, too': {
+    about: ['owner'],
+    prepare: plug(secondRegion),
+    act: inTurn(offerByNova(fpgaAddress), 0, compareAllHosts),
+  },
+  'bind a NIC that Nova offers, too': {
+    about: ['owner'],
+    ...offeredByNova(nicAddress, boot('nic')),
+    act: bindUnknown,
+  },
+  'cease to offer the NIC by Nova': {
+    about: ['owner'],
+    ...offeredByNova(nicAddress),
+    act: inTurn(giveUp, 0, compareAllHosts),
+  },
+  'cease to offer an FPGA with two regions by Nova': {
+    about: ['owner'],
+    ...offeredByNova(fpgaAddress, plug(secondRegion)),
+    act: inTurn(giveUp, 0, compareAllHosts),
+  },
 };
 
 /** Beside these operations. */
-export const concurrentTreeOperations: Readonly<Record<string, Pick<Operation, 'about' | 'act'>>> =
-  {
-    'delete the provider again': { about: ['tree'], act: deleteNic },
-    'delete the compute service again': {
-      about: ['tree'],
-      act: inTurn(deleteTrees, 2000, startComputeNodes),
+export const concurrentTreeOperations: Readonly<
+  Record<string, Pick<Operation, 'about' | 'act'> & { readonly of?: readonly string[] }>
+> = {
+  'delete the provider again': { about: ['tree'], act: deleteNic },
+  'delete the compute service again': {
+    about: ['tree'],
+    act: inTurn(deleteTrees, 2000, startComputeNodes),
+  },
+  'cease to offer the devices by Nova': {
+    about: ['owner'],
+    act: inTurn(giveUp, 0, compareAllHosts),
+  },
+  'unplug the NIC, and delete its last row late': {
+    about: ['owner'],
+    of: ['offer the NIC by Nova, too', 'cease to offer the NIC by Nova'],
+    act: (world) => {
+      for (const ms of [0, 20_000]) world.stall('provider-syncs', 'DynamoDB Delete', ms);
+      unplug(nicAddress)(world);
     },
-  };
+  },
+  'unplug the second region of the FPGA': {
+    about: ['owner'],
+    of: [
+      'offer an FPGA with two regions by Nova, too',
+      'cease to offer an FPGA with two regions by Nova',
+    ],
+    act: unplug(secondRegion),
+  },
+};

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { runbooks } from '#core/domain/history/incidents.ts';
+import { runbooks } from '#core/domain/history/runbooks.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/operations.md'), 'utf8');
 const sections = [...page.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>

@@ -3,12 +3,16 @@
 
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { ServiceUnavailable } from '#core/clients/http.ts';
 import type { Placement } from '#core/clients/openstack/placement.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { providerUuid } from '#core/domain/ids.ts';
+import { RetryLater } from '#core/domain/retry-later.ts';
 import { compareHost } from '#core/operations/placement/compare-host.ts';
+import { lookAtTrees } from '#core/operations/placement/restore-tree.ts';
 import { syncProviders } from '#core/operations/placement/sync-providers.ts';
+import { readIncidents } from '#functions/operator/incidents/incident-reads.ts';
 import { countingMetrics } from '#test/support/deps.ts';
 import { aDevice } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
@@ -97,7 +101,9 @@ describe('a device is reserved as a whole while Nova tracks', () => {
     const rows = await compareHost(deps, host);
     const differing = rows.filter(({ agrees }) => !agrees);
     expect(differing.map((row) => row.provider)).toEqual([`${host}_${card}`, `${host}_${card}_r0`]);
-    for (const { placement: has } of differing) expect(has).toContain(`and ${name}`);
+    for (const { placement: has } of differing) {
+      expect(has).toContain(`and Nova, by resource provider ${name}`);
+    }
     for (const uuid of made.splice(0)) await placement.deleteProvider(uuid);
     expect(await synced()).toEqual({ reserved: 0, conflicts: 0 });
   });
@@ -122,6 +128,107 @@ describe('a device stays offered while Nova tracks', () => {
   it('an address that a handle for tests has', async () => {
     await makeNovas(`${host}_0000:0C:00.1`);
     expect(await synced(fake)).toEqual({ reserved: 0, conflicts: 0 });
+  });
+});
+
+describe('while another service offers a device', () => {
+  const profile = () => world.createProfile('vf', { 'resources:CUSTOM_VF': '1' });
+  const incidents = async () => {
+    const entries = await readIncidents['offered-twice'](deps, undefined, 100);
+    return entries.flatMap(({ row }) => row ?? []);
+  };
+  /** The sweep two minutes later, and the messages that it sends about devices. */
+  const sweep = async (): Promise<readonly object[]> => {
+    const sent: object[] = [];
+    const send = async (_queue: string, messages: readonly object[]) => void sent.push(...messages);
+    const clock = () => Date.now() + 120_000;
+    await lookAtTrees({ ...deps, clock, queues: { send } });
+    return sent;
+  };
+  const reported = (other_owner?: ReportedDevice['other_owner']) =>
+    world.report(host, [{ ...withFunctions, ...(other_owner && { other_owner }) }, forTests]);
+
+  afterEach(async () => {
+    await reported();
+    for (const uuid of made.splice(0)) await placement.deleteProvider(uuid);
+    await syncProviders(deps, provider, 1);
+  });
+
+  it('the sweep finds its provider, has it reserved, and says who offers it', async () => {
+    expect(await sweep()).toEqual([]);
+    const uuid = await makeNovas(`${host}_${card.toUpperCase()}`);
+    expect(await sweep()).toEqual([{ provider_uuid: provider }]);
+    await synced();
+    expect(await sweep()).toEqual([]);
+    const [incident, ...others] = await incidents();
+    expect(others).toEqual([]);
+    expect(incident).toMatchObject({
+      kind: 'offered-twice',
+      hostname: host,
+      reason: `The device at ${card} is offered by this service, by driver pci of its agent, and by Nova, by resource provider ${host}_${card.toUpperCase()} (${uuid}).`,
+    });
+    const since = incident?.since;
+    await synced();
+    expect((await incidents())[0]?.since).toBe(since);
+    await placement.deleteProvider(uuid);
+    made.length = 0;
+    expect(await sweep()).toEqual([{ provider_uuid: provider }]);
+    expect(await synced()).toEqual({ reserved: 0, conflicts: 0 });
+    expect(await incidents()).toEqual([]);
+    expect(await sweep()).toEqual([]);
+  });
+
+  it('refuses a bind with the sentence, and accepts it once Nova gives the device up', async () => {
+    await profile();
+    const uuid = await makeNovas(`${host}_${card.toUpperCase()}`);
+    await synced();
+    const [arq = ''] = await world.createArqs('vf');
+    const target = { provider, instance: randomUUID() };
+    const refused = await world.bindArqs(arq, target);
+    expect(refused.status).toBe(409);
+    expect(refused.text).toMatch(
+      /Device [0-9a-f-]{36} is offered by Nova, too: it accepts no bind until only one of the two offers it\./,
+    );
+    await placement.deleteProvider(uuid);
+    made.length = 0;
+    await synced();
+    expect((await world.bindArqs(arq, target)).status).toBe(202);
+  });
+
+  it('that its host names, it is withheld as long, while Placement shows nothing of it', async () => {
+    const by = '[pci] device_spec of /etc/nova/nova.conf, spec-1, for 0000:3b:00.0';
+    await reported({ name: 'Nova', by });
+    expect(await synced()).toEqual({ reserved: 4, conflicts: 1 });
+    expect(await incidents()).toMatchObject([{ reason: expect.stringContaining(by) }]);
+    expect((await compareHost(deps, host)).filter(({ agrees }) => !agrees)).toHaveLength(2);
+    await reported();
+    expect(await synced()).toEqual({ reserved: 0, conflicts: 0 });
+    expect(await incidents()).toEqual([]);
+  });
+
+  it('that its host names, no bind takes it while Placement is away', async () => {
+    await reported({ name: 'Nova', by: 'nova.conf' });
+    const away = new Proxy(placement, {
+      get: () => () => Promise.reject(new ServiceUnavailable('Placement', '', 'away', false)),
+    });
+    const clients = { ...deps.clients, placement: away };
+    await expect(syncProviders({ ...deps, clients }, provider, 1)).rejects.toThrow(RetryLater);
+    const stored = await deps.store.inventory.provider(provider);
+    expect(stored?.deployable.offeredTwice).toBe('Nova');
+  });
+
+  it('a region that is added is marked, too', async () => {
+    await reported({ name: 'Nova', by: 'nova.conf' });
+    await synced();
+    const region = { name: 'r1', kind: 'partition' as const, ...offering([]) };
+    const grown = { ...withFunctions, regions: [...withFunctions.regions, region] };
+    await world.report(host, [
+      { ...grown, other_owner: { name: 'Nova', by: 'nova.conf' } },
+      forTests,
+    ]);
+    await synced();
+    const added = await deps.store.inventory.provider(providerUuid(`${host}_${card}_r1`));
+    expect(added?.deployable.offeredTwice).toBe('Nova');
   });
 });
 

@@ -36,6 +36,7 @@ import { ensurePackages } from './install/packages.ts';
 import { debian, installRelease, type Release } from './install/releases.ts';
 import { alternativeCards, alternatives } from './profiles/alternatives.ts';
 import { leases } from './profiles/leases.ts';
+import { disputedCards, novaFolder, offeredTwice } from './profiles/offered-twice.ts';
 import { boardCards, pools } from './profiles/pools.ts';
 import { unifiedLimits } from './profiles/unified-limits.ts';
 import { updates } from './profiles/updates.ts';
@@ -84,6 +85,7 @@ const all = [
   ...lostTrees,
   ...ports,
   ...pools,
+  ...offeredTwice,
   ...alternatives,
   ...novaCode,
   ...images,
@@ -157,7 +159,8 @@ async function startBeside(cloud: Cloud): Promise<Beside> {
       if (index > 0) return { ...common, drivers };
       const settings = {
         nic: cardSettings,
-        pci: { allow_list: [...boardCards, ...alternativeCards] },
+        pci: { allow_list: [...boardCards, ...alternativeCards, ...disputedCards] },
+        nova_conf: novaFolder(cloud.plan),
       };
       const simulated = { sysfsRoot: sysfsRootOf(layout), settings };
       return { ...common, drivers: `${drivers},nic,pci`, ...simulated };

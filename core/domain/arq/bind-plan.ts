@@ -10,6 +10,7 @@ import {
   ArqStateConflict,
   BindTargetMismatch,
   DeviceDisabled,
+  DeviceOfferedTwice,
   DeviceOnHold,
   DeviceUnhealthy,
   HostInConflict,
@@ -199,6 +200,8 @@ export function checkTarget(
   const unmet = unmetAttribute(arq.group, shownAttributes(deployable));
   if (unmet) throw new BindTargetMismatch(`${provider} has ${unmet} for ${request}.`);
   if (deployable.conflictSince) throw new HostInConflict(deployable.hostname);
+  const { offeredTwice: other } = deployable;
+  if (other !== undefined) throw new DeviceOfferedTwice(deployable.deviceUuid, other);
   const isDisabled = deployable.deviceStatus !== 'enabled' || isBeingProgrammed(deployable);
   if (isDisabled) throw new DeviceDisabled(deployable.deviceUuid);
   if (deployable.isOnHold) throw new DeviceOnHold(deployable.deviceUuid);

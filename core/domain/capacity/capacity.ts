@@ -16,6 +16,7 @@ import type { AttachHandle } from '#core/domain/device/device.ts';
 import { handleStateOf, isClaimable } from '#core/domain/device/handle-state.ts';
 import {
   DeviceDisabled,
+  DeviceOfferedTwice,
   DeviceOnHold,
   DeviceUnhealthy,
   DomainError,
@@ -49,6 +50,7 @@ export const obstacles = [
   'on-hold',
   'unhealthy',
   'host-conflict',
+  'offered-twice',
   'host-away',
   'host-paused',
   /** Free units of a pool, enough for a server, and not together. */
@@ -248,6 +250,7 @@ function toObstacle(
   attachTypes: DeploymentTypes,
 ): Obstacle {
   if (error instanceof HostInConflict) return 'host-conflict';
+  if (error instanceof DeviceOfferedTwice) return 'offered-twice';
   if (error instanceof DeviceDisabled) return 'disabled';
   if (error instanceof DeviceOnHold) return 'on-hold';
   if (error instanceof DeviceUnhealthy) return 'unhealthy';

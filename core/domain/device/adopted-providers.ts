@@ -1,19 +1,13 @@
 // Providers that another service made for a device, and that an import took over with their uuids
 // and allocations. The device keeps them; what its host offers is divided among them. Pure.
 
+import { pciFunction } from '#core/shapes/attach-handle.ts';
 import type { Shaped } from '#core/shapes/derive/case.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { adoptedProvider } from '#core/shapes/device.ts';
-import type { AttachHandle, DiscoveredDevice, DiscoveredHandle, Offering } from './device.ts';
+import type { AttachHandle, DiscoveredDevice, Offering } from './device.ts';
 
 export type AdoptedProvider = Shaped<typeof adoptedProvider>;
-
-/** The PCI function that the handle is; undefined where its `info` names none. */
-export function pciFunction({ info }: Pick<DiscoveredHandle, 'info'>): string | undefined {
-  const { domain, bus, device, function: fn } = info;
-  if (!domain || !bus || !device || !fn) return undefined;
-  return `${domain}:${bus}:${device.padStart(2, '0')}.${fn}`;
-}
 
 /** The provider that takes the place of the device's own. */
 export function findWhole(

@@ -3,9 +3,9 @@
 // A host is believed only about its own device: a unit without a handle of the device, and a
 // server that no handle of the device is bound to, say nothing.
 
-import { pciFunction } from '#core/domain/device/adopted-providers.ts';
 import type { AttachHandle } from '#core/domain/device/device.ts';
 import type { InstanceUuid } from '#core/domain/ids.ts';
+import { pciFunction } from '#core/shapes/attach-handle.ts';
 import type { Shaped } from '#core/shapes/derive/case.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { attachmentFault } from '#core/shapes/device.ts';

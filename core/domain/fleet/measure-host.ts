@@ -18,6 +18,7 @@ import {
   firmwareIncident,
   healthIncident,
   movedCardIncident,
+  offeredTwiceIncident,
   powerCycleIncident,
 } from '#core/domain/history/device-incidents.ts';
 import {
@@ -83,6 +84,7 @@ function isSilent({ host, summary }: MeasuredHost, nowMs: number): boolean {
 /** The first that applies is why no bind takes the device. */
 export const deviceStates = [
   'conflict',
+  'offered-twice',
   'unhealthy',
   'programming',
   'disabled',
@@ -92,6 +94,7 @@ export const deviceStates = [
 
 function deviceState(device: Device): (typeof deviceStates)[number] {
   if (device.conflictSince) return 'conflict';
+  if (device.offeredTwice) return 'offered-twice';
   if (isUnhealthy(device)) return 'unhealthy';
   if (isBeingProgrammed(device)) return 'programming';
   if (device.status !== 'enabled') return 'disabled';
@@ -135,6 +138,7 @@ function measureProfiles(
 export const roundKinds = [
   'maintenance-overdue',
   'not-offered',
+  'offered-twice',
   'firmware-differs',
   'unhealthy-device',
   'device-not-attached',
@@ -158,6 +162,7 @@ function incidents(
     notOfferedIncident(hostname, allNotOffered(measured, attachTypes)),
     firmwareIncident(hostname, devices, baselines),
     ...devices.flatMap((device) => [
+      offeredTwiceIncident(device),
       healthIncident(device, devices),
       attachmentIncident(device, claimsOf(device)),
       movedCardIncident(device, (place) => deviceUuid(place.hostname, place.address)),

@@ -57,6 +57,22 @@ function unhealthyText({ address }: Device, alike: readonly Device[], reason: st
   return `Each of ${alike.length} devices ${reason}: those at ${named.join(', ')}${more > 0 ? `, and ${more} more` : ''}. Look first at what they share, such as a switch or the power.`;
 }
 
+/** The other owner may give the device to a server, too: no new server gets it from us. */
+export function offeredTwiceIncident(device: Device): Incident | undefined {
+  const { uuid, hostname, address, driver, isGone, offeredTwice } = device;
+  if (isGone || !offeredTwice) return undefined;
+  const { name, by, since } = offeredTwice;
+  return {
+    kind: 'offered-twice',
+    since,
+    hostname,
+    deviceUuid: uuid,
+    reason: `The device at ${address} is offered by this service, by driver ${driver} of its agent, and by ${name}, by ${by}.`,
+    nextStep: `Take the device out of the settings of ${name}, and restart its service on the host; or take it out of the agent's settings. Until then this service reserves the device in Placement, and refuses its binds.`,
+    action: 'reconcile',
+  };
+}
+
 /**
  * One for the device: its units of all servers.
  *

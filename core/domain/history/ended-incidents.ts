@@ -6,6 +6,7 @@ import { endedIncidents, type HistoryPartition, type HistoryRecord } from './his
 export const recordedEnds = [
   'quarantine',
   'conflict',
+  'offered-twice',
   'host-away',
   'clock-skew',
   'lost-providers',
@@ -32,6 +33,8 @@ export function endedKind({
       return since && Date.parse(at) - Date.parse(since) > graceMs ? 'host-away' : undefined;
     case 'host.conflict-ended':
       return 'conflict';
+    case 'device.offered-once':
+      return 'offered-twice';
     case 'host.clock-right':
       return 'clock-skew';
     case 'host.providers-restored':

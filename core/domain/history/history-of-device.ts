@@ -33,6 +33,7 @@ export function deviceDrafts(before: Device | undefined, after: Device | undefin
   return [
     ...statusDrafts(before, after, common),
     ...holdDrafts(before.holds, after.holds, common),
+    ...ownerDrafts(before.offeredTwice, after.offeredTwice, common),
     ...programDrafts(before, after, common),
     ...healthDrafts(before, after, reported),
     ...attachmentDrafts(before, after, reported),
@@ -75,6 +76,21 @@ function statusDrafts(before: Device, after: Device, common: Pick<Draft, 'hostna
   return after.conflictSince === undefined
     ? [...drafts, { kind: 'device.conflict-ended', ...common }]
     : [...drafts, { kind: 'device.conflict', at: after.conflictSince, by: 'agent', ...common }];
+}
+
+function ownerDrafts(
+  before: Device['offeredTwice'],
+  after: Device['offeredTwice'],
+  common: Pick<Draft, 'hostname'>,
+): Draft[] {
+  if (before?.since === after?.since) return [];
+  const toReason = ({ name, by }: NonNullable<Device['offeredTwice']>) => `${name}, by ${by}`;
+  if (after) {
+    return [{ kind: 'device.offered-twice', at: after.since, ...common, reason: toReason(after) }];
+  }
+  return before
+    ? [{ kind: 'device.offered-once', since: before.since, ...common, reason: toReason(before) }]
+    : [];
 }
 
 /** One draft for all holds that begin, and one for all that end. */

@@ -63,6 +63,7 @@ export function mayDeviceHaveIncident(device: Device, handles: readonly AttachHa
   if (isGone) return attachmentFaults.length > 0;
   return (
     isUnhealthy(device) ||
+    device.offeredTwice !== undefined ||
     attachmentFaults.length > 0 ||
     cardCleaning?.withheldSince !== undefined ||
     programs.some(({ state }) => state === 'awaiting-power-cycle') ||

@@ -19,6 +19,7 @@ export const storedKinds = [
   'stuck-job',
   'quarantine',
   'conflict',
+  'offered-twice',
   'host-away',
   'maintenance-overdue',
   'clock-skew',
@@ -47,22 +48,6 @@ export const incidentActions = [
   'resume',
 ] as const;
 export type IncidentAction = (typeof incidentActions)[number];
-
-/** Sections of docs/operations.md. */
-export const runbooks: { readonly [Kind in IncidentKind]?: string } = {
-  'failed-bind': 'binds-fail',
-  'stuck-job': 'sweep-fails',
-  quarantine: 'handles-quarantined',
-  conflict: 'reports-in-conflict',
-  'host-away': 'a-host-that-is-away',
-  'lost-providers': 'trees-in-placement',
-  'unhealthy-device': 'unhealthy-devices',
-  'device-not-attached': 'a-server-without-its-device',
-  'moved-card': 'a-card-that-moved',
-  'firmware-differs': 'firmware-of-many-devices',
-  'awaits-power-cycle': 'images-of-shells-and-firmware',
-  'reaper-waits': 'reaper-refuses',
-};
 
 export interface Incident {
   readonly kind: IncidentKind;

@@ -61,7 +61,8 @@ function wantedProvider(
   // A bind is refused for lack of the hypervisor's support, and Nova tries no other host then.
   const isTaken = typesRefused(provider, attachTypes).length === 0;
   const isWorking = !isUnhealthy(device) && !isBeingProgrammed(device);
-  const isInService = device.status === 'enabled' && !isOnHold(device);
+  const isOurs = device.offeredTwice === undefined;
+  const isInService = device.status === 'enabled' && !isOnHold(device) && isOurs;
   const isOffered = isInService && isThere && isTaken && isWorking;
   const total = deployable.numAccelerators;
   const kept = reservedHandles(provider).length;
@@ -93,17 +94,6 @@ function wantedProvider(
 function freeSizes(provider: StoredProvider): string[] {
   const withheld = new Set(withheldHandles(provider));
   return sizeTraits(provider.handles, (each) => isClaimable(each) && !withheld.has(each));
-}
-
-/** The same provider, fully reserved. */
-export function withheld(provider: WantedProvider): WantedProvider {
-  const inventories = Object.fromEntries(
-    Object.entries(provider.inventories).map(([resourceClass, inventory]) => [
-      resourceClass,
-      { ...inventory, reserved: inventory.total },
-    ]),
-  );
-  return { ...provider, inventories };
 }
 
 /** A provider's inventories in Placement by class; an absent field has Placement's default. */

@@ -2,9 +2,9 @@
 // joined or left. Until its handle there has neither a holder nor a release, and can be claimed no
 // more, the other device must not give it away. Pure.
 
-import { pciFunction } from '#core/domain/device/adopted-providers.ts';
 import type { AttachHandle, Device, DiscoveredDevice } from '#core/domain/device/device.ts';
 import { mustStay } from '#core/domain/device/handle-state.ts';
+import { pciFunction } from '#core/shapes/attach-handle.ts';
 
 export interface StoredHandles {
   readonly device: Device;

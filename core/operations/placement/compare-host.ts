@@ -13,11 +13,7 @@ import {
 import { otherStackMark } from '#core/domain/placement/stack-mark.ts';
 import { findBlockingConsumers } from '#core/operations/restore/reinstate-handles.ts';
 import { ownerTrait } from '#core/shapes/placement-names.ts';
-import {
-  findConflictingProvider,
-  foreignProviders,
-  readTree,
-} from './find-conflicting-provider.ts';
+import { findOtherOwner, foreignProviders, readTree } from './find-other-owner.ts';
 import { isIncomplete } from './mark-incomplete.ts';
 
 /** One provider as DynamoDB, Placement and the host have it; as text for an operator. */
@@ -89,16 +85,16 @@ async function compareDevice(
   foreign: readonly Provider[],
 ): Promise<Comparison[]> {
   const providers = await deps.store.inventory.providers(device.providers);
-  const conflicting = await findConflictingProvider(deps, foreign, device, providers);
+  const other = await findOtherOwner(deps, foreign, device, async () => providers);
   const said = reported(host, device, providers);
   const rows: Comparison[] = [];
   const { attachTypes, stage } = deps.settings;
   for (const planned of wantedProviders(device, providers, deps.settings)) {
     const held = await stateInPlacement(deps, planned.uuid);
-    const other = held && otherStackMark(stage, held.traits);
+    const otherStack = held && otherStackMark(stage, held.traits);
     // A provider that must go is not removed where it is another stack's.
     const isSame = planned.isGone
-      ? held === undefined || other !== undefined
+      ? held === undefined || otherStack !== undefined
       : held !== undefined &&
         !differsFrom(planned, held.inventories) &&
         missing(planned.traits, held.traits).length +
@@ -109,8 +105,8 @@ async function compareDevice(
     const blockers = held && stored ? await describeBlockers(deps, stored) : [];
     const placement = [
       held ? describe(planned, held) : 'nothing',
-      ...(other ? [`of another stack (${other}): not touched`] : []),
-      ...(conflicting ? [`and ${conflicting.name}`] : []),
+      ...(otherStack ? [`of another stack (${otherStack}): not touched`] : []),
+      ...(other ? [`and ${other.name}, by ${other.by}`] : []),
       ...(unallocated.length > 0 ? [`bound without allocation: ${unallocated.join(', ')}`] : []),
       ...blockers,
     ];
@@ -119,7 +115,7 @@ async function compareDevice(
       stored: planned.isGone ? 'gone' : amounts(planned.inventories),
       placement: placement.join('; '),
       host: [said.words, ...(stored ? refusal(stored, attachTypes) : [])].join('; '),
-      agrees: isSame && said.agrees && !conflicting && unallocated.length + blockers.length === 0,
+      agrees: isSame && said.agrees && !other && unallocated.length + blockers.length === 0,
     });
   }
   return rows;

@@ -11,7 +11,7 @@ import { pauseSeconds, RetryLater } from '#core/domain/retry-later.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
 import { timeNow } from '../time-now.ts';
-import { findLost } from './find-lost.ts';
+import { lookAtTree } from './look-at-tree.ts';
 import { restoreProviders } from './sync-providers.ts';
 
 /** The sweep has a minute for all of its parts, and the consumer of a message one for a host. */
@@ -19,7 +19,8 @@ const beginsWithinMs = 30_000;
 const pageSize = 1000;
 
 /**
- * Looks at some hosts' trees, and has those restored that are lost. A host without the provider of
+ * Looks at some hosts' trees, has those restored that are lost, and has devices synchronised that
+ * another service has begun or ceased to offer. A host without the provider of
  * its compute node waits for nova-compute: the next sweep looks again.
  *
  * @throws the first fault, when the other hosts have been looked at
@@ -32,8 +33,12 @@ export async function lookAtTrees(
   const hosts = hostsToLookAt(await readHosts(), startedAt);
   await forEachAtOnce(hosts, looksAtOnce, async ({ hostname }) => {
     if (deps.clock() - startedAt > beginsWithinMs) return;
-    const lost = await look(deps, hostname);
-    if (lost && !lost.isNodeLost) await deps.queues.send('provider-syncs', [{ hostname }]);
+    const { lost, disputed } = await look(deps, hostname);
+    const messages = [
+      ...disputed.flatMap(({ providers: [first] }) => (first ? [{ provider_uuid: first }] : [])),
+      ...(lost && !lost.isNodeLost ? [{ hostname }] : []),
+    ];
+    if (messages.length > 0) await deps.queues.send('provider-syncs', messages);
   });
 }
 
@@ -66,7 +71,7 @@ export async function restoreTree(
 ): Promise<void> {
   const startedAt = deps.clock();
   try {
-    const lost = await look(deps, hostname);
+    const { lost } = await look(deps, hostname);
     if (!lost || lost.isNodeLost) return;
     const leftMs = Date.parse(lost.since) + lostForMs - startedAt;
     if (leftMs > 0) throw new RetryLater('Providers have just been lost.', leftMs / 1000);
@@ -99,7 +104,7 @@ async function restore(
 async function look(deps: ConsumerDeps, hostname: string) {
   const lookedAtMs = deps.clock();
   const inventory = await deps.store.inventory.host(hostname);
-  const lost = await findLost(deps, inventory);
+  const { lost, disputed } = await lookAtTree(deps, inventory);
   const { summary } = inventory;
   const before = summary?.lostProviders;
   // More than at the last look: it goes on, or is another loss than the one that was noted.
@@ -111,7 +116,7 @@ async function look(deps: ConsumerDeps, hostname: string) {
     lost && { since, count: lost.count, isNodeLost: lost.isNodeLost },
     lookedAtMs,
   );
-  return lost && { ...lost, since };
+  return { disputed, lost: lost && { ...lost, since } };
 }
 
 async function note(

@@ -10,13 +10,9 @@ import { pauseSeconds, RetryLater } from '#core/domain/retry-later.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { reinstateHandles } from '#core/operations/restore/reinstate-handles.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
-import {
-  findConflictingProvider,
-  foreignProviders,
-  readTree,
-} from './find-conflicting-provider.ts';
+import { findOtherOwner, foreignProviders, readTree } from './find-other-owner.ts';
 import { markIncomplete } from './mark-incomplete.ts';
-import { sayOfferedTwice, withhold } from './offered-twice.ts';
+import { markOtherOwner, sayOfferedTwice, withhold } from './offered-twice.ts';
 import {
   ComputeProviderMissing,
   otherStackAt,
@@ -133,11 +129,15 @@ async function syncDevice(
     await deps.store.inventory.copyStatus(device, deployable);
   }
   const kept = planned.filter((each) => !each.isGone);
+  // Before Placement is read, which may be away.
+  const { otherOwner } = device;
+  if (otherOwner && (await markOtherOwner(deps, device, providers, otherOwner))) return contended;
   const tree = kept.length > 0 ? await readTree(deps, device.hostname) : [];
   const foreign = foreignProviders(tree, inventory.devices);
-  const conflicting = await findConflictingProvider(deps, foreign, device, providers);
+  const owner = await findOtherOwner(deps, foreign, device, async () => providers);
+  if (await markOtherOwner(deps, device, providers, owner)) return contended;
   let mustComeAgain = false;
-  if (conflicting) await withhold(deps, device, kept, conflicting);
+  if (owner) await withhold(deps, device, kept, owner);
   else {
     if (restoresLost && (await reserveHeld(deps, tree, providers))) return contended;
     const end = await putAll(deps, device, kept, providers, restoresLost);

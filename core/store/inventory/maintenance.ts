@@ -3,14 +3,15 @@
 
 import type { Device, StatusChange } from '#core/domain/device/device.ts';
 import type { Drain } from '#core/domain/host/host-state.ts';
+import type { ProviderUuid } from '#core/domain/ids.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { statusChange as statusChangeShape } from '#core/shapes/device.ts';
+import { offeredTwice, statusChange as statusChangeShape } from '#core/shapes/device.ts';
 import { drain as drainShape } from '#core/shapes/host.ts';
 import type { Row } from '#core/store/rows/rows.ts';
 import { deployableKey, deviceKey, hostKey } from '#core/store/rows/rows.ts';
 import type { Documents } from '#core/store/table/documents.ts';
-import { transact, updateIf } from '#core/store/table/writes.ts';
+import { setOrRemove, transact, updateIf } from '#core/store/table/writes.ts';
 
 /** Devices change seldom, so one partition of the index holds them all. */
 export const drainDue = 'maintenance';
@@ -22,6 +23,15 @@ export interface DevicePlace {
 }
 
 export interface MaintenanceStore {
+  /**
+   * Sets or removes the mark of a device that another service offers, too, and that of its
+   * providers; false if one of the rows is no longer there.
+   */
+  markOfferedTwice(
+    device: Pick<Device, 'hostname' | 'uuid'>,
+    providers: readonly ProviderUuid[],
+    mark: Device['offeredTwice'],
+  ): Promise<boolean>;
   /**
    * Sets the status of the device and of its given providers; false if the status has changed
    * since the device was read, or one of the rows is no longer there.
@@ -35,6 +45,16 @@ export interface MaintenanceStore {
 
 export function maintenanceStore(client: Documents, table: string): MaintenanceStore {
   return {
+    async markOfferedTwice({ hostname, uuid }, providers, mark) {
+      const row = mark && toWire(offeredTwice, mark);
+      const copy = setOrRemove(table, 'offered_twice', mark?.name);
+      const outcome = await transact(client, [
+        setOrRemove(table, 'offered_twice', row)(deviceKey(hostname, uuid)),
+        ...providers.map((each) => copy(deployableKey(each))),
+      ]);
+      return outcome === 'done';
+    },
+
     async putDrain(hostname, drain) {
       await updateIf(client, {
         TableName: table,

@@ -1,12 +1,12 @@
 // Where the accelerators of a host are, who holds which, and what its pools can give together.
 
 import { topologyAnswer } from '#core/contracts/api/operator.ts';
-import { pciFunction } from '#core/domain/device/adopted-providers.ts';
 import type { AttachHandle, Deployable, Device } from '#core/domain/device/device.ts';
 import { handleStateOf } from '#core/domain/device/handle-state.ts';
 import { countTogether } from '#core/domain/pool/pool-sizes.ts';
 import { isPool } from '#core/domain/pool/wholes.ts';
 import { findHost } from '#core/operations/hosts/find-host.ts';
+import { pciFunction } from '#core/shapes/attach-handle.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { action } from '#functions/http/action.ts';
 

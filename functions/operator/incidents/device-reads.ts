@@ -9,6 +9,7 @@ import {
   firmwareIncident,
   healthIncident,
   movedCardIncident,
+  offeredTwiceIncident,
   powerCycleIncident,
   uncleanImportIncident,
   withHolders,
@@ -46,6 +47,17 @@ export const deviceReads = {
         healthIncident(device, hosts.get(device.hostname)),
         claimsOf(handles.get(device.uuid)),
       ),
+    }));
+  },
+  'offered-twice': async (deps, after, count) => {
+    const devices = await devicesAfter(deps, after, count);
+    const handles = await readHandles(
+      deps,
+      devices.filter(({ offeredTwice }) => offeredTwice),
+    );
+    return devices.map((device) => ({
+      marker: device.uuid,
+      row: withHolders(offeredTwiceIncident(device), claimsOf(handles.get(device.uuid))),
     }));
   },
   'device-not-attached': async (deps, after, count) => {

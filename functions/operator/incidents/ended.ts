@@ -84,6 +84,7 @@ type ReasonOf = (record: HistoryRecord) => string;
 const reasons: Readonly<Record<EndedKind, ReasonOf>> = {
   quarantine: ({ reason = 'not clean' }) => `Attach handles: ${reason}`,
   conflict: ({ hostname = '', at }) => conflictIncident(hostname, at).reason,
+  'offered-twice': ({ reason = 'another service' }) => `The device was offered by ${reason}, too.`,
   'host-away': ({ hostname = '', kind, at }) =>
     kind === 'host.forgotten'
       ? 'The host was away, and an operator has forgotten it.'

@@ -2,7 +2,7 @@
 // agent gives them to a guest with the GPU (`companions` of driver `pci`), and no profile asks for
 // them. nova.conf names ids alone, so they are known by these. Pure. https://pci-ids.ucw.cz
 
-import type { AliasSpec, DeviceSpec } from './forms.ts';
+import type { AliasSpec, DeviceSpec } from '#core/contracts/nova/pci-forms.ts';
 import { type AliasPlan, type DevicePlan, type NovaDevices, planCards } from './plan-devices.ts';
 
 /** Vendor → product ids. */

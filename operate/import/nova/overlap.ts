@@ -1,6 +1,6 @@
 // Whether two entries of nova.conf may match one device. Pure.
 
-import type { Address, DeviceSpec } from './forms.ts';
+import type { Address, DeviceSpec } from '#core/contracts/nova/pci-forms.ts';
 
 export function mayBeSame(one: string | undefined, other: string | undefined): boolean {
   return one === undefined || other === undefined || one === other;

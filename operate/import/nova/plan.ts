@@ -2,18 +2,18 @@
 // profiles, flavors, and for each thing that stays with Nova, why. Pure.
 
 import { ConfigInvalid, loadConfig } from '#agent/config/config.ts';
-import { givesSame } from '#core/domain/profile/alternatives.ts';
-import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
-import { planNovaDevices } from './companions.ts';
-import type { NovaOptions } from './conf.ts';
-import type { Flavor } from './flavors.ts';
+import type { NovaOptions } from '#core/contracts/nova/nova-conf.ts';
 import {
   type AliasSpec,
   type DeviceSpec,
   type Fault,
   readAliases,
   readDeviceSpecs,
-} from './forms.ts';
+} from '#core/contracts/nova/pci-forms.ts';
+import { givesSame } from '#core/domain/profile/alternatives.ts';
+import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
+import { planNovaDevices } from './companions.ts';
+import type { Flavor } from './flavors.ts';
 import type { AliasPlan, AllowListItem, DevicePlan } from './plan-devices.ts';
 import {
   distinctProfiles,

@@ -50,17 +50,18 @@ function storedHolds(rows: readonly Item[]): readonly DeviceHold[] {
 export function createHoldCheck(
   violate: Violate,
 ): (change: RowChange, database: MemoryDatabase, nowMs: number) => void {
-  /** Since when each provider is on hold. */
+  /** Since when each provider is on hold, or offered by another service, too. */
   const marked = new Map<string, number>();
   return ({ before, after }, database, nowMs) => {
     const key = String((after ?? before)?.pk);
     const isDeployable = (after ?? before)?.sk === 'DEPLOYABLE';
-    if (isDeployable && after?.is_on_hold !== true) marked.delete(key);
+    const isMarked = after?.is_on_hold === true || after?.offered_twice !== undefined;
+    if (isDeployable && !isMarked) marked.delete(key);
     else if (isDeployable && !marked.has(key)) marked.set(key, nowMs);
     const isClaim = before?.bind_id === undefined && after?.handle_uuid !== undefined;
     const markedMs = marked.get(`RP#${after?.provider_uuid}`);
     if (isClaim && markedMs !== undefined && markedMs < nowMs - bindMs) {
-      violate('I2', `ARQ ${after?.uuid} claims a handle of a device that is on hold`);
+      violate('I2', `ARQ ${after?.uuid} claims a handle of a device that takes no binds`);
     }
     if (!before && after?.device) checkNew(after, database, nowMs, violate);
   };

@@ -36,15 +36,23 @@ export async function patchFiles(
 }
 
 /**
- * From its next start, nova-compute of the node runs the release with a patch: its folder, which
- * is on Python's path before the release, has links to Nova's files and patched copies.
+ * From its next start, nova-compute of the node runs the release with a patch.
  *
  * @returns undoes it
  */
 export async function patchCompute(cloud: Cloud, host: string, patch: string): Promise<() => void> {
+  const { root, undo } = await linkNova(cloud, host);
+  await patchFiles(cloud, root, patch, resuming);
+  return undo;
+}
+
+/**
+ * Gives nova-compute of the node a folder with links to Nova's files, which is on Python's path
+ * before the release.
+ */
+export async function linkNova(cloud: Cloud, host: string) {
   const root = join(cloud.plan.directory, computeConfigurationName(cloud.plan, host));
   const command = ['cp', '-rs', await releasedFile(cloud, 'nova'), join(root, 'nova')];
   await cloud.processes.run({ name: 'link-nova', command });
-  await patchFiles(cloud, root, patch, resuming);
-  return () => rmSync(join(root, 'nova'), { recursive: true });
+  return { root, undo: () => rmSync(join(root, 'nova'), { recursive: true }) };
 }

@@ -3,8 +3,8 @@
 // fake hypervisor attaches nothing.
 
 import assert from 'node:assert/strict';
-import { pciFunction } from '#core/domain/device/adopted-providers.ts';
 import { isSizeTrait } from '#core/domain/pool/pool-sizes.ts';
+import { pciFunction } from '#core/shapes/attach-handle.ts';
 import { ownProvider, providersOf } from '#test/openstack/providers.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import {

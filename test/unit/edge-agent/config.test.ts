@@ -48,6 +48,16 @@ describe('settings of the agent', () => {
       domains: { path: '/etc/libvirt/qemu', isNamed: false },
       kernelLogFile: '/dev/kmsg',
       liveDomains: { path: '/run/libvirt/qemu', isNamed: false },
+      novaFiles: {
+        paths: [
+          '/etc/nova/nova.conf',
+          '/etc/nova/nova-compute.conf',
+          '/etc/nova/nova.conf.d',
+          '/etc/nova/nova-compute.conf.d',
+          '/etc/kolla/nova-compute/nova.conf',
+        ],
+        isNamed: false,
+      },
       unguardedDrivers: [],
       usesVendorTools: true,
       gates: {},
@@ -97,6 +107,14 @@ describe('the folder of definitions of domains', () => {
   it('has a second one for servers that run', () => {
     expect(configOf({}).liveDomains).toEqual({ path: '/run/libvirt/qemu', isNamed: false });
     expect(configOf({ CYBORG_AGENT_SYSFS_ROOT: '/tmp/sys' }).liveDomains).toBeUndefined();
+  });
+
+  it('has the files of nova-compute beside it, which settings may name', () => {
+    const environment = { CYBORG_AGENT_NOVA_CONF: '/srv/nova.conf,/srv/nova.conf.d' };
+    const paths = ['/srv/nova.conf', '/srv/nova.conf.d'];
+    expect(configOf(environment).novaFiles).toEqual({ paths, isNamed: true });
+    expect(configOf({ CYBORG_AGENT_SYSFS_ROOT: '/tmp/sys' }).novaFiles).toBeUndefined();
+    expect(faultOf({ CYBORG_AGENT_NOVA_CONF: 'nova.conf' })).toContain('absolute path');
   });
 
   it('must be an absolute path', () => {

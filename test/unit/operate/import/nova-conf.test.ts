@@ -1,9 +1,9 @@
 // nova.conf as oslo.config reads it, and the JSON of its options in the forms that Nova takes.
 
 import { describe, expect, it } from 'vitest';
-import { NovaConfRefused, readNovaConf } from '#operate/import/nova/conf.ts';
+import { NovaConfRefused, readNovaConf } from '#core/contracts/nova/nova-conf.ts';
+import { readAliases, readDeviceSpecs } from '#core/contracts/nova/pci-forms.ts';
 import { readFlavors } from '#operate/import/nova/flavors.ts';
-import { readAliases, readDeviceSpecs } from '#operate/import/nova/forms.ts';
 
 const read = (...texts: string[]) =>
   readNovaConf(texts.map((text, index) => ({ path: `nova-${index}.conf`, text })));

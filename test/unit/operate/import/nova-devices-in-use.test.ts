@@ -2,8 +2,8 @@
 // devices: docs/import.md says what becomes of them.
 
 import { beforeEach, expect, it } from 'vitest';
+import { readNovaConf } from '#core/contracts/nova/nova-conf.ts';
 import { groupResources, groupTraits } from '#core/domain/profile/device-profile.ts';
-import { readNovaConf } from '#operate/import/nova/conf.ts';
 import { planNova } from '#operate/import/nova/plan.ts';
 import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
 import { perTest } from '#test/support/vitest/shared.ts';

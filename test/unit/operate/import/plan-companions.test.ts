@@ -1,7 +1,7 @@
 // A card whose audio and USB functions nova.conf names beside its GPU.
 
 import { describe, expect, it } from 'vitest';
-import { readNovaConf } from '#operate/import/nova/conf.ts';
+import { readNovaConf } from '#core/contracts/nova/nova-conf.ts';
 import { readFlavors } from '#operate/import/nova/flavors.ts';
 import { planNova } from '#operate/import/nova/plan.ts';
 

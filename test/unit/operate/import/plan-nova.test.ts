@@ -1,8 +1,8 @@
 // The plan of a move from Nova, with configurations as operators have them.
 
 import { describe, expect, it } from 'vitest';
+import { readNovaConf } from '#core/contracts/nova/nova-conf.ts';
 import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
-import { readNovaConf } from '#operate/import/nova/conf.ts';
 import { readFlavors } from '#operate/import/nova/flavors.ts';
 import { type NovaRequest, planNova } from '#operate/import/nova/plan.ts';
 import { flavorCommands, novaLines } from '#operate/import/nova/print-plan.ts';

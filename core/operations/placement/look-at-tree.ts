@@ -4,7 +4,7 @@ import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import type { Device } from '#core/domain/device/device.ts';
 import { writtenWithinMs } from '#core/domain/placement/tree-looks.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
-import { findConflictingProvider, foreignProviders } from './find-conflicting-provider.ts';
+import { findOtherOwner, foreignProviders } from './find-other-owner.ts';
 import { otherStackAt } from './put-provider.ts';
 
 /** Providers of a host that Placement has lost: Nova or an operator has deleted them there. */
@@ -16,20 +16,27 @@ interface LostTree {
   readonly isNodeLost: boolean;
 }
 
+interface LookedAt {
+  /** Undefined where none is lost. */
+  readonly lost?: LostTree;
+  /** Devices that another service has begun or ceased to offer: their marks are outdated. */
+  readonly disputed: readonly Device[];
+}
+
 /**
- * Looks whether Placement has the providers of the host's devices: one request while all are
- * there, however many devices there are. Undefined where none is lost.
+ * Looks whether Placement has the providers of the host's devices, and whether another service has
+ * providers of them: one request while all is as it was, however many devices there are.
  *
  * @throws ServiceUnavailable, RequestRefused
  */
-export async function findLost(
+export async function lookAtTree(
   deps: ConsumerDeps,
   { host: { hostname }, devices }: HostInventory,
-): Promise<LostTree | undefined> {
+): Promise<LookedAt> {
   const { placement } = deps.clients;
   const expected = devices.filter((device) => isExpected(device, deps.clock()));
   const [first] = expected.flatMap(({ providers }) => providers);
-  if (first === undefined) return undefined;
+  if (first === undefined) return { disputed: [] };
   // The tree of any provider is that of its compute node.
   let tree = await placement.providersInTree(first);
   const node = tree.length > 0 ? undefined : await placement.findProviderByName(hostname);
@@ -46,7 +53,22 @@ export async function findLost(
     lost.push(device);
     count += missing.length;
   }
-  return lost.length > 0 ? { devices: lost, count, isNodeLost } : undefined;
+  const disputed = await findDisputed(deps, foreign, expected);
+  return { disputed, ...(lost.length > 0 && { lost: { devices: lost, count, isNodeLost } }) };
+}
+
+async function findDisputed(
+  deps: ConsumerDeps,
+  foreign: readonly Provider[],
+  devices: readonly Device[],
+): Promise<readonly Device[]> {
+  const disputed: Device[] = [];
+  for (const device of devices) {
+    const readProviders = () => deps.store.inventory.providers(device.providers);
+    const owner = await findOtherOwner(deps, foreign, device, readProviders);
+    if ((owner === undefined) !== (device.offeredTwice === undefined)) disputed.push(device);
+  }
+  return disputed;
 }
 
 function isExpected({ isGone, createdAt, updatedAt = createdAt }: Device, nowMs: number): boolean {
@@ -85,6 +107,6 @@ async function isOfferedElsewhere(
   providers: readonly StoredProvider[],
 ): Promise<boolean> {
   const [first] = device.providers;
-  if (await findConflictingProvider(deps, foreign, device, providers)) return true;
+  if (await findOtherOwner(deps, foreign, device, async () => providers)) return true;
   return first !== undefined && (await otherStackAt(deps, first)) !== undefined;
 }

@@ -3,7 +3,8 @@
 
 import * as z from 'zod';
 import { parseJson } from '#core/shapes/derive/parse-json.ts';
-import { isTrue } from './conf.ts';
+import { present } from '#core/shapes/derive/present.ts';
+import { isTrue } from './nova-conf.ts';
 
 /** An entry of `device_spec`. */
 export interface DeviceSpec {
@@ -13,6 +14,10 @@ export interface DeviceSpec {
   readonly product: string | undefined;
   /** Each part is hexadecimal digits or `*`; absent where all addresses match. */
   readonly address: Address | undefined;
+  /** Regular expressions for parts of the address, in place of it. */
+  readonly addressPattern?: Readonly<Record<string, string>>;
+  /** A network interface of the device, in place of the address. */
+  readonly devname?: string;
   readonly resourceClass: string | undefined;
   readonly traits: readonly string[];
   readonly isMigratable: boolean;
@@ -109,6 +114,8 @@ function readDeviceSpec(name: string, json: unknown): DeviceSpec | Fault {
     vendor: specific(spec.vendor_id),
     product: specific(spec.product_id),
     address: address?.some((part) => part !== '*') ? address : undefined,
+    ...(typeof spec.address === 'object' && { addressPattern: spec.address }),
+    ...present({ devname: spec.devname }),
     resourceClass: spec.resource_class && normalClass(spec.resource_class),
     traits: parseTraits(spec.traits),
     isMigratable: isTrue(spec.live_migratable),
