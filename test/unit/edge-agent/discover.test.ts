@@ -66,6 +66,24 @@ describe('discovery', () => {
     ]);
   });
 
+  it("names the other owner of a device, and says once why Nova's settings are not read", async () => {
+    const owner = { name: 'Nova', by: '[pci] device_spec' };
+    const ownerOf = ({ address }: ReportedDevice) => (address === gpu.address ? owner : undefined);
+    const novaDevices = () => ({ ownerOf, fault: 'EACCES' });
+    const drivers = [aDriver('one', gpu, nic)];
+    const log = aLog();
+    const plain = await createDiscovery({ drivers, clock: aClock(), log })();
+    const discover = createDiscovery({ drivers, novaDevices, clock: aClock(), log });
+    const { devices } = await discover();
+    await discover();
+    expect(devices.map(({ device }) => device.other_owner)).toEqual([undefined, owner]);
+    // The control plane gets a new description of that device alone.
+    const digests = plain.devices.map(({ digest }) => digest);
+    expect(devices.map(({ digest }, index) => digest === digests[index])).toEqual([true, false]);
+    const lines = log.lines.filter(({ message }) => message === "Nova's settings not read");
+    expect(lines).toEqual([expect.objectContaining({ reason: 'EACCES' })]);
+  });
+
   it('gives up on a driver that hangs after 30 seconds', async () => {
     const { discover, clock } = discoveryOf(hanging, aDriver('one', gpu));
     const found = discover();
