@@ -17,7 +17,8 @@
 //                    another release is named
 // --side-by-side   with --cyborg: measures Nova's calls of both in turns, and moves nothing
 
-import { mkdirSync, rmSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { lockDirectory } from '#local/process/directory-lock.ts';
 import { chooseLayout, urlOf } from '#local/process/layout.ts';
@@ -58,6 +59,7 @@ import { tempest } from './scenarios/tempest.ts';
 import { twoNodes } from './scenarios/two-nodes.ts';
 import {
   type ApiAnswer,
+  bootFile,
   openStage,
   runGuide,
   type Stage,
@@ -157,10 +159,12 @@ async function startBeside(cloud: Cloud): Promise<Beside> {
       if (withCyborg) return { ...common, drivers: 'fake' };
       const drivers = 'fake,fake-gpu,fake-fpga';
       if (index > 0) return { ...common, drivers };
+      writeFileSync(bootFile(cloud.plan), randomUUID());
       const settings = {
         nic: cardSettings,
         pci: { allow_list: [...boardCards, ...alternativeCards, ...disputedCards] },
         nova_conf: novaFolder(cloud.plan),
+        boot_id_file: bootFile(cloud.plan),
       };
       const simulated = { sysfsRoot: sysfsRootOf(layout), settings };
       return { ...common, drivers: `${drivers},nic,pci`, ...simulated };

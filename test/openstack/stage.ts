@@ -8,6 +8,7 @@ import type { System } from '#local/process/system.ts';
 import { type Client, restClient } from '#test/support/suites/rest.ts';
 import { block } from './guide.ts';
 import { type Cloud, startBriefKeystone } from './install/cloud.ts';
+import type { CloudPlan } from './install/configuration.ts';
 import {
   admin,
   demo,
@@ -89,6 +90,11 @@ let guideRuns = 0;
 
 /** `cyborg-ops` as it is called in a checkout, with the Node of the suite. */
 const ownCommand = `cyborg-ops() { '${process.execPath}' '${join(import.meta.dirname, '../../operate/cyborg-ops.ts')}' "$@"; }`;
+
+/** The boot id of the first node, whose fake hardware is empty after a boot. */
+export function bootFile({ directory }: CloudPlan): string {
+  return join(directory, 'boot-id');
+}
 
 export function sysfsRootOf({ directory }: Layout): string {
   return join(directory, 'sysfs');

@@ -74,6 +74,7 @@ export interface Body {
   readonly id: string;
   readonly error: string;
   readonly error_message: string;
+  readonly boot_id: string;
   readonly generation: number;
   readonly total: number;
   readonly reserved: number;
