@@ -16,6 +16,7 @@ import { loadSettings, type Settings } from './settings.ts';
 import { type ArqStore, arqStore } from './store/arqs/arqs.ts';
 import { type BindingStore, bindingStore } from './store/arqs/bindings.ts';
 import { type ReleaseStore, releaseStore } from './store/arqs/releases.ts';
+import { type UnboundPlaceStore, unboundPlaceStore } from './store/arqs/unbound-places.ts';
 import { type DeviceProfileStore, deviceProfileStore } from './store/device-profiles.ts';
 import { type HistoryWriter, historyWriter } from './store/history/history.ts';
 import { type AttributeStore, attributeStore } from './store/inventory/attributes.ts';
@@ -80,6 +81,7 @@ export interface NovaStore {
   readonly bindings: BindingStore;
   readonly inventory: InventoryStore;
   readonly quotas: QuotaStore;
+  readonly unbound: UnboundPlaceStore;
 }
 
 export interface Store extends NovaStore {
@@ -106,6 +108,7 @@ export function createNovaStore(
       bindings: bindingStore(clients.strong, { arqs, inventory }),
       inventory: inventoryStore(clients.strong, inventory),
       quotas: quotaStore(clients.strong, arqs),
+      unbound: unboundPlaceStore(clients.strong, arqs),
     },
     listings: {
       ...listings(clients.documents, { arqs, inventory, profiles }),

@@ -135,7 +135,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
       // inventory.
       inventory: ['Query', 'UpdateItem'],
     },
-    // A creation counts the unbound ARQs of its project.
+    // The first creation of a project counts the unbound ARQs of an earlier release.
     indexes: { arqs: ['by-kind', 'by-project', 'by-unbound'] },
     callsOpenStack: true,
   },
@@ -157,7 +157,7 @@ export const access: Readonly<Record<FunctionName, Access>> = {
   },
   attributes: {
     indexes: { inventory: ['by-kind'] },
-    tables: { ...recorded, inventory: ['Query', 'UpdateItem'] },
+    tables: { ...recorded, inventory: ['GetItem', 'Query', 'UpdateItem'] },
     callsOpenStack: true,
   },
   operator: {

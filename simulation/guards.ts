@@ -119,12 +119,16 @@ function clausesOf({ ConditionExpression: condition }: Input): string[] {
   return condition.includes(' OR ') ? [condition] : condition.split(' AND ');
 }
 
+/** Attributes of a row that are members of a set. */
+const members = /\b(arq|baseline|grant|hold)#[^\s).=]+/g;
+
 /** Example: `HANDLE SET arq_uuid: epoch = :epoch`. */
 function nameOf(item: Input, clause: string): string {
   const key = (item.Key ?? item.Item ?? {}) as { pk?: string; sk?: string };
   const row = /^[A-Z]+/.exec(key.sk ?? key.pk ?? '')?.[0] ?? '';
   const names = (item.ExpressionAttributeNames ?? {}) as Record<string, string>;
-  const spelled = (text: string) => text.replaceAll(/#\w+/g, (name) => names[name] ?? name);
+  const spelled = (text: string) =>
+    text.replaceAll(/#\w+/g, (name) => names[name] ?? name).replaceAll(members, '$1#<id>');
   const update = typeof item.UpdateExpression === 'string' ? item.UpdateExpression : '';
   const verb =
     spelled(update).match(/^(SET|REMOVE|ADD) \w+/)?.[0] ?? (item.Item ? 'put' : 'delete');

@@ -52,8 +52,8 @@ export interface Listings extends HostListings {
   overdue(kind: DueKind, now: string): Promise<Overdue>;
   /** Drained devices whose drain was to end, the longest ago first; at most {@link overdueMax}. */
   overdueDrains(now: string): Promise<DevicePlace[]>;
-  /** ARQs of the project that are bound to no instance; counts at most up to `enough`. */
-  countUnbound(projectId: string, enough: number): Promise<number>;
+  /** Unbound ARQs of the project that an earlier release has stored. */
+  unboundUuids(projectId: string): Promise<string[]>;
 }
 
 interface Overdue {
@@ -259,25 +259,14 @@ export function listings(client: Documents, tables: ListingTables): Listings {
       return Items.map(toDevicePlace);
     },
 
-    async countUnbound(projectId, enough) {
-      let count = 0;
-      let from: Row | undefined;
-      do {
-        const answer = await client.send(
-          new QueryCommand({
-            TableName: tables.arqs,
-            IndexName: 'by-unbound',
-            KeyConditionExpression: 'unbound_project = :project',
-            ExpressionAttributeValues: { ':project': projectId },
-            Select: 'COUNT',
-            Limit: enough - count,
-            ...present({ ExclusiveStartKey: from }),
-          }),
-        );
-        count += answer.Count ?? 0;
-        from = answer.LastEvaluatedKey;
-      } while (from && count < enough);
-      return count;
+    async unboundUuids(projectId) {
+      const rows = await queryAll(client, {
+        TableName: tables.arqs,
+        IndexName: 'by-unbound',
+        KeyConditionExpression: 'unbound_project = :project',
+        ExpressionAttributeValues: { ':project': projectId },
+      });
+      return rows.map(({ uuid }) => String(uuid));
     },
   };
 }

@@ -49,6 +49,7 @@ interface Input {
   readonly Limit?: number;
   readonly ScanIndexForward?: boolean;
   readonly Select?: 'COUNT';
+  readonly ReturnValues?: 'ALL_NEW';
   readonly TransactItems: readonly Readonly<Record<string, Input>>[];
   readonly RequestItems: Readonly<Record<string, { readonly Keys: readonly Item[] }>>;
 }
@@ -130,7 +131,7 @@ export function createMemoryDatabase(options: MemoryDatabaseOptions): MemoryData
     const table = tableOf(input);
     const { key, after } = decide(kind, input, table);
     commit(table, key, after);
-    return {};
+    return input.ReturnValues && after ? { Attributes: plain(after) } : {};
   }
 
   function transact({ TransactItems }: Input): object {

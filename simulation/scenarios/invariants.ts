@@ -11,6 +11,7 @@ import { toHandle } from '#core/store/rows/handle-rows.ts';
 import { toProgram, toRelease } from '#core/store/rows/host-work-rows.ts';
 import { toDeployable, toDevice } from '#core/store/rows/inventory-rows.ts';
 import { Violation } from '#simulation/violation.ts';
+import { checkPlaces } from '#simulation/world/rules/bounded-sets.ts';
 import { checkHolds } from '#simulation/world/rules/holds.ts';
 import { checkSummaries, createSummaryCheck } from '#simulation/world/rules/host-summaries.ts';
 import { checkOfferedTwice } from '#simulation/world/rules/offered-twice.ts';
@@ -62,6 +63,7 @@ export function createSafetyCheck(world: World): () => void {
     const stored = read(world);
     checkStored(world, stored);
     checkQuotas(world);
+    checkPlaces(world);
     checkProfiles(world);
     checkSets(world);
     checkSummary();

@@ -1,6 +1,7 @@
 // Runs one operation from the table, undisturbed or with an interrupt at one of its steps.
 
 import { quietRates } from '#simulation/faults.ts';
+import { makePlaces } from '#simulation/world/rules/bounded-sets.ts';
 import { createWorld, type WorldOptions } from '#simulation/world/world.ts';
 import { checkConvergence, createSafetyCheck } from './invariants.ts';
 import { type Operation, operations } from './operations.ts';
@@ -34,6 +35,7 @@ export async function runOperation(
   try {
     const check = createSafetyCheck(world);
     createProfiles(world);
+    makePlaces(world.database);
     await world.runFor(2 * minuteMs, check);
     void operation.prepare?.(world);
     await world.runFor(operation.prepareMs ?? minuteMs, check);

@@ -154,17 +154,19 @@ export const resetDevices: Act = async ({ database, depsFor, spawn }) => {
 };
 
 /** An operator lets a project program the NIC for an hour. */
-export const grantNic: Act = ({ database, depsFor, spawn, timeline }) => {
-  const rows = database.rows('inventory').filter(({ sk }) => String(sk).startsWith('DEVICE#'));
-  const nic = rows.map(toDevice).find(({ address }) => address === nicAddress);
-  if (!nic) return;
-  const until = new Date(timeline.now() + 3_600_000).toISOString();
-  const right = { projectId: projects.demo, until };
-  return grantPrograms(depsFor(spawn('operator')), admin, nic.uuid, right).then(
-    () => {},
-    () => {},
-  );
-};
+export const grantNicTo =
+  (projectId: string): Act =>
+  ({ database, depsFor, spawn, timeline }) => {
+    const rows = database.rows('inventory').filter(({ sk }) => String(sk).startsWith('DEVICE#'));
+    const nic = rows.map(toDevice).find(({ address }) => address === nicAddress);
+    if (!nic) return;
+    const until = new Date(timeline.now() + 3_600_000).toISOString();
+    return grantPrograms(depsFor(spawn('operator')), admin, nic.uuid, { projectId, until }).then(
+      () => {},
+      () => {},
+    );
+  };
+export const grantNic = grantNicTo(projects.demo);
 
 /** Disables all devices, as an operator does for maintenance. */
 export const disableDevices: Act = (world) => {

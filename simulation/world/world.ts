@@ -31,6 +31,7 @@ import { createOpenStack, type SimulatedOpenStack } from './openstack/openstack.
 import { isBootKnown } from './openstack/promised-devices.ts';
 import { images, profiles } from './profiles.ts';
 import { createQueues, makeConsumers, type SimulatedQueues } from './queues.ts';
+import { unboundMax } from './rules/bounded-sets.ts';
 import { checkChange, differences } from './rules/changes.ts';
 import { createHistoryCheck } from './rules/history-check.ts';
 import { createHoldCheck, hasHolds } from './rules/holds.ts';
@@ -145,6 +146,7 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
     // Nova ignores events in the specification's style, and its wait times out.
     CYBORG_EVENT_STYLE: !rates && random.chance(0.05) ? 'spec' : 'nova',
     CYBORG_REQUIRE_SIGNATURE: '',
+    CYBORG_UNBOUND_ARQS_MAX: String(unboundMax),
     KEYSTONE_URL: 'http://keystone/v3',
     CYBORG_OS_PASSWORD: 'secret',
   });

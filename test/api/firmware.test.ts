@@ -1,6 +1,7 @@
 // What the components of devices run, what they must run, and which hosts differ.
 
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { operatorsApi } from '#test/api/operators-api.ts';
 import { sentenceOf } from '#test/support/refusals.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
@@ -49,7 +50,9 @@ const listed = async (query = '') =>
 
 beforeEach(async () => {
   const { baselines } = world.deps.store;
-  await Promise.all((await baselines.baselines()).map((each) => baselines.deleteBaseline(each)));
+  await forEachAtOnce(await baselines.baselines(), 16, async (each) => {
+    await baselines.deleteBaseline(each);
+  });
 });
 
 describe('GET /operator/v1/firmware', () => {
@@ -130,12 +133,10 @@ describe('a baseline', () => {
   it('is one of 256 at most', async () => {
     const at = new Date().toISOString();
     const components = Array.from({ length: 256 }, (_, index) => `c${index}`);
-    await Promise.all(
-      components.map((component) => {
-        const baseline = { model: '8086:0b30', component, version: '1', by: 'user', at };
-        return world.deps.store.baselines.putBaseline(baseline);
-      }),
-    );
+    await forEachAtOnce(components, 16, async (component) => {
+      const baseline = { model: '8086:0b30', component, version: '1', by: 'user', at };
+      await world.deps.store.baselines.putBaseline(baseline);
+    });
     const answer = await put('8086:0b30:bmc');
     expect([answer.status, sentenceOf(answer)]).toEqual([
       400,

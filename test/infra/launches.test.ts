@@ -105,7 +105,7 @@ describe('launches', () => {
   const limited: readonly (readonly [Limit, Launches, remedy: string])[] = [
     ['writes to arqs', { ...few, perSecond: 1000 }, 'warm throughput of `arqs`'],
     [
-      'writes to arqs/by-unbound',
+      'writes to arqs/by-project',
       { ...few, tenants: 1, perSecond: 1000, raised: warm },
       'nothing: more tenants',
     ],

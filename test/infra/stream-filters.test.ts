@@ -271,6 +271,7 @@ describe('the filters of the streams', () => {
       'REAPER_WAITS',
       'REAPER_NEVER_BUILT',
       'QUOTA#',
+      'UNBOUND##',
       'RESTORED',
       'HOST',
       'NOT_OFFERED',

@@ -1,7 +1,6 @@
 import type { NovaDeps } from '#core/deps.ts';
 import type { Arq } from '#core/domain/arq/arq.ts';
 import { type Caller, userActor } from '#core/domain/caller.ts';
-import { TooManyUnbound } from '#core/domain/errors.ts';
 import { unboundUntil } from '#core/domain/host-work/deadlines.ts';
 import { type ArqUuid, timeOrderedUuid } from '#core/domain/ids.ts';
 import { type Groups, groupLists } from '#core/domain/profile/alternatives.ts';
@@ -10,21 +9,9 @@ import { checkUsable, mayBeScheduledOtherwise } from '#core/domain/profile/profi
 import type { Quota } from '#core/domain/quota/quota.ts';
 import { QuotaExceeded } from '#core/domain/quota/quota-errors.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
+import { keepPlaces, takePlaces } from '#core/operations/quotas/take-places.ts';
 import { takeUnits } from '#core/operations/quotas/take-units.ts';
 import { groupsForImage } from './image-groups.ts';
-
-/**
- * Unbound ARQs cost nothing to make, and each write of one tenant takes from what all share. The
- * index may lag by a moment: the limit need not be exact.
- *
- * @throws TooManyUnbound
- */
-async function refuseTooMany(deps: NovaDeps, projectId: string, requested: number): Promise<void> {
-  const { unboundArqsMax: max, unboundArqMinutes: minutes } = deps.settings;
-  if (max === 0) return;
-  const count = await deps.listings.countUnbound(projectId, max);
-  if (count + requested > max) throw new TooManyUnbound({ count, requested, max, minutes });
-}
 
 /**
  * One ARQ per accelerator that the profile asks for, in the order of its groups.
@@ -46,15 +33,17 @@ export async function createArqs(
   ]);
   checkUsable(profileName, profile, caller, deps.settings.policy);
   const lists = await forImage(deps, groupLists(profile), imageUuid, caller.projectId);
-  const requested = profile.groups.reduce((sum, group) => sum + arqCount(group), 0);
-  await refuseTooMany(deps, caller.projectId, requested);
   return untilWritten(
     'quotas',
     async (round) => {
       const current = round === 1 ? quota : await deps.store.quotas.byProject(caller.projectId);
-      const arqs = await takeFirst(deps, current, buildAlternatives(deps, caller, profile, lists));
+      const alternatives = buildAlternatives(deps, caller, profile, lists);
+      await takePlaces(deps, caller.projectId, alternatives[0] ?? []);
+      const arqs = await takeFirst(deps, current, alternatives);
       const dueAt = unboundUntil(deps.settings, deps.clock());
-      return (await deps.store.arqs.create(arqs, dueAt)) ? arqs : contended;
+      if (!(await deps.store.arqs.create(arqs, dueAt))) return contended;
+      await keepPlaces(deps, caller.projectId, arqs);
+      return arqs;
     },
     `The ARQs of project ${caller.projectId} were not stored`,
   );

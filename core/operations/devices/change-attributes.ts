@@ -37,11 +37,9 @@ export async function addAttribute(
     isReported: false,
     createdAt: timeNow(deps),
   };
-  if (!(await deps.store.attributes.add(deployable, attribute))) {
-    const stored = await deps.store.inventory.provider(deployable.providerUuid);
-    if (!stored) throw new DeployableNotFound(deployableId);
-    throw new TooManyAttributes(deployable.uuid, attributesPerDeployableMax);
-  }
+  const outcome = await deps.store.attributes.add(deployable, attribute);
+  if (outcome === 'absent') throw new DeployableNotFound(deployableId);
+  if (outcome === 'full') throw new TooManyAttributes(deployable.uuid, attributesPerDeployableMax);
   deps.log.info('Attribute added', { attribute, by: caller.userId });
   return attribute;
 }

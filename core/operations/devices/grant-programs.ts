@@ -25,27 +25,24 @@ export async function grantPrograms(
   { projectId, until }: Pick<ProgramGrant, 'projectId' | 'until'>,
 ): Promise<Granted> {
   const { device } = await readDevice(deps, id);
-  const active = activeGrants(device.grants, deps.clock());
-  const others = active.filter((grant) => grant.projectId !== projectId);
-  if (others.length >= grantsMax) {
+  const grant = { projectId, until, by: caller.userId, at: timeNow(deps) };
+  const outcome = await deps.store.inventory.putGrant(device, grant);
+  if (outcome === 'absent') throw new DeviceNotFound(id);
+  if (outcome === 'full') {
     throw new InvalidInput(`Device ${id} already has ${grantsMax} grants, the maximum.`);
   }
-  const grant = { projectId, until, by: caller.userId, at: timeNow(deps) };
-  if (!(await deps.store.inventory.putGrant(device, grant))) throw new DeviceNotFound(id);
-  // Grants that are over take room.
-  for (const over of device.grants ?? []) {
-    if (active.includes(over) || over.projectId === projectId) continue;
-    await deps.store.inventory.deleteGrant(device, over.projectId);
-  }
   deps.log.info('Programs granted', { device: device.uuid, project: projectId, until });
-  return { device, grants: [...others, grant] };
+  return { device, grants: [...othersOf(deps, device, projectId), grant] };
 }
 
 /** The same request again changes nothing. @throws DeviceNotFound */
 export async function revokePrograms(deps: Deps, id: string, projectId: string): Promise<Granted> {
   const { device } = await readDevice(deps, id);
-  if (!(await deps.store.inventory.deleteGrant(device, projectId))) throw new DeviceNotFound(id);
+  await deps.store.inventory.deleteGrant(device, projectId);
   deps.log.info('Programs revoked', { device: device.uuid, project: projectId });
-  const active = activeGrants(device.grants, deps.clock());
-  return { device, grants: active.filter((grant) => grant.projectId !== projectId) };
+  return { device, grants: othersOf(deps, device, projectId) };
+}
+
+function othersOf(deps: Deps, { grants }: Device, projectId: string): ProgramGrant[] {
+  return activeGrants(grants, deps.clock()).filter((grant) => grant.projectId !== projectId);
 }

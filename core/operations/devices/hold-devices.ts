@@ -43,14 +43,12 @@ export async function holdDevices(
 ): Promise<DeviceHold> {
   const selector = readSelector(given);
   const id = holdId(selector);
-  const { holds } = await deps.store.holds.holds();
-  if (holds.filter((each) => each.id !== id).length >= holdsMax) {
-    throw new InvalidInput(`The cloud already has ${holdsMax} holds, the maximum.`);
-  }
   const change = { by: caller.userId, at: timeNow(deps) };
   const hold = { id, selector, reason, ...present({ until }), ...change };
   // First: the sweep finishes the marks of a request that dies.
-  await deps.store.holds.putHold(hold);
+  if (!(await deps.store.holds.putHold(hold))) {
+    throw new InvalidInput(`The cloud already has ${holdsMax} holds, the maximum.`);
+  }
   deps.log.info('Devices put on hold', { hold: id, selector, by: caller.userId, reason, until });
   await markFrom(deps, '0', deps.clock() + requestMs);
   return hold;

@@ -2,7 +2,6 @@ import type { Deps } from '#core/deps.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import {
   type BaselineKey,
-  baselineId,
   baselinesMax,
   type FirmwareBaseline,
 } from '#core/domain/device/firmware-baselines.ts';
@@ -21,14 +20,10 @@ export async function setBaseline(
   key: BaselineKey,
   version: string,
 ): Promise<FirmwareBaseline> {
-  const others = (await deps.store.baselines.baselines()).filter(
-    (each) => baselineId(each) !== baselineId(key),
-  );
-  if (others.length >= baselinesMax) {
+  const baseline = { ...key, version, by: caller.userId, at: timeNow(deps) };
+  if (!(await deps.store.baselines.putBaseline(baseline))) {
     throw new InvalidInput(`The cloud already has ${baselinesMax} baselines, the maximum.`);
   }
-  const baseline = { ...key, version, by: caller.userId, at: timeNow(deps) };
-  await deps.store.baselines.putBaseline(baseline);
   deps.log.info('Baseline set', { ...key, version });
   return baseline;
 }

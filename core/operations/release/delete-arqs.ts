@@ -5,6 +5,7 @@ import { ArqNotFound } from '#core/domain/errors.ts';
 import type { ArqUuid } from '#core/domain/ids.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
+import { leavePlace } from '#core/operations/quotas/take-places.ts';
 import {
   refuseDeleteForOtherProject,
   refuseDeleteWithoutServiceToken,
@@ -82,7 +83,7 @@ async function deleteArq(deps: NovaDeps, caller: Caller, read: Arq): Promise<voi
     async () => {
       const isDeleted = arq.binding
         ? await releaseArqs(deps, arq.binding.instanceUuid, new Set([arq.uuid]), 'deleted')
-        : await deps.store.arqs.deleteUnbound(arq.uuid);
+        : await deleteUnbound(deps, arq);
       if (isDeleted) return undefined;
       // The ARQ was bound, unbound or deleted after it was read.
       const now = (await deps.store.arqs.byUuids([arq.uuid])).get(arq.uuid);
@@ -93,6 +94,12 @@ async function deleteArq(deps: NovaDeps, caller: Caller, read: Arq): Promise<voi
     },
     `ARQ ${read.uuid} was not deleted`,
   );
+}
+
+async function deleteUnbound(deps: NovaDeps, arq: Arq): Promise<boolean> {
+  const isDeleted = await deps.store.arqs.deleteUnbound(arq.uuid);
+  if (isDeleted && arq.state === 'Initial') await leavePlace(deps, arq);
+  return isDeleted;
 }
 
 function refuseDeleteOfBound(deps: NovaDeps, caller: Caller, instance: string): Promise<void> {

@@ -49,6 +49,7 @@ export function claimArq(
     Update: {
       TableName: tables.arqs,
       Key: arqKey(arq.uuid),
+      // An earlier release has written `unbound_project`.
       UpdateExpression: `${set.expression} REMOVE due, due_at, unbound_project, failure`,
       // An ARQ in a state from which it is claimed has no binding.
       ConditionExpression: '#state = :was',

@@ -1,33 +1,45 @@
 // Which projects an operator lets program a device.
 
 import type { ProgramGrant } from '#core/domain/device/device.ts';
+import { grantsMax } from '#core/domain/device/program-grants.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { programGrant } from '#core/shapes/device.ts';
 import { grantField } from '#core/store/rows/inventory-rows.ts';
 import { deviceKey } from '#core/store/rows/rows.ts';
+import { putMember, removeMember } from '#core/store/table/bounded-set.ts';
 import type { Documents } from '#core/store/table/documents.ts';
-import { updateIf } from '#core/store/table/writes.ts';
 import type { DevicePlace } from './maintenance.ts';
 
 export interface GrantStore {
-  /** Replaces the project's grant. False if the device is no longer stored. */
-  putGrant(device: DevicePlace, grant: ProgramGrant): Promise<boolean>;
-  /** False likewise. */
+  /**
+   * Replaces the project's grant, and removes those of others that are over: they take room.
+   *
+   * @returns `full` if as many others are not over as are allowed, `absent` if the device is no
+   *   longer stored
+   */
+  putGrant(device: DevicePlace, grant: ProgramGrant): Promise<'stored' | 'full' | 'absent'>;
+  /** False if the project has none. */
   deleteGrant(device: DevicePlace, projectId: string): Promise<boolean>;
 }
 
 export function grantStore(client: Documents, table: string): GrantStore {
-  const change = (device: DevicePlace, projectId: string, grant?: ProgramGrant) =>
-    updateIf(client, {
-      TableName: table,
-      Key: deviceKey(device.hostname, device.uuid),
-      UpdateExpression: grant ? 'SET #grant = :grant' : 'REMOVE #grant',
-      ConditionExpression: 'attribute_exists(pk)',
-      ExpressionAttributeNames: { '#grant': grantField(projectId) },
-      ...(grant && { ExpressionAttributeValues: { ':grant': toWire(programGrant, grant) } }),
-    });
+  const setOf = ({ hostname, uuid }: DevicePlace) => ({
+    table,
+    Key: deviceKey(hostname, uuid),
+    prefix: grantField(''),
+    count: 'grant_count',
+    max: grantsMax,
+  });
   return {
-    putGrant: (device, grant) => change(device, grant.projectId, grant),
-    deleteGrant: (device, projectId) => change(device, projectId),
+    putGrant: (device, grant) =>
+      putMember(
+        client,
+        setOf(device),
+        grantField(grant.projectId),
+        toWire(programGrant, grant),
+        // Both are ISO 8601.
+        { isOver: (other) => (other as { until: string }).until <= grant.at, isInRow: true },
+      ),
+    deleteGrant: (device, projectId) => removeMember(client, setOf(device), grantField(projectId)),
   };
 }

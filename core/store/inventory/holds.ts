@@ -4,7 +4,7 @@
 
 import * as z from 'zod';
 import type { Device, HoldMark } from '#core/domain/device/device.ts';
-import { type DeviceHold, deviceHold } from '#core/domain/device/device-holds.ts';
+import { type DeviceHold, deviceHold, holdsMax } from '#core/domain/device/device-holds.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { optionalText } from '#core/shapes/derive/fields.ts';
@@ -12,6 +12,7 @@ import { holdMark } from '#core/shapes/device.ts';
 import { readFields, toDevice } from '#core/store/rows/inventory-rows.ts';
 import { fromRow } from '#core/store/rows/row-fields.ts';
 import { deployableKey, deviceKey, holdsKey } from '#core/store/rows/rows.ts';
+import { putMember, removeMember } from '#core/store/table/bounded-set.ts';
 import type { Documents } from '#core/store/table/documents.ts';
 import { getRow } from '#core/store/table/reads.ts';
 import { transact, updateIf } from '#core/store/table/writes.ts';
@@ -39,8 +40,8 @@ export interface StoredHolds {
 
 export interface HoldStore {
   holds(): Promise<StoredHolds>;
-  /** Replaces the hold of the same selector. */
-  putHold(hold: DeviceHold): Promise<void>;
+  /** Replaces the hold of the same selector. False if the cloud has as many others as allowed. */
+  putHold(hold: DeviceHold): Promise<boolean>;
   /** False if there is none. */
   endHold(id: string): Promise<boolean>;
   /** False if the hold does not end before `now`: another request has replaced it. */
@@ -63,6 +64,8 @@ function holdField(id: string): string {
 
 export function holdStore(client: Documents, table: string): HoldStore {
   const Key = holdsKey();
+  const set = { table, Key, prefix: holdField(''), count: 'hold_count', max: holdsMax };
+  const grows = 'revision';
   return {
     async holds() {
       const row = await getRow(client, table, Key);
@@ -72,37 +75,19 @@ export function holdStore(client: Documents, table: string): HoldStore {
     },
 
     async putHold(hold) {
-      await updateIf(client, {
-        TableName: table,
-        Key,
-        UpdateExpression: 'SET #hold = :hold, changed_at = :now ADD revision :one',
-        ExpressionAttributeNames: { '#hold': holdField(hold.id) },
-        ExpressionAttributeValues: {
-          ':hold': toWire(deviceHold, hold),
-          ':now': hold.at,
-          ':one': 1,
-        },
-      });
+      const besides = { set: { changed_at: hold.at }, grows };
+      const row = toWire(deviceHold, hold);
+      return (await putMember(client, set, holdField(hold.id), row, besides)) === 'stored';
     },
 
-    endHold: (id) =>
-      updateIf(client, {
-        TableName: table,
-        Key,
-        UpdateExpression: 'REMOVE #hold ADD revision :one',
-        ConditionExpression: 'attribute_exists(#hold)',
-        ExpressionAttributeNames: { '#hold': holdField(id) },
-        ExpressionAttributeValues: { ':one': 1 },
-      }),
+    endHold: (id) => removeMember(client, set, holdField(id), { grows }),
 
     endOverdueHold: (id, now) =>
-      updateIf(client, {
-        TableName: table,
-        Key,
-        UpdateExpression: 'REMOVE #hold ADD revision :one',
-        ConditionExpression: '#hold.#until <= :now',
-        ExpressionAttributeNames: { '#hold': holdField(id), '#until': 'until' },
-        ExpressionAttributeValues: { ':one': 1, ':now': now },
+      removeMember(client, set, holdField(id), {
+        grows,
+        condition: '#member.#until <= :now',
+        names: { '#until': 'until' },
+        values: { ':now': now },
       }),
 
     async putRound({ revision, at, after }) {

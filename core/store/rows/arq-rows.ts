@@ -32,9 +32,9 @@ export function arqRow(arq: Arq, dueAt?: string): Row {
   };
 }
 
-/** What an unbound ARQ's row has besides, and a bind removes: its deadline, and who is counted. */
-export function unboundAttributes({ uuid, projectId }: Arq, dueAt: string) {
-  return { due: duePartition('arq', uuid), due_at: dueAt, unbound_project: projectId };
+/** What an unbound ARQ's row has besides, and a bind removes: its deadline. */
+export function unboundAttributes({ uuid }: Arq, dueAt: string) {
+  return { due: duePartition('arq', uuid), due_at: dueAt };
 }
 
 /** Attributes of a bound ARQ's row, except of a failed bind, by the names of the handle's. */

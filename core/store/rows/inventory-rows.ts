@@ -88,13 +88,15 @@ export function componentField(component: string): string {
   return `component#${component}`;
 }
 
+export const baselinePrefix = 'baseline#';
+
 /** A row attribute for each baseline, so that each is set and removed by itself. */
 export function baselineField(key: BaselineKey): string {
-  return `baseline#${baselineId(key)}`;
+  return `${baselinePrefix}${baselineId(key)}`;
 }
 
 export function toBaselines(row: Row): FirmwareBaseline[] {
-  return readFields(row, 'baseline#', firmwareBaseline) ?? [];
+  return readFields(row, baselinePrefix, firmwareBaseline) ?? [];
 }
 
 /** The attributes of the row whose names begin so, in no order; undefined if there is none. */

@@ -7,6 +7,10 @@ export const jobKey = (uuid: string) => ({ pk: `JOB#${uuid}` });
 export const releaseKey = (id: string) => ({ pk: `RELEASE#${id}` });
 export const programKey = (id: string) => ({ pk: `PROGRAM#${id}` });
 export const quotaKey = (projectId: string) => ({ pk: `QUOTA#${projectId}` });
+/** One part of the places of a project's unbound ARQs. */
+export const unboundKey = (projectId: string, part: number) => ({
+  pk: `UNBOUND#${projectId}#${part}`,
+});
 export const reaperKey = () => ({ pk: 'REAPER' });
 export const neverBuiltKey = () => ({ pk: 'REAPER_NEVER_BUILT' });
 /** Unused instances that wait for an operator. */

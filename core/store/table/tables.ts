@@ -6,6 +6,7 @@
 //                    RELEASE#<release id>             handles that a host still has to clean up
 //                    PROGRAM#<program id>             a region that an operator has programmed
 //                    QUOTA#<project id>               a project's limits, what is left of them
+//                    UNBOUND#<project id>#<part>      places of a project's unbound ARQs
 //                    REAPER                           how far the reaper has come
 //                    REAPER_WAITS                     what waits for an operator
 //                    REAPER_NEVER_BUILT               how many servers that were deleted during
@@ -41,7 +42,7 @@
 //
 // A bind or a release reads by these keys alone, with consistent reads: the ARQs, one partition
 // per provider and the instance's row, however many other rows are stored. The one index read on
-// Nova's path counts a project's unbound ARQs, for a limit that may be exceeded by a few.
+// by-unbound has the unbound ARQs of releases that wrote `unbound_project`.
 //
 // Indexes serve listings, deadlines and that limit only. The indexes of ARQs hold keys alone, so
 // that a change of state costs nothing in them; ARQ uuids are ordered by time, so one index gives

@@ -51,11 +51,11 @@ export const calls = {
     reads: ({ profile, project }) => [
       { place: 'device-profiles', key: profile, units: 1 },
       { place: 'arqs', key: quotaKey + project, units: 1 },
-      { place: 'arqs/by-unbound', key: project, units: 0.5 },
     ],
     writes: (server) => [
+      { place: 'arqs', key: placesKey(server), units: 1 },
       { place: 'arqs', key: server.arq, units: 1 },
-      ...inIndexes(server, ['by-kind', 'by-project', 'by-profile', 'by-unbound', 'by-due']),
+      ...inIndexes(server, ['by-kind', 'by-project', 'by-profile', 'by-due']),
     ],
     records: ({ arq }) => [
       { ...recorded, table: 'arqs', key: arq, history: [{ ...record, key: arq }] },
@@ -67,7 +67,7 @@ export const calls = {
       { place: 'arqs', key: arq, units: 1 },
       { place: 'inventory', key: provider, units: 1 },
     ],
-    writes: (server) => [...inTransaction(server), ...inIndexes(server, ['by-unbound', 'by-due'])],
+    writes: (server) => [...inTransaction(server), ...inIndexes(server, ['by-due'])],
     records: (server) => [bound(server, true), handle(server, server.instance, server.days[0])],
   },
   list: {
@@ -92,6 +92,8 @@ export const boot = ['profile', 'post', 'patch', 'list'] as const satisfies read
 
 /** The key of a quota's row is its project's and this; a POST reads it even if none exists. */
 const quotaKey = 2 ** 20;
+/** The key of one of the four rows that have the places of a project's unbound ARQs. */
+const placesKey = ({ project, arq }: Server) => 2 ** 21 + 4 * project + (arq % 4);
 const record = { place: 'history', units: 1 } as const;
 const recorded = { readers: ['announcements'], events: 0, isLooked: false } as const;
 
@@ -115,7 +117,6 @@ function inIndexes(server: Server, indexes: readonly ArqIndex[]): Units[] {
     'by-due': shard,
     'by-profile': profile * 16 + shard,
     'by-project': project,
-    'by-unbound': project,
   };
   return indexes.map((name) => ({ place: `arqs/${name}`, key: keys[name], units: 1 }));
 }

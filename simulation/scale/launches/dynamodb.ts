@@ -4,7 +4,7 @@
 import type { TableName } from '#core/store/table/tables.ts';
 import { Quota, type Timeline } from '../timeline.ts';
 
-export type ArqIndex = 'by-kind' | 'by-project' | 'by-profile' | 'by-unbound' | 'by-due';
+export type ArqIndex = 'by-kind' | 'by-project' | 'by-profile' | 'by-due';
 export type Place = TableName | `arqs/${ArqIndex}`;
 
 /** Units for rows of one key; a key is any number, of which equal ones meet in one partition. */

@@ -55,4 +55,4 @@ export function remedyFor(limit: Limit, tenants: number): string {
 }
 
 /** Their key is a project. */
-const ofTenant: readonly Place[] = ['arqs/by-project', 'arqs/by-unbound'];
+const ofTenant: readonly Place[] = ['arqs/by-project'];

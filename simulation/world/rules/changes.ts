@@ -4,6 +4,7 @@ import type { Item } from '#simulation/database/expressions.ts';
 import type { MemoryDatabase, RowChange } from '#simulation/database/memory-database.ts';
 import type { Violate } from '#simulation/violation.ts';
 import { checkAlternative, checkPromise } from './alternatives.ts';
+import { checkBoundedSets } from './bounded-sets.ts';
 import { checkRevision } from './profiles.ts';
 import { checkTake } from './quotas.ts';
 
@@ -21,6 +22,7 @@ const requiredAttributes: Readonly<Record<string, string>> = {
   'ARQ#': 'profile_name',
   'INSTANCE#': 'bind_id',
   'QUOTA#': 'limits',
+  'UNBOUND#': 'arq_count',
   'RELEASE#': 'release',
   'PROGRAM#': 'program',
 };
@@ -35,6 +37,7 @@ export function checkChange(
   if (after) checkRequired(after, before, violate);
   if (before && after) checkUpdate(before, after, database, violate);
   if (before && after) checkTake(before, after, violate);
+  if (after) checkBoundedSets(after, violate);
   checkRevision(change, violate);
   checkPromise(change, nowMs, violate);
   if (after) checkAlternative(after, database, violate);

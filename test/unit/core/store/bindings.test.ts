@@ -66,7 +66,7 @@ it('an unbind leaves the rows as they were, with the handle under a new epoch', 
   const release = { arqs: [bound], fate: 'unbound', left: [], change, unboundUntil } as const;
   expect(await store.release(binding, release)).toBe('released');
   const { failure, ...healthy } = unbound;
-  const projectId = { project_id: binding.projectId, unbound_project: binding.projectId };
+  const projectId = { project_id: binding.projectId };
   expect(await rowAt(tables.arqs, unbound)).toEqual({ ...healthy, ...projectId, updated_at: at });
   const last_change = expect.objectContaining({ at });
   expect(await rowAt(tables.inventory, free)).toEqual({ ...free, epoch: 8, last_change });
