@@ -42,7 +42,7 @@ export async function retryAfterReport(
   await bringForward(deps, devices, 1);
 }
 
-/** Of devices that are there again: their handles in quarantine are due now. */
+/** Handles in quarantine are due now where their device is there again. */
 export async function retryAfterReturn(deps: Deps, devices: readonly Device[]): Promise<void> {
   await bringForward(deps, devices, Number.POSITIVE_INFINITY);
 }
