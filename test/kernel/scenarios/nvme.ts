@@ -128,6 +128,22 @@ const scenarios: readonly Scenario[] = [
     },
   },
   {
+    name: 'a disk that is claimed, as a pool of ZFS claims its own, is left to the host',
+    run: async (stage) => {
+      const { guest } = stage;
+      const disk = await namespaceOf(guest);
+      await guest.run('modprobe', 'claim_disk', `path=${disk}`);
+      await startAgent(stage);
+      const name = disk.replace('/dev/', '');
+      const reason = `is in use by the kernel: ${name}, or a partition of it, cannot be opened exclusively`;
+      const seen = await untilIncident(stage, reason);
+      assert.equal(await guest.link(`${device}/driver`), 'nvme');
+      await running.agent?.stop();
+      await guest.run('rmmod', 'claim_disk');
+      return `not offered ${seen} after the agent's start`;
+    },
+  },
+  {
     name: 'the agent binds an NVMe device to VFIO, and reports its serial number',
     run: async (stage) => {
       const { guest, cloud } = stage;
