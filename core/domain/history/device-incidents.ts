@@ -7,7 +7,7 @@ import {
   type AttachmentFault,
   describeAttachment,
 } from '#core/domain/device/device-attachments.ts';
-import { isUnhealthy } from '#core/domain/device/device-health.ts';
+import { isUnhealthy, programOfLost } from '#core/domain/device/device-health.ts';
 import {
   type Difference,
   type FirmwareBaseline,
@@ -30,7 +30,8 @@ export function healthIncident(
   ofHost: readonly Device[] = [device],
 ): Incident | undefined {
   const { uuid, hostname, health, isGone, cardCleaning } = device;
-  if (isGone || !health || !isUnhealthy(device)) return undefined;
+  if (isGone) return lostInProgram(device);
+  if (!health || !isUnhealthy(device)) return undefined;
   const alike = ofHost.filter(
     (each) => !each.isGone && isUnhealthy(each) && each.health?.reason === health.reason,
   );
@@ -49,8 +50,28 @@ export function healthIncident(
   };
 }
 
+function lostInProgram(device: Device): Incident | undefined {
+  const { uuid, hostname, address } = device;
+  const { component, since, reason = '' } = programOfLost(device) ?? {};
+  if (since === undefined) return undefined;
+  return {
+    kind: 'unhealthy-device',
+    since,
+    hostname,
+    deviceUuid: uuid,
+    reason: `The device at ${address} is gone from its host, and its program of ${component} failed: ${sentenceOf(reason)}`,
+    nextStep: `Look at the card: an image that is written in part can leave it without function. Once it is back, it is offered after some minutes without a fault. If it is taken out for good: cyborg-ops devices enable ${uuid}`,
+    action: 'rediscover',
+  };
+}
+
+/** The words of a host may end with a full stop. */
+function sentenceOf(words: string): string {
+  return `${words.replace(/\.+$/, '')}.`;
+}
+
 function unhealthyText({ address }: Device, alike: readonly Device[], reason: string): string {
-  if (alike.length < 2) return `The device at ${address} ${reason}.`;
+  if (alike.length < 2) return `The device at ${address} ${sentenceOf(reason)}`;
   const addresses = alike.map((each) => each.address).sort();
   const named = addresses.slice(0, devicesNamed);
   const more = alike.length - named.length;

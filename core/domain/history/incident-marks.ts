@@ -3,7 +3,7 @@
 // only add marks, and the sweep removes those that it has found to be needless. Pure.
 
 import type { AttachHandle, Device } from '#core/domain/device/device.ts';
-import { isUnhealthy } from '#core/domain/device/device-health.ts';
+import { isUnhealthy, programOfLost } from '#core/domain/device/device-health.ts';
 import { isUncleanImport } from '#core/domain/device/handle-state.ts';
 import { skewSecondsMax } from '#core/domain/host/clock-skew.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
@@ -60,7 +60,7 @@ export function mayHostHaveIncident(summary: HostSummary): boolean {
 /** @param handles of the device; those of an import alone count */
 export function mayDeviceHaveIncident(device: Device, handles: readonly AttachHandle[]): boolean {
   const { isGone, attachmentFaults = [], cardCleaning, programs = [], adopted } = device;
-  if (isGone) return attachmentFaults.length > 0;
+  if (isGone) return attachmentFaults.length > 0 || programOfLost(device) !== undefined;
   return (
     isUnhealthy(device) ||
     device.offeredTwice !== undefined ||

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { healthIncident } from '#core/domain/history/device-incidents.ts';
+import { mayDeviceHaveIncident } from '#core/domain/history/incident-marks.ts';
 import type { DeviceUuid } from '#core/domain/ids.ts';
 import { aStoredDevice } from '#test/support/builders.ts';
 
@@ -14,6 +15,26 @@ describe('the incident of an unhealthy device', () => {
 
   it('has a general next step without one', () => {
     expect(healthIncident(aStoredDevice({ health: fault }))?.nextStep).toContain('Repair');
+  });
+
+  it('is of a device that is gone since its program has failed, until its status is set', () => {
+    const id = 'p1';
+    const program = {
+      ...{ id, component: 'bios', image: 'i1', version: '2.0', state: 'failed' as const },
+      ...{ since, by: 'op', at: since, reason: 'The host finds no device.' },
+    };
+    const statusChange = { status: 'maintaining' as const, by: 'op', at: since, program: id };
+    const gone = { ...aStoredDevice({ programs: [program], statusChange }), isGone: true };
+    expect(healthIncident(gone)).toMatchObject({
+      ...{ kind: 'unhealthy-device', since },
+      reason: expect.stringMatching(/is gone from its host, .*bios failed: The host .* device\.$/),
+      nextStep: expect.stringContaining(`devices enable ${gone.uuid}`),
+    });
+    const { program: _, ...byOperator } = statusChange;
+    expect(healthIncident({ ...gone, statusChange: byOperator })).toBeUndefined();
+    expect(healthIncident({ ...gone, programs: [{ ...program, state: 'done' }] })).toBeUndefined();
+    expect(mayDeviceHaveIncident(gone, [])).toBe(true);
+    expect(mayDeviceHaveIncident({ ...gone, statusChange: byOperator }, [])).toBe(false);
   });
 
   it('is one for the devices of a host that are ill for one reason', () => {
