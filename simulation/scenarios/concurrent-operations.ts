@@ -139,11 +139,6 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
   ...concurrentBaselineOperations,
   ...concurrentTreeOperations,
   'bind a NIC': { about: ['NIC', 'hold'], act: boot('nic') },
-  'bind one vGPU after 20 seconds': {
-    about: ['GPU'],
-    of: ['reboot the host after a release, job event late'],
-    act: inTurn(() => {}, 20_000, boot('vgpu')),
-  },
   'bind one vGPU': { about: ['GPU'], act: boot('vgpu') },
   'bind an FPGA without an image': { about: ['FPGA'], act: boot('fpga') },
   'bind another function': { about: ['FPGA'], act: boot('fpga2') },
