@@ -80,6 +80,7 @@ export const eventDetails = {
       how: z.enum(attachmentFaults),
       unit: z.string().describe('address of the PCI function, or uuid of the mdev'),
       instance_uuid: uuid.describe('the server that it is bound to, else the one that has it'),
+      project_id: z.string().optional().describe('of the server that it is bound to'),
       held_by: z.string().optional().describe('another server that has it'),
       since: z.iso.datetime().describe("by the host's clock"),
     })

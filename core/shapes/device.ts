@@ -243,6 +243,8 @@ export const attachmentFault = z.object({
   unit: z.string(),
   /** The server that it is bound to; where it is bound to none, the one that has it. */
   instance_uuid: id<InstanceUuid>(),
+  /** The project of the server that it is bound to. */
+  project_id: optionalText,
   /** Another server has it. */
   held_by: optionalText,
   since: z.string(),

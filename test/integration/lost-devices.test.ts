@@ -3,8 +3,10 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import type { Device } from '#core/domain/device/device.ts';
 import { measureHost } from '#core/domain/fleet/measure-host.ts';
 import { providerUuid } from '#core/domain/ids.ts';
+import { toEvents } from '#core/operations/outbox/events-of-change.ts';
 import { nextInstance } from '#test/support/builders.ts';
 import { aDevice, aHandle } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
@@ -97,6 +99,14 @@ it('is an incident while the device of a server is gone from its host', async ()
     reason: `The device at ${slot} is gone from its host, and server ${instance} has lost it (${unit}).`,
     next_step: expect.stringContaining(`openstack server reboot --hard ${instance}`),
   });
+  const [device] = (await world.deps.store.inventory.host(host)).devices;
+  const metadata = { id: 'change-1', at: 0, stage: 'test' };
+  const events = (device?.attachmentFaults ?? []).flatMap((fault) =>
+    toEvents({ kind: 'device-not-attached', device: device as Device, fault }, metadata),
+  );
+  expect(events).toMatchObject([
+    { detail: { how: 'gone', instance_uuid: instance, project_id: incident?.project_id } },
+  ]);
   const query = { token: 'admin-token' };
   const path = `/operator/v1/assignments?instance=${instance}`;
   expect((await world.ask('GET', path, query)).json.assignments).toMatchObject([

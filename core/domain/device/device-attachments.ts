@@ -38,9 +38,10 @@ export function judgeAttachments(
     if (!handle) continue;
     const server = instanceUuid.toLowerCase() as InstanceUuid;
     const holder = handle.claim?.instanceUuid;
+    const ofHolder = projectOf(handle);
     if (!isAttached) {
       if (holder === server)
-        faults.push({ kind: 'not-attached', unit, instanceUuid: server, since });
+        faults.push({ kind: 'not-attached', unit, instanceUuid: server, ...ofHolder, since });
       continue;
     }
     if (holder === server) continue;
@@ -50,7 +51,7 @@ export function judgeAttachments(
       faults.push({ kind: 'not-bound', unit, instanceUuid: server, since });
     else {
       const kind = 'attached-elsewhere';
-      faults.push({ kind, unit, instanceUuid: holder, heldBy: server, since });
+      faults.push({ kind, unit, instanceUuid: holder, ...ofHolder, heldBy: server, since });
     }
   }
   return { faults: withoutEffects(faults).slice(0, faultsMax), isEarly };
@@ -91,9 +92,14 @@ export function lostAttachments(
   return handles
     .flatMap((handle): AttachmentFault[] => {
       const { instanceUuid } = handle.claim ?? {};
-      return instanceUuid ? [{ kind: 'gone', unit: unitOf(handle), instanceUuid, since }] : [];
+      const fault = { kind: 'gone', unit: unitOf(handle), since } as const;
+      return instanceUuid ? [{ ...fault, instanceUuid, ...projectOf(handle) }] : [];
     })
     .slice(0, faultsMax);
+}
+
+function projectOf({ claim }: AttachHandle): Pick<AttachmentFault, 'projectId'> {
+  return present({ projectId: claim?.facts?.projectId });
 }
 
 function unitOf(handle: AttachHandle): string {

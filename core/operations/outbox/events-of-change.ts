@@ -34,14 +34,15 @@ export function toEvents(event: DomainEvent, metadata: EventMetadata): CyborgEve
       return [{ type: 'Device in conflict', at: metadata.at, detail }];
     }
     case 'device-not-attached': {
-      const { kind, unit, instanceUuid: instance_uuid, heldBy: held_by, since } = event.fault;
+      const { kind, unit, instanceUuid: instance_uuid, since } = event.fault;
+      const { projectId: project_id, heldBy: held_by } = event.fault;
       const detail = {
         ...deviceDetail(event.device, metadata),
         how: kind,
         unit,
         instance_uuid,
         since,
-        ...present({ held_by }),
+        ...present({ project_id, held_by }),
         id: derivedUuid('event', metadata.id, `${event.device.uuid} ${unit} ${instance_uuid}`),
       };
       return [{ type: 'Device not attached', at: metadata.at, detail }];
