@@ -112,8 +112,10 @@ export const offeredTwice: readonly Scenario[] = [
       const gone = performance.now();
       await untilOffered(stage);
       const back = secondsSince(gone);
-      await nova.undo();
+      // Before the restart: nova-compute keeps providers for five minutes, and builds no server
+      // while one of them is gone.
       await removeCard(stage);
+      await nova.undo();
       return [
         `the incident ${said} s after the device: ${reason}`,
         ...refusals,
