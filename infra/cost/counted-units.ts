@@ -221,9 +221,9 @@ export const countedUnits = {
    */
   measured: {
     ...noUnits,
-    writes: 8,
+    writes: 9,
     reads: 26,
-    recorded: 5,
+    recorded: 6,
     metricLines: 9,
   },
   /** A host boots and reprovisions the vGPU of one server. */
