@@ -25,7 +25,8 @@ async function readBoard(): Promise<ReportedDevice> {
   try {
     const pci = ownDrivers.find(({ name }) => name === 'pci');
     const gpus = { vendor_id: '10de', product_id: '2330', resource_class: 'PGPU', pool: 'hgx0' };
-    const configured = pci?.configure({ allow_list: [gpus] });
+    const entry = { ...gpus, fabric_ready: true };
+    const configured = pci?.configure({ allow_list: [entry] });
     if (!configured || 'faults' in configured) throw new Error(JSON.stringify(configured));
     const { devices } = await configured.create(await host.context()).discover();
     return devices.hgx0 as ReportedDevice;
