@@ -15,7 +15,7 @@ import { perFile } from '#test/support/vitest/shared.ts';
 import { type Answer, stage, startWorld } from '#test/support/world.ts';
 
 const extra = 6;
-/** Of two parts. */
+/** Large enough for two rows of places. */
 const unboundMax = 300;
 const world = perFile(() =>
   startWorld({ settings: { CYBORG_UNBOUND_ARQS_MAX: String(unboundMax) } }),

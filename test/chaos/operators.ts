@@ -63,7 +63,7 @@ export function createOperators({ layout, hosts, spare, random }: OperatorsOptio
     call('PATCH', `/v2/devices/${device.uuid}`, [change]);
   const setStatus = (device: Device, value: string) =>
     patch(device, { op: 'replace', path: '/status', value });
-  /** Of these hosts: a hostile one may have named hundreds. */
+  /** Leaves the hostile host out: it may report hundreds of devices. */
   const devices = async (): Promise<readonly Device[]> => {
     const all: readonly Device[] =
       (await call('GET', '/v2/devices?limit=1000'))?.json.devices ?? [];

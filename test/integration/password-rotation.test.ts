@@ -35,7 +35,8 @@ const world = perFile(() =>
 beforeAll(async () => {
   await world.startComputeNode('cmp1');
   await world.report('cmp1', [aDevice({ handles: 64 })]);
-  await world.createProfile('fpga', { 'resources:FPGA': '1' });
+  const { status, text } = await world.createProfile('fpga', { 'resources:FPGA': '1' });
+  expect([status, text]).toEqual([201, expect.any(String)]);
 });
 
 /** A token that no function has seen, so that it is validated by our own. */
