@@ -25,6 +25,7 @@ import {
   type ComponentProgramStore,
   componentProgramStore,
 } from './store/inventory/component-programs.ts';
+import { type GrantStore, grantStore } from './store/inventory/grants.ts';
 import { type HoldStore, holdStore } from './store/inventory/holds.ts';
 import { type InventoryStore, inventoryStore } from './store/inventory/inventory.ts';
 import { type RegionStore, regionStore } from './store/inventory/regions.ts';
@@ -87,6 +88,7 @@ export interface NovaStore {
 export interface Store extends NovaStore {
   readonly attributes: AttributeStore;
   readonly baselines: BaselineStore;
+  readonly grants: GrantStore;
   readonly holds: HoldStore;
   readonly regions: RegionStore;
   readonly componentPrograms: ComponentProgramStore;
@@ -129,6 +131,7 @@ export function createStore(
       ...store,
       attributes: attributeStore(clients.strong, inventory),
       baselines: baselineStore(clients.strong, inventory),
+      grants: grantStore(clients.strong, inventory),
       holds: holdStore(clients.strong, inventory),
       regions: regionStore(clients.strong, { arqs, inventory }),
       componentPrograms: componentProgramStore(clients.strong, { arqs, inventory }),

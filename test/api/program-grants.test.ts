@@ -80,9 +80,9 @@ it('reaches the project, until an operator ends it', async () => {
 });
 
 it('ends by itself, and leaves no row', async () => {
-  const { inventory } = world.deps.store;
+  const { grants, inventory } = world.deps.store;
   const over = { projectId: project, until: inHours(-1), by: 'user', at: inHours(-2) };
-  await inventory.putGrant({ hostname: 'cmp1', uuid: device }, over);
+  await grants.putGrant({ hostname: 'cmp1', uuid: device }, over);
   expect(await program('demo-token')).toEqual(forbidden);
   await act('grant', { project_id: another, until: inHours(1) });
   const [stored] = (await inventory.host('cmp1')).devices;

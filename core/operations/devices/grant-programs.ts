@@ -26,7 +26,7 @@ export async function grantPrograms(
 ): Promise<Granted> {
   const { device } = await readDevice(deps, id);
   const grant = { projectId, until, by: caller.userId, at: timeNow(deps) };
-  const outcome = await deps.store.inventory.putGrant(device, grant);
+  const outcome = await deps.store.grants.putGrant(device, grant);
   if (outcome === 'absent') throw new DeviceNotFound(id);
   if (outcome === 'full') {
     throw new InvalidInput(`Device ${id} already has ${grantsMax} grants, the maximum.`);
@@ -38,7 +38,7 @@ export async function grantPrograms(
 /** The same request again changes nothing. @throws DeviceNotFound */
 export async function revokePrograms(deps: Deps, id: string, projectId: string): Promise<Granted> {
   const { device } = await readDevice(deps, id);
-  await deps.store.inventory.deleteGrant(device, projectId);
+  await deps.store.grants.deleteGrant(device, projectId);
   deps.log.info('Programs revoked', { device: device.uuid, project: projectId });
   return { device, grants: othersOf(deps, device, projectId) };
 }

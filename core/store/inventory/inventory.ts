@@ -20,7 +20,6 @@ import {
   updateIf,
 } from '#core/store/table/writes.ts';
 import { forgetDigest, unknownDigest } from './digests.ts';
-import { type GrantStore, grantStore } from './grants.ts';
 import {
   addHandle,
   changeHandle,
@@ -32,7 +31,7 @@ import {
 import { type MaintenanceStore, maintenanceStore } from './maintenance.ts';
 import { type ProviderReads, providerReads } from './provider-reads.ts';
 
-export interface InventoryStore extends HostStore, MaintenanceStore, GrantStore, ProviderReads {
+export interface InventoryStore extends HostStore, MaintenanceStore, ProviderReads {
   /**
    * Writes one device's rows; repeatable. The device's digest is cleared first and written last,
    * with its deployables: after a crash in between, the next report describes the device again.
@@ -79,7 +78,6 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
   return {
     ...hostStore(client, table),
     ...maintenanceStore(client, table),
-    ...grantStore(client, table),
     ...providerReads(client, table),
 
     putDevice,
