@@ -65,6 +65,8 @@ export interface CloudHost {
   mdevs(): string[];
   /** Milliseconds that the simulated GPU takes, and whether it is out of its slot. */
   slowDown(delayMs: Readonly<Record<string, number>>, unplugged?: boolean): void;
+  /** The operation in which the simulated GPU is slowed down at this moment. */
+  waitsIn(): string | undefined;
 }
 
 /**
@@ -116,6 +118,7 @@ export function createHost(
         sysfs_root: sysfs.root,
         boot_id_file: bootIdFile,
         interval_seconds: 1,
+        image_source: urlOf(layout, 's3'),
       };
       writeFileSync(settings, JSON.stringify({ ...offered, ...own }));
       await by(layout, name, [
@@ -137,6 +140,10 @@ export function createHost(
     slowDown: (delayMs, unplugged = false) => {
       mkdirSync(hardware, { recursive: true });
       writeFileSync(join(hardware, 'faults.json'), JSON.stringify({ delayMs, unplugged }));
+    },
+    waitsIn: () => {
+      const file = join(hardware, 'waits.json');
+      return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).operation : undefined;
     },
   };
 }

@@ -105,9 +105,15 @@ const lost = (server: string, at: string, unit = at) =>
 const gone = 'its device is gone: its host no longer reports it';
 const off = () => `not-offered: The device at ${address} fell off the bus.`;
 
-const lostWork = `Step 1/1: Driver fake_gpu finds no device at ${vgpuAddress}.`;
+const lostIn = (operation: string) => `Step 1/1: ${operation}`;
 
 type Way = keyof typeof take;
+
+/** Takes the simulated GPU out of its slot while it is in the operation. */
+async function unplugIn(operation: string, delayMs: Readonly<Record<string, number>>) {
+  await expect.poll(host.waitsIn, patience).toBe(operation);
+  host.slowDown(delayMs, true);
+}
 
 /** The addresses of the devices that are offered. */
 const addresses = async () =>
@@ -161,8 +167,10 @@ it('a card of vGPUs that is unplugged while it cleans one', async () => {
   const server = await cloud.boot('vgpu');
   host.slowDown({ clean: 3000 });
   await cloud.remove(server);
-  host.slowDown({ clean: 3000 }, true);
-  await expect.poll(() => said(), patience).toEqual([`quarantine: 1 attach handles: ${lostWork}`]);
+  await unplugIn('clean', { clean: 3000 });
+  await expect
+    .poll(() => said(), patience)
+    .toEqual([expect.stringMatching(/^quarantine: 1 attach handles/)]);
   host.slowDown({});
   await expect.poll(() => said(), patience).toEqual([]);
 });
@@ -171,10 +179,10 @@ it('a card of vGPUs that is unplugged while it makes one', async () => {
   await untilFree('VGPU', 1);
   host.slowDown({ prepare: 3000 });
   const server = (await cloud.create('vgpu')) ?? '';
-  host.slowDown({ prepare: 3000 }, true);
+  await unplugIn('prepare', { prepare: 3000 });
   expect(await cloud.built(server)).toBe('ERROR');
   // The host has made nothing, so the handle needs no cleaning.
-  await expect.poll(() => said(), patience).toEqual([`failed-bind: ${lostWork}`]);
+  await expect.poll(() => said(), patience).toEqual([`failed-bind: ${lostIn('ENODEV: prepare')}`]);
   await expect.poll(addresses, patience).toHaveLength(2);
   host.slowDown({});
   await cloud.remove(server);
@@ -196,11 +204,11 @@ it('a card that is unplugged while it is programmed', async () => {
   host.slowDown({ program: 4000 });
   const change = [{ op: 'add', path: '/firmware/bios', value: id }];
   expect((await api(`/v2/devices/${device?.uuid}`, 'PATCH', change)).status).toBe(204);
-  host.slowDown({ program: 4000 }, true);
-  const lostCard = `unhealthy-device: The device at ${vgpuAddress} is gone from its host, and its program of bios failed: ${lostWork}`;
-  await expect.poll(() => said(), patience).toContain(lostCard);
+  await unplugIn('program', { program: 4000 });
+  const lostCard = `unhealthy-device: The device at ${vgpuAddress} is gone from its host, and its program of bios failed: ${lostIn('write of bios: ENODEV: program.')}`;
+  await expect.poll(() => said(), patience).toEqual(expect.arrayContaining([lostCard]));
   host.slowDown({});
   // It is offered after ten minutes without a fault.
-  const withheld = `unhealthy-device: The device at ${vgpuAddress} is withheld: the program of bios failed: ${lostWork}`;
-  await expect.poll(() => said(), patience).toContain(withheld);
+  const withheld = `unhealthy-device: The device at ${vgpuAddress} is withheld: the program of bios (write) failed: ENODEV: program.`;
+  await expect.poll(() => said(), patience).toEqual(expect.arrayContaining([withheld]));
 });

@@ -1,7 +1,7 @@
 // The simulated hardware of the fake drivers: a small file that outlives the agent, as hardware
 // does, and is empty after a boot; and the faults that a test injects.
 
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import * as z from 'zod';
@@ -40,7 +40,7 @@ interface FakeHardware<State> {
 }
 
 export interface FakeHardwareDeps {
-  /** The folder also holds `faults.json`. */
+  /** The folder also holds `faults.json`, and during a delay `waits.json` names the operation. */
   readonly directory: string;
   readonly bootId: string;
 }
@@ -72,7 +72,12 @@ export function openFakeHardware<State>(
   const isPresent = () => !faultsNow().unplugged;
   const touch = async (operation: Operation) => {
     const { delayMs, fail } = faultsNow();
-    await delay(delayMs[operation] ?? 0);
+    const waitMs = delayMs[operation] ?? 0;
+    if (waitMs > 0) {
+      await files.replace('waits.json', JSON.stringify({ operation }));
+      await delay(waitMs);
+      rmSync(join(directory, 'waits.json'));
+    }
     const code = isPresent() ? fail[operation] : 'ENODEV';
     if (code) throw toError(code, operation);
   };
