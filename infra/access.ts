@@ -232,6 +232,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     // A device with missing rows is marked, so that its host describes it again. Restored handles
     // are cleaned by their host before they can be claimed.
     tables: { inventory: [...finishing, 'DeleteItem'], arqs: ['PutItem'] },
+    // A provider that has left its tree is deleted later.
+    sendsTo: ['provider-syncs'],
     callsOpenStack: true,
   },
   sweep: {

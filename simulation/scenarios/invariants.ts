@@ -4,7 +4,6 @@ import type { Arq, InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { AttachHandle } from '#core/domain/device/device.ts';
 import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
 import { wantedProviders } from '#core/domain/placement/provider-tree.ts';
-import { otherStackMark } from '#core/domain/placement/stack-mark.ts';
 import { wantedImage } from '#core/domain/profile/device-profile.ts';
 import { toInstance } from '#core/store/rows/arq-rows.ts';
 import { toHandle } from '#core/store/rows/handle-rows.ts';
@@ -17,6 +16,7 @@ import { checkSummaries, createSummaryCheck } from '#simulation/world/rules/host
 import { checkOfferedTwice } from '#simulation/world/rules/offered-twice.ts';
 import { checkProfiles } from '#simulation/world/rules/profiles.ts';
 import { checkPrograms, mayLast } from '#simulation/world/rules/programs.ts';
+import { checkProviders } from '#simulation/world/rules/providers.ts';
 import { checkQuotas, checkRecounted, storedArqs } from '#simulation/world/rules/quotas.ts';
 import { checkHeld, checkReserved } from '#simulation/world/rules/reserved.ts';
 import type { World } from '#simulation/world/world.ts';
@@ -317,7 +317,7 @@ function addressOn({ database }: World, provider: string, hostname: string): str
 }
 
 function checkPlacement(world: World): void {
-  const { database, settings, openstack, hosts, disabled, holds } = world;
+  const { database, settings, disabled, holds } = world;
   const rows = database.rows('inventory');
   const devices = rows.filter(({ sk }) => String(sk).startsWith('DEVICE#')).map(toDevice);
   const expected = devices.flatMap((device) =>
@@ -356,31 +356,9 @@ function checkPlacement(world: World): void {
   }
   checkHolds(rows, devices, holds);
   checkOfferedTwice(world, rows, devices);
-  const computeNodes = new Set(hosts.map(({ name }) => name));
-  for (const provider of Object.values(openstack.placement.providers)) {
-    const isOurs = expected.some(({ uuid }) => uuid === provider.uuid);
-    const isForeign = otherStackMark(settings.stage, provider.traits) !== undefined;
-    const isNovas = provider.traits.includes('OWNER_NOVA');
-    if (!isOurs && !isForeign && !isNovas && !computeNodes.has(provider.name)) {
-      throw new Violation('L3', `Placement has an unknown provider ${provider.name}`);
-    }
-  }
   const marked = rows.find(({ lost_providers }) => lost_providers !== undefined);
   if (marked) throw new Violation('L3', `${marked.hostname} has lost providers`);
-  for (const { uuid, name, inventories, traits, isGone } of expected) {
-    const held = openstack.placement.providers[uuid];
-    if (isGone) continue;
-    if (!held) throw new Violation('L3', `Placement lacks ${name}`);
-    const differs = Object.entries(inventories).find(
-      ([resourceClass, { total, reserved }]) =>
-        held.inventories[resourceClass]?.total !== total ||
-        held.inventories[resourceClass]?.reserved !== reserved,
-    );
-    if (differs) throw new Violation('L3', `Placement has another inventory of ${name}`);
-    if (traits.some((trait) => !held.traits.includes(trait))) {
-      throw new Violation('L3', `Placement lacks traits of ${name}`);
-    }
-  }
+  checkProviders(world, expected);
 }
 
 /** A card that moved is clean in the end, and offered again. */

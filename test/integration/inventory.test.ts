@@ -6,9 +6,11 @@ import { providerUuid } from '#core/domain/ids.ts';
 import { stackTrait } from '#core/domain/placement/stack-mark.ts';
 import { planDevice } from '#core/domain/report/device-plan.ts';
 import { createArqs } from '#core/operations/bind/create-arqs.ts';
+import { syncProviders } from '#core/operations/placement/sync-providers.ts';
 import { handleRow } from '#core/store/rows/handle-rows.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { tableName } from '#core/store/table/tables.ts';
+import { hasLeft } from '#test/support/allocations.ts';
 import { aCaller } from '#test/support/builders.ts';
 import { aDevice, aHandle, discovered } from '#test/support/reports.ts';
 import { everythingStored } from '#test/support/tables.ts';
@@ -108,8 +110,7 @@ describe('a device that a host reports', () => {
 });
 
 describe('a device that disappears', () => {
-  const gone = async (name: string) =>
-    (await world.deps.clients.placement.getProvider(providerUuid(name))) === undefined;
+  const gone = (name: string) => hasLeft(world, providerUuid(name));
   const rowsOf = async (name: string, host: string) =>
     (await everythingStored()).filter(
       ({ pk, sk }) =>
@@ -117,13 +118,45 @@ describe('a device that disappears', () => {
         (pk === `HOST#${host}` && String(sk).startsWith('DEVICE#')),
     );
 
-  it('is deleted from Placement and from our tables', async () => {
+  it('is deleted from our tables at once, and from Placement once Nova has read its tree', async () => {
+    const { placement } = world.deps.clients;
+    const provider = providerUuid('cmp4_FakeDevice');
     await world.startComputeNode('cmp4');
     await world.report('cmp4', [aDevice()]);
     await expect.poll(() => inventoryOf('cmp4_FakeDevice'), soon).toBeDefined();
     await world.report('cmp4', []);
-    await expect.poll(() => gone('cmp4_FakeDevice'), soon).toBe(true);
     await expect.poll(() => rowsOf('cmp4_FakeDevice', 'cmp4'), soon).toEqual([]);
+    expect(await gone('cmp4_FakeDevice')).toBe(true);
+    expect(await placement.getProvider(provider)).toMatchObject({
+      name: expect.stringMatching(/^cmp4_FakeDevice \(left its tree at 20.*Z\)$/),
+    });
+    const syncAfter = (minutes: number) => {
+      const clock = () => world.deps.clock() + minutes * 60_000;
+      return syncProviders({ ...world.deps, clock }, provider, 1);
+    };
+    await syncAfter(9);
+    expect(await placement.getProvider(provider)).toBeDefined();
+    await syncAfter(11);
+    expect(await placement.getProvider(provider)).toBeUndefined();
+  });
+
+  it('is below its compute node again when it is back before that', async () => {
+    const { placement } = world.deps.clients;
+    const provider = providerUuid('cmp6_FakeDevice');
+    await world.startComputeNode('cmp6');
+    const node = (await placement.findProviderByName('cmp6'))?.uuid;
+    const offered = { FPGA: { total: 2 } };
+    await world.report('cmp6', [aDevice()]);
+    await expect.poll(() => inventoryOf('cmp6_FakeDevice'), soon).toMatchObject(offered);
+    await world.report('cmp6', []);
+    await expect.poll(() => gone('cmp6_FakeDevice'), soon).toBe(true);
+    await world.report('cmp6', [aDevice()]);
+    await expect.poll(() => inventoryOf('cmp6_FakeDevice'), soon).toMatchObject(offered);
+    const isBack = { name: 'cmp6_FakeDevice', parentUuid: node };
+    expect(await placement.getProvider(provider)).toMatchObject(isBack);
+    const clock = () => world.deps.clock() + 11 * 60_000;
+    await syncProviders({ ...world.deps, clock }, provider, 1);
+    expect(await placement.getProvider(provider)).toMatchObject(isBack);
   });
 
   it('stays while a server has it, and is not offered again', async () => {

@@ -34,12 +34,12 @@ it('a device that is disabled while its rows are deleted is in maintenance when 
   await world.report(host, []);
   const { placement } = world.deps.clients;
   let isTold = false;
-  const deleteProvider: typeof placement.deleteProvider = async (uuid) => {
+  const getProvider: typeof placement.getProvider = async (uuid) => {
     if (!isTold) await set('disable');
     isTold = true;
-    return placement.deleteProvider(uuid);
+    return placement.getProvider(uuid);
   };
-  await syncProviders(withClients(world.deps, { placement: { deleteProvider } }), provider, 1);
+  await syncProviders(withClients(world.deps, { placement: { getProvider } }), provider, 1);
   await world.report(host, [card]);
   expect(await statusShown()).toBe('maintaining');
 

@@ -242,3 +242,11 @@ describe('our own rows', () => {
     expect(await differing()).toEqual([]);
   });
 });
+
+it('a provider of a device that is gone is deleted at once where Placement moves none', async () => {
+  const moveProvider = async () => 'too-old' as const;
+  const old = withClients(deps, { placement: { moveProvider } });
+  await world.report(host, []);
+  await syncProviders(old, provider, 1);
+  expect(await placement.getProvider(provider)).toBeUndefined();
+});

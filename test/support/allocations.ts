@@ -1,5 +1,7 @@
-// What Nova's scheduler writes to Placement: which server holds units of a provider.
+// What Placement holds of a provider: which server has units of it, as Nova's scheduler writes,
+// and whether it is offered at all.
 
+import type { ProviderUuid } from '#core/domain/ids.ts';
 import type { World } from './world.ts';
 
 /**
@@ -30,4 +32,12 @@ export async function allocate(
     }),
   });
   return status;
+}
+
+/** Whether the provider is gone, or has left its tree with nothing to offer. */
+export async function hasLeft({ deps }: World, provider: ProviderUuid): Promise<boolean> {
+  const { placement } = deps.clients;
+  const held = await placement.getProvider(provider);
+  const inventories = (await placement.getInventories(provider))?.inventories ?? {};
+  return held?.parentUuid === undefined && Object.keys(inventories).length === 0;
 }

@@ -14,19 +14,25 @@ import type { HeldInventories } from '#core/domain/placement/provider-tree.ts';
 import { createServiceCalls, type ServiceCall, type ServiceIdentity } from './service-calls.ts';
 
 /**
- * One microversion for all calls: 1.14 brought nested providers, 1.20 the body of a created
- * provider, 1.23 error codes, 1.26 `reserved` up to the total. Before 1.37 nothing is re-parented.
+ * One microversion for all calls but one: 1.14 brought nested providers, 1.20 the body of a
+ * created provider, 1.23 error codes, 1.26 `reserved` up to the total.
  */
 const microversion = '1.36';
+/** Victoria; before it, a provider cannot leave its tree. */
+const movingMicroversion = '1.37';
 
 /** Nova waits for the answer that depends on it. */
 const candidatesMs = 5_000;
 
-export interface Provider {
+interface NamedProvider {
   readonly uuid: string;
   readonly name: string;
-  readonly generation: number;
+  /** Without a parent it is the root of a tree. */
   readonly parentUuid?: string;
+}
+
+export interface Provider extends NamedProvider {
+  readonly generation: number;
   readonly rootUuid: string;
 }
 
@@ -57,11 +63,12 @@ export interface Placement {
   /** The whole tree of the provider, itself included; empty if the provider does not exist. */
   providersInTree(uuid: string): Promise<Provider[]>;
   /** @throws ProviderExists */
-  createProvider(provider: {
-    readonly uuid: string;
-    readonly name: string;
-    readonly parentUuid?: string;
-  }): Promise<Provider>;
+  createProvider(provider: NamedProvider): Promise<Provider>;
+  /**
+   * Renames the provider, and moves it with what is below it: under the parent, or out of its
+   * tree. Too old: a Placement before Victoria moves none.
+   */
+  moveProvider(provider: NamedProvider): Promise<'moved' | 'absent' | 'too-old'>;
   /** In use: the provider has allocations or child providers. */
   deleteProvider(uuid: string): Promise<'deleted' | 'absent' | 'in-use'>;
 
@@ -101,6 +108,10 @@ export function createPlacement(options: {
   const { identity, http } = options;
   const headers = { 'OpenStack-API-Version': `placement ${microversion}` };
   const call = createServiceCalls(http, identity, { type: 'placement', headers });
+  const callToMove = createServiceCalls(http, identity, {
+    type: 'placement',
+    headers: { 'OpenStack-API-Version': `placement ${movingMicroversion}` },
+  });
 
   /** Undefined if the answer is 404. */
   async function get<T>(path: string, schema: z.ZodType<T>): Promise<T | undefined> {
@@ -136,6 +147,15 @@ export function createPlacement(options: {
       const { request, answer } = await call('POST', '/resource_providers', body);
       if (answer.status !== 200) throw refusal({ request, answer });
       return readBody(provider, request, answer);
+    },
+
+    moveProvider: async ({ uuid, name, parentUuid }) => {
+      const body = { name, parent_provider_uuid: parentUuid ?? null };
+      const { request, answer } = await callToMove('PUT', providerPath(uuid), body);
+      if (answer.status === 200) return 'moved';
+      if (answer.status === 406) return 'too-old';
+      if (saysAbsent(answer, 'errors')) return 'absent';
+      throw refusal({ request, answer });
     },
 
     deleteProvider: async (uuid) => {

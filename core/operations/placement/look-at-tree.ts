@@ -4,7 +4,7 @@ import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import type { Device } from '#core/domain/device/device.ts';
 import { writtenWithinMs } from '#core/domain/placement/tree-looks.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
-import { findOtherOwner, foreignProviders } from './find-other-owner.ts';
+import { findOtherOwner, foreignProviders, readTree } from './find-other-owner.ts';
 import { otherStackAt } from './put-provider.ts';
 
 /** Providers of a host that Placement has lost: Nova or an operator has deleted them there. */
@@ -37,10 +37,9 @@ export async function lookAtTree(
   const expected = devices.filter((device) => isExpected(device, deps.clock()));
   const [first] = expected.flatMap(({ providers }) => providers);
   if (first === undefined) return { disputed: [] };
-  // The tree of any provider is that of its compute node.
-  let tree = await placement.providersInTree(first);
-  const node = tree.length > 0 ? undefined : await placement.findProviderByName(hostname);
-  if (node) tree = await placement.providersInTree(node.uuid);
+  // The tree of any provider is that of its compute node, unless it is lost or has left the tree.
+  let tree: readonly Provider[] = await placement.providersInTree(first);
+  if (!tree.some(({ name }) => name === hostname)) tree = await readTree(deps, hostname);
   const isNodeLost = tree.length === 0;
   const foreign = foreignProviders(tree, devices);
   const lost: Device[] = [];

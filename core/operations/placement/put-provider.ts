@@ -5,6 +5,7 @@ import {
   type Provider,
 } from '#core/clients/openstack/placement.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { leftAtMs } from '#core/domain/placement/left-providers.ts';
 import {
   differsFrom,
   type HeldInventories,
@@ -119,12 +120,19 @@ async function ensureProvider(
 ): Promise<Provider> {
   const { placement } = deps.clients;
   const existing = await placement.getProvider(planned.uuid);
-  if (existing) return existing;
+  if (existing && leftAtMs(existing.name) === undefined) return existing;
   const parent = planned.parentUuid ?? (await placement.findProviderByName(hostname))?.uuid;
   if (!parent) {
     throw new ComputeProviderMissing(
       `Placement has no resource provider named ${hostname}: nova-compute has not started there, or reports another name.`,
     );
+  }
+  if (existing) {
+    // The device is back before the provider was deleted.
+    const { uuid, name } = planned;
+    const end = await placement.moveProvider({ uuid, name, parentUuid: parent });
+    if (end === 'moved') return existing;
+    throw justDeleted(uuid);
   }
   // Nova may be deleting the tree, and leaves the compute node where a provider appears below it.
   if (!mayCreate) throw justDeleted(planned.uuid);
@@ -155,7 +163,7 @@ function toInventories(planned: WantedProvider): HeldInventories {
   return Object.fromEntries(whole);
 }
 
-async function untilNoConflict<T>(attempt: () => Promise<T>): Promise<T> {
+export async function untilNoConflict<T>(attempt: () => Promise<T>): Promise<T> {
   let conflict = '';
   return untilWritten(
     'devices',

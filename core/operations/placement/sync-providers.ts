@@ -3,7 +3,6 @@ import { ServiceUnavailable } from '#core/clients/http.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import type { Device } from '#core/domain/device/device.ts';
-import { mustStay } from '#core/domain/device/handle-state.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
 import { type WantedProvider, wantedProviders } from '#core/domain/placement/provider-tree.ts';
 import { pauseSeconds, RetryLater } from '#core/domain/retry-later.ts';
@@ -13,16 +12,15 @@ import type { HostInventory } from '#core/store/hosts/hosts.ts';
 import { findOtherOwner, foreignProviders, readTree } from './find-other-owner.ts';
 import { markIncomplete } from './mark-incomplete.ts';
 import { markOtherOwner, sayOfferedTwice, withhold } from './offered-twice.ts';
+import { ComputeProviderMissing, ProviderOfOtherStack, putProvider } from './put-provider.ts';
 import {
-  ComputeProviderMissing,
-  otherStackAt,
-  ProviderOfOtherStack,
-  putInventories,
-  putProvider,
-} from './put-provider.ts';
+  deleteGoneRows,
+  isNeeded,
+  removeProviders,
+  removeUnstored,
+  stillAllocated,
+} from './remove-providers.ts';
 import { isNew, reserveHeld } from './reserve-held.ts';
-
-const allocatedSeconds = 60;
 
 /**
  * Makes Placement hold one device as it is stored: its provider, the providers of its regions, and
@@ -182,93 +180,4 @@ async function putAll(
     }
   }
   return isInUse ? 'in-use' : 'done';
-}
-
-function isNeeded(stored: StoredProvider | undefined): boolean {
-  return stored?.handles.some(mustStay) ?? false;
-}
-
-function stillAllocated({ hostname }: Device): RetryLater {
-  return new RetryLater(`Something is still allocated on ${hostname}.`, allocatedSeconds);
-}
-
-/**
- * Deletes providers of a device whose rows were deleted while a sync wrote it to Placement. No
- * later sync would find them.
- */
-async function removeUnstored(
-  deps: ConsumerDeps,
-  named: ProviderUuid,
-  written: ReadonlySet<ProviderUuid>,
-): Promise<void> {
-  const { placement } = deps.clients;
-  const tree = await placement.providersInTree(named);
-  const below = tree.flatMap(({ uuid, parentUuid }) => (parentUuid === named ? [uuid] : []));
-  // Regions come before their devices: children are deleted first.
-  for (const uuid of new Set([...below, ...[...written].toReversed(), named])) {
-    if (await deps.store.inventory.provider(uuid as ProviderUuid)) continue;
-    if (await otherStackAt(deps, uuid)) continue;
-    if ((await placement.deleteProvider(uuid)) === 'in-use') {
-      throw new RetryLater(`Something is still allocated from ${uuid}, which is gone.`, 10);
-    }
-  }
-}
-
-async function removeProviders(
-  deps: ConsumerDeps,
-  gone: readonly WantedProvider[],
-  providers: readonly StoredProvider[],
-  { device, named }: { device: Device; named: StoredProvider },
-): Promise<void> {
-  const ends: RemovalEnd[] = [];
-  const removed: StoredProvider[] = [];
-  // Children before their parents.
-  for (const provider of gone.toReversed()) {
-    const stored = providers.find((each) => each.deployable.providerUuid === provider.uuid);
-    if (!stored) continue;
-    const end = await removeProvider(deps, provider, stored);
-    ends.push(end);
-    // The first provider goes with its device. A report under way marks the device's row last, and
-    // without the first provider no sync would delete that row.
-    const isKept = !device.isGone && provider.uuid === device.providers[0];
-    if (end === 'removed' && !isKept) removed.push(stored);
-  }
-  const isNamed = (each: StoredProvider) =>
-    each.deployable.providerUuid === named.deployable.providerUuid;
-  // Maintenance outlasts an absence of the device, which may only have lost its link.
-  if (!(device.isGone && device.status === 'maintaining')) {
-    for (const stored of removed.filter((each) => !isNamed(each)))
-      await deleteGoneRows(deps, stored);
-    const mayGo = device.isGone && ends.every((end) => end === 'removed');
-    // Maintenance may have just begun. The last row lets the end of the maintenance find the
-    // device.
-    const isLeft = mayGo && !(await deps.store.inventory.deleteGoneDevice(device));
-    const last = isLeft ? [] : removed.filter(isNamed);
-    for (const stored of last) await deleteGoneRows(deps, stored);
-  }
-  if (ends.includes('allocated')) throw stillAllocated(device);
-}
-
-/** `claimed`: the end of the last claim starts another sync of the device. */
-type RemovalEnd = 'removed' | 'claimed' | 'allocated';
-
-/** Deletes the provider; while a claim or allocation remains, reserves it instead. */
-async function removeProvider(
-  deps: ConsumerDeps,
-  planned: WantedProvider,
-  stored: StoredProvider,
-): Promise<RemovalEnd> {
-  const { placement } = deps.clients;
-  const isInUse = isNeeded(stored);
-  // Another stack's provider stays as it is; only the rows end.
-  if (await otherStackAt(deps, planned.uuid)) return isInUse ? 'claimed' : 'removed';
-  if (!isInUse && (await placement.deleteProvider(planned.uuid)) !== 'in-use') return 'removed';
-  if (await placement.getProvider(planned.uuid)) await putInventories(deps, planned);
-  return isInUse ? 'claimed' : 'allocated';
-}
-
-async function deleteGoneRows(deps: ConsumerDeps, stored: StoredProvider): Promise<void> {
-  if (!stored.deployable.isGone) return;
-  await deps.store.inventory.deleteGoneHandles(stored.handles);
-  await deps.store.inventory.deleteGoneDeployable(stored.deployable);
 }

@@ -36,6 +36,7 @@ export const newProvider = z.strictObject({
   name: z.string().max(200),
   parent_provider_uuid: z.guid().nullable().default(null),
 });
+export const changedProvider = newProvider.omit({ uuid: true }).strict();
 export const newInventories = z.strictObject({
   resource_provider_generation: z.number().int(),
   inventories: z.record(

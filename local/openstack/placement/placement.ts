@@ -1,7 +1,7 @@
 // A fake Placement over HTTP: providers in trees, inventories, traits, allocations and candidates,
-// with Placement's generations and errors. It takes the microversions 1.0 to 1.39: Cyborg uses
-// 1.36, and osc-placement 1.0 unless it is given another. Bodies are those of 1.36, except where
-// an older client could not go on.
+// with Placement's generations and errors. It takes the microversions 1.0 to 1.39: ours uses 1.36
+// and 1.37, and osc-placement 1.0 unless it is given another. Bodies are those of 1.36, except
+// where an older client could not go on.
 
 import * as z from 'zod';
 import {
@@ -18,6 +18,7 @@ import { openState, type State } from '#local/openstack/state-file.ts';
 import type { ListenOptions } from '#local/ports.ts';
 import { removeAllocations, setAllocations } from './allocations.ts';
 import {
+  changedProvider,
   inventoriesAnswer,
   minorOf,
   newAllocations,
@@ -37,6 +38,7 @@ import { allocationCandidates } from './candidates.ts';
 import { isCustomName, standardClasses, standardTraits } from './names.ts';
 import {
   addProvider,
+  changeProvider,
   ensureName,
   knowsTrait,
   type PlacementState,
@@ -118,6 +120,12 @@ const routes: Routes<PlacementState> = {
     status: 200,
     body: viewProvider(state, named(ask, state)),
   }),
+  'PUT /resource_providers/{uuid}': (ask, state) => {
+    const provider = named(ask, state);
+    const { name, parent_provider_uuid: parent } = read(changedProvider, ask);
+    changeProvider(state, provider, { name, parent }, minorOf(ask) >= 37);
+    return { status: 200, body: viewProvider(state, provider) };
+  },
   'DELETE /resource_providers/{uuid}': (ask, state) => {
     removeProvider(state, ask.params.uuid ?? '');
     return { status: 204 };

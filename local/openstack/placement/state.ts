@@ -86,16 +86,8 @@ export function addProvider(
   wanted: { readonly uuid: string; readonly name: string; readonly parent: string | null },
 ): StoredProvider {
   const { uuid, name, parent } = wanted;
-  const taken = (field: string) =>
-    new Refusal(
-      409,
-      `Conflicting resource provider ${field} already exists.`,
-      'placement.duplicate_name',
-    );
   if (state.providers[uuid]) throw taken(`uuid: ${uuid}`);
-  if (Object.values(state.providers).some((each) => each.name === name)) {
-    throw taken(`name: ${name}`);
-  }
+  if (isNameTaken(state, wanted)) throw taken(`name: ${name}`);
   if (parent !== null && !state.providers[parent]) {
     const reason = 'Object action create failed because: parent provider UUID does not exist.';
     throw new Refusal(400, `Unable to create resource provider "${name}", ${uuid}: ${reason}`);
@@ -103,6 +95,56 @@ export function addProvider(
   const added = { uuid, name, parent, generation: 0, inventories: {}, traits: [] };
   state.providers[uuid] = added;
   return added;
+}
+
+/**
+ * Renames the provider, and moves it with what is below it.
+ *
+ * @param mayMove whether the request's microversion, 1.37 or later, lets it change its parent
+ */
+export function changeProvider(
+  state: PlacementState,
+  provider: StoredProvider,
+  wanted: { readonly name: string; readonly parent: string | null },
+  mayMove: boolean,
+): void {
+  const { uuid } = provider;
+  const { name, parent } = wanted;
+  if (isNameTaken(state, { uuid, name })) throw taken(`name: ${name}`);
+  const refuse = (reason: string) => {
+    const cause = `Object action update failed because: ${reason}`;
+    return new Refusal(400, `Unable to save resource provider ${uuid}: ${cause}`);
+  };
+  if (parent !== null && !state.providers[parent]) {
+    throw refuse('parent provider UUID does not exist.');
+  }
+  if (parent !== provider.parent && provider.parent !== null && !mayMove) {
+    const change = parent === null ? 'un-parenting' : 're-parenting';
+    throw refuse(`${change} a provider is not currently allowed.`);
+  }
+  if (parent !== null && isBelow(state, parent, uuid)) {
+    throw refuse('creating loop in the provider tree is not allowed.');
+  }
+  provider.name = name;
+  provider.parent = parent;
+}
+
+function isBelow(state: PlacementState, uuid: string, above: string): boolean {
+  if (uuid === above) return true;
+  const { parent } = providerOf(state, uuid);
+  return parent !== null && isBelow(state, parent, above);
+}
+
+function isNameTaken(
+  state: PlacementState,
+  { uuid, name }: { readonly uuid: string; readonly name: string },
+): boolean {
+  return Object.values(state.providers).some((each) => each.name === name && each.uuid !== uuid);
+}
+
+function taken(field: string): Refusal {
+  const reason = `Conflicting resource provider ${field} already exists.`;
+  return new Refusal(409, reason, 'placement.duplicate_name');
 }
 
 export function removeProvider(state: PlacementState, uuid: string): void {

@@ -35,6 +35,8 @@ type Service = 'Keystone' | 'Placement' | 'Nova' | 'Glance' | 'S3';
 
 export interface SimulatedOpenStack {
   readonly placement: PlacementState;
+  /** Names of providers that were deleted while nova-compute's copy may have had them. */
+  readonly deletedEarly: Set<string>;
   readonly servers: Map<string, KnownServer>;
   /** The events that Nova got, by server and ARQ, in order. */
   readonly eventsSent: Map<string, string[]>;
@@ -76,6 +78,9 @@ const callers: Readonly<Record<string, Pick<TokenIdentity, 'userId' | 'projectId
 /** A server of another project, without accelerators, in a cell of its own. */
 const foreign = '00000000-0000-4000-8000-000000000001';
 
+/** Nova's `[compute] resource_provider_association_refresh`, at which it looks each minute. */
+const copyOfTreeMs = 360_000;
+
 export function createOpenStack(
   timeline: Timeline,
   faults: Faults,
@@ -89,6 +94,8 @@ export function createOpenStack(
   const outages: SimulatedOpenStack['outages'] = new Set();
   const revoked: SimulatedOpenStack['revoked'] = new Set();
 
+  const leftAt = new Map<string, number>();
+  const deletedEarly = new Set<string>();
   const met = new WeakMap<Process, Set<Service>>();
 
   function refuse(process: Process, service: Exclude<Service, 'S3'>): void {
@@ -127,6 +134,13 @@ export function createOpenStack(
       return { status: 200, body: { allocations: {} }, headers: new Headers() };
     }
     const { status, body } = await answerTo(['admin'], ask, { now: state, save: () => {} });
+    if (provider && request.method === 'PUT' && provider.parent === null) {
+      if (url.pathname.endsWith(uuid)) leftAt.set(uuid, timeline.now());
+    }
+    if (provider && request.method === 'DELETE' && status === 204) {
+      const copiedUntil = (leftAt.get(uuid) ?? Number.POSITIVE_INFINITY) + copyOfTreeMs;
+      if (copiedUntil > timeline.now()) deletedEarly.add(provider.name);
+    }
     return {
       status,
       body: body === undefined ? undefined : structuredClone(body),
@@ -172,6 +186,7 @@ export function createOpenStack(
 
   const openstack: SimulatedOpenStack = {
     placement: state,
+    deletedEarly,
     servers,
     eventsSent,
     outages,

@@ -112,8 +112,6 @@ export const offeredTwice: readonly Scenario[] = [
       const gone = performance.now();
       await untilOffered(stage);
       const back = secondsSince(gone);
-      // Before the restart: nova-compute keeps providers for five minutes, and builds no server
-      // while one of them is gone.
       await removeCard(stage);
       await nova.undo();
       return [
@@ -130,7 +128,7 @@ function secondsSince(startedAt: number): string {
 }
 
 /** The agent discovers it, and it is offered. */
-async function addCard(stage: Stage): Promise<void> {
+export async function addCard(stage: Stage): Promise<void> {
   addFunctions(stage);
   await untilOffered(stage);
 }
@@ -141,7 +139,7 @@ function addFunctions({ sysfs }: Stage): void {
   sysfs.addVirtualFunctions(address, 1, { ...common, product: ids.product_id });
 }
 
-async function removeCard(stage: Stage): Promise<void> {
+export async function removeCard(stage: Stage): Promise<void> {
   for (const each of [virtualFunction, address]) stage.sysfs.removeFunction(each);
   await eventually(
     () => inventory(stage),

@@ -1,7 +1,10 @@
-// Trees of providers that Placement has lost: with a compute service, or by hand.
+// Trees of providers that Placement has lost, with a compute service or by hand, and that a device
+// has left.
 
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { restartCompute } from '#test/openstack/nodes.ts';
+import { addCard, removeCard } from '#test/openstack/profiles/offered-twice.ts';
 import { ownProvider, providersOf, reconcile } from '#test/openstack/providers.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import { assertHas, build, buildAtLast, removeCleanly } from '#test/openstack/servers.ts';
@@ -11,8 +14,30 @@ import { eventually } from '#test/support/suites/rest.ts';
 /** A device that was written within the last minute does not count as lost. */
 const writtenWithinSeconds = 60;
 const deletes = 3;
+const builds = 3;
 
 export const lostTrees: readonly Scenario[] = [
+  {
+    name: 'a lost device stops no build on its host: its provider leaves the tree first',
+    run: async (stage) => {
+      const host = stage.cloud.plan.computeHost;
+      await addCard(stage);
+      // Its copy of the tree has the card from now on.
+      await restartCompute(stage, host);
+      await removeCard(stage);
+      const { body } = await stage.admin.placement.ask('GET', '/resource_providers');
+      const [left] = body.resource_providers.filter(({ name }) => name.includes('left its tree'));
+      assert.equal(left?.parent_provider_uuid, null);
+      for (let count = 0; count < builds; count += 1) {
+        const built = await build(stage, 'fpga');
+        await removeCleanly(stage, built.id);
+      }
+      await addCard(stage);
+      assert.ok((await providersOf(stage)).some(({ uuid }) => uuid === left.uuid));
+      await removeCard(stage);
+      return `${builds} servers built: ${left.name}`;
+    },
+  },
   {
     name: 'a lost provider, deleted by hand, comes back by itself',
     run: async (stage) => {

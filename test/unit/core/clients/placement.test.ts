@@ -65,6 +65,35 @@ describe('a provider', () => {
     await expect(sameName).rejects.toThrow(`name: ${name} already exists`);
   });
 
+  it('leaves its tree with what is below it, and comes back', async () => {
+    const node = await aProvider();
+    const device = await aProvider({ parentUuid: node.uuid });
+    const region = await aProvider({ parentUuid: device.uuid });
+    const { uuid, name } = device;
+    expect(await placement.moveProvider({ uuid, name: 'left' })).toBe('moved');
+    const left = await placement.getProvider(uuid);
+    expect([left?.name, left?.parentUuid]).toEqual(['left', undefined]);
+    expect(await placement.getProvider(region.uuid)).toMatchObject({ rootUuid: uuid });
+    expect(await placement.moveProvider({ uuid, name, parentUuid: node.uuid })).toBe('moved');
+    const { generation: _, ...before } = device;
+    expect(await placement.getProvider(uuid)).toMatchObject(before);
+    const loop = placement.moveProvider({ ...node, parentUuid: region.uuid });
+    await expect(loop).rejects.toThrow('loop in the provider tree');
+    await expect(placement.moveProvider({ uuid, name: node.name })).rejects.toThrow(ProviderExists);
+    const unknown = crypto.randomUUID();
+    expect(await placement.moveProvider({ uuid: unknown, name })).toBe('absent');
+  });
+
+  it('stays where a Placement before Victoria has it', async () => {
+    const old = await aService(() => ({
+      status: 406,
+      body: { errors: [{ status: 406, detail: 'Unacceptable version header: 1.37' }] },
+    }));
+    const moved = at(old.url).moveProvider({ uuid: crypto.randomUUID(), name: 'any' });
+    expect(await moved).toBe('too-old');
+    await old.stop();
+  });
+
   it('is deleted once, and not while it has children or allocations', async () => {
     const device = await aProvider();
     const region = await aProvider({ parentUuid: device.uuid });
