@@ -17,6 +17,7 @@ import { isHostname, isStage, readHostname, thingName } from '#core/contracts/to
 import { createStore } from '#core/deps.ts';
 import type { Presence } from '#core/domain/host/host.ts';
 import { present } from '#core/shapes/derive/present.ts';
+import { markRevoked } from '#core/store/hosts/revocations.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import type { Input, StackCommand } from './command.ts';
 import { agentSettings, modulesIn } from './enrol/agent-settings.ts';
@@ -78,8 +79,11 @@ export const enrol = {
       : retireCertificates(registry, thing, inUse);
     printChange('removed', await ended);
   }),
-  revoke: hostCommand(async ({ registry, thing }) => {
-    printChange('revoked', await revokeCertificates(registry, thing));
+  revoke: hostCommand(async ({ registry, stage, thing, hostname }) => {
+    const certificates = await revokeCertificates(registry, thing);
+    // Its connection lasts for some minutes.
+    await mark(stage, hostname, new Date().toISOString());
+    printChange('revoked', certificates);
   }),
   remove: {
     async main(input) {
@@ -133,6 +137,7 @@ async function writeFolder(
     ...present({ settings: text === undefined ? undefined : write, request }),
     isRotation,
   });
+  await mark(stage, hostname, undefined);
   print(`${thing} may connect with certificate ${certificate.id}.`);
   const beside = request ? ', beside its key' : '';
   print(
@@ -158,6 +163,11 @@ async function remove(registry: Registry, stage: string, things: readonly string
     printChange('removed', certificates);
     print(`removed ${hostname}`);
   });
+}
+
+async function mark(stage: string, hostname: string, revokedAt: string | undefined) {
+  const { strong } = createDocuments();
+  await markRevoked(strong, stage, hostname, revokedAt).catch(unlessTableIsGone);
 }
 
 async function readPresence(stage: string, hostname: string): Promise<Presence | undefined> {

@@ -1,8 +1,6 @@
 // Errors that a caller can cause. Each has a sentence for people and a code for programs;
 // functions/http/faults.ts maps each kind to a status. Any other exception answers 500.
 
-import type { FailedJobs } from './host/host-pause.ts';
-
 /** The kind of error, which decides the status. */
 export type FaultKind =
   /** The same request can never succeed. */
@@ -156,30 +154,6 @@ export class DeviceOfferedTwice extends DomainError {
   constructor(deviceUuid: string, other: string) {
     const sentence = `Device ${deviceUuid} is offered by ${other}, too: it accepts no bind until only one of the two offers it.`;
     super('conflict', 'cyborg.device.offered_twice', sentence);
-  }
-}
-
-export class AgentAway extends DomainError {
-  constructor(hostname: string, since: string | undefined) {
-    const away = `is not connected${since ? ` since ${since}` : ''}`;
-    const sentence = `The agent of host ${hostname} ${away}; the device cannot be made ready.`;
-    super('conflict', 'cyborg.host.agent_away', sentence);
-  }
-}
-
-export class HostPaused extends DomainError {
-  constructor(hostname: string, { count, reason }: FailedJobs, until: string) {
-    const sentence =
-      `Host ${hostname} has failed its last ${count} jobs (the last: ${reason}); ` +
-      `it accepts no bind that needs host work until ${until}, or until a job succeeds.`;
-    super('conflict', 'cyborg.host.paused', sentence);
-  }
-}
-
-export class HostInConflict extends DomainError {
-  constructor(hostname: string) {
-    const sentence = `Two agents report as host ${hostname}: it accepts no bind until an operator ends the conflict.`;
-    super('conflict', 'cyborg.host.in_conflict', sentence);
   }
 }
 

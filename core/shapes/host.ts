@@ -134,6 +134,8 @@ export const storedHost = z.object({
   drain: drain.exactOptional(),
   conflict_since: optionalText,
   conflict_boots: z.array(seenBoot).default([]),
+  /** When an operator revoked its certificates; ISO 8601. Absent once it is enrolled again. */
+  revoked_at: optionalText,
 });
 
 export const storedLease = z.object({ lease_holder: optionalText, lease_until: optionalText });

@@ -2,6 +2,7 @@ import type { NovaDeps } from '#core/deps.ts';
 import type { Arq, InstanceBinding, ShownState } from '#core/domain/arq/arq.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
 import { mayHaveRebooted } from '#core/domain/host/presence.ts';
+import { mistrustOf } from '#core/domain/host/trust.ts';
 import { wantedImage } from '#core/domain/profile/device-profile.ts';
 
 /**
@@ -31,7 +32,7 @@ export async function shownStates(
     // Nova lists a bind that the host has just ended. If a lost presence event made it unknown,
     // Nova would wait for an event that no later change sends.
     const workedAt = binding?.state === 'Bound' ? binding.resolvedAt : undefined;
-    if (host.conflict || mayHaveRebooted(host, deps.clock(), workedAt)) return 'unknown';
+    if (mistrustOf(host) || mayHaveRebooted(host, deps.clock(), workedAt)) return 'unknown';
     const isMissing = isOfEarlierBoot(host, binding) || isNotYetMade(host, arq);
     return isMissing ? 'provisioning' : arq.state;
   };

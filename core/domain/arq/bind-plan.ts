@@ -13,9 +13,9 @@ import {
   DeviceOfferedTwice,
   DeviceOnHold,
   DeviceUnhealthy,
-  HostInConflict,
   ProviderNotFound,
 } from '#core/domain/errors.ts';
+import { HostInConflict } from '#core/domain/host/host-errors.ts';
 import type { ArqUuid, InstanceUuid, ProviderUuid } from '#core/domain/ids.ts';
 import { isSizeTrait } from '#core/domain/pool/pool-sizes.ts';
 import {

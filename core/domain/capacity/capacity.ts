@@ -20,8 +20,8 @@ import {
   DeviceOnHold,
   DeviceUnhealthy,
   DomainError,
-  HostInConflict,
 } from '#core/domain/errors.ts';
+import { HostInConflict } from '#core/domain/host/host-errors.ts';
 import type { ArqUuid, InstanceUuid } from '#core/domain/ids.ts';
 import { timesTogether } from '#core/domain/pool/choose-units.ts';
 import { isPool } from '#core/domain/pool/wholes.ts';

@@ -6,6 +6,7 @@
 //   what the end does  core/operations/work-ends/finish-binds.ts
 
 import type { StoredHost } from '#core/domain/host/host.ts';
+import { mistrustOf } from '#core/domain/host/trust.ts';
 import type { JobNote } from './host-work.ts';
 
 interface Way {
@@ -55,18 +56,19 @@ export type BindingEnd =
   | 'left-to-own-job'
   /** The job was for another boot, whose end has taken away what the host made. */
   | 'another-boot'
-  /** While two agents report as the host, the answer of one says nothing of the other. */
-  | 'conflict';
+  /** What the host answers proves nothing. */
+  | 'mistrusted';
 
 export function bindingEnd(
   { bindIds, bootId, instances }: JobNote,
   host: StoredHost,
   isDone: boolean,
 ): BindingEnd {
-  const isForThisBoot = !host.conflict && host.bootId === bootId;
+  const isMistrusted = mistrustOf(host) !== undefined;
+  const isForThisBoot = !isMistrusted && host.bootId === bootId;
   if (isDone && isForThisBoot) return 'ready';
   if (bindIds) return 'left-to-own-job';
-  if (host.conflict) return 'conflict';
+  if (isMistrusted) return 'mistrusted';
   if (!isForThisBoot) return 'another-boot';
   return instances.length === 1 ? 'failed' : 'job-for-each';
 }

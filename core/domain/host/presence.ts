@@ -28,16 +28,18 @@ const delayMs = 10_000;
 /** Three heartbeats: presence events can be lost, and reports can be late. */
 const silenceMs = 3_600_000;
 
-type Heard = Pick<StoredHost, 'presence' | 'lastReportAt'>;
+type Heard = Pick<StoredHost, 'presence' | 'lastReportAt' | 'revokedAt'>;
 
 /**
  * Whether the host's agent has been away for longer than the grace. A presence event may be lost:
  * an agent that has reported since its connection ended has connected again, and one that is
- * connected without reporting is gone.
+ * connected without reporting is gone. One that was revoked is gone at once: AWS IoT takes minutes
+ * to end its connection.
  *
  * @param workedAt when work of the agent ended last; ISO 8601
  */
 export function isLost(host: Heard, nowMs: number, workedAt?: string): boolean {
+  if (host.revokedAt !== undefined) return true;
   if (nowMs - toMs(workedAt) <= graceMs) return false;
   const { presence } = host;
   const reportedMs = toMs(host.lastReportAt);

@@ -2,7 +2,7 @@ import { JobTooLarge } from '#core/clients/aws/iot-jobs.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { PrepareStep } from '#core/contracts/job-document.ts';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
-import { HostInConflict } from '#core/domain/errors.ts';
+import { HostInConflict, HostRevoked } from '#core/domain/host/host-errors.ts';
 import { type WayName, wayFor } from '#core/domain/host-work/ways.ts';
 import type { BindId } from '#core/domain/ids.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
@@ -50,8 +50,10 @@ export async function startBind(
     await failBind(deps, binding, { cause: 'agent', reason });
     return;
   }
-  if (inventory.host.conflict) {
-    const reason = new HostInConflict(binding.hostname).message;
+  const { conflict, revokedAt } = inventory.host;
+  if (conflict || revokedAt) {
+    const Refusal = revokedAt ? HostRevoked : HostInConflict;
+    const reason = new Refusal(binding.hostname).message;
     await failBind(deps, binding, { cause: 'host', reason });
     return;
   }

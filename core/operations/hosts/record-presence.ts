@@ -9,7 +9,7 @@ import { keepSummary } from './keep-summary.ts';
 /**
  * Stores that a host's agent connected or disconnected. An event older than the stored one changes
  * nothing, and neither does the end of a connection of a host that is not known: of one that was
- * forgotten meanwhile, it would make a new host.
+ * forgotten meanwhile, it would make a new host. A connection of a revoked host does not count.
  */
 export async function recordPresence(
   deps: ConsumerDeps,
@@ -27,6 +27,10 @@ export async function recordPresence(
   const { host } = inventory;
   const isUnknown = host.bootId === undefined && !host.presence;
   if (isUnknown && !presence.isConnected) return;
+  if (host.revokedAt !== undefined && presence.isConnected) {
+    deps.log.warn('Connection of a revoked host ignored', { host: hostname });
+    return;
+  }
   if (!supersedes(presence, host.presence)) {
     // An earlier delivery of the event may have died before it kept the summary.
     await keepSummary(deps, inventory);

@@ -73,6 +73,13 @@ export async function applyReport(
   }
 }
 
+/** Whether the report is dropped: AWS IoT takes minutes to end the connection of its host. */
+export function ofRevoked({ log }: Deps, { hostname, revokedAt }: StoredHost): boolean {
+  if (revokedAt === undefined) return false;
+  log.warn('Report of a revoked host ignored', { host: hostname, revokedAt });
+  return true;
+}
+
 /** @throws RetryLater where the host reports too often */
 export function checkPace(deps: Deps, { hostname, pace }: StoredHost): void {
   const ms = waitMs(pace, deps.clock());
@@ -99,6 +106,7 @@ async function noteUnchanged(
 ): Promise<boolean> {
   const inventory = await deps.store.inventory.host(hostname);
   const { host, devices, holder, leasedUntil } = inventory;
+  if (ofRevoked(deps, host)) return true;
   const plan = planFor(deps, host, devices, report, receivedAtMs);
   if (isOvertaken(plan)) return true;
   if (host.conflict) {
@@ -135,6 +143,7 @@ async function applyUnderLease(
 ): Promise<void> {
   const inventory = await deps.store.inventory.host(hostname);
   const { host: stored, devices } = inventory;
+  if (ofRevoked(deps, stored)) return;
   const bounded = planFor(deps, stored, devices, report, receivedAtMs);
   const settled = withholdRecovered(bounded, devices, receivedAtMs);
   const { plan: clean, toClean } = await withholdUnclean(deps, hostname, settled, devices);

@@ -6,7 +6,7 @@ import { judgeStanding } from '#core/domain/report/report-plan.ts';
 import { backoffSeconds, RetryLater } from '#core/domain/retry-later.ts';
 import { noteSighting } from '#core/operations/hosts/note-conflict.ts';
 import { timeNow } from '../time-now.ts';
-import { applyReport, checkPace, leaseTaken } from './apply-report.ts';
+import { applyReport, checkPace, leaseTaken, ofRevoked } from './apply-report.ts';
 
 const retrySecondsMax = 60;
 
@@ -55,6 +55,7 @@ async function admit(
   if (head.devices.length === 0) return {};
   // One row, however many devices the host has.
   const host = await deps.store.inventory.hostAlone(hostname);
+  if (ofRevoked(deps, host)) return undefined;
   const bootReport = { bootId: head.boot_id, sequence: head.sequence, receivedAtMs };
   if (host.conflict) {
     await noteSighting(deps, await deps.store.inventory.host(hostname), bootReport);

@@ -4,13 +4,8 @@ import { modelOf, readComponentImage } from '#core/domain/device/component-image
 import type { ComponentNote, Device } from '#core/domain/device/device.ts';
 import { handleStateOf } from '#core/domain/device/handle-state.ts';
 import { checkMayProgram } from '#core/domain/device/program-grants.ts';
-import {
-  AgentAway,
-  DeviceInUse,
-  DeviceNotFound,
-  ImageConflict,
-  InvalidInput,
-} from '#core/domain/errors.ts';
+import { DeviceInUse, DeviceNotFound, ImageConflict, InvalidInput } from '#core/domain/errors.ts';
+import { AgentAway } from '#core/domain/host/host-errors.ts';
 import { heardAt, isLost } from '#core/domain/host/presence.ts';
 import { readDevice } from '#core/operations/devices/find-by-id.ts';
 import { present } from '#core/shapes/derive/present.ts';

@@ -3,12 +3,8 @@ import { isProgrammable } from '#core/domain/arq/region-handles.ts';
 import type { Caller } from '#core/domain/caller.ts';
 import type { Deployable } from '#core/domain/device/device.ts';
 import { checkMayProgram } from '#core/domain/device/program-grants.ts';
-import {
-  AgentAway,
-  DeployableInUse,
-  DeployableNotFound,
-  InvalidInput,
-} from '#core/domain/errors.ts';
+import { DeployableInUse, DeployableNotFound, InvalidInput } from '#core/domain/errors.ts';
+import { AgentAway } from '#core/domain/host/host-errors.ts';
 import { heardAt, isLost } from '#core/domain/host/presence.ts';
 import { workDueAt } from '#core/domain/host-work/deadlines.ts';
 import type { HostProgram } from '#core/domain/host-work/host-work.ts';

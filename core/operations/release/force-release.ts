@@ -4,6 +4,7 @@ import type { AttachHandle, Device } from '#core/domain/device/device.ts';
 import { isUncleanImport, isWithheld, longestCleaning } from '#core/domain/device/handle-state.ts';
 import { CleaningImpossible } from '#core/domain/errors.ts';
 import { isLost } from '#core/domain/host/presence.ts';
+import { mistrustOf } from '#core/domain/host/trust.ts';
 import { type AwaitedWork, type HandleRef, leftAtOf } from '#core/domain/host-work/host-work.ts';
 import type { HandleUuid, ProviderUuid } from '#core/domain/ids.ts';
 import { giveUpProgram } from '#core/operations/host-work/give-up-program.ts';
@@ -89,7 +90,8 @@ async function refuseWithoutHost(deps: Deps, { uuid, hostname }: Device): Promis
 /** A clause that says why the host cannot be asked to clean; undefined where it can. */
 export async function reasonNotAsked(deps: Deps, hostname: string): Promise<string | undefined> {
   const host = await deps.store.inventory.hostAlone(hostname);
-  if (host.conflict) return `two agents report as host ${hostname}`;
+  const mistrust = mistrustOf(host);
+  if (mistrust) return mistrust;
   const isAway = host.bootId === undefined || isLost(host, deps.clock());
   return isAway ? `the agent of host ${hostname} is not connected` : undefined;
 }

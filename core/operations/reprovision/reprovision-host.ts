@@ -3,6 +3,7 @@ import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import { needsProgram, type StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import { isProgrammable } from '#core/domain/arq/region-handles.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
+import { mistrustOf } from '#core/domain/host/trust.ts';
 import { workDueAt } from '#core/domain/host-work/deadlines.ts';
 import { derivedUuid, type InstanceUuid } from '#core/domain/ids.ts';
 import { wantedImage } from '#core/domain/profile/device-profile.ts';
@@ -53,8 +54,8 @@ export async function reprovisionInstance(
   host: StoredHost,
   { instanceUuid }: InstanceBinding,
 ): Promise<void> {
-  // The report that ends the conflict reprovisions the host.
-  if (host.conflict) return;
+  // The report with which the host is trusted again reprovisions it.
+  if (mistrustOf(host)) return;
   await provision(deps, host, [instanceUuid]);
 }
 

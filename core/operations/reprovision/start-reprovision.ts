@@ -2,6 +2,7 @@ import { JobTooLarge, retrySeconds } from '#core/clients/aws/iot-jobs.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
+import { mistrustOf } from '#core/domain/host/trust.ts';
 import { backoffSeconds, RetryLater } from '#core/domain/retry-later.ts';
 import { failBind, succeedBind } from '#core/operations/bind/finish-bind.ts';
 import { askHost } from '#core/operations/host-work/ask-host.ts';
@@ -54,7 +55,7 @@ async function createJobFor(deps: ConsumerDeps, jobUuid: string, attempt: number
   if (!note?.bootedHost) return;
   const inventory = await deps.store.inventory.host(note.bootedHost);
   // A later boot has a job of its own, and so has the boot that ends a conflict.
-  const isCurrent = inventory.host.bootId === note.bootId && !inventory.host.conflict;
+  const isCurrent = inventory.host.bootId === note.bootId && !mistrustOf(inventory.host);
   const work: Work[] = [];
   for (const instance of isCurrent ? note.instances : []) {
     const binding = await deps.store.arqs.binding(instance);

@@ -3,6 +3,7 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { JobEvent } from '#core/contracts/job-document.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
+import { mistrustOf } from '#core/domain/host/trust.ts';
 import { timeNow } from '../time-now.ts';
 
 /** What is read of it. */
@@ -39,8 +40,10 @@ export async function noteFailure(
   });
 }
 
-export function inConflict(hostname: string): string {
-  return `Two agents report as host ${hostname}.`;
+/** Why the answer proves nothing; undefined for that of a host that is trusted. */
+export function mistrustReason(host: StoredHost): string | undefined {
+  const mistrust = mistrustOf(host);
+  return mistrust && `${mistrust.charAt(0).toUpperCase()}${mistrust.slice(1)}.`;
 }
 
 export function failureReason({ operation, statusDetails }: EndOfJob): string {

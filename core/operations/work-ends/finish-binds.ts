@@ -18,8 +18,8 @@ import { timeNow } from '../time-now.ts';
 import {
   type EndOfJob,
   failureReason,
-  inConflict,
   isOfAnotherHost,
+  mistrustReason,
   noteFailure,
 } from './end-of-job.ts';
 
@@ -91,10 +91,11 @@ const finish: Readonly<Record<BindingEnd, Finish>> = {
 
   'another-boot': (deps, { binding }) => bindAgain(deps, binding),
 
-  async conflict(deps, { binding }) {
-    // Provisioning goes on when the conflict is over.
+  async mistrusted(deps, { binding, inventory }) {
+    // Provisioning goes on when the host is trusted again.
     if (binding.state !== 'BindStarted') return;
-    await failBind(deps, binding, { cause: 'host', reason: inConflict(binding.hostname) });
+    const reason = mistrustReason(inventory.host) ?? '';
+    await failBind(deps, binding, { cause: 'host', reason });
   },
 };
 

@@ -26,8 +26,8 @@ import { timeNow } from '../time-now.ts';
 import {
   type EndOfJob,
   failureReason,
-  inConflict,
   isOfAnotherHost,
+  mistrustReason,
   noteFailure,
 } from './end-of-job.ts';
 import { finishBinds } from './finish-binds.ts';
@@ -66,8 +66,9 @@ const finish: Readonly<Record<JobFinishedKind, Finish>> = {
     if (!release || isOfAnotherHost(deps, release, event)) return;
     const inventory = await hostOfFailures(deps, release, event);
     const { host } = inventory ?? (await deps.store.inventory.host(release.hostname));
-    if (host.conflict) {
-      await quarantine(deps, release, inConflict(release.hostname));
+    const mistrust = mistrustReason(host);
+    if (mistrust) {
+      await quarantine(deps, release, mistrust);
       return;
     }
     if (event.operation === 'succeeded') {
@@ -99,7 +100,8 @@ const finish: Readonly<Record<JobFinishedKind, Finish>> = {
     const failure = failureReason(event);
     // The agent refuses a request before it touches the device.
     const isPartial = event.operation === 'failed' && event.statusDetails?.fault !== 'request';
-    if (host.conflict) await quarantineProgram(deps, program, inConflict(program.hostname));
+    const mistrust = mistrustReason(host);
+    if (mistrust) await quarantineProgram(deps, program, mistrust);
     else if (event.operation === 'succeeded') await succeedProgram(deps, program, event);
     else if (program.component && isEndedByBoot(program, host)) await resumeProgram(deps, program);
     else if (isEndedByHost(event)) await endProgram(deps, program, { failure, isPartial });

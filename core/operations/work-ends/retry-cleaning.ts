@@ -1,4 +1,5 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
+import { mistrustOf } from '#core/domain/host/trust.ts';
 import { cleaningRetryMs } from '#core/domain/host-work/deadlines.ts';
 import { type AwaitedWork, type HandleRef, leftAtOf } from '#core/domain/host-work/host-work.ts';
 import { newRelease, type ReleasePlan } from '#core/operations/host-work/new-release.ts';
@@ -12,8 +13,8 @@ import { askAboutJob, hasEnded, jobStatus } from './ask-about-job.ts';
 /** Jobs that one run of the sweep gives one host to clean up again. */
 const retriesPerHost = 4;
 const nextSweepMs = 60_000;
-/** While two agents report as the host, it is not asked; an operator ends the conflict. */
-const conflictRetryMs = 5 * 60_000;
+/** A host that is not trusted is not asked until an operator ends that. */
+const mistrustRetryMs = 5 * 60_000;
 
 /**
  * Asks the host again to clean up handles in quarantine, by other releases in the place of this
@@ -31,9 +32,8 @@ export async function retryCleaning(
   // The index may still show the time before.
   if (retryAt === undefined || Date.parse(retryAt) > deps.clock()) return;
   // While two agents report as one host, each might clean up what the other's instances use.
-  const { conflict } = await deps.store.inventory.hostAlone(hostname);
-  if (conflict) {
-    await deps.store.releases.postpone(work, timeNow(deps, conflictRetryMs));
+  if (mistrustOf(await deps.store.inventory.hostAlone(hostname))) {
+    await deps.store.releases.postpone(work, timeNow(deps, mistrustRetryMs));
     return;
   }
   const count = retriesByHost.get(hostname) ?? 0;
