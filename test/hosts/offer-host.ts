@@ -22,27 +22,42 @@ const settings: typeof wholeSettings = {
 };
 
 export async function offerHost(record: HostRecord): Promise<readonly OfferedRow[]> {
-  const wanted = Map.groupBy(record.functions, driverFor);
-  const rows: OfferedRow[] = [];
+  const rows = (await discoverAll(record)).flatMap(({ driver, functions, devices, reasons }) =>
+    functions.map(({ address, ids }) => {
+      const device = devices[address];
+      const outcome = device ? describe(device) : (reasons.get(address) ?? 'not named');
+      return { address, ids, driver, outcome };
+    }),
+  );
+  return rows.sort((one, other) => (one.address < other.address ? -1 : 1));
+}
+
+/** What the drivers report of the host's accelerators. */
+export async function reportedDevices(record: HostRecord): Promise<readonly ReportedDevice[]> {
+  return (await discoverAll(record)).flatMap(({ devices }) => Object.values(devices));
+}
+
+async function discoverAll(record: HostRecord) {
+  const found: Awaited<ReturnType<typeof discoverBy>>[] = [];
   const host = buildHost(record);
   try {
-    for (const [driver, functions] of wanted) {
+    for (const [driver, functions] of Map.groupBy(record.functions, driverFor)) {
       if (driver !== undefined)
-        rows.push(...(await offerBy(driver, functions, await host.context())));
+        found.push(await discoverBy(driver, functions, await host.context()));
     }
   } finally {
     host.remove();
   }
-  return rows.sort((one, other) => (one.address < other.address ? -1 : 1));
+  return found;
 }
 
-async function offerBy(
+async function discoverBy(
   name: string,
   functions: readonly RecordedFunction[],
   context: Parameters<
     Extract<ReturnType<(typeof ownDrivers)[number]['configure']>, { create: unknown }>['create']
   >[0],
-): Promise<OfferedRow[]> {
+) {
   const module = ownDrivers.find((each) => each.name === name);
   const addresses = functions.map(({ address }) => address);
   const configured = module?.configure(settings[name]?.(addresses, functions));
@@ -50,11 +65,7 @@ async function offerBy(
     throw new Error(`${name}: ${JSON.stringify(configured)}`);
   const { devices, notOffered = [] } = await configured.create(context).discover();
   const reasons = new Map(notOffered.map(({ address, reason }) => [address, reason]));
-  return functions.map(({ address, ids }) => {
-    const device = devices[address];
-    const outcome = device ? describe(device) : (reasons.get(address) ?? 'not named');
-    return { address, ids, driver: name, outcome };
-  });
+  return { driver: name, functions, devices, reasons };
 }
 
 function describe({ type, offers, regions }: ReportedDevice): string {

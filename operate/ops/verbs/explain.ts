@@ -83,7 +83,7 @@ function headline(instance: string, { assignments, history }: Story): string {
     return `${instance} has no accelerator: it gave back what it had.`;
   return history.length > 0
     ? `${instance} has no accelerator: no bind of its requests has begun.`
-    : `${instance} is in no request and in no record: look in Nova for its fault.`;
+    : `${instance} is in no request and in no record: Nova has found no host, or has not asked yet. \`cyborg-ops capacity PROFILE\` says what the profile of its flavor lacks.`;
 }
 
 const heldColumns: readonly Column<Row<'assignments'>>[] = [
