@@ -76,7 +76,7 @@ async function takeOut(
 
 /** Before its rows go: afterwards no change of a row sends a message about it. */
 async function deleteLater(deps: ConsumerDeps, uuid: string, untilMs: number): Promise<void> {
-  const seconds = Math.ceil((untilMs - deps.clock()) / 1000);
+  const seconds = Math.ceil(Math.min(untilMs - deps.clock(), leftForMs) / 1000);
   await deps.queues.send('provider-syncs', [{ provider_uuid: uuid }], seconds);
 }
 
