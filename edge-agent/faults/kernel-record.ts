@@ -76,7 +76,16 @@ export function readMessage(record: KernelRecord): DriverMessage | undefined {
     return name && rest ? { driver: 'habanalabs', device: name, text: rest } : undefined;
   }
   if (subsystem !== undefined || device !== undefined) return undefined;
-  return readNvidia(text) ?? readBlock(text);
+  return readNvidia(text) ?? readBlock(text) ?? readHabana(text);
+}
+
+/** Later releases write of a failed start without fields, and with the address in the text. */
+function readHabana(text: string): DriverMessage | undefined {
+  const [, failed, address] =
+    /^habanalabs: (Failed to initialize accel\d{1,4}\. Device (\S{7,16}) is NOT usable!)$/.exec(
+      text,
+    ) ?? [];
+  return unproven('habanalabs', address, failed);
 }
 
 /**

@@ -22,12 +22,14 @@ export const processorRows: readonly FaultRow[] = [
   {
     id: 'xe-survivability',
     drivers: ['xe'],
-    pattern: /^In Survivability Mode$/,
+    // Without a boot between, since 6.18.
+    pattern: /^(In Survivability Mode|Runtime Survivability mode enabled)$/,
     severity: 'fatal',
     meaning: 'is in survivability mode, in which it takes new firmware only',
     nextStep: `Write the firmware of the card anew. ${afterRepair}`,
     source: `${xe}/xe_survivability_mode.c`,
-    printedBy: 'enable_survivability_mode, 6.14 and later',
+    printedBy:
+      'enable_boot_survivability_mode, xe_survivability_mode_runtime_enable, 6.14 and later',
   },
   {
     id: 'xe-reset',
@@ -115,12 +117,14 @@ export const processorRows: readonly FaultRow[] = [
   {
     id: 'amdgpu-mes',
     drivers: ['amdgpu'],
-    pattern: /^(amdgpu: )?MES (\d+ )?(failed to respond to msg=|might be in unrecoverable state)/,
+    pattern:
+      /^(amdgpu: )?MES ?(\(\d+, ?\d+\) |\d+ )?(failed to respon(d to|se) msg=|might be in unrecoverable state)/,
     severity: 'warning',
     meaning: 'has a scheduler that did not answer its driver amdgpu (MES)',
     nextStep: watch,
     source: `${amdgpu}/mes_v11_0.c`,
-    printedBy: 'mes_v11_0_submit_pkt_and_poll_completion, 6.0 and later; mes_v12_0 since 6.10',
+    printedBy:
+      'mes_v11_0_submit_pkt_and_poll_completion, 6.0 and later; mes_v12_0 since 6.10; MES(xcc, pipe) since 6.17',
   },
   {
     id: 'amdgpu-uncorrectable',
@@ -140,17 +144,17 @@ export const processorRows: readonly FaultRow[] = [
     meaning: 'could not be initialised by its driver habanalabs',
     nextStep: restart,
     source: `${habana}/device.c`,
-    printedBy: 'hl_device_init, 5.1 and later; with the address since 6.5',
+    printedBy: 'hl_device_init, 5.1 and later; with the address since 6.4, and later no fields',
   },
   {
     id: 'habana-reset-failed',
     drivers: ['habanalabs'],
-    pattern: /^Failed to (hard-)?reset! Device is NOT usable/,
+    pattern: /^(\S{7,16} )?Failed to reset! Device is NOT usable/,
     severity: 'fatal',
     meaning: 'could not be reset by its driver habanalabs',
     nextStep: restart,
     source: `${habana}/device.c`,
-    printedBy: 'hl_device_reset, 5.1 and later',
+    printedBy: 'hl_device_reset, 5.1 and later; with the address since 6.4',
   },
   {
     id: 'habana-heartbeat',

@@ -133,6 +133,10 @@ describe('a driver', () => {
     ['unhealthy', 'Fatal error during GPU init', 'amdgpu'],
     ['unhealthy', 'amdgpu: Fatal error during GPU init', 'amdgpu'],
     ['degraded', 'amdgpu: MES failed to respond to msg=REMOVE_QUEUE', 'amdgpu'],
+    ['degraded', 'amdgpu: MES(0, 0) failed to respond to msg=REMOVE_QUEUE', 'amdgpu'],
+    ['degraded', 'MES(0,0) failed to respond to msg=SUSPEND', 'amdgpu'],
+    ['degraded', 'amdgpu: MES failed to response msg=3', 'amdgpu'],
+    ['degraded', 'MES might be in unrecoverable state, issue a GPU reset', 'amdgpu'],
     ['degraded', 'amdgpu: GPU reset begin!. Source:  3', 'amdgpu'],
     ['degraded', 'amdgpu: 2 uncorrectable hardware errors detected in umc block', 'amdgpu'],
     [undefined, 'amdgpu: 0 uncorrectable hardware errors detected in umc block', 'amdgpu'],
@@ -189,6 +193,8 @@ describe('a driver', () => {
     ['unhealthy', '[drm] *ERROR* GT0: Failed to initialize GPU, declaring it wedged!', 'i915'],
     ['unhealthy', 'Rebuild failed, unload and reload driver', 'ice'],
     ['degraded', 'Device heartbeat failed! PCI link is healthy', 'habanalabs'],
+    ['unhealthy', 'Runtime Survivability mode enabled', 'xe'],
+    ['unhealthy', 'In Survivability Mode', 'xe'],
     [undefined, '[drm] GPU HANG: ecode 12:1:85dffffb, in prog [7]', 'i915'],
     [undefined, 'Malicious Driver Detection event TX_HANG detected', 'ice'],
   ])('writes what makes a device %s: %s', async (state, text, driver) => {
@@ -211,12 +217,25 @@ describe('a driver', () => {
     await faults.read();
     kernel.write(toRecord('habanalabs hl0: Device heartbeat failed!'));
     kernel.write([
-      'accel accel0: Failed to reset! Device is NOT usable',
+      'accel accel0: 0000:34:00.0 Failed to reset! Device is NOT usable',
       ' SUBSYSTEM=accel\n DEVICE=c261:0\n',
     ]);
     await faults.read();
     expect([nic, vfio, gpu].map((each) => faults.healthOf(each)?.state)).toEqual([
       'degraded',
+      'unhealthy',
+      undefined,
+    ]);
+  });
+
+  it('of Gaudi writes of a failed start without fields', async () => {
+    const address = '0000:19:00.0';
+    const { tree, read } = aFaultHost();
+    tree.addFunction({ address, vendor: '1da3', product: '1060', driver: 'habanalabs' });
+    const failed = (at: string) =>
+      `habanalabs: Failed to initialize accel0. Device ${at} is NOT usable!`;
+    const faults = await read([failed(address), failed(nic)]);
+    expect([address, nic].map((each) => faults.healthOf(each)?.state)).toEqual([
       'unhealthy',
       undefined,
     ]);
