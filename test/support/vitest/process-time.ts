@@ -13,7 +13,7 @@ export function countProcessTime(): void {
   let lookedAt = performance.now();
   repeat(() => {
     const now = performance.now();
-    ranMs += Math.min(now - lookedAt, 2 * tickMs);
+    ranMs += Math.min(Math.max(now - lookedAt, 0), 2 * tickMs);
     lookedAt = now;
   }, tickMs).unref();
   AbortSignal.timeout = processTimeout;
