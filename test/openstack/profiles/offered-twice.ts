@@ -29,7 +29,7 @@ import { logIn } from '#test/openstack/users.ts';
 import { eventually } from '#test/support/suites/rest.ts';
 
 /** A card of both, and its one virtual function. */
-const address = '0000:3f:00.0';
+export const address = '0000:3f:00.0';
 const virtualFunction = '0000:3f:00.1';
 const ids = { vendor_id: '8086', product_id: '154c' };
 const resourceClass = 'CUSTOM_DISPUTED';

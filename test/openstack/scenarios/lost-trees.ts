@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { restartCompute } from '#test/openstack/nodes.ts';
-import { addCard, removeCard } from '#test/openstack/profiles/offered-twice.ts';
+import { addCard, address, removeCard } from '#test/openstack/profiles/offered-twice.ts';
 import { ownProvider, providersOf, reconcile } from '#test/openstack/providers.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import { assertHas, build, buildAtLast, removeCleanly } from '#test/openstack/servers.ts';
@@ -25,17 +25,15 @@ export const lostTrees: readonly Scenario[] = [
       // Its copy of the tree has the card from now on.
       await restartCompute(stage, host);
       await removeCard(stage);
-      const { body } = await stage.admin.placement.ask('GET', '/resource_providers');
-      const [left] = body.resource_providers.filter(({ name }) => name.includes('left its tree'));
-      assert.equal(left?.parent_provider_uuid, null);
+      const left = await eventually(() => findLeft(stage), Boolean);
       for (let count = 0; count < builds; count += 1) {
         const built = await build(stage, 'fpga');
         await removeCleanly(stage, built.id);
       }
       await addCard(stage);
-      assert.ok((await providersOf(stage)).some(({ uuid }) => uuid === left.uuid));
+      assert.ok((await providersOf(stage)).some(({ uuid }) => uuid === left?.uuid));
       await removeCard(stage);
-      return `${builds} servers built: ${left.name}`;
+      return `${builds} servers built: ${left?.name}`;
     },
   },
   {
@@ -91,6 +89,15 @@ export const lostTrees: readonly Scenario[] = [
     },
   },
 ];
+
+/** The card's provider once it has left its tree: a root. */
+async function findLeft({ admin: { placement } }: Stage) {
+  const { resource_providers } = (await placement.ask('GET', '/resource_providers')).body;
+  return resource_providers.find(
+    ({ name, parent_provider_uuid: parent }) =>
+      name.includes(`_${address} (left its tree`) && parent === null,
+  );
+}
 
 async function untilOld({ admin: { accelerator } }: Stage): Promise<void> {
   const { devices } = (await accelerator.ask('GET', '/devices')).body;
