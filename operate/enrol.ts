@@ -128,6 +128,8 @@ async function writeFolder(
   };
   // Wrong settings are refused before anything is created.
   if (text !== undefined) write('broker.example');
+  // Before its registry's mark, by which the next run would know of it.
+  if (await registry.isRevoked(thing)) await mark(stage, hostname, undefined);
   const certificate = await enrolHost({
     registry,
     stage,
@@ -137,7 +139,6 @@ async function writeFolder(
     ...present({ settings: text === undefined ? undefined : write, request }),
     isRotation,
   });
-  await mark(stage, hostname, undefined);
   print(`${thing} may connect with certificate ${certificate.id}.`);
   const beside = request ? ', beside its key' : '';
   print(
