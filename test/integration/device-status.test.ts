@@ -2,6 +2,7 @@
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import { providerUuid } from '#core/domain/ids.ts';
+import { hasLeft } from '#test/support/allocations.ts';
 import { instanceOf } from '#test/support/builders.ts';
 import { refused, sentenceOf } from '#test/support/refusals.ts';
 import { aDevice, aHandle } from '#test/support/reports.ts';
@@ -95,9 +96,7 @@ describe('a device', () => {
     await world.ask('PATCH', path, patch('disabled', { reason: 'loses its link' }));
     for (const number of [1, 3]) await world.deleteArqsOf(instanceOf(number));
     await world.report('cmp1', []);
-    await expect
-      .poll(() => world.deps.clients.placement.getProvider(provider), soon)
-      .toBe(undefined);
+    await expect.poll(() => hasLeft(world, provider), soon).toBe(true);
     await world.report('cmp1', [board]);
     expect(await statusShown()).toBe('maintaining');
     await expect.poll(() => reservedOf(provider), soon).toBe(2);
