@@ -1,6 +1,7 @@
 // Refusals that follow from the state of a host.
 
 import { DomainError } from '#core/domain/errors.ts';
+import type { StoredHost } from './host.ts';
 import type { FailedJobs } from './host-pause.ts';
 
 export class AgentAway extends DomainError {
@@ -27,9 +28,15 @@ export class HostInConflict extends DomainError {
   }
 }
 
-export class HostRevoked extends DomainError {
+class HostRevoked extends DomainError {
   constructor(hostname: string) {
     const sentence = `Host ${hostname} was revoked: it accepts no bind until it is enrolled again.`;
     super('conflict', 'cyborg.host.revoked', sentence);
   }
+}
+
+/** The refusal of a bind on a host that is not trusted; undefined for one that is. */
+export function refusalOfMistrusted(host: StoredHost): DomainError | undefined {
+  if (host.revokedAt !== undefined) return new HostRevoked(host.hostname);
+  return host.conflict && new HostInConflict(host.hostname);
 }

@@ -10,12 +10,7 @@ import {
 import { type Caller, isAdmin, maySee, userActor } from '#core/domain/caller.ts';
 import { countFree } from '#core/domain/device/handle-state.ts';
 import { ArqNotFound, BindTargetMismatch, Forbidden, NoFreeHandle } from '#core/domain/errors.ts';
-import {
-  AgentAway,
-  HostInConflict,
-  HostPaused,
-  HostRevoked,
-} from '#core/domain/host/host-errors.ts';
+import { AgentAway, HostPaused, refusalOfMistrusted } from '#core/domain/host/host-errors.ts';
 import { pausedUntil } from '#core/domain/host/host-pause.ts';
 import { heardAt, isLost } from '#core/domain/host/presence.ts';
 import { bindDueAt } from '#core/domain/host-work/deadlines.ts';
@@ -123,8 +118,8 @@ function commonProfileName(
 /** Refuses a bind that its host cannot prepare: only an error now makes Nova fail early. */
 async function refuseAbsentOrFailing(deps: NovaDeps, hostname: string): Promise<void> {
   const { host } = await deps.store.inventory.host(hostname);
-  if (host.revokedAt) throw new HostRevoked(hostname);
-  if (host.conflict) throw new HostInConflict(hostname);
+  const refusal = refusalOfMistrusted(host);
+  if (refusal) throw refusal;
   if (isLost(host, deps.clock())) throw new AgentAway(hostname, heardAt(host));
   const until = pausedUntil(host, deps.clock());
   if (until && host.failedJobs) throw new HostPaused(hostname, host.failedJobs, until);

@@ -2,7 +2,7 @@ import { JobTooLarge } from '#core/clients/aws/iot-jobs.ts';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { PrepareStep } from '#core/contracts/job-document.ts';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
-import { HostInConflict, HostRevoked } from '#core/domain/host/host-errors.ts';
+import { refusalOfMistrusted } from '#core/domain/host/host-errors.ts';
 import { type WayName, wayFor } from '#core/domain/host-work/ways.ts';
 import type { BindId } from '#core/domain/ids.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
@@ -50,11 +50,9 @@ export async function startBind(
     await failBind(deps, binding, { cause: 'agent', reason });
     return;
   }
-  const { conflict, revokedAt } = inventory.host;
-  if (conflict || revokedAt) {
-    const Refusal = revokedAt ? HostRevoked : HostInConflict;
-    const reason = new Refusal(binding.hostname).message;
-    await failBind(deps, binding, { cause: 'host', reason });
+  const refusal = refusalOfMistrusted(inventory.host);
+  if (refusal) {
+    await failBind(deps, binding, { cause: 'host', reason: refusal.message });
     return;
   }
   leaveToSharedJob(deps, inventory, binding);

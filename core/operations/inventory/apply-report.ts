@@ -143,7 +143,6 @@ async function applyUnderLease(
 ): Promise<void> {
   const inventory = await deps.store.inventory.host(hostname);
   const { host: stored, devices } = inventory;
-  if (ofRevoked(deps, stored)) return;
   const bounded = planFor(deps, stored, devices, report, receivedAtMs);
   const settled = withholdRecovered(bounded, devices, receivedAtMs);
   const { plan: clean, toClean } = await withholdUnclean(deps, hostname, settled, devices);

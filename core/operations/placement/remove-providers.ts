@@ -39,27 +39,20 @@ export async function removeUnstored(
   for (const uuid of new Set([...below, ...[...written].toReversed(), named])) {
     if (await deps.store.inventory.provider(uuid as ProviderUuid)) continue;
     if (await otherStackAt(deps, uuid)) continue;
-    const end = await takeOut(deps, uuid);
-    if (end === 'in-use') {
+    if ((await takeOut(deps, uuid)) === 'in-use') {
       throw new RetryLater(`Something is still allocated from ${uuid}, which is gone.`, 10);
     }
-    if (end !== 'deleted') await deleteLater(deps, uuid, end.untilMs);
   }
 }
 
 /**
- * Takes a provider out of its tree, and deletes one that left it long enough ago. A Placement
- * before Victoria moves no provider, so it is deleted at once.
- *
- * @returns until when it is kept, ms
+ * Takes a provider out of its tree and has it deleted later, or deletes one that left it long
+ * enough ago. A Placement before Victoria moves no provider, so it is deleted at once.
  */
-async function takeOut(
-  deps: ConsumerDeps,
-  uuid: string,
-): Promise<'deleted' | 'in-use' | { readonly untilMs: number }> {
+async function takeOut(deps: ConsumerDeps, uuid: string): Promise<'out' | 'in-use'> {
   const { placement } = deps.clients;
   const provider = await placement.getProvider(uuid);
-  if (!provider) return 'deleted';
+  if (!provider) return 'out';
   // Also of one that has left: a sync that was overtaken may have offered it again.
   if ((await emptyInventory(deps, uuid)) === 'in-use') return 'in-use';
   const nowMs = deps.clock();
@@ -69,15 +62,16 @@ async function takeOut(
       uuid,
       name: nameAfterLeaving(provider.name, nowMs),
     });
-    if (end === 'moved') return { untilMs: nowMs + leftForMs };
-  } else if (leftAt + leftForMs > nowMs) return { untilMs: leftAt + leftForMs };
-  return (await placement.deleteProvider(uuid)) === 'in-use' ? 'in-use' : 'deleted';
+    if (end === 'moved') return deleteLater(deps, uuid, leftForMs);
+  } else if (leftAt + leftForMs > nowMs) return deleteLater(deps, uuid, leftAt + leftForMs - nowMs);
+  return (await placement.deleteProvider(uuid)) === 'in-use' ? 'in-use' : 'out';
 }
 
 /** Before its rows go: afterwards no change of a row sends a message about it. */
-async function deleteLater(deps: ConsumerDeps, uuid: string, untilMs: number): Promise<void> {
-  const seconds = Math.ceil(Math.min(untilMs - deps.clock(), leftForMs) / 1000);
+async function deleteLater(deps: ConsumerDeps, uuid: string, inMs: number): Promise<'out'> {
+  const seconds = Math.ceil(Math.min(inMs, leftForMs) / 1000);
   await deps.queues.send('provider-syncs', [{ provider_uuid: uuid }], seconds);
+  return 'out';
 }
 
 async function emptyInventory(
@@ -149,11 +143,7 @@ async function removeProvider(
   const isInUse = isNeeded(stored);
   // Another stack's provider stays as it is; only the rows end.
   if (await otherStackAt(deps, planned.uuid)) return isInUse ? 'claimed' : 'removed';
-  const end = isInUse ? 'in-use' : await takeOut(deps, planned.uuid);
-  if (end !== 'in-use') {
-    if (end !== 'deleted') await deleteLater(deps, planned.uuid, end.untilMs);
-    return 'removed';
-  }
+  if (!isInUse && (await takeOut(deps, planned.uuid)) === 'out') return 'removed';
   if (await placement.getProvider(planned.uuid)) await putInventories(deps, planned);
   return isInUse ? 'claimed' : 'allocated';
 }
