@@ -17,6 +17,7 @@ import { MapCanvas } from './map-canvas.tsx';
 import { SelectedHost } from './selected-host.tsx';
 import { useFleet } from './use-fleet.ts';
 import { usePalette } from './use-palette.ts';
+import { aspectOfMap } from './view.ts';
 
 export function FleetScreen() {
   const aspect = useAspect();
@@ -96,12 +97,8 @@ const groupingTitles: Readonly<Record<Grouping, string>> = {
   none: 'nothing',
 };
 
-/** The place of the map is as wide as the screen, and as high as its style sheet says. */
 function useAspect(): number {
-  const read = () => {
-    const width = Math.min(innerWidth, 1600) - 64;
-    return Math.round((10 * width) / Math.min(0.6 * innerHeight, 640)) / 10;
-  };
+  const read = () => aspectOfMap({ width: innerWidth, height: innerHeight });
   const [aspect, setAspect] = useState(read);
   useEffect(() => {
     const onResize = () => setAspect(read());

@@ -71,3 +71,13 @@ export function revealing(layout: Layout, view: View, index: number, size: Size)
     y: into(view.y, y, step.y, size.height / view.scale),
   };
 }
+
+/**
+ * The place of the map is as wide as the window, and as high as its style sheet says. A window
+ * that is hidden or being resized may have no size.
+ */
+export function aspectOfMap(window: Size): number {
+  const width = Math.max(1, Math.min(window.width, 1600) - 64);
+  const height = Math.max(1, Math.min(0.6 * window.height, 640));
+  return Math.round((10 * width) / height) / 10 || 0.1;
+}

@@ -14,6 +14,7 @@ import {
 import { groupHosts, groupingsOf, groupsMax } from '#console/fleet/groups.ts';
 import { cornerOf, neighbour } from '#console/fleet/layout.ts';
 import {
+  aspectOfMap,
   fitScaleMax,
   fitted,
   middleOf,
@@ -54,6 +55,19 @@ const palette = {
 } as Palette;
 
 describe('the map of the fleet', () => {
+  it.each([
+    [0, 0],
+    [0, 900],
+    [390, 0],
+    [40, 844],
+    [3840, 2160],
+  ])('has a picture in a window of %i to %i', (width, height) => {
+    const map = fleetMap([{ hosts: [aHost(0, 4)] }], [], new Map(), aspectOfMap({ width, height }));
+    const picture = drawPicture(map, palette, () => false);
+    expect(picture.pixels).toHaveLength(picture.width * picture.height);
+    expect(picture.width).toBeGreaterThan(0);
+  });
+
   it('has a dot for each device, of the state that its incident names', () => {
     const dots: Dot[] = [
       { uuid: 'a', hostname: 'cmp0', status: 'enabled' },
