@@ -11,7 +11,7 @@ import {
   type Queues,
 } from './clients/aws/queues.ts';
 import { createHttp } from './clients/http.ts';
-import type { Placement } from './clients/openstack/placement.ts';
+import { createPlacement, type Placement } from './clients/openstack/placement.ts';
 import { createStaging, type Staging } from './clients/staging.ts';
 import { createDepsWith, createStore, type Deps } from './deps.ts';
 import type { CapacityHost } from './domain/capacity/capacity.ts';
@@ -102,6 +102,7 @@ export function createConsumerDeps(
     ...present({ actor }),
     clients: {
       ...deps.clients,
+      placement: createPlacement({ identity: deps.clients.keystone, http }),
       jobs: createIotJobs({ stage, thingArnPrefix }),
       hostMessages: createHostMessages({ stage }),
       staging: createStaging({ ...staging, glance: deps.clients.glance, clock: deps.clock }),

@@ -10,7 +10,7 @@ import { createHttp, type Http } from './clients/http.ts';
 import { createGlance, type Glance } from './clients/openstack/glance.ts';
 import { createKeystone, type Keystone, ownIdentity } from './clients/openstack/keystone.ts';
 import { createNova, type Nova } from './clients/openstack/nova.ts';
-import { createPlacement, type Placement } from './clients/openstack/placement.ts';
+import { createPlacementReads, type PlacementReads } from './clients/openstack/placement-reads.ts';
 import { createLog, type Log } from './log.ts';
 import { loadSettings, type Settings } from './settings.ts';
 import { type ArqStore, arqStore } from './store/arqs/arqs.ts';
@@ -28,6 +28,7 @@ import {
 import { type GrantStore, grantStore } from './store/inventory/grants.ts';
 import { type HoldStore, holdStore } from './store/inventory/holds.ts';
 import { type InventoryStore, inventoryStore } from './store/inventory/inventory.ts';
+import { type InventoryReads, inventoryReads } from './store/inventory/inventory-reads.ts';
 import { type RegionStore, regionStore } from './store/inventory/regions.ts';
 import { type Listings, listings } from './store/listings.ts';
 import { ownTokenStore } from './store/own-tokens.ts';
@@ -63,7 +64,7 @@ export interface NovaDeps extends RequestDeps {
     readonly keystone: Keystone;
     readonly nova: Nova;
     readonly glance: Glance;
-    readonly placement: Pick<Placement, 'getAllocations' | 'candidates'>;
+    readonly placement: PlacementReads;
   };
   readonly sleep: (milliseconds: number) => Promise<unknown>;
   readonly randomBytes: (count: number) => Uint8Array;
@@ -80,12 +81,13 @@ export interface NovaStore {
   readonly promises: PromiseStore;
   readonly arqs: ArqStore;
   readonly bindings: BindingStore;
-  readonly inventory: InventoryStore;
+  readonly inventory: InventoryReads;
   readonly quotas: QuotaStore;
   readonly unbound: UnboundPlaceStore;
 }
 
 export interface Store extends NovaStore {
+  readonly inventory: InventoryStore;
   readonly attributes: AttributeStore;
   readonly baselines: BaselineStore;
   readonly grants: GrantStore;
@@ -108,7 +110,7 @@ export function createNovaStore(
       promises: promiseStore(clients.strong, profiles),
       arqs: arqStore(clients.strong, arqs),
       bindings: bindingStore(clients.strong, { arqs, inventory }),
-      inventory: inventoryStore(clients.strong, inventory),
+      inventory: inventoryReads(clients.strong, inventory),
       quotas: quotaStore(clients.strong, arqs),
       unbound: unboundPlaceStore(clients.strong, arqs),
     },
@@ -129,6 +131,7 @@ export function createStore(
   return {
     store: {
       ...store,
+      inventory: inventoryStore(clients.strong, inventory),
       attributes: attributeStore(clients.strong, inventory),
       baselines: baselineStore(clients.strong, inventory),
       grants: grantStore(clients.strong, inventory),
@@ -161,9 +164,7 @@ export function createDepsWith<Stores>(
   service: string,
   env: Readonly<Record<string, string | undefined>>,
   http: Http,
-): Omit<Deps, 'store' | 'listings' | 'clients'> & {
-  readonly clients: Deps['clients'] & { readonly placement: Placement };
-} & Stores {
+): Omit<Deps, 'store' | 'listings'> & Stores {
   const settings = loadSettings(env);
   const log = createLog(service);
   const clock = Date.now;
@@ -208,7 +209,7 @@ export function createDepsWith<Stores>(
         http,
         ownProject: async () => (await ownIdentity(keystone))?.projectId,
       }),
-      placement: createPlacement({ identity: keystone, http }),
+      placement: createPlacementReads({ identity: keystone, http }),
     },
     log,
     clock,

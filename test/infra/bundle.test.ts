@@ -103,7 +103,7 @@ describe('a deployed bundle', () => {
           ? bundle
           : join(makeBundle(name, `functions/${name}/handler.ts`), 'index.mjs');
       expectDocumented(name, file);
-      expect(statSync(file).size / 1024).toBeLessThanOrEqual(460);
+      expect(statSync(file).size / 1024).toBeLessThanOrEqual(455);
     },
   );
 

@@ -3,26 +3,21 @@
 // (Nova, an operator) has changed the provider, and the caller reads again.
 
 import * as z from 'zod';
-import {
-  type Http,
-  RequestRefused,
-  readBody,
-  ServiceUnavailable,
-  saysAbsent,
-} from '#core/clients/http.ts';
+import { RequestRefused, readBody, saysAbsent } from '#core/clients/http.ts';
 import type { HeldInventories } from '#core/domain/placement/provider-tree.ts';
-import { createServiceCalls, type ServiceCall, type ServiceIdentity } from './service-calls.ts';
+import {
+  allocationsBody,
+  createPlacementReads,
+  type PlacementOptions,
+  type PlacementReads,
+  placementCalls,
+  type Resources,
+  refusalOf,
+} from './placement-reads.ts';
+import type { ServiceCall } from './service-calls.ts';
 
-/**
- * One microversion for all calls but one: 1.14 brought nested providers, 1.20 the body of a
- * created provider, 1.23 error codes, 1.26 `reserved` up to the total.
- */
-const microversion = '1.36';
 /** Victoria; before it, a provider cannot leave its tree. */
 const movingMicroversion = '1.37';
-
-/** Nova waits for the answer that depends on it. */
-const candidatesMs = 5_000;
 
 interface NamedProvider {
   readonly uuid: string;
@@ -35,9 +30,6 @@ export interface Provider extends NamedProvider {
   readonly generation: number;
   readonly rootUuid: string;
 }
-
-/** Amount by resource class. */
-type Resources = Readonly<Record<string, number>>;
 
 /** The provider has changed since it was read. */
 export class GenerationConflict extends RequestRefused {
@@ -57,7 +49,7 @@ export class ProviderExists extends RequestRefused {
   override readonly name = 'ProviderExists';
 }
 
-export interface Placement {
+export interface Placement extends PlacementReads {
   getProvider(uuid: string): Promise<Provider | undefined>;
   findProviderByName(name: string): Promise<Provider | undefined>;
   /** The whole tree of the provider, itself included; empty if the provider does not exist. */
@@ -90,28 +82,13 @@ export interface Placement {
   /** Creates a custom resource class likewise. */
   ensureResourceClass(name: string): Promise<void>;
 
-  /** Allocations of a consumer (an instance), by provider. */
-  getAllocations(consumerUuid: string): Promise<Record<string, Resources>>;
-  /**
-   * What Placement offers for a query; see candidates-query.ts. Undefined where it does not know a
-   * class or trait yet.
-   */
-  candidates<T>(query: string, schema: z.ZodType<T>): Promise<T | undefined>;
   /** Allocations of a provider, by consumer. */
   allocationsOf(providerUuid: string): Promise<Record<string, Resources>>;
 }
 
-export function createPlacement(options: {
-  readonly identity: ServiceIdentity;
-  readonly http: Http;
-}): Placement {
-  const { identity, http } = options;
-  const headers = { 'OpenStack-API-Version': `placement ${microversion}` };
-  const call = createServiceCalls(http, identity, { type: 'placement', headers });
-  const callToMove = createServiceCalls(http, identity, {
-    type: 'placement',
-    headers: { 'OpenStack-API-Version': `placement ${movingMicroversion}` },
-  });
+export function createPlacement(options: PlacementOptions): Placement {
+  const call = placementCalls(options);
+  const callToMove = placementCalls(options, movingMicroversion);
 
   /** Undefined if the answer is 404. */
   async function get<T>(path: string, schema: z.ZodType<T>): Promise<T | undefined> {
@@ -138,6 +115,8 @@ export function createPlacement(options: {
   }
 
   return {
+    ...createPlacementReads(options),
+
     getProvider: (uuid) => get(providerPath(uuid), provider),
     findProviderByName: async (name) => (await list(`name=${encodeURIComponent(name)}`))[0],
     providersInTree: (uuid) => list(`in_tree=${encodeURIComponent(uuid)}`),
@@ -194,20 +173,6 @@ export function createPlacement(options: {
     ensureTrait: (name) => ensure('traits', name),
     ensureResourceClass: (name) => ensure('resource_classes', name),
 
-    getAllocations: async (consumerUuid) => {
-      const path = `/allocations/${encodeURIComponent(consumerUuid)}`;
-      const { request, answer } = await call('GET', path);
-      // Placement answers 200 for an unknown consumer, so a 404 comes from another server.
-      if (answer.status !== 200) throw refusal({ request, answer });
-      return readBody(allocationsBody, request, answer);
-    },
-    candidates: async (query, schema) => {
-      const path = `/allocation_candidates?${query}`;
-      const { request, answer } = await call('GET', path, undefined, candidatesMs);
-      if (answer.status === 400) return undefined;
-      if (answer.status !== 200) throw refusal({ request, answer });
-      return readBody(schema, request, answer);
-    },
     allocationsOf: async (uuid) =>
       (await get(`${providerPath(uuid)}/allocations`, allocationsBody)) ?? {},
   };
@@ -222,9 +187,9 @@ const inUseCodes: readonly (string | undefined)[] = [
   'placement.resource_provider.cannot_delete_parent',
 ];
 
-function refusal({ request, answer }: ServiceCall): RequestRefused {
-  const error = new RequestRefused(request, answer);
-  if (answer.status === 406) throw tooOld(error, request.url);
+function refusal(made: ServiceCall): RequestRefused {
+  const { request, answer } = made;
+  const error = refusalOf(made);
   switch (error.code) {
     case 'placement.concurrent_update':
       return new GenerationConflict(request, answer);
@@ -235,13 +200,6 @@ function refusal({ request, answer }: ServiceCall): RequestRefused {
     default:
       return error;
   }
-}
-
-// Without nested providers we would have to change Nova's own provider, which the Nova
-// specification forbids.
-function tooOld(error: RequestRefused, url: string): ServiceUnavailable {
-  const reason = `microversion ${microversion} (Train) or later is needed: ${error.message}`;
-  return new ServiceUnavailable('placement', url, reason, false);
 }
 
 const provider = z
@@ -287,11 +245,3 @@ const traitsBody = z.object({
 });
 
 const generationBody = z.object({ resource_provider_generation: z.number() });
-
-const allocationsBody = z
-  .object({
-    allocations: z.record(z.string(), z.object({ resources: z.record(z.string(), z.number()) })),
-  })
-  .transform(({ allocations }) =>
-    Object.fromEntries(Object.entries(allocations).map(([uuid, held]) => [uuid, held.resources])),
-  );

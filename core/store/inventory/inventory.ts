@@ -5,7 +5,6 @@ import type { AttachHandle, Deployable, Device, StatusChange } from '#core/domai
 import type { DevicePlan } from '#core/domain/report/device-plan.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { statusChange } from '#core/shapes/device.ts';
-import { type HostStore, hostStore } from '#core/store/hosts/hosts.ts';
 import { deployableRow, deviceRow } from '#core/store/rows/inventory-rows.ts';
 import { parseRow } from '#core/store/rows/row-fields.ts';
 import { deployableKey, deviceKey, type Row, restoredKey } from '#core/store/rows/rows.ts';
@@ -28,10 +27,10 @@ import {
   newHandle,
   reviveHandle,
 } from './handles.ts';
+import { type InventoryReads, inventoryReads } from './inventory-reads.ts';
 import { type MaintenanceStore, maintenanceStore } from './maintenance.ts';
-import { type ProviderReads, providerReads } from './provider-reads.ts';
 
-export interface InventoryStore extends HostStore, MaintenanceStore, ProviderReads {
+export interface InventoryStore extends InventoryReads, MaintenanceStore {
   /**
    * Writes one device's rows; repeatable. The device's digest is cleared first and written last,
    * with its deployables: after a crash in between, the next report describes the device again.
@@ -76,9 +75,8 @@ export function inventoryStore(client: Documents, table: string): InventoryStore
     await transact(client, deviceRows(table, plan));
   };
   return {
-    ...hostStore(client, table),
+    ...inventoryReads(client, table),
     ...maintenanceStore(client, table),
-    ...providerReads(client, table),
 
     putDevice,
 
