@@ -77,6 +77,7 @@ export const suite: readonly SuiteFile[] = [
   { file: 'test/integration/restore-host-work.test.ts', needs: everywhere },
   { file: 'test/integration/restore-programs.test.ts', needs: [...everywhere, 's3'] },
   { file: 'test/integration/restore.test.ts', needs: everywhere },
+  { file: 'test/integration/revoked-hosts.test.ts', needs: everywhere },
   { file: 'test/integration/server-images.test.ts', needs: [...everywhere, 's3'] },
   { file: 'test/integration/shared-region.test.ts', needs: [...everywhere, 's3'] },
   { file: 'test/integration/throttled-binds.test.ts', needs: everywhere },
