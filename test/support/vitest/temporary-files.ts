@@ -34,8 +34,10 @@ export function setup(): void {
   process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'cyborg-tests-compiled');
 }
 
+/** A worker that ends writes what Node has compiled, also while its directory is removed. */
 export function teardown(): void {
-  if (directory !== undefined) rmSync(directory, { recursive: true, force: true });
+  if (directory === undefined) return;
+  rmSync(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 }
 
 function hasRoom(): boolean {
