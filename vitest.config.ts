@@ -8,9 +8,11 @@ const pure = ['test/{unit,console,house}/**/*.test.ts', 'test/infra/!(access).te
 
 export default defineConfig({
   test: {
-    // `npm test` leaves out the tests with this tag, and `npm run test:all` runs everything. Where
-    // `npm test` runs a sample of a long table, a title says so.
-    tags: [{ name: 'long', description: 'takes too long for npm test' }],
+    // Where a command runs a sample of a long table, a title says so.
+    tags: [
+      { name: 'long', description: 'takes too long for npm test' },
+      { name: 'whole', description: 'takes too long for npm run test:all, and for CI' },
+    ],
     globalSetup: ['test/support/vitest/temporary-files.ts'],
     reporters: ['default', countReporter],
     maxWorkers: 2,

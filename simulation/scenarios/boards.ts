@@ -92,7 +92,7 @@ const rebootFor =
 const sweepNow: Act = ({ depsFor, spawn }) => sweep(depsFor(spawn('sweep'))).catch(() => {});
 
 const about = ['board'] as const;
-const board = { about, extra: 'board', hasManySteps: true } as const;
+const board = { about, extra: 'board' } as const;
 
 export const boardOperations: Readonly<Record<string, Operation>> = {
   'program a component': { ...board, prepare: createProfile, act: program(0) },

@@ -70,8 +70,6 @@ export interface Operation {
   /** Hosts, each with a slot for a card that moves; without it one host without a slot. */
   readonly hostCount?: number;
   readonly extra?: Extra;
-  /** It takes hundreds of steps, so the tests play a part of them, and `--steps` plays all. */
-  readonly hasManySteps?: boolean;
 }
 
 export const operations: Readonly<Record<string, Operation>> = {

@@ -18,7 +18,7 @@ import { type System, startSystem } from '#local/process/system.ts';
 import { type Call, startFaultProxy } from '#test/support/aws/fault-proxy.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { askPatiently } from '#test/support/vitest/patient-requests.ts';
-import { tenthOf } from '#test/support/vitest/sample.ts';
+import { sampleOf } from '#test/support/vitest/sample.ts';
 import { directoryPerFile } from '#test/support/vitest/shared.ts';
 
 const stage = 'kill';
@@ -299,12 +299,17 @@ async function killInRelease({ kind, name, phase, step }: Kill): Promise<void> {
 
 const title = '$name killed in a $action $kind.title, $phase $step';
 const play = (kill: Kill) => (kill.action === 'bind' ? killInBind(kill) : killInRelease(kill));
-const { sample, rest } = tenthOf(kills);
+const { sample, rest } = sampleOf(kills, 6);
+const others = sampleOf(rest, 24);
 
-describe('a sample, a fixed tenth of the kills', { timeout: neverMs }, () => {
+describe('a sample, six kills', { timeout: neverMs }, () => {
   it.each(sample)(title, play);
 });
 
-describe('all other kills', { timeout: neverMs, tags: ['long'] }, () => {
-  it.each(rest)(title, play);
+describe('24 other kills', { timeout: neverMs, tags: ['long'] }, () => {
+  it.each(others.sample)(title, play);
+});
+
+describe('all other kills', { timeout: neverMs, tags: ['long', 'whole'] }, () => {
+  it.each(others.rest)(title, play);
 });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
 import { agentSettings } from '#operate/enrol/agent-settings.ts';
 import { run } from '#test/agent/agent-process.ts';
-import { tenthOf } from '#test/support/vitest/sample.ts';
+import { sampleOf } from '#test/support/vitest/sample.ts';
 import { directoryPerFile, perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
 
@@ -133,10 +133,10 @@ const mistakes: readonly Mistake[] = [
   [['--mdev-trait', 'CUSTOM_A=nvidia-35'], 2, 'enabled_mdev_types has no nvidia-35; it has none.'],
   [['--dry-run'], 2, 'Unknown option --dry-run'],
 ];
-const { sample, rest } = tenthOf(mistakes);
+const { sample, rest } = sampleOf(mistakes, 1);
 const title = 'answers %j with exit code %i and a sentence';
 
-it.each(sample)(`${title} (a sample, a fixed tenth)`, answers);
+it.each(sample)(`${title} (a sample of one)`, answers);
 
 it.each(rest)(title, { tags: ['long'] }, answers);
 
