@@ -8,7 +8,7 @@
 // --guards               finds a scenario that kills each mutant, for guards.json;
 //                        --sample=6 plays every sixth race only
 //
-// A scenario that fails is written into regressions.json, and npm test replays it.
+// A scenario that fails is written into regressions.json, and npm run test:all replays it.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';

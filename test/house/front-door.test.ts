@@ -76,11 +76,15 @@ it('npm test leaves out no part of the tests of what may never happen', () => {
     'api/project-scope',
     'integration/boot-flow',
     'integration/concurrency',
-    'simulation/guards',
-    'simulation/simulation',
   ].map((name) => `test/${name}.test.ts`);
   const isLong = /@module-tag long|tags: \['long'\]/;
   expect(kept.filter((file) => isLong.test(textOf(file)))).toEqual([]);
+});
+
+it('npm test plays a sample of the simulation: of steps, of mutants and of what has failed', () => {
+  const sampled = ['every-step', 'guards', 'simulation'].map((name) => `test/simulation/${name}`);
+  const others = sampled.filter((file) => !textOf(`${file}.test.ts`).includes('sampleOf('));
+  expect(others).toEqual([]);
 });
 
 describe('README.md', () => {
