@@ -1,7 +1,7 @@
 // `npm run test:clients`: runs `openstack accelerator ...` of Debian and of two releases from
 // PyPI, and openstacksdk, unmodified, against a local system at the lowest and highest default
-// microversion. Needs the clients, or root on Debian to install them. The last line has the
-// counts.
+// microversion, and signs in with the same files as the client and as `cyborg-ops`. Needs the
+// clients, or root on Debian to install them. The last line has the counts.
 
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -16,7 +16,8 @@ import { password, region } from '#local/openstack/keystone/catalog.ts';
 import { chooseLayout, type Layout, urlOf } from '#local/process/layout.ts';
 import { startSystem } from '#local/process/system.ts';
 import { examplesOf } from '#test/support/doc-examples.ts';
-import { type Client, clientsIn, installClients } from './packages.ts';
+import { type Client, clientsIn, currentClient, installClients, pythonOf } from './packages.ts';
+import { compareSignIns } from './sign-in.ts';
 import { imageAnswer, type Ran, steps } from './steps.ts';
 
 const exec = promisify(execFile);
@@ -30,6 +31,7 @@ async function main(): Promise<void> {
   const environments = join(import.meta.dirname, '..', '..', '.local', 'clients');
   const clients = clientsIn(environments);
   for (const microversion of defaultMicroversions) await driveAt(microversion, clients);
+  await compareSignIns(pythonOf(clients, currentClient), note);
   console.log(`${counts.passed} passed, ${counts.failed} failed`);
   process.exitCode = counts.failed === 0 ? 0 : 1;
 }

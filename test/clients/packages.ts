@@ -2,7 +2,7 @@
 // plug-in.
 
 import { execFileSync } from 'node:child_process';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { ensureEnvironment } from '#test/support/suites/virtual-environment.ts';
 
 const packages = [
@@ -35,6 +35,13 @@ export function clientsIn(directory: string): readonly Client[] {
       return { name, openstack: join(programs, 'openstack') };
     }),
   ];
+}
+
+/** The interpreter that has the packages of the client. */
+export function pythonOf(clients: readonly Client[], name: string): string {
+  const client = clients.find((each) => each.name === name);
+  if (client === undefined) throw new RangeError(`There is no client ${name}.`);
+  return join(dirname(client.openstack), 'python3');
 }
 
 /** @throws Error with one sentence, if the clients cannot be installed on this machine */
