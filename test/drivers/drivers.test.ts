@@ -21,11 +21,18 @@ const isExhaustive = ({ title }: Check) =>
 describe.each(fixtures)('driver $title', async ({ fixture }) => {
   const checks = await checksOf(fixture);
   const { sample, rest } = sampleOf(checks.filter(isExhaustive), 4);
+  const others = sampleOf(rest, 12);
   const run = (check: Check) => runCheck(fixture, check);
 
   it.each(checks.filter((check) => !isExhaustive(check) && !check.isLong))('$title', run);
 
   it.each(sample)('a sample of four: $title', run);
 
-  it.each([...rest, ...checks.filter(({ isLong }) => isLong)])('$title', { tags: ['long'] }, run);
+  it.each([...others.sample, ...checks.filter(({ isLong }) => isLong)])(
+    '$title',
+    { tags: ['long'] },
+    run,
+  );
+
+  it.each(others.rest)('$title', { tags: ['long', 'whole'] }, run);
 });
