@@ -63,11 +63,16 @@ export const attachHandle = z
   .object({
     ...offeredHandle.shape,
     /**
-     * The uuid of an object that exists, for example an mdev; otherwise the cloud gives it one.
+     * The uuid of an mdev that exists, as mdev-uuids.ts derives it; otherwise the cloud gives it
+     * one.
      */
     uuid: z.guid().optional(),
   })
-  .superRefine(checkInfo);
+  .superRefine(checkInfo)
+  .refine(({ type, uuid }) => type === 'MDEV' || uuid === undefined, {
+    path: ['uuid'],
+    message: 'only a handle of type MDEV may have one',
+  });
 export type ReportedHandle = z.infer<typeof attachHandle>;
 
 /** `info` without the keys that its type does not have: a newer agent may send more. */

@@ -5,6 +5,7 @@ import * as z from 'zod';
 import { type DriverModule, defineDriver } from '#agent/drivers/contract/define-driver.ts';
 import { readPciFunctions } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
+import { mdevUuid } from '#core/contracts/report/mdev-uuids.ts';
 
 export type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 export type {
@@ -24,7 +25,7 @@ export type { ReportedHandle } from '#core/contracts/attach-handle.ts';
 export type { Evidence } from '#core/contracts/job-document.ts';
 export type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 
-export const toolkit = { defineDriver, readPciFunctions, parsePciAddress, z } as const;
+export const toolkit = { defineDriver, readPciFunctions, parsePciAddress, mdevUuid, z } as const;
 
 /** The default export of a driver's file. */
 export type MakeDriver = (toolkit: Toolkit) => DriverModule | Promise<DriverModule>;

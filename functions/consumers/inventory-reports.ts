@@ -13,7 +13,7 @@ export const makeConsumer = queueConsumer(
     const hostname = readEnvelopeHost(deps, envelope);
     await receiveReport(deps, hostname, {
       head: readHead(envelope),
-      read: () => acceptReport(hostname, readPayload(receivedReport, envelope)),
+      read: () => acceptReport(envelope.thing, readPayload(receivedReport, envelope)),
       receivedAtMs: envelope.received_at,
       attempt,
     });

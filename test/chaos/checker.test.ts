@@ -78,6 +78,11 @@ it.each<[string, Partial<Stored>, Partial<Outside>]>([
   expect(named.join('\n')).toContain(found);
 });
 
+it('needs no quiet to see two handles with one uuid', () => {
+  const inventory = [handle('h1', {}), { ...handle('h1', {}), pk: 'RP#other' }];
+  expect(violations({ ...stored, inventory })).toEqual(['Two attach handles have the uuid h1.']);
+});
+
 it('needs no quiet to see an ARQ with two handles', () => {
   const inventory = [handle('h1', held), handle('h2', held)];
   expect(violations({ ...stored, inventory })).toHaveLength(1);

@@ -64,9 +64,14 @@ const uuidOf = (handle: Row) => text(handle, 'sk').slice('HANDLE#'.length);
 
 /** What must never be, even while faults happen. */
 export function violations(stored: Stored): string[] {
-  const claimed = handlesIn(stored).filter((row) => row.arq_uuid !== undefined);
+  const handles = handlesIn(stored);
+  const claimed = handles.filter((row) => row.arq_uuid !== undefined);
   const twice = repeated(claimed.map((row) => text(row, 'arq_uuid')));
-  return [...twice.map((arq) => `ARQ ${arq} has two attach handles.`), ...dividedSets(claimed)];
+  return [
+    ...twice.map((arq) => `ARQ ${arq} has two attach handles.`),
+    ...repeated(handles.map(uuidOf)).map((uuid) => `Two attach handles have the uuid ${uuid}.`),
+    ...dividedSets(claimed),
+  ];
 }
 
 /** Rows that one host may have at most; as docs/security.md says. */

@@ -50,7 +50,10 @@ export function createHostileHost(
   const messages: Readonly<Record<string, (stored: Stored) => readonly [string, string]>> = {
     'handles of others': (stored) => {
       const uuids = handlesIn(stored).map(({ sk }) => String(sk).split('#')[1] ?? '');
-      const attach_handles = uuids.slice(0, 8).map((uuid, index) => ({ ...aHandle(index), uuid }));
+      const attach_handles = uuids.slice(0, 8).map((uuid, index) => {
+        const { type, info } = aHandle(index, 'MDEV');
+        return { type, info: { ...info, asked_type: 'a' }, uuid };
+      });
       const offers = { resource_class: 'PGPU', traits: [], attach_handles };
       return [inventory, report({}, [aDevice({ offers })])];
     },

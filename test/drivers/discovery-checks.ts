@@ -4,7 +4,8 @@
 import { deepStrictEqual as same } from 'node:assert';
 import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { acceptReport, type ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { aReport } from '#test/support/reports.ts';
 import { type Check, CheckFailed } from './check.ts';
 import { fileFaults } from './faulty-host.ts';
 import type { DriverFixture } from './fixture.ts';
@@ -19,6 +20,7 @@ export function discoveryChecks(fixture: DriverFixture, files: readonly string[]
   return [
     { title: 'discover finds devices, twice the same', run: discoverTwice },
     { title: 'discover by an agent that has started again finds the same', run: discoverAnew },
+    { title: 'discover finds what the control plane takes', run: isTaken },
     { title: 'discover changes nothing', run: changesNothing },
     ...ofFiles,
     ...(['is missing', 'is truncated', 'is hostile'] as const).map((fault) => ({
@@ -63,6 +65,12 @@ async function discoverAnew(trial: Trial): Promise<void> {
   const first = await devicesOf(trial);
   await trial.start();
   same(await devicesOf(trial), first);
+}
+
+/** Names and uuids in it may be no other host's. */
+async function isTaken(trial: Trial): Promise<void> {
+  const { refused } = acceptReport(trial.thing, aReport(await devicesOf(trial)));
+  same(refused, {});
 }
 
 async function changesNothing(trial: Trial): Promise<void> {

@@ -118,6 +118,19 @@ describe('a driver that plans fails the kit', () => {
       () => ({ plan: async () => [{ ...change, before: '', apply: async () => {} }] }),
     ],
     [
+      'that gives an mdev a uuid of its own',
+      /the control plane takes/,
+      (driver) => ({
+        discover: async () => {
+          const { devices } = structuredClone(await driver.discover());
+          for (const { offers } of Object.values(devices)) {
+            for (const handle of offers?.attach_handles ?? []) handle.uuid = randomUUID();
+          }
+          return { devices };
+        },
+      }),
+    ],
+    [
       'that plans what it has applied',
       /^a second set-up/,
       (_driver, { hardware }) => ({

@@ -73,6 +73,9 @@ export class Trial {
     sleep: (ms, signal) => systemClock.sleep(Math.min(ms, this.limitMs), signal),
   };
 
+  /** The host's name in the control plane. */
+  readonly thing = 'test:cmp1';
+
   constructor(fixture: DriverFixture) {
     this.fixture = fixture;
     this.host = fixture.host({ directory: this.directory, bootId: () => this.#bootId });
@@ -102,7 +105,7 @@ export class Trial {
     }
     const driver = configured.create({
       ...{ sysfs, hardware, guards, clock: this.#clock, log: this.log },
-      ...{ directory: this.directory, thing: 'test:cmp1', bootId: this.#bootId },
+      ...{ directory: this.directory, thing: this.thing, bootId: this.#bootId },
       isPrepared: (uuid) => checkpoint.prepared(uuid) !== undefined,
       prepared: () => preparedBy(checkpoint, this.fixture.module.name),
     });

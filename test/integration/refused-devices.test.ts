@@ -5,6 +5,7 @@ import type { SQSRecord } from 'aws-lambda';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { computeDigest } from '#core/contracts/report/device-digest.ts';
 import type { InventoryReport, ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { mdevUuid } from '#core/contracts/report/mdev-uuids.ts';
 import { thingName } from '#core/contracts/topics.ts';
 import type { Log, LogFields } from '#core/log.ts';
 import { makeConsumer } from '#functions/consumers/inventory-reports.ts';
@@ -115,6 +116,100 @@ describe('a device is refused, and the others of its host are stored', () => {
     const first = { ...good, provider_suffix: 'same' };
     expect(await deliver([first, bad({ provider_suffix: 'same' })])).toBe(true);
     expect(await stored()).toEqual([goodAddress]);
+  });
+});
+
+describe('an mdev whose uuid its host reports', () => {
+  const place = { domain: '0000', bus: '0d', device: '00', function: '0' };
+  const mdevs = (uuids: readonly string[]) =>
+    bad({
+      offers: {
+        ...offers,
+        attach_handles: uuids.map((uuid, index) => ({
+          type: 'MDEV' as const,
+          info: { ...place, asked_type: 'a', vgpu_mark: `a_${index}` },
+          uuid,
+        })),
+      },
+    });
+  const ofHost = (name: string, index = 0, type = 'a') =>
+    mdevUuid({ thing: thingName(stage, name), parent: badAddress, type }, index);
+  const refusedNow = async () =>
+    (await world.deps.store.inventory.host(host)).host.refused[badAddress]?.reason;
+
+  it('is stored under it, in any case of its letters', async () => {
+    const uuids = [ofHost(host), ofHost(host, 1)];
+    await deliver([good, mdevs(uuids.map((uuid) => uuid.toUpperCase()))]);
+    expect((await stored()).sort()).toEqual([goodAddress, badAddress]);
+    const { devices } = await world.deps.store.inventory.host(host);
+    const device = devices.find(({ address }) => address === badAddress);
+    const [provider] = await world.deps.store.inventory.providers(device?.providers ?? []);
+    expect(provider?.handles.map(({ uuid }) => uuid).sort()).toEqual(uuids.sort());
+  });
+
+  it.each(['earlier', 'at the same moment', 'later'])(
+    'is refused with the uuid of another host that reports it %s',
+    async (order) => {
+      const victim = host;
+      const uuid = ofHost(victim);
+      const reportAs = (name: string) => {
+        host = name;
+        return deliver([good, mdevs([uuid])]);
+      };
+      if (order === 'earlier') await reportAs(victim);
+      const hostile = reportAs(`${victim}-hostile`);
+      if (order === 'later') await hostile;
+      await Promise.all([hostile, order !== 'earlier' && reportAs(victim)]);
+      host = `${victim}-hostile`;
+      expect(await stored()).toEqual([goodAddress]);
+      const reason = `the uuid ${uuid} is not one of this host's mdevs of type a on ${badAddress}: it must begin with ${ofHost(host).slice(0, -12)}`;
+      expect(await refusedNow()).toBe(reason);
+      const { json } = await world.ask('GET', `/operator/v1/incidents?host=${host}`);
+      expect(json.incidents).toMatchObject([
+        { kind: 'not-offered', reason: expect.stringContaining(reason) },
+      ]);
+      host = victim;
+      expect((await stored()).sort()).toEqual([goodAddress, badAddress]);
+      expect(await refusedNow()).toBeUndefined();
+    },
+  );
+
+  it('is refused with the uuid of another type, or of one that its driver has made up', async () => {
+    for (const uuid of [ofHost(host, 0, 'b'), '91ac1606-427e-44bb-8233-f4ff4bf3d241']) {
+      await deliver([good, mdevs([uuid])]);
+      expect([await stored(), await refusedNow()]).toEqual([
+        [goodAddress],
+        expect.stringContaining(uuid),
+      ]);
+    }
+  });
+
+  it('is refused where another one of the device has its uuid', async () => {
+    const uuid = ofHost(host);
+    expect(await deliver([good, mdevs([uuid, uuid.toUpperCase()])])).toBe(true);
+    expect([await stored(), await refusedNow()]).toEqual([
+      [goodAddress],
+      `duplicate uuid of an attach handle: ${uuid}`,
+    ]);
+  });
+
+  it('is refused where a device that the report describes before has its uuid', async () => {
+    const uuid = ofHost(host);
+    const twin = { ...mdevs([uuid]), address: goodAddress };
+    expect(await deliver([twin, mdevs([uuid])])).toBe(true);
+    expect([await stored(), await refusedNow()]).toEqual([
+      [goodAddress],
+      `another device has an attach handle with the uuid ${uuid}`,
+    ]);
+  });
+
+  it('alone has one: a PCI function with a uuid is refused', async () => {
+    const handle = { ...aHandle(1), uuid: ofHost(host) };
+    await deliver([good, bad({ offers: { ...offers, attach_handles: [handle] } })]);
+    expect([await stored(), await refusedNow()]).toEqual([
+      [goodAddress],
+      'offers.attach_handles.0.uuid: only a handle of type MDEV may have one',
+    ]);
   });
 });
 

@@ -8,6 +8,7 @@ import {
   discoveredHandle,
   type ReportedHandle,
 } from '#core/contracts/attach-handle.ts';
+import { readHostname } from '#core/contracts/topics.ts';
 import {
   type DiscoveredDevice,
   type DiscoveredRegion,
@@ -24,6 +25,7 @@ import { clockSkew, hostFacts, notOffered } from '#core/shapes/host.ts';
 import { providerNameLengthMax } from '#core/shapes/placement-names.ts';
 import { reportedDevice as deviceShape } from '#core/shapes/reported-device.ts';
 import { canonicalJson } from './device-digest.ts';
+import { findUuidFault } from './mdev-uuids.ts';
 
 /** AWS IoT refuses larger messages. https://docs.aws.amazon.com/general/latest/gr/iot-core.html */
 export const reportBytesMax = 128 * 1024;
@@ -64,15 +66,32 @@ const deviceFields = z.object({
     ),
 });
 export const reportedDevice = deviceFields.superRefine((device, context) => {
-  const offerings = [...(device.offers ? [device.offers] : []), ...device.regions];
-  for (const { attach_handles: handles, num_accelerators: count = 0 } of offerings) {
-    const message = `num_accelerators is ${count}, and there are ${handles.length} attach handles`;
-    if (count > handles.length) context.addIssue({ code: 'custom', message });
+  const fault = (message: string) => context.addIssue({ code: 'custom', message });
+  for (const { attach_handles: handles, num_accelerators: count = 0 } of offeringsOf(device)) {
+    if (count > handles.length) {
+      fault(`num_accelerators is ${count}, and there are ${handles.length} attach handles`);
+    }
   }
-  const twice = findDuplicate(offerings.flatMap((each) => each.attach_handles.map(handleIdentity)));
-  if (twice) context.addIssue({ code: 'custom', message: `duplicate attach handle: ${twice}` });
+  const twice = findDuplicate(handlesOf(device).map(handleIdentity));
+  if (twice) fault(`duplicate attach handle: ${twice}`);
+  const uuid = findDuplicate(uuidsOf(device));
+  if (uuid) fault(`duplicate uuid of an attach handle: ${uuid}`);
 });
 export type ReportedDevice = z.infer<typeof reportedDevice>;
+
+type Offerings = Pick<z.infer<typeof deviceFields>, 'offers' | 'regions'>;
+
+function offeringsOf({ offers, regions }: Offerings) {
+  return [...(offers ? [offers] : []), ...regions];
+}
+
+function handlesOf(device: Offerings): ReportedHandle[] {
+  return offeringsOf(device).flatMap((each) => each.attach_handles);
+}
+
+function uuidsOf(device: Offerings): string[] {
+  return handlesOf(device).flatMap(({ uuid }) => uuid?.toLowerCase() ?? []);
+}
 
 function handleIdentity({ type, info }: ReportedHandle): string {
   return `${type} ${canonicalJson(identifyingInfo(info))}`;
@@ -160,18 +179,19 @@ export function novaVersionsAfter(
   return reported && reported.length > 0 ? reported : stored.novaVersions;
 }
 
-/** @param hostname whose report it is: the names of its providers begin with it */
+/** @param thing whose report it is: its providers and mdevs are named by it */
 export function acceptReport(
-  hostname: string,
+  thing: string,
   received: z.infer<typeof receivedReport>,
 ): AcceptedReport {
   const devices: ReportedDevice[] = [];
   const refused: Record<string, string> = {};
-  const providers = new Set<string>();
+  const taken = new Set<string>();
   for (const each of received.devices) {
     const parsed = reportedDevice.safeParse(each);
     const reason = parsed.success
-      ? findNameFault(hostname, parsed.data, providers)
+      ? (findNameFault(readHostname(thing), parsed.data, taken) ??
+        findMdevFault(thing, parsed.data, taken))
       : parsed.error.issues.map(describeFault).join('; ').slice(0, 500);
     const address = deviceAddress.safeParse((each as { address?: unknown } | null)?.address);
     if (parsed.success && reason === undefined) devices.push(parsed.data);
@@ -180,19 +200,43 @@ export function acceptReport(
   return { ...received, devices, refused };
 }
 
-/** Provider names must be unique in Placement, and not too long. */
+/**
+ * Provider names must be unique in Placement, and not too long.
+ *
+ * @param taken names and uuids of the devices before it; gets those of this one
+ */
 function findNameFault(
   hostname: string,
   { address, provider_suffix: suffix, regions }: ReportedDevice,
-  providers: Set<string>,
+  taken: Set<string>,
 ): string | undefined {
   const base = `${hostname}_${suffix ?? address}`;
   const names = [base, ...regions.map(({ name }) => `${base}_${name}`)];
   const long = names.find((name) => name.length > providerNameLengthMax);
   if (long) return `the provider's name has ${long.length} characters: ${long}`;
-  const taken = names.find((name) => providers.has(name));
-  for (const name of names) providers.add(name);
-  return taken && `another device has a provider named ${taken}`;
+  const twice = takeNames(names, taken);
+  return twice && `another device has a provider named ${twice}`;
+}
+
+/** The uuid of an attach handle must be unique in the cloud. */
+function findMdevFault(
+  thing: string,
+  device: ReportedDevice,
+  taken: Set<string>,
+): string | undefined {
+  for (const handle of handlesOf(device)) {
+    const fault = findUuidFault(thing, device.address, handle);
+    if (fault) return fault;
+  }
+  const twice = takeNames(uuidsOf(device), taken);
+  return twice && `another device has an attach handle with the uuid ${twice}`;
+}
+
+/** Adds the names; returns one that is there already. */
+function takeNames(names: readonly string[], taken: Set<string>): string | undefined {
+  const twice = names.find((name) => taken.has(name));
+  for (const name of names) taken.add(name);
+  return twice;
 }
 
 function describeFault({ path, message }: { path: PropertyKey[]; message: string }): string {

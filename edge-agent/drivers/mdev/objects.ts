@@ -1,6 +1,5 @@
 // The mdevs themselves: those of driver `mdev` have uuids by which it recognizes them.
 
-import { createHash } from 'node:crypto';
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import type { Found, HandleWork } from '#agent/drivers/contract/driver.ts';
 import {
@@ -11,6 +10,7 @@ import {
   typeDirectory,
 } from '#agent/sysfs/mdev.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
+import { mdevUuid, mdevUuidPrefix } from '#core/contracts/report/mdev-uuids.ts';
 
 /** The most that one parent may have; the kernel says when it is full. */
 const perParentMax = 256;
@@ -34,12 +34,9 @@ export async function planFill(
   type: string,
   { existing, recreated }: MdevState,
 ): Promise<Fill> {
-  const prefix = uuidPrefix(context, parent.address, type);
+  const place = { thing: context.thing, parent: parent.address, type };
   const there = new Set(existing.map(({ uuid }) => uuid));
-  const uuids = Array.from(
-    { length: perParentMax },
-    (_, index) => `${prefix}${index.toString(16).padStart(12, '0')}`,
-  );
+  const uuids = Array.from({ length: perParentMax }, (_, index) => mdevUuid(place, index));
   const absent = uuids.filter((uuid) => !there.has(uuid));
   const reserved = absent.filter((uuid) => recreated.has(uuid)).length;
   const free = (await available(context, parent, type)) - reserved;
@@ -56,30 +53,24 @@ interface MdevState {
 
 /** Those of the parent that exist, or are being recreated. */
 export function madeAhead(
-  context: DriverContext,
+  { thing }: DriverContext,
   { address }: MdevParent,
   type: string,
   existing: readonly ExistingMdev[],
   recreated: ReadonlySet<string>,
 ): string[] {
-  const prefix = uuidPrefix(context, address, type);
+  const prefix = mdevUuidPrefix({ thing, parent: address, type });
   const there = existing.flatMap((each) =>
     each.parent === address && each.type === type ? [each.uuid] : [],
   );
   return [...new Set([...there, ...recreated])].filter((uuid) => uuid.startsWith(prefix)).sort();
 }
 
-export function isMadeAhead(context: DriverContext, { uuid, parent, type }: ExistingMdev): boolean {
-  return uuid.startsWith(uuidPrefix(context, parent, type));
-}
-
-/**
- * The same after each boot, and no other host's: all of a UUID of version 8 but its last part,
- * which counts the parent's mdevs. https://www.rfc-editor.org/rfc/rfc9562
- */
-function uuidPrefix({ thing }: DriverContext, parent: string, type: string): string {
-  const hash = createHash('sha256').update(`mdev ${thing} ${parent} ${type}`).digest('hex');
-  return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-8${hash.slice(12, 15)}-8${hash.slice(15, 18)}-`;
+export function isMadeAhead(
+  { thing }: DriverContext,
+  { uuid, parent, type }: ExistingMdev,
+): boolean {
+  return uuid.startsWith(mdevUuidPrefix({ thing, parent, type }));
 }
 
 /** What exists under the handle's uuid. @throws Error while it is being removed */

@@ -50,7 +50,7 @@ describe('the facts of a device', () => {
 
 it('a report keeps a device with fields that this cloud does not know', () => {
   const later = { ...aReport([{ ...aDevice(), later: { than: 'this' } } as never]), later: 1 };
-  const { refused, devices } = acceptReport('cmp1', receivedReport.parse(later));
+  const { refused, devices } = acceptReport('test:cmp1', receivedReport.parse(later));
   expect([refused, devices.length]).toEqual([{}, 1]);
 });
 
