@@ -6,7 +6,11 @@ import { type Log, reasonOf } from '#agent/log.ts';
 import { askDriver } from '#agent/report/ask-driver.ts';
 import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
 import type { JobStep } from '#core/contracts/job-document.ts';
-import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import {
+  listHandles,
+  listOfferings,
+  type ReportedDevice,
+} from '#core/contracts/report/inventory-report.ts';
 
 export interface FindDeps {
   readonly drivers: readonly Driver[];
@@ -47,11 +51,10 @@ export async function findDevice(
 
 /** How the driver describes the handle now; undefined if it no longer has it. */
 export function describedHandle(
-  { offers, regions }: ReportedDevice,
+  device: ReportedDevice,
   { uuid, type, info }: Pick<ReportedHandle, 'type' | 'info'> & { readonly uuid: string },
 ): ReportedHandle | undefined {
-  const handles = [...(offers ? [offers] : []), ...regions].flatMap((each) => each.attach_handles);
-  return handles.find((each) =>
+  return listHandles(device).find((each) =>
     each.uuid === undefined
       ? each.type === type && isSame(each.info, info)
       : each.uuid.toLowerCase() === uuid,
@@ -63,7 +66,7 @@ export function classOfHandle(
   device: ReportedDevice,
   handle: Parameters<typeof describedHandle>[1],
 ): string | undefined {
-  const offerings = [...(device.offers ? [device.offers] : []), ...device.regions];
+  const offerings = listOfferings(device);
   const own = offerings.find(
     (offers) => describedHandle({ ...device, offers, regions: [] }, handle) !== undefined,
   );

@@ -19,7 +19,7 @@ import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import { readNovaConf } from '#core/contracts/nova/nova-conf.ts';
 import { type DeviceSpec, readDeviceSpecs } from '#core/contracts/nova/pci-forms.ts';
-import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { listHandles, type ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { hardwareFunction } from '#core/shapes/attach-handle.ts';
 
 const bytesMax = 1024 * 1024;
@@ -95,11 +95,9 @@ function findOwner(
   sysfs: Sysfs,
 ): ReportedDevice['other_owner'] {
   if (specs.length === 0) return undefined;
-  const offerings = [...(device.offers ? [device.offers] : []), ...device.regions];
-  const handles = offerings.flatMap((each) => each.attach_handles);
   const addresses = new Set([
     device.address,
-    ...handles.flatMap((each) => hardwareFunction(each) ?? []),
+    ...listHandles(device).flatMap((each) => hardwareFunction(each) ?? []),
   ]);
   for (const address of addresses) {
     const fn = readFunction(sysfs, address);

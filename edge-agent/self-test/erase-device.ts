@@ -9,7 +9,7 @@ import { askDriver } from '#agent/report/ask-driver.ts';
 import { printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
 import { computeDigest } from '#core/contracts/report/device-digest.ts';
-import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { listHandles } from '#core/contracts/report/inventory-report.ts';
 import type { Print } from './examine-driver.ts';
 
 /** The message is a sentence for the operator. */
@@ -64,10 +64,6 @@ async function deviceAt({ drivers, clock }: EraseDeps, address: string) {
   }
   const offered = addresses.length > 0 ? `these are: ${addresses.join(', ')}` : 'none is';
   throw new EraseRefused(`No driver offers ${address}; ${offered}.`);
-}
-
-function listHandles({ offers, regions }: ReportedDevice): ReportedHandle[] {
-  return [...(offers ? [offers] : []), ...regions].flatMap((each) => each.attach_handles);
 }
 
 function handleFunction({ info }: ReportedHandle): string[] {

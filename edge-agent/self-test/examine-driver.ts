@@ -7,7 +7,11 @@ import { readPlan } from '#agent/process/set-up.ts';
 import { askDriver } from '#agent/report/ask-driver.ts';
 import type { DriverReport } from '#agent/report/read-discovery.ts';
 import { computeDigest } from '#core/contracts/report/device-digest.ts';
-import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import {
+  listHandles,
+  listOfferings,
+  type ReportedDevice,
+} from '#core/contracts/report/inventory-report.ts';
 import { present } from '#core/shapes/derive/present.ts';
 
 /** A line of the check-list; in place of a driver, it may name a part of the agent. */
@@ -94,18 +98,19 @@ function changedBetween(one: DriverReport['devices'], other: DriverReport['devic
   return [...addresses].filter((address) => digest(one[address]) !== digest(other[address]));
 }
 
-function summarize({ vendor, product, offers, regions }: ReportedDevice): string {
-  const all = [...(offers ? [offers] : []), ...regions];
-  const accelerators = all.map((each) => `${each.attach_handles.length} ${each.resource_class}`);
+function summarize(device: ReportedDevice): string {
+  const { vendor, product } = device;
+  const accelerators = listOfferings(device).map(
+    (each) => `${each.attach_handles.length} ${each.resource_class}`,
+  );
   return `${accelerators.join(', ') || 'nothing'}, vendor ${vendor}, product ${product}`;
 }
 
 /** A handle without a uuid gets one of the cloud, under which nothing exists yet. */
 async function findHandles(driver: Driver, device: ReportedDevice, say: Say): Promise<void> {
-  const { address, offers, regions } = device;
-  const handles = [...(offers ? [offers] : []), ...regions].flatMap((each) => each.attach_handles);
+  const { address } = device;
   const counts = new Map<string, number>();
-  for (const { uuid, type, info } of handles) {
+  for (const { uuid, type, info } of listHandles(device)) {
     if (uuid === undefined || !driver.find) continue;
     try {
       const { state } = await driver.find({ address, uuid: uuid.toLowerCase(), type, info });

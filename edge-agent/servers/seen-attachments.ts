@@ -10,7 +10,7 @@ import {
   writeServerRecords,
 } from '#agent/servers/server-records.ts';
 import type { StateFiles } from '#agent/state/state-files.ts';
-import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { listHandles, type ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { followServers, readServers } from './server-units.ts';
 
 type Seen = NonNullable<ReportedDevice['seen_attachments']>;
@@ -154,10 +154,10 @@ function unitsOf(
   devices: readonly ReportedDevice[],
   marks: Readonly<Record<string, Mark>>,
 ): [string, string][] {
-  const offered = devices.flatMap(({ address, offers, regions }) =>
-    [...(offers ? [offers] : []), ...regions]
-      .flatMap((each) => each.attach_handles)
-      .flatMap((handle) => toUnit(handle.uuid, handle).map((unit) => [unit, address] as const)),
+  const offered = devices.flatMap((device) =>
+    listHandles(device).flatMap((handle) =>
+      toUnit(handle.uuid, handle).map((unit) => [unit, device.address] as const),
+    ),
   );
   const prepared = Object.entries(marks).flatMap(([uuid, mark]) =>
     toUnit(uuid, mark).map((unit) => [unit, mark.address] as const),

@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
-import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { listHandles, type ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import type { ProcTree } from '#test/support/hosts/proc-tree.ts';
 import { type Check, CheckFailed } from './check.ts';
 import type { FixtureHost } from './fixture.ts';
@@ -200,8 +200,7 @@ async function devicesOf(trial: Trial): Promise<readonly ReportedDevice[]> {
 }
 
 function functionsOf(trial: Trial, device: ReportedDevice): PciFunctionOffered[] {
-  const { offers, regions } = device;
-  const handles = [...(offers ? [offers] : []), ...regions].flatMap((each) => each.attach_handles);
+  const handles = listHandles(device);
   if (handles.length === 0) return [];
   const attached = handles.flatMap(({ type, info }) => {
     const { domain, bus, device: slot, function: fn } = info;

@@ -23,7 +23,7 @@ import { openComponentRecords } from '#agent/state/component-records.ts';
 import { openStateFiles, type StateFiles } from '#agent/state/state-files.ts';
 import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
 import type { JobStep } from '#core/contracts/job-document.ts';
-import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { listHandles, type ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { aLog } from '#test/support/hosts/agent.ts';
 import { DomainFolder } from '#test/support/hosts/domain-folder.ts';
 import { ProcTree } from '#test/support/hosts/proc-tree.ts';
@@ -233,9 +233,9 @@ export const neighbour: Driver = {
   }),
 };
 
-function handlesOf({ address, offers, regions }: ReportedDevice): Offered[] {
-  const handles = [...(offers ? [offers] : []), ...regions].flatMap((each) => each.attach_handles);
-  return handles.map(({ uuid, type, info, prepare, clean_seconds: seconds }) => ({
+function handlesOf(device: ReportedDevice): Offered[] {
+  const { address } = device;
+  return listHandles(device).map(({ uuid, type, info, prepare, clean_seconds: seconds }) => ({
     work: { address, uuid: uuid?.toLowerCase() ?? randomUUID(), type, info },
     prepare,
     isCleaned: seconds !== undefined,

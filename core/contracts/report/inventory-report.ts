@@ -67,12 +67,12 @@ const deviceFields = z.object({
 });
 export const reportedDevice = deviceFields.superRefine((device, context) => {
   const fault = (message: string) => context.addIssue({ code: 'custom', message });
-  for (const { attach_handles: handles, num_accelerators: count = 0 } of offeringsOf(device)) {
+  for (const { attach_handles: handles, num_accelerators: count = 0 } of listOfferings(device)) {
     if (count > handles.length) {
       fault(`num_accelerators is ${count}, and there are ${handles.length} attach handles`);
     }
   }
-  const twice = findDuplicate(handlesOf(device).map(handleIdentity));
+  const twice = findDuplicate(listHandles(device).map(handleIdentity));
   if (twice) fault(`duplicate attach handle: ${twice}`);
   const uuid = findDuplicate(uuidsOf(device));
   if (uuid) fault(`duplicate uuid of an attach handle: ${uuid}`);
@@ -81,16 +81,16 @@ export type ReportedDevice = z.infer<typeof reportedDevice>;
 
 type Offerings = Pick<z.infer<typeof deviceFields>, 'offers' | 'regions'>;
 
-function offeringsOf({ offers, regions }: Offerings) {
+export function listOfferings({ offers, regions }: Offerings) {
   return [...(offers ? [offers] : []), ...regions];
 }
 
-function handlesOf(device: Offerings): ReportedHandle[] {
-  return offeringsOf(device).flatMap((each) => each.attach_handles);
+export function listHandles(device: Offerings): ReportedHandle[] {
+  return listOfferings(device).flatMap((each) => each.attach_handles);
 }
 
 function uuidsOf(device: Offerings): string[] {
-  return handlesOf(device).flatMap(({ uuid }) => uuid?.toLowerCase() ?? []);
+  return listHandles(device).flatMap(({ uuid }) => uuid?.toLowerCase() ?? []);
 }
 
 function handleIdentity({ type, info }: ReportedHandle): string {
@@ -224,7 +224,7 @@ function findMdevFault(
   device: ReportedDevice,
   taken: Set<string>,
 ): string | undefined {
-  for (const handle of handlesOf(device)) {
+  for (const handle of listHandles(device)) {
     const fault = findUuidFault(thing, device.address, handle);
     if (fault) return fault;
   }
