@@ -10,11 +10,12 @@ import type { Guards } from '#agent/guards/guards.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { setUp } from '#agent/process/set-up.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
-import { reportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { acceptReport, reportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { MdevKernel } from '#test/drivers/mdev/kernel.ts';
 import { silentLog } from '#test/support/hosts/agent.ts';
 import { noGuards } from '#test/support/hosts/guarded-host.ts';
 import { aSysfsTree } from '#test/support/hosts/sysfs.ts';
+import { aReport } from '#test/support/reports.ts';
 import { directoryPerTest } from '#test/support/vitest/shared.ts';
 
 const card = '0000:3b:00.0';
@@ -52,6 +53,7 @@ function aDriver(given: object = {}, thing = 'test:cmp1') {
     for (const device of Object.values(devices)) {
       expect(reportedDevice.parse(device)).toEqual(device);
     }
+    expect(acceptReport(thing, aReport(Object.values(devices))).refused).toEqual({});
     const handles = devices[card]?.offers?.attach_handles ?? [];
     return { devices, handles, notOffered };
   };
@@ -101,6 +103,8 @@ describe('mdevs made ahead', () => {
     expect(handles.map((handle) => handle.uuid)).toEqual(kernel.uuids());
     expect(handles).toHaveLength(4);
     expect(handles[0]).toMatchObject({ type: 'MDEV', prepare: 'ahead', clean_seconds: 300 });
+    // A host that has them keeps them: no release derives others.
+    expect(handles[3]?.uuid).toBe('923f8430-e065-83dc-8572-000000000003');
   });
 
   it('are not made on a card that a server has', async () => {
@@ -216,6 +220,7 @@ describe('the plan of mdevs made ahead', () => {
     expect(await driver.plan?.()).toHaveLength(2);
     await driver.makeAll();
     expect(await driver.plan?.()).toEqual([]);
+    expect((await driver.discover()).handles.map(({ uuid }) => uuid)).toEqual(kernel.uuids());
   });
 
   it('says of a parent that cannot be read why, and plans the others', async () => {
