@@ -1,12 +1,15 @@
 // Who asked for which change, and what came of it: each call of a user that changes something, and
-// each that is refused, leaves one record; Nova's calls leave none beside those of the streams.
+// each that is refused, leaves one record. Nova's calls leave one if they fail,
+// beside those of the streams.
 
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ServiceUnavailable } from '#core/clients/http.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { refusalsMax } from '#functions/http/call-records.ts';
 import { routes } from '#functions/routes.ts';
 import { idOf } from '#local/openstack/keystone/catalog.ts';
 import { OpenApiCheck } from '#test/contract/openapi-check.ts';
+import { bindPatch } from '#test/support/bind-patch.ts';
 import { aDevice, applySettled, aReport } from '#test/support/reports.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { type Ask, startWorld } from '#test/support/world.ts';
@@ -164,6 +167,56 @@ describe('a refused change', () => {
     // What others do is stored.
     await world.ask('PUT', quotaPath, { body: { limits: {} } });
     expect(await calls()).toHaveLength(refusalsMax + 1);
+  });
+});
+
+describe("Nova's call that fails", () => {
+  it('leaves a record for its project: a refused POST', async () => {
+    const { headers } = await world.asNova('POST', arqs, { device_profile_name: 'nowhere' });
+    const refused = {
+      by: `user:${idOf('user', 'demo')}`,
+      kind: 'call.refused',
+      request_id: headers.get('x-openstack-request-id'),
+      project_id: idOf('project', 'demo'),
+      device_profile_name: 'nowhere',
+      reason: 'Device profile nowhere not found.',
+      call: { method: 'POST', path: arqs, status: 404 },
+    };
+    expect(await calls()).toMatchObject([refused]);
+    const url = `/operator/v1/history?kind=call.refused&from=${since}`;
+    const { json } = await world.ask('GET', url, { token: 'demo-token' });
+    expect(json.history).toMatchObject([refused]);
+  });
+
+  it('leaves a record of its instance: a bind while Nova cannot be asked', async () => {
+    const { resourceHandler } = await import('#functions/http/resource-handler.ts');
+    const { actions } = await import('#functions/accelerator-requests/handler.ts');
+    const { eventOf } = await import('#test/support/aws/http-event.ts');
+    const away = new ServiceUnavailable('Nova', 'http://nova', 'it is away', true);
+    const nova = { ...world.deps.clients.nova, server: () => Promise.reject(away) };
+    const deps = { ...world.deps, clients: { ...world.deps.clients, nova } };
+    const handler = resourceHandler('accelerator-requests', actions, () => deps);
+    const [uuid] = await world.createArqs('fpga');
+    const target = { hostname: 'cmp1', device_rp_uuid: none, instance_uuid: none };
+    const headers = {
+      'content-type': 'application/json',
+      'x-auth-token': 'admin-token',
+      'x-service-token': 'nova-token',
+    };
+    const body = JSON.stringify({ [uuid]: bindPatch(target) });
+    const { statusCode } = await handler(eventOf('PATCH', arqs, headers, body), {} as never);
+    expect(statusCode).toBe(503);
+    const url = `/operator/v1/history?instance=${none}&from=${since}`;
+    const { json } = await world.ask('GET', url);
+    expect(json.history).toMatchObject([
+      {
+        ...admin,
+        kind: 'call.failed',
+        instance_uuid: none,
+        reason: 'Nova cannot be asked right now.',
+        call: { method: 'PATCH', status: 503 },
+      },
+    ]);
   });
 });
 

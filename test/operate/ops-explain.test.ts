@@ -16,6 +16,8 @@ const claimed = { ...created, id: 'r2', kind: 'handle.claimed', hostname: 'cmp1'
 const reason = 'The card does not answer.';
 const failed = { ...claimed, id: 'r3', kind: 'bind.failed', by: 'agent', reason };
 const released = { ...claimed, id: 'r4', kind: 'handle.released' };
+const call = { method: 'POST', path: '/v2/accelerator_requests', status: 403 };
+const refused = { ...created, id: 'r5', kind: 'call.refused', reason: 'Quota exceeded.', call };
 const failure = { kind: 'failed-bind', hostname: 'cmp1', reason, next_step: 'Mend the card.' };
 
 async function explain(...answers: Answer[]) {
@@ -48,6 +50,14 @@ it('a server with an accelerator: where, and since when', async () => {
   ]);
 });
 
+it('a server whose host may have rebooted: why it cannot start now', async () => {
+  const assignment = { arq_uuid: 'a1', hostname: 'cmp1', arq_state: 'unknown' };
+  const { lines } = await explain(held(assignment), story(created, claimed), incidents());
+  const reason = 'host cmp1 is not connected and may have rebooted. Try again.';
+  expect(lines[0]).toContain(`${server} has 1 accelerator. `);
+  expect(lines[0]).toContain(reason);
+});
+
 it('a failed bind: the reason, and the next step of its own incident', async () => {
   const { lines } = await explain(
     held(),
@@ -78,7 +88,43 @@ it.each([
   ['no bind of its requests has begun', [created], 0],
   ['is in no request and in no record', [], 1],
 ] as const)('no accelerator: %s', async (sentence, records, code) => {
-  const { lines, exitCode } = await explain(held(), story(...records), incidents());
+  const none = Array.from({ length: 4 }, () => incidents());
+  const { lines, exitCode } = await explain(held(), story(...records), ...none, story());
   expect(lines[0]).toContain(sentence);
   expect(exitCode).toBe(code);
+});
+
+it('a refused request, which names no server: the reason, among those of the time', async () => {
+  const other = { ...refused, call: { ...call, path: '/operator/v1/holds' }, reason: 'Not it.' };
+  const late = { ...refused, at: '2026-11-23T00:01:00Z', reason: 'Keystone is away.' };
+  const { lines, exitCode } = await explain(
+    held(),
+    story(),
+    ...[incidents(), incidents(), incidents(), incidents()],
+    story(other, refused),
+    story(late),
+  );
+  expect(exitCode).toBe(0);
+  expect(lines[0]).toContain('or its request was refused');
+  const reasons = lines.flatMap(
+    (line) => /Quota exceeded|Keystone is away|Not it/.exec(line)?.[0] ?? [],
+  );
+  expect(reasons).toEqual(['Keystone is away', 'Quota exceeded']);
+});
+
+it('a bind that was not answered: the reason', async () => {
+  const bind = { ...call, method: 'PATCH', status: 503 };
+  const away = { ...created, id: 'r6', kind: 'call.failed', reason: 'Nova is away.', call: bind };
+  const { lines } = await explain(held(), story(created, away), incidents());
+  expect(lines[0]).toBe(`${server} has no accelerator: its bind failed: Nova is away.`);
+  const deletion = { ...away, call: { ...bind, method: 'DELETE' } };
+  const none = Array.from({ length: 4 }, () => incidents());
+  const gone = await explain(held(), story(claimed, deletion, released), ...none, story());
+  expect(gone.lines[0]).toContain('gave back what it had');
+});
+
+it('a server with an accelerator, or a failed bind: no refused request is read', async () => {
+  await explain(held({ arq_uuid: 'a1' }), story(created, claimed), incidents());
+  await explain(held(), story(failed), incidents());
+  expect(cloud.asked.filter(({ path }) => path.includes('call.'))).toEqual([]);
 });

@@ -26,19 +26,25 @@ const textMax = 1_000;
 
 /**
  * Whether a call leaves a record of its own. Nova's calls, which are for ARQs and have a service
- * token, leave none: the records of the streams have them, and each write more would be one for
- * each server. A service token beside another change hides nothing: each service user has one.
+ * token, leave none if they succeed: the records of the streams have them, and each write more
+ * would be one for each server. If they fail, Nova hides the reason from its user. A refused bind
+ * has its record from note-refusal.ts, and a refused delete has lost nothing. A service token
+ * beside another change hides nothing: each service user has one.
  */
-export function leavesRecord({ caller, resource, method, path, status }: CallFacts): boolean {
+export function leavesRecord(facts: CallFacts): boolean {
+  const { caller, resource, method, path, status } = facts;
   if (method === 'GET') return false;
   if (resource !== 'accelerator-requests') return true;
-  if (caller.hasServiceToken) return false;
+  if (isNovas(facts)) return status >= 500 || (method === 'POST' && status >= 400);
   if (status >= 400) return true;
   // Where no service token is required, Nova deletes by instance. Records of the streams name who
   // created and bound an ARQ, and not who deleted one that had no device.
   const isByInstance = new URLSearchParams(path.split('?')[1]).has('instance');
   return method === 'DELETE' && (isAdmin(caller) || !isByInstance);
 }
+
+const isNovas = ({ caller, resource }: CallFacts) =>
+  resource === 'accelerator-requests' && caller.hasServiceToken;
 
 export function toCallRecord(facts: CallFacts, nowMs: number): HistoryRecord {
   const { caller, rule, method, path, status, refusal, given } = facts;
@@ -48,6 +54,8 @@ export function toCallRecord(facts: CallFacts, nowMs: number): HistoryRecord {
     kind: status < 400 ? 'call.done' : status < 500 ? 'call.refused' : 'call.failed',
     by: userActor(caller),
     requestId: caller.requestId,
+    // The user of a server reads why it has no accelerator.
+    ...(isNovas(facts) && { projectId: caller.projectId, ...namedIn(given) }),
     ...(refusal !== undefined && { reason: refusal.slice(0, textMax) }),
     call: {
       rule,
@@ -58,5 +66,14 @@ export function toCallRecord(facts: CallFacts, nowMs: number): HistoryRecord {
       roles: caller.roles.slice(0, 32),
       ...(given && { given: JSON.stringify(given).slice(0, textMax) }),
     },
+  };
+}
+
+/** A POST names the profile only, a PATCH the instance. */
+function namedIn(details: CallFacts['given']): Partial<HistoryRecord> {
+  const { instance, profile } = details ?? {};
+  return {
+    ...(typeof instance === 'string' && { instanceUuid: instance }),
+    ...(typeof profile === 'string' && { profileName: profile }),
   };
 }
