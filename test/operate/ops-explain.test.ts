@@ -112,6 +112,15 @@ it('a refused request, which names no server: the reason, among those of the tim
   expect(reasons).toEqual(['Keystone is away', 'Quota exceeded']);
 });
 
+it('a bind that was refused without a service token: the reason, if it names the server', async () => {
+  const given = `{"instance":"${server}"}`;
+  const bind = { ...refused, call: { ...call, method: 'PATCH', given }, reason: 'No token.' };
+  const other = { ...bind, call: { ...bind.call, given: '{}' }, reason: 'Not it.' };
+  const none = Array.from({ length: 4 }, () => incidents());
+  const { lines } = await explain(held(), story(), ...none, story(bind, other), story());
+  expect(lines.flatMap((line) => /No token|Not it/.exec(line)?.[0] ?? [])).toEqual(['No token']);
+});
+
 it('a bind that was not answered: the reason', async () => {
   const bind = { ...call, method: 'PATCH', status: 503 };
   const away = { ...created, id: 'r6', kind: 'call.failed', reason: 'Nova is away.', call: bind };

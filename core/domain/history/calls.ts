@@ -54,8 +54,7 @@ export function toCallRecord(facts: CallFacts, nowMs: number): HistoryRecord {
     kind: status < 400 ? 'call.done' : status < 500 ? 'call.refused' : 'call.failed',
     by: userActor(caller),
     requestId: caller.requestId,
-    // The user of a server reads why it has no accelerator.
-    ...(isNovas(facts) && { projectId: caller.projectId, ...namedIn(given) }),
+    ...whereUsersRead(facts),
     ...(refusal !== undefined && { reason: refusal.slice(0, textMax) }),
     call: {
       rule,
@@ -69,10 +68,16 @@ export function toCallRecord(facts: CallFacts, nowMs: number): HistoryRecord {
   };
 }
 
-/** A POST names the profile only, a PATCH the instance. */
-function namedIn(details: CallFacts['given']): Partial<HistoryRecord> {
-  const { instance, profile } = details ?? {};
+/**
+ * The user of a server reads why it has no accelerator: of its project, and of the instance that a
+ * PATCH names. A POST names the profile only. Without a service token a caller may name any
+ * instance, so operators alone see its record.
+ */
+function whereUsersRead(facts: CallFacts): Partial<HistoryRecord> {
+  if (!isNovas(facts)) return {};
+  const { caller, given: { instance, profile } = {} } = facts;
   return {
+    projectId: caller.projectId,
     ...(typeof instance === 'string' && { instanceUuid: instance }),
     ...(typeof profile === 'string' && { profileName: profile }),
   };

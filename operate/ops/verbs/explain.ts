@@ -19,7 +19,7 @@ export const explainVerb: ApiVerb = {
     const history = await rowsOf(api, 'history', { instance, order: 'oldest-first' });
     const incidents = await incidentsOf(api, instance);
     const hasReason = assignments.length > 0 || failureIn(history) !== undefined;
-    const refused = hasReason ? [] : await refusedRequests(api, history);
+    const refused = hasReason ? [] : await refusedRequests(api, instance, history);
     return shownStory(instance, { assignments, history, incidents, refused });
   },
 };
@@ -28,7 +28,7 @@ interface Story {
   readonly assignments: readonly Row<'assignments'>[];
   readonly history: readonly Row<'history'>[];
   readonly incidents: readonly Row<'incidents'>[];
-  /** Refused requests for accelerators, the newest first. They name no server. */
+  /** Refused requests that may be the server's, the newest first: most name no server. */
   readonly refused: readonly Row<'history'>[];
 }
 
@@ -41,8 +41,15 @@ const refusedMax = 5;
 /** Most refused calls are no requests for accelerators. */
 const refusalsRead = '100';
 
-/** Those since the last record of the server; of its project, if a record names it. */
-async function refusedRequests(api: Api, history: readonly Row<'history'>[]) {
+/**
+ * Those since the last record of the server that name no server, or this one; of its project, if a
+ * record names it.
+ */
+async function refusedRequests(
+  api: Api,
+  instance: string,
+  history: readonly Row<'history'>[],
+): Promise<readonly Row<'history'>[]> {
   const last = history.at(-1);
   const query = { from: last?.at, project: last?.project_id ?? undefined };
   const rows: Row<'history'>[] = [];
@@ -51,7 +58,11 @@ async function refusedRequests(api: Api, history: readonly Row<'history'>[]) {
     rows.push(...(await api.list(lists.history.path, 'history', rowAnswer('history'), listing)));
   }
   return rows
-    .filter(({ call }) => call?.method === 'POST' && call.path?.endsWith('/accelerator_requests'))
+    .filter(
+      ({ call }) =>
+        call?.path?.endsWith('/accelerator_requests') &&
+        (call.method === 'POST' || call.given?.includes(instance)),
+    )
     .sort((a, b) => `${b.at}`.localeCompare(`${a.at}`))
     .slice(0, refusedMax);
 }
