@@ -41,6 +41,7 @@ import { disputedCards, novaFolder, offeredTwice } from './profiles/offered-twic
 import { boardCards, pools } from './profiles/pools.ts';
 import { unifiedLimits } from './profiles/unified-limits.ts';
 import { updates } from './profiles/updates.ts';
+import { whatNovaShows } from './refusals/what-nova-shows.ts';
 import { play, type Scenario } from './scenario.ts';
 import { failures } from './scenarios/failures.ts';
 import { ensureHardware, hardware } from './scenarios/hardware.ts';
@@ -83,6 +84,7 @@ const all = [
   ...updates,
   ...neverBuilt,
   ...failures,
+  ...whatNovaShows,
   ...placement,
   ...lostTrees,
   ...ports,

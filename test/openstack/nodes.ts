@@ -8,6 +8,7 @@ import {
   configurationFile,
   usualDriver,
 } from './install/configuration.ts';
+import { startNova, startNovaApi } from './install/programs.ts';
 import { providersOf } from './providers.ts';
 import { show } from './servers.ts';
 import type { Stage } from './stage.ts';
@@ -83,26 +84,57 @@ export async function restartWith(stage: Stage, host: string, driver = usualDriv
  *   takes messages
  */
 export async function restartCompute(
-  { cloud, admin: { nova } }: Stage,
+  stage: Stage,
   host: string,
   { isLibvirt = false } = {},
 ): Promise<void> {
-  await cloud.killCompute(host);
+  await stage.cloud.killCompute(host);
   const killedAt = Date.now();
-  await cloud.startCompute(host);
-  const reportedAfter = (since: number) =>
-    eventually(
-      async () => {
-        const { services } = (
-          await nova.ask('GET', `/os-services?binary=nova-compute&host=${host}`)
-        ).body;
-        return Date.parse(`${services[0]?.updated_at}Z`);
-      },
-      (at) => at > since,
-      240,
+  await stage.cloud.startCompute(host);
+  const query = `binary=nova-compute&host=${host}`;
+  const changedAt = await untilReported(stage, query, killedAt + 1000);
+  if (isLibvirt) await untilReported(stage, query, changedAt + 3000);
+}
+
+/** Waits for a report of the service's state; returns its time. */
+function untilReported({ admin }: Stage, query: string, since: number): Promise<number> {
+  return eventually(
+    async () => {
+      const { services } = (await admin.nova.ask('GET', `/os-services?${query}`)).body;
+      return Date.parse(`${services[0]?.updated_at}Z`);
+    },
+    (at) => at > since,
+    240,
+  );
+}
+
+/**
+ * Restarts services of Nova with another nova.conf.
+ *
+ * @param names by default those that call us; nova-compute has a file of its own
+ */
+export async function restartNova(
+  stage: Stage,
+  text: string,
+  names: readonly ('nova-api' | 'nova-conductor')[] = ['nova-api', 'nova-conductor'],
+): Promise<void> {
+  const { cloud, demo } = stage;
+  writeFileSync(configurationFile(cloud.plan, 'nova'), text);
+  for (const name of names) await cloud.processes.kill(name);
+  const killedAt = Date.now();
+  if (names.includes('nova-conductor')) startNova(cloud, 'conductor', 'nova');
+  if (names.includes('nova-api')) {
+    startNovaApi(cloud);
+    await cloud.processes.listening('nova-api', cloud.plan.ports.nova);
+    // The first request may take a connection to the process before.
+    await eventually(
+      () => demo.nova.try('GET', '/servers').catch(String),
+      (reply) => typeof reply !== 'string' && reply.status === 200,
     );
-  const changedAt = await reportedAfter(killedAt + 1000);
-  if (isLibvirt) await reportedAfter(changedAt + 3000);
+  }
+  if (!names.includes('nova-conductor')) return;
+  // A message that no conductor takes is lost.
+  await untilReported(stage, 'binary=nova-conductor', killedAt + 1000);
 }
 
 export async function hostOf(stage: Stage, id: string): Promise<string | null> {

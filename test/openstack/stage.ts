@@ -50,6 +50,8 @@ export interface ApiAnswer {
   readonly method: string;
   readonly path: string;
   readonly status: number;
+  /** The sentence of a refusal. */
+  readonly refusal?: string;
 }
 
 export const servicePassword = 'of the service user';

@@ -1,13 +1,12 @@
 // Nova's unified limits, which Keystone keeps. Nova 34 counts the accelerators of device profiles.
 
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { configurationFile, keystoneUrl, textOf } from '#test/openstack/install/configuration.ts';
-import { startNova, startNovaApi } from '#test/openstack/install/programs.ts';
+import { restartNova } from '#test/openstack/nodes.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import { assertHas, build, flavorId, removeCleanly } from '#test/openstack/servers.ts';
 import type { Stage } from '#test/openstack/stage.ts';
-import { eventually } from '#test/support/suites/rest.ts';
 
 const limits = {
   servers: 10,
@@ -77,21 +76,6 @@ function unified({ cloud: { plan } }: Stage, endpoint: string) {
       endpoint_id: endpoint,
     },
   };
-}
-
-/** With another nova.conf. */
-async function restartNova({ cloud, demo }: Stage, text: string): Promise<void> {
-  writeFileSync(configurationFile(cloud.plan, 'nova'), text);
-  await cloud.processes.kill('nova-api');
-  await cloud.processes.kill('nova-conductor');
-  startNovaApi(cloud);
-  startNova(cloud, 'conductor', 'nova');
-  await cloud.processes.listening('nova-api', cloud.plan.ports.nova);
-  // The first request may take a connection to the process before.
-  await eventually(
-    () => demo.nova.try('GET', '/servers').catch(String),
-    (reply) => typeof reply !== 'string' && reply.status === 200,
-  );
 }
 
 async function second(stage: Stage) {

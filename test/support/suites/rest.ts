@@ -75,6 +75,7 @@ export interface Body {
   readonly error: string;
   readonly error_message: string;
   readonly boot_id: string;
+  readonly state: string;
   readonly generation: number;
   readonly total: number;
   readonly reserved: number;
@@ -85,6 +86,7 @@ export interface Body {
   readonly allocation_requests: readonly { readonly allocations: object }[];
   readonly server: Server;
   readonly servers: readonly Server[];
+  readonly instanceActions: readonly { readonly message: string | null }[];
   readonly instanceAction: { readonly events: readonly { readonly result: string | null }[] };
   readonly flavors: readonly Named[];
   readonly hypervisors: readonly object[];
