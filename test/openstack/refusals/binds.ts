@@ -8,7 +8,14 @@ import { configurationFile } from '#test/openstack/install/configuration.ts';
 import { restartNova } from '#test/openstack/nodes.ts';
 import { ownProvider } from '#test/openstack/providers.ts';
 import { regionGroup } from '#test/openstack/scenarios/images.ts';
-import { arqsOf, assertAllVgpusFree, build, offer, remove, show } from '#test/openstack/servers.ts';
+import {
+  arqsOf,
+  assertAllVgpusFree,
+  buildAtLast,
+  offer,
+  remove,
+  show,
+} from '#test/openstack/servers.ts';
 import { operatorOf, type Stage } from '#test/openstack/stage.ts';
 import { admin } from '#test/openstack/users.ts';
 import { eventually } from '#test/support/suites/rest.ts';
@@ -32,7 +39,7 @@ export const refusedBinds: readonly Refusal[] = [
     },
     repair: async (stage) => {
       await (await operatorOf(stage)).ask('POST', `${hostPath(stage)}/resume`);
-      await untilReserved(stage, 0);
+      await untilOffered(stage);
     },
   },
   {
@@ -40,7 +47,7 @@ export const refusedBinds: readonly Refusal[] = [
     instead: 'none',
     provoke: async (stage) => {
       await setStatus(stage, 'disable');
-      await untilReserved(stage, 16);
+      await untilReserved(stage);
       const { id = '', state, message } = await createRefused(stage, 'fpga');
       await remove(stage, id);
       return { state, message };
@@ -57,7 +64,7 @@ export const refusedBinds: readonly Refusal[] = [
       const operator = await operatorOf(stage);
       const { body } = await operator.ask('POST', '/holds', holdOf(stage));
       await operator.ask('DELETE', `/holds/${body.id}`);
-      await untilReserved(stage, 0);
+      await untilOffered(stage);
     },
   },
   {
@@ -104,7 +111,7 @@ export const refusedBinds: readonly Refusal[] = [
   {
     what: 'an unshelve onto a disabled device',
     provoke: async (stage) => {
-      const { id } = await build(stage, 'fpga');
+      const { id } = await buildAtLast(stage, 'fpga');
       await stage.demo.nova.ask('POST', `/servers/${id}/action`, { shelve: null });
       await eventually(
         () => show(stage, id),
@@ -119,7 +126,7 @@ export const refusedBinds: readonly Refusal[] = [
   {
     what: "a hard reboot while the host's agent is not connected",
     provoke: async (stage) => {
-      const { id } = await build(stage, 'vgpu');
+      const { id } = await buildAtLast(stage, 'vgpu');
       await stage.system.kill(agentOf(stage));
       await eventually(
         () => arqsOf(stage, id),
@@ -150,7 +157,7 @@ async function setStatus(stage: Stage, change: 'enable' | 'disable'): Promise<vo
 
 async function enableAgain(stage: Stage): Promise<void> {
   await setStatus(stage, 'enable');
-  await untilReserved(stage, 0);
+  await untilOffered(stage);
 }
 
 const holdOf = ({ cloud }: Stage) => ({
@@ -164,16 +171,22 @@ async function setRevoked({ cloud, layout }: Stage, at: string | undefined): Pro
 
 const inventory = (stage: Stage) => `${ownProvider(stage, 'FakeDevice')}/inventories/FPGA`;
 
-async function untilReserved(stage: Stage, count: number): Promise<void> {
+async function untilReserved(stage: Stage): Promise<void> {
   await eventually(
     () => stage.admin.placement.ask('GET', inventory(stage)),
-    ({ body }) => body.reserved === count,
+    ({ body }) => body.reserved === 16,
   );
+}
+
+/** Placement may still get the reservation that was overridden, before it is taken back. */
+async function untilOffered(stage: Stage): Promise<void> {
+  const { id } = await buildAtLast(stage, 'fpga');
+  await remove(stage, id);
 }
 
 /** Nova schedules to the device, as if Placement had not heard of its change. */
 async function openInventory(stage: Stage): Promise<void> {
-  await untilReserved(stage, 16);
+  await untilReserved(stage);
   const { placement } = stage.admin;
   await eventually(
     async () => {
