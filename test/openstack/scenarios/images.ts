@@ -75,7 +75,7 @@ export const images: readonly Scenario[] = [
     run: async (stage) => {
       const id = await upload(stage, 'deleted.gbs', {});
       await stage.admin.glance.ask('DELETE', `/v2/images/${id}`);
-      return failsWith(stage, id, 'deleted', /Glance has no image/);
+      return failsWith(stage, id, 'image-deleted', /Glance has no image/);
     },
   },
 ];
