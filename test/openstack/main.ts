@@ -5,6 +5,7 @@
 // --newer          only tells whether the registry has newer releases than the suite
 // --stay           keeps all of it running until Ctrl-C, for manual tests
 // --only <words>   plays the set-up and the scenarios with the words in their names
+// --sample         leaves out long scenarios, as CI does
 // --deletes 100    deletes as many servers during their builds
 // --boots 200      builds as many servers beside changes of their profile
 // --hardware       plays the set-up and the scenarios of a compute node with real drivers of the
@@ -224,7 +225,11 @@ function chosen(): readonly Scenario[] {
     const [joins, ...others] = scenarios;
     return [...setUp, ...(joins ? [joins] : []), ...others.filter(({ name }) => isWanted(name))];
   }
-  return all.filter((each) => setUp.includes(each) || isWanted(each.name));
+  const leavesOutLong = process.argv.includes('--sample');
+  return all.filter(
+    (each) =>
+      setUp.includes(each) || (isWanted(each.name) && !(leavesOutLong && each.isLong === true)),
+  );
 }
 
 /** Clouds with a Cyborg are as old as Debian's, unless the command says otherwise. */

@@ -6,6 +6,8 @@ import type { Stage } from './stage.ts';
 export interface Scenario {
   /** The fact that the scenario proves. */
   readonly name: string;
+  /** It waits for half a minute or more, and CI does not play it. */
+  readonly isLong?: boolean;
   /** Returns a note, or an empty text. @throws Error if the fact is not true */
   run(stage: Stage): Promise<string>;
 }

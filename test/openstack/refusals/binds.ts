@@ -77,6 +77,7 @@ export const refusedBinds: readonly Refusal[] = [
   },
   {
     what: 'a host whose agent is not connected',
+    isLong: true,
     provoke: async (stage) => {
       await stage.system.kill(agentOf(stage));
       await untilHost(stage, 'away');
@@ -100,11 +101,13 @@ export const refusedBinds: readonly Refusal[] = [
   },
   {
     what: 'the same, half a minute later',
+    isLong: true,
     instead: 'event `failed`',
     provoke: (stage) => createFailing(stage, 27_000),
   },
   {
     what: 'a host that has failed three jobs in a row',
+    isLong: true,
     provoke: (stage) => untilPatched(stage, () => createFailing(stage, 0)),
     repair: assertAllVgpusFree,
   },
@@ -125,6 +128,7 @@ export const refusedBinds: readonly Refusal[] = [
   },
   {
     what: "a hard reboot while the host's agent is not connected",
+    isLong: true,
     provoke: async (stage) => {
       const { id } = await buildAtLast(stage, 'vgpu');
       await stage.system.kill(agentOf(stage));
@@ -138,6 +142,7 @@ export const refusedBinds: readonly Refusal[] = [
   },
   {
     what: 'a bind without a service token',
+    isLong: true,
     // Any tenant may send such a call, and name any server in it.
     reader: admin,
     provoke: withoutServiceToken,

@@ -27,6 +27,7 @@ export interface Refusal {
   readonly reader?: User;
   /** The second cell, where it is not an answer of ours. */
   readonly instead?: string;
+  readonly isLong?: boolean;
   provoke(stage: Stage): Promise<Seen>;
   /** Repairs what it has broken, when the server is gone. */
   repair?(stage: Stage): Promise<void>;
@@ -53,9 +54,10 @@ export function pageCases(): readonly (string | undefined)[] {
 
 /** A scenario whose note is the row of the refusal, without what to do. */
 export function toScenario(refusal: Refusal): Scenario {
-  const { what, repair } = refusal;
+  const { what, repair, isLong = false } = refusal;
   return {
     name: `Nova shows a refusal: ${what}`,
+    isLong,
     run: async (stage) => {
       if (!stage.cloud.plan.release.servesByWaitress) return 'not in Zed';
       const row = await seenAs(stage, refusal).finally(() => repair?.(stage));
