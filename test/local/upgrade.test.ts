@@ -9,7 +9,7 @@ import { once } from 'node:events';
 import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFailed } from 'vitest';
 import { createStore } from '#core/deps.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
@@ -110,6 +110,8 @@ let instances = 0;
 const served = { fpga: 0, vgpu: 0 };
 const failed: string[] = [];
 let isOver = false;
+/** What was last answered about each server that does not have its device yet. */
+const waiting = new Map<string, string>();
 
 async function boot(kind: Kind): Promise<string> {
   instances += 1;
@@ -118,17 +120,23 @@ async function boot(kind: Kind): Promise<string> {
   const [{ uuid }] = made.json.arqs;
   const device_rp_uuid = kinds[kind].provider;
   const patch = bindPatch({ hostname, device_rp_uuid, instance_uuid: instance });
+  const noted = async (method: string, path: string, body?: unknown) => {
+    const answer = await ask(method, path, body);
+    waiting.set(`${kind} of ${instance}`, `${method} ${JSON.stringify(answer)}`);
+    return answer;
+  };
   await eventually(
     `${kind} of ${instance} to be accepted`,
-    () => ask('PATCH', '/accelerator_requests', { [uuid]: patch }),
+    () => noted('PATCH', '/accelerator_requests', { [uuid]: patch }),
     // All handles may be with servers, or not clean yet.
     ({ status }) => status !== 409,
   );
   const { json } = await eventually(
     `${kind} of ${instance} to be resolved`,
-    () => ask('GET', `/accelerator_requests?instance=${instance}`),
+    () => noted('GET', `/accelerator_requests?instance=${instance}`),
     ({ json }) => /Bound|BindFailed/.test(json.arqs[0]?.state),
   );
+  waiting.delete(`${kind} of ${instance}`);
   if (json.arqs[0].state !== 'Bound') failed.push(`${kind} of ${instance}`);
   return instance;
 }
@@ -170,6 +178,7 @@ describe.skipIf(!hasHistory)(
   { timeout: patience.timeout * 10 },
   () => {
     it('0.2.0 is upgraded, rolled back and upgraded again, and no bind is lost', async () => {
+      onTestFailed(() => console.error({ served, waiting }));
       const changes = [
         () => system.start('consumers'),
         // From here the consumers of both take messages.
