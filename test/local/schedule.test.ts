@@ -41,3 +41,22 @@ it('does not start a second run while one is in progress', async () => {
   await vi.advanceTimersByTimeAsync(150_000);
   await stopped;
 });
+
+it('runs from the beginning when asked, after the run that is in progress', async () => {
+  const begun: number[] = [];
+  const handler = () => {
+    begun.push(Date.now());
+    return new Promise<void>((resolve) => setTimeout(resolve, 10_000));
+  };
+  const schedule = startSchedule({
+    everySeconds: 60,
+    target: { name: 'sweep', timeoutSeconds: 30, handler },
+  });
+  await vi.advanceTimersByTimeAsync(65_000);
+  const askedAt = Date.now();
+  const run = schedule.run();
+  await vi.advanceTimersByTimeAsync(20_000);
+  await run;
+  expect(begun.map((at) => at - askedAt)).toEqual([-5_000, 5_000]);
+  await schedule.stop();
+});

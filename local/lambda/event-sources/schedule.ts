@@ -13,7 +13,7 @@ interface ScheduleOptions {
 }
 
 export interface Schedule extends Running {
-  /** Runs at once; if a run is in progress, waits for it. For demos and tests. */
+  /** Waits for a run that is in progress, and for one that begins now. For demos and tests. */
   run(): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ export function startSchedule({
   log = silentLog,
 }: ScheduleOptions): Schedule {
   let current: Promise<void> | undefined;
-  const run = () => {
+  const start = () => {
     current ??= invoke(target, scheduledEvent(target.name))
       .then(
         () => {},
@@ -35,9 +35,13 @@ export function startSchedule({
       });
     return current;
   };
-  const timer = setInterval(run, everySeconds * 1000);
+  const timer = setInterval(start, everySeconds * 1000);
   return {
-    run,
+    run: async () => {
+      // It may have passed by what the caller has changed since.
+      await current;
+      await start();
+    },
     stop: async () => {
       clearInterval(timer);
       await current;
