@@ -266,7 +266,7 @@ export const signInForms: readonly SignInForm[] = [
   one('no URL', 'auth: {username: op, password: s, project_name: p}'),
   one('a file that is not YAML', 'auth: {auth_url: "$KEYSTONE"', 'x: ]'),
   {
-    ...one('an interface that is none', authFlow, 'interface: secret'),
+    ...one('an unknown interface', authFlow, 'interface: secret'),
     differs: 'the client finds out by the catalog',
   },
 ];
