@@ -187,7 +187,9 @@ describe.skipIf(!hasHistory)(
   { timeout: patience.timeout * 10 },
   () => {
     it('0.2.0 is upgraded, rolled back and upgraded again, and no bind is lost', async () => {
-      onTestFailed(() => console.error({ served, waiting }));
+      onTestFailed(() => {
+        process.stderr.write(`${JSON.stringify({ served, waiting: [...waiting] }, null, 2)}\n`);
+      });
       const changes = [
         () => system.start('consumers'),
         // From here the consumers of both take messages.
