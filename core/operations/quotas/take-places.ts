@@ -20,6 +20,8 @@ import type { ArqUuid } from '#core/domain/ids.ts';
 const dayMs = 24 * 60 * 60_000;
 /** Other requests may tidy the part, too. */
 const tidyRoundsMax = 3;
+/** Without tidying, with it, and again while others take the room that was read. */
+const takeRoundsMax = 5;
 
 /**
  * Takes a place for each ARQ, before it is stored. If no part has room, the places of ARQs that
@@ -41,26 +43,28 @@ export async function takePlaces(
   let left: readonly ArqUuid[] = uuids;
   let count = 0;
   const taken: { readonly part: UnboundPart; readonly uuids: readonly ArqUuid[] }[] = [];
-  for (const tidies of [false, true]) {
+  for (let round = 1; round <= takeRoundsMax; round++) {
+    const tidies = round > 1;
     count = 0;
     for (const part of parts) {
       const content = await contentOf(deps, part, parts);
       // A write of ours whose answer was lost.
       left = left.filter((uuid) => !content.uuids.includes(uuid));
-      const kept = tidies ? await tidy(deps, part, content) : content.uuids.length;
-      count += kept;
-      const some = left.slice(0, Math.max(part.max - kept, 0));
+      const kept = tidies ? await tidy(deps, part, content) : content.uuids;
+      count += kept.filter((uuid) => !uuids.includes(uuid as ArqUuid)).length;
+      const some = left.slice(0, Math.max(part.max - kept.length, 0));
       if (some.length > 0 && (await takeIn(deps, part, some))) {
         taken.push({ part, uuids: some });
         left = left.slice(some.length);
       }
       if (left.length === 0) return;
     }
+    // What was read as free may have been taken by another request, and then freed by a third.
+    if (tidies && count + uuids.length > max) break;
   }
   for (const { part, uuids: some } of taken) {
     for (const uuid of some) await deps.store.unbound.leave(part, uuid);
   }
-  count -= uuids.length - left.length;
   throw new TooManyUnbound({ count, requested: uuids.length, max, minutes });
 }
 
@@ -133,8 +137,12 @@ function keptUntil({ settings, clock }: NovaDeps): number {
   return Math.ceil((clock() + settings.unboundArqMinutes * 60_000 + dayMs) / 1000);
 }
 
-/** @returns how many ARQs the part has then */
-async function tidy(deps: NovaDeps, part: UnboundPart, initial: PartContent): Promise<number> {
+/** @returns the ARQs that the part has then */
+async function tidy(
+  deps: NovaDeps,
+  part: UnboundPart,
+  initial: PartContent,
+): Promise<readonly string[]> {
   let content = initial;
   for (let round = 1; round <= tidyRoundsMax; round++) {
     const { uuids } = content;
@@ -142,9 +150,10 @@ async function tidy(deps: NovaDeps, part: UnboundPart, initial: PartContent): Pr
     if (isTidiedNow(content, nowMs)) break;
     const arqs = await deps.store.arqs.byUuids(uuids as readonly ArqUuid[]);
     const free = uuids.filter((uuid) => !needsPlace(uuid, arqs.get(uuid as ArqUuid), nowMs));
-    if (await deps.store.unbound.tidy(part, content, free, nowMs))
-      return uuids.length - free.length;
+    if (await deps.store.unbound.tidy(part, content, free, nowMs)) {
+      return uuids.filter((uuid) => !free.includes(uuid));
+    }
     content = (await deps.store.unbound.read(part)) ?? content;
   }
-  return content.uuids.length;
+  return content.uuids;
 }
