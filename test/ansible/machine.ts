@@ -6,7 +6,8 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { agentVersion } from '#agent/version.ts';
-import { CannotRun, lastLineOf } from '#test/emulators/install.ts';
+import { lastLineOf } from '#test/emulators/install.ts';
+import { CannotRun } from '#test/support/suites/cannot-run.ts';
 import { ensureEnvironment } from '#test/support/suites/virtual-environment.ts';
 
 const root = join(import.meta.dirname, '../..');

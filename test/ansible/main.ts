@@ -6,7 +6,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { lockDirectory } from '#local/process/directory-lock.ts';
-import { CannotRun } from '#test/emulators/install.ts';
+import { skip } from '#test/support/suites/cannot-run.ts';
 import {
   buildPackages,
   installAnsible,
@@ -33,8 +33,7 @@ async function main(): Promise<number> {
     refuseOtherMachines(directory);
     installAnsible();
   } catch (error) {
-    if (!(error instanceof CannotRun)) throw error;
-    console.log(`SKIPPED: the suite test:ansible cannot run on this machine: ${error.message}.`);
+    skip('the suite test:ansible', error);
     console.log('0 passed, 0 failed');
     return 0;
   }

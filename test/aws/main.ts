@@ -6,8 +6,8 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { CannotRun } from '#test/emulators/install.ts';
 import { endpointVariable, lacksVariable, runVariable } from '#test/support/aws/engines.ts';
+import { CannotRun } from '#test/support/suites/cannot-run.ts';
 import { type AwsEngine, engines, startLocal } from './aws-engines.ts';
 import { missingAt } from './probe.ts';
 import { leftOut, type Service, suite } from './suite.ts';

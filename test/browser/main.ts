@@ -6,7 +6,7 @@
 import { join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 import { lockDirectory } from '#local/process/directory-lock.ts';
-import { skip } from '#test/kernel/packages.ts';
+import { skip } from '#test/support/suites/cannot-run.ts';
 import { isWanted, ScenarioSuite } from '#test/support/suites/scenario-suite.ts';
 import { furnish, startCloud } from './cloud.ts';
 import { measureLarge } from './large.ts';

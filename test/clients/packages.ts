@@ -1,8 +1,8 @@
 // The unmodified clients: Debian's packages, and from PyPI a current release and the last with a
 // plug-in.
 
-import { execFileSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
+import { ensurePackages } from '#test/support/suites/debian.ts';
 import { ensureEnvironment } from '#test/support/suites/virtual-environment.ts';
 
 const packages = [
@@ -44,39 +44,7 @@ export function pythonOf(clients: readonly Client[], name: string): string {
   return join(dirname(client.openstack), 'python3');
 }
 
-/** @throws Error with one sentence, if the clients cannot be installed on this machine */
+/** Installs the packages that are missing. @throws CannotRun */
 export function installClients(): void {
-  if (packages.every(isInstalled)) return;
-  const isPossible = process.getuid?.() === 0 && canRun('apt-get');
-  if (!isPossible) {
-    throw new Error(
-      `The clients are not installed, and only root on Debian can install them: apt-get install ${packages.join(' ')}`,
-    );
-  }
-  const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  const run = (...args: string[]) =>
-    execFileSync('apt-get', args, { env: environment, stdio: ['ignore', 'ignore', 'inherit'] });
-  run('-qq', 'update');
-  run('-qq', '-y', '--no-install-recommends', 'install', ...packages);
-}
-
-function isInstalled(name: string): boolean {
-  try {
-    const status = execFileSync('dpkg-query', ['--status', name], {
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'ignore'],
-    });
-    return status.includes('Status: install ok installed');
-  } catch {
-    return false;
-  }
-}
-
-function canRun(command: string): boolean {
-  try {
-    execFileSync(command, ['--version'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
+  ensurePackages(packages);
 }

@@ -9,7 +9,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { noteProgress } from '#local/demo/demo-client.ts';
 import { lockDirectory } from '#local/process/directory-lock.ts';
-import { CannotRun } from '#test/emulators/install.ts';
+import { skip } from '#test/support/suites/cannot-run.ts';
 import type { Scenario } from './scenario.ts';
 import { changes } from './scenarios/changes.ts';
 import { dataKey } from './scenarios/data-key.ts';
@@ -44,8 +44,7 @@ async function main(): Promise<void> {
   try {
     stage = await openStage(directory, closing);
   } catch (error) {
-    if (!(error instanceof CannotRun)) throw error;
-    console.log(`SKIPPED: the suite test:deploy cannot run on this machine: ${error.message}.`);
+    skip('the suite test:deploy', error);
     return;
   }
   step(`${stage.emulator.name} and the fakes of OpenStack have started`);

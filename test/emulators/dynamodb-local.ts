@@ -5,7 +5,8 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort, type Running } from '#local/ports.ts';
 import { openProcesses } from '#test/openstack/install/processes.ts';
-import { CannotRun, folderOf, lastLineOf, versionIn } from './install.ts';
+import { CannotRun } from '#test/support/suites/cannot-run.ts';
+import { folderOf, lastLineOf, versionIn } from './install.ts';
 
 const host = '127.0.0.1';
 const project = 'dynamodb-local.xml';

@@ -5,11 +5,6 @@ import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '../..');
 
-/** An emulator cannot run on this machine; the message is one line that says why. */
-export class CannotRun extends Error {
-  override readonly name = 'CannotRun';
-}
-
 /** A folder for one version of an emulator. */
 export function folderOf(emulator: string, version: string): string {
   return join(root, '.local', 'emulators', `${emulator}-${version}`);

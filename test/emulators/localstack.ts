@@ -5,9 +5,10 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort, type Running } from '#local/ports.ts';
 import { openProcesses } from '#test/openstack/install/processes.ts';
+import { CannotRun } from '#test/support/suites/cannot-run.ts';
 import { eventually } from '#test/support/suites/rest.ts';
 import { ensureEnvironment } from '#test/support/suites/virtual-environment.ts';
-import { CannotRun, folderOf, lastLineOf, versionIn } from './install.ts';
+import { folderOf, lastLineOf, versionIn } from './install.ts';
 
 const host = '127.0.0.1';
 /** It and all that it needs, with their versions. */

@@ -5,8 +5,9 @@ import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { freePort } from '#local/ports.ts';
 import { openProcesses } from '#test/openstack/install/processes.ts';
+import { CannotRun } from '#test/support/suites/cannot-run.ts';
 import { ensureEnvironment } from '#test/support/suites/virtual-environment.ts';
-import { CannotRun, folderOf, lastLineOf, versionIn } from './install.ts';
+import { folderOf, lastLineOf, versionIn } from './install.ts';
 
 const root = join(import.meta.dirname, '../..');
 const host = '127.0.0.1';

@@ -3,6 +3,7 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import type { NovaDeps } from '#core/deps.ts';
 import type { Arq } from '#core/domain/arq/arq.ts';
+import type { ArqUuid } from '#core/domain/ids.ts';
 import { createArqs } from '#core/operations/bind/create-arqs.ts';
 import { deleteArqs } from '#core/operations/release/delete-arqs.ts';
 import { aCaller } from '#test/support/builders.ts';
@@ -18,17 +19,17 @@ beforeAll(() => world.createProfile('two', { 'resources:FPGA': '2' }));
 
 beforeEach(async () => {
   const { arqs } = (await world.ask('GET', '/v2/accelerator_requests')).json;
-  await drop(arqs as readonly Arq[]);
+  await drop(arqs);
   await create();
   stored = await create();
 });
 
 const create = (deps: NovaDeps = world.deps) => createArqs(deps, nova, 'two');
-const drop = (arqs: readonly Pick<Arq, 'uuid'>[]) =>
+const drop = (arqs: readonly { readonly uuid: string }[]) =>
   deleteArqs(
     world.deps,
     nova,
-    arqs.map(({ uuid }) => uuid),
+    arqs.map(({ uuid }) => uuid as ArqUuid),
   );
 
 /**

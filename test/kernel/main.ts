@@ -9,13 +9,14 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { lockDirectory } from '#local/process/directory-lock.ts';
+import { skip } from '#test/support/suites/cannot-run.ts';
 import { isWanted, ScenarioSuite } from '#test/support/suites/scenario-suite.ts';
 import { addPackages } from './agent-packages.ts';
 import { type Cloud, startCloud } from './cloud.ts';
 import { fetchNewerQemu } from './debian/qemu.ts';
 import { fetchSystemd } from './debian/systemd.ts';
 import { ensureImage, ensureNewerImage, type Image } from './image.ts';
-import { ensurePackages, skip } from './packages.ts';
+import { ensureKernelPackages } from './packages.ts';
 import { type Group, play, type Scenario } from './scenario.ts';
 import { devlink } from './scenarios/devlink.ts';
 import { discovery } from './scenarios/discovery.ts';
@@ -49,7 +50,7 @@ const suite = new ScenarioSuite();
 
 async function main(): Promise<void> {
   try {
-    ensurePackages();
+    ensureKernelPackages();
   } catch (error) {
     skip('the suite test:kernel', error);
     return;

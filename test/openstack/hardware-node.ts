@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { lockDirectory } from '#local/process/directory-lock.ts';
 import { hostCloud } from '#test/kernel/cloud.ts';
 import { ensureImage } from '#test/kernel/image.ts';
-import { ensurePackages } from '#test/kernel/packages.ts';
+import { ensureKernelPackages } from '#test/kernel/packages.ts';
 import type { Group } from '#test/kernel/scenario.ts';
 import { Stage as Host, type StageOptions } from '#test/kernel/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';
@@ -22,7 +22,7 @@ export const withinSeconds = 240;
 
 /** Before OpenStack is started. @throws CannotRun where the VM cannot run */
 export function ensureVm(): void {
-  ensurePackages();
+  ensureKernelPackages();
   lockDirectory(cache);
 }
 

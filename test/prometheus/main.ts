@@ -15,8 +15,9 @@ import { createAgentMetrics } from '#agent/report/agent-metrics.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { password, region } from '#local/openstack/keystone/catalog.ts';
 import { freePort } from '#local/ports.ts';
-import { apt, CannotRun, skip } from '#test/kernel/packages.ts';
 import { aDevice } from '#test/support/reports.ts';
+import { skip } from '#test/support/suites/cannot-run.ts';
+import { ensurePackages } from '#test/support/suites/debian.ts';
 import { eventually } from '#test/support/suites/rest.ts';
 import { ScenarioSuite } from '#test/support/suites/scenario-suite.ts';
 import { startWorld, type World } from '#test/support/world.ts';
@@ -31,7 +32,7 @@ const suite = new ScenarioSuite();
 
 async function main(): Promise<void> {
   try {
-    ensurePrometheus();
+    if (!existsSync(prometheus) || !existsSync(promtool)) ensurePackages(['prometheus']);
   } catch (error) {
     skip('the suite test:prometheus', error);
     return;
@@ -102,19 +103,6 @@ async function main(): Promise<void> {
 
 function isOne([each]: Series): boolean {
   return each?.value[1] === '1';
-}
-
-function ensurePrometheus(): void {
-  if (existsSync(prometheus) && existsSync(promtool)) return;
-  if (!existsSync('/usr/bin/apt-get')) throw new CannotRun(`it needs Debian's package prometheus`);
-  if (process.getuid?.() !== 0) throw new CannotRun('it needs root to install prometheus');
-  suite.step('Installing prometheus');
-  try {
-    apt('update');
-    apt('install', '--yes', '--no-install-recommends', 'prometheus');
-  } catch (error) {
-    throw new CannotRun((error as Error).message);
-  }
 }
 
 async function scenario(name: string, play: () => Promise<void>): Promise<void> {

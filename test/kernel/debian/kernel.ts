@@ -3,7 +3,8 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { apt, aptIn, CannotRun } from '#test/kernel/packages.ts';
+import { CannotRun } from '#test/support/suites/cannot-run.ts';
+import { apt, aptIn } from '#test/support/suites/debian.ts';
 import { suite, unpackBackports } from './qemu.ts';
 
 export interface DebianKernel {

@@ -4,7 +4,8 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { aptIn, CannotRun } from '#test/kernel/packages.ts';
+import { CannotRun } from '#test/support/suites/cannot-run.ts';
+import { aptIn } from '#test/support/suites/debian.ts';
 
 export interface Qemu {
   readonly program: string;

@@ -12,7 +12,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { apt, aptIn, CannotRun } from '#test/kernel/packages.ts';
+import { CannotRun } from '#test/support/suites/cannot-run.ts';
+import { apt, aptIn } from '#test/support/suites/debian.ts';
 
 /** Links to folders of /usr, on every Debian 12. */
 const mergedFolders = ['bin', 'sbin', 'lib', 'lib64'];

@@ -12,9 +12,9 @@ import {
   startHost,
   untilOffered,
 } from '#test/openstack/hardware-node.ts';
-import { ensurePackages } from '#test/openstack/install/packages.ts';
 import { offer, removeCleanly } from '#test/openstack/servers.ts';
 import { operatorOf, type Stage } from '#test/openstack/stage.ts';
+import { ensurePackages } from '#test/support/suites/debian.ts';
 import { eventually } from '#test/support/suites/rest.ts';
 import {
   fetchHypervisor,

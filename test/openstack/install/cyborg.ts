@@ -4,8 +4,9 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CannotRun } from '#test/kernel/packages.ts';
 import { servicePassword } from '#test/openstack/stage.ts';
+import { CannotRun } from '#test/support/suites/cannot-run.ts';
+import { ensurePackages } from '#test/support/suites/debian.ts';
 import { ensureEnvironment } from '#test/support/suites/virtual-environment.ts';
 import type { Cloud } from './cloud.ts';
 import {
@@ -17,7 +18,7 @@ import {
   textOf,
   tokenValidation,
 } from './configuration.ts';
-import { ensurePackages, packagesOfCyborg } from './packages.ts';
+import { packagesOfCyborg } from './packages.ts';
 import { startWaitress, startWsgi } from './programs.ts';
 
 const parts = ['api', 'conductor', 'agent'] as const;

@@ -2,7 +2,7 @@
 
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { CannotRun } from '#test/kernel/packages.ts';
+import { CannotRun } from '#test/support/suites/cannot-run.ts';
 import { currentRequirements } from './releases.ts';
 
 const services = ['keystone', 'glance', 'openstack-placement', 'neutron', 'nova'];

@@ -2,7 +2,7 @@
 // policies, or Debian 12's (Zed, 2022). Debian has the database and the broker of both.
 
 import { join } from 'node:path';
-import { CannotRun } from '#test/kernel/packages.ts';
+import { CannotRun } from '#test/support/suites/cannot-run.ts';
 import { ensureEnvironment } from '#test/support/suites/virtual-environment.ts';
 
 export interface Release {
