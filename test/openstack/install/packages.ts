@@ -1,6 +1,7 @@
 // Debian's packages of the services. Their own units must not start: only processes of this suite
 // may run, and the machine may have a database or a broker of its own.
 
+import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { ensurePackages } from '#test/support/suites/debian.ts';
 
@@ -40,19 +41,15 @@ export const packagesOfCyborg = [
   'python3-setuptools',
 ];
 
-/** Answers the packages' question: no databases for services that do not run. */
-const answers = ['nova-common nova', 'glance-common glance', 'placement-common placement'].map(
-  (each) => `${each}/configure_db boolean false`,
-);
-
 /** Installs the missing packages. @throws CannotRun */
 export function ensureServices(): void {
-  const withdraw = forbidServices();
-  try {
-    ensurePackages(packages, answers);
-  } finally {
-    withdraw();
-  }
+  ensurePackages(packages, () => {
+    // No databases for services that do not run.
+    const answers = ['nova-common nova', 'glance-common glance', 'placement-common placement'];
+    const input = answers.map((each) => `${each}/configure_db boolean false\n`).join('');
+    execFileSync('/usr/bin/debconf-set-selections', { input });
+    return forbidServices();
+  });
 }
 
 /**

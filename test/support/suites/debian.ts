@@ -1,6 +1,6 @@
 // Debian's packages, which suites install where they are missing.
 
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { CannotRun } from './cannot-run.ts';
 
@@ -10,24 +10,24 @@ const lock = '/run/lock/cyborg-suites-apt';
 /**
  * Installs what is missing of the packages.
  *
- * @param answers for debconf, a line each
+ * @param prepare runs before an installation, and returns what runs after it
  * @throws CannotRun
  */
-export function ensurePackages(names: readonly string[], answers: readonly string[] = []): void {
+export function ensurePackages(names: readonly string[], prepare = () => () => {}): void {
   const missing = missingOf(names);
   if (missing.length === 0) return;
   if (!existsSync('/usr/bin/apt-get') || process.getuid?.() !== 0) {
     throw new CannotRun(`it needs Debian, and root to install ${missing.join(' ')}`);
   }
   console.log(`Installing ${missing.length} packages and their dependencies ...`);
-  if (answers.length > 0) {
-    execFileSync('/usr/bin/debconf-set-selections', { input: `${answers.join('\n')}\n` });
-  }
+  const tidy = prepare();
   try {
     apt('update');
     apt('install', '--yes', '--no-install-recommends', ...missing);
   } catch (error) {
     throw new CannotRun((error as Error).message);
+  } finally {
+    tidy();
   }
 }
 
