@@ -15,6 +15,7 @@ export function leases(environments: string): readonly Scenario[] {
   return [
     {
       name: 'a lease of Blazar gives a server the accelerator of its flavor, and takes it back',
+      isLong: true,
       run: async (stage) => {
         if (!stage.cloud.plan.release.servesByWaitress) return 'not in Zed';
         const url = await startBlazar(stage.cloud, environments);

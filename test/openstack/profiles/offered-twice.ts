@@ -92,6 +92,7 @@ export const offeredTwice: readonly Scenario[] = [
   },
   {
     name: 'offered twice: a device that Nova tracks in Placement is withheld as long as it does',
+    isLong: true,
     run: async (stage) => {
       await removeCard(stage);
       const nova = await trackByNova(stage, true);

@@ -52,6 +52,7 @@ export const lostTrees: readonly Scenario[] = [
   },
   {
     name: 'a lost provider of a unit that a server holds comes back without that unit',
+    isLong: true,
     run: async (stage) => {
       const { placement } = stage.admin;
       await untilOld(stage);

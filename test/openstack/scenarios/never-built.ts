@@ -19,6 +19,7 @@ const backWithinSeconds = 120;
 export const neverBuilt: readonly Scenario[] = [
   {
     name: 'servers that are deleted during their build fail no other, and are back in two minutes',
+    isLong: true,
     run: async (stage) => {
       const most = Number(optionOf('--deletes') ?? deletesAtOnce);
       assert.ok(most > 0, '--deletes must be a number above 0');
