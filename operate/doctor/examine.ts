@@ -2,6 +2,7 @@ import { type Finding, perform } from '#core/command-line/checks.ts';
 import { apiChecks } from './api.ts';
 import type { CheckContext } from './check.ts';
 import { examineHosts } from './hosts.ts';
+import { imageChecks } from './images.ts';
 import { iotChecks } from './iot.ts';
 import { keptChecks } from './kept.ts';
 import { openstackChecks } from './openstack.ts';
@@ -14,6 +15,7 @@ export async function* examine(patient: CheckContext): AsyncGenerator<Finding> {
     ...apiChecks,
     ...storageChecks,
     ...keptChecks,
+    ...imageChecks,
     ...iotChecks,
   ]) {
     yield await perform(check, patient);

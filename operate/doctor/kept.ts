@@ -15,7 +15,7 @@ import type { Check, CheckContext } from './check.ts';
 const markedAfterMs = 60_000;
 const namedMax = 5;
 
-function namesOf(names: readonly string[]): string {
+export function namesOf(names: readonly string[]): string {
   const more = names.length > namedMax ? `, and ${names.length - namedMax} more` : '';
   return `${names.slice(0, namedMax).join(', ')}${more}`;
 }
