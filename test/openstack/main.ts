@@ -36,9 +36,12 @@ import { type CyborgRelease, installCyborg, usualRelease } from './install/cybor
 import { sayWhatIsNewer } from './install/newer.ts';
 import { ensureServices } from './install/packages.ts';
 import { debian, installRelease, type Release } from './install/releases.ts';
+import { killed } from './outages/killed.ts';
+import { lostTrees } from './outages/lost-trees.ts';
+import { wrongMoments } from './outages/wrong-moments.ts';
 import { alternativeCards, alternatives } from './profiles/alternatives.ts';
 import { leases } from './profiles/leases.ts';
-import { disputedCards, novaFolder, offeredTwice } from './profiles/offered-twice.ts';
+import { novaFolder, offeredTwice } from './profiles/offered-twice.ts';
 import { boardCards, pools } from './profiles/pools.ts';
 import { unifiedLimits } from './profiles/unified-limits.ts';
 import { updates } from './profiles/updates.ts';
@@ -49,8 +52,6 @@ import { ensureHardware, hardware } from './scenarios/hardware.ts';
 import { identity } from './scenarios/identity.ts';
 import { images } from './scenarios/images.ts';
 import { importing } from './scenarios/import.ts';
-import { killed } from './scenarios/killed.ts';
-import { lostTrees } from './scenarios/lost-trees.ts';
 import { neverBuilt } from './scenarios/never-built.ts';
 import { novaCode } from './scenarios/nova-code.ts';
 import { placement } from './scenarios/placement.ts';
@@ -59,6 +60,7 @@ import { servers } from './scenarios/servers.ts';
 import { setUp } from './scenarios/set-up.ts';
 import { tempest } from './scenarios/tempest.ts';
 import { twoNodes } from './scenarios/two-nodes.ts';
+import { disputedCards } from './simulated-card.ts';
 import {
   type ApiAnswer,
   bootFile,
@@ -88,6 +90,7 @@ const all = [
   ...whatNovaShows,
   ...placement,
   ...lostTrees,
+  ...wrongMoments,
   ...ports,
   ...pools,
   ...offeredTwice,

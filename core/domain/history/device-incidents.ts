@@ -156,7 +156,7 @@ function attachmentStep({ kind, instanceUuid, heldBy }: AttachmentFault): string
   const reboot = `openstack server reboot --hard ${instanceUuid}`;
   switch (kind) {
     case 'gone':
-      return `Look on the host for its cause: lspci, and the kernel log. Once the host reports the device again, the incident ends; then: ${reboot}. If it does not return, evacuate, resize or delete the server.`;
+      return `Look on the host for its cause: lspci, and the kernel log. Once the host reports the device again, the incident ends; then: ${reboot}. If it does not return, shelve and unshelve the server, which gives it another device, or delete it.`;
     case 'not-attached':
       return `Attach it again: ${reboot}. The incident ends with the next report of the agent.`;
     case 'not-bound':

@@ -1,6 +1,5 @@
 // A device that Nova's own PCI tracking offers, too. Nova is real, with its fake hypervisor that
-// has PCI devices. The agent's card is simulated: a directory in sysfs's form, at the address of
-// one of Nova's.
+// has PCI devices. The agent's card is simulated, at the address of one of Nova's.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -24,15 +23,20 @@ import { restartCompute, restartWith } from '#test/openstack/nodes.ts';
 import { ownProvider, providersOf } from '#test/openstack/providers.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import { assertNeverActive, create, offer, removeCleanly } from '#test/openstack/servers.ts';
+import {
+  addCard,
+  addFunctions,
+  address,
+  virtualFunction as functionOf,
+  removeCard,
+  resourceClass,
+  untilOffered,
+} from '#test/openstack/simulated-card.ts';
 import { operatorOf, type Stage } from '#test/openstack/stage.ts';
 import { logIn } from '#test/openstack/users.ts';
 import { eventually } from '#test/support/suites/rest.ts';
 
-/** A card of both, and its one virtual function. */
-export const address = '0000:3f:00.0';
-const virtualFunction = '0000:3f:00.1';
-const ids = { vendor_id: '8086', product_id: '154c' };
-const resourceClass = 'CUSTOM_DISPUTED';
+const virtualFunction = functionOf(1);
 
 /** Nova's own fake driver with PCI devices has ids that its database refuses. */
 const fakeDriver = `
@@ -51,9 +55,6 @@ class Driver(fake.MediumFakeDriver):
         ])
         return resources
 `;
-
-/** Entries of the allow-list of driver `pci`. */
-export const disputedCards = [{ ...ids, virtual_functions: true, resource_class: resourceClass }];
 
 /** Where the agent of the first node reads the settings of Nova; the scenarios put them there. */
 export function novaFolder({ directory }: CloudPlan): string {
@@ -83,6 +84,7 @@ export const offeredTwice: readonly Scenario[] = [
       const back = secondsSince(takenOut);
       rmSync(link);
       await nova.undo();
+      await removeCard(stage);
       return [
         `the incident ${said} s after nova.conf: ${reason}`,
         ...refusals,
@@ -94,7 +96,6 @@ export const offeredTwice: readonly Scenario[] = [
     name: 'offered twice: a device that Nova tracks in Placement is withheld as long as it does',
     isLong: true,
     run: async (stage) => {
-      await removeCard(stage);
       const nova = await trackByNova(stage, true);
       await eventually(() => isInPlacement(stage), Boolean, 150);
       const since = performance.now();
@@ -126,35 +127,6 @@ export const offeredTwice: readonly Scenario[] = [
 
 function secondsSince(startedAt: number): string {
   return ((performance.now() - startedAt) / 1000).toFixed(0);
-}
-
-/** The agent discovers it, and it is offered. */
-export async function addCard(stage: Stage): Promise<void> {
-  addFunctions(stage);
-  await untilOffered(stage);
-}
-
-function addFunctions({ sysfs }: Stage): void {
-  const common = { vendor: ids.vendor_id, classCode: '020000' };
-  sysfs.addFunction({ ...common, address, product: '1572', driver: 'i40e' });
-  sysfs.addVirtualFunctions(address, 1, { ...common, product: ids.product_id });
-}
-
-export async function removeCard(stage: Stage): Promise<void> {
-  for (const each of [virtualFunction, address]) stage.sysfs.removeFunction(each);
-  await eventually(
-    () => inventory(stage),
-    ({ status }) => status === 404,
-  );
-}
-
-const inventory = (stage: Stage) =>
-  stage.admin.placement.try('GET', `${ownProvider(stage, address)}/inventories/${resourceClass}`);
-
-function untilOffered(stage: Stage) {
-  const isOffered = ({ status, body }: Awaited<ReturnType<typeof inventory>>) =>
-    status === 200 && body.total === 1 && body.reserved === 0;
-  return eventually(() => inventory(stage), isOffered, 150);
 }
 
 /** Restarts nova-compute with PCI devices, one of which its settings name. */

@@ -4,10 +4,10 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { restartCompute } from '#test/openstack/nodes.ts';
-import { addCard, address, removeCard } from '#test/openstack/profiles/offered-twice.ts';
 import { ownProvider, providersOf, reconcile } from '#test/openstack/providers.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import { assertHas, build, buildAtLast, removeCleanly } from '#test/openstack/servers.ts';
+import { addCard, address, removeCard } from '#test/openstack/simulated-card.ts';
 import { operatorOf, type Stage } from '#test/openstack/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';
 
