@@ -96,6 +96,8 @@ const refusedDevice = z.object({
   digest: z.string(),
   reason: z.string(),
   driver: optionalText,
+  /** Digest of the device that has what this one may not have: asked again when it changes. */
+  holder_digest: optionalText,
 });
 
 /** What each applied report replaces as a whole. */

@@ -203,6 +203,28 @@ describe('an mdev whose uuid its host reports', () => {
     ]);
   });
 
+  it('is refused while a device of an earlier report has its uuid', async () => {
+    const uuid = ofHost(host);
+    const twin = { ...mdevs([uuid]), address: goodAddress };
+    const other = aDevice({ address: '0000:0e:00.0', provider_suffix: undefined });
+    const mdev = mdevs([uuid]);
+    const manifest = manifestOf([twin, mdev, other]);
+    await deliver([twin], { manifest });
+    expect(await deliver([mdev, other], { manifest })).toBe(true);
+    expect([(await stored()).sort(), await refusedNow()]).toEqual([
+      [goodAddress, other.address],
+      `the device at ${goodAddress} has an attach handle with the uuid ${uuid}`,
+    ]);
+    expect(lines.map(({ message }) => message)).toContain('Devices refused');
+    lines = [];
+    await deliver([], { manifest });
+    expect([lines, jobs]).toEqual([[], []]);
+    await deliver([], { manifest: manifestOf([mdev, other]) });
+    expect(jobs).toHaveLength(1);
+    await deliver([mdev, other]);
+    expect((await stored()).sort()).toEqual([badAddress, other.address]);
+  });
+
   it('alone has one: a PCI function with a uuid is refused', async () => {
     const handle = { ...aHandle(1), uuid: ofHost(host) };
     await deliver([good, bad({ offers: { ...offers, attach_handles: [handle] } })]);
@@ -210,6 +232,31 @@ describe('an mdev whose uuid its host reports', () => {
       [goodAddress],
       'offers.attach_handles.0.uuid: only a handle of type MDEV may have one',
     ]);
+  });
+});
+
+describe('a device of another report', () => {
+  const same = bad({ provider_suffix: 'same' });
+  const first = { ...good, provider_suffix: 'same' };
+
+  it('is refused for the name of a provider of the first', async () => {
+    const manifest = manifestOf([first, same]);
+    await deliver([first], { manifest });
+    expect(await deliver([same], { manifest })).toBe(true);
+    expect(await stored()).toEqual([goodAddress]);
+    const { host: row } = await world.deps.store.inventory.host(host);
+    expect(row.refused[badAddress]?.reason).toBe(
+      `the device at ${goodAddress} has a provider named ${host}_same`,
+    );
+    const { devices } = await world.deps.store.inventory.host(host);
+    const [provider] = await world.deps.store.inventory.providers(devices[0]?.providers ?? []);
+    expect(provider?.deployable.deviceUuid).toBe(devices[0]?.uuid);
+  });
+
+  it('has the provider of a card that has left its slot', async () => {
+    await deliver([first]);
+    await deliver([same]);
+    expect(await stored()).toEqual([badAddress]);
   });
 });
 

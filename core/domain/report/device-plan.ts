@@ -134,6 +134,16 @@ export function deviceUuid(hostname: string, address: string): DeviceUuid {
   return derivedUuid('device', hostname, address) as DeviceUuid;
 }
 
+/** The names of the device's providers, unless they were imported. */
+export function derivedNames(hostname: string, discovered: DiscoveredDevice): string[] {
+  const base = derivedName(hostname, discovered);
+  return [base, ...discovered.regions.map((region) => `${base}_${region.name}`)];
+}
+
+function derivedName(hostname: string, { providerSuffix, address }: DiscoveredDevice): string {
+  return `${hostname}_${providerSuffix ?? address}`;
+}
+
 /** @param name of the resource provider, unique in the cloud */
 export function deployableUuid(name: string): DeployableUuid {
   return derivedUuid('deployable', name) as DeployableUuid;
@@ -161,8 +171,7 @@ interface WantedDeployable {
  */
 function wantedDeployables(device: Device, discovered: DiscoveredDevice): WantedDeployable[] {
   const whole = findWhole(device.adopted);
-  const derived = `${device.hostname}_${discovered.providerSuffix ?? discovered.address}`;
-  const name = whole?.name ?? derived;
+  const name = whole?.name ?? derivedName(device.hostname, discovered);
   const { rest: offers, parts } = divideOffering(discovered.offers, device.adopted);
   const base = wantedDeployable(device, discovered, {
     name,

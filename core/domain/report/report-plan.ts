@@ -75,10 +75,14 @@ function refusedBy(
   described: readonly DiscoveredDevice[],
 ): RefusedDevices {
   const isDescribed = new Set(described.map(({ address }) => address));
+  const digests = new Set(Object.values(report.manifest));
   const refused = Object.entries(report.manifest).flatMap(([address, digest]) => {
     const previous = host.refused[address];
     const reason = report.refused[address];
-    const kept = previous?.digest === digest ? previous : undefined;
+    const isAsBefore =
+      previous?.digest === digest &&
+      (previous.holderDigest === undefined || digests.has(previous.holderDigest));
+    const kept = isAsBefore ? previous : undefined;
     const now = reason === undefined ? kept : { digest, reason };
     return now && !isDescribed.has(address) ? [[address, now] as const] : [];
   });

@@ -1,13 +1,11 @@
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { AcceptedReport } from '#core/contracts/report/inventory-report.ts';
 import type { Deps } from '#core/deps.ts';
-import type { Device } from '#core/domain/device/device.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
 import { type BootReport, replacedBoots, settlingSeconds } from '#core/domain/host/identity.ts';
 import { waitMs } from '#core/domain/host/pace.ts';
 import { derivedUuid } from '#core/domain/ids.ts';
 import { changesNothing, type ReportPlan } from '#core/domain/report/report-plan.ts';
-import { mayBePool, withholdHeldElsewhere } from '#core/domain/report/withhold-held-elsewhere.ts';
 import { withholdRecovered } from '#core/domain/report/withhold-recovered.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
 import { markHost } from '#core/operations/devices/hold-devices.ts';
@@ -26,6 +24,7 @@ import { present } from '#core/shapes/derive/present.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
 import { timeNow } from '../time-now.ts';
 import { cleanCards } from './clean-cards.ts';
+import { compareDevices } from './compare-devices.ts';
 import { copyAttachTypes, hasOtherTypes, typesAfter } from './copy-attach-types.ts';
 import { hostAfter } from './host-after.ts';
 import { logOutcome } from './log-outcome.ts';
@@ -146,7 +145,7 @@ async function applyUnderLease(
   const bounded = planFor(deps, stored, devices, report, receivedAtMs);
   const settled = withholdRecovered(bounded, devices, receivedAtMs);
   const { plan: clean, toClean } = await withholdUnclean(deps, hostname, settled, devices);
-  const plan = await withholdOfPools(deps, clean, devices);
+  const plan = await compareDevices(deps, clean, devices);
   const bootReport = toBootReport(report, receivedAtMs);
   if (stored.conflict) return noteSighting(deps, inventory, bootReport);
   if (plan.standing === 'conflict') {
@@ -187,24 +186,6 @@ async function applyUnderLease(
   // Only a part of a large report is followed by other parts; a heartbeat is not.
   const isLost = report.devices.length === 0 && Object.keys(plan.wanted).length > 0;
   if (isLost) await askForReport(deps, hostname, report);
-}
-
-/** A function may have joined or left a pool while a server has it. */
-async function withholdOfPools(
-  { store, clock }: Deps,
-  plan: ReportPlan,
-  devices: readonly Device[],
-): Promise<ReportPlan> {
-  if (plan.put.length === 0 || !mayBePool([...plan.put, ...devices])) return plan;
-  const providers = await store.inventory.providers(devices.flatMap((each) => each.providers));
-  const stored = devices.map((device) => ({
-    device,
-    handles: providers
-      .filter(({ deployable }) => deployable.deviceUuid === device.uuid)
-      .flatMap(({ handles }) => handles),
-  }));
-  const now = new Date(clock()).toISOString();
-  return { ...plan, put: withholdHeldElsewhere(plan.put, stored, now) };
 }
 
 /** After the host's row, which is the truth. */

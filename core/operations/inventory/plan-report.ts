@@ -46,15 +46,3 @@ export function withExcess(
   if (reason === undefined) return report;
   return { ...report, not_offered: [{ address: hostname.slice(0, 64), driver: 'all', reason }] };
 }
-
-/** Whether devices of the report are left out of the plan because the host has too many. */
-export function exceedsBounds(
-  { settings }: SettingDeps,
-  { manifest, devices }: AcceptedReport,
-  plan: ReportPlan,
-): boolean {
-  return (
-    excessOf({ manifest }, settings) !== undefined ||
-    devices.some(({ address }) => Object.hasOwn(plan.refused, address))
-  );
-}
