@@ -62,6 +62,11 @@ export function pageByUuid(
   );
 }
 
+/** Rows of one read at most; DynamoDB ends it at a megabyte, too. */
+const rowsReadMax = 1000;
+/** Each read is larger than the last, so that a filter that matches few rows takes few reads. */
+const readGrowth = 4;
+
 /** Reads on until the page is full: a filter drops rows only after DynamoDB has read them. */
 export async function pageOfIndex(
   client: Documents,
@@ -70,12 +75,13 @@ export async function pageOfIndex(
 ): Promise<Row[]> {
   const rows: Row[] = [];
   let from: Row | undefined;
+  let Limit = page.limit;
   do {
-    const answer = await client.send(
-      new QueryCommand({ ...indexQuery(page, at), ...present({ ExclusiveStartKey: from }) }),
-    );
+    const query = { ...indexQuery(page, at), Limit, ...present({ ExclusiveStartKey: from }) };
+    const answer = await client.send(new QueryCommand(query));
     rows.push(...(answer.Items ?? []));
     from = answer.LastEvaluatedKey;
+    Limit = Math.max(page.limit, Math.min(rowsReadMax, Limit * readGrowth));
   } while (from && rows.length < page.limit);
   return rows.slice(0, page.limit);
 }
@@ -114,6 +120,5 @@ function indexQuery(
     ExpressionAttributeNames: names,
     ExpressionAttributeValues: values,
     ScanIndexForward: page.sortDir === 'asc',
-    Limit: page.limit,
   };
 }
