@@ -24,7 +24,7 @@ export interface HistoryReader {
    * Records of one partition, in the order of time. Reads some pages at most: where few records
    * match, a page may be short, or empty, although more follow.
    */
-  read(partition: HistoryPartition, page: HistoryPage): Promise<HistoryPart>;
+  read(partition: HistoryPartition, page: HistoryPage): Promise<HistoryRead>;
 }
 
 export interface HistoryPage {
@@ -43,6 +43,11 @@ export interface HistoryPart {
   readonly records: readonly HistoryRecord[];
   /** Where the next page begins, as in {@link HistoryPage.after}; undefined at the end. */
   readonly next?: string;
+}
+
+interface HistoryRead extends HistoryPart {
+  /** Pages of a megabyte that were read, with the records that the filter drops. */
+  readonly pages: number;
 }
 
 /** Pages of a megabyte each: an answer takes a second or two at most. */
@@ -75,7 +80,7 @@ export function historyReader(client: Documents, table: string): HistoryReader {
     async read(partition, page) {
       const { low, high } = keyRange(page);
       // DynamoDB refuses an empty range.
-      if (low > high) return { records: [] };
+      if (low > high) return { records: [], pages: 0 };
       const records: HistoryRecord[] = [];
       let from: Row | undefined;
       for (let pages = 1; ; pages++) {
@@ -91,10 +96,10 @@ export function historyReader(client: Documents, table: string): HistoryReader {
         const { limit } = page;
         if (records.length >= limit && (from || records.length > limit)) {
           const last = records[limit - 1] as HistoryRecord;
-          return { records: records.slice(0, limit), next: `${last.at}#${last.id}` };
+          return { records: records.slice(0, limit), pages, next: `${last.at}#${last.id}` };
         }
-        if (!from) return { records };
-        if (pages === pagesMax) return { records, next: String(from.sk) };
+        if (!from) return { records, pages };
+        if (pages === pagesMax) return { records, pages, next: String(from.sk) };
       }
     },
   };

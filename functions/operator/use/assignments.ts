@@ -13,11 +13,20 @@ import { dayMs } from '#functions/operator/range.ts';
 
 /** Releases that one answer counts; some ten seconds of reading. */
 export const releasesMax = 200_000;
-const pageMax = 1000;
+/** More records than a megabyte has, so that none is read twice. */
+const releasesPerPage = 5000;
+const arqsPerPage = 1000;
 /** A cloud of at most as many hosts has its claims read for each answer. */
 const hostsReadMax = 20;
 /** How long before its commit a change may have taken its time. */
 const committedWithinMs = 120_000;
+
+/** What one count reads of the history of a project, which has more than its releases. */
+export interface ReadBudget {
+  /** Pages of a megabyte; each costs 128 RRU. */
+  readonly pages: number;
+  readonly ms: number;
+}
 
 /**
  * Assignments that ended at `from` or later, and those that last, of one project or of all.
@@ -29,29 +38,32 @@ export async function readAssignments(
   project: string | undefined,
   from: string,
   nowMs: number,
+  budget: ReadBudget,
 ): Promise<Assignment[] | 'too-many'> {
   // First those that last: one that ends meanwhile is in both, and is counted once.
   const lasting = await lastingAssignments(deps, project, nowMs);
-  const ended = await readEnded(deps, project, from, nowMs);
+  const ended = await readEnded(deps, project, from, nowMs, budget);
   if (ended === 'too-many') return ended;
   const all = new Map([...lasting, ...ended]);
   return [...all.values()];
 }
 
 async function readEnded(
-  { history }: ConsumerDeps,
+  { history, clock }: ConsumerDeps,
   project: string | undefined,
   from: string,
   nowMs: number,
+  budget: ReadBudget,
 ): Promise<[key: string, Assignment][] | 'too-many'> {
   const to = new Date(nowMs + 1).toISOString();
   const assignments: [string, Assignment][] = [];
   const parts =
     project === undefined
       ? releasesByDay(history, from, to)
-      : releasesOfProject(history, project, from);
+      : releasesOfProject(history, project, from, withinBudget(clock, budget));
   for await (const records of parts) {
-    assignments.push(...endedAssignments(records));
+    if (records === 'too-many') return records;
+    for (const assignment of endedAssignments(records)) assignments.push(assignment);
     if (assignments.length > releasesMax) return 'too-many';
   }
   return assignments;
@@ -72,8 +84,13 @@ function* partsByDay(from: string, to: string): Generator<{ from: string; to: st
   }
 }
 
-async function* releasesOfProject(history: HistoryReader, project: string, from: string) {
-  const page = { limit: pageMax, order: 'oldest-first', from } as const;
+async function* releasesOfProject(
+  history: HistoryReader,
+  project: string,
+  from: string,
+  mayReadOn: (pages: number) => boolean,
+) {
+  const page = { limit: releasesPerPage, order: 'oldest-first', from } as const;
   const filter = { kind: 'handle.released' };
   let after: string | undefined;
   do {
@@ -81,7 +98,18 @@ async function* releasesOfProject(history: HistoryReader, project: string, from:
     const part = await history.read(partition, { ...page, filter, ...present({ after }) });
     yield part.records;
     after = part.next;
+    if (after !== undefined && !mayReadOn(part.pages)) yield 'too-many' as const;
   } while (after !== undefined);
+}
+
+/** Takes the pages that were read; false when the budget is spent. */
+function withinBudget(clock: () => number, { pages, ms }: ReadBudget) {
+  const untilMs = clock() + ms;
+  let left = pages;
+  return (read: number) => {
+    left -= read;
+    return left > 0 && clock() < untilMs;
+  };
 }
 
 /** Those of all projects of a large cloud are what the sweep has read, and the history since. */
@@ -125,7 +153,7 @@ async function readLasting(
   const assignments: [string, Assignment][] = [];
   let marker: string | undefined;
   do {
-    const page = { limit: pageMax, sortKey: 'uuid', sortDir: 'asc' } as const;
+    const page = { limit: arqsPerPage, sortKey: 'uuid', sortDir: 'asc' } as const;
     const arqs = await listings.arqs({ ...page, ...present({ marker }) }, present({ projectId }));
     const providers = await store.inventory.providersOf(heldHandles(arqs));
     for (const { uuid, claim } of providers.flatMap(({ handles }) => handles)) {
@@ -134,7 +162,7 @@ async function readLasting(
       const span = { fromMs: Date.parse(at), toMs: nowMs };
       assignments.push([assignmentKey(uuid, at), { projectId: holder, resourceClass, ...span }]);
     }
-    marker = arqs.length < pageMax ? undefined : arqs.at(-1)?.uuid;
+    marker = arqs.length < arqsPerPage ? undefined : arqs.at(-1)?.uuid;
   } while (marker !== undefined);
   return assignments;
 }

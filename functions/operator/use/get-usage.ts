@@ -12,12 +12,21 @@ import { action } from '#functions/http/action.ts';
 import { isOperator } from '#functions/http/policy.ts';
 import { type ListQuery, listQuery } from '#functions/operator/list.ts';
 import { dayMs, parseRange, type Range } from '#functions/operator/range.ts';
-import { lastingAssignments, readAssignments, releasesMax } from './assignments.ts';
+import {
+  lastingAssignments,
+  type ReadBudget,
+  readAssignments,
+  releasesMax,
+} from './assignments.ts';
 
 type Filter = ListQuery<'usage'>;
 
 /** All since `from` is read, a day after the other. */
 const daysMax = 400;
+
+export const tenantBudget: ReadBudget = { pages: 80, ms: 8000 };
+/** The gateway waits 30 s. */
+const operatorBudget: ReadBudget = { pages: 400, ms: 20_000 };
 
 /** Accelerator-seconds of each project, class and day; a tenant sees its project's. */
 export const getUsage = action<Filter, undefined, ConsumerDeps>(
@@ -30,7 +39,8 @@ export const getUsage = action<Filter, undefined, ConsumerDeps>(
     const ownProject = isOperator(deps, caller) ? undefined : caller.projectId;
     const { project = ownProject } = query;
     const isHidden = ownProject !== undefined && project !== ownProject;
-    const usage = isHidden ? [] : await read(deps, project, span, nowMs);
+    const budget = ownProject === undefined ? operatorBudget : tenantBudget;
+    const usage = isHidden ? [] : await read(deps, project, span, nowMs, budget);
     const { resource_class: requestedClass } = query;
     return {
       body: {
@@ -69,16 +79,18 @@ async function read(
   project: string | undefined,
   span: Span,
   nowMs: number,
+  budget: ReadBudget,
 ): Promise<Usage[]> {
   const from = new Date(span.fromMs).toISOString();
   const isOfDays = [span.fromMs, span.toMs].every((ms) => ms === nowMs || ms % dayMs === 0);
   const usage =
     project === undefined && isOfDays
       ? await readDays(deps, span, nowMs)
-      : await readAll(deps, project, span, nowMs);
+      : await readAll(deps, project, span, nowMs, budget);
   if (usage !== 'too-many') return usage;
+  const others = project === undefined ? ', or for one project' : '';
   throw new InvalidInput(
-    `from: more accelerators were released since ${from} than one answer counts; ask for a later time, or for one project.`,
+    `from: the history since ${from} is more than one answer reads; ask for a later time${others}.`,
   );
 }
 
@@ -87,9 +99,10 @@ async function readAll(
   project: string | undefined,
   span: Span,
   nowMs: number,
+  budget: ReadBudget,
 ): Promise<Usage[] | 'too-many'> {
   const from = new Date(span.fromMs).toISOString();
-  const assignments = await readAssignments(deps, project, from, nowMs);
+  const assignments = await readAssignments(deps, project, from, nowMs, budget);
   return assignments === 'too-many' ? assignments : sumUsage(assignments, span);
 }
 
