@@ -61,6 +61,10 @@ export const otherGuards = [
   'bind stores its alternative',
   'bind looks at the hold',
   'report puts a new device on hold',
+  'report of a revoked host is dropped',
+  'bind looks for the mark of a revoked host',
+  'work looks for the mark of a revoked host',
+  'end of a job looks for the mark of a revoked host',
 ] as const;
 export type OtherGuard = (typeof otherGuards)[number];
 
@@ -220,6 +224,14 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
     const holds = { ...deps.store.holds, holds: async () => ({ holds: [], revision: 0 }) };
     return { ...deps, store: { ...deps.store, holds } };
   },
+  'report of a revoked host is dropped': (deps, process) =>
+    process === 'inventory-reports' ? withoutRevocations(deps) : deps,
+  'bind looks for the mark of a revoked host': (deps, process) =>
+    process.startsWith('api ') ? withoutRevocations(deps) : deps,
+  'work looks for the mark of a revoked host': (deps, process) =>
+    process === 'host-jobs' ? withoutRevocations(deps) : deps,
+  'end of a job looks for the mark of a revoked host': (deps, process) =>
+    process === 'job-events' ? withoutRevocations(deps) : deps,
   'recount bars what it takes for dead': (deps) => ({
     ...deps,
     store: { ...deps.store, arqs: { ...deps.store.arqs, bar: async () => true } },
@@ -345,4 +357,19 @@ function bindReading(deps: ConsumerDeps, edit: (deployable: Deployable) => Deplo
   };
   const inventory = { ...deps.store.inventory, providerWith };
   return { ...deps, store: { ...deps.store, inventory } };
+}
+
+/** Each host is read as one that was never revoked. */
+function withoutRevocations(deps: ConsumerDeps): ConsumerDeps {
+  const { inventory } = deps.store;
+  const host: typeof inventory.host = async (hostname) => {
+    const read = await inventory.host(hostname);
+    const { revokedAt: _, ...unmarked } = read.host;
+    return { ...read, host: unmarked };
+  };
+  const hostAlone: typeof inventory.hostAlone = async (hostname) => {
+    const { revokedAt: _, ...unmarked } = await inventory.hostAlone(hostname);
+    return unmarked;
+  };
+  return { ...deps, store: { ...deps.store, inventory: { ...inventory, host, hostAlone } } };
 }

@@ -41,6 +41,7 @@ import { concurrentBoardOperations } from './boards.ts';
 import { type Operation, operations, quiescenceAfterConflictMs } from './operations.ts';
 import { concurrentPoolOperations } from './pools.ts';
 import { concurrentProfileOperations } from './profiles.ts';
+import { concurrentStartOperations } from './starts.ts';
 import { concurrentTreeOperations } from './trees.ts';
 
 const minuteMs = 60_000;
@@ -138,6 +139,7 @@ export const concurrentOperations: Readonly<Record<string, ConcurrentOperation>>
   ...concurrentProfileOperations,
   ...concurrentBaselineOperations,
   ...concurrentTreeOperations,
+  ...concurrentStartOperations,
   'bind a NIC': { about: ['NIC', 'hold'], act: boot('nic') },
   'bind one vGPU': { about: ['GPU'], act: boot('vgpu') },
   'bind an FPGA without an image': { about: ['FPGA'], act: boot('fpga') },

@@ -1,6 +1,16 @@
-// Servers that start while the agent of their host comes back after a boot.
+// Servers that start while the agent of their host comes back after a boot, and while their host is
+// revoked.
 
-import { boot, inTurn, loseImages, reboot } from '#simulation/world/acts.ts';
+import {
+  bindSpare,
+  boot,
+  createSpare,
+  deleteLast,
+  inTurn,
+  loseImages,
+  reboot,
+} from '#simulation/world/acts.ts';
+import { enrolHosts, revokeHosts } from '#simulation/world/rules/revoked-hosts.ts';
 import type { World } from '#simulation/world/world.ts';
 import type { Operation } from './operations.ts';
 
@@ -15,6 +25,9 @@ const startAfterBoot = inTurn(
   500,
   inTurn(startServers, 2000, startServers),
 );
+
+const minuteMs = 60_000;
+const revokeAndEnrol = inTurn(revokeHosts, 4 * minuteMs, enrolHosts);
 
 export const startOperations: Readonly<Record<string, Operation>> = {
   'start servers while their host boots': {
@@ -31,5 +44,51 @@ export const startOperations: Readonly<Record<string, Operation>> = {
       world.stall('inventory-reports', 'DynamoDB', 8000);
       startAfterBoot(world);
     },
+  },
+  'revoke the host of a server with a vGPU': {
+    about: ['host'],
+    prepare: boot('vgpu'),
+    act: revokeAndEnrol,
+  },
+  'bind a vGPU of a revoked host': {
+    about: ['host'],
+    prepare: inTurn(boot('vgpu'), 10_000, inTurn(createSpare, 5000, revokeHosts)),
+    prepareMs: 4 * minuteMs,
+    act: inTurn(bindSpare, 3 * minuteMs, enrolHosts),
+  },
+  'release a vGPU of a revoked host': {
+    about: ['host'],
+    prepare: inTurn(boot('vgpu'), 20_000, revokeHosts),
+    prepareMs: 4 * minuteMs,
+    act: inTurn(deleteLast, 10 * minuteMs, enrolHosts),
+    quiescenceMs: 50 * minuteMs,
+  },
+  'revoke the host while it releases a vGPU': {
+    about: ['host'],
+    prepare: boot('vgpu'),
+    act: (world) => {
+      world.stall('agent', 'device mdev remove', 4 * minuteMs);
+      inTurn(deleteLast, 3000, inTurn(revokeHosts, 10 * minuteMs, enrolHosts))(world);
+    },
+    quiescenceMs: 50 * minuteMs,
+    // The job ends but once.
+    rates: {},
+  },
+  'enrol a revoked host after a reboot': {
+    about: ['host', 'instance'],
+    prepare: inTurn(inTurn(boot('vgpu'), 20_000, revokeHosts), 3 * minuteMs, reboot),
+    prepareMs: 5 * minuteMs,
+    act: enrolHosts,
+  },
+};
+
+/** Beside these operations. */
+export const concurrentStartOperations: Readonly<
+  Record<string, Pick<Operation, 'about' | 'act'> & { readonly of: readonly string[] }>
+> = {
+  'revoke the host and enrol it again': {
+    about: ['host'],
+    of: ['bind a vGPU', 'release a vGPU', 'send a heartbeat', 'reboot the host'],
+    act: revokeAndEnrol,
   },
 };

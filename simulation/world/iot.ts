@@ -44,6 +44,8 @@ interface IotParts {
   readonly stage: string;
   readonly thingArnPrefix: string;
   readonly put: (queue: QueueName, body: string) => void;
+  /** Called for each job and each message to a host, with its ARN or its topic. */
+  readonly asked: (target: string) => void;
 }
 
 interface Connection {
@@ -57,7 +59,7 @@ interface Connection {
 const timerMs = 60_000;
 
 export function createIot(parts: IotParts): SimulatedIot {
-  const { timeline, random, faults, put, thingArnPrefix, stage } = parts;
+  const { timeline, random, faults, put, asked, thingArnPrefix, stage } = parts;
   const storage = new JobStorage(undefined);
   const jobs = new Jobs(storage, timeline.now);
   const notifier = new Notifier(storage, timeline.now);
@@ -103,6 +105,7 @@ export function createIot(parts: IotParts): SimulatedIot {
         if (faults.happens('CreateJob throttled'))
           throw named('ThrottlingException', 'Rate exceeded');
         const { jobId = '', document = '', targets = [], timeoutConfig } = command.input;
+        for (const target of targets) asked(target);
         jobs.create({ id: jobId, document, targets, targetSelection: 'SNAPSHOT', timeoutConfig });
         return {};
       }
@@ -129,6 +132,7 @@ export function createIot(parts: IotParts): SimulatedIot {
       throw new Error(`The fake AWS IoT does not support ${command.constructor.name}.`);
     }
     const { topic = '', payload } = command.input;
+    asked(topic);
     const thing = [...connections.keys()].find((each) => topic === workTopic(stage, each));
     // Without a subscriber the message is lost.
     if (thing !== undefined) deliver(thing, topic, Buffer.from(payload as Uint8Array).toString());

@@ -36,6 +36,7 @@ import { checkChange, differences } from './rules/changes.ts';
 import { createHistoryCheck } from './rules/history-check.ts';
 import { createHoldCheck, hasHolds } from './rules/holds.ts';
 import { watchLeases } from './rules/leases.ts';
+import { checkAsked } from './rules/revoked-hosts.ts';
 import { createTransitions, type Transitions } from './rules/transitions.ts';
 import { createStreams, type SimulatedStreams } from './streams.ts';
 import { createExpectedHistory, createHistoryStreams } from './wide.ts';
@@ -201,6 +202,7 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
     stage,
     thingArnPrefix: settings.thingArnPrefix,
     put: queues.put,
+    asked: (target) => checkAsked(target, database, timeline.now(), violate),
   });
 
   function mayDie(process: Process, name: string): void {

@@ -7,6 +7,7 @@ import { checkAlternative, checkPromise } from './alternatives.ts';
 import { checkBoundedSets } from './bounded-sets.ts';
 import { checkRevision } from './profiles.ts';
 import { checkTake } from './quotas.ts';
+import { checkRevoked } from './revoked-hosts.ts';
 
 /**
  * An attribute that each row has, by prefix of its key. A row without it was made by a bare
@@ -40,6 +41,7 @@ export function checkChange(
   if (after) checkBoundedSets(after, violate);
   checkRevision(change, violate);
   checkPromise(change, nowMs, violate);
+  checkRevoked(change, database, nowMs, violate);
   if (after) checkAlternative(after, database, violate);
   if (after?.state === 'Bound' && before?.state !== 'Bound') checkBoot(after, database, violate);
   if (before && !after) checkDelete(before, violate);
