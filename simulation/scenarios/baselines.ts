@@ -58,10 +58,15 @@ export const baselineOperations: Readonly<Record<string, Operation>> = {
     prepare: grantNicTo(projects.other),
     act: grantNic,
   },
-  'set the last baseline': { about: ['baseline'], prepare: fillBaselines(), act: set },
+  'set the last baseline': { about: ['baseline'], prepare: fillBaselines('counted'), act: set },
   'set the last baseline beside those of an earlier release': {
     about: ['baseline'],
-    prepare: fillBaselines(false),
+    prepare: fillBaselines('of an earlier release'),
+    act: set,
+  },
+  'set the last baseline beside those of both releases': {
+    about: ['baseline'],
+    prepare: fillBaselines('of both releases'),
     act: set,
   },
   'set the last hold': { about: ['hold'], prepare: fillHolds, act: hold('NIC') },

@@ -1,5 +1,5 @@
-// Servers that start while the agent of their host comes back after a boot, and while their host is
-// revoked.
+// Servers that start while the agent of their host comes back after a boot, and servers of a host
+// that is revoked.
 
 import {
   bindSpare,

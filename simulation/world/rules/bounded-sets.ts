@@ -35,8 +35,8 @@ export function checkBoundedSets(after: Item, violate: Violate): void {
   for (const { prefix, count, max } of sets) {
     const { length } = Object.keys(after).filter((name) => name.startsWith(prefix));
     const counted = after[count];
-    // A row of an earlier release has no count.
-    if (counted !== undefined && counted !== length) {
+    const isAsWritten = counted === undefined || counted === length - Number(after.uncounted);
+    if (counted !== length && !isAsWritten) {
       violate('I10', `row ${after.pk} counts ${counted} of ${length} ${prefix}`);
     }
     if (length > max) violate('I10', `row ${after.pk} has ${length} ${prefix}, at most ${max}`);
@@ -70,9 +70,12 @@ function membersFor(count: number, member: (index: number) => readonly [string, 
   return Object.fromEntries(Array.from({ length: count }, (_, index) => member(index)));
 }
 
-/** All baselines but one. @param isCounted false: as an earlier release has stored them */
+/** Members that an earlier release adds beside this one, while a stack is updated. */
+const uncounted = 3;
+
+/** All baselines but one. @param are those of an earlier release are without a count */
 export const fillBaselines =
-  (isCounted = true): Act =>
+  (are: 'counted' | 'of an earlier release' | 'of both releases'): Act =>
   ({ database, timeline }) => {
     const at = new Date(timeline.now()).toISOString();
     const count = baselinesMax - spare;
@@ -81,8 +84,12 @@ export const fillBaselines =
       const baseline = { model: '8086:0b30', component, version: '1', by: 'user', at };
       return [`baseline#8086:0b30:${component}`, baseline];
     });
-    const counted = isCounted ? { baseline_count: count } : {};
-    put(database, 'inventory', { ...baselinesKey(), ...baselines, ...counted, changed_at: at });
+    const counts = {
+      counted: { baseline_count: count },
+      'of an earlier release': {},
+      'of both releases': { baseline_count: count - uncounted, uncounted },
+    };
+    put(database, 'inventory', { ...baselinesKey(), ...baselines, ...counts[are], changed_at: at });
   };
 
 /** All holds but one; no device is like these. */

@@ -1,5 +1,6 @@
-// A host whose certificates are revoked: its words count for nothing, no bind is accepted on it, and
-// no work is sent to it until it is enrolled again. Its connection lasts, as a hostile host's does.
+// A host whose certificates are revoked: its words count for nothing, no bind is accepted on it,
+// and no work is sent to it until it is enrolled again. Its connection lasts, as that of a hostile
+// host does.
 
 import { markRevoked } from '#core/store/hosts/revocations.ts';
 import { toDeployable } from '#core/store/rows/inventory-rows.ts';
