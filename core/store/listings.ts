@@ -11,7 +11,7 @@ import { type DevicePlace, drainDue, toDevicePlace } from './inventory/maintenan
 import { toArq } from './rows/arq-rows.ts';
 import { toDeployable, toDevice } from './rows/inventory-rows.ts';
 import { toProfile } from './rows/profile-rows.ts';
-import type { Row } from './rows/rows.ts';
+import { deviceKey, type Row } from './rows/rows.ts';
 import { type DueKind, shardsFor } from './rows/shards.ts';
 import type { Documents } from './table/documents.ts';
 import {
@@ -20,6 +20,7 @@ import {
   pageByUuid,
   pageOfIndex,
   pageOfKind,
+  pageOfRows,
 } from './table/index-pages.ts';
 import { getRows, queryAll } from './table/reads.ts';
 
@@ -93,6 +94,15 @@ export function listings(client: Documents, tables: ListingTables): Listings {
   const readPage = (table: string, kind: string, page: Page, filter: Record<string, string> = {}) =>
     pageOfKind(client, table, kind, page, filter, (uuid) => byUuid(table, kind, uuid));
 
+  /** From the partition of the host: the index would be read with the devices of all hosts. */
+  const devicesOfHost = (hostname: string) => {
+    const { pk, sk } = deviceKey(hostname, '');
+    return queryAll(client, {
+      TableName: tables.inventory,
+      KeyConditionExpression: 'pk = :pk AND begins_with(sk, :sk)',
+      ExpressionAttributeValues: { ':pk': pk, ':sk': sk },
+    });
+  };
   /** One project's, or all: then each shard gives as much as the page may need of it. */
   const arqKeys = async (page: Page, projectId: string | undefined): Promise<Row[]> => {
     const partitions: readonly IndexPage['partition'][] =
@@ -143,11 +153,20 @@ export function listings(client: Documents, tables: ListingTables): Listings {
     },
 
     async devices(page, { hostname, type, vendor }) {
-      const filter = {
-        ...present({ 'device.hostname': hostname, 'device.type': type }),
-        ...(vendor !== undefined && { vendor_id: vendorId(vendor) }),
-      };
-      return (await readPage(tables.inventory, 'device', page, filter)).map(toDevice);
+      const vendor_id = vendor === undefined ? undefined : vendorId(vendor);
+      if (hostname === undefined) {
+        const filter = present({ 'device.type': type, vendor_id });
+        return (await readPage(tables.inventory, 'device', page, filter)).map(toDevice);
+      }
+      const rows = (await devicesOfHost(hostname)).filter(
+        (row) =>
+          (type === undefined || toDevice(row).type === type) &&
+          (vendor_id === undefined || row.vendor_id === vendor_id),
+      );
+      const ofPage = await pageOfRows(rows, page, (uuid) =>
+        byUuid(tables.inventory, 'device', uuid),
+      );
+      return ofPage.map(toDevice);
     },
 
     async deployables(page) {

@@ -35,16 +35,42 @@ export async function pageOfKind(
   filter: Readonly<Record<string, string>>,
   byUuid: (uuid: string) => Promise<Row | undefined>,
 ): Promise<Row[]> {
-  const sortAttribute = page.sortKey === 'uuid' ? 'uuid' : 'created_key';
-  const marker = page.marker === undefined ? undefined : await byUuid(page.marker);
-  if (page.marker !== undefined && !marker) throw new MarkerNotFound(page.marker);
   return pageOfIndex(client, page, {
     table,
     index: page.sortKey === 'uuid' ? 'by-kind' : 'by-created',
     partition: ['kind', kind],
-    sort: [sortAttribute, marker && String(marker[sortAttribute])],
+    sort: await startOf(page, byUuid),
     filter,
   });
+}
+
+/** The page of rows of a kind that are few enough to be read whole. */
+export async function pageOfRows(
+  rows: readonly Row[],
+  page: Page,
+  byUuid: (uuid: string) => Promise<Row | undefined>,
+): Promise<Row[]> {
+  const [attribute, after] = await startOf(page, byUuid);
+  const isAscending = page.sortDir === 'asc';
+  const isBefore = (one: string, other: string) => (isAscending ? one < other : one > other);
+  const keyed = rows.map((row) => ({ row, key: String(row[attribute]) }));
+  return keyed
+    .filter(({ key }) => after === undefined || isBefore(after, key))
+    .sort((one, other) => (isBefore(one.key, other.key) ? -1 : 1))
+    .slice(0, page.limit)
+    .map(({ row }) => row);
+}
+
+/** The sort attribute, and its value in the row of the marker. @throws MarkerNotFound */
+async function startOf(
+  { sortKey, marker }: Page,
+  byUuid: (uuid: string) => Promise<Row | undefined>,
+): Promise<IndexPage['sort']> {
+  const attribute = sortKey === 'uuid' ? 'uuid' : 'created_key';
+  if (marker === undefined) return [attribute, undefined];
+  const row = await byUuid(marker);
+  if (!row) throw new MarkerNotFound(marker);
+  return [attribute, String(row[attribute])];
 }
 
 /** Rows of a kind in the order of their uuids, those beyond the given one. */
