@@ -319,9 +319,8 @@ export const repeatBindMessages: Act = ({ database, queues }) => {
 };
 
 /** Queues the comparison of each host with Placement, as the sweep does. */
-export const compareAllHosts: Act = ({ database, queues }) => {
-  const deployables = database.rows('inventory').filter(({ sk }) => sk === 'DEPLOYABLE');
-  for (const hostname of new Set(deployables.map((row) => row.hostname))) {
+export const compareAllHosts: Act = ({ hosts, queues }) => {
+  for (const { name: hostname } of hosts) {
     queues.put('provider-syncs', JSON.stringify({ hostname, is_comparison: true }));
   }
 };
