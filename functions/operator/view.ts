@@ -4,11 +4,12 @@ import {
   hostDetailAnswer,
   incidentAnswer,
 } from '#core/contracts/api/operator.ts';
-import type { Arq, ShownState } from '#core/domain/arq/arq.ts';
+import type { Arq, ArqBinding, ShownState } from '#core/domain/arq/arq.ts';
 import { allNotOffered, type DeploymentTypes } from '#core/domain/arq/attach-types.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import type { HostCapacity, Obstacle } from '#core/domain/capacity/capacity.ts';
 import { type Device, operatorStatus } from '#core/domain/device/device.ts';
+import { hasLostUnit } from '#core/domain/device/device-attachments.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import { type HandleState, handleStateOf } from '#core/domain/device/handle-state.ts';
 import { activeGrants } from '#core/domain/device/program-grants.ts';
@@ -117,13 +118,16 @@ export function viewAssignment(
     instanceUuid: arq.binding?.instanceUuid,
     boundSince: arq.updatedAt ?? arq.createdAt,
     deviceStatus: operatorStatus(device?.status),
-    deviceHealth: device && healthReason(device),
+    deviceHealth: device && healthReason(device, arq.binding),
     maintenanceUntil: device?.status === 'maintaining' ? device.statusChange?.until : undefined,
   });
 }
 
-function healthReason(device: Device): string | undefined {
-  if (device.isGone) return 'is gone: its host no longer reports it';
+function healthReason(device: Device, binding?: ArqBinding): string | undefined {
+  const { instanceUuid, attachment } = binding ?? {};
+  const unit = attachment && { ...attachment, uuid: attachment.handleUuid };
+  const isLost = instanceUuid && unit && hasLostUnit(device, instanceUuid, unit);
+  if (device.isGone || isLost) return 'is gone: its host no longer reports it';
   return isUnhealthy(device) ? device.health?.reason : undefined;
 }
 

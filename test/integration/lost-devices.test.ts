@@ -32,14 +32,14 @@ beforeEach(() => {
 type Units = NonNullable<ReportedDevice['seen_attachments']>['units'];
 
 /** Reports, five minutes later. */
-async function report(units: Units = []) {
+async function report(units: Units = [], functions: readonly number[] = [1]) {
   minutes += 5;
   const seen = { at: new Date(Date.now() + minutes * 60_000).toISOString(), units };
   const device = aDevice({
     ...{ address: slot, provider_suffix: undefined, type: 'SSD' },
     offers: {
       ...{ resource_class: 'CUSTOM_NVME', traits: [] },
-      attach_handles: [aHandle(1, 'PCI')],
+      attach_handles: functions.map((each) => aHandle(each, 'PCI')),
     },
     ...(units.length > 0 && { seen_attachments: seen }),
   });
@@ -125,6 +125,30 @@ it('is an incident while the device of a server is gone from its host', async ()
   await eventually(() => ask('&state=ended')).toMatchObject([
     { instance_uuid: instance, ended_by: 'agent', reason: expect.stringContaining('is gone') },
   ]);
+});
+
+it('is an incident while a function of a server is gone from its card', async () => {
+  await report([], [1, 2]);
+  const instance = await bind();
+  const path = `/operator/v1/assignments?instance=${instance}`;
+  const assignment = async () =>
+    (await world.ask('GET', path, { token: 'admin-token' })).json.assignments[0];
+  const lost = Number((await assignment())?.attach_info?.function);
+  await report([], [3 - lost]);
+  const [incident, ...others] = await ask();
+  expect(others).toEqual([]);
+  expect(incident).toMatchObject({
+    instance_uuid: instance,
+    reason: `The device at ${slot} has no function 0000:0c:00.${lost} any more, and server ${instance} has lost it.`,
+  });
+  expect(await assignment()).toMatchObject({
+    device_health: 'is gone: its host no longer reports it',
+  });
+  await report([], [3 - lost, 5]);
+  expect(await ask()).toMatchObject([{ since: incident?.since }]);
+  // The host reports nothing after the server has given the function back.
+  await world.ask('DELETE', `/v2/accelerator_requests?instance=${instance}`);
+  expect(await ask()).toEqual([]);
 });
 
 it('is no incident of a device that is gone and that no server has', async () => {

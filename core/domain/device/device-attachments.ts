@@ -3,7 +3,7 @@
 // A host is believed only about its own device: a unit without a handle of the device, and a
 // server that no handle of the device is bound to, say nothing.
 
-import type { AttachHandle } from '#core/domain/device/device.ts';
+import type { AttachHandle, Device } from '#core/domain/device/device.ts';
 import type { InstanceUuid } from '#core/domain/ids.ts';
 import { pciFunction } from '#core/shapes/attach-handle.ts';
 import type { Shaped } from '#core/shapes/derive/case.ts';
@@ -71,9 +71,14 @@ export function faultKey({ kind, unit, instanceUuid, heldBy }: AttachmentFault):
 }
 
 /** A clause that completes "The device at <address> ...". */
-export function describeAttachment({ kind, unit, instanceUuid, heldBy }: AttachmentFault): string {
+export function describeAttachment(
+  { isGone }: Pick<Device, 'isGone'>,
+  { kind, unit, instanceUuid, heldBy }: AttachmentFault,
+): string {
   switch (kind) {
     case 'gone':
+      if (!isGone)
+        return `has no function ${unit} any more, and server ${instanceUuid} has lost it`;
       return `is gone from its host, and server ${instanceUuid} has lost it (${unit})`;
     case 'not-attached':
       return `is bound to server ${instanceUuid}, which runs without it (${unit})`;
@@ -82,6 +87,56 @@ export function describeAttachment({ kind, unit, instanceUuid, heldBy }: Attachm
     case 'attached-elsewhere':
       return `is bound to server ${instanceUuid}, and attached to server ${heldBy} (${unit})`;
   }
+}
+
+/**
+ * The servers that lose functions of a card which its host reports without them. A vGPU that is not
+ * reported may still run, and a function of a pool may be in another one.
+ *
+ * @param earlier faults: what is lost still is so since then
+ */
+export function lostFunctions(
+  { address }: Pick<Device, 'address'>,
+  unreported: readonly AttachHandle[],
+  now: string,
+  earlier: readonly AttachmentFault[] = [],
+): readonly AttachmentFault[] {
+  if (!address.includes(':')) return [];
+  const since = new Map(earlier.map((fault) => [faultKey(fault), fault.since]));
+  const functions = unreported.filter(({ type }) => type !== 'MDEV');
+  return lostAttachments(functions, now).map((fault) => ({
+    ...fault,
+    since: since.get(faultKey(fault)) ?? now,
+  }));
+}
+
+/** Without what is said of a unit that is lost. */
+export function joinFaults(
+  lost: readonly AttachmentFault[],
+  others: readonly AttachmentFault[],
+): readonly AttachmentFault[] {
+  const isLost = new Set(lost.map(({ unit }) => unit));
+  return [...lost, ...others.filter(({ unit }) => !isLost.has(unit))].slice(0, faultsMax);
+}
+
+/** Whether the server has lost this unit of the device. */
+export function hasLostUnit(
+  { attachmentFaults = [] }: Device,
+  instanceUuid: InstanceUuid,
+  unit: Unit,
+): boolean {
+  const ofServer = attachmentFaults.filter((fault) => fault.instanceUuid === instanceUuid);
+  return ofServer.some((fault) => fault.kind === 'gone' && fault.unit === unitOf(unit));
+}
+
+/** Whether the server of the fault still has its unit. */
+export function isHeld(
+  { unit, instanceUuid }: AttachmentFault,
+  handles: readonly AttachHandle[],
+): boolean {
+  return handles.some(
+    (handle) => handle.claim?.instanceUuid === instanceUuid && unitOf(handle) === unit,
+  );
 }
 
 /** The servers that lose what their host no longer reports. */
@@ -102,6 +157,8 @@ function projectOf({ claim }: AttachHandle): Pick<AttachmentFault, 'projectId'> 
   return present({ projectId: claim?.facts?.projectId });
 }
 
-function unitOf(handle: AttachHandle): string {
-  return handle.type === 'MDEV' ? handle.uuid : (pciFunction(handle) ?? handle.uuid);
+type Unit = Pick<AttachHandle, 'uuid' | 'type' | 'info'>;
+
+function unitOf({ uuid, type, info }: Unit): string {
+  return type === 'MDEV' ? uuid : (pciFunction({ info }) ?? uuid);
 }

@@ -151,10 +151,10 @@ function incidents(
   providers: readonly StoredProvider[],
   { baselines, attachTypes, nowMs }: MeasureContext,
 ): IncidentKind[] {
-  const claimsOf = ({ uuid }: Device) =>
+  const handlesOf = ({ uuid }: Device) =>
     providers
       .filter(({ deployable }) => deployable.deviceUuid === uuid)
-      .flatMap(({ handles }) => handles.flatMap(({ claim }) => claim ?? []));
+      .flatMap(({ handles }) => handles);
   const { host, devices } = measured;
   const { hostname, drain } = host;
   const all = [
@@ -164,7 +164,7 @@ function incidents(
     ...devices.flatMap((device) => [
       offeredTwiceIncident(device),
       healthIncident(device, devices),
-      attachmentIncident(device, claimsOf(device)),
+      attachmentIncident(device, handlesOf(device)),
       movedCardIncident(device, (place) => deviceUuid(place.hostname, place.address)),
       powerCycleIncident(device),
     ]),

@@ -6,6 +6,7 @@ import type { AttachHandle, Device } from '#core/domain/device/device.ts';
 import {
   type AttachmentFault,
   describeAttachment,
+  isHeld,
 } from '#core/domain/device/device-attachments.ts';
 import { isUnhealthy, programOfLost } from '#core/domain/device/device-health.ts';
 import {
@@ -97,21 +98,22 @@ export function offeredTwiceIncident(device: Device): Incident | undefined {
 /**
  * One for the device: its units of all servers.
  *
- * @param holders of a device that is gone: a server that has given its units back lacks nothing
+ * @param handles of the device: a server that has given a lost unit back lacks nothing
  */
 export function attachmentIncident(
   device: Device,
-  holders: readonly HandleClaim[],
+  handles: readonly AttachHandle[],
 ): Incident | undefined {
   const { uuid, hostname, address, attachmentFaults = [] } = device;
-  const isHeld = ({ instanceUuid }: AttachmentFault) =>
-    holders.some((each) => each.instanceUuid === instanceUuid);
-  const faults = attachmentFaults.filter((fault) => fault.kind !== 'gone' || isHeld(fault));
+  const holders = handles.flatMap(({ claim }) => claim ?? []);
+  const faults = attachmentFaults.filter(
+    (fault) => fault.kind !== 'gone' || isHeld(fault, handles),
+  );
   const [first] = faults;
   if (!first) return undefined;
   const reasons = faults
     .slice(0, devicesNamed)
-    .map((each) => `The device at ${address} ${describeAttachment(each)}.`);
+    .map((each) => `The device at ${address} ${describeAttachment(device, each)}.`);
   const more = faults.length - reasons.length;
   return {
     kind: 'device-not-attached',

@@ -194,7 +194,7 @@ function attachmentDrafts(before: Device, after: Device, reported: Omit<Draft, '
     ...reported,
     since: fault.since,
     instanceUuid: fault.instanceUuid,
-    reason: describeAttachment(fault),
+    reason: describeAttachment(kind === 'device.attached' ? before : after, fault),
   });
   return [
     ...is

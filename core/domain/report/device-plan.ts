@@ -19,7 +19,11 @@ import type {
   Offering,
 } from '#core/domain/device/device.ts';
 import { identifyingInfo } from '#core/domain/device/device.ts';
-import { judgeAttachments } from '#core/domain/device/device-attachments.ts';
+import {
+  joinFaults,
+  judgeAttachments,
+  lostFunctions,
+} from '#core/domain/device/device-attachments.ts';
 import { factAttributes } from '#core/domain/device/device-facts.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import { mustStay } from '#core/domain/device/handle-state.ts';
@@ -88,7 +92,6 @@ export function planDevice(
       identity: discovered.identity ?? was?.identity,
       adopted: was?.adopted,
       cardCleaning: discovered.cardCleaning,
-      attachmentFaults: faults.length > 0 ? faults : undefined,
       hostAttachTypes,
       updatedAt: was && now,
     }),
@@ -107,10 +110,14 @@ export function planDevice(
   );
   const storedHandles = new Map(handlesBefore.map((handle) => [handle.uuid, handle]));
   const isWanted = new Set(handles.map((handle) => handle.uuid));
+  const unreported = handlesBefore.filter(({ uuid }) => !isWanted.has(uuid));
+  const lost = lostFunctions(discovered, unreported, now, was?.attachmentFaults);
+  const attachmentFaults = joinFaults(lost, faults);
   return {
     isNew: stored === undefined,
     device: {
       ...device,
+      ...(attachmentFaults.length > 0 && { attachmentFaults }),
       providers: [
         ...deployables.map((each) => each.providerUuid),
         ...goneProviders.map((each) => each.deployable.providerUuid),
@@ -126,7 +133,7 @@ export function planDevice(
       const before = storedHandles.get(handle.uuid);
       return before !== undefined && !isAlike(before, handle);
     }),
-    dropHandles: [...storedHandles.values()].filter((h) => !isWanted.has(h.uuid) && !h.isGone),
+    dropHandles: unreported.filter((handle) => !handle.isGone),
   };
 }
 

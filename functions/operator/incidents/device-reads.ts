@@ -68,7 +68,7 @@ export const deviceReads = {
     );
     return devices.map((device) => ({
       marker: device.uuid,
-      row: attachmentIncident(device, claimsOf(handles.get(device.uuid))),
+      row: attachmentIncident(device, handles.get(device.uuid) ?? []),
     }));
   },
   'moved-card': async (deps, after, count) => {
