@@ -90,8 +90,8 @@ export function describeAttachment(
 }
 
 /**
- * The servers that lose functions of a card which its host reports without them. A vGPU that is not
- * reported may still run, and a function of a pool may be in another one.
+ * The servers that lose functions of a card which its host reports without them. A vGPU that is
+ * not reported may still run, and a function of a pool may be in another one.
  *
  * @param earlier faults: what is lost still is so since then
  */
