@@ -32,9 +32,10 @@ const untidyMax = 16;
 
 /**
  * Longer than a creation may take from its place to its ARQ without looking at the place again,
- * and than the clocks of two functions differ.
+ * and than the clocks of two functions differ. A busy process may stand still for seconds between
+ * the two, and the gateway waits 30 seconds for an answer.
  */
-const beginsWithinMs = 2000;
+const beginsWithinMs = 30_000;
 export const looksAgainAfterMs = beginsWithinMs / 2;
 
 /** A project that is at its limit has its ARQs read at most so often. */
