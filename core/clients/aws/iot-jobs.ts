@@ -15,6 +15,7 @@ import {
 import { thingName } from '#core/contracts/topics.ts';
 import { hostWork, kindOfAction } from '#core/domain/host-work/host-work.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
+import { isOutage } from '#core/domain/service-outage.ts';
 
 interface JobLimits {
   /** How long it may be in progress, if longer than others of its kind. */
@@ -27,7 +28,7 @@ export interface IotJobs {
    * equal.
    *
    * @throws JobTooLarge
-   * @throws RetryLater while the service throttles
+   * @throws RetryLater while the service throttles, or is away
    */
   create(jobId: string, document: JobDocument, limits?: JobLimits): Promise<void>;
   /** Does nothing if the job does not exist or has ended. @throws RetryLater */
@@ -41,8 +42,6 @@ export class JobTooLarge extends Error {
   override readonly name = 'JobTooLarge';
 }
 
-/** Errors while the service throttles, or while too many jobs exist. */
-const throttles = ['ThrottlingException', 'LimitExceededException', 'ServiceUnavailableException'];
 export const retrySeconds = 2;
 export function createIotJobs(options: {
   readonly stage: string;
@@ -105,7 +104,8 @@ async function unless<T>(answer: Promise<T>, expected: readonly string[]): Promi
   } catch (error) {
     const name = error instanceof Error ? error.name : '';
     if (expected.includes(name)) return undefined;
-    if (throttles.includes(name)) throw new RetryLater(`AWS IoT: ${name}`, retrySeconds);
+    // It throttles, too many jobs exist, or it is away.
+    if (isOutage(error)) throw new RetryLater(`AWS IoT: ${name}`, retrySeconds);
     throw error;
   }
 }

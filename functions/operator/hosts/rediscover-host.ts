@@ -15,7 +15,7 @@ export const rediscoverHostAction = action(
     } catch (error) {
       if (!(error instanceof RetryLater)) throw error;
       const retry = { 'Retry-After': String(error.seconds) };
-      throw new HttpFault(503, 'AWS IoT takes no more jobs right now.', retry);
+      throw new HttpFault(503, 'AWS IoT takes no jobs right now.', retry);
     }
   },
 );
