@@ -5,10 +5,8 @@ import { mockClient } from 'aws-sdk-client-mock';
 import { expect, it } from 'vitest';
 import { createIotJobs } from '#core/clients/aws/iot-jobs.ts';
 
-const { client, iot } = (() => {
-  const made = new IoTClient({});
-  return { client: made, iot: mockClient(made) };
-})();
+const client = new IoTClient({});
+const iot = mockClient(client);
 const jobs = createIotJobs({ stage: 'test', thingArnPrefix: 'arn:', client });
 
 const errors = {
