@@ -48,6 +48,8 @@ export const streamTimeoutSeconds = 30;
 
 interface ConsumersOptions {
   readonly log: Log;
+  /** Queues whose messages are taken; all by default. */
+  readonly taken?: readonly QueueName[];
   /** Stores the positions in the streams; without it positions last as long as the process. */
   readonly checkpointDirectory?: string;
   /** The local engine's file, which shows the readers of the streams that there is nothing new. */
@@ -62,6 +64,7 @@ export interface Consumers extends Running {
 /** Settings and endpoints come from the environment of the process, as in Lambda. */
 export async function startConsumers({
   log,
+  taken = queues.map(({ name }) => name),
   checkpointDirectory,
   engineFile,
 }: ConsumersOptions): Promise<Consumers> {
@@ -73,20 +76,22 @@ export async function startConsumers({
 
   const file = engineFile === undefined ? undefined : openEngineFile(engineFile);
 
-  const pollers = queues.map((row) =>
-    startQueuePoller({
-      sqs,
-      queueUrl: settings.queueUrls[row.name],
-      consumer: {
-        name: row.name,
-        handler: consumers[row.name],
-        timeoutSeconds: row.timeoutSeconds,
-      },
-      batchSize: row.batchSize,
-      concurrencyMax: row.concurrencyMax,
-      log,
-    }),
-  );
+  const pollers = queues
+    .filter(({ name }) => taken.includes(name))
+    .map((row) =>
+      startQueuePoller({
+        sqs,
+        queueUrl: settings.queueUrls[row.name],
+        consumer: {
+          name: row.name,
+          handler: consumers[row.name],
+          timeoutSeconds: row.timeoutSeconds,
+        },
+        batchSize: row.batchSize,
+        concurrencyMax: row.concurrencyMax,
+        log,
+      }),
+    );
   const readers = Object.entries(streamReaders).flatMap(([name, handler]) =>
     Object.entries(streamArns).map(([table, streamArn]) =>
       startStreamPoller({

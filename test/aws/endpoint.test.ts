@@ -23,7 +23,7 @@ it('knows every flow: it runs, or is left out for a reason', () => {
 
 it('knows which flows follow the streams', () => {
   const follows = ({ file }: { file: string }) =>
-    /consumers: true|startConsumers/.test(
+    /consumers: (true|'streams')|startConsumers/.test(
       readFileSync(join(import.meta.dirname, '../..', file), 'utf8'),
     );
   expect(suite.filter(follows)).toEqual(

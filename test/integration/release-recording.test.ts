@@ -10,7 +10,9 @@ import { startWorld, type World } from '#test/support/world.ts';
 let world: World;
 
 beforeAll(async () => {
-  world = await startWorld({ consumers: true, settings: { CYBORG_ATTACH_TYPES: 'PCI,MDEV' } });
+  // The recording does itself what the messages ask for.
+  const settings = { CYBORG_ATTACH_TYPES: 'PCI,MDEV' };
+  world = await startWorld({ consumers: 'streams', settings });
 });
 afterAll(() => world?.stop());
 

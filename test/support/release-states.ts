@@ -39,7 +39,7 @@ const documents = () =>
     marshallOptions: { removeUndefinedValues: true },
   });
 
-/** Plays the states on a world with consumers, and records them. */
+/** Plays the states on a world whose streams are consumed, and records them. */
 export async function recordStates(world: World): Promise<Recorded> {
   const messages: { queue: string; body: unknown }[] = [];
   const send = SQSClient.prototype.send;

@@ -103,8 +103,8 @@ export interface World {
 }
 
 export interface WorldOptions {
-  /** Whether streams and queues are consumed. */
-  readonly consumers?: boolean;
+  /** Whether streams and queues are consumed, or the streams alone. */
+  readonly consumers?: boolean | 'streams';
   /** Returns EventBridge's code for an event that it refuses. */
   readonly eventsFail?: EventsOptions['fails'];
   /** Settings in addition to the usual ones. */
@@ -145,7 +145,10 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   keystone.announce('compute', nova.url);
   const glance = await startGlance({ ...loopback, keystoneUrl: keystone.url });
   keystone.announce('image', glance.url);
-  const consumers = options.consumers ? await startConsumers({ log: silentLog }) : undefined;
+  const isQueued = options.consumers !== 'streams';
+  const consumers = options.consumers
+    ? await startConsumers({ log: silentLog, ...(!isQueued && { taken: [] }) })
+    : undefined;
 
   const ask = async (method: string, path: string, given: Ask = {}): Promise<Answer> => {
     const token = given.token === undefined ? 'admin-token' : given.token;
