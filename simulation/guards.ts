@@ -56,6 +56,7 @@ export const otherGuards = [
   'sweep looks at trees',
   'look reads generations',
   'units of lost providers stay reserved',
+  'lost units count while servers hold them',
   'bind looks at the other owner',
   'bind takes sets whole',
   'bind stores its alternative',
@@ -295,6 +296,15 @@ const weakened: Partial<Record<OtherGuard, Weaken>> = {
       ...deps,
       store: { ...store, reaper: { ...store.reaper, reserveLost: async () => {} } },
     };
+  },
+  'lost units count while servers hold them': (deps, process) => {
+    if (process !== 'provider-syncs') return deps;
+    const { inventory } = deps.store;
+    const providers: typeof inventory.providers = async (uuids) =>
+      (await inventory.providers(uuids)).map(({ deployable, handles }) => {
+        return { deployable, handles: handles.filter(({ isGone }) => !isGone) };
+      });
+    return { ...deps, store: { ...deps.store, inventory: { ...inventory, providers } } };
   },
   'look at the server of a bind': (deps) => ({
     ...deps,

@@ -1,6 +1,13 @@
-// A card that a technician moves from the first host to the second.
+// A card that a technician moves from the first host to the second, and one that loses functions.
 
-import { type Act, asAdmin, deleteFirst, deleteLast, inTurn } from '#simulation/world/acts.ts';
+import {
+  type Act,
+  asAdmin,
+  boot,
+  deleteFirst,
+  deleteLast,
+  inTurn,
+} from '#simulation/world/acts.ts';
 import type { Card } from '#simulation/world/card-driver.ts';
 import type { Profile } from '#simulation/world/openstack/nova.ts';
 import type { World } from '#simulation/world/world.ts';
@@ -61,6 +68,10 @@ const bootCards =
     }
   };
 
+const takeFunction: Act = ({ hosts }) => {
+  for (const { hardware } of hosts) hardware.nic.more = -1;
+};
+
 export const cardOperations: Readonly<Record<string, Operation>> = {
   'move a card that was not cleaned': {
     about: ['card'],
@@ -77,5 +88,10 @@ export const cardOperations: Readonly<Record<string, Operation>> = {
     prepareMs: 2 * minuteMs,
     act: inTurn(inTurn(insertElsewhere, 0, bootCards([0.5, 2, 17, 33])), 4 * minuteMs, deleteFirst),
     quiescenceMs: 60 * minuteMs,
+  },
+  'take a function of a NIC from its server': {
+    about: ['NIC', 'host'],
+    prepare: boot('nic2'),
+    act: takeFunction,
   },
 };

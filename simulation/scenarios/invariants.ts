@@ -18,7 +18,7 @@ import { checkProfiles } from '#simulation/world/rules/profiles.ts';
 import { checkPrograms, mayLast } from '#simulation/world/rules/programs.ts';
 import { checkProviders } from '#simulation/world/rules/providers.ts';
 import { checkQuotas, checkRecounted, storedArqs } from '#simulation/world/rules/quotas.ts';
-import { checkHeld, checkReserved } from '#simulation/world/rules/reserved.ts';
+import { checkFree, checkHeld, checkReserved } from '#simulation/world/rules/reserved.ts';
 import type { World } from '#simulation/world/world.ts';
 import { checkSets } from './pools.ts';
 
@@ -205,6 +205,7 @@ export function checkConvergence(world: World): void {
   checkSummaries(world);
   checkRegions(world, stored);
   checkPlacement(world);
+  checkFree(world);
   checkCards(world);
 }
 

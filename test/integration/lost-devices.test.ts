@@ -128,6 +128,7 @@ it('is an incident while the device of a server is gone from its host', async ()
 });
 
 it('is an incident while a function of a server is gone from its card', async () => {
+  await world.startComputeNode(host);
   await report([], [1, 2]);
   const instance = await bind();
   const path = `/operator/v1/assignments?instance=${instance}`;
@@ -146,9 +147,19 @@ it('is an incident while a function of a server is gone from its card', async ()
   });
   await report([], [3 - lost, 5]);
   expect(await ask()).toMatchObject([{ since: incident?.since }]);
+  // The server has the lost unit allocated, and both others are free.
+  const inventory = async () => {
+    const path = `${world.urls.placement}/resource_providers/${providerUuid(`${host}_${slot}`)}`;
+    const headers = { 'X-Auth-Token': 'admin-token' };
+    return (await fetch(`${path}/inventories`, { headers })).json();
+  };
+  await eventually(inventory).toMatchObject({
+    inventories: { CUSTOM_NVME: { total: 3, reserved: 0 } },
+  });
   // The host reports nothing after the server has given the function back.
   await world.ask('DELETE', `/v2/accelerator_requests?instance=${instance}`);
   expect(await ask()).toEqual([]);
+  await eventually(inventory).toMatchObject({ inventories: { CUSTOM_NVME: { total: 2 } } });
 });
 
 it('is no incident of a device that is gone and that no server has', async () => {

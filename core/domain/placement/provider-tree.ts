@@ -5,7 +5,7 @@
 import { type DeploymentTypes, typesRefused } from '#core/domain/arq/attach-types.ts';
 import type { StoredProvider } from '#core/domain/arq/bind-plan.ts';
 import { reservedHandles, withheldHandles } from '#core/domain/arq/region-handles.ts';
-import { type Device, isOnHold } from '#core/domain/device/device.ts';
+import { type AttachHandle, type Device, isOnHold } from '#core/domain/device/device.ts';
 import { isBeingProgrammed, isUnhealthy } from '#core/domain/device/device-health.ts';
 import { isClaimable } from '#core/domain/device/handle-state.ts';
 import type { ProviderUuid } from '#core/domain/ids.ts';
@@ -64,8 +64,8 @@ function wantedProvider(
   const isOurs = device.offeredTwice === undefined;
   const isInService = device.status === 'enabled' && !isOnHold(device) && isOurs;
   const isOffered = isInService && isThere && isTaken && isWorking;
-  const total = deployable.numAccelerators;
-  const kept = reservedHandles(provider).length;
+  const total = deployable.numAccelerators + (isThere ? lostHandles(provider).length : 0);
+  const kept = reservedHandles(provider).filter(isCounted).length;
   const isOfPool = isPool(provider.handles);
   const bounds = isOfPool ? amountBounds(provider.handles) : { minUnit: 1, stepSize: 1 };
   return {
@@ -89,6 +89,16 @@ function wantedProvider(
     ].sort(),
     isGone: device.isGone || deployable.isGone,
   };
+}
+
+/** Units that are gone, and still allocated: without them the total would hide a free one. */
+function lostHandles({ handles }: StoredProvider): readonly AttachHandle[] {
+  return handles.filter((each) => each.isGone && isCounted(each));
+}
+
+/** Whether the unit is part of the total. */
+function isCounted({ isGone, claim }: AttachHandle): boolean {
+  return !isGone || claim !== undefined;
 }
 
 function freeSizes(provider: StoredProvider): string[] {

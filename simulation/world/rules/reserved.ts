@@ -1,7 +1,12 @@
-// Units that Placement reserves because nothing is allocated for their holder.
+// Units that Placement reserves because nothing is allocated for their holder, and those that it
+// may still allocate.
 
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
+import { reservedHandles } from '#core/domain/arq/region-handles.ts';
 import type { AttachHandle } from '#core/domain/device/device.ts';
+import { isClaimable } from '#core/domain/device/handle-state.ts';
+import { toHandle } from '#core/store/rows/handle-rows.ts';
+import { toDeployable } from '#core/store/rows/inventory-rows.ts';
 import { Violation } from '#simulation/violation.ts';
 import type { World } from '#simulation/world/world.ts';
 
@@ -21,5 +26,26 @@ export function checkHeld({ nova }: World, handles: Iterable<AttachHandle>): voi
     if (!claim || claim.isReserved) continue;
     if (losers.some((server) => server.uuid === claim.instanceUuid))
       throw new Violation('L3', `Placement offers handle ${uuid}, which a server holds`);
+  }
+}
+
+/** Placement may allocate as many units of an offered provider as binds can claim. */
+export function checkFree({ database, openstack }: World): void {
+  const rows = database.rows('inventory');
+  for (const row of rows.filter(({ sk }) => sk === 'DEPLOYABLE')) {
+    const deployable = toDeployable(row);
+    const handles = rows
+      .filter(({ pk, sk }) => pk === row.pk && String(sk).startsWith('HANDLE#'))
+      .map(toHandle);
+    const held = openstack.placement.providers[deployable.providerUuid]?.inventories ?? {};
+    const { total = 0, reserved = 0 } = held[deployable.resourceClass ?? ''] ?? {};
+    if (total === reserved) continue;
+    const kept = new Set(reservedHandles({ deployable, handles }));
+    const allocated = handles.filter((each) => each.claim && !kept.has(each)).length;
+    const claimable = handles.filter((each) => isClaimable(each) && !kept.has(each)).length;
+    if (total - reserved - allocated !== claimable) {
+      const counts = `${total} - ${reserved} reserved - ${allocated} allocated`;
+      throw new Violation('L3', `${deployable.name} has ${claimable} to claim, not ${counts}`);
+    }
   }
 }

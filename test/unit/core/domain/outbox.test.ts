@@ -141,6 +141,14 @@ it.each<[string, Change]>([
   ['units of an instance are offered', { kind: 'instance', before: reserving, after: bound }],
   ['an instance with reserved units ends', { kind: 'instance', before: reserving }],
   [
+    'a server holds a handle that is gone no longer',
+    {
+      kind: 'handle',
+      before: aStoredHandle({ isGone: true, claim }),
+      after: aStoredHandle({ isGone: true, release: 'release' as never }),
+    },
+  ],
+  [
     'the last claim on a gone handle ends',
     {
       kind: 'handle',
