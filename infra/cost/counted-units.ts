@@ -93,7 +93,7 @@ export const countedUnits = {
     ...noUnits,
     requests: 5,
     writes: 39,
-    reads: 19,
+    reads: 20,
     recorded: 11,
     keptKilobyteDays: 2100,
     messages: 4,

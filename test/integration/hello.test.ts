@@ -23,6 +23,11 @@ function madeAhead(given: { readonly clean_seconds?: number } = {}) {
   return { ...gpu, regions };
 }
 
+/** The GPU without mdevs. */
+function without({ regions, ...device }: typeof gpu) {
+  return { ...device, regions: regions.map((region) => ({ ...region, attach_handles: [] })) };
+}
+
 const ahead = madeAhead();
 const cleanedAhead = madeAhead({ clean_seconds: 300 });
 
@@ -161,5 +166,20 @@ describe('the hello of a new boot', () => {
     await cmp1.reprovisionAll();
     expect(await cmp1.stateOf(instance)).toBe('Bound');
     expect([...cmp1.jobs.values()]).toEqual([]);
+  });
+
+  it('shows what is made ahead as provisioning while the boot is reported without it', async () => {
+    await report(bootId(16), false, ahead);
+    const { instance, status, error } = await cmp1.bind();
+    expect([status, error]).toEqual([202, undefined]);
+    await report(bootId(17), true);
+    await report(bootId(17), false, without(ahead));
+    expect(await cmp1.stateOf(instance)).toBe('provisioning');
+    expect(await cmp1.listedForNova(instance)).toBe(409);
+    const { json } = await cmp1.world.ask('GET', '/v2/accelerator_requests');
+    expect(json.arqs).toMatchObject([{ instance_uuid: instance, state: 'provisioning' }]);
+    await report(bootId(17), false, ahead);
+    expect(await cmp1.stateOf(instance)).toBe('Bound');
+    expect(await cmp1.listedForNova(instance)).toBe('Bound');
   });
 });

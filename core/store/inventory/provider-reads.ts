@@ -22,6 +22,8 @@ export interface ProviderReads extends ProviderPlaces {
   providers(uuids: readonly ProviderUuid[]): Promise<StoredProvider[]>;
   /** The providers of these handles. Each has only those of the handles that exist. */
   providersOf(handles: readonly HandleRef[]): Promise<StoredProvider[]>;
+  /** Those of the handles that exist. */
+  handles(refs: readonly HandleRef[]): Promise<AttachHandle[]>;
   /**
    * The deployable with all handles where they are few or depend on each other. Otherwise with
    * unclaimed handles from a random place on, until they are enough or there are no more.
@@ -120,6 +122,11 @@ export function providerReads(client: Documents, table: string): ProviderReads {
         }),
       );
       return reads.filter((each) => each !== undefined);
+    },
+
+    async handles(refs) {
+      const keys = refs.map(({ providerUuid, handleUuid }) => handleKey(providerUuid, handleUuid));
+      return handlesIn(await getRows(client, table, keys));
     },
 
     async providerWith(uuid, handleSearch) {

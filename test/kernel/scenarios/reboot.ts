@@ -2,6 +2,7 @@
 // again, and nothing leaks. The mdevs are the kernel's, on physical and on virtual functions.
 
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { holdOpen } from '#test/kernel/guest.ts';
 import type { Group, Scenario } from '#test/kernel/scenario.ts';
 import {
@@ -60,6 +61,16 @@ async function untilAttached(stage: Stage, ids: readonly string[]): Promise<void
   );
 }
 
+/** Lists as nova-compute does until the ARQ is Bound; then its mdev must be there. */
+async function untilBoundForNova(stage: Stage, server: string): Promise<void> {
+  const { attach_handle_uuid: uuid } = await eventually(
+    () => arqOf(stage.cloud, server),
+    ({ state }) => state === 'Bound',
+    120,
+  );
+  assert.ok((await stage.guest.list(mdevs)).includes(uuid));
+}
+
 const hostname = 'kernel-2.example';
 
 const scenarios: readonly Scenario[] = [
@@ -90,6 +101,28 @@ const scenarios: readonly Scenario[] = [
       assert.ok(await stage.guest.exists(stateFile));
       assert.deepEqual(await stage.guest.list(mdevs), []);
       await startAgent(stage);
+      await untilAttached(stage, Object.values(servers));
+    },
+  },
+  {
+    name: 'a nova-compute that starts before the agent waits for vGPUs, and gets none that is not there',
+    run: async (stage) => {
+      await stage.powerOff();
+      await stage.boot();
+      const { guest, cloud } = stage;
+      // Mdevs of another program leave no room for that of the server.
+      const taken = [randomUUID(), randomUUID()];
+      const types = `/sys/class/mdev_bus/${onPhysical}/mdev_supported_types`;
+      for (const uuid of taken) await guest.write(`${types}/nvidia-558/create`, uuid);
+      await Promise.all([untilBoundForNova(stage, servers.virtual), startAgent(stage)]);
+      await eventually(
+        () => cloud.incidentsOf(hostname),
+        (reasons) => reasons.some((each) => taken.some((uuid) => each.includes(uuid))),
+        120,
+      );
+      assert.equal((await arqOf(cloud, servers.physical)).state, 'provisioning');
+      for (const uuid of taken) await guest.write(`${mdevs}/${uuid}/remove`, '1');
+      await untilBoundForNova(stage, servers.physical);
       await untilAttached(stage, Object.values(servers));
     },
   },
