@@ -155,7 +155,7 @@ function handleFollowUps({ before, after }: Extract<Change, { kind: 'handle' }>)
     before.quarantine !== after.quarantine ||
     isCleaning(before) !== isCleaning(after) ||
     // Placement has a unit that is gone for as long as a server holds it.
-    (after.isGone && (before.claim === undefined) !== (after.claim === undefined)) ||
+    (after.isGone && before.claim !== undefined && after.claim === undefined) ||
     // What a pool can give together changes with each claim and release.
     (after.locality !== undefined && isClaimable(before) !== isClaimable(after));
   return isOther || isReleased ? syncProvider(after.providerUuid) : [];
