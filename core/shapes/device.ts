@@ -12,6 +12,7 @@ import {
   shown,
 } from './derive/fields.ts';
 import type { DeviceUuid, InstanceUuid, ProviderUuid } from './ids.ts';
+import { offeredCard } from './reported/offered-card.ts';
 import {
   attachmentFaults,
   attachTypes,
@@ -143,6 +144,7 @@ const innerFacts = z.object({
     .optional(),
   /** Set where a service beside ours gives the device out, too. */
   other_owner: otherOwner.optional(),
+  card: shown(offeredCard),
 });
 
 /** All that a report says of a device and its row keeps. */

@@ -2,6 +2,7 @@
 
 import * as z from 'zod';
 import { driverName, optionalText, shortText, texts } from './derive/fields.ts';
+import { offeredCard } from './reported/offered-card.ts';
 import { attachTypes } from './words.ts';
 
 /** How far the host's clock is from the control plane's, as its agent measures it. */
@@ -91,13 +92,19 @@ export const seenBoot = z.object({
 /** Reports that may be applied without waiting, as of a time in ms. */
 export const pace = z.object({ left: z.number(), at_ms: z.number() });
 
-/** A device with an invalid description, until the host describes it with another digest. */
+/**
+ * A device with an invalid description, until the host describes it with another digest; or whose
+ * card is another one than before.
+ */
 const refusedDevice = z.object({
+  /** Empty while the host does not report the device. */
   digest: z.string(),
   reason: z.string(),
   driver: optionalText,
   /** Digest of the device that has what this one may not have: asked again when it changes. */
   holder_digest: optionalText,
+  /** What was offered at the address before: another card is refused until it is confirmed. */
+  card: offeredCard.exactOptional(),
 });
 
 /** What each applied report replaces as a whole. */

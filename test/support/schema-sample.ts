@@ -11,6 +11,7 @@ const texts = [
   '2f7c4a3e-0d5b-5d5c-9a39-0c1d6a6f3b11',
   'FPGA',
   'CUSTOM_A',
+  '10de:26b9 030200 10de:16a1',
 ];
 
 export function sampleOf<Schema extends z.ZodType>(schema: Schema): z.output<Schema> {

@@ -23,7 +23,7 @@ import { deviceAddress, shown } from '#core/shapes/derive/fields.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { clockSkew, hostFacts, notOffered } from '#core/shapes/host.ts';
 import { providerNameLengthMax } from '#core/shapes/placement-names.ts';
-import { reportedDevice as deviceShape } from '#core/shapes/reported-device.ts';
+import { reportedDevice as deviceShape } from '#core/shapes/reported/device.ts';
 import { canonicalJson } from './device-digest.ts';
 import { findUuidFault } from './mdev-uuids.ts';
 

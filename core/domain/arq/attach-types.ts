@@ -94,10 +94,9 @@ export function allNotOffered(
     const reason = words + causeOf(host, deploymentTypes);
     return left.length > 0 ? [{ address, driver, reason }] : [];
   });
-  const invalid = Object.entries(host.refused ?? {}).map(
-    ([address, { driver = 'unknown', reason }]) => {
-      return { address, driver, reason };
-    },
+  const invalid = Object.entries(host.refused ?? {}).flatMap(
+    ([address, { digest, driver = 'unknown', reason }]) =>
+      digest === '' ? [] : [{ address, driver, reason }],
   );
   return [...notOffered, ...refused, ...invalid];
 }

@@ -9,7 +9,7 @@ import { pciFunction } from '#core/shapes/attach-handle.ts';
 import type { Shaped } from '#core/shapes/derive/case.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { attachmentFault } from '#core/shapes/device.ts';
-import type { seenAttachments } from '#core/shapes/reported-device.ts';
+import type { seenAttachments } from '#core/shapes/reported/device.ts';
 
 export type SeenAttachments = Shaped<typeof seenAttachments>;
 export type AttachmentFault = Shaped<typeof attachmentFault>;

@@ -25,7 +25,7 @@ import type {
   programGrant,
   statusChange,
 } from '#core/shapes/device.ts';
-import type { reportedDevice } from '#core/shapes/reported-device.ts';
+import type { reportedDevice } from '#core/shapes/reported/device.ts';
 import type { deviceStatuses } from '#core/shapes/words.ts';
 import type { Attribute } from './attribute.ts';
 import type { CardCleaning } from './card-cleaning.ts';

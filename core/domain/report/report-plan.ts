@@ -5,6 +5,7 @@ import type { Device, DiscoveredDevice } from '#core/domain/device/device.ts';
 import type { RefusedDevices, StoredHost } from '#core/domain/host/host.ts';
 import { type BootReport, isReturn } from '#core/domain/host/identity.ts';
 import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
+import { findOtherCards } from './other-cards.ts';
 
 /** The part of a report that says which devices there are. */
 interface ReportedManifest {
@@ -61,8 +62,10 @@ export function planReport(
     return { standing, isNewBoot: false, ...nothing };
   }
   const isNewBoot = host.bootId !== report.bootId;
-  const refused = refusedBy(host, report, described);
-  const own = withoutTaken(stored, report, described, refused);
+  const others = findOtherCards(described, stored, host.refused);
+  const right = described.filter(({ address }) => !Object.hasOwn(others, address));
+  const refused = { ...refusedBy(host, report, right), ...others };
+  const own = withoutTaken(stored, report, right, refused);
   return standing === 'newer'
     ? { standing, isNewBoot, ...planNewer(stored, own), refused }
     : { standing, isNewBoot: false, ...planLate(host, own), refused: host.refused };
@@ -86,7 +89,16 @@ function refusedBy(
     const now = reason === undefined ? kept : { digest, reason };
     return now && !isDescribed.has(address) ? [[address, now] as const] : [];
   });
-  return Object.fromEntries(refused);
+  const others = Object.entries(host.refused).filter(
+    ([address, { card }]) => card && !isDescribed.has(address),
+  );
+  // What was offered before is known also while the address is empty, and has no row.
+  const remembered = others.map(([address, device]) => {
+    const isUnread = report.failedDrivers.includes(device.driver ?? '');
+    const isHere = isUnread || Object.hasOwn(report.manifest, address);
+    return [address, isHere ? device : { ...device, digest: '' }] as const;
+  });
+  return Object.fromEntries([...refused, ...remembered]);
 }
 
 export function judgeStanding(host: StoredHost, report: BootReport): ReportPlan['standing'] {
@@ -116,7 +128,8 @@ export function excessOf(
 
 /** The plan without any change of devices. */
 export function withoutDevices(plan: ReportPlan): ReportPlan {
-  return { ...plan, put: [], retire: [], wanted: {}, unseen: [], refused: {} };
+  const refused = Object.fromEntries(Object.entries(plan.refused).filter(([, { card }]) => card));
+  return { ...plan, put: [], retire: [], wanted: {}, unseen: [], refused };
 }
 
 /**
@@ -191,7 +204,10 @@ function withoutTaken(
   return {
     described: described.filter(({ address }) => !taken.has(address)),
     named,
-    unseen: [...new Set([...unseen, ...Object.keys(refused)])],
+    // Another card than before is retired: its handles are those of the card before.
+    unseen: [
+      ...new Set([...unseen, ...Object.keys(refused).filter((each) => !refused[each]?.card)]),
+    ],
   };
 }
 

@@ -2,8 +2,8 @@
 // which the functions that Nova calls read.
 
 import * as z from 'zod';
-import { shown } from './derive/fields.ts';
-import { reportedAttributes, reportedFacts } from './device.ts';
+import { shown } from '../derive/fields.ts';
+import { reportedAttributes, reportedFacts } from '../device.ts';
 
 const seenMax = 128;
 
