@@ -133,6 +133,7 @@ async function run(config: Config): Promise<void> {
     components,
     faults: [...(faults ? [faults] : []), ...(config.usesVendorTools ? [vendorTools] : [])],
     links,
+    describeCards: host.describeCards,
     gates,
     novaVersions,
     novaDevices,

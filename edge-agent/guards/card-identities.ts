@@ -1,18 +1,14 @@
 // What was offered at an address, kept over boots: another card may sit there after one, or a
 // disk of the host. An entry of the settings that names ids says itself what it is for.
 
+import type * as z from 'zod';
 import type { Confirmations } from '#agent/state/confirmations.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
+import { offeredCard, otherCardRefusal } from '#core/shapes/reported/offered-card.ts';
 
 /** A card as it was offered. */
-export interface OfferedCard {
-  /** Ids, class and subsystem, as `printIdentity` prints them. */
-  readonly identity: string;
-  /** The serial number, if it shows one. */
-  readonly serial?: string | undefined;
-  /** ISO 8601. */
-  readonly since: string;
-}
+export const keptCard = offeredCard.omit({ confirmed_at: true });
+export type OfferedCard = z.infer<typeof keptCard>;
 
 /** `10de:26b9 030200 10de:16a1` */
 export function printIdentity(fn: PciFunction): string {
@@ -20,32 +16,12 @@ export function printIdentity(fn: PciFunction): string {
 }
 
 /** Why another card must not be offered or bound; a clause after "The device at <address>". */
-export function identityRefusal(
+export function cardRefusal(
   fn: PciFunction,
   before: OfferedCard | undefined,
+  serial?: string,
 ): string | undefined {
-  const now = printIdentity(fn);
-  if (!before || before.identity === now) return undefined;
-  const [ids = '', classCode = '', subsystem = ''] = before.identity.split(' ');
-  const isSameModel = now.startsWith(`${ids} `);
-  const was = isSameModel ? `${ids} of class ${classCode}, subsystem ${subsystem},` : ids;
-  const is = `${fn.vendorId}:${fn.productId} of class ${fn.classCode}`;
-  const subsystemNow = isSameModel ? `, subsystem ${fn.subsystemId}` : '';
-  return `is ${is}${subsystemNow}, and ${was} was offered here: ${advice(fn.address)}`;
-}
-
-/** Why another card of the same model must not be offered, if its serial number differs. */
-export function serialRefusal(
-  fn: PciFunction,
-  before: OfferedCard | undefined,
-  serial: string | undefined,
-): string | undefined {
-  const isOther = before?.serial !== undefined && serial !== undefined && before.serial !== serial;
-  if (!isOther) return undefined;
-  return (
-    `has the serial number ${serial}, and the one with ${before.serial} was offered here: ` +
-    advice(fn.address)
-  );
+  return before && otherCardRefusal(fn.address, before, { identity: printIdentity(fn), serial });
 }
 
 /** Whether an operator has confirmed the card as it is now, after another one was offered. */
@@ -59,8 +35,4 @@ export function isConfirmed(
     confirmed?.identity === printIdentity(fn) &&
     Date.parse(confirmed.at) >= Date.parse(before?.since ?? '')
   );
-}
-
-function advice(address: string): string {
-  return `confirm it by cyborg-agent confirm ${address}, or name its ids in its entry`;
 }

@@ -5,13 +5,7 @@ import type { PciFunction } from '#agent/sysfs/pci.ts';
 import { readGroup, readPciFunctionAt } from '#agent/sysfs/pci.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { findRefusal, holdRefusal } from './assignable.ts';
-import {
-  identityRefusal,
-  isConfirmed,
-  type OfferedCard,
-  printIdentity,
-  serialRefusal,
-} from './card-identities.ts';
+import { cardRefusal, isConfirmed, type OfferedCard, printIdentity } from './card-identities.ts';
 import { type FactsDeps, readHostFacts, toProblem } from './host-facts.ts';
 import type { ReadDomains } from './libvirt/domains.ts';
 import type { OfferedBefore } from './offered-before.ts';
@@ -64,6 +58,8 @@ export interface Guards {
   ofServers(functions: readonly PciFunction[]): Promise<OfServers>;
   /** Whether the agent offers the function to guests. */
   isOffered(address: string): boolean;
+  /** The card that is offered at the address, or was when it was last there. */
+  cardAt(address: string): OfferedCard | undefined;
   /** Why cards are refused because another one was offered at their address, by address. */
   findOtherCards(cards: readonly PciFunction[]): Promise<Held>;
   /**
@@ -95,7 +91,7 @@ export function openGuards(deps: GuardsDeps): Guards {
   /** The confirmations are read only if a card differs: each discovery asks for all cards. */
   const refuseUnconfirmed = async (
     cards: readonly PciFunction[],
-    refusalOf: typeof identityRefusal,
+    refusalOf: typeof cardRefusal,
   ): Promise<Held> => {
     const others = cards.flatMap((card) => {
       const before = offeredBefore.cardAt(card.address);
@@ -141,13 +137,14 @@ export function openGuards(deps: GuardsDeps): Guards {
       return refusals;
     },
     isOffered: offeredBefore.has,
-    findOtherCards: (cards) => refuseUnconfirmed(cards, identityRefusal),
+    cardAt: offeredBefore.cardAt,
+    findOtherCards: (cards) => refuseUnconfirmed(cards, cardRefusal),
     keepCards: async (cards, serials, isNamed) => {
       const changed = new Map<string, OfferedCard>();
       const since = new Date(deps.wallMs?.() ?? Date.now()).toISOString();
       const named = new Set(cards.filter(isNamed));
       const refusals = await refuseUnconfirmed(cards, (fn, before) =>
-        named.has(fn) ? undefined : serialRefusal(fn, before, serials.get(fn.address)),
+        named.has(fn) ? undefined : cardRefusal(fn, before, serials.get(fn.address)),
       );
       for (const fn of cards) {
         if (refusals.has(fn.address)) continue;
@@ -157,8 +154,9 @@ export function openGuards(deps: GuardsDeps): Guards {
         const isSame = before?.identity === identity;
         // A serial number that cannot be read for a moment is still that of the card.
         const kept = serial ?? (isSame ? before.serial : undefined);
-        if (!isSame || before.serial !== kept) {
-          changed.set(fn.address, { identity, ...present({ serial: kept }), since });
+        const is_named = named.has(fn) ? (true as const) : undefined;
+        if (!isSame || before.serial !== kept || before.is_named !== is_named) {
+          changed.set(fn.address, { identity, since, ...present({ serial: kept, is_named }) });
         }
       }
       await offeredBefore.keepCards(changed);

@@ -7,23 +7,14 @@ import type { Log } from '#agent/log.ts';
 import { openConfirmations, type ReadConfirmations } from '#agent/state/confirmations.ts';
 import { readState } from '#agent/state/read-state.ts';
 import type { StateFiles } from '#agent/state/state-files.ts';
-import type { OfferedCard } from './card-identities.ts';
+import { keptCard, type OfferedCard } from './card-identities.ts';
 
 const file = 'offered.json';
 const form = z.object({
   version: z.literal(1),
   drivers: z.record(z.string(), z.array(z.string())),
   /** Keys are PCI addresses of physical functions. */
-  cards: z
-    .record(
-      z.string(),
-      z.object({
-        identity: z.string(),
-        serial: z.string().optional(),
-        since: z.iso.datetime(),
-      }),
-    )
-    .default({}),
+  cards: z.record(z.string(), keptCard).default({}),
 });
 
 export interface OfferedBefore {

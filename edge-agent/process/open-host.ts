@@ -24,6 +24,7 @@ import { openConfirmations } from '#agent/state/confirmations.ts';
 import type { StateFiles } from '#agent/state/state-files.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
 import { thingName } from '#core/contracts/topics.ts';
+import { createDescribeCards, type DescribeCards } from './describe-cards.ts';
 import { createNovaDevices, type NovaDevices } from './nova-devices.ts';
 import { readNovaVersions } from './nova-versions.ts';
 
@@ -41,6 +42,7 @@ interface Host {
   readonly lookAtServers: LookAtServers;
   readonly vendorTools: VendorTools;
   readonly links: LinkFaults;
+  readonly describeCards: DescribeCards;
 }
 
 interface HostDeps {
@@ -58,6 +60,7 @@ export async function openHost(config: Config, { files, clock, log }: HostDeps):
   const hardware = openHardware({ sysfs, procRoot: config.procRoot, clock });
   const proc = openProc(config.procRoot);
   const readDomains = config.domains ? openDomains(config.domains) : noDomains;
+  const confirmations = openConfirmations(files, log);
   const guards = openGuards({
     sysfs,
     hardware,
@@ -105,11 +108,12 @@ export async function openHost(config: Config, { files, clock, log }: HostDeps):
     sysfs,
     hardware,
     records: await openToolRecords(files, log),
-    confirmations: openConfirmations(files, log),
+    confirmations,
     clock,
     log,
   });
   const links = createLinkFaults({ sysfs, hardware, clock, log });
-  const about = { thing, bootId, checkpoint, components, vendorTools, links };
+  const describeCards = createDescribeCards({ sysfs, guards, confirmations });
+  const about = { thing, bootId, checkpoint, components, vendorTools, links, describeCards };
   return { ...about, drivers, healthOf, gates, novaVersions, novaDevices, lookAtServers };
 }

@@ -10,6 +10,7 @@ import type { Gates } from '#agent/gates/gates.ts';
 import type { Health } from '#agent/hardware/device-queue.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { type Log, type LogFields, reasonOf } from '#agent/log.ts';
+import type { DescribeCards } from '#agent/process/describe-cards.ts';
 import type { NovaDevices } from '#agent/process/nova-devices.ts';
 import { type SetUpEnd, setUp } from '#agent/process/set-up.ts';
 import type { LookAtServers } from '#agent/servers/seen-attachments.ts';
@@ -59,6 +60,8 @@ interface DiscoveryDeps {
   readonly novaVersions?: () => readonly string[];
   /** Without it, Nova is not known to give out devices by itself. */
   readonly novaDevices?: () => NovaDevices;
+  /** Without it no card is compared with the one before. */
+  readonly describeCards?: DescribeCards;
   /** Without it servers are not looked at. */
   readonly lookAtServers?: LookAtServers;
   readonly clock: Clock;
@@ -82,6 +85,7 @@ export function createDiscovery({
   gates = noGates,
   novaVersions = () => [],
   novaDevices = () => ({ ownerOf: () => undefined }),
+  describeCards = async () => ({ cards: new Map(), refusals: new Map() }),
   lookAtServers = async () => () => undefined,
   clock,
   log,
@@ -135,6 +139,7 @@ export function createDiscovery({
       answer.status === 'fulfilled' ? answer.value.devices.map(([, device]) => device) : [],
     );
     await links?.look(described);
+    const { cards, refusals } = await describeCards(described);
     const seenOf = await lookAtServers(described).catch((error: unknown) => {
       log.error('Servers not compared with their devices', { reason: reasonOf(error) });
       return () => undefined;
@@ -151,6 +156,10 @@ export function createDiscovery({
       failedDrivers.add(driver.name);
       log.error(message, { driver: driver.name, ...fields });
     };
+    const refuse = (driver: Driver, refused: NotOffered) => {
+      say(`${driver.name} ${refused.address}`, 'Device not offered', refused);
+      notOffered.push(refused);
+    };
     for (const [index, driver] of drivers.entries()) {
       const answer = answers[index];
       if (answer?.status !== 'fulfilled') {
@@ -160,6 +169,11 @@ export function createDiscovery({
       for (const [address, unheld] of answer.value.devices) {
         if (isHeld.has(address)) continue;
         const listed = gates.describe(unheld);
+        const refusal = refusals.get(address);
+        if (refusal !== undefined) {
+          refuse(driver, { address, driver: driver.name, reason: refusal });
+          continue;
+        }
         const program = components?.healthOf(address, listed.components);
         const healthy = withHealth(listed, healthOf?.(address), [
           program,
@@ -168,7 +182,11 @@ export function createDiscovery({
         ]);
         const device = {
           ...healthy,
-          ...present({ seen_attachments: seenOf(address), other_owner: nova.ownerOf(healthy) }),
+          ...present({
+            card: cards.get(address),
+            seen_attachments: seenOf(address),
+            other_owner: nova.ownerOf(healthy),
+          }),
         };
         claim(devices, { device, digest: computeDigest(device) }, log);
       }
@@ -179,9 +197,7 @@ export function createDiscovery({
         }
       }
       for (const refused of answer.value.notOffered) {
-        if (isHeld.has(refused.address)) continue;
-        say(`${driver.name} ${refused.address}`, 'Device not offered', refused);
-        notOffered.push(refused);
+        if (!isHeld.has(refused.address)) refuse(driver, refused);
       }
     }
     last = [...devices.values()];

@@ -63,6 +63,7 @@ export const suite: readonly SuiteFile[] = [
   { file: 'test/integration/measured-capacity.test.ts', needs: everywhere },
   { file: 'test/integration/measured-usage.test.ts', needs: withStreams },
   { file: 'test/integration/moved-cards.test.ts', needs: everywhere },
+  { file: 'test/integration/other-cards.test.ts', needs: withStreams },
   { file: 'test/integration/never-built.test.ts', needs: everywhere },
   { file: 'test/integration/partitioned-sets.test.ts', needs: everywhere },
   { file: 'test/integration/pools.test.ts', needs: withStreams },

@@ -129,6 +129,7 @@ export const noGuards: Guards = {
   heldBy: async () => new Map(),
   ofServers: async () => ({ held: new Map() }),
   isOffered: () => false,
+  cardAt: () => undefined,
   findOtherCards: async () => new Map(),
   keepCards: async () => new Map(),
 };
