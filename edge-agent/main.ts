@@ -90,7 +90,8 @@ async function run(config: Config): Promise<void> {
   const random = Math.random;
   const looks = createRediscoverRequests();
   const host = await openHost(config, { files, clock, log });
-  const { thing, bootId, checkpoint, components, drivers, vendorTools, links, gates } = host;
+  const { thing, bootId, checkpoint, components, drivers, vendorTools, links, gates, failures } =
+    host;
   const { healthOf, novaVersions, novaDevices, lookAtServers } = host;
   const jobs = createJobRunner({
     stage: config.stage,
@@ -105,6 +106,7 @@ async function run(config: Config): Promise<void> {
     checkpoint,
     components,
     gates,
+    failures,
     downloads: createDownloads(join(directory, 'images'), log, {
       proxy: config.proxy,
       source: config.imageSource,
@@ -131,8 +133,12 @@ async function run(config: Config): Promise<void> {
     drivers,
     healthOf,
     components,
-    faults: [...(faults ? [faults] : []), ...(config.usesVendorTools ? [vendorTools] : [])],
-    links,
+    faults: [
+      ...(faults ? [faults] : []),
+      ...(config.usesVendorTools ? [vendorTools] : []),
+      failures,
+      links,
+    ],
     describeCards: host.describeCards,
     gates,
     novaVersions,

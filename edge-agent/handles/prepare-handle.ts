@@ -5,6 +5,7 @@ import type { Driver, Found, HandleWork, Prepared } from '#agent/drivers/contrac
 import type { Checkpoint } from '#agent/state/checkpoint.ts';
 import type { ClaimedMark } from '#agent/state/checkpoint-state.ts';
 import type { PrepareHandleStep } from '#core/contracts/job-document.ts';
+import type { Attempt } from './failed-preparations.ts';
 import { type FindDeps, findDevice, StepFailed, StepRefused } from './find-device.ts';
 
 export interface PrepareContext extends FindDeps {
@@ -12,6 +13,7 @@ export interface PrepareContext extends FindDeps {
   readonly job: { readonly action: string };
   /** Records on disk what is about to be done. */
   readonly claim: (kind: 'prepare' | 'clean', mark?: ClaimedMark) => Promise<void>;
+  readonly attempt: Attempt;
 }
 
 /** @throws StepFailed, or the driver's error */
@@ -21,20 +23,23 @@ export async function prepareHandle(
 ): Promise<Prepared> {
   const { driver } = await findDevice(context, step);
   const work: HandleWork = { address: step.address, ...step.handle };
-  if (!driver.prepare) throw new StepFailed(`Driver ${driver.name} prepares no handles.`);
+  const prepare = driver.prepare?.bind(driver);
+  if (!prepare) throw new StepFailed(`Driver ${driver.name} prepares no handles.`);
   await removeOthers(context, driver, step, work);
   const { type, info, epoch } = step.handle;
   await context.claim('prepare', { driver: driver.name, address: step.address, type, info, epoch });
   const before = await readyIn(driver, work);
   if (before) return before;
-  try {
-    return await driver.prepare(work);
-  } catch (error) {
-    // Error codes differ between kernels; only a look shows whether the object exists.
-    const after = await readyIn(driver, work);
-    if (!after) throw error;
-    return after;
-  }
+  return await context.attempt(async () => {
+    try {
+      return await prepare(work);
+    } catch (error) {
+      // Error codes differ between kernels; only a look shows whether the object exists.
+      const after = await readyIn(driver, work);
+      if (!after) throw error;
+      return after;
+    }
+  });
 }
 
 /**

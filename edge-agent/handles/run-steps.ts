@@ -13,6 +13,7 @@ import type { ClaimedMark, JobOutcome, StepResult } from '#agent/state/checkpoin
 import type { ComponentRecords } from '#agent/state/component-records.ts';
 import type { Evidence, JobStep, StepHandle } from '#core/contracts/job-document.ts';
 import { cleanHandle } from './clean-handle.ts';
+import type { Attempt, FailedPreparations } from './failed-preparations.ts';
 import { areAbsent, type FindDeps, StepRefused } from './find-device.ts';
 import { prepareHandle } from './prepare-handle.ts';
 import { JobStopped, prepareRegion } from './prepare-region.ts';
@@ -24,6 +25,8 @@ export interface StepsDeps extends FindDeps {
   readonly downloads: Downloads;
   /** Without it no gate follows a cleaning. */
   readonly gates?: Gates;
+  /** Without it no failure is counted. */
+  readonly failures?: Pick<FailedPreparations, 'attemptAt'>;
 }
 
 interface Run {
@@ -130,6 +133,8 @@ function isEnded(checkpoint: Checkpoint, step: JobStep): boolean {
   return bindId !== undefined && [bindId, ...partsOfBind(step)].some(checkpoint.isReleased);
 }
 
+const uncounted: Attempt = (work) => work();
+
 async function doStep(
   deps: StepsDeps,
   { jobId, execution, job, stop, onProgress }: Run,
@@ -141,6 +146,7 @@ async function doStep(
     job,
     stop,
     onProgress: (percent: number) => onProgress(number, percent),
+    attempt: deps.failures?.attemptAt(step.address) ?? uncounted,
     claim: (kind: JobStep['kind'], mark?: ClaimedMark) =>
       deps.checkpoint.claim(jobId, execution, toIntent(step, kind), mark),
   };

@@ -13,6 +13,10 @@ import { openGuards } from '#agent/guards/guards.ts';
 import { noDomains, openDomains } from '#agent/guards/libvirt/domains.ts';
 import { openOfferedBefore } from '#agent/guards/offered-before.ts';
 import { openProc } from '#agent/guards/proc.ts';
+import {
+  createFailedPreparations,
+  type FailedPreparations,
+} from '#agent/handles/failed-preparations.ts';
 import { preparedBy } from '#agent/handles/prepare-handle.ts';
 import { type Hardware, openHardware } from '#agent/hardware/port.ts';
 import type { Log } from '#agent/log.ts';
@@ -42,6 +46,7 @@ interface Host {
   readonly lookAtServers: LookAtServers;
   readonly vendorTools: VendorTools;
   readonly links: LinkFaults;
+  readonly failures: FailedPreparations;
   readonly describeCards: DescribeCards;
 }
 
@@ -114,6 +119,8 @@ export async function openHost(config: Config, { files, clock, log }: HostDeps):
   });
   const links = createLinkFaults({ sysfs, hardware, clock, log });
   const describeCards = createDescribeCards({ sysfs, guards, confirmations });
-  const about = { thing, bootId, checkpoint, components, vendorTools, links, describeCards };
+  const failures = createFailedPreparations(clock, confirmations, log);
+  const sources = { vendorTools, links, failures, describeCards };
+  const about = { thing, bootId, checkpoint, components, ...sources };
   return { ...about, drivers, healthOf, gates, novaVersions, novaDevices, lookAtServers };
 }

@@ -4,8 +4,6 @@
 
 import type { Clock } from '#agent/clock.ts';
 import type { Driver } from '#agent/drivers/contract/driver.ts';
-import type { DeviceFaults } from '#agent/faults/device-faults.ts';
-import type { LinkFaults } from '#agent/faults/link-faults.ts';
 import type { Gates } from '#agent/gates/gates.ts';
 import type { Health } from '#agent/hardware/device-queue.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
@@ -51,10 +49,11 @@ interface DiscoveryDeps {
   readonly healthOf?: Hardware['healthOf'];
   /** Without it no component was programmed. */
   readonly components?: Pick<ComponentRecords, 'healthOf' | 'progressOf'>;
-  /** What the kernel has logged of devices, and what vendors' tools say of them. */
-  readonly faults?: readonly Pick<DeviceFaults, 'healthOf'>[];
-  /** Without it links are not looked at. */
-  readonly links?: LinkFaults;
+  /**
+   * What the kernel has logged of devices, what vendors' tools say of them, failed preparations,
+   * and links. The first that finds a device unhealthy says why.
+   */
+  readonly faults?: readonly FaultSource[];
   /** Without it no gate follows a cleaning. */
   readonly gates?: Pick<Gates, 'describe' | 'isHeld' | 'wasHeld' | 'withoutDevice'>;
   readonly novaVersions?: () => readonly string[];
@@ -66,6 +65,12 @@ interface DiscoveryDeps {
   readonly lookAtServers?: LookAtServers;
   readonly clock: Clock;
   readonly log: Log;
+}
+
+interface FaultSource {
+  /** Looks at the devices before their health is asked. Never rejects. */
+  look?(devices: readonly ReportedDevice[]): Promise<void>;
+  healthOf(address: string): ReportedDevice['health'];
 }
 
 const noGates: NonNullable<DiscoveryDeps['gates']> = {
@@ -81,7 +86,6 @@ export function createDiscovery({
   healthOf,
   components,
   faults = [],
-  links,
   gates = noGates,
   novaVersions = () => [],
   novaDevices = () => ({ ownerOf: () => undefined }),
@@ -138,7 +142,7 @@ export function createDiscovery({
     const described = answers.flatMap((answer) =>
       answer.status === 'fulfilled' ? answer.value.devices.map(([, device]) => device) : [],
     );
-    await links?.look(described);
+    await Promise.all(faults.map((each) => each.look?.(described)));
     const { cards, refusals } = await describeCards(described);
     const seenOf = await lookAtServers(described).catch((error: unknown) => {
       log.error('Servers not compared with their devices', { reason: reasonOf(error) });
@@ -178,7 +182,6 @@ export function createDiscovery({
         const healthy = withHealth(listed, healthOf?.(address), [
           program,
           ...faults.map((each) => each.healthOf(address)),
-          links?.healthOf(address),
         ]);
         const device = {
           ...healthy,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { type Clock, systemClock } from '#agent/clock.ts';
 import type { Driver, HandleWork } from '#agent/drivers/contract/driver.ts';
+import type { FailedPreparations } from '#agent/handles/failed-preparations.ts';
 import { createJobRunner } from '#agent/handles/run-jobs.ts';
 import { createDownloads } from '#agent/images/download.ts';
 import { createRediscoverRequests } from '#agent/report/rediscover-requests.ts';
@@ -84,11 +85,13 @@ export async function aJobHost(
     clock = systemClock,
     files = openStateFiles(join(directory, 'state')),
     gpus = aGpuDriver(),
+    failures,
   }: {
     other?: Driver;
     clock?: Clock;
     files?: StateFiles;
     gpus?: ReturnType<typeof aGpuDriver>;
+    failures?: FailedPreparations;
   } = {},
 ) {
   const service = aJobsService();
@@ -97,6 +100,7 @@ export async function aJobHost(
   const runner = createJobRunner({
     ...{ stage: 'test', thing, bootId, looks, log: silentLog, clock, random: () => 0 },
     stop: stop.signal,
+    ...(failures && { failures }),
     drivers: [other, gpus.driver],
     checkpoint: await openCheckpoint({ files, bootId, log: silentLog }),
     components: await openComponentRecords(files, silentLog),

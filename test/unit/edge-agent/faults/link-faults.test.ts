@@ -147,7 +147,12 @@ describe('the link of a GPU', () => {
     const handles = [{ type: 'PCI' as const, info }];
     const offers = { resource_class: 'PGPU', traits: [], attach_handles: handles };
     const pool = aReportedDevice({ address: 'gpus', offers });
-    const discover = createDiscovery({ drivers: [aDriver('one', pool)], links, clock, log });
+    const discover = createDiscovery({
+      drivers: [aDriver('one', pool)],
+      faults: [links],
+      clock,
+      log,
+    });
     await discover();
     const { devices } = await discover();
     expect(devices.map(({ device }) => device.health?.state)).toEqual(['degraded']);
