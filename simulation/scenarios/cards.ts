@@ -1,5 +1,6 @@
 // A card that a technician moves from the first host to the second, and one that loses functions.
 
+import { present } from '#core/shapes/derive/present.ts';
 import {
   type Act,
   asAdmin,
@@ -22,10 +23,37 @@ const profile: Profile = {
 const bootCard: Act = (world) => world.nova.boot(profile);
 
 /** Plugs the card into the first host, and boots a server with it. */
-const useCard: Act = (world) => {
-  insert(world, 0, {});
-  void asAdmin(world, 'POST', '/device_profiles', [profile]);
-  inTurn(() => {}, 20_000, bootCard)(world);
+const useCard =
+  (card: Card = {}): Act =>
+  (world) => {
+    insert(world, 0, { ...card });
+    void asAdmin(world, 'POST', '/device_profiles', [profile]);
+    inTurn(() => {}, 20_000, bootCard)(world);
+  };
+
+const [firstCard, otherCard] = [1, 2].map((number) => ({
+  identity: `card-${number}`,
+  product: `0x000${number}`,
+  card: {
+    identity: `144d:000${number} 010802 144d:0001`,
+    since: `2026-01-0${number}T00:00:00.000Z`,
+  },
+}));
+
+/** The host boots with a new disk, and with another card in the slot. */
+const replaceAll: Act = ({ hosts }) => {
+  for (const host of hosts) {
+    host.hardware.card = { isUnconfirmed: true, ...present({ reported: otherCard }) };
+    host.hardware.isDiskReplaced = true;
+    host.reboot(2000);
+  }
+};
+
+/** The operator of the host confirms the other card. */
+const confirmCard: Act = (world) => {
+  if (!otherCard) return;
+  const card = { ...otherCard.card, confirmed_at: '2026-01-03T00:00:00.000Z' };
+  insert(world, 0, { reported: { ...otherCard, card } });
 };
 
 /** The first host goes on without the card. */
@@ -76,7 +104,7 @@ export const cardOperations: Readonly<Record<string, Operation>> = {
   'move a card that was not cleaned': {
     about: ['card'],
     hostCount: 2,
-    prepare: inTurn(useCard, minuteMs, inTurn(removeCard, 10_000, deleteLast)),
+    prepare: inTurn(useCard(), minuteMs, inTurn(removeCard, 10_000, deleteLast)),
     prepareMs: 2 * minuteMs,
     act: inTurn(insertElsewhere, 0, bootCards([0.2, 2, 16, 32])),
     quiescenceMs: 50 * minuteMs,
@@ -84,7 +112,7 @@ export const cardOperations: Readonly<Record<string, Operation>> = {
   'move a card that a server holds': {
     about: ['card'],
     hostCount: 2,
-    prepare: inTurn(useCard, minuteMs, powerOff(40 * minuteMs)),
+    prepare: inTurn(useCard(), minuteMs, powerOff(40 * minuteMs)),
     prepareMs: 2 * minuteMs,
     act: inTurn(inTurn(insertElsewhere, 0, bootCards([0.5, 2, 17, 33])), 4 * minuteMs, deleteFirst),
     quiescenceMs: 60 * minuteMs,
@@ -93,5 +121,13 @@ export const cardOperations: Readonly<Record<string, Operation>> = {
     about: ['NIC', 'host'],
     prepare: boot('nic2'),
     act: takeFunction,
+  },
+  'replace a card and the disk of its host': {
+    about: ['card'],
+    hostCount: 1,
+    prepare: inTurn(useCard(present({ reported: firstCard })), minuteMs, deleteLast),
+    prepareMs: 2 * minuteMs,
+    act: inTurn(inTurn(replaceAll, 0, bootCards([0.5, 2, 5, 20, 32])), 4 * minuteMs, confirmCard),
+    quiescenceMs: 50 * minuteMs,
   },
 };

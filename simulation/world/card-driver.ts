@@ -9,13 +9,19 @@ const cardAddress = '0000:0b:00.0';
 /** What a server leaves on it moves with it. */
 export interface Card {
   usedBy?: string | undefined;
+  /** Another card than was offered in the slot, until an operator confirms it. */
+  isUnconfirmed?: boolean;
+  /** What its agent reports of it, if it names cards. */
+  readonly reported?: Pick<ReportedDevice, 'identity' | 'product' | 'card'>;
 }
 
 export const cardDriver: MakeDriver = (process, hardware, { timeline, faults }) => ({
   name: 'sim_card',
   discover: () =>
     timeline.effect(process, 'device read', () => ({
-      devices: hardware.card ? { [cardAddress]: describedCard(cardAddress) } : {},
+      devices: hardware.card
+        ? { [cardAddress]: { ...describedCard(cardAddress), ...hardware.card.reported } }
+        : {},
     })),
   clean: () =>
     timeline.effect(process, 'device erase', () => {

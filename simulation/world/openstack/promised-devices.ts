@@ -68,6 +68,7 @@ function checkDevice(violate: Violate, server: Server, host: Host, arq: ShownArq
       violate('I4', `the card was not cleaned between ${card.usedBy} and ${server.uuid}`);
     }
     card.usedBy = server.uuid;
+    if (card.isUnconfirmed) violate('I12', `${server.uuid} is ACTIVE with an unconfirmed card`);
   }
   if (group?.['resources:FPGA']) regionUsers.add(server);
   if (group?.['resources:CUSTOM_BOARD'] && board) {
