@@ -111,7 +111,8 @@ export const metrics = [
     name: 'DevicesRefused',
     unit: 'Count',
     from: 'inventory-reports',
-    meaning: 'refused devices of reports, since their description breaks the contract',
+    meaning:
+      'refused devices of reports: their description breaks the contract, or their card is another one than before',
   },
   {
     name: 'Handles',

@@ -179,17 +179,19 @@ describe('an agent that has lost its state', () => {
   const node = perTest(aGuardedHost);
   const state = () => join(node.proc.root, 'state');
 
-  function place(fields: typeof gpu): void {
-    if (node.sysfs.list(`bus/pci/devices/${slot}`)) node.tree.removeFunction(slot);
-    node.tree.addFunction({ address: slot, driver: 'vfio-pci', ...fields });
+  function place(fields: typeof gpu, address = slot): void {
+    if (node.sysfs.list(`bus/pci/devices/${address}`)) node.tree.removeFunction(address);
+    node.tree.addFunction({ address, driver: 'vfio-pci', ...fields });
   }
 
   /** The first report of an agent that has just started, as it goes to the control plane. */
-  async function startAgent(): Promise<void> {
+  async function startAgent(addresses = [slot]): Promise<void> {
     const context = await node.context();
     const pci = ownDrivers
       .find(({ name }) => name === 'pci')
-      ?.configure({ allow_list: [{ address: slot, resource_class: 'PGPU' }] });
+      ?.configure({
+        allow_list: addresses.map((address) => ({ address, resource_class: 'PGPU' })),
+      });
     if (!pci || 'faults' in pci) throw new Error('The driver refuses its settings.');
     const confirmations = openConfirmations(openStateFiles(state()), silentLog);
     const { devices, notOffered } = await createDiscovery({
@@ -222,5 +224,31 @@ describe('an agent that has lost its state', () => {
     await confirmAddress(openStateFiles(state()), silentLog, slot, confirmed);
     await startAgent();
     expect([await offered(), await incidents()]).toEqual([['a80a'], []]);
+  });
+
+  // https://github.com/QubesOS/qubes-issues/issues/7792
+  it('offers no card at the address of its neighbour after a card was added before both', async () => {
+    const next = '0000:42:00.0';
+    const larger = { ...gpu, product: '2330', subsystem: '10de:16c1' };
+    place(gpu);
+    place(larger, next);
+    await startAgent([slot, next]);
+    expect((await offered()).toSorted()).toEqual(['2330', '26b9']);
+    rmSync(state(), { recursive: true });
+    place(ssd);
+    place(gpu, next);
+    place(larger, '0000:43:00.0');
+    await startAgent([slot, next]);
+    expect(await offered()).toEqual([]);
+    const [[kind, text] = [], ...others] = await incidents();
+    expect([kind, others]).toEqual(['not-offered', []]);
+    expect(text).toContain(reason);
+    expect(text).toContain(`${next} is 10de:26b9 of class 030200, and 10de:2330 was offered here`);
+    // The card was taken out again.
+    rmSync(state(), { recursive: true });
+    place(gpu);
+    place(larger, next);
+    await startAgent([slot, next]);
+    expect([(await offered()).toSorted(), await incidents()]).toEqual([['2330', '26b9'], []]);
   });
 });
