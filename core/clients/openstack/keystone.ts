@@ -89,10 +89,11 @@ const breakerLimits = { failuresMax: 3, openMs: 5_000, openMsMax: 30_000 };
 export const tokenLengthMax = 10_240;
 
 /**
- * The characters that RFC 6750 has for bearer tokens; Fernet and JWS tokens have fewer. A Fernet
- * token has about 200 characters, and up to 88 more for each group of a federated user.
+ * What a header may have in ASCII. Keystone decides about the rest: it skips characters that are
+ * none of Fernet's, so it knows a token in quotation marks, as scripts send it that read JSON. A
+ * Fernet token has about 200 characters, and up to 88 more for each group of a federated user.
  */
-const tokenForm = new RegExp(`^[\\w.~+/=-]{1,${tokenLengthMax}}$`);
+const tokenForm = new RegExp(`^[\\t -~]{1,${tokenLengthMax}}$`);
 
 /** What servers before Keystone answer to a header that is too long for them. */
 const headerTooLong: readonly number[] = [400, 413, 431];
