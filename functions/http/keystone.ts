@@ -8,11 +8,13 @@ import { Forbidden } from '#core/domain/errors.ts';
 import { hasRole } from '#core/domain/roles.ts';
 import { HttpFault } from './faults.ts';
 
+type RequestHeaders = Readonly<Record<string, string | undefined>>;
+
 /** The request, for whose method and path an application credential may have rules. */
 interface TokenRequest {
   readonly method: string;
   readonly path: string;
-  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly headers: RequestHeaders;
 }
 
 /**
@@ -25,7 +27,7 @@ export async function authenticate(
   request: TokenRequest,
   requestId: string,
 ): Promise<Caller> {
-  const userToken = request.headers['x-auth-token'];
+  const userToken = userTokenOf(request.headers);
   if (!userToken) throw unauthorized(deps, 'The request you have made requires authentication.');
   // An empty header is no service token, as for keystonemiddleware.
   const serviceToken = request.headers['x-service-token'] || undefined;
@@ -46,6 +48,11 @@ export async function authenticate(
   }
   if (projectId === undefined) throw new Forbidden('The token is not scoped to a project.');
   return { requestId, userId: user.userId, projectId, roles: user.roles, hasServiceToken };
+}
+
+/** Keystonemiddleware reads Swift's header, too, where there is no other. */
+export function userTokenOf(headers: RequestHeaders): string | undefined {
+  return headers['x-auth-token'] ?? headers['x-storage-token'];
 }
 
 /** A long token may be refused for its length, by us or by a server before Keystone. */

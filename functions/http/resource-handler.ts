@@ -27,7 +27,7 @@ import type { Action } from './action.ts';
 import { readBody, validate } from './body.ts';
 import { type CallRecorder, createCallRecorder } from './call-records.ts';
 import { faultBody, HttpFault, toFault, tokenFaultBody } from './faults.ts';
-import { authenticate, unauthorized } from './keystone.ts';
+import { authenticate, unauthorized, userTokenOf } from './keystone.ts';
 import { baseUrl } from './links.ts';
 import { apiPath, matchPath, type RouteMatch } from './match-path.ts';
 import {
@@ -198,7 +198,7 @@ function token(resource: Resource, deps: () => RequestDeps): Layer {
       const isKnown = matchPath(apiPath(event.rawPath)).some(
         ({ row }) => row.resource === resource,
       );
-      if (resource === 'versions' && !isKnown && headers['x-auth-token']) return;
+      if (resource === 'versions' && !isKnown && userTokenOf(headers)) return;
       const request = { ...event.requestContext.http, path: event.rawPath, headers };
       exchange.caller = await authenticate(deps(), request, exchange.requestId);
     },

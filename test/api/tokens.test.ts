@@ -72,6 +72,22 @@ describe('tokens', () => {
     expect(answer.status).toBe(401);
   });
 
+  it.each([
+    { 'X-Storage-Token': 'demo-token' },
+    { 'X-Auth-Token': '"demo-token"', 'X-Storage-Token': 'nope' },
+  ])('may come in the headers %j, as at Nova', async (headers) => {
+    expect((await world.ask('GET', arqs, { token: null, headers })).status).toBe(200);
+    const names = await world.ask('GET', '/operator/v1/names?users=x', { token: null, headers });
+    expect(names.status).toBe(200);
+  });
+
+  it.each([
+    { 'X-Auth-Token': '', 'X-Storage-Token': 'demo-token' },
+    { 'X-Auth-Token': 'nope', 'X-Storage-Token': 'demo-token' },
+  ])('in the headers %j is refused', async (headers) => {
+    expect((await world.ask('GET', arqs, { token: null, headers })).status).toBe(401);
+  });
+
   it('any token is answered 404 for a path of no resource, and none 401', async () => {
     const path = '/v2/no/such/path';
     expect((await world.ask('GET', path, { token: 'nope' })).status).toBe(404);

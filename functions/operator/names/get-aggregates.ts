@@ -3,6 +3,7 @@ import { createHttp } from '#core/clients/http.ts';
 import { createFindAggregates, type FindAggregates } from '#core/clients/openstack/aggregates.ts';
 import { aggregatesAnswer } from '#core/contracts/api/openstack.ts';
 import { action } from '#functions/http/action.ts';
+import { userTokenOf } from '#functions/http/keystone.ts';
 
 const query = z.strictObject({});
 
@@ -17,7 +18,7 @@ export const getAggregates = action<z.infer<typeof query>>(
       identity: clients.keystone,
       clock,
     });
-    const token = headers['x-auth-token'] ?? '';
+    const token = userTokenOf(headers) ?? '';
     return { body: { aggregates: [...(await findAggregates({ ...caller, token }))] } };
   },
 );

@@ -7,6 +7,7 @@ import type { Deps } from '#core/deps.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import { forEachAtOnce } from '#core/operations/for-each-at-once.ts';
 import { action } from '#functions/http/action.ts';
+import { userTokenOf } from '#functions/http/keystone.ts';
 
 /** Each is a request to Nova or Keystone. */
 const idsMax = 50;
@@ -38,7 +39,7 @@ export const getNames = action<NamesQuery>(
       (typeof namedKinds)[number],
       Record<string, string>
     >;
-    const viewer = { ...caller, token: headers['x-auth-token'] ?? '' };
+    const viewer = { ...caller, token: userTokenOf(headers) ?? '' };
     await forEachAtOnce(requested, asksAtOnce, async (named) => {
       const name = await find(named, viewer);
       if (name !== undefined) body[named.kind][named.id] = name;
