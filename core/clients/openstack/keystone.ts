@@ -153,7 +153,7 @@ export function createKeystone(options: KeystoneOptions): KeystoneClient {
       ownToken = await ownTokens.ownToken(leftMs());
       [request, answer] = await call(ownToken, token, allowExpired, leftMs());
     }
-    if (saysAbsent(answer, 'error')) return undefined;
+    if (saysAbsent(answer, 'error') || refusesSubject(answer)) return undefined;
     if (token.length > longTokenLength && headerTooLong.includes(answer.status)) return undefined;
     if (answer.status !== 200) {
       const { message } = new RequestRefused(request, answer);
@@ -208,6 +208,20 @@ export function createKeystone(options: KeystoneOptions): KeystoneClient {
     hasProject,
     signIn: (credentials) => throughBreaker(() => signIn(settings, http, credentials)),
   };
+}
+
+const trustRefusal = z.object({
+  error: z.object({
+    message: z.literal('You are not authorized to perform the requested action.'),
+  }),
+});
+
+/**
+ * Whether the caller's token is refused: that of a trust whose user is disabled or has lost a role
+ * is 403. A refusal of our own role names the action behind these words.
+ */
+function refusesSubject({ status, body }: HttpAnswer): boolean {
+  return status === 403 && trustRefusal.safeParse(body).success;
 }
 
 const projectBody = z.object({

@@ -71,6 +71,22 @@ describe('a token', () => {
     },
   );
 
+  it('is refused, not Keystone, where its trust has ended', async () => {
+    const message = 'You are not authorized to perform the requested action.';
+    wire.interfere = (asked) =>
+      isValidation(asked) ? { status: 403, body: { error: { message } } } : undefined;
+    expect(await ask(wire.keystone(), 'trust-token')).toBeUndefined();
+  });
+
+  it.each([
+    'You are not authorized to perform the requested action: identity:validate_token.',
+    undefined,
+  ])('is not refused where we may not ask: %j', async (message) => {
+    const body = message === undefined ? 'Forbidden' : { error: { message } };
+    wire.interfere = (asked) => (isValidation(asked) ? { status: 403, body } : undefined);
+    await expect(ask(wire.keystone(), 'any')).rejects.toThrow('cannot validate tokens');
+  });
+
   it('of a credential with access rules has them', async () => {
     const { accessRules } = (await ask(wire.keystone(), 'limited-token')) ?? {};
     expect(accessRules?.map(({ service }) => service)).toEqual([
