@@ -30,3 +30,10 @@ export function novaConfiguration(variables: Readonly<Record<string, string>>): 
   });
   return parseIni(text);
 }
+
+/** The rows of the page's table with this head. */
+export function tableRows(head: string, document = 'openstack.md'): readonly string[] {
+  const text = readFileSync(join(documents, document), 'utf8');
+  const [, table = ''] = text.split(`${head}\n`);
+  return (table.split('\n\n')[0] ?? '').split('\n').slice(1);
+}

@@ -26,6 +26,7 @@ import { chooseLayout, urlOf } from '#local/process/layout.ts';
 import { type System, startSystem } from '#local/process/system.ts';
 import { CannotRun, skip } from '#test/support/suites/cannot-run.ts';
 import { isWanted, optionOf, ScenarioSuite } from '#test/support/suites/scenario-suite.ts';
+import { credentials } from './credentials/credentials.ts';
 import { ensureGuest } from './guest/node.ts';
 import { guest } from './guest/scenarios.ts';
 import { block, novaConfiguration } from './guide.ts';
@@ -98,6 +99,7 @@ const all = [
   ...novaCode,
   ...images,
   ...identity,
+  ...credentials,
   ...tempest,
   ...twoNodes,
   ...killed,

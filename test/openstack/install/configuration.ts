@@ -216,7 +216,8 @@ function nova(plan: CloudPlan): Ini {
     oslo_concurrency: { lock_path: join(plan.directory, 'nova', 'locks') },
     oslo_messaging_rabbit: { heartbeat_in_pthread: false, rpc_conn_pool_size: 5 },
     glance: { endpoint_override: `http://127.0.0.1:${plan.ports.glance}` },
-    keystone_authtoken: tokenValidation(plan, 'nova'),
+    // Without the type Nova refuses all application credentials with access rules.
+    keystone_authtoken: { ...tokenValidation(plan, 'nova'), service_type: 'compute' },
     placement: credentials(plan, 'placement'),
     neutron: credentials(plan, 'nova'),
   };

@@ -2,8 +2,7 @@
 // docs/openstack.md. A row that the suite sees otherwise fails.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { tableRows } from '#test/openstack/guide.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import { flavorId, remove, show, untilBuilt } from '#test/openstack/servers.ts';
 import type { ApiAnswer, Stage } from '#test/openstack/stage.ts';
@@ -36,20 +35,11 @@ export interface Refusal {
 /** Some refusals are a race, which is lost a few times at most. */
 export const buildsMax = 10;
 
-const pagePath = join(import.meta.dirname, '..', '..', '..', 'docs', 'openstack.md');
 const head =
   '| case | our answer | Nova shows | its message | the reason, by `explain` | what to do |';
 
-/** The rows of the page's table. */
-function pageRows(): readonly string[] {
-  const [, table = ''] = readFileSync(pagePath, 'utf8').split(
-    `${head}\n|---|---|---|---|---|---|\n`,
-  );
-  return (table.split('\n\n')[0] ?? '').split('\n');
-}
-
 export function pageCases(): readonly (string | undefined)[] {
-  return pageRows().map((row) => row.split(' | ')[0]?.slice(2));
+  return tableRows(head).map((row) => row.split(' | ')[0]?.slice(2));
 }
 
 /** A scenario whose note is the row of the refusal, without what to do. */
@@ -61,7 +51,7 @@ export function toScenario(refusal: Refusal): Scenario {
     run: async (stage) => {
       if (!stage.cloud.plan.release.servesByWaitress) return 'not in Zed';
       const row = await seenAs(stage, refusal).finally(() => repair?.(stage));
-      const isOnPage = pageRows().some((line) => line.startsWith(`${row} `));
+      const isOnPage = tableRows(head).some((line) => line.startsWith(`${row} `));
       assert.ok(isOnPage, `docs/openstack.md has no row that begins with\n${row}`);
       return row;
     },

@@ -101,6 +101,9 @@ export interface Body {
   readonly project: Named;
   readonly user: Named;
   readonly role: Named;
+  readonly domain: Named;
+  readonly trust: { readonly id: string };
+  readonly application_credential: { readonly id: string; readonly secret: string };
   readonly service: Named;
   readonly endpoint: Named;
   readonly projects: readonly [Named, ...Named[]];

@@ -1,0 +1,105 @@
+// The calls that each credential makes: two of ours beside two of Nova's for a project, and two
+// for operators. All that a credential may do here changes nothing.
+
+import { connect } from 'node:net';
+import { acceleratorUrl, type Stage } from '#test/openstack/stage.ts';
+
+/** Headers as they are sent; a name may occur twice. */
+export type Headers = readonly (readonly [string, string])[];
+
+export const userToken = (token: string): Headers => [['X-Auth-Token', token]];
+
+interface Call {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly body?: object;
+}
+
+interface Pair {
+  readonly nova: Call;
+  readonly ours: Call;
+}
+
+const flavor = { id: 'fpga', name: 'fpga', vcpus: 1, ram: 64, disk: 1 };
+const server = {
+  name: 'refused',
+  flavorRef: 'no-such-flavor',
+  imageRef: '70a599e0-31e7-49b7-b260-868f441e862b',
+  networks: 'none',
+};
+
+const pairs: readonly [Pair, ...Pair[]] = [
+  {
+    nova: { method: 'GET', path: '/servers' },
+    ours: { method: 'GET', path: '/accelerator_requests' },
+  },
+  {
+    nova: { method: 'POST', path: '/servers', body: { server } },
+    ours: {
+      method: 'POST',
+      path: '/accelerator_requests',
+      body: { device_profile_name: 'no-such-profile' },
+    },
+  },
+  {
+    nova: { method: 'GET', path: '/os-services' },
+    ours: { method: 'GET', path: '/devices' },
+  },
+  {
+    // Both exist already.
+    nova: { method: 'POST', path: '/flavors', body: { flavor } },
+    ours: {
+      method: 'POST',
+      path: '/device_profiles',
+      body: [{ name: 'fpga', groups: [{ 'resources:FPGA': '1' }] }],
+    },
+  },
+];
+
+/**
+ * The statuses of Nova and of ours, as `200/200`, for each pair. Our first is sent twice at once:
+ * a second answer that differs is shown, too.
+ */
+export async function answersTo(
+  { cloud, layout }: Stage,
+  headers: Headers,
+): Promise<readonly string[]> {
+  const atNova = `http://127.0.0.1:${cloud.plan.ports.nova}/v2.1`;
+  const asNova: Headers = [...headers, ['OpenStack-API-Version', 'compute 2.82']];
+  const asOurs: Headers = [...headers, ['OpenStack-API-Version', 'accelerator 2.3']];
+  const ask = async ({ nova, ours }: Pair, isFirst = false) => {
+    const [atFirst, ...answers] = await Promise.all([
+      send(atNova, nova, asNova),
+      ...Array.from({ length: isFirst ? 2 : 1 }, () => send(acceleratorUrl(layout), ours, asOurs)),
+    ]);
+    return `${atFirst}/${[...new Set(answers)].join(' or ')}`;
+  };
+  const [first, ...others] = pairs;
+  return [await ask(first, true), ...(await Promise.all(others.map((pair) => ask(pair))))];
+}
+
+/** Not with `fetch`, which sends no control characters and merges headers of one name. */
+function send(base: string, { method, path, body }: Call, headers: Headers): Promise<number> {
+  const { hostname, port, pathname } = new URL(`${base}${path}`);
+  const content = body === undefined ? '' : JSON.stringify(body);
+  const all: Headers = [
+    ['Host', `${hostname}:${port}`],
+    ['Connection', 'close'],
+    ['Content-Type', 'application/json'],
+    ['Content-Length', String(Buffer.byteLength(content))],
+    ...headers,
+  ];
+  const lines = [`${method} ${pathname} HTTP/1.1`, ...all.map((pair) => pair.join(': '))];
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: hostname, port: Number(port), timeout: 60_000 });
+    const parts: Buffer[] = [];
+    socket.on('data', (part) => parts.push(part));
+    socket.on('timeout', () => socket.destroy(new Error(`${method} ${path}: no answer`)));
+    socket.on('error', reject);
+    socket.on('close', () => {
+      const [, status] = /^HTTP\/1\.\d (\d{3})/.exec(Buffer.concat(parts).toString('latin1')) ?? [];
+      resolve(Number(status));
+    });
+    socket.write(Buffer.from(`${lines.join('\r\n')}\r\n\r\n${content}`, 'latin1'));
+  });
+}
