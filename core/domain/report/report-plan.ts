@@ -71,6 +71,11 @@ export function planReport(
     : { standing, isNewBoot: false, ...planLate(host, own), refused: host.refused };
 }
 
+/** They stay in the host's row, which a host must not fill. */
+const emptyPlacesMax = 64;
+
+type RefusedDevice = RefusedDevices[string];
+
 /** Devices that are refused in this report, or were refused before under the same digest. */
 function refusedBy(
   host: StoredHost,
@@ -89,16 +94,25 @@ function refusedBy(
     const now = reason === undefined ? kept : { digest, reason };
     return now && !isDescribed.has(address) ? [[address, now] as const] : [];
   });
-  const others = Object.entries(host.refused).filter(
+  const remembered = Object.entries(host.refused).filter(
     ([address, { card }]) => card && !isDescribed.has(address),
   );
-  // What was offered before is known also while the address is empty, and has no row.
-  const remembered = others.map(([address, device]) => {
-    const isUnread = report.failedDrivers.includes(device.driver ?? '');
-    const isHere = isUnread || Object.hasOwn(report.manifest, address);
-    return [address, isHere ? device : { ...device, digest: '' }] as const;
-  });
-  return Object.fromEntries([...refused, ...remembered]);
+  const isHere = ([address, { driver = '' }]: (typeof remembered)[number]) =>
+    report.failedDrivers.includes(driver) || Object.hasOwn(report.manifest, address);
+  return Object.fromEntries([
+    ...refused,
+    ...remembered.filter(isHere),
+    ...ofEmptyPlaces(remembered.filter((each) => !isHere(each))),
+  ]);
+}
+
+/** What was offered before is known also while the address is empty, and has no row. */
+function ofEmptyPlaces(remembered: [string, RefusedDevice][]): [string, RefusedDevice][] {
+  const since = ([, { card }]: [string, RefusedDevice]) => Date.parse(card?.since ?? '');
+  return remembered
+    .toSorted((one, other) => since(other) - since(one))
+    .slice(0, emptyPlacesMax)
+    .map(([address, device]) => [address, { ...device, digest: '' }]);
 }
 
 export function judgeStanding(host: StoredHost, report: BootReport): ReportPlan['standing'] {

@@ -48,6 +48,20 @@ describe('planning a report', () => {
   const first = aDevice();
   const second = aDevice({ address: '0000:3b:00.0' });
 
+  it('remembers the cards of 64 empty places, of those that were offered last', () => {
+    const identity = '10de:26b9 030200 10de:1851';
+    const entries = Array.from({ length: 300 }, (_, index) => {
+      const since = new Date(Date.UTC(2026, 6, 1, 0, index)).toISOString();
+      const device = { digest: 'd', reason: 'r', driver: 'pci', card: { identity, since } };
+      return [`0000:${index.toString(16).padStart(2, '0')}:00.0`, device] as const;
+    });
+    const host = aHost({ refused: Object.fromEntries(entries) });
+    const { refused } = plan(host, [], reportOf([]));
+    expect(Object.keys(refused)).toHaveLength(64);
+    expect(refused[entries[299]?.[0] ?? '']).toMatchObject({ digest: '', card: { identity } });
+    expect(plan(host, [], reportOf([], { failed_drivers: ['pci'] })).refused).toEqual(host.refused);
+  });
+
   it('keeps the devices of a failed driver', () => {
     const report = reportOf([second], { failed_drivers: ['fake_driver'] });
     expect(plan(aHost(), [stored(first)], report).retire).toEqual([]);
