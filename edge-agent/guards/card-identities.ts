@@ -4,6 +4,7 @@
 import type * as z from 'zod';
 import type { Confirmations } from '#agent/state/confirmations.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { offeredCard, otherCardRefusal } from '#core/shapes/reported/offered-card.ts';
 
 /** A card as it was offered. */
@@ -33,6 +34,37 @@ export function isConfirmed(
   const confirmed = confirmations[fn.address];
   return (
     confirmed?.identity === printIdentity(fn) &&
-    Date.parse(confirmed.at) >= Date.parse(before?.since ?? '')
+    Date.parse(confirmed.at) > Date.parse(before?.since ?? '')
   );
+}
+
+/** A card as it is seen now. */
+interface SeenCard {
+  readonly serial: string | undefined;
+  readonly isNamed: boolean;
+  /** ISO 8601. */
+  readonly now: string;
+}
+
+/**
+ * What to keep of a card that is offered; undefined if that is what is kept. It begins anew with a
+ * confirmation, which so lets in no later card with another serial number.
+ */
+export function cardToKeep(
+  fn: PciFunction,
+  before: OfferedCard | undefined,
+  { serial, isNamed, now }: SeenCard,
+  confirmations: Confirmations,
+): OfferedCard | undefined {
+  const identity = printIdentity(fn);
+  const isSame = before?.identity === identity;
+  // A serial number that cannot be read for a moment is still that of the card.
+  const kept = serial ?? (isSame ? before.serial : undefined);
+  const is_named = isNamed ? (true as const) : undefined;
+  const isAsBefore = isSame && before.serial === kept && before.is_named === is_named;
+  const confirmedAt = isConfirmed(fn, before, confirmations) && confirmations[fn.address]?.at;
+  if (isAsBefore && !confirmedAt) return undefined;
+  // The clock may have been set back since.
+  const isLater = confirmedAt && Date.parse(confirmedAt) > Date.parse(now);
+  return { identity, since: isLater ? confirmedAt : now, ...present({ serial: kept, is_named }) };
 }

@@ -3,9 +3,8 @@
 
 import type { PciFunction } from '#agent/sysfs/pci.ts';
 import { readGroup, readPciFunctionAt } from '#agent/sysfs/pci.ts';
-import { present } from '#core/shapes/derive/present.ts';
 import { findRefusal, holdRefusal } from './assignable.ts';
-import { cardRefusal, isConfirmed, type OfferedCard, printIdentity } from './card-identities.ts';
+import { cardRefusal, cardToKeep, isConfirmed, type OfferedCard } from './card-identities.ts';
 import { type FactsDeps, readHostFacts, toProblem } from './host-facts.ts';
 import type { ReadDomains } from './libvirt/domains.ts';
 import type { OfferedBefore } from './offered-before.ts';
@@ -141,23 +140,16 @@ export function openGuards(deps: GuardsDeps): Guards {
     findOtherCards: (cards) => refuseUnconfirmed(cards, cardRefusal),
     keepCards: async (cards, serials, isNamed) => {
       const changed = new Map<string, OfferedCard>();
-      const since = new Date(deps.wallMs?.() ?? Date.now()).toISOString();
+      const now = new Date(deps.wallMs?.() ?? Date.now()).toISOString();
       const named = new Set(cards.filter(isNamed));
       const refusals = await refuseUnconfirmed(cards, (fn, before) =>
         named.has(fn) ? undefined : cardRefusal(fn, before, serials.get(fn.address)),
       );
-      for (const fn of cards) {
-        if (refusals.has(fn.address)) continue;
-        const before = offeredBefore.cardAt(fn.address);
-        const serial = serials.get(fn.address);
-        const identity = printIdentity(fn);
-        const isSame = before?.identity === identity;
-        // A serial number that cannot be read for a moment is still that of the card.
-        const kept = serial ?? (isSame ? before.serial : undefined);
-        const is_named = named.has(fn) ? (true as const) : undefined;
-        if (!isSame || before.serial !== kept || before.is_named !== is_named) {
-          changed.set(fn.address, { identity, since, ...present({ serial: kept, is_named }) });
-        }
+      const confirmations = await offeredBefore.confirmations();
+      for (const fn of cards.filter(({ address }) => !refusals.has(address))) {
+        const seen = { now, isNamed: named.has(fn), serial: serials.get(fn.address) };
+        const card = cardToKeep(fn, offeredBefore.cardAt(fn.address), seen, confirmations);
+        if (card) changed.set(fn.address, card);
       }
       await offeredBefore.keepCards(changed);
       return refusals;

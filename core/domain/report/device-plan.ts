@@ -41,7 +41,7 @@ import { reportedRegionFacts } from '#core/shapes/deployable.ts';
 import { pick } from '#core/shapes/derive/case.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { reportedFacts } from '#core/shapes/device.ts';
-import { withSerial } from './other-cards.ts';
+import { cardAfter } from './other-cards.ts';
 import { countHandles } from './report-plan.ts';
 
 /** The rows of one device after the change. Handles in use stay until their claim has ended. */
@@ -91,7 +91,7 @@ export function planDevice(
     ...present({
       // A card whose serial number cannot be read for a while is still the same card.
       identity: discovered.identity ?? was?.identity,
-      card: withSerial(discovered.card, was?.card),
+      card: cardAfter(discovered, was),
       adopted: was?.adopted,
       cardCleaning: discovered.cardCleaning,
       hostAttachTypes,

@@ -5,10 +5,10 @@ import type { Device, DiscoveredDevice } from '#core/domain/device/device.ts';
 import type { RefusedDevices, StoredHost } from '#core/domain/host/host.ts';
 import { type BootReport, isReturn } from '#core/domain/host/identity.ts';
 import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
-import { findOtherCards } from './other-cards.ts';
+import { findOtherCards, rememberCards } from './other-cards.ts';
 
 /** The part of a report that says which devices there are. */
-interface ReportedManifest {
+export interface ReportedManifest {
   readonly bootId: string;
   readonly sequence: number;
   /** When the broker got it, in ms: reports of different boots are ordered by this alone. */
@@ -66,15 +66,13 @@ export function planReport(
   const right = described.filter(({ address }) => !Object.hasOwn(others, address));
   const refused = { ...refusedBy(host, report, right), ...others };
   const own = withoutTaken(stored, report, right, refused);
-  return standing === 'newer'
-    ? { standing, isNewBoot, ...planNewer(stored, own), refused }
-    : { standing, isNewBoot: false, ...planLate(host, own), refused: host.refused };
+  if (standing === 'newer') {
+    const plan = planNewer(stored, own);
+    const all = rememberCards(refused, host.refused, report, right, plan.retire);
+    return { standing, isNewBoot, ...plan, refused: all };
+  }
+  return { standing, isNewBoot: false, ...planLate(host, stored, own, others) };
 }
-
-/** They stay in the host's row, which a host must not fill. */
-const emptyPlacesMax = 64;
-
-type RefusedDevice = RefusedDevices[string];
 
 /** Devices that are refused in this report, or were refused before under the same digest. */
 function refusedBy(
@@ -94,25 +92,7 @@ function refusedBy(
     const now = reason === undefined ? kept : { digest, reason };
     return now && !isDescribed.has(address) ? [[address, now] as const] : [];
   });
-  const remembered = Object.entries(host.refused).filter(
-    ([address, { card }]) => card && !isDescribed.has(address),
-  );
-  const isHere = ([address, { driver = '' }]: (typeof remembered)[number]) =>
-    report.failedDrivers.includes(driver) || Object.hasOwn(report.manifest, address);
-  return Object.fromEntries([
-    ...refused,
-    ...remembered.filter(isHere),
-    ...ofEmptyPlaces(remembered.filter((each) => !isHere(each))),
-  ]);
-}
-
-/** What was offered before is known also while the address is empty, and has no row. */
-function ofEmptyPlaces(remembered: [string, RefusedDevice][]): [string, RefusedDevice][] {
-  const since = ([, { card }]: [string, RefusedDevice]) => Date.parse(card?.since ?? '');
-  return remembered
-    .toSorted((one, other) => since(other) - since(one))
-    .slice(0, emptyPlacesMax)
-    .map(([address, device]) => [address, { ...device, digest: '' }]);
+  return Object.fromEntries(refused);
 }
 
 export function judgeStanding(host: StoredHost, report: BootReport): ReportPlan['standing'] {
@@ -141,8 +121,8 @@ export function excessOf(
 }
 
 /** The plan without any change of devices. */
-export function withoutDevices(plan: ReportPlan): ReportPlan {
-  const refused = Object.fromEntries(Object.entries(plan.refused).filter(([, { card }]) => card));
+export function withoutDevices(plan: ReportPlan, host: StoredHost): ReportPlan {
+  const refused = Object.fromEntries(Object.entries(host.refused).filter(([, { card }]) => card));
   return { ...plan, put: [], retire: [], wanted: {}, unseen: [], refused };
 }
 
@@ -239,8 +219,28 @@ function planNewer(stored: readonly Device[], { described, named, unseen }: OwnM
   };
 }
 
-function planLate(host: StoredHost, { described, unseen }: OwnManifest): Changes {
-  return { ...putWanted(host.wanted, described), retire: [], unseen };
+/** @param others described with another card than before */
+function planLate(
+  host: StoredHost,
+  stored: readonly Device[],
+  { described, unseen }: OwnManifest,
+  others: RefusedDevices,
+): Changes & Pick<ReportPlan, 'refused'> {
+  const isWanted = ([address, { digest }]: [string, RefusedDevices[string]]) =>
+    host.wanted[address] === digest;
+  const other = Object.fromEntries(Object.entries(others).filter(isWanted));
+  const { put, wanted } = putWanted(host.wanted, described);
+  const isPut = new Set(put.map(({ address }) => address));
+  const without = <T>(all: Readonly<Record<string, T>>, isLeft: (address: string) => boolean) =>
+    Object.fromEntries(Object.entries(all).filter(([address]) => isLeft(address)));
+  const isOther = (address: string) => Object.hasOwn(other, address);
+  return {
+    put,
+    wanted: without(wanted, (address) => !isOther(address)),
+    retire: stored.filter(({ address, isGone }) => !isGone && isOther(address)),
+    unseen,
+    refused: { ...without(host.refused, (address) => !isPut.has(address)), ...other },
+  };
 }
 
 /** @param wanted address → digest; what is not described stays wanted */

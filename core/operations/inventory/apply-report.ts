@@ -86,8 +86,8 @@ export function checkPace(deps: Deps, { hostname, pace }: StoredHost): void {
 }
 
 /** A newer report was applied, and it described all devices of this one. */
-function isOvertaken({ standing, put }: ReportPlan): boolean {
-  return standing === 'late' && put.length === 0;
+function isOvertaken({ standing, put, retire }: ReportPlan): boolean {
+  return standing === 'late' && put.length === 0 && retire.length === 0;
 }
 
 /**

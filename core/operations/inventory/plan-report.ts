@@ -33,7 +33,7 @@ export function planFor(
   const described = report.devices.map((device) => discoveredDevice(device, report));
   const whole = planReport(host, devices, manifest, described);
   const isOver = excessOf(report, settings) !== undefined;
-  return isOver ? withoutDevices(whole) : withinBounds(whole, devices, settings);
+  return isOver ? withoutDevices(whole, host) : withinBounds(whole, devices, settings);
 }
 
 /** A host with too many devices gets none stored: its report says why, in place of its reasons. */

@@ -3,6 +3,8 @@
 
 import * as z from 'zod';
 
+const time = z.iso.datetime().max(32);
+
 export const offeredCard = z.object({
   /** Vendor and product, class, subsystem: `10de:26b9 030200 10de:16a1`. */
   identity: z
@@ -15,9 +17,9 @@ export const offeredCard = z.object({
     .regex(/^[\x21-\x7e]{1,128}$/)
     .optional(),
   /** Since when its host has offered it; ISO 8601, by the host's clock, as all times here. */
-  since: z.iso.datetime(),
+  since: time,
   /** When an operator of the host has confirmed it. */
-  confirmed_at: z.iso.datetime().optional(),
+  confirmed_at: time.optional(),
   /** The host's settings name it by its ids, so it may replace another card. */
   is_named: z.literal(true).optional(),
 });

@@ -48,20 +48,6 @@ describe('planning a report', () => {
   const first = aDevice();
   const second = aDevice({ address: '0000:3b:00.0' });
 
-  it('remembers the cards of 64 empty places, of those that were offered last', () => {
-    const identity = '10de:26b9 030200 10de:1851';
-    const entries = Array.from({ length: 300 }, (_, index) => {
-      const since = new Date(Date.UTC(2026, 6, 1, 0, index)).toISOString();
-      const device = { digest: 'd', reason: 'r', driver: 'pci', card: { identity, since } };
-      return [`0000:${index.toString(16).padStart(2, '0')}:00.0`, device] as const;
-    });
-    const host = aHost({ refused: Object.fromEntries(entries) });
-    const { refused } = plan(host, [], reportOf([]));
-    expect(Object.keys(refused)).toHaveLength(64);
-    expect(refused[entries[299]?.[0] ?? '']).toMatchObject({ digest: '', card: { identity } });
-    expect(plan(host, [], reportOf([], { failed_drivers: ['pci'] })).refused).toEqual(host.refused);
-  });
-
   it('keeps the devices of a failed driver', () => {
     const report = reportOf([second], { failed_drivers: ['fake_driver'] });
     expect(plan(aHost(), [stored(first)], report).retire).toEqual([]);
@@ -147,5 +133,82 @@ describe('a host with more attach handles than allowed', () => {
     const known = [stored(big(1)), stored(big(2))];
     const whole = planReport(aHost(), known, report.manifest, described.map(discovered));
     expect(withinBounds(whole, known, bounds)).toEqual(whole);
+  });
+});
+
+describe('planning a report of other cards', () => {
+  const since = '2026-07-01T00:00:00.000Z';
+  const later = '2026-07-02T00:00:00.000Z';
+  const card = { identity: '10de:26b9 030200 10de:1851', since };
+  const gpu = aDevice({ vendor: '10de', product: '26b9', card });
+  const other = { identity: '144d:a80a 010802 144d:aa0a', since: later };
+  const ssd = aDevice({ vendor: '144d', product: 'a80a', card: other });
+  const { address } = gpu;
+  const row = stored(gpu);
+  const refusedBefore = plan(aHost(), [row], reportOf([ssd])).refused;
+
+  it('refuses one in a late part that is still wanted', () => {
+    const report = reportOf([ssd]);
+    const wanted = report.manifest.manifest;
+    const planned = plan(aHost({ sequence: 10, wanted }), [row], report);
+    expect(planned).toMatchObject({ standing: 'late', put: [], wanted: {}, retire: [{ address }] });
+    expect(planned.refused).toMatchObject({ [address]: { card, digest: wanted[address] } });
+  });
+
+  it('asks again for one that has changed since it was refused, and takes it in a late part', () => {
+    const confirmed = aDevice({ ...ssd, card: { ...other, confirmed_at: later } });
+    const report = reportOf([confirmed]);
+    const host = aHost({ refused: refusedBefore });
+    const asked = plan(host, [], { ...report, described: [] });
+    expect([asked.wanted, asked.refused]).toEqual([report.manifest.manifest, refusedBefore]);
+    const { wanted, refused } = asked;
+    const late = plan(aHost({ sequence: 10, wanted, refused }), [], report);
+    expect(late).toMatchObject({ put: [{ address }], wanted: {}, refused: {} });
+  });
+
+  it('remembers the card of a place that is empty, until its card is back', () => {
+    const { refused } = plan(aHost(), [row], reportOf([]));
+    expect(refused).toMatchObject({ [address]: { digest: '', card } });
+    const host = aHost({ refused });
+    expect(plan(host, [], reportOf([ssd])).refused).toMatchObject({ [address]: { card } });
+    expect(plan(host, [], reportOf([gpu])).refused).toEqual({});
+  });
+
+  it('remembers 64 such places, those that were offered last', () => {
+    const entries = Array.from({ length: 300 }, (_, index) => {
+      const at = new Date(Date.UTC(2026, 6, 1, 0, index)).toISOString();
+      const device = { digest: 'd', reason: 'r', driver: 'pci', card: { ...card, since: at } };
+      return [`0000:${index.toString(16).padStart(4, '0')}:00.0`, device] as const;
+    });
+    const host = aHost({ refused: Object.fromEntries(entries) });
+    for (const failed_drivers of [[], ['pci']]) {
+      const { refused } = plan(host, [], reportOf([], { failed_drivers }));
+      expect(Object.keys(refused)).toHaveLength(64);
+      expect(refused).toHaveProperty([entries[299]?.[0] ?? '']);
+    }
+  });
+
+  it('does not forget what it was while a card cannot be read', () => {
+    const { card: _, ...unreadGpu } = gpu;
+    expect(
+      planDevice('cmp1', { device: row, providers: [] }, discovered(unreadGpu), later),
+    ).toMatchObject({ device: { card } });
+    const { card: __, ...unreadSsd } = ssd;
+    const planned = plan(aHost({ refused: refusedBefore }), [], reportOf([unreadSsd]));
+    expect([planned.put, planned.refused]).toMatchObject([[], { [address]: { card } }]);
+  });
+
+  it('lets a confirmation in once', () => {
+    const [first, second] = ['S1', 'S2'];
+    const confirmedAt = '2026-07-03T00:00:00.000Z';
+    const confirmed = (serial: string | undefined) =>
+      aDevice({ ...ssd, card: { ...other, serial, confirmed_at: confirmedAt } });
+    const taken = plan(aHost(), [row], reportOf([confirmed(first)]));
+    expect(taken.put).toHaveLength(1);
+    const next = stored(confirmed(first));
+    expect(plan(aHost(), [next], reportOf([confirmed(second)]))).toMatchObject({
+      put: [],
+      refused: { [address]: { reason: expect.stringContaining('S2') } },
+    });
   });
 });
