@@ -1,6 +1,8 @@
 // Devices that cannot be made ready for servers: one whose last preparations have all failed is
 // unhealthy, or Nova's next servers would fail on it one after another. The host alone sees what
-// the preparations have in common, and when the cause may have ended.
+// the preparations have in common, and when the cause may have ended. Only handles count: a region
+// that does not take an image may show a fault of the image, and one tenant's image would withhold
+// each card that it reaches.
 
 import type { Clock } from '#agent/clock.ts';
 import { type Log, reasonOf } from '#agent/log.ts';
@@ -8,8 +10,8 @@ import { isConfirmedSince, type ReadConfirmations } from '#agent/state/confirmat
 import { canonicalJson } from '#core/contracts/report/device-digest.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 
-/** One or two failures may be chance. */
-const failuresMax = 3;
+/** The failures of one or two binds may be chance. */
+const bindsMax = 3;
 /** A failure that is older says nothing of the device now. */
 const rowMs = 60 * 60_000;
 
@@ -17,7 +19,8 @@ const rowMs = 60 * 60_000;
 export type Attempt = <T>(work: () => Promise<T>) => Promise<T>;
 
 export interface FailedPreparations {
-  attemptAt(address: string): Attempt;
+  /** The same bind counts once: its job is retried, and it may have several handles. */
+  attemptAt(address: string, bindId: string): Attempt;
   /**
    * Ends what may be over: an operator has confirmed the device, or its driver describes it in
    * another way than after the last failure. A restart of the agent and a boot end it, too.
@@ -27,7 +30,7 @@ export interface FailedPreparations {
 }
 
 interface Failures {
-  readonly count: number;
+  readonly bindIds: ReadonlySet<string>;
   readonly lastMs: number;
   readonly reason: string;
   /** The device as its driver described it then. */
@@ -40,25 +43,27 @@ export function createFailedPreparations(
   log: Log,
 ): FailedPreparations {
   const failures = new Map<string, Failures>();
-  const isWithheld = ({ count }: Failures) => count >= failuresMax;
+  const isWithheld = ({ bindIds }: Failures) => bindIds.size >= bindsMax;
 
-  const add = (address: string, error: unknown): void => {
+  const add = (address: string, bindId: string, error: unknown): void => {
     const lastMs = clock.wallMs();
     const before = failures.get(address);
-    const isInRow = before && (isWithheld(before) || lastMs - before.lastMs <= rowMs);
-    const added = { count: (isInRow ? before.count : 0) + 1, lastMs, reason: reasonOf(error) };
+    const wasWithheld = before !== undefined && isWithheld(before);
+    const isInRow = before && (wasWithheld || lastMs - before.lastMs <= rowMs);
+    const bindIds = new Set(isInRow ? before.bindIds : []).add(bindId);
+    const added = { bindIds, lastMs, reason: reasonOf(error) };
     failures.set(address, added);
-    if (added.count === failuresMax) log.error('Device withheld after failures', { address });
+    if (!wasWithheld && isWithheld(added)) log.error('Device withheld after failures', { address });
   };
 
   return {
-    attemptAt: (address) => async (work) => {
+    attemptAt: (address, bindId) => async (work) => {
       try {
         const done = await work();
         failures.delete(address);
         return done;
       } catch (error) {
-        add(address, error);
+        add(address, bindId, error);
         throw error;
       }
     },
@@ -81,10 +86,13 @@ export function createFailedPreparations(
     healthOf: (address) => {
       const kept = failures.get(address);
       if (!kept || !isWithheld(kept)) return undefined;
-      const { count, lastMs, reason } = kept;
+      const { bindIds, lastMs, reason } = kept;
       return {
         state: 'unhealthy',
-        reason: `could not be made ready for ${count} servers in a row: ${reason}`.slice(0, 255),
+        reason: `could not be made ready for ${bindIds.size} binds in a row: ${reason}`.slice(
+          0,
+          255,
+        ),
         since: new Date(lastMs).toISOString(),
         next_step: `Remove the cause on the host; the log of the agent has each failure. Then, on the host: cyborg-agent confirm ${address}`,
       };

@@ -3,7 +3,6 @@
 import type { Downloads } from '#agent/images/download.ts';
 import type { PrepareRegionStep } from '#core/contracts/job-document.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
-import type { Attempt } from './failed-preparations.ts';
 import { type FindDeps, findDevice, StepFailed, StepRefused } from './find-device.ts';
 
 /** The job was stopped at a safe point: finished steps stay done and are recorded. */
@@ -17,7 +16,6 @@ interface RegionContext extends FindDeps {
   readonly stop: AbortSignal;
   readonly claim: (kind: 'prepare') => Promise<void>;
   readonly onProgress: (percent: number) => void;
-  readonly attempt: Attempt;
 }
 
 /** @throws StepFailed, JobStopped, ImageRefused, or the driver's error */
@@ -43,7 +41,7 @@ export async function prepareRegion(
       await context.claim('prepare');
       isTouched = true;
       const image = { address, region: step.region, imageId: content.image.id, imagePath };
-      await context.attempt(() => images.write(image, onProgress));
+      await images.write(image, onProgress);
     });
   } catch (error) {
     // An aborted download is not a failure of the job.

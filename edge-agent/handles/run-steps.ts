@@ -141,12 +141,14 @@ async function doStep(
   step: JobStep,
   number: number,
 ): Promise<StepResult> {
+  const { address, bind_id: bindId } = step;
+  const attempt = bindId === undefined ? undefined : deps.failures?.attemptAt(address, bindId);
   const context = {
     ...deps,
     job,
     stop,
     onProgress: (percent: number) => onProgress(number, percent),
-    attempt: deps.failures?.attemptAt(step.address) ?? uncounted,
+    attempt: attempt ?? uncounted,
     claim: (kind: JobStep['kind'], mark?: ClaimedMark) =>
       deps.checkpoint.claim(jobId, execution, toIntent(step, kind), mark),
   };

@@ -1,10 +1,14 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import type { Driver } from '#agent/drivers/contract/driver.ts';
 import { createFailedPreparations } from '#agent/handles/failed-preparations.ts';
+import { ImageRefused } from '#agent/images/image-check.ts';
 import { createDiscovery } from '#agent/report/discover.ts';
 import { confirmAddress, openConfirmations } from '#agent/state/confirmations.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
 import { aClock, aDriver, aReportedDevice, silentLog } from '#test/support/hosts/agent.ts';
+import { sha256Of } from '#test/support/hosts/gbs.ts';
 import {
   aJobHost,
   create,
@@ -21,38 +25,76 @@ const files = () => openStateFiles(join(directory, 'state'));
 // https://github.com/harvester/harvester/issues/4953: the device stayed allocatable.
 const denied = new Error('write /sys/bus/pci/drivers/vfio-pci/bind: device or resource busy');
 
-async function aHost() {
+const card = '0000:5e:00.0';
+const interfaceUuid = uuid(1);
+const bytes = Buffer.from('image');
+const image = {
+  ...{ id: uuid(2), sha256: sha256Of(bytes), bytes: bytes.length },
+  url: 'https://images.s3.eu-central-1.amazonaws.com/1',
+};
+const region = 'region0';
+const writes = vi.fn(async () => {
+  throw new ImageRefused('Port shows function 2, and the image has 1.');
+});
+/** An FPGA that finds the fault of an image only when it is written. */
+const fpga: Driver = {
+  ...aDriver(
+    'fpgas',
+    aReportedDevice({
+      address: card,
+      regions: [
+        {
+          ...{ name: region, kind: 'reconfigurable-region', resource_class: 'FPGA' },
+          ...{ traits: [], attach_handles: [], 'region-type-uuid': interfaceUuid },
+        },
+      ],
+    }),
+  ),
+  images: { check: async () => {}, write: writes },
+};
+const programRegion = (given: object = {}) => ({
+  ...{ kind: 'prepare', driver: 'fpgas', address: card, region, content: { image } },
+  ...given,
+});
+
+async function aHost(device = gpu) {
   const clock = aClock();
   const failures = createFailedPreparations(
     clock,
     openConfirmations(files(), silentLog),
     silentLog,
   );
-  const host = await aJobHost(directory, { failures });
+  const host = await aJobHost(directory, { failures, other: fpga });
   host.connect();
   let fails = false;
   host.gpus.hooks.beforeCreate = async () => {
     if (fails) throw denied;
   };
   let servers = 0;
-  const described = { [gpu]: aReportedDevice({ address: gpu }) };
+  const described = aReportedDevice({ address: device });
+  const run = async (action: string, given: object) => {
+    const jobId = await host.service.create(document(action, given));
+    await eventually(() => host.service.job(jobId).status).toBe(fails ? 'FAILED' : 'SUCCEEDED');
+  };
   return {
     clock,
-    describe: (given: object) => Object.assign(described[gpu] ?? {}, given),
+    run,
+    fail: () => {
+      fails = true;
+    },
+    describe: (given: object) => Object.assign(described, given),
     /** Boots servers on a GPU, one after another. */
     async boot(outcomes: string, address = gpu) {
       for (const outcome of outcomes) {
         servers += 1;
         fails = outcome === 'x';
-        const steps = [create(servers, { address })];
         const bind_id = uuid(1_000 + servers);
-        const jobId = await host.service.create(document('prepare', { steps, bind_id }));
-        await eventually(() => host.service.job(jobId).status).toBe(fails ? 'FAILED' : 'SUCCEEDED');
+        await run('prepare', { bind_id, steps: [create(servers, { address, bind_id })] });
       }
     },
-    /** The health of the first GPU in a report. */
+    /** The health of the device in a report. */
     async health() {
-      const drivers = [aDriver('gpus', ...Object.values(described))];
+      const drivers = [aDriver('gpus', described)];
       const discover = createDiscovery({ drivers, faults: [failures], clock, log: silentLog });
       return (await discover()).devices[0]?.device.health;
     },
@@ -61,7 +103,7 @@ async function aHost() {
 
 const withheld = {
   state: 'unhealthy',
-  reason: `could not be made ready for 3 servers in a row: ${denied.message}`,
+  reason: `could not be made ready for 3 binds in a row: ${denied.message}`,
   next_step: expect.stringContaining(`cyborg-agent confirm ${gpu}`),
 };
 
@@ -129,5 +171,34 @@ describe('a device that cannot be made ready', () => {
     const restarted = await aHost();
     await restarted.boot('xx');
     expect(await restarted.health()).toBeUndefined();
+  });
+
+  it('is healthy while all failures are of one bind', async () => {
+    const { run, boot, fail, health } = await aHost();
+    const bind_id = uuid(2_000);
+    fail();
+    const steps = [2_001, 2_002, 2_003].map((number) => create(number, { bind_id }));
+    await run('reprovision', { steps });
+    expect(await health()).toBeUndefined();
+    await boot('x');
+    expect(await health()).toBeUndefined();
+    await boot('x');
+    expect(await health()).toMatchObject(withheld);
+  });
+
+  it.each([
+    ['at binds', 'prepare'],
+    ['by an operator', 'program'],
+  ])('is healthy after refused images of regions %s', async (_when, action) => {
+    mkdirSync(join(directory, 'images'));
+    writeFileSync(join(directory, 'images', `${image.sha256}.image`), bytes);
+    const { run, fail, health } = await aHost(card);
+    fail();
+    for (const number of [1, 2, 3]) {
+      const bind = action === 'prepare' && { bind_id: uuid(number) };
+      await run(action, { ...bind, steps: [programRegion({ ...bind })] });
+    }
+    expect(writes).toHaveBeenCalledTimes(3);
+    expect(await health()).toBeUndefined();
   });
 });

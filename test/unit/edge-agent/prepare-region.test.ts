@@ -23,7 +23,6 @@ async function check(
   const context = {
     ...{ drivers: [aDriver('one', device)], clock: aClock(), log: aLog() },
     ...{ stop: new AbortController().signal, claim: async () => {}, onProgress: () => {} },
-    attempt: <T>(work: () => Promise<T>) => work(),
     downloads: { withImage: () => Promise.reject(new Error('no image is fetched')) },
   };
   const { address } = device;
