@@ -7,6 +7,7 @@
 import type { Clock } from '#agent/clock.ts';
 import { type Log, reasonOf } from '#agent/log.ts';
 import { isConfirmedSince, type ReadConfirmations } from '#agent/state/confirmations.ts';
+import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import { canonicalJson } from '#core/contracts/report/device-digest.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 
@@ -87,6 +88,10 @@ export function createFailedPreparations(
       const kept = failures.get(address);
       if (!kept || !isWithheld(kept)) return undefined;
       const { bindIds, lastMs, reason } = kept;
+      // The command takes no other address.
+      const end = parsePciAddress(address)
+        ? `Then, on the host: cyborg-agent confirm ${address}`
+        : 'Then restart the agent.';
       return {
         state: 'unhealthy',
         reason: `could not be made ready for ${bindIds.size} binds in a row: ${reason}`.slice(
@@ -94,7 +99,7 @@ export function createFailedPreparations(
           255,
         ),
         since: new Date(lastMs).toISOString(),
-        next_step: `Remove the cause on the host; the log of the agent has each failure. Then, on the host: cyborg-agent confirm ${address}`,
+        next_step: `Remove the cause on the host; the log of the agent has each failure. ${end}`,
       };
     },
   };

@@ -5,7 +5,11 @@ import type { Driver } from '#agent/drivers/contract/driver.ts';
 import { createFailedPreparations } from '#agent/handles/failed-preparations.ts';
 import { ImageRefused } from '#agent/images/image-check.ts';
 import { createDiscovery } from '#agent/report/discover.ts';
-import { confirmAddress, openConfirmations } from '#agent/state/confirmations.ts';
+import {
+  confirmAddress,
+  openConfirmations,
+  type ReadConfirmations,
+} from '#agent/state/confirmations.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
 import { aClock, aDriver, aReportedDevice, silentLog } from '#test/support/hosts/agent.ts';
 import { sha256Of } from '#test/support/hosts/gbs.ts';
@@ -107,6 +111,22 @@ const withheld = {
   next_step: expect.stringContaining(`cyborg-agent confirm ${gpu}`),
 };
 
+/** What one device has had, without a host. */
+function failuresOf(address: string, confirmations: ReadConfirmations) {
+  const failures = createFailedPreparations(aClock(), confirmations, silentLog);
+  let binds = 0;
+  const attempt = (work: () => Promise<void>) => {
+    binds += 1;
+    return failures.attemptAt(address, uuid(binds))(work);
+  };
+  return {
+    look: () => failures.look([aReportedDevice({ address })]),
+    succeed: () => attempt(async () => {}),
+    fail: () => expect(attempt(() => Promise.reject(denied))).rejects.toBe(denied),
+    health: () => failures.healthOf(address),
+  };
+}
+
 describe('a device that cannot be made ready', () => {
   it('is unhealthy after three failures in a row, and no other device is', async () => {
     const { boot, health } = await aHost();
@@ -200,5 +220,14 @@ describe('a device that cannot be made ready', () => {
     }
     expect(writes).toHaveBeenCalledTimes(3);
     expect(await health()).toBeUndefined();
+  });
+
+  it.each([
+    ['a confirmation if it has a PCI address', gpu, `on the host: cyborg-agent confirm ${gpu}`],
+    ['a restart if it has none', 'hgx0', 'Then restart the agent.'],
+  ])('advises %s', async (_what, address, advice) => {
+    const { fail, health } = failuresOf(address, async () => ({}));
+    for (const _bind of [1, 2, 3]) await fail();
+    expect(health()?.next_step).toMatch(new RegExp(`${advice}$`));
   });
 });
