@@ -77,6 +77,8 @@ export function createFailedPreparations(
       const confirmed = await confirmations();
       for (const { device, kept } of withheld) {
         const { address } = device;
+        // A preparation has ended since: the next look judges what it left.
+        if (failures.get(address) !== kept) continue;
         const described = describe(device);
         const isChanged = kept.described !== undefined && kept.described !== described;
         if (isChanged || isConfirmedSince(confirmed, address, kept.lastMs))

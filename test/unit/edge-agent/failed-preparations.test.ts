@@ -14,6 +14,7 @@ import { openStateFiles } from '#agent/state/state-files.ts';
 import { aClock, aDriver, aReportedDevice, silentLog } from '#test/support/hosts/agent.ts';
 import { sha256Of } from '#test/support/hosts/gbs.ts';
 import {
+  aGate,
   aJobHost,
   create,
   document,
@@ -229,5 +230,27 @@ describe('a device that cannot be made ready', () => {
     const { fail, health } = failuresOf(address, async () => ({}));
     for (const _bind of [1, 2, 3]) await fail();
     expect(health()?.next_step).toMatch(new RegExp(`${advice}$`));
+  });
+
+  it('is healthy if a preparation succeeds while the confirmations are read', async () => {
+    const gate = aGate();
+    const device = failuresOf(gpu, () => gate.opened.then(() => ({})));
+    for (const _bind of [1, 2, 3]) await device.fail();
+    const look = device.look();
+    await device.succeed();
+    gate.open();
+    await look;
+    expect(device.health()).toBeUndefined();
+  });
+
+  it('keeps a failure that ends while the confirmations are read', async () => {
+    const gate = aGate();
+    const device = failuresOf(gpu, () => gate.opened.then(() => ({})));
+    for (const _bind of [1, 2, 3]) await device.fail();
+    const look = device.look();
+    await device.fail();
+    gate.open();
+    await look;
+    expect(device.health()?.reason).toContain('for 4 binds in a row');
   });
 });
