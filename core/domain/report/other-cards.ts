@@ -27,11 +27,11 @@ export function findOtherCards(
   const rows = new Map(stored.map((device) => [device.address, device]));
   const others = described.flatMap((device) => {
     const { address, card, digest, driver } = device;
-    const known = refused[address];
-    // The agent that was told of the refusal cannot read the card for a moment.
-    const isStill = known?.card && known.reason !== '' && !isModel(known.card, device);
-    if (!card) return isStill ? [[address, { ...known, digest }] as const] : [];
-    const before = known?.card ?? cardBefore(rows.get(address), device, card);
+    const refusal = refused[address];
+    // An agent that has named a card cannot read it for a moment.
+    const isStill = refusal?.card && refusal.reason !== '' && !isModel(refusal.card, device);
+    if (!card) return isStill ? [[address, { ...refusal, digest }] as const] : [];
+    const before = refusal?.card ?? cardBefore(rows.get(address), device, card);
     if (!before || isAccepted(card, before)) return [];
     const reason = otherCardRefusal(address, before, card);
     return reason === undefined
