@@ -8,6 +8,7 @@ import { readHostname, thingName } from '#core/contracts/topics.ts';
 import { allNotOffered } from '#core/domain/arq/attach-types.ts';
 import { isUnhealthy } from '#core/domain/device/device-health.ts';
 import { handleStateOf } from '#core/domain/device/handle-state.ts';
+import { refusedNow } from '#core/domain/host/host.ts';
 import { failuresBeforePause } from '#core/domain/host/host-pause.ts';
 import { isLost } from '#core/domain/host/presence.ts';
 import {
@@ -120,7 +121,7 @@ async function examineHost(
       'On the host: journalctl -u cyborg-agent; see A host that fails its jobs, in docs/operations/devices.md.',
     );
   }
-  const refused = Object.entries(host.refused).map(([at, { reason }]) => `${at}: ${reason}`);
+  const refused = refusedNow(host.refused).map(([at, { reason }]) => `${at}: ${reason}`);
   if (refused.length > 0) {
     throw new CheckFailed(
       `The descriptions of these devices are refused: ${refused.join('; ').slice(0, 500)}`,

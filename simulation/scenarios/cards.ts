@@ -127,7 +127,8 @@ export const cardOperations: Readonly<Record<string, Operation>> = {
     hostCount: 1,
     prepare: inTurn(useCard(present({ reported: firstCard })), minuteMs, deleteLast),
     prepareMs: 2 * minuteMs,
-    act: inTurn(inTurn(replaceAll, 0, bootCards([0.5, 2, 5, 20, 32])), 4 * minuteMs, confirmCard),
-    quiescenceMs: 50 * minuteMs,
+    // After the report of the boot: a bind before it takes what was offered.
+    act: inTurn(inTurn(replaceAll, 0, bootCards([9, 12, 26, 38])), 14 * minuteMs, confirmCard),
+    quiescenceMs: 56 * minuteMs,
   },
 };

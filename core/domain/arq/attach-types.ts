@@ -4,7 +4,7 @@
 // The host's own setting counts before the deployment's, and both before the release of Nova.
 
 import type { AttachType, Device } from '#core/domain/device/device.ts';
-import type { NotOffered, StoredHost } from '#core/domain/host/host.ts';
+import { type NotOffered, refusedNow, type StoredHost } from '#core/domain/host/host.ts';
 import { attachTarget, type Group } from '#core/domain/profile/device-profile.ts';
 import { attachTypes } from '#core/shapes/words.ts';
 import type { StoredProvider } from './bind-plan.ts';
@@ -94,10 +94,9 @@ export function allNotOffered(
     const reason = words + causeOf(host, deploymentTypes);
     return left.length > 0 ? [{ address, driver, reason }] : [];
   });
-  const invalid = Object.entries(host.refused ?? {}).flatMap(
-    ([address, { digest, driver = 'unknown', reason }]) =>
-      digest === '' ? [] : [{ address, driver, reason }],
-  );
+  const invalid = refusedNow(host.refused).map(([address, { driver = 'unknown', reason }]) => {
+    return { address, driver, reason };
+  });
   return [...notOffered, ...refused, ...invalid];
 }
 

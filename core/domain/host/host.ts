@@ -22,3 +22,8 @@ export interface StoredHost extends SameFields {
 export type RefusedDevices = StoredHost['refused'];
 export type NotOffered = Shaped<typeof notOffered>;
 export type Presence = Shaped<typeof presence>;
+
+/** What is refused now; the others are remembered for places that are empty. */
+export function refusedNow(refused: RefusedDevices = {}): [string, RefusedDevices[string]][] {
+  return Object.entries(refused).filter(([, { digest }]) => digest !== '');
+}

@@ -167,6 +167,11 @@ async function applyUnderLease(
   await putDevices(deps, hostname, devices, plan.put, types);
   await drainLater(deps, host);
   if (plan.put.length > 0) await markHost(deps, hostname);
+  // A row that has gone does not say any more what was offered at its address.
+  const isLost = plan.retire.some(({ card }) => card !== undefined);
+  const remembered = { ...host, refused: plan.refused };
+  if (isLost && !(await deps.store.inventory.putReport(remembered, deps.holder)))
+    throw leaseTaken(hostname);
   await retireDevices(deps, plan.retire);
   await cleanCards(deps, hostname, toClean);
   await copyAttachTypes(deps, devices, plan, types);
@@ -184,8 +189,8 @@ async function applyUnderLease(
   logOutcome(deps, hostname, report, plan);
   if (plan.standing === 'newer') await retryAfterReport(deps, { host, devices }, report);
   // Only a part of a large report is followed by other parts; a heartbeat is not.
-  const isLost = report.devices.length === 0 && Object.keys(plan.wanted).length > 0;
-  if (isLost) await askForReport(deps, hostname, report);
+  const lacksPart = report.devices.length === 0 && Object.keys(plan.wanted).length > 0;
+  if (lacksPart) await askForReport(deps, hostname, report);
 }
 
 /** After the host's row, which is the truth. */
