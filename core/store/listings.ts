@@ -8,6 +8,7 @@ import type { DeviceProfile } from '#core/domain/profile/device-profile.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { type HostListings, hostListings } from './hosts/host-listings.ts';
 import { type DevicePlace, drainDue, toDevicePlace } from './inventory/maintenance.ts';
+import { type ProfileUses, profileUses } from './profile-uses.ts';
 import { toArq } from './rows/arq-rows.ts';
 import { toDeployable, toDevice } from './rows/inventory-rows.ts';
 import { toProfile } from './rows/profile-rows.ts';
@@ -30,9 +31,15 @@ interface DeviceFilter {
   readonly vendor?: string;
 }
 
-export interface Listings extends HostListings {
+export interface DevicePage {
+  readonly devices: readonly Device[];
+  /** Uuid of the last device that was read, if those beyond it are not: `rowsMax` was reached. */
+  readonly readTo?: string;
+}
+
+export interface Listings extends HostListings, ProfileUses {
   arqs(page: Page, filter: { projectId?: string }): Promise<Arq[]>;
-  devices(page: Page, filter: DeviceFilter): Promise<Device[]>;
+  devices(page: Page, filter: DeviceFilter, rowsMax?: number): Promise<DevicePage>;
   deployables(page: Page): Promise<Deployable[]>;
   /** In the order of uuids, from beyond the given one, or the beginning of one. */
   deployablesFrom(page: Omit<Page, 'marker'>, beyond?: string): Promise<Deployable[]>;
@@ -45,10 +52,6 @@ export interface Listings extends HostListings {
   /** Devices whose uuid has this prefix; see domain/integer-id.ts. */
   devicesByPrefix(prefix: string): Promise<Device[]>;
   deployablesByPrefix(prefix: string): Promise<Deployable[]>;
-  /** Whether ARQs of that profile are stored. An ARQ that was just created may not show yet. */
-  isProfileInUse(name: string): Promise<boolean>;
-  /** How many ARQs have a copy of that profile's groups. */
-  arqsOfProfile(name: string): Promise<number>;
   /** Items whose deadline has passed, the longest overdue first; at most {@link overdueMax}. */
   overdue(kind: DueKind, now: string): Promise<Overdue>;
   /** Drained devices whose drain was to end, the longest ago first; at most {@link overdueMax}. */
@@ -91,8 +94,13 @@ export function listings(client: Documents, tables: ListingTables): Listings {
       ExpressionAttributeNames: { '#uuid': 'uuid' },
       ExpressionAttributeValues: { ':kind': kind, ':prefix': prefix },
     });
-  const readPage = (table: string, kind: string, page: Page, filter: Record<string, string> = {}) =>
-    pageOfKind(client, table, kind, page, filter, (uuid) => byUuid(table, kind, uuid));
+  const readPage = (
+    table: string,
+    kind: string,
+    page: Page,
+    filter: Record<string, string> = {},
+    rowsMax?: number,
+  ) => pageOfKind(client, table, kind, page, filter, (uuid) => byUuid(table, kind, uuid), rowsMax);
 
   /** From the partition of the host: the index would be read with the devices of all hosts. */
   const devicesOfHost = (hostname: string) => {
@@ -138,6 +146,7 @@ export function listings(client: Documents, tables: ListingTables): Listings {
 
   return {
     ...hostListings(client, tables.inventory),
+    ...profileUses(client, tables.arqs),
 
     async arqs(page, { projectId }) {
       const arqs: Arq[] = [];
@@ -152,11 +161,13 @@ export function listings(client: Documents, tables: ListingTables): Listings {
       }
     },
 
-    async devices(page, { hostname, type, vendor }) {
+    async devices(page, { hostname, type, vendor }, rowsMax) {
       const vendor_id = vendor === undefined ? undefined : vendorId(vendor);
       if (hostname === undefined) {
         const filter = present({ 'device.type': type, vendor_id });
-        return (await readPage(tables.inventory, 'device', page, filter)).map(toDevice);
+        const read = await readPage(tables.inventory, 'device', page, filter, rowsMax);
+        const readTo = read.readTo && String(read.readTo.sk).split('#')[1];
+        return { devices: read.rows.map(toDevice), ...present({ readTo }) };
       }
       const rows = (await devicesOfHost(hostname)).filter(
         (row) =>
@@ -166,11 +177,11 @@ export function listings(client: Documents, tables: ListingTables): Listings {
       const ofPage = await pageOfRows(rows, page, (uuid) =>
         byUuid(tables.inventory, 'device', uuid),
       );
-      return ofPage.map(toDevice);
+      return { devices: ofPage.map(toDevice) };
     },
 
     async deployables(page) {
-      return (await readPage(tables.inventory, 'deployable', page)).map(toDeployable);
+      return (await readPage(tables.inventory, 'deployable', page)).rows.map(toDeployable);
     },
 
     async deployablesFrom(page, beyond) {
@@ -180,7 +191,8 @@ export function listings(client: Documents, tables: ListingTables): Listings {
 
     async profiles(page, visibleTo) {
       const filter = present({ projects: visibleTo });
-      return (await readPage(tables.profiles, 'device-profile', page, filter)).map(toProfile);
+      const { rows } = await readPage(tables.profiles, 'device-profile', page, filter);
+      return rows.map(toProfile);
     },
 
     async devicesAfter(text, limit) {
@@ -204,39 +216,6 @@ export function listings(client: Documents, tables: ListingTables): Listings {
 
     async deployablesByPrefix(prefix) {
       return (await byPrefix('deployable', prefix)).map(toDeployable);
-    },
-
-    async isProfileInUse(name) {
-      const counts = await Promise.all(
-        shardsFor(name).map(async (shard) => {
-          const { Items = [] } = await client.send(
-            new QueryCommand({
-              TableName: tables.arqs,
-              IndexName: 'by-profile',
-              KeyConditionExpression: 'profile_shard = :shard',
-              ExpressionAttributeValues: { ':shard': shard },
-              Limit: 1,
-            }),
-          );
-          return Items.length;
-        }),
-      );
-      return counts.some((count) => count > 0);
-    },
-
-    async arqsOfProfile(name) {
-      const keys = await Promise.all(
-        shardsFor(name).map((shard) =>
-          queryAll(client, {
-            TableName: tables.arqs,
-            IndexName: 'by-profile',
-            KeyConditionExpression: 'profile_shard = :shard',
-            ExpressionAttributeValues: { ':shard': shard },
-            ProjectionExpression: 'pk',
-          }),
-        ),
-      );
-      return keys.flat().length;
     },
 
     async overdue(kind, now) {

@@ -2,6 +2,7 @@
 
 import * as z from 'zod';
 import { pageMax } from '#core/contracts/api/list-routes.ts';
+import { InvalidInput } from '#core/domain/errors.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { Page } from '#core/store/table/index-pages.ts';
 import { pageReply } from './links.ts';
@@ -33,19 +34,41 @@ export function commaList<T extends z.ZodType<unknown, string>>(item: T) {
     .pipe(z.array(item));
 }
 
+/** Rows that a tenant's filtered list reads: a filter that matches few would read all rows. */
+export const tenantRowsMax = 4000;
+
+interface PageOfUuids {
+  readonly base: string;
+  /** Below the version, e.g. `/devices`. */
+  readonly path: string;
+  readonly query: PageQuery;
+  /** The rows of the page before a filter that the database does not have. */
+  readonly read?: readonly { uuid: string }[];
+  /** Where the next page begins, if the page is not full since {@link tenantRowsMax} were read. */
+  readonly readTo?: string | undefined;
+}
+
 /**
  * A page of a collection by uuids: the rows, and a link to the next page if there may be one.
  *
- * @param at.path below the version, e.g. `/devices`
- * @param at.read the rows of the page before a filter that the database does not have
+ * @throws InvalidInput if there are no rows, but may be on the next page: clients end at a page
+ *   without rows
  */
 export function uuidPage<T extends { uuid: string }>(
   collection: string,
   rows: readonly T[],
-  at: { base: string; path: string; query: PageQuery; read?: readonly { uuid: string }[] },
+  at: PageOfUuids,
 ): Record<string, unknown> {
-  const { read = rows, query } = at;
+  const { read = rows, readTo, query } = at;
+  if (readTo !== undefined && rows.length === 0) {
+    const filters = Object.entries(query).flatMap(([name, value]) =>
+      value === undefined || Object.hasOwn(pageQuery, name) ? [] : [name],
+    );
+    throw new InvalidInput(
+      `${filters.join(', ')}: no match among the first ${tenantRowsMax} that were read; continue with marker=${readTo}.`,
+    );
+  }
   const isLast = read.length < toPage(query).limit;
-  const next = isLast ? undefined : read.at(-1)?.uuid;
-  return pageReply(collection, rows, { ...at, path: `/v2${at.path}` }, next);
+  const next = isLast ? readTo : read.at(-1)?.uuid;
+  return pageReply(collection, rows, { base: at.base, query, path: `/v2${at.path}` }, next);
 }

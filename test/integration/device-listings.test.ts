@@ -46,8 +46,8 @@ async function pages(filter: Parameters<Listings['devices']>[1], page: Omit<Page
   const uuids: string[] = [];
   for (let marker: string | undefined; ; marker = uuids.at(-1)) {
     const part = await listed.devices({ ...page, limit: 2, ...(marker && { marker }) }, filter);
-    uuids.push(...part.map(({ uuid }) => uuid));
-    if (part.length < 2) return uuids;
+    uuids.push(...part.devices.map(({ uuid }) => uuid));
+    if (part.devices.length < 2) return uuids;
   }
 }
 
@@ -62,7 +62,7 @@ describe('devices of a host', () => {
   it.each(orders)(
     'are in pages by $sortKey, $sortDir, as those of the index are',
     async (order) => {
-      const all = await listed.devices({ ...order, limit: 1000 }, {});
+      const { devices: all } = await listed.devices({ ...order, limit: 1000 }, {});
       const own = all.filter(({ hostname }) => hostname === 'cmp9');
       expect(own).toHaveLength(5);
       expect(await pages({ hostname: 'cmp9' }, order)).toEqual(own.map(({ uuid }) => uuid));
@@ -76,9 +76,11 @@ describe('devices of a host', () => {
   it('are read without those of other hosts', async () => {
     indexes.length = 0;
     const page = { ...orders[0], limit: 1000 };
-    expect(await listed.devices(page, { hostname: 'cmp9' })).toHaveLength(5);
-    expect(await listed.devices(page, { hostname: 'cmp9', vendor: '8086' })).toEqual([]);
-    expect(await listed.devices(page, { hostname: 'none' })).toEqual([]);
+    const own = await listed.devices(page, { hostname: 'cmp9' });
+    expect(own.devices).toHaveLength(5);
+    const none = { devices: [] };
+    expect(await listed.devices(page, { hostname: 'cmp9', vendor: '8086' })).toEqual(none);
+    expect(await listed.devices(page, { hostname: 'none' })).toEqual(none);
     expect(indexes).toEqual([undefined, undefined, undefined]);
   });
 

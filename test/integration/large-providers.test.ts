@@ -2,7 +2,6 @@
 //
 // @module-tag long
 
-import { BatchWriteCommand } from '@aws-sdk/lib-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createConsumerStore } from '#core/consumer-deps.ts';
 import type { AttachHandle, Deployable } from '#core/domain/device/device.ts';
@@ -21,17 +20,14 @@ import { createDeviceProfiles } from '#core/operations/profiles/create-device-pr
 import { deleteArqsOfInstance } from '#core/operations/release/delete-arqs.ts';
 import { handleRow } from '#core/store/rows/handle-rows.ts';
 import { deployableRow } from '#core/store/rows/inventory-rows.ts';
-import type { Row } from '#core/store/rows/rows.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
-import { tableName } from '#core/store/table/tables.ts';
 import { countCapacity, counts } from '#test/support/aws/aws-counter.ts';
+import { putInventory } from '#test/support/aws/put-inventory.ts';
 import { aCaller, aDeployable } from '#test/support/builders.ts';
 import { aHandle } from '#test/support/reports.ts';
 import { stage, startWorld, type World } from '#test/support/world.ts';
 
 const nova = aCaller();
-/** DynamoDB's bound on one BatchWriteItem. */
-const batchWriteMax = 25;
 /** Read units for a server with one accelerator: create, bind and delete. */
 const readUnitsMax = 12;
 const poolReadUnitsMax = 15;
@@ -58,21 +54,6 @@ afterAll(async () => {
   await world.stop();
 });
 
-async function putRows(rows: readonly Row[]): Promise<void> {
-  const batches = Array.from({ length: Math.ceil(rows.length / batchWriteMax) }, (_, at) =>
-    rows.slice(at * batchWriteMax, (at + 1) * batchWriteMax),
-  );
-  const waiting = batches.values();
-  const writer = async () => {
-    for (const batch of waiting) {
-      const requests = batch.map((Item) => ({ PutRequest: { Item } }));
-      const RequestItems = { [tableName(stage, 'inventory')]: requests };
-      await clients.documents.send(new BatchWriteCommand({ RequestItems }));
-    }
-  };
-  await Promise.all([writer(), writer(), writer(), writer()]);
-}
-
 const claimed = { arq_uuid: derivedUuid('arq', 'x'), instance_uuid: derivedUuid('instance', 'x') };
 
 interface Provider extends Partial<Deployable> {
@@ -94,7 +75,7 @@ async function storeProvider({ name, handles, handle = () => ({}), ...given }: P
     return { ...row, ...(arq_uuid && { arq_uuid, instance_uuid }) };
   });
   const deployable = aDeployable({ name, providerUuid: uuid, ...given });
-  await putRows([deployableRow(deployable), ...rows]);
+  await putInventory(clients.documents, [deployableRow(deployable), ...rows]);
   return { uuid, handleUuids: uuids };
 }
 

@@ -27,6 +27,7 @@ export interface IndexPage {
   readonly filter: Readonly<Record<string, string>>;
 }
 
+/** @param rowsMax after that many rows no further read begins, though the page is not full */
 export async function pageOfKind(
   client: Documents,
   table: string,
@@ -34,14 +35,16 @@ export async function pageOfKind(
   page: Page,
   filter: Readonly<Record<string, string>>,
   byUuid: (uuid: string) => Promise<Row | undefined>,
-): Promise<Row[]> {
-  return pageOfIndex(client, page, {
+  rowsMax = Number.POSITIVE_INFINITY,
+): Promise<BudgetedPage> {
+  const at: IndexPage = {
     table,
     index: page.sortKey === 'uuid' ? 'by-kind' : 'by-created',
     partition: ['kind', kind],
     sort: await startOf(page, byUuid),
     filter,
-  });
+  };
+  return budgetedPageOfIndex(client, page, at, rowsMax);
 }
 
 /** The page of rows of a kind that are few enough to be read whole. */
@@ -93,23 +96,42 @@ const rowsReadMax = 1000;
 /** Each read is larger than the last, so that a filter that matches few rows takes few reads. */
 const readGrowth = 4;
 
-/** Reads on until the page is full: a filter drops rows only after DynamoDB has read them. */
+/** A page that may have ended before its limit, because the budget of its reads was spent. */
+export interface BudgetedPage {
+  readonly rows: Row[];
+  /** Key of the last row that was read, if rows beyond it are not. */
+  readonly readTo?: Row;
+}
+
 export async function pageOfIndex(
   client: Documents,
   page: PageOrder,
   at: IndexPage,
 ): Promise<Row[]> {
+  return (await budgetedPageOfIndex(client, page, at, Number.POSITIVE_INFINITY)).rows;
+}
+
+/** Reads on until the page is full: a filter drops rows only after DynamoDB has read them. */
+async function budgetedPageOfIndex(
+  client: Documents,
+  page: PageOrder,
+  at: IndexPage,
+  rowsMax: number,
+): Promise<BudgetedPage> {
   const rows: Row[] = [];
   let from: Row | undefined;
   let Limit = page.limit;
+  let rowsRead = 0;
   do {
     const query = { ...indexQuery(page, at), Limit, ...present({ ExclusiveStartKey: from }) };
     const answer = await client.send(new QueryCommand(query));
     rows.push(...(answer.Items ?? []));
     from = answer.LastEvaluatedKey;
+    rowsRead += answer.ScannedCount ?? Limit;
     Limit = Math.max(page.limit, Math.min(rowsReadMax, Limit * readGrowth));
-  } while (from && rows.length < page.limit);
-  return rows.slice(0, page.limit);
+  } while (from && rows.length < page.limit && rowsRead < rowsMax);
+  const isFull = rows.length >= page.limit;
+  return { rows: rows.slice(0, page.limit), ...(!isFull && present({ readTo: from })) };
 }
 
 function indexQuery(

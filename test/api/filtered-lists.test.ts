@@ -1,0 +1,90 @@
+// What a tenant's filtered list reads at most, of a cloud with more devices than that.
+
+import { beforeAll, describe, expect, it } from 'vitest';
+import {
+  type DeployableUuid,
+  type DeviceUuid,
+  derivedUuid,
+  providerUuid,
+} from '#core/domain/ids.ts';
+import { deployableRow, deviceRow } from '#core/store/rows/inventory-rows.ts';
+import { createDocuments } from '#core/store/table/documents.ts';
+import { tenantRowsMax } from '#functions/http/query.ts';
+import { putInventory } from '#test/support/aws/put-inventory.ts';
+import { aDeployable, aStoredDevice } from '#test/support/builders.ts';
+import { perFile } from '#test/support/vitest/shared.ts';
+import { startWorld } from '#test/support/world.ts';
+
+const world = perFile(() => startWorld({ consumers: false }));
+const devicesStored = tenantRowsMax + 100;
+
+beforeAll(async () => {
+  const [devices, deployables] = (['device', 'deployable'] as const).map((kind) =>
+    Array.from({ length: devicesStored }, (_, at) => derivedUuid(kind, `${at}`)).sort(),
+  ) as [string[], string[]];
+  const rows = devices.flatMap((device, at) => {
+    const isLast = at === devicesStored - 1;
+    const deviceUuid = device as DeviceUuid;
+    return [
+      deviceRow(aStoredDevice({ uuid: deviceUuid, ...(isLast && { type: 'QAT' }) })),
+      deployableRow(
+        aDeployable({
+          uuid: deployables[at] as DeployableUuid,
+          providerUuid: providerUuid(`${at}`),
+          deviceUuid,
+          ...(isLast && { reportedAttributes: { rare: 'yes' } }),
+        }),
+      ),
+    ];
+  });
+  const { documents, close } = createDocuments();
+  await putInventory(documents, rows);
+  close();
+});
+
+const list = async (path: string, token: string) => {
+  const { status, json: body } = await world.ask('GET', `/v2/${path}`, { token });
+  const json: Readonly<Record<string, unknown>> = { ...body };
+  const resource = String(path.split('?')[0]);
+  return {
+    status,
+    uuids: ((json[resource] ?? []) as { uuid: string }[]).map(({ uuid }) => uuid),
+    next: (json[`${resource}_links`] as { href: string }[] | undefined)?.[0]?.href,
+    error: String(json.error),
+  };
+};
+
+describe.each([
+  { resource: 'devices', filter: 'type=QAT', every: 'type=FPGA' },
+  { resource: 'attributes', filter: 'key=rare', every: 'key=rc' },
+])("a manager's list of $resource", ({ resource, filter, every }) => {
+  it('with a match beyond its budget says where to continue, and is complete from there', async () => {
+    const first = await list(`${resource}?${filter}&sort_key=uuid`, 'manager-token');
+    expect(first.status).toBe(400);
+    const marker = /no match among the first 4000 .* marker=(\S+)\.$/.exec(first.error)?.[1];
+    const second = await list(
+      `${resource}?${filter}&sort_key=uuid&marker=${marker}`,
+      'manager-token',
+    );
+    expect(second).toMatchObject({ status: 200, next: undefined });
+    expect(second.uuids).toHaveLength(1);
+  });
+
+  it('in the other order has the match, and a link to the rest', async () => {
+    const page = await list(`${resource}?${filter}&sort_key=uuid&sort_dir=desc`, 'manager-token');
+    expect(page.uuids).toHaveLength(1);
+    const rest = await list(String(page.next).replace(/^.*\/v2\//, ''), 'manager-token');
+    expect(rest).toMatchObject({ status: 200, uuids: [], next: undefined });
+  });
+
+  it('that is full is within the budget', async () => {
+    const page = await list(`${resource}?${every}&limit=10`, 'manager-token');
+    expect(page.uuids).toHaveLength(10);
+  });
+
+  it('is read whole for an operator', async () => {
+    const page = await list(`${resource}?${filter}&sort_key=uuid`, 'admin-token');
+    expect(page).toMatchObject({ status: 200, next: undefined });
+    expect(page.uuids).toHaveLength(1);
+  });
+});
