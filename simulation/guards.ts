@@ -66,6 +66,7 @@ export const otherGuards = [
   'bind looks for the mark of a revoked host',
   'work looks for the mark of a revoked host',
   'end of a job looks for the mark of a revoked host',
+  'renewal looks for the mark of a revoked host',
 ] as const;
 export type OtherGuard = (typeof otherGuards)[number];
 

@@ -14,7 +14,11 @@ import {
   replaceDisks,
   unplug,
 } from '#simulation/world/acts.ts';
-import { boardAddress, boardComponent, boardRegion } from '#simulation/world/board-driver.ts';
+import {
+  boardAddress,
+  boardComponent,
+  boardRegion,
+} from '#simulation/world/drivers/board-driver.ts';
 import type { Profile } from '#simulation/world/openstack/nova.ts';
 import { firmware } from '#simulation/world/profiles.ts';
 import type { World } from '#simulation/world/world.ts';

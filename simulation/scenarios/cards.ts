@@ -9,7 +9,7 @@ import {
   deleteLast,
   inTurn,
 } from '#simulation/world/acts.ts';
-import type { Card } from '#simulation/world/card-driver.ts';
+import type { Card } from '#simulation/world/drivers/card-driver.ts';
 import type { Profile } from '#simulation/world/openstack/nova.ts';
 import type { World } from '#simulation/world/world.ts';
 import type { Operation } from './operations.ts';

@@ -10,6 +10,7 @@ import {
   loseImages,
   reboot,
 } from '#simulation/world/acts.ts';
+import { renewAtOnce } from '#simulation/world/renewals.ts';
 import { enrolHosts, revokeHosts } from '#simulation/world/rules/revoked-hosts.ts';
 import type { World } from '#simulation/world/world.ts';
 import type { Operation } from './operations.ts';
@@ -80,6 +81,8 @@ export const startOperations: Readonly<Record<string, Operation>> = {
     prepareMs: 5 * minuteMs,
     act: enrolHosts,
   },
+  'renew certificates of a host at once': { about: [], act: renewAtOnce() },
+  'revoke a host that renews certificates': { about: [], act: renewAtOnce(20) },
 };
 
 /** Beside these operations. */

@@ -18,6 +18,8 @@ import type { Strip } from '#simulation/guards.ts';
 import type { Random } from '#simulation/random.ts';
 import type { Process, Timeline } from '#simulation/timeline.ts';
 import type { Violate } from '#simulation/violation.ts';
+import { described, describedRegion, discoveryOf, pciHandles } from './described.ts';
+import { diskFiles } from './disk-files.ts';
 import {
   type Board,
   boardAddress,
@@ -25,14 +27,12 @@ import {
   boardFiles,
   createBoard,
   startBoard,
-} from './board-driver.ts';
-import { type Card, cardDriver } from './card-driver.ts';
-import { described, describedRegion, discoveryOf, pciHandles } from './described.ts';
-import { diskFiles } from './disk-files.ts';
+} from './drivers/board-driver.ts';
+import { type Card, cardDriver } from './drivers/card-driver.ts';
+import { poolDriver } from './drivers/pool-driver.ts';
 import type { SimulatedIot } from './iot.ts';
 import type { Server } from './openstack/nova.ts';
 import { type Image, sha256Of } from './openstack/openstack.ts';
-import { poolDriver } from './pool-driver.ts';
 
 export const gpuAddress = '0000:0e:00.0';
 export const fpgaAddress = '0000:0d:00.0';

@@ -1,6 +1,6 @@
 // Images in Glance, and device profiles for each kind of device.
 
-import { boardComponent, boardModel } from './board-driver.ts';
+import { boardComponent, boardModel } from './drivers/board-driver.ts';
 import { regionInterface } from './host.ts';
 import type { Profile } from './openstack/nova.ts';
 import type { Image } from './openstack/openstack.ts';

@@ -71,6 +71,8 @@ export interface World {
   readonly transitions: Transitions;
   readonly violations: Violation[];
   readonly violate: Violate;
+  /** Whether the product lacks this guard. */
+  isStripped(guard: string): boolean;
   spawn(name: string): Process;
   depsFor(process: Process): ConsumerDeps;
   /** Starts to count steps; the interrupt refers to their numbers. */
@@ -371,6 +373,7 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
     transitions,
     violations,
     violate,
+    isStripped: strip.isStripped,
     spawn,
     depsFor,
     arm: interrupts.arm,

@@ -54,10 +54,10 @@ export interface Registry {
   /** Attaches the policy of the stage's hosts. */
   allow(certificate: HostCertificate): Promise<void>;
   activate(certificate: HostCertificate): Promise<void>;
-  /** Revokes it for good. AWS ends its connections within a few minutes. */
-  revoke(certificate: HostCertificate, thing: string): Promise<void>;
   /**
-   * Revokes all certificates of the thing, until the registry has no other.
+   * Revokes all certificates of the thing, until the registry has no other. They stay attached: a
+   * consumer that is about to activate one finds it again. AWS ends their connections within a few
+   * minutes.
    *
    * @returns those that it has revoked
    */
@@ -104,8 +104,9 @@ export function createRegistry(
     await client.send(new UpdateCertificateCommand({ certificateId: id, newStatus }));
   }
 
-  async function detach({ arn }: HostCertificate, thing: string): Promise<void> {
-    await unlessAbsent(client.send(new DetachPolicyCommand({ policyName: ours, target: arn })));
+  async function detach(certificate: HostCertificate, thing: string): Promise<void> {
+    await disallow(certificate);
+    const { arn } = certificate;
     const command = new DetachThingPrincipalCommand({ thingName: thing, principal: arn });
     await unlessAbsent(client.send(command));
   }
@@ -118,9 +119,12 @@ export function createRegistry(
     return certificates.sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime());
   }
 
-  async function revoke(certificate: HostCertificate, thing: string): Promise<void> {
+  const disallow = ({ arn }: HostCertificate) =>
+    unlessAbsent(client.send(new DetachPolicyCommand({ policyName: ours, target: arn })));
+
+  async function revoke(certificate: HostCertificate): Promise<void> {
     await update(certificate, 'REVOKED');
-    await detach(certificate, thing);
+    await disallow(certificate);
   }
 
   return {
@@ -189,14 +193,12 @@ export function createRegistry(
 
     activate: (certificate) => update(certificate, 'ACTIVE'),
 
-    revoke,
-
     async revokeAll(thing) {
       const revoked: HostCertificate[] = [];
       for (;;) {
         const listed = await certificatesOf(thing);
-        // A revoked one may still be attached: its revocation died in between.
-        for (const certificate of listed) await revoke(certificate, thing);
+        // A revoked one may still have its policy: its revocation died in between.
+        for (const certificate of listed) await revoke(certificate);
         const left = listed.filter(({ status }) => status !== 'REVOKED');
         if (left.length === 0) return revoked;
         revoked.push(...left);

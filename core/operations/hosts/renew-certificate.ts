@@ -10,6 +10,7 @@ import type { CertificateMessage } from '#core/contracts/identity/renewal.ts';
 import { thingName } from '#core/contracts/topics.ts';
 import type { Deps } from '#core/deps.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
+import { timeNow } from '#core/operations/time-now.ts';
 
 export interface Renewal {
   readonly registry: Registry;
@@ -18,6 +19,10 @@ export interface Renewal {
 
 /** How many may connect at once: more would be a loop, or a thief who makes spare ones. */
 const activeMax = 3;
+
+/** Longer than the consumer runs: one that outlives its lease could issue one too many. */
+const leaseSeconds = 20;
+const leaseRetrySeconds = 1;
 
 /** A presence event may come after the host's message, by a minute at most. */
 const retrySeconds = 10;
@@ -37,7 +42,7 @@ export async function renewCertificate(
     return;
   }
   try {
-    const certificate = await certify(renewal.registry, thing, message.csr);
+    const certificate = await certify(deps, renewal.registry, { hostname, thing }, message.csr);
     await renewal.answers.send(hostname, { certificate: certificate.pem });
     deps.log.info('Certificate issued', { host: hostname, certificate: certificate.id });
   } catch (error) {
@@ -48,13 +53,43 @@ export async function renewCertificate(
 }
 
 /**
+ * Consumers that count certificates at once would each find room for one more, so one at a time
+ * certifies a host.
+ *
+ * @throws RequestInvalid; RetryLater while another consumer works on the host
+ */
+async function certify(
+  deps: Deps,
+  registry: Registry,
+  { hostname, thing }: Pick<InUse, 'hostname' | 'thing'>,
+  csr: string,
+): Promise<HostCertificate> {
+  const publicKey = checkHostRequest(csr, thing);
+  const { inventory } = deps.store;
+  const holder = deps.uuid();
+  const until = timeNow(deps, leaseSeconds * 1000);
+  if (!(await inventory.takeLease(hostname, holder, timeNow(deps), until))) {
+    throw new RetryLater(`Another message of ${hostname} is being handled.`, leaseRetrySeconds);
+  }
+  try {
+    return await certifyUnderLease(registry, thing, csr, publicKey);
+  } finally {
+    await inventory.endLease(hostname, holder);
+  }
+}
+
+/**
  * The mark of a revoked host is read before anything is issued, and again once the certificate is
  * active: the revocation may have looked for certificates between the two.
  *
  * @throws RequestInvalid
  */
-async function certify(registry: Registry, thing: string, csr: string): Promise<HostCertificate> {
-  const publicKey = checkHostRequest(csr, thing);
+async function certifyUnderLease(
+  registry: Registry,
+  thing: string,
+  csr: string,
+  publicKey: KeyObject,
+): Promise<HostCertificate> {
   await refuseRevoked(registry, thing);
   const certificates = await registry.certificatesOf(thing);
   const existing = certificates.find(({ pem }) => isOfKey(pem, publicKey));
@@ -63,13 +98,14 @@ async function certify(registry: Registry, thing: string, csr: string): Promise<
     throw new RequestInvalid('the host has no active certificate');
   }
   if (existing?.status === 'REVOKED') throw new RequestInvalid('its certificate is revoked');
-  if (!existing && others.length >= activeMax) throw tooMany(others.length);
+  if (existing?.status !== 'ACTIVE' && others.length >= activeMax) {
+    throw new RequestInvalid(`the host has ${others.length} active certificates already`);
+  }
   const certificate = existing ?? (await registry.issue(csr));
   if (!existing) await registry.attach(certificate, thing);
   await registry.allow(certificate);
   await registry.activate(certificate);
   await refuseRevoked(registry, thing);
-  await refuseSurplus(registry, thing, certificate);
   return certificate;
 }
 
@@ -78,26 +114,6 @@ async function refuseRevoked(registry: Registry, thing: string): Promise<void> {
   if (!(await registry.isRevoked(thing))) return;
   await registry.revokeAll(thing);
   throw new RequestInvalid('the host is revoked');
-}
-
-/** Requests that came at once were counted before each other's certificates. */
-async function refuseSurplus(
-  registry: Registry,
-  thing: string,
-  { id }: HostCertificate,
-): Promise<void> {
-  const active = (await registry.certificatesOf(thing)).filter(({ status }) => status === 'ACTIVE');
-  const oldestFirst = active.sort(
-    (a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.id < b.id ? -1 : 1),
-  );
-  const surplus = oldestFirst.slice(activeMax).find((each) => each.id === id);
-  if (!surplus) return;
-  await registry.remove(surplus, thing);
-  throw tooMany(active.length - 1);
-}
-
-function tooMany(count: number): RequestInvalid {
-  return new RequestInvalid(`the host has ${count} active certificates already`);
 }
 
 function isOfKey(pem: string, publicKey: KeyObject): boolean {

@@ -46,16 +46,19 @@ interface RegistryOptions {
   readonly file?: string;
   /** Signs a certificate for a client; PEM. */
   readonly sign: (commonName: string, publicKey: KeyObject) => string;
+  readonly now?: () => number;
 }
 
 export class ThingRegistry {
   readonly stage: string;
   readonly #sqlite: Sqlite;
   readonly #sign: RegistryOptions['sign'];
+  readonly #now: () => number;
   #ended = (_certificateId: string): void => {};
 
-  constructor({ stage, file, sign }: RegistryOptions) {
+  constructor({ stage, file, sign, now = Date.now }: RegistryOptions) {
     this.stage = stage;
+    this.#now = now;
     this.#sqlite = new Sqlite(file, schema);
     this.#sign = sign;
   }
@@ -211,7 +214,7 @@ export class ThingRegistry {
   ): void {
     this.#sqlite.run(
       'INSERT INTO certificates VALUES (:id, :status, :pem, :thing, :policy, :now)',
-      { id, pem, now: Date.now(), ...row },
+      { id, pem, now: this.#now(), ...row },
     );
   }
 

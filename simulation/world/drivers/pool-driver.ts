@@ -1,7 +1,7 @@
 // Cards of one host that are offered as a pool, and its driver. Two of them share an IOMMU group.
 
-import { described, pciHandles } from './described.ts';
-import type { MakeDriver } from './host.ts';
+import { described, pciHandles } from '#simulation/world/described.ts';
+import type { MakeDriver } from '#simulation/world/host.ts';
 
 const poolName = 'pool0';
 const set = '0000:0d:01.0';

@@ -2,9 +2,14 @@
 
 import { ImageRefused } from '#agent/images/image-check.ts';
 import type { StateFiles } from '#agent/state/state-files.ts';
-import { described, describedRegion, discoveryOf, pciHandles } from './described.ts';
-import type { HostParts, MakeDriver } from './host.ts';
-import type { Server } from './openstack/nova.ts';
+import {
+  described,
+  describedRegion,
+  discoveryOf,
+  pciHandles,
+} from '#simulation/world/described.ts';
+import type { HostParts, MakeDriver } from '#simulation/world/host.ts';
+import type { Server } from '#simulation/world/openstack/nova.ts';
 
 export const boardAddress = '0000:0a:00.0';
 /** Present only where an operation plugs it in: a region of the board. */

@@ -1,8 +1,8 @@
 // A storage card with a serial number, which can move between hosts, and its driver.
 
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
-import { described, pciHandles } from './described.ts';
-import type { MakeDriver } from './host.ts';
+import { described, pciHandles } from '#simulation/world/described.ts';
+import type { MakeDriver } from '#simulation/world/host.ts';
 
 const cardAddress = '0000:0b:00.0';
 
