@@ -24,7 +24,7 @@ const versionMs = 10_000;
 
 /** @throws where the program is missing, hangs, or prints no version */
 export async function readToolVersion(
-  hardware: Hardware,
+  hardware: Pick<Hardware, 'exec'>,
   { name, program, args }: Omit<Tool, 'releases'>,
 ): Promise<string> {
   const { stdout, stderr } = await hardware.exec(name, program, args, versionMs);

@@ -88,13 +88,15 @@ export function withFacts(context: DriverContext, card: Card): ReportedDevice {
   const part = type && typeTraitPart(type.name);
   const trait = `CUSTOM_NVIDIA_${fn.productId.toUpperCase()}${part ? `_${part}` : ''}`;
   const attributes = {
+    ...device.attributes,
     ...(uuid && { uuid }),
     ...present({ vgpu_name: type?.name }),
     ...(framebuffer && { framebuffer_mib: String(framebuffer) }),
   };
   const identity = device.identity ?? uuid;
+  const { attributes: _attributes, ...bare } = device;
   return {
-    ...device,
+    ...bare,
     ...(model && { model }),
     ...(firmware && { firmware }),
     ...(identity && { identity }),

@@ -7,7 +7,7 @@ import type { Discovery, Driver, HostChange, NotOffered } from '#agent/drivers/c
 import { createMdevDriver } from '#agent/drivers/mdev/index.ts';
 import { mdevSettings } from '#agent/drivers/mdev/settings.ts';
 import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
-import { refuseVgpus } from '#agent/drivers/pci/fitness/boards.ts';
+import { fabricAttributes, refuseVgpus } from '#agent/drivers/pci/fitness/boards.ts';
 import { aerHealth } from '#agent/drivers/pci/health.ts';
 import { createPciDriver, handleAddress } from '#agent/drivers/pci/index.ts';
 import { functionCount } from '#agent/drivers/pci/setup.ts';
@@ -73,11 +73,19 @@ export function createNvidiaDriver(settings: NvidiaSettings, context: DriverCont
       const described: Record<string, ReportedDevice> = {};
       since ??= new Date(clock.wallMs()).toISOString();
       const functions = readPciFunctions(sysfs, () => {});
+      const parents = functions.filter(({ address }) => byAddress.has(address));
+      const fabric = await fabricAttributes(context.hardware, parents, functions);
       for (const [address, device] of Object.entries({ ...devices, ...divisions.devices })) {
         const cards = byAddress.get(address);
-        const fn = functions.find((each) => each.address === address);
-        const reason = fn && cards && !cards.fabric_ready && refuseVgpus(fn, functions);
-        const card = reason || (await describeCard(deps, device, cards, since).catch(unread));
+        const fn = parents.find((each) => each.address === address);
+        const isReady = cards?.fabric_ready === true;
+        const reason =
+          fn && (await refuseVgpus(context.hardware, { card: fn, isReady }, functions));
+        const onFabric = {
+          ...device,
+          attributes: { ...device.attributes, ...fabric.get(address) },
+        };
+        const card = reason ?? (await describeCard(deps, onFabric, cards, since).catch(unread));
         if (typeof card === 'string') left.push({ address, reason: card });
         else described[address] = card;
       }

@@ -9,9 +9,10 @@ import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts'
 import { present } from '#core/shapes/derive/present.ts';
 import type { AllowListEntry } from './allow-list.ts';
 import type { Choice, Wish } from './choice.ts';
+import { fabricAttributes } from './fitness/boards.ts';
 import { deviceType, pciTraits } from './ids.ts';
 import { modelName } from './names.ts';
-import { partitionSeconds } from './partitions.ts';
+import { type FabricManager, partitionSeconds } from './partitions.ts';
 import {
   composePools,
   isOtherBridge,
@@ -86,6 +87,21 @@ function toHandle(
     }),
     ...(hasPartition && { prepare: 'at-bind', clean_seconds: partitionSeconds }),
   };
+}
+
+/** Adds what is said of the Fabric Manager, unless that runs elsewhere. */
+export async function withFabric<
+  Deps extends Describer & { hardware: Pick<Hardware, 'exec'>; fabricManager?: FabricManager },
+>(deps: Deps, wishes: readonly Wish[], all: readonly PciFunction[]): Promise<Deps> {
+  if (deps.fabricManager?.hostname !== undefined) return deps;
+  const cards = wishes.map(({ physical }) => physical);
+  const byCard = await fabricAttributes(deps.hardware, cards, all);
+  const describe: Describer['describe'] = (choice) => {
+    const described = deps.describe?.(choice);
+    const attributes = { ...described?.attributes, ...byCard.get(choice.physical.address) };
+    return { ...described, ...(Object.keys(attributes).length > 0 && { attributes }) };
+  };
+  return byCard.size > 0 ? { ...deps, describe } : deps;
 }
 
 interface PoolFinder extends Describer {

@@ -24,18 +24,24 @@ import {
   findCompanions,
   readMissing,
   readWishes,
-  type Wish,
 } from './choice.ts';
 import { cardComponentVerbs } from './components.ts';
-import { describeDevice, findPools } from './describe.ts';
+import { describeDevice, findPools, withFabric } from './describe.ts';
 import { refuseBoards } from './fitness/boards.ts';
 import { readDead } from './fitness/dead-functions.ts';
+import {
+  findUnbound,
+  findUnfitFunctions,
+  mayBeReplaced,
+  type UnfitDeps,
+  withhold,
+} from './fitness/unfit-functions.ts';
 import { createPartitions, type FabricManager } from './partitions.ts';
 import { type PciPool, partitionedSets } from './pools.ts';
 import { resetRungs } from './reset.ts';
 import { type LadderDeps, resetByLadder } from './reset-ladder.ts';
 import { createSerials, type Serials } from './serials.ts';
-import { findUnbound, findUnfitFunctions, mayBeReplaced, planPci } from './setup.ts';
+import { planPci } from './setup.ts';
 
 interface PciDriverDeps {
   readonly clock: Clock;
@@ -68,7 +74,8 @@ interface PciDriverDeps {
 }
 
 export function createPciDriver(options: PciDriverDeps): Driver {
-  const deps = { name: 'pci', failedBindings: new Map<string, string>(), ...options };
+  const maps = { failedBindings: new Map(), switchPorts: new Map() };
+  const deps = { name: 'pci', ...maps, ...options };
   const serials = createSerials(deps.hardware);
   const partitions = openPartitions(deps);
   const healthSince = createDates(deps);
@@ -155,7 +162,7 @@ async function checkFree(deps: PciDriverDeps, { address }: PciFunction): Promise
   }
 }
 
-type Named = PciDriverDeps & Required<Pick<PciDriverDeps, 'name' | 'failedBindings'>>;
+type Named = PciDriverDeps & UnfitDeps & Required<Pick<PciDriverDeps, 'name'>>;
 
 /** @param withoutPartition why members of sets cannot have their partitions */
 async function discoverPci(
@@ -223,30 +230,16 @@ async function discoverPci(
     (card) => replaceable.has(card),
   );
   for (const [address, reason] of others) refusals.set(address, reason);
+  const describer = await withFabric(deps, all, functions);
   const devices: Record<string, ReportedDevice> = {};
   for (const choice of chosen.choices) {
     const { address } = choice.physical;
     if (others.has(address)) continue;
-    devices[address] = describeDevice(deps, choice, identities.get(address));
+    devices[address] = describeDevice(describer, choice, identities.get(address));
   }
-  const pooled = findPools(deps, all, refusals);
+  const pooled = findPools(describer, all, refusals);
   for (const [address, reason] of pooled.refusals) refusals.set(address, reason);
   return { devices: { ...devices, ...pooled.devices }, refusals };
-}
-
-/** One reason for a card all of whose functions are withheld. */
-function withhold(wishes: readonly Wish[], reasons: ReadonlyMap<string, string>) {
-  const withheld = new Map<string, string>();
-  const left = wishes.flatMap((wish) => {
-    const functions = wish.functions.filter(({ address }) => !reasons.has(address));
-    for (const { address } of wish.functions) {
-      const reason = reasons.get(address);
-      const named = functions.length === 0 ? wish.physical.address : address;
-      if (reason !== undefined) withheld.set(named, reason);
-    }
-    return functions.length > 0 ? [{ ...wish, functions }] : [];
-  });
-  return { wishes: left, withheld };
 }
 
 /** Whether the operator gave a function, its physical function, or its card to this driver. */

@@ -2,7 +2,6 @@
 // bound to the VFIO driver that it names. Touches nothing that is offered, held or in use.
 
 import type { HostChange } from '#agent/drivers/contract/driver.ts';
-import type { Guards } from '#agent/guards/guards.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import { reasonOf } from '#agent/log.ts';
 import {
@@ -12,77 +11,20 @@ import {
   virtualLinks,
 } from '#agent/sysfs/pci.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
-import { type AllowListEntry, matches, namesIds } from './allow-list.ts';
-import { findCompanions, readWishes, type Wish } from './choice.ts';
-import { denylistRefusals } from './fitness/vfio-denylist.ts';
+import { type AllowListEntry, matches } from './allow-list.ts';
+import { findCompanions, readWishes } from './choice.ts';
+import {
+  findOtherCardRefusals,
+  findUnfitFunctions,
+  mayBeReplaced,
+  type UnfitDeps,
+} from './fitness/unfit-functions.ts';
 
-interface SetupDeps {
-  readonly sysfs: Sysfs;
+interface SetupDeps extends UnfitDeps {
   readonly hardware: Hardware;
-  readonly guards: Guards;
   readonly allowList: readonly AllowListEntry[];
   /** Addresses that the driver is cleaning: their binding is its own until the end. */
   readonly busy?: ReadonlySet<string>;
-  /** Whether the operator names a model by the entry, not only an address. */
-  readonly namesIds?: (entry: AllowListEntry) => boolean;
-  /** Why functions could not be bound at the last attempt, by address. */
-  readonly failedBindings: Map<string, string>;
-}
-
-/** Whether another card may come to the address: the entry names ids, or the agent writes them. */
-export function mayBeReplaced(
-  { namesIds: names = namesIds }: Pick<SetupDeps, 'namesIds'>,
-  { entry }: Pick<Wish, 'entry'>,
-): boolean {
-  return names(entry) || entry.components !== undefined;
-}
-
-/**
- * Why functions are neither offered nor bound: another card was offered at their address, or the
- * kernel does not let a guest have them.
- */
-export async function findUnfitFunctions(
-  deps: Pick<SetupDeps, 'guards' | 'namesIds' | 'sysfs' | 'hardware'>,
-  wishes: readonly Wish[],
-): Promise<ReadonlyMap<string, string>> {
-  const bound = wishes.flatMap(({ functions, entry }) =>
-    functions.map((fn) => [fn, entry.bind_to] as const),
-  );
-  return new Map([
-    ...(await denylistRefusals(deps, bound)),
-    ...(await findOtherCardRefusals(deps, wishes)),
-  ]);
-}
-
-async function findOtherCardRefusals(
-  deps: Pick<SetupDeps, 'guards' | 'namesIds'>,
-  wishes: readonly Wish[],
-): Promise<ReadonlyMap<string, string>> {
-  const strict = wishes.filter((wish) => !mayBeReplaced(deps, wish));
-  const others = await deps.guards.findOtherCards(strict.map(({ physical }) => physical));
-  return new Map(
-    strict.flatMap(({ physical, functions }) => {
-      const reason = others.get(physical.address);
-      return reason === undefined ? [] : functions.map((fn) => [fn.address, reason] as const);
-    }),
-  );
-}
-
-/** Why functions are not offered: no guest gets what the host could not bind. */
-export function findUnbound(
-  { failedBindings }: Pick<SetupDeps, 'failedBindings'>,
-  wishes: readonly Wish[],
-): ReadonlyMap<string, string> {
-  return new Map(
-    wishes.flatMap(({ functions, entry: { bind_to: driver } }) =>
-      functions.flatMap(({ address, boundDriver }) => {
-        const reason = boundDriver === driver ? undefined : failedBindings.get(address);
-        return reason === undefined
-          ? []
-          : [[address, `could not be bound to ${driver}: ${reason}`.slice(0, 255)] as const];
-      }),
-    ),
-  );
 }
 
 /** What a change of a card's number of virtual functions is called. */

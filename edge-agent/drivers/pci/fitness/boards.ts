@@ -3,7 +3,9 @@
 import type { AllowListEntry } from '#agent/drivers/pci/allow-list.ts';
 import { modelName } from '#agent/drivers/pci/names.ts';
 import type { PciPool } from '#agent/drivers/pci/pools.ts';
+import type { Hardware } from '#agent/hardware/port.ts';
 import type { PciFunction } from '#agent/sysfs/pci.ts';
+import { fabricSettings, readFabricMode, readFabricVersion, vgpuMode } from './fabric-manager.ts';
 
 /** NVIDIA, Fabric Manager User Guide: without it CUDA in a guest ends with the error 802. */
 const fabricNeed =
@@ -11,8 +13,14 @@ const fabricNeed =
   'ends with 802)';
 /** MI300X, MI308X, MI325X, MI350X and MI355X: their configuration space reads 0xff afterwards. */
 const lostByReset = ['74a1', '74a2', '74a5', '74a8', '75a0', '75a3'];
-/** B200 and B300 of HGX boards, whose switches are no PCI functions. */
-const withoutPciSwitch = ['2901', '2909', '3182'];
+/** B100, B200 and B300 of HGX boards, whose switches are no PCI functions. */
+const withoutPciSwitch = ['2901', '2909', '290a', '29bc', '3182'];
+/** GB200 and GB300. */
+const inRack = ['2941', '31a1', '31c2', '31c3'];
+/** nvidia-smi then shows the fabric's state as "In Progress". */
+const rackNeed =
+  'is on the NVLink of a rack, whose switches are outside of this host (CUDA may end with 802): have ' +
+  "the rack's NMX-C give it a partition, then set fabric_ready to true";
 
 interface BoardWish {
   readonly physical: PciFunction;
@@ -55,7 +63,9 @@ function reasonOfFabric(
   { physical, entry }: BoardWish,
   all: readonly PciFunction[],
 ): string | undefined {
-  if (entry.fabric_ready || !isOnSwitches(physical, all)) return undefined;
+  if (entry.fabric_ready) return undefined;
+  if (isInRack(physical)) return rackNeed;
+  if (!isOnSwitches(physical, all)) return undefined;
   const set = pools
     .filter(({ name }) => name === entry.pool)
     .flatMap(({ sets }) => sets)
@@ -72,10 +82,46 @@ function reasonOfFabric(
   return `${fabricNeed}: offer it in a set with a partition or with its board, or set fabric_ready`;
 }
 
-/** Why vGPUs of a card are not offered, unless the operator says that the mode is set. */
-export function refuseVgpus(card: PciFunction, all: readonly PciFunction[]): string | undefined {
+interface VgpuCard {
+  readonly card: PciFunction;
+  /** The setting `fabric_ready`. */
+  readonly isReady: boolean;
+}
+
+/**
+ * Why vGPUs of a card are not offered. What the operator says counts, unless the settings of this
+ * host's Fabric Manager say otherwise.
+ */
+export async function refuseVgpus(
+  hardware: Pick<Hardware, 'exec'>,
+  { card, isReady }: VgpuCard,
+  all: readonly PciFunction[],
+): Promise<string | undefined> {
+  if (isInRack(card)) return isReady ? undefined : rackNeed;
   if (!isOnSwitches(card, all)) return undefined;
-  return `${fabricNeed}: set its mode for vGPUs (FABRIC_MODE=2), and fabric_ready to true`;
+  const mode = await readFabricMode(hardware);
+  if (isReady && (mode === undefined || mode === vgpuMode)) return undefined;
+  const shown = mode === undefined ? '' : `, which is ${mode} in ${fabricSettings}`;
+  return `${fabricNeed}: set its mode for vGPUs (FABRIC_MODE=${vgpuMode}${shown}), and fabric_ready to true`;
+}
+
+/**
+ * The release of this host's Fabric Manager, with which the driver of a guest must agree: devices
+ * show it as an attribute, for which a profile can ask.
+ */
+export async function fabricAttributes(
+  hardware: Pick<Hardware, 'exec'>,
+  cards: readonly PciFunction[],
+  all: readonly PciFunction[],
+): Promise<ReadonlyMap<string, Readonly<Record<string, string>>>> {
+  const onSwitches = cards.filter((card) => isOnSwitches(card, all));
+  const version = onSwitches.length > 0 ? await readFabricVersion(hardware) : undefined;
+  if (version === undefined) return new Map();
+  return new Map(onSwitches.map(({ address }) => [address, { fabric_manager: version }]));
+}
+
+function isInRack({ vendorId, productId }: PciFunction): boolean {
+  return vendorId === '10de' && inRack.includes(productId);
 }
 
 function isSwitch({ vendorId, classCode }: PciFunction): boolean {
@@ -85,6 +131,11 @@ function isSwitch({ vendorId, classCode }: PciFunction): boolean {
 /** Cards in slots of the same host are not on its board of NVSwitches. */
 function isOnSwitches(card: PciFunction, all: readonly PciFunction[]): boolean {
   if (card.vendorId !== '10de' || !card.classCode.startsWith('0302')) return false;
-  if (withoutPciSwitch.includes(card.productId)) return true;
+  if (hasHiddenSwitches(card)) return true;
   return !/PCIe|NVL/.test(modelName(card) ?? '') && all.some(isSwitch);
+}
+
+/** Whether the GPU is on a board whose switches are reached through network functions alone. */
+export function hasHiddenSwitches({ vendorId, productId }: PciFunction): boolean {
+  return vendorId === '10de' && withoutPciSwitch.includes(productId);
 }

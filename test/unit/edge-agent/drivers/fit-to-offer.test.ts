@@ -1,31 +1,17 @@
 // Devices that no guest can use: the agent says why, and binds none of them.
 
 import { describe, expect, it } from 'vitest';
-import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
-import { ownDrivers } from '#agent/drivers/index.ts';
 import { openProc } from '#agent/guards/proc.ts';
 import { recordHost } from '#agent/record/record-host.ts';
 import { settingsForAll } from '#agent/self-test/offer-all.ts';
 import { toRecord } from '#test/hosts/to-record.ts';
 import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
+import { discoverWith } from '#test/support/hosts/own-driver.ts';
 import { perTest } from '#test/support/vitest/shared.ts';
 
 const host = perTest(aGuardedHost);
 
-async function look(name: string, settings: unknown, context: Partial<DriverContext> = {}) {
-  const configured = ownDrivers.find((each) => each.name === name)?.configure(settings);
-  if (!configured || 'faults' in configured) throw new Error(JSON.stringify(configured));
-  const driver = configured.create(await host.context(context));
-  const plan = (await driver.plan?.()) ?? [];
-  const { devices, notOffered = [] } = await driver.discover();
-  return {
-    offered: Object.values(devices).flatMap(
-      ({ offers }) => offers?.attach_handles.map(({ info }) => `${info.bus}:${info.device}`) ?? [],
-    ),
-    reasons: Object.fromEntries(notOffered.map((each) => [each.address, each.reason])),
-    plan: plan.map((each) => ('refusal' in each ? each.refusal : `bind ${each.after}`)),
-  };
-}
+const look = (name: string, settings: unknown) => discoverWith(host, name, settings);
 
 describe('a card whose base address registers are empty', () => {
   const at = '0000:11:00.0';
