@@ -4,7 +4,7 @@ import type { PciFunction } from '#agent/sysfs/pci.ts';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
 import { type AllowListEntry, matches } from './allow-list.ts';
-import { refuseManagement } from './fitness/card-functions.ts';
+import { refuseCardFunctions } from './fitness/card-functions.ts';
 import { deviceType } from './ids.ts';
 import { isOtherBridge } from './pools.ts';
 
@@ -131,14 +131,18 @@ interface Choices {
   readonly refusals: ReadonlyMap<string, string>;
 }
 
-/** @param guarded functions that the guards refuse, with the reason */
+/**
+ * @param guarded functions that the guards refuse, with the reason
+ * @param all those of the host
+ */
 export function choosePciFunctions(
   wishes: readonly Wish[],
   guarded: ReadonlyMap<string, string>,
+  all: readonly PciFunction[],
 ): Choices {
   const groupsTaken = new Map<string, string>();
   const refusals = new Map<string, string>(guarded);
-  const management = refuseManagement(wishes);
+  const unfit = refuseCardFunctions(wishes, all);
   const choices: Choice[] = [];
   for (const { entry, functions } of wishes) {
     for (const { address, iommuGroup = '' } of entry.pool === undefined ? [] : functions) {
@@ -149,7 +153,7 @@ export function choosePciFunctions(
     if (entry.pool !== undefined) continue;
     const offered = functions.filter(({ address, classCode, iommuGroup = '' }) => {
       if (guarded.has(address)) return false;
-      const reason = management.get(address);
+      const reason = unfit.get(address);
       if (reason !== undefined) {
         refusals.set(address, reason);
         return false;

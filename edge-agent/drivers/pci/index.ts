@@ -202,6 +202,7 @@ async function discoverPci(
   const chosen = choosePciFunctions(
     wishes.filter(({ physical }) => !dead.has(physical.address)),
     refuseBoards(deps.pools, wishes, functions, guarded),
+    functions,
   );
   for (const each of [unwanted, withheld, chosen.refusals, dead]) {
     for (const [address, reason] of each) refusals.set(address, reason);

@@ -64,7 +64,7 @@ describe('an Alveo V80', () => {
     expect(await look('pci', settings)).toMatchObject({
       offered: ['11:00'],
       reasons: {
-        [management]: `is the management function of the Alveo V80 whose user function ${user} is one device`,
+        [management]: `is the management function of an Alveo V80, whose user function ${user} is one device with it`,
       },
     });
   });
@@ -73,8 +73,82 @@ describe('an Alveo V80', () => {
     host.tree.addFunction({ address: management, ...v80, product: '50b4' });
     const { offered, reasons } = await look('pci', { allow_list: [{ vendor_id: '10ee' }] });
     expect(offered).toEqual([]);
-    expect(reasons[management]).toContain('whose user function (10ee:50b5) is missing or not');
+    expect(reasons[management]).toContain('whose user function (10ee:50b5) is missing');
     expect((await look('pci', { allow_list: [ids('50b4')] })).offered).toEqual(['11:00']);
+  });
+});
+
+describe('a card of several functions', () => {
+  const slot = '0000:86:00';
+  const add = (...functions: [fn: number, product: string][]) => {
+    for (const [fn, product] of functions) {
+      const address = `${slot}.${fn}`;
+      host.tree.addFunction({ address, vendor: '10ee', product, classCode: '120000' });
+    }
+  };
+  const byVendor = { allow_list: [{ vendor_id: '10ee', resource_class: 'FPGA' }] };
+
+  it.each([
+    ['U200', '5000', '5001'],
+    ['U250', '5004', '5005'],
+    ['U280', '500c', '500d'],
+    ['U280', '501c', '501d'],
+    ['U50', '5020', '5021'],
+  ])('is one FPGA: an Alveo %s, %s and %s', async (name, management, user) => {
+    add([0, management], [1, user]);
+    const { devices, reasons } = await look('pci', byVendor);
+    expect(Object.keys(devices)).toEqual([`${slot}.1`]);
+    expect(reasons[`${slot}.0`]).toContain(`management function of an Alveo ${name}, whose user`);
+  });
+
+  it('with an entry for its management function alone names the user function', async () => {
+    add([0, '5004'], [1, '5005']);
+    const { reasons } = await look('pci', { allow_list: [{ address: `${slot}.0` }] });
+    expect(reasons[`${slot}.0`]).toContain(`name its user function ${slot}.1 (10ee:5005) instead`);
+  });
+
+  it.each([
+    ['management', '5005', `whose management function ${slot}.0 (10ee:5004) is missing`],
+    ['management', '50b5', 'power cycle the host'],
+  ])('without its %s function is not offered: %s', async (_which, product, reason) => {
+    add([1, product]);
+    const named = { allow_list: [{ vendor_id: '10ee', product_id: product }] };
+    const { offered, reasons } = await look('pci', named);
+    expect([offered, Object.keys(reasons)]).toEqual([[], [`${slot}.1`]]);
+    expect(reasons[`${slot}.1`]).toContain(reason);
+  });
+
+  it('is offered in a virtual machine that has its user function alone', async () => {
+    add([0, '5005']);
+    expect((await look('pci', byVendor)).offered).toEqual(['86:00']);
+  });
+
+  it.each(['d000', 'd00c'])('with its golden image is not offered: %s', async (product) => {
+    add([0, product]);
+    const { reasons } = await look('pci', byVendor);
+    expect(reasons[`${slot}.0`]).toContain('no user function: flash a shell, and start the host');
+    const named = { allow_list: [{ vendor_id: '10ee', product_id: product }] };
+    expect((await look('pci', named)).offered).toEqual(['86:00']);
+  });
+
+  it.each([
+    ['50b5', '50b6'],
+    ['50c1', '50c2'],
+  ])('with two user functions goes to a server as a whole: %s and %s', async (user, control) => {
+    add([0, '50b4'], [1, user], [2, control]);
+    const { offered, reasons } = await look('pci', byVendor);
+    expect(offered).toEqual([]);
+    expect(reasons[`${slot}.1`]).toContain('is one of 2 user functions of an Alveo V80');
+    expect(reasons[`${slot}.2`]).toContain(`such as ${slot}.1: put them in a set of a pool`);
+    const pool = { name: 'v80', sets: [[`${slot}.1`, `${slot}.2`]] };
+    const entry = { address: `${slot}.*`, vendor_id: '10ee', resource_class: 'FPGA' };
+    const allow_list = [user, control].map((id) => ({ ...entry, product_id: id, pool: 'v80' }));
+    expect((await look('pci', { allow_list, pools: [pool] })).offered).toEqual(['86:00', '86:00']);
+  });
+
+  it('of another model has as many functions as it shows', async () => {
+    add([1, '903f'], [2, '913f']);
+    expect((await look('pci', byVendor)).offered).toEqual(['86:00', '86:00']);
   });
 });
 

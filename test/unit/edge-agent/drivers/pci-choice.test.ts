@@ -20,7 +20,7 @@ function virtual(...numbers: number[]): PciFunction[] {
 
 function choose(functions: PciFunction[], allowList: object[], guarded: [string, string][] = []) {
   const read = readWishes(functions, pciAllowList.parse(allowList));
-  const { choices, refusals } = choosePciFunctions(read.wishes, new Map(guarded));
+  const { choices, refusals } = choosePciFunctions(read.wishes, new Map(guarded), functions);
   return {
     offered: choices.map(({ offered }) => offered.map(({ address }) => address)),
     refusals: Object.fromEntries([...read.refusals, ...refusals]),
@@ -100,7 +100,7 @@ describe('the device type', () => {
     ['0b4000', '8086', '4940', 'QAT'],
     ['0b4000', '1bcf', '001c', 'COPROCESSOR'],
     ['0b4000', '8086', '225c', 'COPROCESSOR'],
-    ['120000', '10ee', '5004', 'FPGA'],
+    ['120000', '10ee', '5005', 'FPGA'],
     ['120000', '8086', '09c4', 'FPGA'],
     ['120000', '19e5', 'd100', 'AICHIP'],
     ['120000', '8086', '7d1d', 'AICHIP'],
