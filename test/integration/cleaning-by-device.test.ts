@@ -1,8 +1,11 @@
 // An instance with a vGPU on each of two cards leaves both to be cleaned up by one job. If the
 // second card does not come back, the first card's handle must not wait for it.
 
-import { beforeEach, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Device } from '#core/domain/device/device.ts';
+import { workIncident } from '#core/domain/history/incidents.ts';
 import { providerUuid } from '#core/domain/ids.ts';
+import { noteSuccess, retryAfterReturn } from '#core/operations/release/quarantine.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
@@ -64,4 +67,66 @@ it('frees the handle of a clean card while the other card still fails', async ()
   }
   expect(await releaseOn(provider)).toBeUndefined();
   expect(await releaseOn(secondProvider)).toBeDefined();
+});
+
+describe('a card that no cleaning brings back', () => {
+  let nowMs = Date.now();
+  const deps = () => ({ ...cmp1.deps, clock: () => nowMs });
+  const failure = { operation: 'failed', statusDetails: { reason: 'EIO' } } as const;
+
+  /** The sweep every so many minutes, for as long; the host fails each job. */
+  async function attemptsIn(count: number, every = 1): Promise<number> {
+    let attempts = 0;
+    for (const endMs = nowMs + count * minutes; nowMs < endMs; nowMs += every * minutes) {
+      await sweep(deps());
+      const id = (await releaseOn(provider)) as string;
+      await startRelease(deps(), id);
+      for (const jobId of [...cmp1.jobs.keys()]) {
+        cmp1.jobs.delete(jobId);
+        attempts += 1;
+        await finishJob(deps(), aJobEnd(jobId, failure));
+      }
+    }
+    return attempts;
+  }
+
+  const awaited = async () => {
+    const work = await cmp1.deps.store.releases.awaited((await releaseOn(provider)) as string);
+    if (!work) throw new Error('No handle waits.');
+    return work;
+  };
+
+  beforeEach(async () => {
+    nowMs = Date.now();
+    await cmp1.report([gpu]);
+    await cmp1.releasing();
+    await cmp1.end('release', 'failed', { reason: 'EIO' });
+  });
+
+  it('is asked twelve times in two hours, and then once a day', async () => {
+    expect(await attemptsIn(60)).toBe(6);
+    expect(workIncident(await awaited(), undefined, 0, nowMs)?.nextStep).toMatch(/by itself/);
+    expect(await attemptsIn(120, 5)).toBe(6);
+    expect(await attemptsIn(12 * 60, 60)).toBe(0);
+    const [{ uuid }] = (await cmp1.deps.store.inventory.host('cmp1')).devices as [Device];
+    const incident = workIncident(await awaited(), uuid, 0, nowMs);
+    expect(incident?.reason).toBe('1 attach handles after 13 failed cleanings: EIO');
+    expect(incident?.nextStep).toContain('cyborg-ops hosts drain cmp1 --reason reboot');
+    expect(incident?.nextStep).toContain(`cyborg-ops devices force-release ${uuid} --reason`);
+    expect(await attemptsIn(13 * 60, 60)).toBe(1);
+  });
+
+  it('is asked again an hour later at a sign that its host works, or when it has returned', async () => {
+    const inventory = () => cmp1.deps.store.inventory.host('cmp1');
+    const success = async () => {
+      await noteSuccess(deps(), await inventory());
+      return await attemptsIn(2);
+    };
+    expect(await attemptsIn(13 * 16, 16)).toBe(12);
+    expect(await success()).toBe(0);
+    nowMs += 60 * minutes;
+    expect([await success(), await success()]).toEqual([1, 0]);
+    await retryAfterReturn(deps(), (await inventory()).devices);
+    expect(await attemptsIn(2)).toBe(1);
+  });
 });

@@ -7,6 +7,7 @@ import { skewSecondsMax } from '#core/domain/host/clock-skew.ts';
 import type { NotOffered } from '#core/domain/host/host.ts';
 import { type Drain, isOverdue } from '#core/domain/host/host-state.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
+import { isStopped } from '#core/domain/host-work/deadlines.ts';
 import { type AwaitedWork, leftAtOf } from '#core/domain/host-work/host-work.ts';
 import type { DeviceUuid } from '#core/domain/ids.ts';
 import { present } from '#core/shapes/derive/present.ts';
@@ -133,8 +134,7 @@ export function workIncident(
       kind: 'quarantine',
       ...about,
       reason: `${handles.length} attach handles${retries === 0 ? '' : ` after ${retries + 1} failed cleanings`}: ${quarantine}`,
-      nextStep:
-        'The host is asked again by itself. If it cannot clean the device, clean it by hand, and release it by force as cleaned. A card that is in another host for good, and offered there, was cleaned there: release it here by force as cleaned, too.',
+      nextStep: `${isStopped(work) ? stoppedStep(hostname, device) : 'The host is asked again by itself.'} If it cannot clean the device, clean it by hand, and release it by force as cleaned. A card that is in another host for good, and offered there, was cleaned there: release it here by force as cleaned, too.`,
       ...(device && { action: 'force-release' }),
     };
   }
@@ -147,6 +147,11 @@ export function workIncident(
     nextStep:
       "Read the log and the alarms of the function sweep, which enforces deadlines, and the host's agent.",
   };
+}
+
+/** No host is rebooted by this service. */
+function stoppedStep(hostname: string, device = 'UUID'): string {
+  return `The host is asked once a day only, because each attempt resets the device. If its reason asks for a reboot: cyborg-ops hosts drain ${hostname} --reason reboot; move the host's servers, reboot it (systemctl reboot, or a power cycle), and then: cyborg-ops hosts resume ${hostname}. To have it cleaned now: cyborg-ops devices force-release ${device} --reason repaired.`;
 }
 
 function timeOf(ms: number): string {

@@ -3,7 +3,12 @@
 
 import { type Group, wantedImage } from '#core/domain/profile/device-profile.ts';
 import { backoffSeconds } from '#core/domain/retry-later.ts';
-import { type ExpiringWorkKind, type HostRelease, hostWork } from './host-work.ts';
+import {
+  type AwaitedWork,
+  type ExpiringWorkKind,
+  type HostRelease,
+  hostWork,
+} from './host-work.ts';
 
 export const sweepSeconds = 60;
 
@@ -21,12 +26,30 @@ export const bindDeadlineSeconds = 240;
  */
 export const failedBindKeptMs = 30 * 60_000;
 
+/** Retries that fail in a row, in some two hours, after which a cleaning is stopped. */
+const cleaningRetriesMax = 12;
+const [hourMs, dayMs] = [60 * 60_000, 24 * 60 * 60_000];
+
 /**
  * How long after its last failure a host is asked again to clean up: doubling, up to a quarter of
- * an hour.
+ * an hour, and a day for one that is stopped.
  */
 export function cleaningRetryMs(retries: number): number {
-  return backoffSeconds(retries + 1, 15) * 60_000;
+  return isStopped({ retries }) ? dayMs : backoffSeconds(retries + 1, 15) * 60_000;
+}
+
+/**
+ * Whether a cleaning is not worth more attempts: each resets a card, beside others that servers
+ * use.
+ */
+export function isStopped({ retries = 0 }: Pick<AwaitedWork, 'retries'>): boolean {
+  return retries >= cleaningRetriesMax;
+}
+
+/** Whether a sign that the host works again may bring the next attempt forward. */
+export function mayComeSooner(work: AwaitedWork, nowMs: number): boolean {
+  if (work.retryAt === undefined) return false;
+  return !isStopped(work) || nowMs >= Date.parse(work.retryAt) - dayMs + hourMs;
 }
 
 /** How long a host has to answer a message that asks for a check. */

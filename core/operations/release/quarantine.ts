@@ -5,7 +5,7 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { InventoryReport } from '#core/contracts/report/inventory-report.ts';
 import type { Deps } from '#core/deps.ts';
 import type { Device } from '#core/domain/device/device.ts';
-import { cleaningRetryMs } from '#core/domain/host-work/deadlines.ts';
+import { cleaningRetryMs, mayComeSooner } from '#core/domain/host-work/deadlines.ts';
 import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
@@ -25,7 +25,7 @@ export async function quarantine(deps: Deps, work: AwaitedWork, reason: string):
  */
 export async function noteSuccess(deps: Deps, { host, devices }: HostInventory): Promise<void> {
   if (host.failedJobs) await deps.store.inventory.forgetFailures(host.hostname);
-  await bringForward(deps, devices, Number.POSITIVE_INFINITY);
+  await bringForward(deps, devices);
 }
 
 /**
@@ -39,26 +39,39 @@ export async function retryAfterReport(
 ): Promise<void> {
   if (!host.failedJobs || report.failed_drivers.length > 0) return;
   if (deps.clock() - Date.parse(host.failedJobs.lastAt) < settledMs) return;
-  await bringForward(deps, devices, 1);
+  await bringForward(deps, devices, { most: 1 });
 }
 
 /** Handles in quarantine are due now where their device is there again. */
 export async function retryAfterReturn(deps: Deps, devices: readonly Device[]): Promise<void> {
-  await bringForward(deps, devices, Number.POSITIVE_INFINITY);
+  await bringForward(deps, devices, { isReturned: true });
+}
+
+interface Sooner {
+  readonly most?: number;
+  /** Also those that are stopped: the device may be another one. */
+  readonly isReturned?: boolean;
 }
 
 /** Makes work in quarantine due now. */
-async function bringForward(deps: Deps, devices: readonly Device[], most: number): Promise<void> {
+async function bringForward(
+  deps: Deps,
+  devices: readonly Device[],
+  { most = Number.POSITIVE_INFINITY, isReturned = false }: Sooner = {},
+): Promise<void> {
   const now = timeNow(deps);
   const seen = new Set<string>();
+  let count = 0;
   for (const uuid of devices.flatMap(({ providers }) => providers)) {
     const handles = (await deps.store.inventory.provider(uuid))?.handles ?? [];
     for (const { quarantine: reason, release: id } of handles) {
       if (reason === undefined || id === undefined || seen.has(id)) continue;
       seen.add(id);
       const work = await deps.store.releases.awaited(id);
-      if (work?.retryAt) await deps.store.releases.postpone(work, now);
-      if (seen.size >= most) return;
+      if (!work?.retryAt || !(isReturned || mayComeSooner(work, deps.clock()))) continue;
+      await deps.store.releases.postpone(work, now);
+      count += 1;
+      if (count >= most) return;
     }
   }
 }
