@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 import { inventoryTopic } from '#core/contracts/topics.ts';
+import type { CardsMessage } from '#core/contracts/work-message.ts';
 import { runAgent } from './agent.ts';
 import { openSession } from './broker/mqtt.ts';
 import { systemClock } from './clock.ts';
@@ -89,11 +90,17 @@ async function run(config: Config): Promise<void> {
   const clock = systemClock;
   const random = Math.random;
   const looks = createRediscoverRequests();
-  const host = await openHost(config, { files, clock, log });
+  const host = await openHost(config, { files, clock, log, hasCloud: true });
   const { thing, bootId, checkpoint, components, drivers, vendorTools, links, gates, failures } =
     host;
   const { healthOf, novaVersions, novaDevices, lookAtServers } = host;
+  const onCards = (message: CardsMessage) =>
+    void host.learnCards(message).then(
+      () => looks.ask('changes'),
+      (error: unknown) => log.error('Cards not kept', { reason: reasonOf(error) }),
+    );
   const jobs = createJobRunner({
+    onCards,
     stage: config.stage,
     thing,
     bootId,
@@ -191,6 +198,7 @@ async function run(config: Config): Promise<void> {
         return await discoverNow();
       },
       skew: jobs.skew,
+      asksCards: host.asksCards,
       sequence: await openSequence({
         files,
         bootId,

@@ -221,6 +221,8 @@ export const access: Readonly<Record<FunctionName, Access>> = {
     },
     indexes: { inventory: ['by-card'] },
     jobs: ['CreateJob'],
+    // An agent that has lost its state asks which cards were offered.
+    messagesHosts: true,
     callsOpenStack: false,
   },
   'host-presence': {

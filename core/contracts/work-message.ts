@@ -3,6 +3,8 @@
 // See docs/adr/0038-messages-before-jobs.md.
 
 import * as z from 'zod';
+import { deviceAddress } from '#core/shapes/derive/fields.ts';
+import { offeredCard } from '#core/shapes/reported/offered-card.ts';
 
 /** Work that may be sent by a message. */
 export type SentKind = 'bind' | 'release';
@@ -29,6 +31,14 @@ export const workMessage = z.object({
   document: z.unknown(),
 });
 export type WorkMessage = z.infer<typeof workMessage>;
+
+/** The answer to a report that asks for the cards before, by address. */
+export const cardsMessage = z.object({
+  /** The boot that the report names. */
+  boot_id: z.guid(),
+  cards: z.record(deviceAddress, offeredCard),
+});
+export type CardsMessage = z.infer<typeof cardsMessage>;
 
 export const workEnd = z.object({
   job_id: id,

@@ -6,7 +6,12 @@ import type { CloudClock } from '#agent/cloud-clock.ts';
 import { type Log, reasonOf } from '#agent/log.ts';
 import { sentExecution } from '#agent/state/checkpoint-state.ts';
 import { workEndTopic, workTopic } from '#core/contracts/topics.ts';
-import { type WorkMessage, workMessage } from '#core/contracts/work-message.ts';
+import {
+  type CardsMessage,
+  cardsMessage,
+  type WorkMessage,
+  workMessage,
+} from '#core/contracts/work-message.ts';
 import { parseJson } from '#core/shapes/derive/parse-json.ts';
 import { type Execution, toStatusDetails } from './job-execution.ts';
 import type { Session } from './mqtt.ts';
@@ -18,6 +23,7 @@ interface WorkMessagesDeps {
   readonly log: Log;
   /** The control plane's time, by which messages end. */
   readonly cloudClock: CloudClock;
+  readonly onCards?: (message: CardsMessage) => void;
 }
 
 /** The control plane sends a job for what does not fit. */
@@ -32,7 +38,7 @@ const heldMax = 64;
  */
 export function takeWorkMessages(
   session: Session,
-  { stage, thing, clock, log, cloudClock }: WorkMessagesDeps,
+  { stage, thing, clock, log, cloudClock, onCards }: WorkMessagesDeps,
   onWork: (message: WorkMessage) => void,
 ): () => void {
   const ownTopic = workTopic(stage, thing);
@@ -47,7 +53,13 @@ export function takeWorkMessages(
   };
   session.onMessage((topic, payload) => {
     if (topic !== ownTopic) return;
-    const read = workMessage.safeParse(parseJson(payload.toString()));
+    const json = parseJson(payload.toString());
+    const cards = cardsMessage.safeParse(json);
+    if (cards.success) {
+      onCards?.(cards.data);
+      return;
+    }
+    const read = workMessage.safeParse(json);
     if (!read.success) {
       log.warn('Work message unreadable', { reason: read.error.message });
     } else judge(read.data);

@@ -10,9 +10,11 @@ import type { ReadDomains } from './libvirt/domains.ts';
 import type { OfferedBefore } from './offered-before.ts';
 import { readServerUses, type ServerUse, type ServerUses } from './server-uses.ts';
 
-interface GuardsDeps extends FactsDeps {
+export interface GuardsDeps extends FactsDeps {
   readonly offeredBefore: OfferedBefore;
   readonly readDomains: ReadDomains;
+  /** Whether a control plane can say what was offered before the state was lost. */
+  readonly hasCloud?: boolean;
   /** The host's clock; the system's if absent. */
   readonly wallMs?: () => number;
 }
@@ -59,6 +61,8 @@ export interface Guards {
   isOffered(address: string): boolean;
   /** The card that is offered at the address, or was when it was last there. */
   cardAt(address: string): OfferedCard | undefined;
+  /** Whether the control plane has yet to say what was offered before. */
+  asksCards(): boolean;
   /** Why cards are refused because another one was offered at their address, by address. */
   findOtherCards(cards: readonly PciFunction[]): Promise<Held>;
   /**
@@ -137,6 +141,7 @@ export function openGuards(deps: GuardsDeps): Guards {
     },
     isOffered: offeredBefore.has,
     cardAt: offeredBefore.cardAt,
+    asksCards: () => deps.hasCloud === true && offeredBefore.asksCards(),
     findOtherCards: (cards) => refuseUnconfirmed(cards, cardRefusal),
     keepCards: async (cards, serials, isNamed) => {
       const changed = new Map<string, OfferedCard>();

@@ -15,6 +15,8 @@ const form = z.object({
   drivers: z.record(z.string(), z.array(z.string())),
   /** Keys are PCI addresses of physical functions. */
   cards: z.record(z.string(), keptCard).default({}),
+  /** The control plane has not said yet what was offered before this file was made. */
+  asks_cards: z.literal(true).optional(),
 });
 
 export interface OfferedBefore {
@@ -26,6 +28,10 @@ export interface OfferedBefore {
   cardAt(address: string): OfferedCard | undefined;
   /** Resolves when it is on disk what is offered at these addresses. */
   keepCards(cards: ReadonlyMap<string, OfferedCard>): Promise<void>;
+  /** Whether the control plane must say what was offered before. */
+  asksCards(): boolean;
+  /** It has: these cards. Resolves when they are on disk. */
+  learnCards(cards: ReadonlyMap<string, OfferedCard>): Promise<void>;
   /** Cards that an operator has confirmed. */
   readonly confirmations: ReadConfirmations;
 }
@@ -40,6 +46,7 @@ export async function openOfferedBefore(files: StateFiles, log: Log): Promise<Of
   );
   const functions = new Map(Object.entries(stored?.drivers ?? {}));
   const cards = new Map<string, OfferedCard>(Object.entries(stored?.cards ?? {}));
+  let asksCards = stored === undefined || stored.asks_cards === true;
   const write = async (
     nextFunctions: Iterable<readonly [string, readonly string[]]>,
     nextCards: Iterable<readonly [string, OfferedCard]>,
@@ -48,6 +55,7 @@ export async function openOfferedBefore(files: StateFiles, log: Log): Promise<Of
       version: 1,
       drivers: Object.fromEntries(nextFunctions),
       cards: Object.fromEntries(nextCards),
+      ...(asksCards && { asks_cards: true }),
     };
     await files.replace(file, JSON.stringify(text));
   };
@@ -67,6 +75,17 @@ export async function openOfferedBefore(files: StateFiles, log: Log): Promise<Of
       if (changed.size === 0) return;
       await write(functions, [...cards, ...changed]);
       for (const [address, card] of changed) cards.set(address, card);
+    },
+    asksCards: () => asksCards,
+    learnCards: async (learnt) => {
+      asksCards = false;
+      try {
+        await write(functions, [...cards, ...learnt]);
+      } catch (error) {
+        asksCards = true;
+        throw error;
+      }
+      for (const [address, card] of learnt) cards.set(address, card);
     },
     confirmations: openConfirmations(files, log),
   };

@@ -28,7 +28,7 @@ import { reasonOf } from '#agent/log.ts';
 import type { RediscoverRequests } from '#agent/report/rediscover-requests.ts';
 import type { JobOutcome } from '#agent/state/checkpoint-state.ts';
 import type { JobStep } from '#core/contracts/job-document.ts';
-import type { WorkMessage } from '#core/contracts/work-message.ts';
+import type { CardsMessage, WorkMessage } from '#core/contracts/work-message.ts';
 import { JobStopped } from './prepare-region.ts';
 import { isDone, leavesNothing, runSteps, type StepsDeps } from './run-steps.ts';
 
@@ -52,6 +52,8 @@ interface JobRunnerDeps extends StepsDeps, JobsDeps, Recipient {
    * start.
    */
   readonly stop: AbortSignal;
+  /** The control plane has said which cards were offered before. */
+  readonly onCards?: (message: CardsMessage) => void;
 }
 
 interface Running {

@@ -28,6 +28,7 @@ import { openConfirmations } from '#agent/state/confirmations.ts';
 import type { StateFiles } from '#agent/state/state-files.ts';
 import { openSysfs } from '#agent/sysfs/root.ts';
 import { thingName } from '#core/contracts/topics.ts';
+import type { CardsMessage } from '#core/contracts/work-message.ts';
 import { createDescribeCards, type DescribeCards } from './describe-cards.ts';
 import { createNovaDevices, type NovaDevices } from './nova-devices.ts';
 import { readNovaVersions } from './nova-versions.ts';
@@ -48,15 +49,23 @@ interface Host {
   readonly links: LinkFaults;
   readonly failures: FailedPreparations;
   readonly describeCards: DescribeCards;
+  /** Whether the control plane must say which cards were offered before. */
+  readonly asksCards: () => boolean;
+  readonly learnCards: (message: CardsMessage) => Promise<void>;
 }
 
 interface HostDeps {
   readonly files: StateFiles;
   readonly clock: Clock;
   readonly log: Log;
+  /** The agent reports to a control plane, which its commands do not. */
+  readonly hasCloud?: boolean;
 }
 
-export async function openHost(config: Config, { files, clock, log }: HostDeps): Promise<Host> {
+export async function openHost(
+  config: Config,
+  { files, clock, log, hasCloud = false }: HostDeps,
+): Promise<Host> {
   const bootId = readBootId(config.bootIdFile);
   const thing = thingName(config.stage, config.hostname);
   const sysfs = openSysfs(config.sysfsRoot);
@@ -66,13 +75,15 @@ export async function openHost(config: Config, { files, clock, log }: HostDeps):
   const proc = openProc(config.procRoot);
   const readDomains = config.domains ? openDomains(config.domains) : noDomains;
   const confirmations = openConfirmations(files, log);
+  const offeredBefore = await openOfferedBefore(files, log);
   const guards = openGuards({
     sysfs,
     hardware,
     proc,
     ownPid: String(process.pid),
     unguardedDrivers: config.unguardedDrivers,
-    offeredBefore: await openOfferedBefore(files, log),
+    offeredBefore,
+    hasCloud,
     readDomains,
     wallMs: clock.wallMs,
   });
@@ -121,6 +132,12 @@ export async function openHost(config: Config, { files, clock, log }: HostDeps):
   const describeCards = createDescribeCards({ sysfs, guards, confirmations });
   const failures = createFailedPreparations(clock, confirmations, log);
   const sources = { vendorTools, links, failures, describeCards };
-  const about = { thing, bootId, checkpoint, components, ...sources };
+  const learnCards = async ({ boot_id: answered, cards }: CardsMessage) => {
+    if (answered !== bootId || !guards.asksCards()) return;
+    await offeredBefore.learnCards(new Map(Object.entries(cards)));
+    log.info('Cards learnt', { cards: Object.keys(cards).length });
+  };
+  const { asksCards } = guards;
+  const about = { asksCards, learnCards, thing, bootId, checkpoint, components, ...sources };
   return { ...about, drivers, healthOf, gates, novaVersions, novaDevices, lookAtServers };
 }

@@ -18,6 +18,8 @@ export interface ReportDeps {
   /** What the hypervisor takes, from the settings. */
   readonly attachTypes?: readonly AttachType[] | undefined;
   readonly discover: () => Promise<Found>;
+  /** Whether the control plane must say which cards were offered before. */
+  readonly asksCards?: () => boolean;
   /** The skew of the host's clock, if it is known. */
   readonly skew?: () => Skew | undefined;
   readonly sequence: Sequence;
@@ -25,12 +27,14 @@ export interface ReportDeps {
   readonly log: Log;
 }
 
+type HelloDeps = Omit<ReportDeps, 'discover' | 'clock'>;
+
 /**
  * Reports this boot before the drivers are asked, which may take long. Until they have
  * answered, what the host had prepared may be missing.
  */
 export async function reportHello(
-  { stage, thing, bootId, attachTypes, sequence, log }: Omit<ReportDeps, 'discover' | 'clock'>,
+  { stage, thing, bootId, attachTypes, asksCards, sequence, log }: HelloDeps,
   drivers: readonly string[],
   publish: Publish,
 ): Promise<void> {
@@ -43,6 +47,7 @@ export async function reportHello(
     failed_drivers: [...drivers],
     is_hello: true,
     ...(attachTypes && { attach_types: [...attachTypes] }),
+    ...(asksCards?.() && { asks_cards: true as const }),
     devices: [],
   };
   await publish(inventoryTopic(stage, thing), JSON.stringify(report));
@@ -90,6 +95,7 @@ export async function reportInventory(
       not_offered: [...plan.notOffered],
       nova_versions: [...plan.novaVersions],
       ...(deps.attachTypes && { attach_types: [...deps.attachTypes] }),
+      ...(deps.asksCards?.() && { asks_cards: true as const }),
       ...(skew && { clock: { ahead_ms: skew.aheadMs, within_ms: skew.withinMs } }),
       devices: [...devices],
     };

@@ -31,7 +31,9 @@ beforeEach(async () => {
   [sent, queued] = [[], []];
   cmp1.deps = {
     ...withClients(cmp1.deps, {
-      hostMessages: { send: async (_host, message) => void sent.push(message) },
+      hostMessages: {
+        send: async (_host, message) => void ('job_id' in message && sent.push(message)),
+      },
     }),
     queues: { send: async (_queue, messages) => void queued.push(...(messages as never[])) },
   };

@@ -16,6 +16,7 @@ import { providerUuid } from '#core/domain/ids.ts';
 import { silentLog } from '#core/log.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
 import { nextInstance } from '#test/support/builders.ts';
+import { withClients } from '#test/support/deps.ts';
 import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
 import { aDevice, aHandle, aReport } from '#test/support/reports.ts';
 import { eventually } from '#test/support/vitest/eventually.ts';
@@ -170,6 +171,39 @@ describe('another card at the address of an offered device', () => {
       [after?.identity === ssdIds ? 'a80a' : '26b9'],
       [],
     ]);
+  });
+});
+
+describe('the answer to an agent that asks for the cards', () => {
+  const sent: unknown[] = [];
+  const send = async (_host: string, message: unknown) => void sent.push(message);
+  const asking = (devices: readonly ReportedDevice[], more: object = {}) =>
+    aReport([...devices], { asks_cards: true, not_offered: [], ...more });
+  const answerTo = async (each: InventoryReport, hostMessages = { send }) => {
+    sent.length = 0;
+    await applyReport(withClients(world.deps, { hostMessages }), host, each, Date.now());
+    return sent;
+  };
+  const boot_id = aReport([]).boot_id;
+  const before = { [slot]: { identity: gpuIds, since: offeredAt } };
+
+  it('names those that were offered, in any report, as often as it asks', async () => {
+    expect(await answerTo(asking([]))).toEqual([{ boot_id, cards: {} }]);
+    await report({});
+    const hello = { is_hello: true, failed_drivers: ['pci'], sequence: 1_000 };
+    expect(await answerTo(asking([], hello))).toEqual([{ boot_id, cards: before }]);
+    const other = asking([aCard({ identity: ssdIds, since: lostAt })], { sequence: 1_001 });
+    expect(await answerTo(other)).toEqual([{ boot_id, cards: before }]);
+    const again = { ...other, devices: [], sequence: 1_002 };
+    expect(await answerTo(again)).toEqual([{ boot_id, cards: before }]);
+    const { asks_cards: _, ...quiet } = again;
+    expect(await answerTo({ ...quiet, sequence: 1_003 })).toEqual([]);
+  });
+
+  it('does not hold up the report where it cannot be sent', async () => {
+    const away = { send: () => Promise.reject(new Error('AWS IoT is away')) };
+    expect(await answerTo(asking([aCard({})]), away)).toEqual([]);
+    expect(await offered()).toEqual(['26b9']);
   });
 });
 

@@ -24,7 +24,7 @@ beforeEach(async () => {
   [sent, queued, isAway] = [[], [], false];
   const send: ConsumerDeps['clients']['hostMessages']['send'] = async (host, message) => {
     if (isAway) throw new Error('AWS IoT is away');
-    sent.push({ host, message });
+    if ('job_id' in message) sent.push({ host, message });
   };
   cmp1.deps = {
     ...withClients(cmp1.deps, { hostMessages: { send } }),

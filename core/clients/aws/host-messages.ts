@@ -3,10 +3,10 @@
 
 import { IoTDataPlaneClient, PublishCommand } from '@aws-sdk/client-iot-data-plane';
 import { thingName, workTopic } from '#core/contracts/topics.ts';
-import type { WorkMessage } from '#core/contracts/work-message.ts';
+import type { CardsMessage, WorkMessage } from '#core/contracts/work-message.ts';
 
 export interface HostMessages {
-  send(hostname: string, message: WorkMessage): Promise<void>;
+  send(hostname: string, message: WorkMessage | CardsMessage): Promise<void>;
 }
 
 export function createHostMessages(options: {

@@ -129,6 +129,11 @@ const reportFields = {
    * drivers as failed.
    */
   is_hello: z.boolean().optional(),
+  /**
+   * The agent does not know which cards it offered before: it has lost its state, or is new. The
+   * control plane answers with `cardsMessage`.
+   */
+  asks_cards: z.literal(true).optional(),
   /** What the host's settings name, and why it is not offered. */
   not_offered: z.array(notOffered).max(notOfferedMax).optional(),
   /**

@@ -23,6 +23,7 @@ import { reprovisionHost } from '#core/operations/reprovision/reprovision-host.t
 import { present } from '#core/shapes/derive/present.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
 import { timeNow } from '../time-now.ts';
+import { answerCards } from './answer-cards.ts';
 import { cleanCards } from './clean-cards.ts';
 import { compareDevices } from './compare-devices.ts';
 import { copyAttachTypes, hasOtherTypes, typesAfter } from './copy-attach-types.ts';
@@ -127,6 +128,7 @@ async function noteUnchanged(
   await keep(deps, { ...inventory, host: applied }, plan, report);
   logOutcome(deps, hostname, report, plan);
   await retryAfterReport(deps, { host, devices }, report);
+  await answerCards(deps, applied, devices, report);
   return true;
 }
 
@@ -188,6 +190,7 @@ async function applyUnderLease(
   await keep(deps, { ...read, host: applied }, plan, report);
   logOutcome(deps, hostname, report, plan);
   if (plan.standing === 'newer') await retryAfterReport(deps, { host, devices }, report);
+  await answerCards(deps, applied, devices, report);
   // Only a part of a large report is followed by other parts; a heartbeat is not.
   const lacksPart = report.devices.length === 0 && Object.keys(plan.wanted).length > 0;
   if (lacksPart) await askForReport(deps, hostname, report);

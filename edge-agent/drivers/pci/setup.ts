@@ -17,6 +17,7 @@ import {
   findOtherCardRefusals,
   findUnfitFunctions,
   mayBeReplaced,
+  refuseUnknownCard,
   type UnfitDeps,
 } from './fitness/unfit-functions.ts';
 
@@ -119,6 +120,8 @@ async function refusalOfCount(
     await findOtherCardRefusals(deps, [{ physical, entry, functions: [physical] }])
   ).values();
   if (other !== undefined) return `it ${other}`;
+  const unknown = refuseUnknownCard(deps, { entry });
+  if (unknown !== undefined) return `it ${unknown}`;
   const total = Number(sysfs.readAttribute(`${physical.path}/sriov_totalvfs`) ?? Number.NaN);
   if (!Number.isSafeInteger(total)) return 'its sriov_totalvfs is not a number';
   if (count > total) return `it can have at most ${total}`;
@@ -189,7 +192,9 @@ async function planBindings(
   return bindings.map(({ fn, driver, wish, refused }) => {
     const { address, boundDriver = 'none' } = fn;
     const difference = { address, what: 'driver', before: boundDriver, after: driver };
-    const use = refused ?? held.get(address);
+    const isTaken = fn.boundDriver !== undefined && !fn.boundDriver.includes('vfio');
+    const use =
+      refused ?? held.get(address) ?? (isTaken ? refuseUnknownCard(deps, wish) : undefined);
     if (use !== undefined) return { ...difference, refusal: `${address} ${use}` };
     return {
       ...difference,

@@ -7,7 +7,7 @@ import { systemClock } from '#agent/clock.ts';
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
 import { createPciDriver } from '#agent/drivers/pci/index.ts';
-import { type Guards, openGuards } from '#agent/guards/guards.ts';
+import { type Guards, type GuardsDeps, openGuards } from '#agent/guards/guards.ts';
 import { openDomains, type ReadDomains } from '#agent/guards/libvirt/domains.ts';
 import { type OfferedBefore, openOfferedBefore } from '#agent/guards/offered-before.ts';
 import { openProc } from '#agent/guards/proc.ts';
@@ -32,7 +32,7 @@ export interface GuardedHost {
   /** The setting `unguarded_kernel_drivers`. */
   readonly unguardedDrivers: string[];
   /** The guards as after a start of the agent; its state stays. */
-  guards(given?: Hardware): Promise<Guards>;
+  guards(given?: Hardware, more?: Partial<GuardsDeps>): Promise<Guards>;
   /** Why new guards refuse a function that is asked for with these. */
   check(address: string, wanted?: readonly string[]): Promise<string | undefined>;
   /** Why new guards refuse a function before one of its handles is prepared. */
@@ -61,11 +61,12 @@ export function aGuardedHost(): GuardedHost {
   const unguardedDrivers: string[] = [];
   const state = join(proc.root, 'state');
   let nodes = 0;
-  const guards = async (given: Hardware = hardware) =>
+  const guards = async (given: Hardware = hardware, more: Partial<GuardsDeps> = {}) =>
     openGuards({
       ...{ sysfs, hardware: given, proc: openProc(proc.root), ownPid: '4711', unguardedDrivers },
       offeredBefore: await openOfferedBefore(openStateFiles(state), log),
       readDomains: openDomains({ path: domains.path, isNamed: false }),
+      ...more,
     });
   return {
     ...{ tree, proc, domains, readDomains, sysfs, hardware, log, unguardedDrivers, guards },
@@ -130,6 +131,7 @@ export const noGuards: Guards = {
   ofServers: async () => ({ held: new Map() }),
   isOffered: () => false,
   cardAt: () => undefined,
+  asksCards: () => false,
   findOtherCards: async () => new Map(),
   keepCards: async () => new Map(),
 };
@@ -140,6 +142,8 @@ export const nothingOffered: OfferedBefore = {
   has: () => false,
   replace: async () => {},
   cardAt: () => undefined,
+  asksCards: () => false,
+  learnCards: async () => {},
   keepCards: async () => {},
   confirmations: async () => ({}),
 };

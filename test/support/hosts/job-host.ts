@@ -11,6 +11,7 @@ import { createRediscoverRequests } from '#agent/report/rediscover-requests.ts';
 import { openCheckpoint } from '#agent/state/checkpoint.ts';
 import { openComponentRecords } from '#agent/state/component-records.ts';
 import { openStateFiles, type StateFiles } from '#agent/state/state-files.ts';
+import type { CardsMessage } from '#core/contracts/work-message.ts';
 import { patience } from '#test/support/vitest/patience.ts';
 import { aReportedDevice, silentLog } from './agent.ts';
 import { aJobsService, thing } from './agent-session.ts';
@@ -86,12 +87,14 @@ export async function aJobHost(
     files = openStateFiles(join(directory, 'state')),
     gpus = aGpuDriver(),
     failures,
+    onCards,
   }: {
     other?: Driver;
     clock?: Clock;
     files?: StateFiles;
     gpus?: ReturnType<typeof aGpuDriver>;
     failures?: FailedPreparations;
+    onCards?: (message: CardsMessage) => void;
   } = {},
 ) {
   const service = aJobsService();
@@ -101,6 +104,7 @@ export async function aJobHost(
     ...{ stage: 'test', thing, bootId, looks, log: silentLog, clock, random: () => 0 },
     stop: stop.signal,
     ...(failures && { failures }),
+    ...(onCards && { onCards }),
     drivers: [other, gpus.driver],
     checkpoint: await openCheckpoint({ files, bootId, log: silentLog }),
     components: await openComponentRecords(files, silentLog),

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '#agent/clock.ts';
 import { workEndTopic, workTopic } from '#core/contracts/topics.ts';
+import type { CardsMessage } from '#core/contracts/work-message.ts';
 import { type TestSession, thing } from '#test/support/hosts/agent-session.ts';
 import {
   aGate,
@@ -177,4 +178,17 @@ it('that the agent could not answer is answered by the job, with its outcome', a
   connect();
   await eventually(() => service.job('release-1').status).toBe('SUCCEEDED');
   expect(gpus.calls.filter((call) => call.startsWith('remove'))).toHaveLength(1);
+});
+
+it('is the answer about cards, whatever the clocks say, and no job', async () => {
+  const cards: CardsMessage[] = [];
+  const host = await aJobHost(directory, { onCards: (message) => cards.push(message) });
+  const { session } = host.connect();
+  const answer = {
+    boot_id: uuid(1),
+    cards: { '0000:41:00.0': { identity: '10de:26b9 030200 10de:1851', since: inMinutes(0) } },
+  };
+  for (const each of [answer, { ...answer, cards: { x: {} } }])
+    session.receive(workTopic('test', thing), each);
+  await eventually(() => cards).toEqual([answer]);
 });

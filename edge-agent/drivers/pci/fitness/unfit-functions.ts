@@ -69,6 +69,21 @@ function ofCards(
   );
 }
 
+/**
+ * Why a device stays with its driver: without the agent's state, what sits at its address may be
+ * another card, or a disk of the host.
+ */
+export function refuseUnknownCard(
+  deps: Pick<UnfitDeps, 'guards' | 'namesIds'>,
+  wish: Pick<Wish, 'entry'>,
+): string | undefined {
+  if (mayBeReplaced(deps, wish) || !deps.guards.asksCards()) return undefined;
+  return (
+    'waits for the control plane to say which card was offered here before the agent lost its ' +
+    'state; an entry with its ids need not wait'
+  );
+}
+
 /** Why functions are not offered: no guest gets what the host could not bind. */
 export function findUnbound(
   { failedBindings }: Pick<UnfitDeps, 'failedBindings'>,
