@@ -36,6 +36,11 @@ export function createFaultPlaces(sysfs: Sysfs): FaultPlaces {
   const linkName = (path: string) => unlessUnreadable(() => sysfs.linkName(path));
   const functionAt = (address: string) => unlessUnreadable(() => readPciFunctionAt(sysfs, address));
 
+  const idsOf = (address: string) => {
+    const fn = functionAt(address);
+    return fn && `${fn.vendorId}:${fn.productId}`;
+  };
+
   const controllerAt = (name: string): string | undefined => {
     const isDisk = /n\d+$/.test(name);
     if (!isLive) return isDisk ? undefined : controllers.get(name);
@@ -60,8 +65,7 @@ export function createFaultPlaces(sysfs: Sysfs): FaultPlaces {
   const isOfDriver = ({ driver, probedIds }: DriverMessage, address: string): boolean => {
     const bound = linkName(`${devices}/${address}/driver`);
     if (bound !== undefined || probedIds === undefined) return bound === driver;
-    const fn = functionAt(address);
-    return fn !== undefined && `${fn.vendorId}:${fn.productId}` === probedIds;
+    return idsOf(address) === probedIds;
   };
 
   return {
@@ -70,6 +74,7 @@ export function createFaultPlaces(sysfs: Sysfs): FaultPlaces {
       if (!parsed) return undefined;
       const address = printPciAddress(parsed);
       if (message.isUnproven && !isOfDriver(message, address)) return undefined;
+      if (message.ids !== undefined && idsOf(address) !== message.ids) return undefined;
       return linkName(`${devices}/${address}/physfn`) ?? address;
     },
     below: (port) => {

@@ -25,6 +25,8 @@ export interface DriverMessage {
   readonly isUnproven?: true;
   /** The driver wrote it at the probe, so the device may have no driver: `10de:26b5`. */
   readonly probedIds?: string;
+  /** The message names them, too: another device at the address is not meant. */
+  readonly ids?: string;
 }
 
 const recordPattern = /^(\d{1,4}),(\d{1,15}),(\d{1,15}),-[^;\n]*;([^\n]*)(\n[\s\S]*)?$/;
@@ -49,13 +51,18 @@ export function parseRecord(record: string): KernelRecord | undefined {
   };
 }
 
+/**
+ * `ixgbe 0000:01:00.0 eth0: ...` is of the network interface, which has a state while it is not
+ * registered: `bnxt_en 0000:01:00.0 (unnamed net_device) (uninitialized): ...`.
+ */
+const driverPattern =
+  /^(\S{1,64}) ([0-9a-f:]{1,31}\.[0-7])(?: (?:\(unnamed net_device\)|[^\s:]{1,15})(?: \(\w{1,16}\))?)?: (.+)$/;
+
 /** Undefined for a message that is not about one device. */
 export function readMessage(record: KernelRecord): DriverMessage | undefined {
   const { text, subsystem, device } = record;
   if (subsystem === 'pci') {
-    // `ixgbe 0000:01:00.0 eth0: ...` is of the network interface.
-    const [, driver, address, rest] =
-      /^(\S{1,64}) ([0-9a-f:]{1,31}\.[0-7])(?: [^\s:]{1,15})?: (.+)$/.exec(text) ?? [];
+    const [, driver, address, rest] = driverPattern.exec(text) ?? [];
     if (!driver || !address || !rest || device !== `+pci:${address}`) return undefined;
     return { driver, device: address, text: rest };
   }
@@ -82,7 +89,7 @@ export function readMessage(record: KernelRecord): DriverMessage | undefined {
 /** Later releases write of a failed start without fields, and with the address in the text. */
 function readHabana(text: string): DriverMessage | undefined {
   const [, failed, address] =
-    /^habanalabs: (Failed to initialize accel\d{1,4}\. Device (\S{7,16}) is NOT usable!)$/.exec(
+    /^habanalabs: (Failed to initialize (?:accel|hl)\d{1,4}\. Device (\S{7,16}) is NOT usable ?!)$/.exec(
       text,
     ) ?? [];
   return unproven('habanalabs', address, failed);

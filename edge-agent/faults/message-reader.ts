@@ -1,6 +1,7 @@
 // Reads messages that take several records: of NVIDIA's driver at a probe, and of errors of PCIe
 // that the firmware handles. Other records may come between them.
 
+import { createFirmwareRecords } from './firmware-records.ts';
 import { type DriverMessage, type KernelRecord, readMessage } from './kernel-record.ts';
 
 /** Records of one message follow each other within this time. */
@@ -16,12 +17,15 @@ interface Status {
 
 export function createMessageReader(): (record: KernelRecord) => DriverMessage | undefined {
   const statuses = new Map<string, Status>();
+  const readFirmware = createFirmwareRecords();
   let nvidia: { readonly text: string; readonly atMs: number } | undefined;
 
   /** The kernel writes the status first, and the severity of each bit unless it was corrected. */
   const joinAer = (message: DriverMessage, atMs: number): DriverMessage | undefined => {
     const [, status, mask] =
-      /^(?:AER: )?aer_status: 0x([0-9a-f]{8}), aer_mask: 0x([0-9a-f]{8})$/.exec(message.text) ?? [];
+      /^(?:AER: )?aer_(?:uncor_)?status: 0x([0-9a-f]{8}), aer_(?:uncor_)?mask: 0x([0-9a-f]{8})$/.exec(
+        message.text,
+      ) ?? [];
     if (status && mask) {
       if (statuses.size >= pendingMax) statuses.clear();
       const errors = Number.parseInt(status, 16) & ~Number.parseInt(mask, 16);
@@ -61,7 +65,7 @@ export function createMessageReader(): (record: KernelRecord) => DriverMessage |
       const joined = joinNvidia(record);
       if (joined !== undefined) return readMessage({ ...record, text: joined });
     }
-    const message = readMessage(record);
+    const message = readMessage(record) ?? readFirmware(record);
     return message && joinAer(message, record.atMs);
   };
 }

@@ -13,7 +13,19 @@ export const diskRows: readonly FaultRow[] = [
     meaning: 'was given up by its driver nvme after a failed reset',
     nextStep: slot,
     source: nvme,
-    printedBy: 'nvme_reset_work, 6.0 and later; nvme_remove_dead_ctrl before',
+    releases: ['4.18'],
+    printedBy: 'nvme_reset_work; nvme_remove_dead_ctrl in 4.18',
+  },
+  {
+    id: 'nvme-not-ready',
+    drivers: ['nvme'],
+    pattern: /^Device not ready; aborting (initialisation|reset)\b/,
+    severity: 'fatal',
+    meaning: 'did not get ready for its driver nvme',
+    nextStep: slot,
+    source: `${linux}/drivers/nvme/host/core.c`,
+    releases: ['4.18'],
+    printedBy: 'nvme_wait_ready',
   },
   {
     id: 'nvme-down',
@@ -23,7 +35,8 @@ export const diskRows: readonly FaultRow[] = [
     meaning: 'was found down and reset by its driver nvme',
     nextStep: watch,
     source: nvme,
-    printedBy: 'nvme_warn_reset, 4.18 and later',
+    releases: ['4.18'],
+    printedBy: 'nvme_warn_reset',
   },
   {
     id: 'nvme-timeout',
@@ -33,7 +46,8 @@ export const diskRows: readonly FaultRow[] = [
     meaning: 'was reset by its driver nvme after a command without an answer',
     nextStep: watch,
     source: nvme,
-    printedBy: 'nvme_timeout, 4.18 and later; with tag and opcode since 6.8',
+    releases: ['4.18'],
+    printedBy: 'nvme_timeout, with tag and opcode since 6.8',
   },
   {
     id: 'nvme-medium',
@@ -42,8 +56,9 @@ export const diskRows: readonly FaultRow[] = [
     severity: 'warning',
     meaning: 'has had an error of its medium that it could not correct',
     nextStep: watch,
-    source: `${linux}/block/blk-core.c`,
+    source: `${linux}/block/blk-mq.c`,
+    releases: ['4.18'],
     printedBy:
-      'print_req_error in 4.18, blk_update_request up to 5.15, which names itself; blk_print_req_error since 5.16',
+      'blk_print_req_error; up to 5.15 print_req_error of blk-core.c, which names a function first',
   },
 ];

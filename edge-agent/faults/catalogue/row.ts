@@ -18,8 +18,13 @@ export interface FaultRow {
   readonly reachesBelow?: true;
   /** Where the message, its meaning and the step come from. */
   readonly source: string;
-  /** The function or the component that prints the message, and its releases. */
+  /** The function or the component that prints the message. */
   readonly printedBy: string;
+  /**
+   * The compared releases of Linux that print the message: the first, and the last unless it is
+   * the newest.
+   */
+  readonly releases?: readonly [first: string, last?: string];
 }
 
 export const linux = 'https://git.kernel.org/pub/scm/linux/kernel/git/torvalds/linux.git/tree';
