@@ -3,7 +3,7 @@
 //
 // INVARIANTS
 // - A message counts for the device whose driver wrote it, and for the devices below it if it is a
-//   port whose link went down.
+//   port whose link went down. That of an NVSwitch counts for the GPUs that it links.
 // - A fatal fault ends with the boot, or when the kernel finds the device anew on the bus. A fault
 //   that lasts ends when an operator confirms the device.
 
@@ -68,7 +68,7 @@ export function createDeviceFaults(deps: DeviceFaultsDeps): DeviceFaults {
   let isOver = false;
   let lostLoggedAt = Number.NEGATIVE_INFINITY;
 
-  /** @param port the port above the device at which it was logged */
+  /** @param port the port above the device, or its NVSwitch, at which it was logged */
   const add = (address: string, row: FaultRow, record: KernelRecord, port?: string): boolean => {
     if (!faults.has(address) && faults.size >= devicesMax) return false;
     const { id, severity, lasts } = row;
@@ -96,12 +96,14 @@ export function createDeviceFaults(deps: DeviceFaultsDeps): DeviceFaults {
     return kept.length < before.length;
   };
 
-  /** Ports repeat themselves: one read lists the devices below a port once. */
-  let belowPorts = new Map<string, readonly string[]>();
-  const belowOf = (port: string): readonly string[] => {
-    const below = belowPorts.get(port) ?? places.below(port);
-    belowPorts.set(port, below);
-    return below;
+  /** Ports repeat themselves: one read lists the devices that a fault reaches once. */
+  let reachedFrom = new Map<string, readonly string[]>();
+  const reachedBy = ({ reaches }: FaultRow, address: string): readonly string[] => {
+    if (!reaches) return [];
+    const reached =
+      reachedFrom.get(address) ?? (reaches === 'below' ? places.below(address) : places.linked());
+    reachedFrom.set(address, reached);
+    return reached;
   };
 
   const take = (record: KernelRecord): boolean => {
@@ -118,10 +120,9 @@ export function createDeviceFaults(deps: DeviceFaultsDeps): DeviceFaults {
     const row = findFault(message);
     const address = row && places.find(message);
     if (!row || address === undefined) return false;
-    const below = row.reachesBelow ? belowOf(address) : [];
     const changes = [
       add(address, row, record),
-      ...below.map((each) => add(each, row, record, address)),
+      ...reachedBy(row, address).map((each) => add(each, row, record, address)),
     ];
     return changes.includes(true);
   };
@@ -145,7 +146,7 @@ export function createDeviceFaults(deps: DeviceFaultsDeps): DeviceFaults {
   };
 
   const readNow = (): boolean => {
-    belowPorts = new Map();
+    reachedFrom = new Map();
     const untilMs = clock.monotonicMs() + readMsMax;
     let isChanged = false;
     for (let count = 0; count < recordsMax && clock.monotonicMs() < untilMs; count += 1) {
@@ -202,10 +203,11 @@ export function createDeviceFaults(deps: DeviceFaultsDeps): DeviceFaults {
         current.find(({ row }) => row.severity === 'fatal') ??
         current[0];
       if (!worst) return undefined;
-      const { severity, meaning, nextStep: next_step } = worst.row;
+      const { severity, meaning, nextStep: next_step, reaches } = worst.row;
       const state = severity === 'fatal' ? 'unhealthy' : 'degraded';
       const { port, since } = worst;
-      const reason = port === undefined ? meaning : `is below the port ${port}, which ${meaning}`;
+      const place = reaches === 'linked' ? 'linked by the NVSwitch' : 'below the port';
+      const reason = port === undefined ? meaning : `is ${place} ${port}, which ${meaning}`;
       return { state, reason, since, next_step };
     },
   };

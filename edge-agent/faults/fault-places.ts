@@ -1,7 +1,13 @@
 // Which devices a message of the kernel is about.
 
+import { isOnSwitches } from '#agent/drivers/pci/fitness/boards.ts';
 import { findParents } from '#agent/guards/owner.ts';
-import { cardIdsAt, readPciFunctionAt } from '#agent/sysfs/pci.ts';
+import {
+  cardIdsAt,
+  type PciFunction,
+  readPciFunctionAt,
+  readPciFunctions,
+} from '#agent/sysfs/pci.ts';
 import { parsePciAddress, printPciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import type { DriverMessage } from './kernel-record.ts';
@@ -13,6 +19,8 @@ export interface FaultPlaces {
   find(message: DriverMessage): string | undefined;
   /** The physical functions below a port, without ports. */
   below(port: string): readonly string[];
+  /** The GPUs on the boards of the host's NVSwitches, each of which links all of them. */
+  linked(): readonly string[];
   /** The ids of the card at the address; undefined if there is none. */
   idsAt(address: string): string | undefined;
   /** The kernel has logged the PCI address of an NVMe controller. */
@@ -84,6 +92,13 @@ export function createFaultPlaces(sysfs: Sysfs): FaultPlaces {
         const isCard = linkName(`${devices}/${name}/physfn`) === undefined;
         return parents.includes(port) && isCard && !functionAt(name)?.classCode.startsWith('0604');
       });
+    },
+    linked: () => {
+      const all = unlessUnreadable(() => readPciFunctions(sysfs, () => {})) ?? [];
+      const isCard = ({ address }: PciFunction) =>
+        linkName(`${devices}/${address}/physfn`) === undefined;
+      const gpus = all.filter((fn) => isOnSwitches(fn, all) && isCard(fn));
+      return gpus.map(({ address }) => address);
     },
     idsAt: (address) => cardIdsAt(sysfs, address),
     nameController: (name, address) => controllers.set(name, address),

@@ -13,7 +13,7 @@ const keptFault = z.object({
   since: z.iso.datetime(),
   /** When it was logged last, in milliseconds of the host's clock. */
   last: z.number(),
-  /** The port above the device at which it was logged. */
+  /** The port above the device, or its NVSwitch, at which it was logged. */
   port: z.string().optional(),
   /** A boot does not end it. */
   lasts: z.literal(true).optional(),

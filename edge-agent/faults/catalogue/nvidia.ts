@@ -33,6 +33,7 @@ export const nvidiaRows: readonly FaultRow[] = [
     meaning: 'has had a fatal SXid in the kernel log',
     nextStep: `Stop the servers of its NVLink domain, and reset all its GPUs and switches. ${afterRepair}`,
     source: 'https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html',
-    printedBy: 'nvidia-nvswitch, R450 and later',
+    reaches: 'linked',
+    printedBy: 'NVSWITCH_REPORT_FATAL, R450 and later',
   },
 ];

@@ -14,8 +14,8 @@ export interface FaultRow {
   readonly nextStep: string;
   /** A boot does not end it: an operator confirms the device after its repair. */
   readonly lasts?: true;
-  /** At a port, it is a fault of the devices below the port, too. */
-  readonly reachesBelow?: true;
+  /** Other devices have it, too: those below the port, or the GPUs that an NVSwitch links. */
+  readonly reaches?: 'below' | 'linked';
   /** Where the message, its meaning and the step come from. */
   readonly source: string;
   /** The function or the component that prints the message. */

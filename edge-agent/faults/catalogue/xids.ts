@@ -56,6 +56,9 @@ const entries: readonly XidEntry[] = [
   [169, 'fatal', 'a halt of its security processor', 'reset'],
   [171, 'fatal', 'an uncorrectable error of DRAM', 'reset'],
   [172, 'fatal', 'an uncorrectable error of SRAM', 'reset'],
+  [173, 'fatal', 'a failed link to its processor (C2C)', 'reset'],
+  // The driver writes it instead of 119 if the memory is the cause.
+  [175, 'fatal', 'a timeout of its GSP by an error of its memory', 'reset'],
 ];
 
 /**

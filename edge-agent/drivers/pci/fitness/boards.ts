@@ -129,7 +129,7 @@ function isSwitch({ vendorId, classCode }: PciFunction): boolean {
 }
 
 /** Cards in slots of the same host are not on its board of NVSwitches. */
-function isOnSwitches(card: PciFunction, all: readonly PciFunction[]): boolean {
+export function isOnSwitches(card: PciFunction, all: readonly PciFunction[]): boolean {
   if (card.vendorId !== '10de' || !card.classCode.startsWith('0302')) return false;
   if (hasHiddenSwitches(card)) return true;
   return !/PCIe|NVL/.test(modelName(card) ?? '') && all.some(isSwitch);
