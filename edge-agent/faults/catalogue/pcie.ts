@@ -113,4 +113,14 @@ export const pcieRows: readonly FaultRow[] = [
     releases: ['5.10'],
     printedBy: 'pci_power_up and pci_set_low_power_state; pci_raw_set_power_state up to 5.15',
   },
+  {
+    id: 'pci-asleep',
+    pattern: /^[Rr]efused to change power state(, currently in D3| from D3\w* to D0)$/,
+    severity: 'warning',
+    meaning: 'did not wake from D3',
+    nextStep: watch,
+    source: pci,
+    printedBy: 'pci_set_full_power_state, up to 5.15 pci_raw_set_power_state',
+    releases: ['4.18'],
+  },
 ];

@@ -14,6 +14,7 @@ const actions = {
   power: `Connect the power cables of the card. ${afterRepair}`,
   'restart guest': 'Restart the server that has the GPU.',
   'reset when free': 'Reset the GPU when it is free.',
+  imex: 'Recover the IMEX domain of the GPU, on all hosts that share its memory by NVLink.',
   links: `Check the GPU's NVLink connections. ${watch}`,
   watch,
 } as const;
@@ -109,12 +110,16 @@ export const xidRows: readonly FaultRow[] = [
     nvlink(number, unit, 'fatal'),
     nvlink(number, unit, 'warning'),
   ]),
-  // 0x3 is Drain P2P, which asks for no reset.
+  // 0x3 is Drain P2P, and 0x5 is of the IMEX domain: they ask for no reset.
   xid([154, 'fatal', 'a request of its driver for a reset or a reboot', 'reset'], {
-    pattern: /^Xid 154, GPU recovery action changed .*to 0x[124-9a-f] /,
+    pattern: /^Xid 154, GPU recovery action changed .*to 0x[1246-9a-f] /,
   }),
   xid([154, 'warning', 'a request of its driver to stop traffic between GPUs', 'reset when free'], {
     id: 'xid-154-p2p',
     pattern: /^Xid 154, GPU recovery action changed .*to 0x3 /,
+  }),
+  xid([154, 'warning', 'a request of its driver to recover its IMEX domain', 'imex'], {
+    id: 'xid-154-imex',
+    pattern: /^Xid 154, GPU recovery action changed .*to 0x5 /,
   }),
 ];

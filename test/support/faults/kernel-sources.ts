@@ -81,6 +81,12 @@ export const messageSources: readonly MessageSource[] = [
   ...printed('pcie-contained', /^drivers\/pci\/pcie\/dpc\.c$/, [/containment event/]),
   ...printed('pci-not-ready', pci, [/^not ready %dms after %s; giving up/, '65535', 'bus reset']),
   ...printed('pci-inaccessible', pci, [/, device inaccessible|\(config space inaccessible\)/]),
+  ...printed(
+    'pci-asleep',
+    pci,
+    [/^[Rr]efused to change power state, currently in D%d/, '3'],
+    [/^[Rr]efused to change power state from %s to (%s|D0)/, 'D3hot', 'D0'],
+  ),
   ...printed('xe-wedged', xe, [/^CRITICAL: Xe has declared/, '0000:3b:00.0']),
   ...printed('xe-survivability', xe, [
     /^(In Survivability M|Runtime Survivability m)ode\b(?! not)/,

@@ -85,6 +85,26 @@ describe('a record of the firmware', () => {
     ]);
   });
 
+  // From a host of 2022: https://github.com/ovro-lwa/lwa-issues/issues/117.
+  it('is read between messages of machine checks', async () => {
+    const lines = [
+      '{1}[Hardware Error]: Hardware error from APEI Generic Hardware Error Source: 1',
+      '{1}[Hardware Error]: event severity: recoverable',
+      '{1}[Hardware Error]:  Error 0, type: recoverable',
+      '{1}[Hardware Error]:   section_type: PCIe error',
+      '{1}[Hardware Error]:   port_type: 0, PCIe end point',
+      '{1}[Hardware Error]:   device_id: 0000:5e:00.0',
+      '{1}[Hardware Error]:   slot: 9',
+      'mce: [Hardware Error]: Machine check events logged',
+      '{1}[Hardware Error]:   secondary_bus: 0x00',
+      '{1}[Hardware Error]:   vendor_id: 0x144d, device_id: 0xa808',
+    ];
+    const { tree, read } = aFaultHost();
+    tree.addFunction({ address: '0000:5e:00.0', vendor: '144d', product: 'a808', driver: 'nvme' });
+    const faults = await read(lines, 20);
+    expect(faults.healthOf('0000:5e:00.0')?.state).toBe('degraded');
+  });
+
   it('has a section for each error', async () => {
     const [, , ...memory] = aRecord({ type: 'memory error', address: nic });
     const [, , ...error] = aRecord();

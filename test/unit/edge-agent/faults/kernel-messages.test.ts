@@ -70,6 +70,7 @@ describe('an Xid', () => {
     ['0x2 (Node Reboot Required)', 'unhealthy'],
     ['0x3 (Drain P2P)', 'degraded'],
     ['0x4 (Drain and Reset)', 'unhealthy'],
+    ['0x5 (Recover IMEX Domain)', 'degraded'],
     ['0x0 (None)', undefined],
   ])('154 asks for %s', async (action, state) => {
     const line = `NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from 0x4 (Drain and Reset) to ${action}`;
