@@ -34,6 +34,7 @@ const drivers = [
   ...['virtio_pci', 'virtio_net', 'virtio_blk', 'virtio_console', 'virtio_crypto'],
   ...[
     'aer_inject',
+    'e1000e',
     'igb',
     'igbvf',
     'ext4',

@@ -36,6 +36,8 @@ interface MachineOptions {
   /** The guest's port 10.0.2.100:9326 leads to the server of images. */
   readonly images?: number;
   readonly hypervisor?: Hypervisor | undefined;
+  /** Arguments of QEMU, beside those of every VM. */
+  readonly added: readonly string[];
 }
 
 /** A VM that runs VMs itself. */
@@ -140,9 +142,10 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
 }
 
 function argumentsOf(options: MachineOptions, control: string): string[] {
-  const { image, disks, broker, networkCard, numa, hypervisor } = options;
+  const { image, disks, broker, networkCard, numa, hypervisor, added } = options;
   return [
     ...hardware,
+    ...added,
     ...['-smp', hypervisor || numa ? '2' : '1'],
     ...(networkCard ? igb : []),
     ...['-device', nvme],

@@ -20,6 +20,8 @@ import { ensureKernelPackages } from './packages.ts';
 import { type Group, play, type Scenario } from './scenario.ts';
 import { devlink } from './scenarios/devlink.ts';
 import { discovery } from './scenarios/discovery.ts';
+import { firmwareFirst } from './scenarios/faults/firmware-first.ts';
+import { otherCard } from './scenarios/faults/other-card.ts';
 import { firmware } from './scenarios/firmware.ts';
 import { fpgaManager } from './scenarios/fpga-manager.ts';
 import { gpuVf } from './scenarios/gpu-vf.ts';
@@ -41,7 +43,7 @@ const root = join(import.meta.dirname, '../..');
 const cache = join(root, '.local', 'kernel');
 const all: readonly Group[] = [
   ...[pci, openNodes, vgpu, fpga, intelFpga, fpgaManager, discovery, nvidia, gpuVf, nvmeDevices],
-  ...[pools, nic, devlink, qatCards, firmware, reboot, systemd],
+  ...[pools, nic, devlink, qatCards, firmware, firmwareFirst, otherCard, reboot, systemd],
 ];
 
 /** The suite takes ten minutes; a machine may be busy with others. */

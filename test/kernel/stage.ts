@@ -79,11 +79,12 @@ export class Stage {
     return this.#options.group.hostname ?? '';
   }
 
-  async boot(): Promise<void> {
+  /** @param added arguments of QEMU: devices that this boot has, beside those of every VM */
+  async boot(added: readonly string[] = []): Promise<void> {
     const { group, image, hosts, directory, qemu = installedQemu } = this.#options;
     this.#machine = await startMachine({
       ...{ image, qemu, networkCard: group.networkCard === true, numa: group.numa === true },
-      hypervisor: group.hypervisor,
+      ...{ hypervisor: group.hypervisor, added },
       disks: this.#disks,
       log: join(directory, `${group.name}.log`),
       ...(hosts && group.hostname && { broker: hosts.brokerPort, images: hosts.imagesPort }),

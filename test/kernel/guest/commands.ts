@@ -2,17 +2,17 @@
 // answers with the kernel's errors. The host has the tests.
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { constants, createReadStream, openSync, writeSync } from 'node:fs';
+import { constants, createReadStream, openSync, readdirSync, writeSync } from 'node:fs';
 import { access, mkdir, open, readdir, readFile, readlink, writeFile } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Call, Notice, Ran, Reply, Request } from '#test/kernel/protocol.ts';
 
-/** The port's device; there is no udev to give it its name. */
-const port = '/dev/vport0p1';
+/** The port's device; there is no udev to give it its name. Other devices may come before it. */
+const port = readdirSync('/dev').find((name) => /^vport\d+p1$/.test(name));
 
 // The driver allows one open file.
-const file = openSync(port, 'r+');
+const file = openSync(`/dev/${port}`, 'r+');
 const processes = new Map<string, ChildProcess>();
 
 function say(message: Reply | Notice): void {
