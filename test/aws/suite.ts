@@ -71,6 +71,7 @@ export const suite: readonly SuiteFile[] = [
   { file: 'test/integration/programming.test.ts', needs: [...everywhere, 's3'] },
   { file: 'test/integration/reaper.test.ts', needs: everywhere },
   { file: 'test/integration/reconcile.test.ts', needs: everywhere },
+  { file: 'test/integration/redriven-messages.test.ts', needs: withStreams },
   { file: 'test/integration/refused-devices.test.ts', needs: everywhere },
   { file: 'test/integration/release-before.test.ts', needs: everywhere },
   { file: 'test/integration/release-recording.test.ts', needs: withStreams },

@@ -2,7 +2,7 @@
 // writes them, for the next one to go on with.
 
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { SendMessageBatchCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { SendMessageBatchCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { DynamoDBDocumentClient, PutCommand, ScanCommand } from '@aws-sdk/lib-dynamodb';
 import { expect, vi } from 'vitest';
 import { tableName, tables } from '#core/store/table/tables.ts';
@@ -39,25 +39,38 @@ const documents = () =>
     marshallOptions: { removeUndefinedValues: true },
   });
 
-/** Plays the states on a world whose streams are consumed, and records them. */
-export async function recordStates(world: World): Promise<Recorded> {
-  const messages: { queue: string; body: unknown }[] = [];
+type Message = Recorded['messages'][number];
+
+/** Keeps a copy of each message that this release's code sends, until `end`. */
+export function copyMessages(): { readonly messages: readonly Message[]; end(): void } {
+  const messages: Message[] = [];
   const send = SQSClient.prototype.send;
-  // Keeps a copy of each message that this release's code sends.
+  const keep = (url = '', body = '') => {
+    messages.push({ queue: url.split(`/${stage}-`).at(-1) ?? '', body: JSON.parse(body) });
+  };
   SQSClient.prototype.send = function (this: SQSClient, ...given: unknown[]) {
     const [command] = given;
+    if (command instanceof SendMessageCommand)
+      keep(command.input.QueueUrl, command.input.MessageBody);
     if (command instanceof SendMessageBatchCommand) {
-      const queue = command.input.QueueUrl?.split(`/${stage}-`).at(-1) ?? '';
-      for (const { MessageBody = '' } of command.input.Entries ?? []) {
-        messages.push({ queue, body: JSON.parse(MessageBody) });
-      }
+      for (const { MessageBody } of command.input.Entries ?? [])
+        keep(command.input.QueueUrl, MessageBody);
     }
     return Reflect.apply(send, this, given);
   } as typeof send;
+  const end = () => {
+    SQSClient.prototype.send = send;
+  };
+  return { messages, end };
+}
+
+/** Plays the states on a world whose streams are consumed, and records them. */
+export async function recordStates(world: World): Promise<Recorded> {
+  const { messages, end } = copyMessages();
   try {
     return { ...(await play(world, messages)), messages: [...kindsOf(messages).values()] };
   } finally {
-    SQSClient.prototype.send = send;
+    end();
   }
 }
 
@@ -102,7 +115,7 @@ function kindsOf(messages: Recorded['messages']): Map<string, Recorded['messages
   );
 }
 
-async function allRows(): Promise<Recorded['rows']> {
+export async function allRows(): Promise<Recorded['rows']> {
   const known = tables.filter(({ name }) => stateful.includes(name));
   const pages = await Promise.all(
     known.map(async ({ name }) => {

@@ -13,7 +13,7 @@ import { startReprovision } from '#core/operations/reprovision/start-reprovision
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
 import { aJobEnd, bootIdOf, instanceOf } from '#test/support/builders.ts';
 import { aDevice, applySettled, aReport, madeAtBind } from '#test/support/reports.ts';
-import { stage, startWorld, type World } from '#test/support/world.ts';
+import { stage, startWorld, type World, type WorldOptions } from '#test/support/world.ts';
 import { RecordedHost } from './recorded-host.ts';
 
 export const provider = providerUuid('cmp1_0000:0e:00.0_fake-1');
@@ -49,12 +49,15 @@ function gpuWith(handles: number) {
 /**
  * @param settings in addition to the usual ones
  * @param handles of the GPU
+ * @param options of its world
  */
 export async function startVgpuHost(
   settings: Record<string, string> = {},
   handles = 3,
+  options: WorldOptions = {},
 ): Promise<VgpuHost> {
-  const world = await startWorld({ settings: { CYBORG_ATTACH_TYPES: 'PCI,MDEV', ...settings } });
+  const all = { CYBORG_ATTACH_TYPES: 'PCI,MDEV', ...settings };
+  const world = await startWorld({ ...options, settings: all });
   await world.createProfile('vgpu', { 'resources:VGPU': '1' });
   return new VgpuHost(world, gpuWith(handles));
 }
