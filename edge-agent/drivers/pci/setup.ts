@@ -135,8 +135,12 @@ export async function refusalOfRemoval(
   existing: readonly PciFunction[],
   unread: readonly string[] = unreadFunctions(sysfs, physical, existing),
 ): Promise<string | undefined> {
-  const offered = [physical, ...existing].find((fn) => guards.isOffered(fn.address));
-  if (offered) return `${offered.address} is offered to guests`;
+  const offered = [physical, ...existing].filter((fn) => guards.isOffered(fn.address));
+  if (offered[0]) {
+    const { held } = await guards.ofServers(offered);
+    const [[address, use] = [offered[0].address]] = held;
+    return `${address} is offered to guests${use === undefined ? '' : `, and ${use}`}`;
+  }
   // Making another number of functions removes all that exist.
   if (unread[0] !== undefined) return `${unread[0]} cannot be read`;
   // The host may use the physical function meanwhile: it stays what it is.

@@ -86,6 +86,18 @@ describe('virtual functions are not touched', () => {
     expect(writes).toEqual([]);
   });
 
+  it('while a server has one that is offered, whose domain is named', async () => {
+    host.tree.addVirtualFunctions(card, 3, virtual);
+    const second = '0000:3b:00.2';
+    const driver = await driverOf([entry]);
+    await driver.discover();
+    host.domains.define('instance-00000001', [second]);
+    expect((await setUpDriver(driver, host.log)).left).toEqual([
+      `The number of virtual functions of ${card} is 3, not 2: ${second} is offered to guests, and belongs to a server: the domain instance-00000001 of libvirt has it.`,
+    ]);
+    expect(writes).toEqual([]);
+  });
+
   it('while the physical function is offered', async () => {
     const whole = { address: card };
     await (await driverOf([whole])).discover();
