@@ -1,6 +1,7 @@
 // The compute nodes of the cloud, and what an operator does with them.
 
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { eventually } from '#test/support/suites/rest.ts';
 import {
@@ -11,7 +12,7 @@ import {
 import { startNova, startNovaApi } from './install/programs.ts';
 import { providersOf } from './providers.ts';
 import { show } from './servers.ts';
-import type { Stage } from './stage.ts';
+import { bootFile, type Stage } from './stage.ts';
 
 /** Adds the second node, unless it is added, and waits for devices and providers of both nodes. */
 export async function joinSecondNode(stage: Stage): Promise<readonly [string, string]> {
@@ -118,23 +119,33 @@ export async function restartNova(
   text: string,
   names: readonly ('nova-api' | 'nova-conductor')[] = ['nova-api', 'nova-conductor'],
 ): Promise<void> {
-  const { cloud, demo } = stage;
+  const { cloud } = stage;
   writeFileSync(configurationFile(cloud.plan, 'nova'), text);
   for (const name of names) await cloud.processes.kill(name);
   const killedAt = Date.now();
   if (names.includes('nova-conductor')) startNova(cloud, 'conductor', 'nova');
-  if (names.includes('nova-api')) {
-    startNovaApi(cloud);
-    await cloud.processes.listening('nova-api', cloud.plan.ports.nova);
-    // The first request may take a connection to the process before.
-    await eventually(
-      () => demo.nova.try('GET', '/servers').catch(String),
-      (reply) => typeof reply !== 'string' && reply.status === 200,
-    );
-  }
+  if (names.includes('nova-api')) await startApiOfNova(stage);
   if (!names.includes('nova-conductor')) return;
   // A message that no conductor takes is lost.
   await untilReported(stage, 'binary=nova-conductor', killedAt + 1000);
+}
+
+export async function startApiOfNova({ cloud, demo }: Stage): Promise<void> {
+  startNovaApi(cloud);
+  await cloud.processes.listening('nova-api', cloud.plan.ports.nova);
+  // The first request may take a connection to the process before.
+  await eventually(
+    () => demo.nova.try('GET', '/servers').catch(String),
+    (reply) => typeof reply !== 'string' && reply.status === 200,
+  );
+}
+
+/** The first node's hardware is empty after it, and its agent is back. */
+export async function bootHost({ cloud, system }: Stage): Promise<void> {
+  const agent = `agent-${cloud.plan.computeHost}`;
+  await system.kill(agent);
+  writeFileSync(bootFile(cloud.plan), randomUUID());
+  await system.start(agent);
 }
 
 export async function hostOf(stage: Stage, id: string): Promise<string | null> {

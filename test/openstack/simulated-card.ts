@@ -43,11 +43,17 @@ export function untilOffered(stage: Stage, total = 1) {
   );
 }
 
+/** A write of 0 to sriov_numvfs. */
+export function removeFunctions({ sysfs }: Stage): void {
+  const functions = readdirSync(join(sysfs.root, 'bus/pci/devices'));
+  const isVirtual = (each: string) => each !== address && each.startsWith(address.slice(0, -1));
+  for (const each of functions.filter(isVirtual)) sysfs.removeFunction(each);
+}
+
 /** The card with all of its functions. */
 export async function removeCard(stage: Stage): Promise<void> {
-  const functions = readdirSync(join(stage.sysfs.root, 'bus/pci/devices'));
-  const ofCard = functions.filter((each) => each.startsWith(address.slice(0, -1)));
-  for (const each of ofCard.sort().reverse()) stage.sysfs.removeFunction(each);
+  removeFunctions(stage);
+  stage.sysfs.removeFunction(address);
   await eventually(
     () => inventoryOf(stage),
     ({ status }) => status === 404,

@@ -41,6 +41,7 @@ export interface Stage {
 
 /** The faults that edge-agent/drivers/fake/hardware.ts reads. */
 export interface Faults {
+  readonly types?: readonly string[];
   readonly fail?: Readonly<Record<string, string>>;
   readonly delayMs?: Readonly<Record<string, number>>;
   readonly lingerMs?: Readonly<Record<string, number>>;
@@ -64,6 +65,14 @@ export function acceleratorUrl(layout: Layout): string {
 export async function operatorOf({ cloud, layout }: Stage, user: User = admin): Promise<Client> {
   const token = { 'X-Auth-Token': await logIn(cloud.plan, user) };
   return restClient(`${urlOf(layout, 'api')}/operator/v1`, token);
+}
+
+/** The reasons of the incidents that name the server. */
+export async function incidentsOf(stage: Stage, server: string): Promise<readonly string[]> {
+  const { body } = await (await operatorOf(stage)).ask('GET', '/incidents');
+  return body.incidents
+    .filter((each) => JSON.stringify(each).includes(server))
+    .map(({ reason }) => reason);
 }
 
 /** Runs a block of the guide; the service user is created so before the system starts. */

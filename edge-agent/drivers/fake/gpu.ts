@@ -32,10 +32,12 @@ export function createFakeGpuDriver(deps: FakeHardwareDeps): Driver {
     discover: async () => {
       if (!hardware.isPresent()) return { devices: {} };
       await hardware.touch('discover');
-      return { devices: { [address]: describe(hardware.read()) } };
+      const types = Object.keys(sizes).filter(hardware.offersType);
+      return { devices: { [address]: describe(hardware.read(), types) } };
     },
     find: async (handle) => foundIn(hardware.read(), toMdev(handle)),
     prepare: async (handle) => {
+      if (!hardware.offersType(handle.info.asked_type ?? '')) throw toError('ENOENT', 'prepare');
       await hardware.operate('prepare', (before) => withMdev(before, toMdev(handle)));
       return {};
     },
@@ -119,7 +121,7 @@ function countFree(mdevs: readonly Mdev[]): number {
   return mdevs.reduce((free, { type }) => free - (sizes[type] ?? 0), poolSize);
 }
 
-function describe({ mdevs }: State): ReportedDevice {
+function describe({ mdevs }: State, types: readonly string[]): ReportedDevice {
   return {
     address,
     driver: 'fake_gpu',
@@ -129,7 +131,7 @@ function describe({ mdevs }: State): ReportedDevice {
     model: 'fake GPU',
     std_board_info: '{"product_id": "0x9b01", "class": "Fake class"}',
     vendor_board_info: 'fake_vendor_info',
-    regions: Object.keys(sizes).map((type) => describeRegion(type, mdevs)),
+    regions: types.map((type) => describeRegion(type, mdevs)),
   };
 }
 

@@ -13,6 +13,8 @@ type Operation = 'discover' | 'program' | 'activate' | 'prepare' | 'clean';
 const faults = z.object({
   /** Whether all of it is out of its slots. */
   unplugged: z.boolean().default(false),
+  /** The types of mdevs that the operator leaves on the card; by default all. */
+  types: z.array(z.string()).optional(),
   /** Operation → error code, such as `ENOSPC`. */
   fail: z.record(z.string(), z.string()).default({}),
   /** Operation → delay before the change takes effect. */
@@ -25,6 +27,8 @@ interface FakeHardware<State> {
   read(): State;
   /** Whether the hardware is in its slot. */
   isPresent(): boolean;
+  /** Whether the card is divided into mdevs of the type, beside those that exist. */
+  offersType(type: string): boolean;
   /**
    * Runs one operation: waits, fails if a fault is set, changes the state, waits. `change` throws
    * to refuse.
@@ -84,6 +88,7 @@ export function openFakeHardware<State>(
   return {
     read: () => load().state,
     isPresent,
+    offersType: (type) => faultsNow().types?.includes(type) ?? true,
     touch,
     operate: async (operation, change, meanwhile) => {
       // A change that is refused is refused before anything is touched.

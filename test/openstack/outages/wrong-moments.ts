@@ -2,11 +2,9 @@
 // that go, a card that is divided anew.
 
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
 import { aGbs } from '#local/demo/gbs.ts';
 import { startPlacement } from '#test/openstack/install/programs.ts';
-import { act } from '#test/openstack/nodes.ts';
+import { act, bootHost } from '#test/openstack/nodes.ts';
 import type { Scenario } from '#test/openstack/scenario.ts';
 import { regionGroup } from '#test/openstack/scenarios/images.ts';
 import {
@@ -26,7 +24,7 @@ import {
   untilOffered,
   virtualFunction,
 } from '#test/openstack/simulated-card.ts';
-import { bootFile, operatorOf, type Stage } from '#test/openstack/stage.ts';
+import { incidentsOf, operatorOf, type Stage } from '#test/openstack/stage.ts';
 import { type Arq, eventually } from '#test/support/suites/rest.ts';
 
 export const wrongMoments: readonly Scenario[] = [
@@ -126,19 +124,4 @@ async function giveAnother(stage: Stage, id: string): Promise<Arq> {
   const [arq] = await assertHas(stage, { id, status, fault: '' }, 1);
   assert.ok(arq && before.every(({ uuid }) => uuid !== arq.uuid));
   return arq;
-}
-
-/** The first node's hardware is empty after it, and its agent is back. */
-async function bootHost({ cloud, system }: Stage): Promise<void> {
-  const agent = `agent-${cloud.plan.computeHost}`;
-  await system.kill(agent);
-  writeFileSync(bootFile(cloud.plan), randomUUID());
-  await system.start(agent);
-}
-
-async function incidentsOf(stage: Stage, server: string): Promise<readonly string[]> {
-  const { body } = await (await operatorOf(stage)).ask('GET', '/incidents');
-  return body.incidents
-    .filter((each) => JSON.stringify(each).includes(server))
-    .map(({ reason }) => reason);
 }
