@@ -17,7 +17,7 @@ import type { Log } from '#core/log.ts';
 import type { Settings } from '#core/settings.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { type Credentials, toAuth } from './keystone-credentials.ts';
-import type { ServiceIdentity } from './service-calls.ts';
+import { callableUrl, type ServiceIdentity } from './service-calls.ts';
 
 /** Shares the token between containers. The token is a secret: store it encrypted. */
 export interface OwnTokenStore {
@@ -135,7 +135,7 @@ export function createOwnToken(options: OwnTokenOptions): ServiceIdentity {
     endpoint: async (serviceType) => {
       const fixed = options.endpoints?.[serviceType];
       const url = fixed ?? (await catalogUrl(serviceType));
-      return url.replace(/\/+$/, '');
+      return callableUrl(serviceType, url);
     },
   };
 }
@@ -265,7 +265,7 @@ function findEndpoint(
   );
   const regions = [...new Set(candidates.map(({ region }) => region))];
   if (regions.length > 1) return new SeveralRegions(serviceType, settings, regions.sort());
-  return candidates[0]?.url ?? endpointMissing(serviceType, settings);
+  return candidates[0]?.url ?? endpointMissing(serviceType, settings, endpoints);
 }
 
 /**
@@ -283,8 +283,16 @@ export class SeveralRegions extends ServiceUnavailable {
   }
 }
 
-function endpointMissing(serviceType: string, settings: Settings['keystone']) {
+function endpointMissing(
+  serviceType: string,
+  settings: Settings['keystone'],
+  endpoints: OwnToken['endpoints'],
+) {
   const where = settings.regionName ? ` in region '${settings.regionName}'` : '';
-  const reason = `Keystone's catalog has no ${settings.interface} endpoint for it${where}`;
+  const others = endpoints
+    .filter(({ type }) => type === serviceType)
+    .map(({ interface: face, region }) => `${face} in '${region}'`);
+  const has = others.length > 0 ? ` (it has ${[...new Set(others)].sort().join(', ')})` : '';
+  const reason = `Keystone's catalog has no ${settings.interface} endpoint for it${where}${has}`;
   return new ServiceUnavailable(serviceType, identityUrl(settings), reason, false);
 }

@@ -33,6 +33,20 @@ export interface ServiceCall {
  */
 export const renewalsMax = 2;
 
+/** What follows the root of a service in our calls; Glance's paths have their version. */
+const versions: Readonly<Record<string, string>> = { compute: '/v2.1', image: '' };
+
+/**
+ * The URL to which paths are added. A catalog has Nova and Glance with any version or none, and
+ * Nova also with a project: the clients of OpenStack ask the root which versions it has.
+ */
+export function callableUrl(serviceType: string, registered: string): string {
+  const url = registered.replace(/\/+$/, '');
+  const version = versions[serviceType];
+  if (version === undefined) return url;
+  return url.replace(/\/v\d+(\.\d+)?(\/[^/]+)?$/, '') + version;
+}
+
 export type CallService = (
   method: Method,
   path: string,

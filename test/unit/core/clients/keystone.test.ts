@@ -318,7 +318,7 @@ describe('an endpoint', () => {
 
   it('comes from the settings if they have one, without a request to Keystone', async () => {
     const us = wire.keystone({ endpoints: { compute: 'http://other.test/' } });
-    expect(await us.endpoint('compute')).toBe('http://other.test');
+    expect(await us.endpoint('compute')).toBe('http://other.test/v2.1');
     expect(wire.asked).toHaveLength(0);
   });
 

@@ -53,7 +53,8 @@ it.each(['RegionOne', 'RegionTwo'])('the region of the settings is taken: %s', a
   announce(two);
   const us = client(region);
   for (const type of ['placement', 'compute']) {
-    expect(await us.endpoint(type)).toBe(`http://${type}.${region.toLowerCase()}.test`);
+    const root = `http://${type}.${region.toLowerCase()}.test`;
+    expect(await us.endpoint(type)).toBe(type === 'compute' ? `${root}/v2.1` : root);
   }
   await refuseSeveralRegions(us);
 });
@@ -91,5 +92,25 @@ it('a region that has gone from the catalog is no longer a choice', async () => 
   await expect(us.endpoint('compute')).rejects.toThrow('RegionTwo');
   announce({ ...two, compute: ['RegionOne'] });
   wire.now += 31_000;
-  expect(await us.endpoint('compute')).toBe('http://compute.regionone.test');
+  expect(await us.endpoint('compute')).toBe('http://compute.regionone.test/v2.1');
+});
+
+it('an endpoint of a region that differs in letter case is named', async () => {
+  announce({ compute: ['regionOne'] });
+  const refused = await client('RegionOne').endpoint('compute').catch(String);
+  expect(refused).toContain("in region 'RegionOne' (it has internal in 'regionOne')");
+});
+
+it.each([
+  ['compute', 'http://nova:8774', 'http://nova:8774/v2.1'],
+  ['compute', 'http://nova:8774/v2.1/', 'http://nova:8774/v2.1'],
+  ['compute', 'http://nova:8774/v2/5b7e5c0f4ad94a5c8d6e', 'http://nova:8774/v2.1'],
+  ['compute', 'https://cloud.test/compute', 'https://cloud.test/compute/v2.1'],
+  ['image', 'http://glance:9292', 'http://glance:9292'],
+  ['image', 'http://glance:9292/v2/', 'http://glance:9292'],
+  ['image', 'https://cloud.test/image/v2', 'https://cloud.test/image'],
+  ['placement', 'https://cloud.test/placement/', 'https://cloud.test/placement'],
+])('%s as the field registers it, %s, is called below %s', async (type, registered, called) => {
+  const us = wire.keystone({ endpoints: { [type]: registered } });
+  expect(await us.endpoint(type)).toBe(called);
 });
