@@ -132,7 +132,7 @@ async function reprovisioning() {
   return { instance, job, message };
 }
 
-/** For each queue: the message, and what happens until it is redriven; each returns the message. */
+/** For each queue the messages, and what happens until they are redriven. */
 const rows: Readonly<Record<Consumed, Readonly<Record<string, () => Promise<object>>>>> = {
   'nova-events': {
     'that notifies Nova changes nothing after the server is deleted': async () => {
@@ -325,7 +325,7 @@ function recording(deps: ConsumerDeps): ConsumerDeps {
   });
 }
 
-/** Marks of incidents follow a stream, and the work of an earlier boot is deleted when it is met. */
+/** Marks of incidents follow a stream, and leftover work of an earlier boot is deleted. */
 const othersRows = /^(INCIDENTS|JOB)#/;
 
 /** The tables and Placement. */

@@ -136,11 +136,8 @@ export async function refusalOfRemoval(
   unread: readonly string[] = unreadFunctions(sysfs, physical, existing),
 ): Promise<string | undefined> {
   const offered = [physical, ...existing].filter((fn) => guards.isOffered(fn.address));
-  if (offered[0]) {
-    const { held } = await guards.ofServers(offered);
-    const [[address, use] = [offered[0].address]] = held;
-    return `${address} is offered to guests${use === undefined ? '' : `, and ${use}`}`;
-  }
+  const [[address, use] = [offered[0]?.address]] = (await guards.ofServers(offered)).held;
+  if (address) return `${address} is offered to guests${use ? `, and ${use}` : ''}`;
   // Making another number of functions removes all that exist.
   if (unread[0] !== undefined) return `${unread[0]} cannot be read`;
   // The host may use the physical function meanwhile: it stays what it is.
