@@ -191,6 +191,7 @@ async function run(config: Config): Promise<void> {
       thing,
       bootId,
       attachTypes: config.attachTypes,
+      failureDomain: config.failureDomain,
       drivers,
       intervalSeconds: config.intervalSeconds,
       discover: async () => {

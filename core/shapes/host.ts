@@ -13,11 +13,18 @@ export const clockSkew = z.object({
   within_ms: z.int().min(0),
 });
 
+const domainIs = 'must be at most 64 letters, digits, ".", "_" and "-", a letter or digit first';
+export const failureDomain = z
+  .string(domainIs)
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, domainIs);
+
 /** Reported and stored as it is; the API shows it to operators. */
 export const hostFacts = z.object({
   agent_version: z.string().max(64),
   /** Releases of nova-compute; absent or empty: unknown. */
   nova_versions: z.array(z.string().max(32)).max(4).exactOptional(),
+  /** What fails together with other hosts, such as a rack, by the settings of the agent. */
+  failure_domain: failureDomain.exactOptional(),
 });
 
 /** A device that the settings of its host name, and that the host does not offer. */

@@ -14,6 +14,7 @@ import { logLevels } from '#agent/log.ts';
 import { isHostname, isStage } from '#core/contracts/topics.ts';
 import type { attachType } from '#core/shapes/attach-handle.ts';
 import { present } from '#core/shapes/derive/present.ts';
+import { failureDomain } from '#core/shapes/host.ts';
 import {
   absolutePath,
   commaList,
@@ -54,6 +55,7 @@ const settings = z.strictObject({
     .optional(),
   DRIVERS: driverList,
   ATTACH_TYPES: typeList.optional(),
+  FAILURE_DOMAIN: failureDomain.optional(),
   INTERVAL_SECONDS: interval.default(60),
   SYSFS_ROOT: absolutePath.default('/sys'),
   PROC_ROOT: absolutePath.default('/proc'),
@@ -84,6 +86,8 @@ export interface Config extends HostFiles {
   readonly drivers: readonly ConfiguredDriver[];
   /** What the hypervisor takes; absent: what the deployment says. */
   readonly attachTypes?: readonly z.infer<typeof attachType>[];
+  /** What fails together with other hosts, such as a rack. */
+  readonly failureDomain?: string;
   readonly intervalSeconds: number;
   readonly sysfsRoot: string;
   readonly procRoot: string;
@@ -165,7 +169,10 @@ export function loadConfig(sources: ConfigSources): Config {
     ...(parsed.data.PROXY && { proxy: parsed.data.PROXY }),
     ...(parsed.data.IMAGE_SOURCE && { imageSource: parsed.data.IMAGE_SOURCE }),
     drivers,
-    ...present({ attachTypes: parsed.data.ATTACH_TYPES }),
+    ...present({
+      attachTypes: parsed.data.ATTACH_TYPES,
+      failureDomain: parsed.data.FAILURE_DOMAIN,
+    }),
     intervalSeconds: parsed.data.INTERVAL_SECONDS,
     sysfsRoot: parsed.data.SYSFS_ROOT,
     procRoot: parsed.data.PROC_ROOT,

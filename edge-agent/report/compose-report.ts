@@ -180,6 +180,8 @@ function envelopeBytes(
     not_offered: [...notOffered],
     nova_versions: [...novaVersions],
     attach_types: [...attachType.options],
+    failure_domain: 'x'.repeat(64),
+    asks_cards: true,
     clock: { ahead_ms: -Number.MAX_SAFE_INTEGER, within_ms: Number.MAX_SAFE_INTEGER },
     devices: [],
   };

@@ -8,6 +8,7 @@ import { agentVersion } from '#agent/version.ts';
 import type { InventoryReport } from '#core/contracts/report/inventory-report.ts';
 import { inventoryTopic } from '#core/contracts/topics.ts';
 import type { AttachType } from '#core/shapes/attach-handle.ts';
+import { present } from '#core/shapes/derive/present.ts';
 import { type Acknowledged, acknowledge, composeReport } from './compose-report.ts';
 import type { Found } from './discover.ts';
 
@@ -18,6 +19,8 @@ export interface ReportDeps {
   /** What the hypervisor takes, from the settings. */
   readonly attachTypes?: readonly AttachType[] | undefined;
   readonly discover: () => Promise<Found>;
+  /** What fails together with other hosts, from the settings. */
+  readonly failureDomain?: string | undefined;
   /** Whether the control plane must say which cards were offered before. */
   readonly asksCards?: () => boolean;
   /** The skew of the host's clock, if it is known. */
@@ -34,10 +37,11 @@ type HelloDeps = Omit<ReportDeps, 'discover' | 'clock'>;
  * answered, what the host had prepared may be missing.
  */
 export async function reportHello(
-  { stage, thing, bootId, attachTypes, asksCards, sequence, log }: HelloDeps,
+  deps: HelloDeps,
   drivers: readonly string[],
   publish: Publish,
 ): Promise<void> {
+  const { stage, thing, bootId, sequence, log } = deps;
   const report: InventoryReport = {
     version: 1,
     agent_version: agentVersion,
@@ -46,12 +50,20 @@ export async function reportHello(
     manifest: {},
     failed_drivers: [...drivers],
     is_hello: true,
-    ...(attachTypes && { attach_types: [...attachTypes] }),
-    ...(asksCards?.() && { asks_cards: true as const }),
+    ...aboutHost(deps),
     devices: [],
   };
   await publish(inventoryTopic(stage, thing), JSON.stringify(report));
   log.info('Boot reported', { sequence: report.sequence, boot_id: bootId });
+}
+
+/** What each report has. */
+function aboutHost({ attachTypes, failureDomain, asksCards }: HelloDeps) {
+  return {
+    ...(attachTypes && { attach_types: [...attachTypes] }),
+    ...present({ failure_domain: failureDomain }),
+    ...(asksCards?.() && { asks_cards: true as const }),
+  };
 }
 
 /** Resolves once the broker has acknowledged. */
@@ -94,8 +106,7 @@ export async function reportInventory(
       failed_drivers: [...plan.failedDrivers],
       not_offered: [...plan.notOffered],
       nova_versions: [...plan.novaVersions],
-      ...(deps.attachTypes && { attach_types: [...deps.attachTypes] }),
-      ...(deps.asksCards?.() && { asks_cards: true as const }),
+      ...aboutHost(deps),
       ...(skew && { clock: { ahead_ms: skew.aheadMs, within_ms: skew.withinMs } }),
       devices: [...devices],
     };

@@ -31,6 +31,7 @@ const aHost = (index: number, devices: number, state: Host['state'] = 'online'):
   state_since: null,
   agent_version: null,
   nova_versions: null,
+  failure_domain: null,
   boot_id: null,
   last_report_at: null,
   failed_drivers: [],

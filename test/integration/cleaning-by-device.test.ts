@@ -8,6 +8,7 @@ import { providerUuid } from '#core/domain/ids.ts';
 import { noteSuccess, retryAfterReturn } from '#core/operations/release/quarantine.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
+import { retryCleaning } from '#core/operations/work-ends/retry-cleaning.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aJobEnd, instanceOf } from '#test/support/builders.ts';
@@ -129,4 +130,25 @@ describe('a card that no cleaning brings back', () => {
     await retryAfterReturn(deps(), (await inventory()).devices);
     expect(await attemptsIn(2)).toBe(1);
   });
+});
+
+it('waits for its turn among the hosts of its failure domain', async () => {
+  await cmp1.report([gpu], { failure_domain: 'rack-12' });
+  await cmp1.releasing();
+  await cmp1.end('release', 'failed', { reason: 'EIO' });
+  const later = { ...cmp1.deps, clock: () => Date.now() + 2 * minutes };
+  const attempt = async (made: Record<string, number>) => {
+    const before = await releaseOn(provider);
+    const work = await later.store.releases.awaited(before as string);
+    if (work)
+      await retryCleaning(
+        later,
+        { ...work, retryAt: work.startedAt },
+        new Map(Object.entries(made)),
+      );
+    return (await releaseOn(provider)) !== before;
+  };
+  expect(await attempt({ 'domain rack-12': 8 })).toBe(false);
+  expect(await attempt({ 'host cmp1': 4 })).toBe(false);
+  expect(await attempt({ 'domain rack-13': 8, 'domain rack-12': 7 })).toBe(true);
 });

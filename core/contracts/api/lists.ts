@@ -45,6 +45,7 @@ export const lists = {
       state_since: 'since',
       agent_version: wide('agent'),
       nova_versions: wide('Nova'),
+      failure_domain: optional('fails with'),
       last_report_at: wide('last report'),
       devices: 'devices',
       not_offered: 'not offered',

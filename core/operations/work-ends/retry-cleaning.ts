@@ -12,6 +12,8 @@ import { askAboutJob, hasEnded, jobStatus } from './ask-about-job.ts';
 
 /** Jobs that one run of the sweep gives one host to clean up again. */
 const retriesPerHost = 4;
+/** And all hosts that fail together: after an outage of a rack its cards are reset in turn. */
+const retriesPerDomain = 8;
 const nextSweepMs = 60_000;
 /** A host that is not trusted is not asked until an operator ends that. */
 const mistrustRetryMs = 5 * 60_000;
@@ -21,27 +23,31 @@ const mistrustRetryMs = 5 * 60_000;
  * work: their jobs have ids of their own, and the earlier job's end changes nothing. Each device
  * gets a release of its own, so that one that cannot be cleaned does not hold up the others.
  *
- * @param retriesByHost by host, how many jobs this run of the sweep has made
+ * @param made by host and by failure domain, how many jobs this run of the sweep has made
  */
 export async function retryCleaning(
   deps: ConsumerDeps,
   work: AwaitedWork,
-  retriesByHost: Map<string, number>,
+  made: Map<string, number>,
 ): Promise<void> {
   const { kind, id, hostname, retryAt, quarantine: reason = '' } = work;
   // The index may still show the time before.
   if (retryAt === undefined || Date.parse(retryAt) > deps.clock()) return;
   // While two agents report as one host, each might clean up what the other's instances use.
-  if (mistrustOf(await deps.store.inventory.hostAlone(hostname))) {
+  const host = await deps.store.inventory.hostAlone(hostname);
+  if (mistrustOf(host)) {
     await deps.store.releases.postpone(work, timeNow(deps, mistrustRetryMs));
     return;
   }
-  const count = retriesByHost.get(hostname) ?? 0;
-  if (count >= retriesPerHost) {
+  const limits = Object.entries({
+    [`host ${hostname}`]: retriesPerHost,
+    ...(host.failureDomain && { [`domain ${host.failureDomain}`]: retriesPerDomain }),
+  });
+  if (limits.some(([group, most]) => (made.get(group) ?? 0) >= most)) {
     await deps.store.releases.postpone(work, timeNow(deps, nextSweepMs));
     return;
   }
-  retriesByHost.set(hostname, count + 1);
+  for (const [group] of limits) made.set(group, (made.get(group) ?? 0) + 1);
   const retries = (work.retries ?? 0) + 1;
   const status = await jobStatus(deps, kind, id, hostname);
   if (status === 'SUCCEEDED') {

@@ -36,7 +36,7 @@ async function sweepKind(
 ): Promise<void> {
   const startedAt = deps.clock();
   const seen = new Set<string>();
-  const retriesByHost = new Map<string, number>();
+  const made = new Map<string, number>();
   while (deps.clock() - startedAt < beginsWithinMs) {
     const overdue = await deps.listings.overdue(kind, now);
     for (const error of overdue.faults) {
@@ -48,7 +48,7 @@ async function sweepKind(
     for (const uuid of unseen) {
       seen.add(uuid);
       try {
-        await end[kind](deps, uuid, retriesByHost);
+        await end[kind](deps, uuid, made);
       } catch (error) {
         faults.push(error);
         deps.log.error('Deadline not enforced', { kind, uuid, error });
@@ -57,8 +57,8 @@ async function sweepKind(
   }
 }
 
-/** @param retriesByHost how often this run had a host clean up again */
-type End = (deps: ConsumerDeps, uuid: string, retriesByHost: Map<string, number>) => Promise<void>;
+/** @param made how often this run had a host, or a failure domain, clean up again */
+type End = (deps: ConsumerDeps, uuid: string, made: Map<string, number>) => Promise<void>;
 
 const end: Readonly<Record<DueKind, End>> = {
   async arq(deps, uuid) {
@@ -67,18 +67,17 @@ const end: Readonly<Record<DueKind, End>> = {
     }
   },
 
-  async binding(deps, instanceUuid, retriesByHost) {
+  async binding(deps, instanceUuid, made) {
     const binding = await deps.store.arqs.binding(instanceUuid);
-    if (binding?.state === 'BindStarted') await expireWork.bind(deps, binding, retriesByHost);
-    if (binding?.state === 'provisioning')
-      await expireWork.reprovision(deps, binding, retriesByHost);
+    if (binding?.state === 'BindStarted') await expireWork.bind(deps, binding, made);
+    if (binding?.state === 'provisioning') await expireWork.reprovision(deps, binding, made);
     if (binding?.state === 'BindFailed') await forgetFailedBind(deps, binding);
   },
 
-  async awaited(deps, id, retriesByHost) {
+  async awaited(deps, id, made) {
     const work = await deps.store.releases.awaited(id);
-    if (work?.kind === 'release') await expireWork.release(deps, work, retriesByHost);
-    if (work?.kind === 'program') await expireWork.program(deps, work, retriesByHost);
+    if (work?.kind === 'release') await expireWork.release(deps, work, made);
+    if (work?.kind === 'program') await expireWork.program(deps, work, made);
   },
 
   async quota(deps, projectId) {

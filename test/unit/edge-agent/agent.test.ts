@@ -19,6 +19,8 @@ function anAgent(
     readonly publish?: () => Promise<void>;
     readonly attachTypes?: readonly AttachType[];
     readonly skew?: () => Skew | undefined;
+    readonly failureDomain?: string;
+    readonly asksCards?: () => boolean;
   } = {},
 ) {
   const clock = aClock();
@@ -66,8 +68,7 @@ function anAgent(
       stage: 'dev',
       thing: 'dev:cmp1:example',
       bootId: '6f4f1d67-52a6-4b63-9d1b-9b44b1a0d9b7',
-      attachTypes: options.attachTypes,
-      ...(options.skew && { skew: options.skew }),
+      ...options,
       drivers: [driver],
       intervalSeconds: 60,
       discover: createDiscovery({ drivers: [driver], clock, log: silentLog }),
@@ -124,6 +125,19 @@ describe('the agent', () => {
       undefined,
       { ahead_ms: 120_000, within_ms: 600 },
     ]);
+  });
+
+  it('names its failure domain in each report, and asks for cards until it has the answer', async () => {
+    let isAnswered = false;
+    const asksCards = () => !isAnswered;
+    const { advance, hellos, reports } = anAgent({ failureDomain: 'rack-12', asksCards });
+    await advance(0);
+    isAnswered = true;
+    await advance(1200 * seconds);
+    const named = [...hellos, ...reports].map((each) => each.failure_domain);
+    expect(named).toEqual([hellos, reports].flat().map(() => 'rack-12'));
+    expect(hellos[0]?.asks_cards).toBe(true);
+    expect([reports[0], reports.at(-1)].map((each) => each?.asks_cards)).toEqual([true, undefined]);
   });
 
   it('names what its hypervisor takes in each report, the first one included', async () => {

@@ -136,6 +136,22 @@ describe('the attach types of the host', () => {
   });
 });
 
+describe('the failure domain of the host', () => {
+  it.each([
+    [{ CYBORG_AGENT_FAILURE_DOMAIN: 'rack-12' }, {}, 'rack-12'],
+    [{}, { failure_domain: 'room.2_row3' }, 'room.2_row3'],
+    [{}, {}, undefined],
+  ])('comes from the environment or the file: %o, %o', (given, settings, domain) => {
+    expect(configOf(given, { file: JSON.stringify(settings) }).failureDomain).toBe(domain);
+  });
+
+  it('is a name', () => {
+    const fault =
+      'CYBORG_AGENT_FAILURE_DOMAIN: must be at most 64 letters, digits, ".", "_" and "-"';
+    expect(faultOf({ CYBORG_AGENT_FAILURE_DOMAIN: 'rack 12' })).toContain(fault);
+  });
+});
+
 const pci = (settings: object | undefined) => ({
   CYBORG_AGENT_DRIVERS: 'pci',
   ...(settings && { CYBORG_AGENT_PCI: JSON.stringify(settings) }),
