@@ -14,6 +14,7 @@ export const nvidiaRows: readonly FaultRow[] = [
     nextStep: gpuReset,
     source: 'https://docs.nvidia.com/deploy/gpu-debug-guidelines/index.html',
     printedBy: 'nv_start_device, RmInitAdapter',
+    releases: ['R515'],
   },
   {
     id: 'nvidia-lost',
@@ -23,7 +24,8 @@ export const nvidiaRows: readonly FaultRow[] = [
     meaning: "has fallen off the bus, by NVIDIA's driver",
     nextStep: slot,
     source: 'https://github.com/NVIDIA/open-gpu-kernel-modules/tree/main/kernel-open/nvidia',
-    printedBy: 'nv_check_gpu_state and osHandleGpuLost; at the probe without an Xid',
+    printedBy: 'osHandleGpuLost; at the probe rm_is_supported_device, without an Xid',
+    releases: ['R515'],
   },
   {
     id: 'sxid-fatal',
@@ -34,6 +36,7 @@ export const nvidiaRows: readonly FaultRow[] = [
     nextStep: `Stop the servers of its NVLink domain, and reset all its GPUs and switches. ${afterRepair}`,
     source: 'https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html',
     reaches: 'linked',
-    printedBy: 'NVSWITCH_REPORT_FATAL, R450 and later',
+    printedBy: 'NVSWITCH_REPORT_FATAL and its like',
+    releases: ['R515'],
   },
 ];

@@ -21,8 +21,8 @@ export interface FaultRow {
   /** The function or the component that prints the message. */
   readonly printedBy: string;
   /**
-   * The compared releases of Linux that print the message: the first, and the last unless it is
-   * the newest.
+   * The compared releases of Linux, or branches of NVIDIA's drivers, that print the message: the
+   * first, and the last unless it is the newest.
    */
   readonly releases?: readonly [first: string, last?: string];
 }

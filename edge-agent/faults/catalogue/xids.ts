@@ -78,7 +78,11 @@ const nvlink5: readonly (readonly [number: number, unit: string])[] = [
 
 function xid(
   [number, severity, what, action]: XidEntry,
-  { id = `xid-${number}`, pattern = new RegExp(`^Xid ${number},`) } = {},
+  {
+    id = `xid-${number}`,
+    pattern = new RegExp(`^Xid ${number},`),
+    releases,
+  }: Partial<Pick<FaultRow, 'id' | 'pattern' | 'releases'>> = {},
 ): FaultRow {
   return {
     id,
@@ -90,6 +94,7 @@ function xid(
     ...(action === 'replace' && { lasts: true }),
     source: xidCatalogue,
     printedBy: 'nvidia, R390 and later; the catalogue of R595',
+    ...(releases && { releases }),
   };
 }
 
@@ -113,6 +118,7 @@ export const xidRows: readonly FaultRow[] = [
   // 0x3 is Drain P2P, and 0x5 is of the IMEX domain: they ask for no reset.
   xid([154, 'fatal', 'a request of its driver for a reset or a reboot', 'reset'], {
     pattern: /^Xid 154, GPU recovery action changed .*to 0x[1246-9a-f] /,
+    releases: ['R570'],
   }),
   xid([154, 'warning', 'a request of its driver to stop traffic between GPUs', 'reset when free'], {
     id: 'xid-154-p2p',

@@ -1,5 +1,6 @@
-// Where Linux prints the messages of the fault catalogue: for each row the files, the formats, and
-// values for what a format leaves open. A pattern as a value is a text of the same file.
+// Where Linux and NVIDIA's open drivers print the messages of the fault catalogue: for each row
+// the files, the formats, and values for what a format leaves open. A pattern as a value is a text
+// of the same file.
 
 export interface MessageSource {
   readonly row: string;
@@ -70,7 +71,22 @@ const cperRecord = (row: string, severity: string) => {
   );
 };
 
+const nvidia = /^(kernel-open\/nvidia\/nv|src\/nvidia\/arch\/nvalloc\/unix\/src\/os(init|api))\.c$/;
+const nvidiaGpu = /^src\/nvidia\/src\/kernel\/gpu\/gpu\.c$/;
+const nvswitch = /^src\/common\/nvswitch\/kernel\/inc\/intr_nvswitch\.h$/;
+
 export const messageSources: readonly MessageSource[] = [
+  ...printed('nvidia-init', nvidia, [
+    /^RmInitAdapter failed!|^rm_init_adapter failed, device minor/,
+  ]),
+  ...printed(
+    'nvidia-lost',
+    nvidia,
+    [/^GPU has fallen off the bus\.\\n/],
+    [/^NVRM: The NVIDIA GPU .*fallen off the bus/, ...['0000', '3b', '00', '0', '10de', '26b5']],
+  ),
+  ...printed('xid-154', nvidiaGpu, [/^GPU recovery action changed/, '0', 'None', '1', 'GPU Reset']),
+  ...printed('sxid-fatal', nvswitch, [/^Fatal, /]),
   ...pcieErrors('aer-fatal', /^Uncorrect(ed|able) \(Fatal\)$/),
   ...pcieErrors('aer-nonfatal', /^Uncorrect(ed|able) \(Non-Fatal\)$/),
   ...aerByFirmware('aer-firmware-fatal', '00040000'),

@@ -1,10 +1,12 @@
-// Makes `kernel-messages.jsonl` from sources of Linux, of which it keeps the formats alone:
+// Makes `kernel-messages.jsonl` from sources of Linux and of NVIDIA's open drivers, of which it
+// keeps the formats alone:
 //
 //   node test/support/faults/read-kernels.ts FOLDER
 //
 // The folder has a tree of the kernel for each release, under its number: `6.12/drivers/pci/...`.
 // The trees need these folders only: block, drivers/{accel,crypto,firmware,gpu,misc,net,nvme,pci}.
-// `4.18.el8` is a kernel of RHEL 8, which has drivers of later releases.
+// `4.18.el8` is a kernel of RHEL 8, which has drivers of later releases, and `R580` a branch of
+// NVIDIA's drivers.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,7 +34,7 @@ export function readMessages(): KernelMessage[] {
   return lines.map((line) => JSON.parse(line) as KernelMessage);
 }
 
-const numbers = (release: string) => release.split('.').map(Number);
+const numbers = (release: string) => release.replace('R', '').split('.').map(Number);
 /** Below zero if the first release is older. */
 export function compareReleases(one: string, other: string): number {
   const [a, b] = [numbers(one), numbers(other)];
@@ -75,7 +77,7 @@ function toMessage(
 
 function filesBelow(folder: string): string[] {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
-  const files = entries.filter((each) => each.isFile() && each.name.endsWith('.c'));
+  const files = entries.filter((each) => each.isFile() && /\.[ch]$/.test(each.name));
   return files.map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1));
 }
 

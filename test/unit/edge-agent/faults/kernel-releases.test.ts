@@ -1,4 +1,5 @@
-// The fault catalogue against what the sources of Linux print, for each compared release.
+// The fault catalogue against what the sources of Linux and of NVIDIA's open drivers print, for
+// each compared release.
 
 import { describe, expect, it } from 'vitest';
 import { faultRows, findFault } from '#agent/faults/fault-rows.ts';
@@ -16,7 +17,7 @@ const messages = readMessages();
 const releases = [...new Set(messages.flatMap((each) => each.releases))].sort(compareReleases);
 /** `4.18.el8` has drivers of later kernels. */
 const mainline = releases.filter((release) => /^\d+\.\d+$/.test(release));
-const newest = mainline.at(-1) ?? '';
+const branches = releases.filter((release) => release.startsWith('R'));
 
 const address = '0000:3b:00.0';
 const isFrom = (release: string, first: string) => compareReleases(release, first) >= 0;
@@ -24,7 +25,10 @@ const isFrom = (release: string, first: string) => compareReleases(release, firs
 /** What stands before the file's own prefix, by the call and the kernel's own macros. */
 function beginning({ row, file, call }: KernelMessage, release: string): string {
   const [driver = 'vfio-pci'] = faultRows.find(({ id }) => id === row)?.drivers ?? [];
-  if (/^printk|^pr_/.test(call)) return '';
+  if (row === 'sxid-fatal') return `nvidia-nvswitch0: SXid (PCI:${address}): 20034, `;
+  if (row === 'xid-154') return 'NVRM: Xid (PCI:0000:3b:00): 154, ';
+  if (call === 'NV_DEV_PRINTF') return `NVRM: GPU ${address}: `;
+  if (/^printk|^pr_|^nv_printf/.test(call)) return '';
   if (file.startsWith('drivers/nvme')) return 'nvme nvme0: ';
   if (file.includes('habanalabs')) {
     return isFrom(release, '6.8') ? 'accel accel0: ' : 'habanalabs hl0: ';
@@ -73,24 +77,30 @@ function toFields(line: string): readonly [string, string] {
   return node ? [line, node] : toRecord(line);
 }
 
-const rows = faultRows.filter(({ source }) => source.includes('linux.git'));
+const rows = faultRows.filter(({ releases }) => releases);
 const ofRow = (id: string, release: string) =>
   messages.filter((each) => each.row === id && each.releases.includes(release));
 
-describe('the catalogue of Linux', () => {
+describe('the catalogue of drivers', () => {
   it('is compared with these releases', () => {
-    expect(releases.join(' ')).toBe('4.18 4.18.el8 5.4 5.10 5.14 5.15 6.1 6.8 6.12 7.3');
+    const linux = '4.18 4.18.el8 5.4 5.10 5.14 5.15 6.1 6.8 6.12 7.3';
+    expect(releases.join(' ')).toBe(`${linux} R515 R525 R535 R550 R570 R580 R590 R595`);
+    const isCompared = ({ source, releases: all }: (typeof faultRows)[number]) =>
+      all !== undefined || !source.includes('linux.git');
+    expect(faultRows.filter((row) => !isCompared(row))).toEqual([]);
   });
 
   it.each(rows.map((row) => [row.id, row] as const))('has the releases of %s', (id, row) => {
-    const [first = '', last = newest] = row.releases ?? [];
-    const declared = mainline.filter((each) => isFrom(each, first) && isFrom(last, each));
-    expect(mainline.filter((each) => ofRow(id, each).length > 0)).toEqual(declared);
+    const family = row.releases?.[0].startsWith('R') ? branches : mainline;
+    const [first = '', last = family.at(-1) ?? ''] = row.releases ?? [];
+    const declared = family.filter((each) => isFrom(each, first) && isFrom(last, each));
+    expect(family.filter((each) => ofRow(id, each).length > 0)).toEqual(declared);
+    if (family === branches) return;
     const files = ofRow(id, last).map(({ file }) => row.source.endsWith(`/${file}`));
     expect(files).toContain(true);
   });
 
-  it.each(releases)('reads each message of Linux %s', (release) => {
+  it.each(releases)('reads each message of %s', (release) => {
     const unread = rows.flatMap(({ id }) => {
       const all = ofRow(id, release);
       const steps = all.filter(({ step }) => step !== undefined);
