@@ -112,8 +112,10 @@ describe('a record of the firmware', () => {
     const faults = await aFaultHost().read([head, event, ...memory, ...error], 10);
     expect([faults.healthOf(vfio)?.state, faults.healthOf(nic)]).toEqual(['unhealthy', undefined]);
     // The device of a section is not that of the next one.
-    const withoutDevice = error.filter((line) => !line.includes(': 0000:'));
-    expect(await stateAfter([head, event, ...memory, ...withoutDevice], nic, 10)).toBeUndefined();
+    const [, , ...recoverable] = aRecord({ event: 'recoverable' });
+    const withoutDevice = error.filter((line) => !/device_id: 0000:/.test(line));
+    const lines = [head, event, ...recoverable, ...withoutDevice];
+    expect(await stateAfter(lines, vfio, 10)).toBe('degraded');
   });
 
   it.each([
@@ -136,12 +138,23 @@ describe('a record of the firmware', () => {
     expect(await stateAfter(aRecord(), vfio, 300)).toBeUndefined();
   });
 
-  it('that a program wrote says nothing', async () => {
+  it('that a program or a driver wrote says nothing', async () => {
     const { kernel, start } = aFaultHost();
     const faults = await start();
     for (const line of aRecord()) kernel.write(toRecord(line), 1_000, 11);
+    const ofDriver = ` SUBSYSTEM=pci\n DEVICE=+pci:${vfio}\n`;
+    for (const line of aRecord()) kernel.write([line, ofDriver]);
     await faults.read();
     expect(faults.healthOf(vfio)).toBeUndefined();
+  });
+
+  it('that began before many others says nothing', async () => {
+    const [head = '', event = '', ...rest] = aRecord();
+    const others = Array.from({ length: 8 }, (_, index) => aRecord({ number: index + 2 })[1] ?? '');
+    expect(await stateAfter([head, event, ...others, ...rest], vfio, 10)).toBeUndefined();
+    expect(await stateAfter([head, event, ...others.slice(1), ...rest], vfio, 10)).toBe(
+      'unhealthy',
+    );
   });
 
   it('is read after records without end', async () => {

@@ -207,6 +207,9 @@ describe('a driver', () => {
     const lost = `igb ${nic} eth2: PCIe link lost, device now detached`;
     expect(await stateAfter([lost], nic)).toBe('unhealthy');
     expect(await stateAfter([`mlx5_core ${nic} eth2: TX timeout detected`], nic)).toBeUndefined();
+    const unnamed = `bnxt_en ${nic} (unnamed net_device) (uninitialized): `;
+    const silent = `${unnamed}Firmware not responding, status: 0x1`;
+    expect(await stateAfter([silent], nic)).toBe('unhealthy');
   });
 
   it('writes of a node of its class', async () => {

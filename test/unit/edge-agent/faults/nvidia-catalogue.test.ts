@@ -95,6 +95,7 @@ describe('an SXid', () => {
     '0001:18:00.0',
     '0000:19:00.0',
   ];
+  const ofSxm = { address: '0000:18:00.4' };
   const line = (severity: string, address = nvswitch) =>
     `nvidia-nvswitch0: SXid (PCI:${address}): 20034, ${severity}, Link 30 LTSSM Fault Up`;
   const aBoard = (driver = 'nvidia-nvswitch') => {
@@ -103,7 +104,8 @@ describe('an SXid', () => {
       .addFunction({ address: nvswitch, product: '22a3', classCode: '068000', driver })
       .addFunction({ address: sxm, product: '2330', classCode: '030200' })
       .addFunction({ address: sxmElsewhere, product: '2330', classCode: '030200' })
-      .addFunction({ address: pcie, product: '2331', classCode: '030200' });
+      .addFunction({ address: pcie, product: '2331', classCode: '030200' })
+      .addFunction({ ...ofSxm, product: '2330', classCode: '030200', physicalFunction: sxm });
     return host;
   };
 
@@ -115,7 +117,7 @@ describe('an SXid', () => {
       ),
     );
     expect(faults.healthOf(nvswitch)?.state).toBe('unhealthy');
-    expect([pcie, nic].map(faults.healthOf)).toEqual([undefined, undefined]);
+    expect([pcie, nic, ofSxm.address].map(faults.healthOf)).toEqual(Array(3).fill(undefined));
   });
 
   it.each([
