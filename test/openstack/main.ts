@@ -37,8 +37,10 @@ import { type CyborgRelease, installCyborg, usualRelease } from './install/cybor
 import { sayWhatIsNewer } from './install/newer.ts';
 import { ensureServices } from './install/packages.ts';
 import { debian, installRelease, type Release } from './install/releases.ts';
+import { dividedAnew } from './outages/divided-anew.ts';
 import { killed } from './outages/killed.ts';
 import { lostTrees } from './outages/lost-trees.ts';
+import { redriven } from './outages/redriven.ts';
 import { wrongMoments } from './outages/wrong-moments.ts';
 import { alternativeCards, alternatives } from './profiles/alternatives.ts';
 import { leases } from './profiles/leases.ts';
@@ -92,6 +94,8 @@ const all = [
   ...placement,
   ...lostTrees,
   ...wrongMoments,
+  ...dividedAnew,
+  ...redriven,
   ...ports,
   ...pools,
   ...offeredTwice,
@@ -216,8 +220,9 @@ function settingsFor(plan: CloudPlan): Record<string, string> {
     CYBORG_OS_PASSWORD: servicePassword,
     CYBORG_OS_REGION_NAME: plan.region,
     PLACEMENT_URL: `http://127.0.0.1:${plan.ports.placement}`,
-    NOVA_URL: `http://127.0.0.1:${plan.ports.nova}/v2.1`,
-    GLANCE_URL: `http://127.0.0.1:${plan.ports.glance}`,
+    // Versions as some clouds register them, and not as our calls have them.
+    NOVA_URL: `http://127.0.0.1:${plan.ports.nova}`,
+    GLANCE_URL: `http://127.0.0.1:${plan.ports.glance}/v2`,
   };
 }
 

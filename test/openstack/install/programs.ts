@@ -5,11 +5,24 @@ import { providerUuid } from '#core/domain/ids.ts';
 import type { Cloud } from './cloud.ts';
 import { computeConfigurationName, configurationFile } from './configuration.ts';
 
+/** A client's certificate in PEM, in base64. */
+export const certificateHeader = 'Client-Certificate';
+
+/** What a server that ends TLS, such as Apache's mod_ssl, adds to a request. */
+const addCertificate = `
+import base64
+keystone = application
+def application(environ, start_response):
+    text = environ.get('HTTP_CLIENT_CERTIFICATE')
+    if text: environ['SSL_CLIENT_CERT'] = base64.b64decode(text).decode()
+    return keystone(environ, start_response)
+`;
+
 /** @param name of its configuration, too */
 export function startKeystoneApi(cloud: Cloud, name: string, port: number): void {
   const variables = { OS_KEYSTONE_CONFIG_FILES: configurationFile(cloud.plan, name) };
   if (cloud.plan.release.servesByWaitress) {
-    startReleased(cloud, name, port, 'keystone.wsgi.api', variables);
+    startReleased(cloud, name, port, 'keystone.wsgi.api', variables, addCertificate);
   } else {
     startWsgi(cloud, name, port, '/usr/bin/keystone-wsgi-public', 2, variables);
   }
@@ -68,9 +81,10 @@ function startReleased(
   port: number,
   module: string,
   variables: Readonly<Record<string, string>>,
+  more = '',
 ): void {
   // Not with waitress-serve: Nova reads the arguments of its process.
-  const program = `import sys; sys.argv = ['${name}']; from ${module} import application`;
+  const program = `import sys; sys.argv = ['${name}']; from ${module} import application${more}`;
   startWaitress(cloud, name, port, { python: cloud.plan.release.python, program }, variables);
 }
 

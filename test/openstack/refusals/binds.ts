@@ -6,7 +6,7 @@ import { markRevoked } from '#core/store/hosts/revocations.ts';
 import { createDocuments } from '#core/store/table/documents.ts';
 import { configurationFile } from '#test/openstack/install/configuration.ts';
 import { restartNova } from '#test/openstack/nodes.ts';
-import { ownProvider } from '#test/openstack/providers.ts';
+import { ownProvider, providersOf } from '#test/openstack/providers.ts';
 import { regionGroup } from '#test/openstack/scenarios/images.ts';
 import {
   arqsOf,
@@ -141,6 +141,24 @@ export const refusedBinds: readonly Refusal[] = [
     repair: (stage) => stage.system.start(agentOf(stage)),
   },
   {
+    what: 'a resource provider that is not ours',
+    provoke: async (stage) => {
+      await offer(stage, 'foreign', [byForeignTrait]);
+      await addForeignProvider(stage);
+      return createRefused(stage, 'foreign');
+    },
+    repair: removeForeignProvider,
+  },
+  {
+    what: 'a device without a trait of the profile, which Placement shows',
+    provoke: async (stage) => {
+      await offer(stage, 'untrue', [byForeignTrait]);
+      await changeForeignTrait(stage, ownProvider(stage, 'FakeDevice'), [foreignTrait]);
+      return createRefused(stage, 'untrue');
+    },
+    repair: (stage) => changeForeignTrait(stage, ownProvider(stage, 'FakeDevice'), []),
+  },
+  {
     what: 'a bind without a service token',
     isLong: true,
     // Any tenant may send such a call, and name any server in it.
@@ -148,6 +166,47 @@ export const refusedBinds: readonly Refusal[] = [
     provoke: withoutServiceToken,
   },
 ];
+
+/** A trait that a device profile asks for, and that no device of ours has. */
+const foreignTrait = 'CUSTOM_FOREIGN';
+const byForeignTrait = { 'resources:FPGA': '1', [`trait:${foreignTrait}`]: 'required' };
+
+async function addForeignProvider(stage: Stage): Promise<void> {
+  const { placement } = stage.admin;
+  const [node] = await providersOf(stage);
+  const { uuid } = (
+    await placement.ask('POST', '/resource_providers', {
+      name: foreignTrait,
+      parent_provider_uuid: node?.uuid,
+    })
+  ).body;
+  await placement.ask('PUT', `/resource_providers/${uuid}/inventories`, {
+    resource_provider_generation: 0,
+    inventories: { FPGA: { total: 1 } },
+  });
+  await changeForeignTrait(stage, `/resource_providers/${uuid}`, [foreignTrait]);
+}
+
+async function removeForeignProvider({ admin: { placement } }: Stage): Promise<void> {
+  const path = `/resource_providers?name=${foreignTrait}`;
+  const [{ uuid }] = (await placement.ask('GET', path)).body.resource_providers;
+  await placement.ask('DELETE', `/resource_providers/${uuid}`);
+}
+
+/** By hand; ours puts its own traits back when it compares the provider. */
+async function changeForeignTrait(
+  { admin: { placement } }: Stage,
+  provider: string,
+  added: readonly string[],
+): Promise<void> {
+  await placement.ask('PUT', `/traits/${foreignTrait}`);
+  const { traits } = (await placement.ask('GET', `${provider}/traits`)).body;
+  const { generation } = (await placement.ask('GET', provider)).body;
+  await placement.ask('PUT', `${provider}/traits`, {
+    resource_provider_generation: generation,
+    traits: [...traits.filter((each) => each !== foreignTrait), ...added],
+  });
+}
 
 async function fakeDevice({ admin }: Stage): Promise<string> {
   const { devices } = (await admin.accelerator.ask('GET', '/devices')).body;
