@@ -1,4 +1,5 @@
-// Binds that fail at each possible point: no server becomes ACTIVE without its device.
+// Devices that are disabled or lost: no server becomes ACTIVE without its device. Binds that are
+// refused or fail are in test/openstack/refusals/.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -12,9 +13,7 @@ import type { Scenario } from '#test/openstack/scenario.ts';
 import {
   arqsOf,
   assertHas,
-  assertNeverActive,
   build,
-  create,
   offer,
   putImage,
   remove,
@@ -24,9 +23,6 @@ import {
 import { type ApiAnswer, bootFile, operatorOf, type Stage } from '#test/openstack/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';
 import { regionGroup } from './images.ts';
-
-/** Whether the failure or nova-compute comes first is a race; each build must end in ERROR. */
-const buildsMax = 10;
 
 export const failures: readonly Scenario[] = [
   {
@@ -46,51 +42,6 @@ export const failures: readonly Scenario[] = [
       await remove(stage, built.id);
       return refused.fault;
     },
-  },
-  {
-    name: 'a bind that is refused on the PATCH puts the server into ERROR at once',
-    run: async (stage) => {
-      const device = await deviceOfType(stage, 'FPGA', 'miss model info');
-      await stage.admin.accelerator.ask('POST', `/devices/${device}/disable`);
-      await untilReserved(stage, 16);
-      // Set reserved back to 0, so that Nova schedules to the device.
-      const provider = ownProvider(stage, 'FakeDevice');
-      const { body } = await stage.admin.placement.ask('GET', `${provider}/inventories/FPGA`);
-      await stage.admin.placement.ask('PUT', `${provider}/inventories/FPGA`, {
-        ...body,
-        reserved: 0,
-      });
-      const id = await create(stage, 'fpga');
-      const fault = await assertNeverActive(stage, id);
-      assert.equal(lastPatch(stage), 409);
-      await removeCleanly(stage, id);
-      await stage.admin.accelerator.ask('POST', `/devices/${device}/enable`);
-      return fault;
-    },
-  },
-  {
-    name: 'a bind that fails before nova-compute lists the ARQs puts the server into ERROR',
-    run: async (stage) => {
-      // The control plane finds the missing image itself, mostly before nova-compute lists the
-      // ARQs.
-      await offer(stage, 'early', [{ ...regionGroup, 'accel:bitstream_name': 'missing.gbs' }]);
-      for (let builds = 1; builds <= buildsMax; builds++) {
-        const id = await create(stage, 'early');
-        const fault = await assertNeverActive(stage, id);
-        const found = firstList(stage);
-        await removeCleanly(stage, id);
-        if (found === 409) return `${fault} (in build ${builds})`;
-      }
-      return assert.fail(`in ${buildsMax} builds nova-compute was never slower than the failure`);
-    },
-  },
-  {
-    name: 'a bind that fails while nova-compute lists the ARQs puts the server into ERROR',
-    run: (stage) => failAfter(stage, 3000, 409),
-  },
-  {
-    name: 'a bind that fails while nova-compute waits for its event puts the server into ERROR',
-    run: (stage) => failAfter(stage, 27_000, 200),
   },
   {
     name: 'a server is not started while its host may have lost its vGPU, and is afterwards',
@@ -214,16 +165,6 @@ function isMadeAgain({ layout, cloud }: Stage, bootId: string): boolean {
   return fpga.imageId !== undefined && gpu.mdevs?.length === 1;
 }
 
-/** @param listed the status of nova-compute's list, which waits for up to 25 s */
-async function failAfter(stage: Stage, delayMs: number, listed: number): Promise<string> {
-  stage.setFaults({ fail: { prepare: 'EIO' }, delayMs: { prepare: delayMs } });
-  const id = await create(stage, 'vgpu');
-  const fault = await assertNeverActive(stage, id);
-  assert.equal(firstList(stage), listed);
-  await removeCleanly(stage, id);
-  return fault;
-}
-
 /** How a hard reboot ends. */
 async function rebootResult(stage: Stage, id: string): Promise<string> {
   const result = await hardReboot(stage, id);
@@ -256,16 +197,4 @@ async function untilReserved(stage: Stage, count: number): Promise<void> {
     () => stage.admin.placement.ask('GET', path),
     ({ body }) => body.reserved === count,
   );
-}
-
-function lastPatch({ answers }: Stage): number | undefined {
-  return answers.findLast(({ method }) => method === 'PATCH')?.status;
-}
-
-/** The status of nova-compute's first list of the instance's ARQs. */
-function firstList({ answers }: Stage): number | undefined {
-  const patched = answers.findLastIndex(({ method }) => method === 'PATCH');
-  return answers
-    .slice(patched)
-    .find(({ method, path }) => method === 'GET' && path.endsWith('/accelerator_requests'))?.status;
 }
