@@ -16,8 +16,11 @@ export async function offer(stage: Stage, name: string, groups: readonly object[
 }
 
 export async function makeFlavor({ admin }: Stage, name: string): Promise<void> {
-  const flavor = { id: name, name, vcpus: 1, ram: 64, disk: 1 };
-  await admin.nova.ask('POST', '/flavors', { flavor });
+  await admin.nova.ask('POST', '/flavors', flavorNamed(name));
+}
+
+export function flavorNamed(name: string) {
+  return { flavor: { id: name, name, vcpus: 1, ram: 64, disk: 1 } };
 }
 
 /** Puts a public image into Glance; returns its id. */

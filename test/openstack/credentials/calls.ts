@@ -2,6 +2,7 @@
 // for operators. All that a credential may do here changes nothing.
 
 import { connect } from 'node:net';
+import { flavorNamed } from '#test/openstack/servers.ts';
 import { acceleratorUrl, type Stage } from '#test/openstack/stage.ts';
 import { eventually } from '#test/support/suites/rest.ts';
 
@@ -21,7 +22,6 @@ interface Pair {
   readonly ours: Call;
 }
 
-const flavor = { id: 'fpga', name: 'fpga', vcpus: 1, ram: 64, disk: 1 };
 const server = {
   name: 'refused',
   flavorRef: 'no-such-flavor',
@@ -48,7 +48,7 @@ const pairs: readonly Pair[] = [
   },
   {
     // Both exist already.
-    nova: { method: 'POST', path: '/flavors', body: { flavor } },
+    nova: { method: 'POST', path: '/flavors', body: flavorNamed('fpga') },
     ours: {
       method: 'POST',
       path: '/device_profiles',
