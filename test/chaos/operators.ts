@@ -4,7 +4,8 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { IoTClient, ListThingPrincipalsCommand } from '@aws-sdk/client-iot';
+import { IoTClient } from '@aws-sdk/client-iot';
+import { createRegistry } from '#core/clients/aws/host-registry.ts';
 import { thingName } from '#core/contracts/topics.ts';
 import { noteProgress } from '#local/demo/demo-client.ts';
 import { idOf } from '#local/openstack/keystone/catalog.ts';
@@ -155,7 +156,7 @@ export function createOperators({ layout, hosts, spare, random }: OperatorsOptio
     revoke: async () => {
       const { code } = await operate(layout, ['enrol', 'revoke', spare.name, ...stage]);
       if (code === 0) {
-        const left = await certificatesOf(layout, spare);
+        const left = await activeCertificates(layout, spare);
         if (left.length > 0) broken.push(`${spare.name} is revoked, and has ${left.join(', ')}.`);
       }
       await enrolAgain();
@@ -220,14 +221,11 @@ export function createOperators({ layout, hosts, spare, random }: OperatorsOptio
   };
 }
 
-async function certificatesOf({ stage }: Layout, { name }: CloudHost): Promise<string[]> {
+async function activeCertificates({ stage }: Layout, { name }: CloudHost): Promise<string[]> {
   const client = new IoTClient();
   try {
-    const command = new ListThingPrincipalsCommand({ thingName: thingName(stage, name) });
-    return (await client.send(command)).principals ?? [];
-  } catch (error) {
-    if (error instanceof Error && error.name === 'ResourceNotFoundException') return [];
-    throw error;
+    const certificates = await createRegistry(client, stage).certificatesOf(thingName(stage, name));
+    return certificates.filter(({ status }) => status === 'ACTIVE').map(({ id }) => id);
   } finally {
     client.destroy();
   }

@@ -184,6 +184,8 @@ export async function ask(
     headers: { 'X-Auth-Token': 'admin-token', 'Content-Type': 'application/json', ...headers },
     ...(body !== undefined && { body: JSON.stringify(body) }),
     signal: AbortSignal.timeout(60_000),
+  }).catch((cause: unknown) => {
+    throw new Error(`${method} ${url} has no answer`, { cause });
   });
   const text = await response.text();
   return { status: response.status, json: text === '' ? undefined : JSON.parse(text) };
