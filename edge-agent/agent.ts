@@ -13,6 +13,8 @@ import { type ReportDeps, reportHello, reportInventory } from './report/report-i
 
 /** Interval at which changes of the host are polled; see `pciSignature` for why this is a poll. */
 const watchMs = 5_000;
+/** When the control plane is asked again for the cards before; doubles each time. */
+const firstAskMs = 60_000;
 
 export interface AgentDeps extends ReportDeps {
   readonly drivers: readonly Driver[];
@@ -61,12 +63,19 @@ export async function runAgent(deps: AgentDeps, stop: AbortSignal): Promise<void
 /** Starts with a full report, because the control plane may have lost earlier reports. */
 async function serve(deps: AgentDeps, session: Session, stop: AbortSignal, reported: () => void) {
   let last = nothingAcknowledged;
+  // The answer may be lost, and an older control plane sends none.
+  let askAgainMs = firstAskMs;
   const interrupted = AbortSignal.any([stop, session.lost]);
   while (!stop.aborted) {
     // Read before discovery, so that a change during discovery triggers another one.
     const signature = readSignature(deps.drivers);
     const request = deps.looks.take();
-    const before = request.scope === 'everything' ? withEverythingDue(last) : last;
+    const asksAgain =
+      deps.asksCards?.() === true &&
+      last !== nothingAcknowledged &&
+      deps.clock.monotonicMs() >= last.reportedMs + askAgainMs;
+    if (asksAgain) askAgainMs *= 2;
+    const before = asksAgain || request.scope === 'everything' ? withEverythingDue(last) : last;
     const { acknowledged, problem } = await reportInventory(deps, session.publish, before);
     last = acknowledged;
     request.done(problem);

@@ -22,6 +22,7 @@ import {
   pageOfIndex,
   pageOfKind,
   pageOfRows,
+  type RowBudget,
 } from './table/index-pages.ts';
 import { getRows, queryAll } from './table/reads.ts';
 
@@ -33,13 +34,13 @@ interface DeviceFilter {
 
 export interface DevicePage {
   readonly devices: readonly Device[];
-  /** Uuid of the last device that was read, if those beyond it are not: `rowsMax` was reached. */
+  /** Uuid of the last device that was read, if those beyond it are not: the budget is spent. */
   readonly readTo?: string;
 }
 
 export interface Listings extends HostListings, ProfileUses {
   arqs(page: Page, filter: { projectId?: string }): Promise<Arq[]>;
-  devices(page: Page, filter: DeviceFilter, rowsMax?: number): Promise<DevicePage>;
+  devices(page: Page, filter: DeviceFilter, budget?: RowBudget): Promise<DevicePage>;
   deployables(page: Page): Promise<Deployable[]>;
   /** In the order of uuids, from beyond the given one, or the beginning of one. */
   deployablesFrom(page: Omit<Page, 'marker'>, beyond?: string): Promise<Deployable[]>;
@@ -99,8 +100,8 @@ export function listings(client: Documents, tables: ListingTables): Listings {
     kind: string,
     page: Page,
     filter: Record<string, string> = {},
-    rowsMax?: number,
-  ) => pageOfKind(client, table, kind, page, filter, (uuid) => byUuid(table, kind, uuid), rowsMax);
+    budget?: RowBudget,
+  ) => pageOfKind(client, table, kind, page, filter, (uuid) => byUuid(table, kind, uuid), budget);
 
   /** From the partition of the host: the index would be read with the devices of all hosts. */
   const devicesOfHost = (hostname: string) => {
@@ -161,11 +162,11 @@ export function listings(client: Documents, tables: ListingTables): Listings {
       }
     },
 
-    async devices(page, { hostname, type, vendor }, rowsMax) {
+    async devices(page, { hostname, type, vendor }, budget) {
       const vendor_id = vendor === undefined ? undefined : vendorId(vendor);
       if (hostname === undefined) {
         const filter = present({ 'device.type': type, vendor_id });
-        const read = await readPage(tables.inventory, 'device', page, filter, rowsMax);
+        const read = await readPage(tables.inventory, 'device', page, filter, budget);
         const readTo = read.readTo && String(read.readTo.sk).split('#')[1];
         return { devices: read.rows.map(toDevice), ...present({ readTo }) };
       }

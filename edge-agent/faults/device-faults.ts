@@ -100,9 +100,10 @@ export function createDeviceFaults(deps: DeviceFaultsDeps): DeviceFaults {
   let reachedFrom = new Map<string, readonly string[]>();
   const reachedBy = ({ reaches }: FaultRow, address: string): readonly string[] => {
     if (!reaches) return [];
+    const key = `${reaches} ${address}`;
     const reached =
-      reachedFrom.get(address) ?? (reaches === 'below' ? places.below(address) : places.linked());
-    reachedFrom.set(address, reached);
+      reachedFrom.get(key) ?? (reaches === 'below' ? places.below(address) : places.linked());
+    reachedFrom.set(key, reached);
     return reached;
   };
 

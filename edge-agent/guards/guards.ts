@@ -144,7 +144,7 @@ export function openGuards(deps: GuardsDeps): Guards {
     asksCards: () => deps.hasCloud === true && offeredBefore.asksCards(),
     findOtherCards: (cards) => refuseUnconfirmed(cards, cardRefusal),
     keepCards: async (cards, serials, isNamed) => {
-      const changed = new Map<string, OfferedCard>();
+      const changes = new Map<string, { before: OfferedCard | undefined; card: OfferedCard }>();
       const now = new Date(deps.wallMs?.() ?? Date.now()).toISOString();
       const named = new Set(cards.filter(isNamed));
       const refusals = await refuseUnconfirmed(cards, (fn, before) =>
@@ -153,10 +153,11 @@ export function openGuards(deps: GuardsDeps): Guards {
       const confirmations = await offeredBefore.confirmations();
       for (const fn of cards.filter(({ address }) => !refusals.has(address))) {
         const seen = { now, isNamed: named.has(fn), serial: serials.get(fn.address) };
-        const card = cardToKeep(fn, offeredBefore.cardAt(fn.address), seen, confirmations);
-        if (card) changed.set(fn.address, card);
+        const before = offeredBefore.cardAt(fn.address);
+        const card = cardToKeep(fn, before, seen, confirmations);
+        if (card) changes.set(fn.address, { before, card });
       }
-      await offeredBefore.keepCards(changed);
+      await offeredBefore.keepCards(changes);
       return refusals;
     },
     heldBy: async (functions, countsHostUse) => {

@@ -19,6 +19,11 @@ const form = z.object({
   asks_cards: z.literal(true).optional(),
 });
 
+interface CardChange {
+  readonly before: OfferedCard | undefined;
+  readonly card: OfferedCard;
+}
+
 export interface OfferedBefore {
   functionsOf(driver: string): ReadonlySet<string>;
   /** Whether any driver offers it. */
@@ -26,8 +31,11 @@ export interface OfferedBefore {
   /** Resolves when it is on disk: before the report that offers the functions. */
   replace(driver: string, addresses: readonly string[]): Promise<void>;
   cardAt(address: string): OfferedCard | undefined;
-  /** Resolves when it is on disk what is offered at these addresses. */
-  keepCards(cards: ReadonlyMap<string, OfferedCard>): Promise<void>;
+  /**
+   * Resolves when it is on disk what is offered at these addresses. Skips an address whose card
+   * has changed since the caller read it.
+   */
+  keepCards(changes: ReadonlyMap<string, CardChange>): Promise<void>;
   /** Whether the control plane must say what was offered before. */
   asksCards(): boolean;
   /** It has: these cards. Resolves when they are on disk. */
@@ -50,43 +58,52 @@ export async function openOfferedBefore(files: StateFiles, log: Log): Promise<Of
   const write = async (
     nextFunctions: Iterable<readonly [string, readonly string[]]>,
     nextCards: Iterable<readonly [string, OfferedCard]>,
+    asks = asksCards,
   ) => {
     const text = {
       version: 1,
       drivers: Object.fromEntries(nextFunctions),
       cards: Object.fromEntries(nextCards),
-      ...(asksCards && { asks_cards: true }),
+      ...(asks && { asks_cards: true }),
     };
     await files.replace(file, JSON.stringify(text));
+  };
+  /** Drivers look at once, and the control plane answers meanwhile: one change at a time. */
+  let turns: Promise<unknown> = Promise.resolve();
+  const inTurn = (change: () => Promise<void>): Promise<void> => {
+    const turn = turns.then(change);
+    turns = turn.catch(() => {});
+    return turn;
   };
   return {
     functionsOf: (driver) => new Set(functions.get(driver)),
     has: (address) => [...functions.values()].some((each) => each.includes(address)),
-    replace: async (driver, addresses) => {
-      const sorted = [...addresses].sort();
-      const before = functions.get(driver) ?? [];
-      const isSame = sorted.every((address, index) => address === before[index]);
-      if (isSame && sorted.length === before.length) return;
-      await write([...functions, [driver, sorted]], cards);
-      functions.set(driver, sorted);
-    },
+    replace: (driver, addresses) =>
+      inTurn(async () => {
+        const sorted = [...addresses].sort();
+        const before = functions.get(driver) ?? [];
+        const isSame = sorted.every((address, index) => address === before[index]);
+        if (isSame && sorted.length === before.length) return;
+        await write([...functions, [driver, sorted]], cards);
+        functions.set(driver, sorted);
+      }),
     cardAt: (address) => cards.get(address),
-    keepCards: async (changed) => {
-      if (changed.size === 0) return;
-      await write(functions, [...cards, ...changed]);
-      for (const [address, card] of changed) cards.set(address, card);
-    },
+    keepCards: (changes) =>
+      inTurn(async () => {
+        const changed = [...changes].flatMap(([address, { before, card }]) =>
+          cards.get(address) === before ? [[address, card] as const] : [],
+        );
+        if (changed.length === 0) return;
+        await write(functions, [...cards, ...changed]);
+        for (const [address, card] of changed) cards.set(address, card);
+      }),
     asksCards: () => asksCards,
-    learnCards: async (learnt) => {
-      asksCards = false;
-      try {
-        await write(functions, [...cards, ...learnt]);
-      } catch (error) {
-        asksCards = true;
-        throw error;
-      }
-      for (const [address, card] of learnt) cards.set(address, card);
-    },
+    learnCards: (learnt) =>
+      inTurn(async () => {
+        await write(functions, [...cards, ...learnt], false);
+        for (const [address, card] of learnt) cards.set(address, card);
+        asksCards = false;
+      }),
     confirmations: openConfirmations(files, log),
   };
 }

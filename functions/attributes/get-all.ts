@@ -11,7 +11,7 @@ import { findDeployable } from '#core/operations/devices/find-by-id.ts';
 import type { Page } from '#core/store/table/index-pages.ts';
 import { action } from '#functions/http/action.ts';
 import { isOperator } from '#functions/http/policy.ts';
-import { tenantRowsMax, toPage, uuidPage } from '#functions/http/query.ts';
+import { tenantBudget, toPage, uuidPage } from '#functions/http/query.ts';
 import { listQuery } from './schema.ts';
 import { viewAttribute } from './view.ts';
 
@@ -19,7 +19,7 @@ import { viewAttribute } from './view.ts';
 export const getAll = action(
   { query: listQuery, answers: { 200: attributesAnswer } },
   async ({ deps, caller, query, base }) => {
-    const rowsMax = isOperator(deps, caller) ? Number.POSITIVE_INFINITY : tenantRowsMax;
+    const budget = isOperator(deps, caller) ? undefined : tenantBudget;
     const page: Page = { ...toPage(query), sortKey: 'uuid' };
     const isWanted = ({ uuid, key }: Attribute) =>
       (query.key === undefined || key === query.key) &&
@@ -37,7 +37,8 @@ export const getAll = action(
       attributesOfPage.push(...(page.sortDir === 'asc' ? matches : matches.reverse()));
       if (attributesOfPage.length >= page.limit) break;
       deployablesRead += 1;
-      if (deployablesRead === rowsMax) {
+      const isFound = attributesOfPage.length > 0;
+      if (deployablesRead === (isFound ? budget?.rows : budget?.rowsWithoutMatch)) {
         readTo = lastPossible(deployable, page.sortDir);
         break;
       }

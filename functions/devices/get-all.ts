@@ -3,7 +3,7 @@ import { devicesAnswer } from '#core/contracts/api/devices.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { action } from '#functions/http/action.ts';
 import { isOperator } from '#functions/http/policy.ts';
-import { pageQuery, tenantRowsMax, toPage, uuidPage } from '#functions/http/query.ts';
+import { pageQuery, tenantBudget, toPage, uuidPage } from '#functions/http/query.ts';
 import { viewDevice } from './view.ts';
 
 const listQuery = z.strictObject({
@@ -19,8 +19,8 @@ export const getAll = action(
     const { hostname, type, vendor } = query;
     const filter = present({ hostname, type, vendor });
     const seesUsers = isOperator(deps, caller);
-    const rowsMax = seesUsers ? undefined : tenantRowsMax;
-    const { devices, readTo } = await deps.listings.devices(toPage(query), filter, rowsMax);
+    const budget = seesUsers ? undefined : tenantBudget;
+    const { devices, readTo } = await deps.listings.devices(toPage(query), filter, budget);
     const rows = devices.map((device) => viewDevice(device, base, seesUsers));
     return { body: uuidPage('devices', rows, { base, path: '/devices', query, readTo }) };
   },

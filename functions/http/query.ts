@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { pageMax } from '#core/contracts/api/list-routes.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import type { Page } from '#core/store/table/index-pages.ts';
+import type { Page, RowBudget } from '#core/store/table/index-pages.ts';
 import { pageReply } from './links.ts';
 
 export const pageQuery = {
@@ -34,8 +34,8 @@ export function commaList<T extends z.ZodType<unknown, string>>(item: T) {
     .pipe(z.array(item));
 }
 
-/** Rows that a tenant's filtered list reads: a filter that matches few would read all rows. */
-export const tenantRowsMax = 4000;
+/** What a tenant's filtered list reads: a filter that matches few would read all rows. */
+export const tenantBudget: RowBudget = { rows: 4000, rowsWithoutMatch: 40_000 };
 
 interface PageOfUuids {
   readonly base: string;
@@ -44,7 +44,7 @@ interface PageOfUuids {
   readonly query: PageQuery;
   /** The rows of the page before a filter that the database does not have. */
   readonly read?: readonly { uuid: string }[];
-  /** Where the next page begins, if the page is not full since {@link tenantRowsMax} were read. */
+  /** Where the next page begins, if the page is not full since {@link tenantBudget} is spent. */
   readonly readTo?: string | undefined;
 }
 
@@ -65,7 +65,7 @@ export function uuidPage<T extends { uuid: string }>(
       value === undefined || Object.hasOwn(pageQuery, name) ? [] : [name],
     );
     throw new InvalidInput(
-      `${filters.join(', ')}: no match among the first ${tenantRowsMax} that were read; continue with marker=${readTo}.`,
+      `${filters.join(', ')}: no match among ${tenantBudget.rowsWithoutMatch} that were read; continue with marker=${readTo}.`,
     );
   }
   const isLast = read.length < toPage(query).limit;

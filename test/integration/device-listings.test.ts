@@ -89,3 +89,31 @@ describe('devices of a host', () => {
     await expect(listed.devices(page, { hostname: 'cmp9' })).rejects.toThrow(page.marker);
   });
 });
+
+describe('devices that a filter with a budget reads', () => {
+  const budget = { rows: 2, rowsWithoutMatch: 4 };
+  const page = { sortKey: 'uuid', sortDir: 'asc', limit: 1 } as const;
+
+  it('end where a match was found, and all matches are found from there', async () => {
+    const found: string[] = [];
+    let marker: string | undefined;
+    do {
+      const part = await listed.devices(
+        { ...page, limit: 3, ...(marker && { marker }) },
+        { vendor: '10de' },
+        budget,
+      );
+      found.push(...part.devices.map(({ uuid }) => uuid));
+      marker = part.readTo ?? (part.devices.length === 3 ? found.at(-1) : undefined);
+    } while (marker);
+    const { devices } = await listed.devices({ ...page, limit: 1000 }, { vendor: '10de' });
+    expect(found).toEqual(devices.map(({ uuid }) => uuid));
+  });
+
+  it('end later without a match', async () => {
+    const { devices, readTo } = await listed.devices(page, { vendor: 'ffff' }, budget);
+    expect([devices, readTo]).toEqual([[], expect.any(String)]);
+    const { devices: all } = await listed.devices({ ...page, limit: 1000 }, {});
+    expect(all.findIndex(({ uuid }) => uuid === readTo)).toBeGreaterThanOrEqual(3);
+  });
+});

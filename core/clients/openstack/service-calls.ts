@@ -33,8 +33,14 @@ export interface ServiceCall {
  */
 export const renewalsMax = 2;
 
-/** What follows the root of a service in our calls; Glance's paths have their version. */
-const versions: Readonly<Record<string, string>> = { compute: '/v2.1', image: '' };
+/**
+ * Service type → how a registered URL ends, and what follows its root in our calls. Glance's paths
+ * have their version.
+ */
+const roots: Readonly<Record<string, readonly [registered: RegExp, called: string]>> = {
+  compute: [/\/v2(\.\d+)?(\/(AUTH_)?[0-9a-f-]{16,36})?$/i, '/v2.1'],
+  image: [/\/v\d+(\.\d+)?$/, ''],
+};
 
 /**
  * The URL to which paths are added. A catalog has Nova and Glance with any version or none, and
@@ -42,9 +48,8 @@ const versions: Readonly<Record<string, string>> = { compute: '/v2.1', image: ''
  */
 export function callableUrl(serviceType: string, registered: string): string {
   const url = registered.replace(/\/+$/, '');
-  const version = versions[serviceType];
-  if (version === undefined) return url;
-  return url.replace(/\/v\d+(\.\d+)?(\/[^/]+)?$/, '') + version;
+  const root = roots[serviceType];
+  return root ? url.replace(root[0], '') + root[1] : url;
 }
 
 export type CallService = (

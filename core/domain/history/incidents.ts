@@ -134,7 +134,7 @@ export function workIncident(
       kind: 'quarantine',
       ...about,
       reason: `${handles.length} attach handles${retries === 0 ? '' : ` after ${retries + 1} failed cleanings`}: ${quarantine}`,
-      nextStep: `${isStopped(work) ? stoppedStep(hostname, device) : 'The host is asked again by itself.'} If it cannot clean the device, clean it by hand, and release it by force as cleaned. A card that is in another host for good, and offered there, was cleaned there: release it here by force as cleaned, too.`,
+      nextStep: `${isStopped(work, nowMs) ? stoppedStep(hostname, device) : 'The host is asked again by itself.'} If it cannot clean the device, clean it by hand, and release it by force as cleaned. A card that is in another host for good, and offered there, was cleaned there: release it here by force as cleaned, too.`,
       ...(device && { action: 'force-release' }),
     };
   }

@@ -8,6 +8,7 @@ import {
   type ExpiringWorkKind,
   type HostRelease,
   hostWork,
+  leftAtOf,
 } from './host-work.ts';
 
 export const sweepSeconds = 60;
@@ -26,30 +27,34 @@ export const bindDeadlineSeconds = 240;
  */
 export const failedBindKeptMs = 30 * 60_000;
 
-/** Retries that fail in a row, in some two hours, after which a cleaning is stopped. */
+/** Retries that fail in a row, in two hours or more, after which a cleaning is stopped. */
 const cleaningRetriesMax = 12;
 const [hourMs, dayMs] = [60 * 60_000, 24 * 60 * 60_000];
+const stoppedAfterMs = 2 * hourMs;
+
+type Retried = Pick<AwaitedWork, 'retries' | 'leftAt' | 'startedAt'>;
 
 /**
  * How long after its last failure a host is asked again to clean up: doubling, up to a quarter of
  * an hour, and a day for one that is stopped.
  */
-export function cleaningRetryMs(retries: number): number {
-  return isStopped({ retries }) ? dayMs : backoffSeconds(retries + 1, 15) * 60_000;
+export function cleaningRetryMs(work: Retried, nowMs: number): number {
+  return isStopped(work, nowMs) ? dayMs : backoffSeconds((work.retries ?? 0) + 1, 15) * 60_000;
 }
 
 /**
  * Whether a cleaning is not worth more attempts: each resets a card, beside others that servers
  * use.
  */
-export function isStopped({ retries = 0 }: Pick<AwaitedWork, 'retries'>): boolean {
-  return retries >= cleaningRetriesMax;
+export function isStopped(work: Retried, nowMs: number): boolean {
+  const { retries = 0 } = work;
+  return retries >= cleaningRetriesMax && nowMs - Date.parse(leftAtOf(work)) >= stoppedAfterMs;
 }
 
-/** Whether a sign that the host works again may bring the next attempt forward. */
+/** Whether a job that the host has done may bring the next attempt forward. */
 export function mayComeSooner(work: AwaitedWork, nowMs: number): boolean {
   if (work.retryAt === undefined) return false;
-  return !isStopped(work) || nowMs >= Date.parse(work.retryAt) - dayMs + hourMs;
+  return !isStopped(work, nowMs) || nowMs >= Date.parse(work.retryAt) - dayMs + hourMs;
 }
 
 /** How long a host has to answer a message that asks for a check. */

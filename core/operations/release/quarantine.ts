@@ -5,7 +5,7 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { InventoryReport } from '#core/contracts/report/inventory-report.ts';
 import type { Deps } from '#core/deps.ts';
 import type { Device } from '#core/domain/device/device.ts';
-import { cleaningRetryMs, mayComeSooner } from '#core/domain/host-work/deadlines.ts';
+import { cleaningRetryMs, isStopped, mayComeSooner } from '#core/domain/host-work/deadlines.ts';
 import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
@@ -16,7 +16,7 @@ const settledMs = 60_000;
 
 /** Keeps handles from being claimed, and says when their host is asked again to clean up. */
 export async function quarantine(deps: Deps, work: AwaitedWork, reason: string): Promise<void> {
-  const retryAt = timeNow(deps, cleaningRetryMs(work.retries ?? 0));
+  const retryAt = timeNow(deps, cleaningRetryMs(work, deps.clock()));
   await deps.store.releases.quarantine(work, makeChangeNote(deps), reason, retryAt);
 }
 
@@ -25,7 +25,7 @@ export async function quarantine(deps: Deps, work: AwaitedWork, reason: string):
  */
 export async function noteSuccess(deps: Deps, { host, devices }: HostInventory): Promise<void> {
   if (host.failedJobs) await deps.store.inventory.forgetFailures(host.hostname);
-  await bringForward(deps, devices);
+  await bringForward(deps, devices, mayComeSooner);
 }
 
 /**
@@ -39,25 +39,22 @@ export async function retryAfterReport(
 ): Promise<void> {
   if (!host.failedJobs || report.failed_drivers.length > 0) return;
   if (deps.clock() - Date.parse(host.failedJobs.lastAt) < settledMs) return;
-  await bringForward(deps, devices, { most: 1 });
+  await bringForward(deps, devices, (work, nowMs) => !isStopped(work, nowMs), 1);
 }
 
-/** Handles in quarantine are due now where their device is there again. */
+/**
+ * Handles in quarantine are due now where their device is there again, which may be another one.
+ */
 export async function retryAfterReturn(deps: Deps, devices: readonly Device[]): Promise<void> {
-  await bringForward(deps, devices, { isReturned: true });
-}
-
-interface Sooner {
-  readonly most?: number;
-  /** Also those that are stopped: the device may be another one. */
-  readonly isReturned?: boolean;
+  await bringForward(deps, devices, () => true);
 }
 
 /** Makes work in quarantine due now. */
 async function bringForward(
   deps: Deps,
   devices: readonly Device[],
-  { most = Number.POSITIVE_INFINITY, isReturned = false }: Sooner = {},
+  isMeant: (work: AwaitedWork, nowMs: number) => boolean,
+  most = Number.POSITIVE_INFINITY,
 ): Promise<void> {
   const now = timeNow(deps);
   const seen = new Set<string>();
@@ -68,7 +65,7 @@ async function bringForward(
       if (reason === undefined || id === undefined || seen.has(id)) continue;
       seen.add(id);
       const work = await deps.store.releases.awaited(id);
-      if (!work?.retryAt || !(isReturned || mayComeSooner(work, deps.clock()))) continue;
+      if (!work?.retryAt || !isMeant(work, deps.clock())) continue;
       await deps.store.releases.postpone(work, now);
       count += 1;
       if (count >= most) return;

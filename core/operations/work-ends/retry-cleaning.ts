@@ -14,7 +14,8 @@ import { askAboutJob, hasEnded, jobStatus } from './ask-about-job.ts';
 const retriesPerHost = 4;
 /** And all hosts that fail together: after an outage of a rack its cards are reset in turn. */
 const retriesPerDomain = 8;
-const nextSweepMs = 60_000;
+/** Before the next run takes its time, which is a minute after that of this one. */
+const nextSweepMs = 30_000;
 /** A host that is not trusted is not asked until an operator ends that. */
 const mistrustRetryMs = 5 * 60_000;
 
@@ -47,8 +48,8 @@ export async function retryCleaning(
     await deps.store.releases.postpone(work, timeNow(deps, nextSweepMs));
     return;
   }
-  for (const [group] of limits) made.set(group, (made.get(group) ?? 0) + 1);
   const retries = (work.retries ?? 0) + 1;
+  const retryMs = cleaningRetryMs({ ...work, retries }, deps.clock());
   const status = await jobStatus(deps, kind, id, hostname);
   if (status === 'SUCCEEDED') {
     await askAboutJob(deps, kind, id, hostname);
@@ -56,17 +57,18 @@ export async function retryCleaning(
   }
   // The host does the job when it is back.
   if (status !== undefined && !hasEnded(status)) {
-    await deps.store.releases.postpone(work, timeNow(deps, cleaningRetryMs(retries)));
+    await deps.store.releases.postpone(work, timeNow(deps, retryMs));
     return;
   }
   const waiting = await waitingHandles(deps, work);
   if (waiting.length === 0) return deps.store.releases.confirm(work, makeChangeNote(deps));
-  const dueAt = timeNow(deps, cleaningRetryMs(retries));
+  const dueAt = timeNow(deps, retryMs);
   const next = byDevice(waiting).map(
     (handles) =>
       newRelease(deps, { ...unfinishedPart(work), handles, retryAt: dueAt, retries }).release,
   );
   if (!(await deps.store.releases.replace(work, next, dueAt))) return;
+  for (const [group] of limits) made.set(group, (made.get(group) ?? 0) + 1);
   deps.log.info('Cleaning retried', {
     host: hostname,
     replaces: id,

@@ -27,7 +27,6 @@ export interface IndexPage {
   readonly filter: Readonly<Record<string, string>>;
 }
 
-/** @param rowsMax after that many rows no further read begins, though the page is not full */
 export async function pageOfKind(
   client: Documents,
   table: string,
@@ -35,7 +34,7 @@ export async function pageOfKind(
   page: Page,
   filter: Readonly<Record<string, string>>,
   byUuid: (uuid: string) => Promise<Row | undefined>,
-  rowsMax = Number.POSITIVE_INFINITY,
+  budget = unlimited,
 ): Promise<BudgetedPage> {
   const at: IndexPage = {
     table,
@@ -44,7 +43,7 @@ export async function pageOfKind(
     sort: await startOf(page, byUuid),
     filter,
   };
-  return budgetedPageOfIndex(client, page, at, rowsMax);
+  return budgetedPageOfIndex(client, page, at, budget);
 }
 
 /** The page of rows of a kind that are few enough to be read whole. */
@@ -96,6 +95,18 @@ const rowsReadMax = 1000;
 /** Each read is larger than the last, so that a filter that matches few rows takes few reads. */
 const readGrowth = 4;
 
+/** After that many rows no further read begins, though the page is not full. */
+export interface RowBudget {
+  readonly rows: number;
+  /** While no row matches: clients take a page without rows for the end. */
+  readonly rowsWithoutMatch: number;
+}
+
+const unlimited: RowBudget = {
+  rows: Number.POSITIVE_INFINITY,
+  rowsWithoutMatch: Number.POSITIVE_INFINITY,
+};
+
 /** A page that may have ended before its limit, because the budget of its reads was spent. */
 export interface BudgetedPage {
   readonly rows: Row[];
@@ -108,7 +119,7 @@ export async function pageOfIndex(
   page: PageOrder,
   at: IndexPage,
 ): Promise<Row[]> {
-  return (await budgetedPageOfIndex(client, page, at, Number.POSITIVE_INFINITY)).rows;
+  return (await budgetedPageOfIndex(client, page, at, unlimited)).rows;
 }
 
 /** Reads on until the page is full: a filter drops rows only after DynamoDB has read them. */
@@ -116,12 +127,13 @@ async function budgetedPageOfIndex(
   client: Documents,
   page: PageOrder,
   at: IndexPage,
-  rowsMax: number,
+  budget: RowBudget,
 ): Promise<BudgetedPage> {
   const rows: Row[] = [];
   let from: Row | undefined;
   let Limit = page.limit;
   let rowsRead = 0;
+  const isSpent = () => rowsRead >= (rows.length > 0 ? budget.rows : budget.rowsWithoutMatch);
   do {
     const query = { ...indexQuery(page, at), Limit, ...present({ ExclusiveStartKey: from }) };
     const answer = await client.send(new QueryCommand(query));
@@ -129,7 +141,7 @@ async function budgetedPageOfIndex(
     from = answer.LastEvaluatedKey;
     rowsRead += answer.ScannedCount ?? Limit;
     Limit = Math.max(page.limit, Math.min(rowsReadMax, Limit * readGrowth));
-  } while (from && rows.length < page.limit && rowsRead < rowsMax);
+  } while (from && rows.length < page.limit && !isSpent());
   const isFull = rows.length >= page.limit;
   return { rows: rows.slice(0, page.limit), ...(!isFull && present({ readTo: from })) };
 }

@@ -27,6 +27,7 @@ export interface PortDeps {
 export async function switchPortRefusals(
   { sysfs, hardware, switchPorts = new Map() }: PortDeps,
   functions: readonly PciFunction[],
+  isOffered: (fn: PciFunction) => boolean,
 ): Promise<ReadonlyMap<string, string>> {
   const refusals = new Map<string, string>();
   for (const fn of functions) {
@@ -41,9 +42,11 @@ export async function switchPortRefusals(
       if (isPort) refusals.set(address, reason);
     } catch (error) {
       if (!(error instanceof HardwareError)) throw error;
-      // Without VPD it is none.
+      // Without VPD it is none. A failed read proves nothing of a card that servers may have.
       const mayBePort =
-        error.code !== 'ENOENT' && readPciFunctions(sysfs, () => {}).some(hasHiddenSwitches);
+        error.code !== 'ENOENT' &&
+        !isOffered(fn) &&
+        readPciFunctions(sysfs, () => {}).some(hasHiddenSwitches);
       if (mayBePort) {
         refusals.set(address, `may manage the NVSwitches of this board: no VPD (${error.code})`);
       }

@@ -35,6 +35,11 @@ export async function findUnfitFunctions(
   const bound = wishes.flatMap(({ functions, entry }) =>
     functions.map((fn) => [fn, entry.bind_to] as const),
   );
+  const offered = new Set(
+    wishes
+      .filter(({ functions }) => functions.some(({ address }) => deps.guards.isOffered(address)))
+      .map(({ physical }) => physical),
+  );
   return new Map([
     ...(await denylistRefusals(deps, bound)),
     ...ofCards(
@@ -42,6 +47,7 @@ export async function findUnfitFunctions(
       await switchPortRefusals(
         deps,
         wishes.map(({ physical }) => physical),
+        (card) => offered.has(card),
       ),
     ),
     ...(await findOtherCardRefusals(deps, wishes)),

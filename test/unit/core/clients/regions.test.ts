@@ -106,6 +106,7 @@ it.each([
   ['compute', 'http://nova:8774/v2.1/', 'http://nova:8774/v2.1'],
   ['compute', 'http://nova:8774/v2/5b7e5c0f4ad94a5c8d6e', 'http://nova:8774/v2.1'],
   ['compute', 'https://cloud.test/compute', 'https://cloud.test/compute/v2.1'],
+  ['compute', 'https://gw.test/v1/nova', 'https://gw.test/v1/nova/v2.1'],
   ['image', 'http://glance:9292', 'http://glance:9292'],
   ['image', 'http://glance:9292/v2/', 'http://glance:9292'],
   ['image', 'https://cloud.test/image/v2', 'https://cloud.test/image'],

@@ -168,4 +168,22 @@ describe('network functions that manage NVSwitches', () => {
     expect(reasons[plain]).toBe(expected);
     expect(offered).toHaveLength(expected === undefined ? 1 : 0);
   });
+
+  it('stay offered while their VPD cannot be read, since a server may have them', async () => {
+    const nic = { vendor: '15b3', product: '1021', classCode: '020700', driver: undefined };
+    host.tree.addFunction({ ...nic, address: plain });
+    host.tree.addFunction({ address: gpu, vendor: '10de', product: '2901', classCode: '030200' });
+    let isBroken = false;
+    const readBytes: Hardware['readBytes'] = async (device, path, count) => {
+      if (!path.endsWith('/vpd')) return await host.hardware.readBytes(device, path, count);
+      throw new HardwareError(isBroken ? 'EIO' : 'ENOENT', path);
+    };
+    const settings = { allow_list: [{ vendor_id: '15b3', device_type: 'NIC' }] };
+    const guards = await host.guards();
+    for (isBroken of [false, true]) {
+      const hardware = { ...host.hardware, readBytes };
+      const { offered } = await discoverWith(host, 'pci', settings, { hardware, guards });
+      expect(offered).toHaveLength(1);
+    }
+  });
 });

@@ -120,6 +120,20 @@ describe('an SXid', () => {
     expect([pcie, nic, ofSxm.address].map(faults.healthOf)).toEqual(Array(3).fill(undefined));
   });
 
+  it('is one also after a PCIe error of the NVSwitch, which is not', async () => {
+    const error = [
+      `nvidia-nvswitch ${nvswitch}: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer, (Receiver ID)`,
+    ];
+    for (const lines of [
+      [...error, line('Fatal')],
+      [line('Fatal'), ...error],
+    ]) {
+      const faults = await aBoard().read(lines);
+      expect(faults.healthOf(sxm)?.reason).toContain('which has had a fatal SXid');
+    }
+    expect((await aBoard().read(error)).healthOf(sxm)).toBeUndefined();
+  });
+
   it.each([
     ['Non-fatal', 'nvidia-nvswitch', nvswitch],
     ['Fatal', 'vfio-pci', nvswitch],

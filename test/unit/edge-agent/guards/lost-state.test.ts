@@ -81,3 +81,22 @@ describe('a device on its driver', () => {
     expect(offeredBefore.asksCards()).toBe(true);
   });
 });
+
+describe('an answer beside drivers that look', () => {
+  it('is on disk with what they store, and its card stays', async () => {
+    const offeredBefore = await open();
+    const other = { ...gpuCard, identity: '144d:a80a 010802 144d:aa0a' };
+    await Promise.all([
+      offeredBefore.replace('nvme', [at, '0000:42:00.0']),
+      offeredBefore.learnCards(new Map([[at, gpuCard]])),
+      offeredBefore.keepCards(new Map([[at, { before: undefined, card: other }]])),
+      offeredBefore.replace('pci', []),
+      offeredBefore.replace('nic', ['0000:43:00.0']),
+    ]);
+    for (const each of [offeredBefore, await open()]) {
+      expect(each.cardAt(at)).toEqual(gpuCard);
+      expect(each.asksCards()).toBe(false);
+      expect([each.has('0000:42:00.0'), each.has('0000:43:00.0')]).toEqual([true, true]);
+    }
+  });
+});
