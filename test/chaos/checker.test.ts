@@ -32,6 +32,11 @@ const outside: Outside = {
 
 it('finds nothing where all agree', () => {
   expect(differences(stored, outside)).toEqual([]);
+  const left = [
+    { pk: 'ARQ#arq-2', state: 'Initial', due_at: 't4' },
+    { pk: 'ARQ#arq-3', is_barred: true, expires_at: 1 },
+  ];
+  expect(differences({ ...stored, arqs: [...stored.arqs, ...left] }, outside)).toEqual([]);
 });
 
 it.each<[string, Partial<Stored>, Partial<Outside>]>([

@@ -144,8 +144,12 @@ export function differences(stored: Stored, outside: Outside): string[] {
   ];
 }
 
-/** Nova never learned of it, because the answer to its POST was lost: the sweep deletes it. */
-function isForSweep({ state, due_at }: Row): boolean {
+/**
+ * Nova never learned of it, because the answer to its POST was lost: the sweep deletes it, or a
+ * recount of the quota has barred what that POST might store yet.
+ */
+function isForSweep({ state, due_at, is_barred }: Row): boolean {
+  if (is_barred === true) return true;
   return (state === 'Initial' || state === 'Unbound') && due_at !== undefined;
 }
 
