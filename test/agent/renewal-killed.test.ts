@@ -84,7 +84,14 @@ function depsOf(hostname: string): Deps {
   const host = async () => ({
     host: { presence: { certificate: connectedWith(hostname).at(-1) } },
   });
-  const deps = { settings: { stage: 'test' }, store: { inventory: { host } }, log: silentLog };
+  const inventory = { host, takeLease: async () => true, endLease: async () => {} };
+  const deps = {
+    settings: { stage: 'test' },
+    store: { inventory },
+    log: silentLog,
+    clock: Date.now,
+    uuid: crypto.randomUUID.bind(crypto),
+  };
   return deps as unknown as Deps;
 }
 

@@ -141,13 +141,13 @@ it.each<[Way, () => readonly string[]]>([
   await expect.poll(addresses, patience).toHaveLength(2);
   putBack();
   await expect.poll(addresses, patience).toHaveLength(3);
-  expect(await said()).toEqual([]);
+  await expect.poll(() => said(), patience).toEqual([]);
   take[way]();
   await expect.poll(addresses, patience).toHaveLength(2);
   await expect.poll(() => said(), patience).toEqual(reasons);
   putBack();
   await expect.poll(addresses, patience).toHaveLength(3);
-  expect(await said()).toEqual([]);
+  await expect.poll(() => said(), patience).toEqual([]);
 });
 
 it('a card of vGPUs that is unplugged while a server has one', async () => {
