@@ -75,7 +75,7 @@ describe('a card that no cleaning brings back', () => {
   const deps = () => ({ ...cmp1.deps, clock: () => nowMs });
   const failure = { operation: 'failed', statusDetails: { reason: 'EIO' } } as const;
 
-  /** The sweep every so many minutes, for as long; the host fails each job. */
+  /** Runs the sweep for `count` minutes, every `every` minutes; the host fails each job. */
   async function attemptsIn(count: number, every = 1): Promise<number> {
     let attempts = 0;
     for (const endMs = nowMs + count * minutes; nowMs < endMs; nowMs += every * minutes) {

@@ -17,15 +17,10 @@ import { jobId } from '#core/contracts/job-ids.ts';
 import { deadLetterQueueName, type QueueName, queues } from '#core/contracts/queues.ts';
 import { pauseSeconds } from '#core/domain/retry-later.ts';
 import type { Log, LogFields } from '#core/log.ts';
-import { makeConsumer as hostJobs } from '#functions/consumers/host-jobs.ts';
-import { makeConsumer as hostPresence } from '#functions/consumers/host-presence.ts';
-import { makeConsumer as inventoryReports } from '#functions/consumers/inventory-reports.ts';
-import { makeConsumer as jobEvents } from '#functions/consumers/job-events.ts';
 import { lateEventsConsumer } from '#functions/consumers/late-events.ts';
-import { makeConsumer as novaEvents } from '#functions/consumers/nova-events.ts';
-import { makeConsumer as providerSyncs } from '#functions/consumers/provider-syncs.ts';
 import type { MakeConsumer } from '#functions/consumers/queue-consumer.ts';
 import { createQueues, startQueues } from '#local/aws/queues.ts';
+import { makeConsumers } from '#simulation/world/queues.ts';
 import { AlarmStage, messagesShownBy } from '#test/support/aws/alarm-stage.ts';
 import { aJobEnd } from '#test/support/builders.ts';
 import { aReport } from '#test/support/reports.ts';
@@ -33,12 +28,7 @@ import { perFile } from '#test/support/vitest/shared.ts';
 import { startWorld } from '#test/support/world.ts';
 
 const consumers: Readonly<Record<QueueName, MakeConsumer>> = {
-  'nova-events': novaEvents,
-  'inventory-reports': inventoryReports,
-  'host-presence': hostPresence,
-  'provider-syncs': providerSyncs,
-  'host-jobs': hostJobs,
-  'job-events': jobEvents,
+  ...makeConsumers,
   // A bus that fails for the poisoned events until it is mended.
   'late-events': lateEventsConsumer(() => ({
     put: async (events) => {

@@ -8,13 +8,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { QueueName } from '#core/contracts/queues.ts';
 import { providerUuid } from '#core/domain/ids.ts';
-import { makeConsumer as hostJobs } from '#functions/consumers/host-jobs.ts';
-import { makeConsumer as hostPresence } from '#functions/consumers/host-presence.ts';
-import { makeConsumer as inventoryReports } from '#functions/consumers/inventory-reports.ts';
-import { makeConsumer as jobEvents } from '#functions/consumers/job-events.ts';
-import { makeConsumer as novaEvents } from '#functions/consumers/nova-events.ts';
-import { makeConsumer as providerSyncs } from '#functions/consumers/provider-syncs.ts';
 import { createRuleEngine } from '#local/aws/iot-rules.ts';
+import { makeConsumers } from '#simulation/world/queues.ts';
 import { aJobEnd, bootIdOf } from '#test/support/builders.ts';
 import { withClients } from '#test/support/deps.ts';
 import { gpu, provider, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
@@ -24,15 +19,8 @@ import { eventually } from '#test/support/vitest/eventually.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 import { stage } from '#test/support/world.ts';
 
-const consumers = {
-  'nova-events': novaEvents,
-  'inventory-reports': inventoryReports,
-  'host-presence': hostPresence,
-  'provider-syncs': providerSyncs,
-  'host-jobs': hostJobs,
-  'job-events': jobEvents,
-} as const satisfies Partial<Record<QueueName, unknown>>;
-type Consumed = keyof typeof consumers;
+/** Late events go to EventBridge, and change nothing here. */
+type RedrivenQueue = Exclude<QueueName, 'late-events'>;
 
 const host = perFile(() => startVgpuHost({}, 3, { consumers: 'streams' }));
 let copied: ReturnType<typeof copyMessages>;
@@ -50,7 +38,7 @@ beforeEach(async () => {
 });
 
 /** The last message of the queue with these fields. */
-async function sent(queue: Consumed, fields: object = {}): Promise<object> {
+async function sent(queue: QueueName, fields: object = {}): Promise<object> {
   const expected = Object.entries(fields);
   const find = () =>
     copied.messages.findLast(
@@ -63,7 +51,7 @@ async function sent(queue: Consumed, fields: object = {}): Promise<object> {
 }
 
 /** Publishes as the host or AWS IoT does; returns the message that the rule has sent. */
-async function published(queue: Consumed, topic: string, payload: object): Promise<object> {
+async function published(queue: QueueName, topic: string, payload: object): Promise<object> {
   const rules = createRuleEngine({
     stage,
     sqs: new SQSClient(),
@@ -133,7 +121,7 @@ async function reprovisioning() {
 }
 
 /** For each queue the messages, and what happens until they are redriven. */
-const rows: Readonly<Record<Consumed, Readonly<Record<string, () => Promise<object>>>>> = {
+const rows: Readonly<Record<RedrivenQueue, Readonly<Record<string, () => Promise<object>>>>> = {
   'nova-events': {
     'that notifies Nova changes nothing after the server is deleted': async () => {
       const { instance, message } = await notified();
@@ -295,8 +283,8 @@ const rows: Readonly<Record<Consumed, Readonly<Record<string, () => Promise<obje
   },
 };
 
-async function redrive(queue: Consumed, ...messages: readonly object[]): Promise<void> {
-  const consume = consumers[queue]({
+async function redrive(queue: QueueName, ...messages: readonly object[]): Promise<void> {
+  const consume = makeConsumers[queue]({
     deps: () => recording(host.deps),
     sqs: () =>
       ({ send: async (command: object) => effects.push(command.constructor.name) }) as never,
@@ -338,7 +326,7 @@ async function everything(): Promise<unknown> {
   return [stored, tree, inventory.ok && (await inventory.json())];
 }
 
-describe.each(Object.keys(rows) as Consumed[])('a message of %s', (queue) => {
+describe.each(Object.keys(rows) as RedrivenQueue[])('a message of %s', (queue) => {
   it.each(Object.entries(rows[queue]))('%s', async (_, play) => {
     const message = await play();
     effects = [];

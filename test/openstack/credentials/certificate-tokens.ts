@@ -19,7 +19,7 @@ export const certificateTokens: readonly Kind[] = [
   },
 ];
 
-/** Of a user whose name the certificate has, and who is a member of the realm's project. */
+/** The certificate names the user, who is a member of the realm's project. */
 async function boundToken(realm: Realm): Promise<string> {
   const { keystone, projectId, stage } = realm;
   const name = `suite-${randomUUID()}`;

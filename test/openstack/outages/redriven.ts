@@ -205,7 +205,7 @@ function eventsOf({ cloud }: Stage, server: string): number {
     .length;
 }
 
-/** Of the first node's fake hardware. */
+/** How many mdevs the fake hardware of the first node has. */
 function mdevs({ layout, cloud }: Stage): number {
   const folder = join(layout.directory, 'agents', cloud.plan.computeHost, 'drivers/fake-hardware');
   return JSON.parse(readFileSync(join(folder, 'gpu.json'), 'utf8')).state.mdevs.length;

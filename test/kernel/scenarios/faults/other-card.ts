@@ -30,7 +30,7 @@ const settings = {
   },
 };
 
-/** Of the modules that are loaded at each boot. */
+/** Parameters of modules; each boot loads them with these. */
 const parameters: { vfio: readonly string[] } = { vfio: [] };
 
 async function driverOf({ guest }: Stage, address: string): Promise<string | undefined> {
