@@ -22,6 +22,7 @@ import { type FleetStore, fleetStore } from './store/fleet.ts';
 import { type BindCountStore, bindCountStore } from './store/history/bind-counts.ts';
 import { type HistoryReader, historyReader } from './store/history/history.ts';
 import { type UsageSumStore, usageSumStore } from './store/history/usage-sums.ts';
+import { type CleaningGroupStore, cleaningGroupStore } from './store/hosts/cleaning-groups.ts';
 import { type IncidentMarkStore, incidentMarkStore } from './store/hosts/incident-marks.ts';
 import { measuredClaims, measuredHosts } from './store/hosts/measured-hosts.ts';
 import { type MeasuredStore, measuredStore } from './store/hosts/measured-store.ts';
@@ -32,6 +33,7 @@ import { tableName } from './store/table/tables.ts';
 export interface ConsumerDeps extends Deps {
   readonly store: Deps['store'] & {
     readonly reaper: ReaperStore;
+    readonly cleaningGroups: CleaningGroupStore;
     readonly waitingBinds: WaitingBindStore;
     readonly bindCounts: BindCountStore;
     readonly usageSums: UsageSumStore;
@@ -76,6 +78,7 @@ export function createConsumerStore(
         arqs: tableName(stage, 'arqs'),
         inventory,
       }),
+      cleaningGroups: cleaningGroupStore(clients.strong, inventory),
       bindCounts: bindCountStore(clients.documents, tableName(stage, 'history')),
       usageSums: usageSumStore(clients.documents, tableName(stage, 'history')),
       fleet: fleetStore(clients.strong, tableName(stage, 'history')),

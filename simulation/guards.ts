@@ -10,7 +10,7 @@ import type { Deployable } from '#core/domain/device/device.ts';
 import type { DueKind } from '#core/store/rows/shards.ts';
 import { holds, type Item } from './database/expressions.ts';
 import { placeholders } from './database/memory-database.ts';
-import { gpuAddress, mdevType } from './world/host.ts';
+import { gpuAddress, mdevType } from './world/hardware.ts';
 
 /** A mutant, which lacks one guard, or the whole product. */
 export interface Strip {

@@ -8,8 +8,8 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { type OtherGuard, otherGuards, recordConditions, stripGuard } from './guards.ts';
+import { operations } from './operations/operations.ts';
 import { createRandom } from './random.ts';
-import { operations } from './scenarios/operations.ts';
 import { runOperation } from './scenarios/run-operation.ts';
 import {
   everyRace,

@@ -30,6 +30,7 @@ const tones: Readonly<Record<string, Tone>> = {
   'failed-bind': 'bad',
   'stuck-job': 'bad',
   quarantine: 'warning',
+  'cleanings-paused': 'bad',
   'offered-twice': 'bad',
   'host-away': 'bad',
   'clock-skew': 'warning',

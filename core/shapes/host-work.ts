@@ -106,6 +106,17 @@ export const awaitedWork = {
   }),
 } as const;
 
+/** Attempts to clean handles in quarantine on all hosts of a failure domain. */
+export const cleaningGroup = z.object({
+  failure_domain: z.string(),
+  /** Releases whose jobs run, and until when each has its place at most; ISO 8601. */
+  running: z.array(z.object({ id: z.string(), hostname: z.string(), until: z.string() })),
+  /** The last failures of hosts, one of each, the newest first. */
+  failures: z.array(z.object({ hostname: z.string(), at: z.string(), reason: z.string() })),
+  /** Grows with each write. */
+  revision: z.number(),
+});
+
 /** An unused instance that waits for an operator, because too many were found at once. */
 export const waitingInstance = z.object({
   instance_uuid: id<InstanceUuid>(),

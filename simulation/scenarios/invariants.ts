@@ -9,6 +9,7 @@ import { toInstance } from '#core/store/rows/arq-rows.ts';
 import { toHandle } from '#core/store/rows/handle-rows.ts';
 import { toProgram, toRelease } from '#core/store/rows/host-work-rows.ts';
 import { toDeployable, toDevice } from '#core/store/rows/inventory-rows.ts';
+import { checkSets } from '#simulation/operations/pools.ts';
 import { Violation } from '#simulation/violation.ts';
 import { checkPlaces } from '#simulation/world/rules/bounded-sets.ts';
 import { checkHolds } from '#simulation/world/rules/holds.ts';
@@ -20,7 +21,6 @@ import { checkProviders } from '#simulation/world/rules/providers.ts';
 import { checkQuotas, checkRecounted, storedArqs } from '#simulation/world/rules/quotas.ts';
 import { checkFree, checkHeld, checkReserved } from '#simulation/world/rules/reserved.ts';
 import type { World } from '#simulation/world/world.ts';
-import { checkSets } from './pools.ts';
 
 /** The deadline of a bind, and three sweeps that may have died. */
 const resolvedWithinMs = 240_000 + 3 * 60_000;

@@ -1,10 +1,10 @@
 // Runs one operation from the table, undisturbed or with an interrupt at one of its steps.
 
 import { quietRates } from '#simulation/faults.ts';
+import { type Operation, operations } from '#simulation/operations/operations.ts';
 import { makePlaces } from '#simulation/world/rules/bounded-sets.ts';
 import { createWorld, type WorldOptions } from '#simulation/world/world.ts';
 import { checkConvergence, createSafetyCheck } from './invariants.ts';
-import { type Operation, operations } from './operations.ts';
 import { createProfiles } from './run.ts';
 
 const minuteMs = 60_000;

@@ -3,7 +3,7 @@
 
 import { type Disaster, disasters } from '#simulation/faults.ts';
 import type { Violation } from '#simulation/violation.ts';
-import { fpgaAddress, gpuAddress, nicAddress } from '#simulation/world/host.ts';
+import { fpgaAddress, gpuAddress, nicAddress } from '#simulation/world/hardware.ts';
 import { changeLimits, limitByOperator } from '#simulation/world/rules/quotas.ts';
 import { createWideCheck, endWide, startWide } from '#simulation/world/wide.ts';
 import { createWorld, startMs, type World, type WorldOptions } from '#simulation/world/world.ts';

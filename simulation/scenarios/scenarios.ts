@@ -2,10 +2,10 @@
 // its steps; one operation that stalls there while a concurrent operation happens.
 
 import type { Strip } from '#simulation/guards.ts';
+import { concurrentOperations, meet } from '#simulation/operations/concurrent-operations.ts';
+import { operations } from '#simulation/operations/operations.ts';
 import type { Violation } from '#simulation/violation.ts';
 import { type Interrupt, interruptions } from '#simulation/world/interrupts.ts';
-import { concurrentOperations, meet } from './concurrent-operations.ts';
-import { operations } from './operations.ts';
 import { runSeed } from './run.ts';
 import { runOperation } from './run-operation.ts';
 

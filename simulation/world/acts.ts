@@ -7,7 +7,7 @@ import { resetDevice } from '#core/operations/inventory/reset-device.ts';
 import { backupStore } from '#core/store/backups/backups.ts';
 import { toDeployable, toDevice } from '#core/store/rows/inventory-rows.ts';
 import { tableName } from '#core/store/table/tables.ts';
-import { foreignMdev, nicAddress } from './host.ts';
+import { foreignMdev, nicAddress } from './hardware.ts';
 import type { Server, SimulatedNova } from './openstack/nova.ts';
 import { projects } from './openstack/openstack.ts';
 import { stage, type World } from './world.ts';

@@ -2,7 +2,8 @@
 
 import type { StateFiles } from '#agent/state/state-files.ts';
 import type { Process } from '#simulation/timeline.ts';
-import type { Hardware, HostParts } from './host.ts';
+import type { Hardware } from './hardware.ts';
+import type { HostParts } from './host.ts';
 
 export function diskFiles(
   process: Process,

@@ -1,7 +1,7 @@
 // Images in Glance, and device profiles for each kind of device.
 
 import { boardComponent, boardModel } from './drivers/board-driver.ts';
-import { regionInterface } from './host.ts';
+import { regionInterface } from './hardware.ts';
 import type { Profile } from './openstack/nova.ts';
 import type { Image } from './openstack/openstack.ts';
 

@@ -2,7 +2,7 @@
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBinding } from '#core/domain/arq/arq.ts';
-import { workIncident } from '#core/domain/history/incidents.ts';
+import { workIncident } from '#core/domain/history/work-incidents.ts';
 import { workDueMs } from '#core/domain/host-work/deadlines.ts';
 import { derivedUuid, providerUuid } from '#core/domain/ids.ts';
 import { failBind } from '#core/operations/bind/finish-bind.ts';

@@ -16,8 +16,8 @@ import {
   conflictIncident,
   driftIncident,
   type Incident as Stored,
-  workIncident,
 } from '#core/domain/history/incidents.ts';
+import { workIncident } from '#core/domain/history/work-incidents.ts';
 import { viewIncident } from '#functions/operator/view.ts';
 import { anIncident, aRecord } from './answers.ts';
 

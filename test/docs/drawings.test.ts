@@ -8,7 +8,7 @@ import { rules } from '#core/contracts/rules.ts';
 import { comesFrom } from '#core/domain/arq/arq.ts';
 import { type RouteRow, routes } from '#functions/routes.ts';
 import { followedChanges } from '#infra/stack/stream-filters.ts';
-import { operations } from '#simulation/scenarios/operations.ts';
+import { operations } from '#simulation/operations/operations.ts';
 import { runOperation } from '#simulation/scenarios/run-operation.ts';
 import { arqDrawing, handleDrawing, handleStatesTable, waysDrawing } from './drawings.ts';
 import { type Fields, stateOf, transitions } from './handle-life.ts';

@@ -277,6 +277,7 @@ describe('the filters of the streams', () => {
       'NOT_OFFERED',
       'SUMMARY',
       'BASELINES',
+      'DOMAIN#',
       'MARK#',
       'ROUNDS',
       'HOSTS#',

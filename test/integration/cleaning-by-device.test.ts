@@ -1,15 +1,19 @@
 // An instance with a vGPU on each of two cards leaves both to be cleaned up by one job. If the
 // second card does not come back, the first card's handle must not wait for it.
 
+import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Device } from '#core/domain/device/device.ts';
-import { workIncident } from '#core/domain/history/incidents.ts';
-import { providerUuid } from '#core/domain/ids.ts';
+import { workIncident } from '#core/domain/history/work-incidents.ts';
+import type { StoredHost } from '#core/domain/host/host.ts';
+import type { HostRelease } from '#core/domain/host-work/host-work.ts';
+import { providerUuid, type ReleaseId } from '#core/domain/ids.ts';
 import { noteSuccess, retryAfterReturn } from '#core/operations/release/quarantine.ts';
 import { startRelease } from '#core/operations/release/start-release.ts';
+import { endTurn, takeTurn } from '#core/operations/work-ends/cleaning-turns.ts';
 import { finishJob } from '#core/operations/work-ends/finish-job.ts';
-import { retryCleaning } from '#core/operations/work-ends/retry-cleaning.ts';
 import { sweep } from '#core/operations/work-ends/sweep.ts';
+import { readIncidents } from '#functions/operator/incidents/incident-reads.ts';
 import { bindPatch } from '#test/support/bind-patch.ts';
 import { aJobEnd, instanceOf } from '#test/support/builders.ts';
 import { gpu, minutes, provider, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
@@ -132,23 +136,116 @@ describe('a card that no cleaning brings back', () => {
   });
 });
 
-it('waits for its turn among the hosts of its failure domain', async () => {
-  await cmp1.report([gpu], { failure_domain: 'rack-12' });
-  await cmp1.releasing();
-  await cmp1.end('release', 'failed', { reason: 'EIO' });
-  const later = { ...cmp1.deps, clock: () => Date.now() + 2 * minutes };
-  const attempt = async (made: Record<string, number>) => {
+describe('hosts of one failure domain', () => {
+  let racks = 11;
+  let rack = '';
+  let nowMs = Date.now();
+  const deps = () => ({ ...cmp1.deps, clock: () => nowMs });
+  const failed = { operation: 'failed', statusDetails: { reason: 'EIO' } } as const;
+
+  /** Whether the next run of the sweep asks the host again. */
+  async function isAskedAgain(): Promise<boolean> {
+    nowMs += minutes;
     const before = await releaseOn(provider);
-    const work = await later.store.releases.awaited(before as string);
-    if (work)
-      await retryCleaning(
-        later,
-        { ...work, retryAt: work.startedAt },
-        new Map(Object.entries(made)),
-      );
+    await sweep(deps());
     return (await releaseOn(provider)) !== before;
+  }
+
+  async function endJob(end: Partial<typeof failed>): Promise<void> {
+    await startRelease(deps(), (await releaseOn(provider)) as string);
+    for (const jobId of [...cmp1.jobs.keys()]) {
+      cmp1.jobs.delete(jobId);
+      await finishJob(deps(), aJobEnd(jobId, end));
+    }
+  }
+
+  const another = (hostname: string) => ({ hostname, failureDomain: rack }) as StoredHost;
+
+  function attemptOf(hostname: string) {
+    const at = new Date(nowMs).toISOString();
+    const id = randomUUID() as ReleaseId;
+    const again = { startedAt: at, leftAt: at, quarantine: 'EIO', retries: 1 };
+    return { kind: 'release', id, hostname, handles: [], ...again } as const;
+  }
+
+  async function start(hostname: string, count: number) {
+    const attempts = Array.from({ length: count }, () => attemptOf(hostname));
+    for (const each of attempts)
+      expect(await takeTurn(deps(), another(hostname), [each])).toBe(true);
+    return attempts;
+  }
+
+  async function fail(hostname: string): Promise<void> {
+    const end = { ...failed, jobId: 'any' };
+    await endTurn(deps(), another(hostname), attemptOf(hostname), end);
+  }
+
+  const incidents = async () => {
+    const entries = await readIncidents['cleanings-paused'](deps(), undefined, 10);
+    return entries.flatMap(({ marker, row }) => (marker === rack && row ? [row] : []));
   };
-  expect(await attempt({ 'domain rack-12': 8 })).toBe(false);
-  expect(await attempt({ 'host cmp1': 4 })).toBe(false);
-  expect(await attempt({ 'domain rack-13': 8, 'domain rack-12': 7 })).toBe(true);
+
+  beforeEach(async () => {
+    nowMs = Date.now() + minutes;
+    racks += 1;
+    rack = `rack-${racks}`;
+    await cmp1.report([gpu], { failure_domain: rack });
+    await cmp1.releasing();
+    await cmp1.end('release', 'failed', { reason: 'EIO' });
+  });
+
+  it('are asked eight at once, and half of them of one host', async () => {
+    const [, , , last] = await start('cmp2', 4);
+    expect(await takeTurn(deps(), another('cmp2'), [attemptOf('cmp2')])).toBe(false);
+    await start('cmp3', 4);
+    expect(await isAskedAgain()).toBe(false);
+    await endTurn(deps(), another('cmp2'), last as HostRelease);
+    expect(await isAskedAgain()).toBe(true);
+  });
+
+  it('are asked again once a lost job cannot run any more', async () => {
+    await start('cmp2', 4);
+    await start('cmp3', 4);
+    for (let minute = 1; minute < 10; minute += 1) expect(await isAskedAgain()).toBe(false);
+    expect(await isAskedAgain()).toBe(true);
+  });
+
+  it('wait an hour after three of them failed, and then try one at a time', async () => {
+    await fail('cmp2');
+    await fail('cmp3');
+    expect(await incidents()).toEqual([]);
+    expect(await isAskedAgain()).toBe(true);
+    await endJob(failed);
+    const [incident] = await incidents();
+    expect(incident?.hostname).toBe('cmp1');
+    expect(incident?.reason).toContain(
+      `The last cleanings of 3 hosts of the failure domain ${rack} failed: cmp1, cmp3, cmp2.`,
+    );
+    for (let minute = 1; minute < 60; minute += 6) {
+      expect(await isAskedAgain()).toBe(false);
+      nowMs += 5 * minutes;
+    }
+    await start('cmp3', 1);
+    expect(await isAskedAgain()).toBe(false);
+    expect((await incidents())[0]?.reason).toContain('asked again one at a time');
+    nowMs += 10 * minutes;
+    await fail('cmp3');
+    for (let minute = 1; minute < 60; minute += 6) {
+      expect(await isAskedAgain()).toBe(false);
+      nowMs += 5 * minutes;
+    }
+    expect(await isAskedAgain()).toBe(true);
+    await endJob({});
+    expect(await incidents()).toEqual([]);
+    expect(await releaseOn(provider)).toBeUndefined();
+  });
+
+  it('are not held up by the failures of one host, nor by those of last night', async () => {
+    for (let count = 0; count < 4; count += 1) await fail('cmp2');
+    expect(await isAskedAgain()).toBe(true);
+    await fail('cmp3');
+    nowMs += 3 * 60 * minutes;
+    await endJob(failed);
+    expect(await incidents()).toEqual([]);
+  });
 });

@@ -2,7 +2,7 @@
 // writes twice. In the end all sides agree.
 
 import { describe, expect, it } from 'vitest';
-import { operations } from '#simulation/scenarios/operations.ts';
+import { operations } from '#simulation/operations/operations.ts';
 import { everyStep, nameOf, play, type Scenario } from '#simulation/scenarios/scenarios.ts';
 import { sampleOf } from '#test/support/vitest/sample.ts';
 

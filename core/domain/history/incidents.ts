@@ -1,17 +1,11 @@
 // What an operator should look at, derived from stored state when it is asked for; each with the
 // next step, and the action that ends it where there is one.
 
-import type { InstanceBinding } from '#core/domain/arq/arq.ts';
-import { releasesMax, releasesOfMany, type WaitingInstance } from '#core/domain/arq/reaper.ts';
 import { skewSecondsMax } from '#core/domain/host/clock-skew.ts';
 import type { NotOffered } from '#core/domain/host/host.ts';
 import { type Drain, isOverdue } from '#core/domain/host/host-state.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
-import { isStopped } from '#core/domain/host-work/deadlines.ts';
-import { type AwaitedWork, leftAtOf } from '#core/domain/host-work/host-work.ts';
-import type { DeviceUuid } from '#core/domain/ids.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import type { HistoryRecord } from './history.ts';
 
 /** In the order in which they are listed. */
 export const storedKinds = [
@@ -19,6 +13,7 @@ export const storedKinds = [
   'failed-bind',
   'stuck-job',
   'quarantine',
+  'cleanings-paused',
   'conflict',
   'offered-twice',
   'host-away',
@@ -69,94 +64,7 @@ export interface Incident {
   readonly endedBy?: string;
 }
 
-/** The sweep runs each minute; what is overdue for longer has been missed by two of its runs. */
-const stuckMs = 3 * 60_000;
-
 export const devicesNamed = 5;
-
-/** A bind that failed, or one whose deadline nothing enforces. */
-export function bindingIncident(
-  binding: InstanceBinding,
-  dueMs: number,
-  nowMs: number,
-): Incident | undefined {
-  const { state, hostname, instanceUuid, projectId, profileName, arqUuids } = binding;
-  const [arqUuid] = arqUuids;
-  const about = { hostname, instanceUuid, projectId, ...present({ arqUuid, profileName }) };
-  if (state === 'BindFailed') {
-    return {
-      kind: 'failed-bind',
-      since: binding.resolvedAt ?? binding.startedAt,
-      ...about,
-      reason: binding.failure ?? 'The bind failed.',
-      nextStep:
-        'Remove the cause on the host, then delete the server in Nova and create it again; a server without a host loses its accelerator requests half an hour after the failure.',
-    };
-  }
-  const startedMs = Date.parse(binding.startedAt);
-  if (state === 'Bound' || nowMs - startedMs < dueMs + stuckMs) return undefined;
-  return {
-    kind: 'stuck-job',
-    since: binding.startedAt,
-    ...about,
-    reason: `The instance is still ${state}; its deadline was ${timeOf(startedMs + dueMs)}.`,
-    nextStep:
-      "Read the log and the alarms of the function sweep, which enforces deadlines, and the host's agent.",
-  };
-}
-
-/** A failed bind by its record, for as long as a failed bind is kept: Nova deletes its ARQs. */
-export function failedBindIncident(record: HistoryRecord): Incident {
-  const { at: since, hostname = '', instanceUuid, projectId, profileName, arqUuids } = record;
-  const [arqUuid] = arqUuids ?? [];
-  return {
-    kind: 'failed-bind',
-    since,
-    hostname,
-    ...present({ instanceUuid, projectId, arqUuid, profileName }),
-    reason: record.reason ?? 'The bind failed.',
-    nextStep:
-      'Nova has deleted the accelerator requests, and the server is in ERROR unless another host took it: remove the cause on the host, then create the server again.',
-  };
-}
-
-/** Work that handles of a device wait for: in quarantine, or overdue; as old as its first try. */
-export function workIncident(
-  work: AwaitedWork,
-  device: DeviceUuid | undefined,
-  dueMs: number,
-  nowMs: number,
-): Incident | undefined {
-  const { kind, hostname, handles, quarantine, retries = 0 } = work;
-  const about = { since: leftAtOf(work), hostname, ...present({ deviceUuid: device }) };
-  if (quarantine !== undefined) {
-    return {
-      kind: 'quarantine',
-      ...about,
-      reason: `${handles.length} attach handles${retries === 0 ? '' : ` after ${retries + 1} failed cleanings`}: ${quarantine}`,
-      nextStep: `${isStopped(work, nowMs) ? stoppedStep(hostname, device) : 'The host is asked again by itself.'} If it cannot clean the device, clean it by hand, and release it by force as cleaned. A card that is in another host for good, and offered there, was cleaned there: release it here by force as cleaned, too.`,
-      ...(device && { action: 'force-release' }),
-    };
-  }
-  const deadlineMs = Date.parse(work.startedAt) + dueMs;
-  if (nowMs < deadlineMs + stuckMs) return undefined;
-  return {
-    kind: 'stuck-job',
-    ...about,
-    reason: `The ${kind} of ${handles.length} attach handles is not confirmed; its deadline was ${timeOf(deadlineMs)}.`,
-    nextStep:
-      "Read the log and the alarms of the function sweep, which enforces deadlines, and the host's agent.",
-  };
-}
-
-/** No host is rebooted by this service. */
-function stoppedStep(hostname: string, device = 'UUID'): string {
-  return `The host is asked once a day only, because each attempt resets the device. If its reason asks for a reboot: cyborg-ops hosts drain ${hostname} --reason reboot; move the host's servers, reboot it (systemctl reboot, or a power cycle), and then: cyborg-ops hosts resume ${hostname}. To have it cleaned now: cyborg-ops devices force-release ${device} --reason repaired.`;
-}
-
-function timeOf(ms: number): string {
-  return new Date(ms).toISOString();
-}
 
 export function conflictIncident(hostname: string, since: string): Incident {
   return {
@@ -252,22 +160,6 @@ export function lostProvidersIncident({
       ? "Start nova-compute on the host, which creates the compute node's provider; ours follow within a minute. If the host is gone for good, forget it."
       : 'They are written again within a minute. If they are not, the log of provider-syncs has the cause.',
     ...(!isNodeLost && { action: 'reconcile' }),
-  };
-}
-
-/** One of more unused instances than the reaper releases by itself. */
-export function waitingIncident(waiting: WaitingInstance): Incident {
-  const { instanceUuid, hostname, projectId, since, isAbsent } = waiting;
-  const nova = isAbsent ? 'Nova answers that it does not exist' : 'Nova has it on no host';
-  return {
-    kind: 'reaper-waits',
-    since,
-    hostname,
-    instanceUuid,
-    projectId,
-    reason: `The instance holds devices and does not use them: ${nova}, and Placement has no allocation for it.`,
-    nextStep: `More than ${releasesMax} such instances were found at once, so that Nova's answers may be wrong: ask Nova about some of them. Then reap; meanwhile the sweep releases ${releasesOfMany} a minute of those that do not exist.`,
-    action: 'reap',
   };
 }
 

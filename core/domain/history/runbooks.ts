@@ -5,6 +5,7 @@ export const runbooks: { readonly [Kind in IncidentKind]?: string } = {
   'failed-bind': 'binds-fail',
   'stuck-job': 'sweep-fails',
   quarantine: 'handles-quarantined',
+  'cleanings-paused': 'cleanings-paused',
   conflict: 'reports-in-conflict',
   'offered-twice': 'devices-offered-twice',
   'host-away': 'a-host-that-is-away',

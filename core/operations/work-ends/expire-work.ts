@@ -29,7 +29,7 @@ interface Overdue {
   readonly program: HostProgram;
 }
 
-/** @param retries by host and by failure domain, how often this run of the sweep had them clean */
+/** @param retries by host, how often this run of the sweep had it clean up again */
 type Expire<Kind extends ExpiringWorkKind> = (
   deps: ConsumerDeps,
   work: Overdue[Kind],

@@ -23,6 +23,7 @@ import { noteSuccess, quarantine } from '#core/operations/release/quarantine.ts'
 import { present } from '#core/shapes/derive/present.ts';
 import type { HostInventory } from '#core/store/hosts/hosts.ts';
 import { timeNow } from '../time-now.ts';
+import { endTurn } from './cleaning-turns.ts';
 import {
   type EndOfJob,
   failureReason,
@@ -67,6 +68,7 @@ const finish: Readonly<Record<JobFinishedKind, Finish>> = {
     const inventory = await hostOfFailures(deps, release, event);
     const { host } = inventory ?? (await deps.store.inventory.host(release.hostname));
     const mistrust = mistrustReason(host);
+    await endTurn(deps, host, release, mistrust ? undefined : event);
     if (mistrust) {
       await quarantine(deps, release, mistrust);
       return;

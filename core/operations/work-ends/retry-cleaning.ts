@@ -9,13 +9,10 @@ import { timeNow } from '#core/operations/time-now.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { itemsPerReplacementMax } from '#core/store/arqs/releases.ts';
 import { askAboutJob, hasEnded, jobStatus } from './ask-about-job.ts';
+import { endTurn, nextSweepMs, readTurn, takeTurn } from './cleaning-turns.ts';
 
 /** Jobs that one run of the sweep gives one host to clean up again. */
 const retriesPerHost = 4;
-/** And all hosts that fail together: after an outage of a rack its cards are reset in turn. */
-const retriesPerDomain = 8;
-/** Before the next run takes its time, which is a minute after that of this one. */
-const nextSweepMs = 30_000;
 /** A host that is not trusted is not asked until an operator ends that. */
 const mistrustRetryMs = 5 * 60_000;
 
@@ -24,7 +21,7 @@ const mistrustRetryMs = 5 * 60_000;
  * work: their jobs have ids of their own, and the earlier job's end changes nothing. Each device
  * gets a release of its own, so that one that cannot be cleaned does not hold up the others.
  *
- * @param made by host and by failure domain, how many jobs this run of the sweep has made
+ * @param made by host, how many jobs this run of the sweep has made
  */
 export async function retryCleaning(
   deps: ConsumerDeps,
@@ -40,12 +37,10 @@ export async function retryCleaning(
     await deps.store.releases.postpone(work, timeNow(deps, mistrustRetryMs));
     return;
   }
-  const limits = Object.entries({
-    [`host ${hostname}`]: retriesPerHost,
-    ...(host.failureDomain && { [`domain ${host.failureDomain}`]: retriesPerDomain }),
-  });
-  if (limits.some(([group, most]) => (made.get(group) ?? 0) >= most)) {
-    await deps.store.releases.postpone(work, timeNow(deps, nextSweepMs));
+  const madeOfHost = made.get(hostname) ?? 0;
+  const { places, nextMs } = await readTurn(deps, host);
+  if (madeOfHost >= retriesPerHost || places === 0) {
+    await deps.store.releases.postpone(work, new Date(nextMs).toISOString());
     return;
   }
   const retries = (work.retries ?? 0) + 1;
@@ -63,12 +58,19 @@ export async function retryCleaning(
   const waiting = await waitingHandles(deps, work);
   if (waiting.length === 0) return deps.store.releases.confirm(work, makeChangeNote(deps));
   const dueAt = timeNow(deps, retryMs);
-  const next = byDevice(waiting).map(
+  const next = byDevice(waiting, places).map(
     (handles) =>
       newRelease(deps, { ...unfinishedPart(work), handles, retryAt: dueAt, retries }).release,
   );
-  if (!(await deps.store.releases.replace(work, next, dueAt))) return;
-  for (const [group] of limits) made.set(group, (made.get(group) ?? 0) + 1);
+  if (!(await takeTurn(deps, host, next))) {
+    await deps.store.releases.postpone(work, timeNow(deps, nextSweepMs));
+    return;
+  }
+  if (!(await deps.store.releases.replace(work, next, dueAt))) {
+    for (const release of next) await endTurn(deps, host, release);
+    return;
+  }
+  made.set(hostname, madeOfHost + 1);
   deps.log.info('Cleaning retried', {
     host: hostname,
     replaces: id,
@@ -95,10 +97,11 @@ function unfinishedPart(work: AwaitedWork): Omit<ReleasePlan, 'handles'> {
   };
 }
 
-/** One release for all handles where the transaction would be too large. */
-function byDevice(waiting: readonly WaitingHandle[]): HandleRef[][] {
+/** One release for all handles where the transaction or the failure domain takes no more. */
+function byDevice(waiting: readonly WaitingHandle[], places: number): HandleRef[][] {
   const devices = [...Map.groupBy(waiting, ({ deviceUuid }) => deviceUuid).values()];
-  const parts = devices.length + waiting.length > itemsPerReplacementMax ? [waiting] : devices;
+  const isTooLarge = devices.length + waiting.length > itemsPerReplacementMax;
+  const parts = isTooLarge || devices.length > places ? [waiting] : devices;
   return parts.map((handles) =>
     handles.map(({ providerUuid, handleUuid }) => ({ providerUuid, handleUuid })),
   );

@@ -57,7 +57,7 @@ async function sweepKind(
   }
 }
 
-/** @param made how often this run had a host, or a failure domain, clean up again */
+/** @param made how often this run had a host clean up again */
 type End = (deps: ConsumerDeps, uuid: string, made: Map<string, number>) => Promise<void>;
 
 const end: Readonly<Record<DueKind, End>> = {

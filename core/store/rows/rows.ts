@@ -41,6 +41,11 @@ export const measuredClaimsKey: typeof measuredHostsKey = (upTo) => ({
   pk: 'MEASURED',
   sk: `CLAIMS#${upTo}`,
 });
+/** The attempts to clean on the hosts of a failure domain; one partition has all of them. */
+export const cleaningGroupKey = (failureDomain: string) => ({
+  pk: 'CLEANINGS',
+  sk: `DOMAIN#${failureDomain}`,
+});
 /** One row has all baselines of the cloud. */
 export const baselinesKey = () => ({ pk: 'BASELINES', sk: 'BASELINES' });
 /** One row has all holds of the cloud. */

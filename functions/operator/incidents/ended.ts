@@ -5,12 +5,8 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import { InvalidInput } from '#core/domain/errors.ts';
 import { type EndedKind, endedKind, endedKinds } from '#core/domain/history/ended-incidents.ts';
 import { briefDays, endedIncidents, type HistoryRecord } from '#core/domain/history/history.ts';
-import {
-  awayIncident,
-  conflictIncident,
-  failedBindIncident,
-  type Incident,
-} from '#core/domain/history/incidents.ts';
+import { awayIncident, conflictIncident, type Incident } from '#core/domain/history/incidents.ts';
+import { failedBindIncident } from '#core/domain/history/work-incidents.ts';
 import { failedBindKeptMs } from '#core/domain/host-work/deadlines.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { readTogether } from '#core/store/history/history-pages.ts';

@@ -7,9 +7,7 @@ import type { Deps } from '#core/deps.ts';
 import { allNotOffered } from '#core/domain/arq/attach-types.ts';
 import {
   awayIncident,
-  bindingIncident,
   conflictIncident,
-  failedBindIncident,
   type Incident,
   type IncidentKind,
   lostProvidersIncident,
@@ -17,9 +15,14 @@ import {
   overdueIncident,
   type StoredKind,
   skewIncident,
+} from '#core/domain/history/incidents.ts';
+import {
+  bindingIncident,
+  failedBindIncident,
+  pausedIncident,
   waitingIncident,
   workIncident,
-} from '#core/domain/history/incidents.ts';
+} from '#core/domain/history/work-incidents.ts';
 import { deriveHostState } from '#core/domain/host/host-state.ts';
 import type { HostSummary } from '#core/domain/host/host-summary.ts';
 import { failedBindKeptMs, workDueMs } from '#core/domain/host-work/deadlines.ts';
@@ -58,6 +61,7 @@ export const readIncidents: Readonly<Record<StoredKind, ReadIncidents>> = {
     ]);
     return sorted(all.flat()).slice(0, count);
   },
+  'cleanings-paused': readPaused,
   conflict: (deps, after, count) =>
     readHosts(deps, after, count, async ({ hostname, conflictSince }) =>
       conflictSince ? conflictIncident(hostname, conflictSince) : undefined,
@@ -91,6 +95,20 @@ async function readReaper(
   return takePage([...byUuid.keys()], after, count).map((marker) => {
     const each = byUuid.get(marker);
     return { marker, row: each && waitingIncident(each) };
+  });
+}
+
+/** A group for each failure domain with a host that was asked again today. */
+async function readPaused(
+  { store, clock }: ConsumerDeps,
+  after: string | undefined,
+  count: number,
+): Promise<Entries> {
+  const groups = await store.cleaningGroups.groups();
+  const byDomain = new Map(groups.map((group) => [group.failureDomain, group]));
+  return takePage([...byDomain.keys()], after, count).map((marker) => {
+    const group = byDomain.get(marker);
+    return { marker, row: group && pausedIncident(group, clock()) };
   });
 }
 

@@ -7,7 +7,7 @@ import {
   describedRegion,
   discoveryOf,
   pciHandles,
-} from '#simulation/world/described.ts';
+} from '#simulation/world/drivers/described.ts';
 import type { HostParts, MakeDriver } from '#simulation/world/host.ts';
 import type { Server } from '#simulation/world/openstack/nova.ts';
 

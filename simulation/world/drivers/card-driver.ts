@@ -1,7 +1,7 @@
 // A storage card with a serial number, which can move between hosts, and its driver.
 
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
-import { described, pciHandles } from '#simulation/world/described.ts';
+import { described, pciHandles } from '#simulation/world/drivers/described.ts';
 import type { MakeDriver } from '#simulation/world/host.ts';
 
 const cardAddress = '0000:0b:00.0';

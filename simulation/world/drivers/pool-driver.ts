@@ -1,6 +1,6 @@
 // Cards of one host that are offered as a pool, and its driver. Two of them share an IOMMU group.
 
-import { described, pciHandles } from '#simulation/world/described.ts';
+import { described, pciHandles } from '#simulation/world/drivers/described.ts';
 import type { MakeDriver } from '#simulation/world/host.ts';
 
 const poolName = 'pool0';

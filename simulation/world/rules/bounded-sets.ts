@@ -13,7 +13,7 @@ import type { Item } from '#simulation/database/expressions.ts';
 import type { MemoryDatabase } from '#simulation/database/memory-database.ts';
 import { type Violate, Violation } from '#simulation/violation.ts';
 import type { Act } from '#simulation/world/acts.ts';
-import { nicAddress } from '#simulation/world/host.ts';
+import { nicAddress } from '#simulation/world/hardware.ts';
 import { projects } from '#simulation/world/openstack/openstack.ts';
 import { stage, type World } from '#simulation/world/world.ts';
 import { storedArqs } from './quotas.ts';

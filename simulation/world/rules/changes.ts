@@ -1,5 +1,7 @@
 // Rules that each committed change must keep, whichever process wrote it.
 
+import { toRelease } from '#core/store/rows/host-work-rows.ts';
+import { cleaningGroupKey } from '#core/store/rows/rows.ts';
 import type { Item } from '#simulation/database/expressions.ts';
 import type { MemoryDatabase, RowChange } from '#simulation/database/memory-database.ts';
 import type { Violate } from '#simulation/violation.ts';
@@ -39,6 +41,7 @@ export function checkChange(
   if (before && after) checkUpdate(before, after, database, violate);
   if (before && after) checkTake(before, after, violate);
   if (after) checkBoundedSets(after, violate);
+  if (after && !before) checkTurn(after, database, violate);
   checkRevision(change, violate);
   checkPromise(change, nowMs, violate);
   checkRevoked(change, database, nowMs, violate);
@@ -60,6 +63,21 @@ function checkRequired(after: Item, before: Item | undefined, violate: Violate):
   if (before === undefined || before[attribute] !== undefined) {
     violate('I5', `row ${after.pk} ${after.sk ?? ''} lacks ${attribute}`);
   }
+}
+
+/**
+ * An attempt to clean again has a place in the failure domain of its host; one that a boot
+ * interrupted goes on without it.
+ */
+function checkTurn(after: Item, database: MemoryDatabase, violate: Violate): void {
+  if (!String(after.pk).startsWith('RELEASE#')) return;
+  const { id, retries, quarantine } = toRelease(after);
+  if (retries === undefined || quarantine === undefined) return;
+  const groups = database.rows('inventory').filter(({ pk }) => pk === cleaningGroupKey('').pk);
+  const hasPlace = groups.some(({ running }) =>
+    (running as readonly { readonly id: string }[]).some((each) => each.id === id),
+  );
+  if (!hasPlace) violate('I10', `release ${id} is tried again out of turn`);
 }
 
 function checkUpdate(before: Item, after: Item, database: MemoryDatabase, violate: Violate): void {

@@ -1,16 +1,19 @@
 // The rules of a device profile's rows.
 
+import { cleaningGroupKey } from '#core/store/rows/rows.ts';
 import type { Item } from '#simulation/database/expressions.ts';
 import type { RowChange } from '#simulation/database/memory-database.ts';
 import { type Violate, Violation } from '#simulation/violation.ts';
 import type { World } from '#simulation/world/world.ts';
 
-/** Each change of a profile is made from the one before. */
+/** Each change of a profile, or of the cleanings of a failure domain, follows the one before. */
 export function checkRevision({ before, after }: RowChange, violate: Violate): void {
-  if (!before?.groups || !after?.groups || before.uuid !== after.uuid) return;
-  if (!String(after.pk).startsWith('NAME#')) return;
+  if (!before || !after) return;
+  const isProfile = before.groups && after.groups && before.uuid === after.uuid;
+  const isNamed = isProfile && String(after.pk).startsWith('NAME#');
+  if (!isNamed && after.pk !== cleaningGroupKey('').pk) return;
   if (revisionOf(after) === revisionOf(before) + 1) return;
-  violate('I5', `profile ${after.name} goes to revision ${after.revision} from another`);
+  violate('I5', `${after.name ?? after.sk} goes to revision ${after.revision} from another`);
 }
 
 function revisionOf({ revision = 1 }: Item): number {

@@ -2,7 +2,7 @@
 
 import type { ReportedHandle } from '#core/contracts/attach-handle.ts';
 import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
-import type { Hardware } from './host.ts';
+import type { Hardware } from '#simulation/world/hardware.ts';
 
 export function described(
   address: string,

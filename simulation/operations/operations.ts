@@ -32,11 +32,12 @@ import {
   replaceDisks,
   unplug,
 } from '#simulation/world/acts.ts';
-import { type Extra, gpuAddress, nicAddress, secondRegion } from '#simulation/world/host.ts';
+import { type Extra, gpuAddress, nicAddress, secondRegion } from '#simulation/world/hardware.ts';
 import { spendQuota } from '#simulation/world/rules/quotas.ts';
 import { baselineOperations } from './baselines.ts';
 import { boardOperations } from './boards.ts';
 import { cardOperations } from './cards.ts';
+import { cleaningOperations } from './cleanings.ts';
 import { neverBuiltOperations } from './never-built.ts';
 import { poolOperations } from './pools.ts';
 import { profileOperations } from './profiles.ts';
@@ -119,11 +120,6 @@ export const operations: Readonly<Record<string, Operation>> = {
     prepare: isBlindAfterKill(2300),
     act: boot('vgpu'),
     rates: {},
-  },
-  'retry a failed release': {
-    about: ['GPU', 'host'],
-    prepare: inTurn(boot('vgpu'), 10_000, inTurn(isBroken(true), 0, deleteLast)),
-    act: inTurn(isBroken(false), 0, () => {}),
   },
   'delete a server with a NIC': {
     about: ['NIC', 'instance'],
@@ -388,6 +384,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   'program a region': { about: ['FPGA', 'host'], act: programRegion },
   ...boardOperations,
   ...cardOperations,
+  ...cleaningOperations,
   ...profileOperations,
   ...baselineOperations,
   ...treeOperations,

@@ -10,7 +10,7 @@ import {
   plug,
   unplug,
 } from '#simulation/world/acts.ts';
-import { fpgaAddress, nicAddress, secondRegion } from '#simulation/world/host.ts';
+import { fpgaAddress, nicAddress, secondRegion } from '#simulation/world/hardware.ts';
 import type { World } from '#simulation/world/world.ts';
 import type { Operation } from './operations.ts';
 

@@ -34,7 +34,7 @@ import {
   withLast,
   withoutAllocation,
 } from '#simulation/world/acts.ts';
-import { fpgaAddress, gpuAddress, nicAddress } from '#simulation/world/host.ts';
+import { fpgaAddress, gpuAddress, nicAddress } from '#simulation/world/hardware.ts';
 import { recountAll } from '#simulation/world/rules/quotas.ts';
 import { concurrentBaselineOperations } from './baselines.ts';
 import { concurrentBoardOperations } from './boards.ts';

@@ -13,7 +13,7 @@ import {
   plug,
   unplug,
 } from '#simulation/world/acts.ts';
-import { nicAddress, secondRegion } from '#simulation/world/host.ts';
+import { nicAddress, secondRegion } from '#simulation/world/hardware.ts';
 import { projects } from '#simulation/world/openstack/openstack.ts';
 import {
   dropPlaces,
