@@ -53,10 +53,11 @@ export function parseRecord(record: string): KernelRecord | undefined {
 
 /**
  * `ixgbe 0000:01:00.0 eth0: ...` is of the network interface, which has a state while it is not
- * registered: `bnxt_en 0000:01:00.0 (unnamed net_device) (uninitialized): ...`.
+ * registered: `bnxt_en 0000:01:00.0 (unnamed net_device) (uninitialized): ...`. Intel's drivers
+ * name it by its PCI address until then: `igb 0000:01:00.0 0000:01:00.0 (uninitialized): ...`.
  */
 const driverPattern =
-  /^(\S{1,64}) ([0-9a-f:]{1,31}\.[0-7])(?: (?:\(unnamed net_device\)|[^\s:]{1,15})(?: \(\w{1,16}\))?)?: (.+)$/;
+  /^(\S{1,64}) ([0-9a-f:]{1,31}\.[0-7])(?: (?:\(unnamed net_device\)|\2|[^\s:]{1,15})(?: \(\w{1,16}\))?)?: (.+)$/;
 
 /** Undefined for a message that is not about one device. */
 export function readMessage(record: KernelRecord): DriverMessage | undefined {

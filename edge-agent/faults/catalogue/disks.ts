@@ -8,7 +8,8 @@ export const diskRows: readonly FaultRow[] = [
   {
     id: 'nvme-disabled',
     drivers: ['nvme'],
-    pattern: /^(Disabling device after reset|Removing after probe) failure/,
+    // EBUSY (-16) is the driver's own state, such as that of a disk which it is taken from.
+    pattern: /^(Disabling device after reset|Removing after probe) failure(?!( status)?: -16$)/,
     severity: 'fatal',
     meaning: 'was given up by its driver nvme after a failed reset',
     nextStep: slot,

@@ -33,7 +33,7 @@ export function aKernelLog(ring = 100_000) {
 
 /** A line of dmesg as a record: the kernel's fields below it name the device of its text. */
 export function toRecord(text: string): readonly [string, string] {
-  const [, address] = /^\S+ ([0-9a-f:]{10,14}\.[0-7])(?: [^:]+)?: /.exec(text) ?? [];
+  const [, address] = /^\S+ ([0-9a-f:]{10,14}\.[0-7])(?: (?:\1 )?[^:]+)?: /.exec(text) ?? [];
   if (address && !text.startsWith('NVRM')) {
     return [text, ` SUBSYSTEM=pci\n DEVICE=+pci:${address}\n`];
   }

@@ -207,6 +207,9 @@ describe('a driver', () => {
     const lost = `igb ${nic} eth2: PCIe link lost, device now detached`;
     expect(await stateAfter([lost], nic)).toBe('unhealthy');
     expect(await stateAfter([`mlx5_core ${nic} eth2: TX timeout detected`], nic)).toBeUndefined();
+    const unregistered = (name: string) => `igb ${nic} ${name} (uninitialized): PCIe link lost`;
+    expect(await stateAfter([unregistered(nic)], nic)).toBe('unhealthy');
+    expect(await stateAfter([unregistered(gpu)], nic)).toBeUndefined();
     const unnamed = `bnxt_en ${nic} (unnamed net_device) (uninitialized): `;
     const silent = `${unnamed}Firmware not responding, status: 0x1`;
     expect(await stateAfter([silent], nic)).toBe('unhealthy');
