@@ -86,6 +86,8 @@ const deviceHealth = z.object({
   since: z.iso.datetime(),
   /** What an operator should do, in sentences; absent: the driver does not know. */
   next_step: shortText.optional(),
+  /** Its repair ends with a reboot of the host; the incident has the commands. */
+  needs_reboot: z.literal(true).optional(),
 });
 
 /** Reported; shown as attributes of the device's deployables, under the same names. */

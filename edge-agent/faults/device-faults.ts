@@ -204,12 +204,13 @@ export function createDeviceFaults(deps: DeviceFaultsDeps): DeviceFaults {
         current.find(({ row }) => row.severity === 'fatal') ??
         current[0];
       if (!worst) return undefined;
-      const { severity, meaning, nextStep: next_step, reaches } = worst.row;
+      const { severity, meaning, nextStep: next_step, reaches, lasts } = worst.row;
       const state = severity === 'fatal' ? 'unhealthy' : 'degraded';
       const { port, since } = worst;
       const place = reaches === 'linked' ? 'linked by the NVSwitch' : 'below the port';
       const reason = port === undefined ? meaning : `is ${place} ${port}, which ${meaning}`;
-      return { state, reason, since, next_step };
+      const endsWithBoot = severity === 'fatal' && !lasts;
+      return { state, reason, since, next_step, ...(endsWithBoot && { needs_reboot: true }) };
     },
   };
 }

@@ -8,7 +8,11 @@ import {
   describeAttachment,
   isHeld,
 } from '#core/domain/device/device-attachments.ts';
-import { isUnhealthy, programOfLost } from '#core/domain/device/device-health.ts';
+import {
+  type DeviceHealth,
+  isUnhealthy,
+  programOfLost,
+} from '#core/domain/device/device-health.ts';
 import {
   type Difference,
   type FirmwareBaseline,
@@ -18,7 +22,7 @@ import type { HandleClaim } from '#core/domain/device/handle-claim.ts';
 import { isUncleanImport } from '#core/domain/device/handle-state.ts';
 import type { DeviceUuid, InstanceUuid } from '#core/domain/ids.ts';
 import { present } from '#core/shapes/derive/present.ts';
-import { devicesNamed, type Incident } from './incidents.ts';
+import { devicesNamed, type Incident, rebootStep } from './incidents.ts';
 
 /**
  * One for all unhealthy devices of the host with the same reason, as of the first one: what they
@@ -45,10 +49,16 @@ export function healthIncident(
     reason: unhealthyText(device, alike, health.reason),
     nextStep: cardCleaning?.withheldSince
       ? "The host cleans the card by itself once no server holds it elsewhere, and the agent's next report offers it. If its driver cannot clean it, clean it by hand, and release the handles at its earlier place by force as cleaned."
-      : (health.nextStep ??
-        'Repair or replace the device; it is offered again once its driver finds it healthy for a while.'),
+      : repairStep(hostname, health),
     action: 'rediscover',
   };
+}
+
+function repairStep(hostname: string, { nextStep, needsReboot }: DeviceHealth): string {
+  const repair =
+    nextStep ??
+    'Repair or replace the device; it is offered again once its driver finds it healthy for a while.';
+  return needsReboot ? `${repair} To reboot the host: ${rebootStep(hostname)}` : repair;
 }
 
 function lostInProgram(device: Device): Incident | undefined {

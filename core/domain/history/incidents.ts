@@ -66,6 +66,11 @@ export interface Incident {
 
 export const devicesNamed = 5;
 
+/** No host is rebooted by this service. */
+export function rebootStep(hostname: string): string {
+  return `cyborg-ops hosts drain ${hostname} --reason reboot; move the host's servers, reboot it (systemctl reboot, or a power cycle), and then: cyborg-ops hosts resume ${hostname}.`;
+}
+
 export function conflictIncident(hostname: string, since: string): Incident {
   return {
     kind: 'conflict',

@@ -12,7 +12,7 @@ import { type AwaitedWork, leftAtOf } from '#core/domain/host-work/host-work.ts'
 import type { DeviceUuid } from '#core/domain/ids.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import type { HistoryRecord } from './history.ts';
-import { devicesNamed, type Incident } from './incidents.ts';
+import { devicesNamed, type Incident, rebootStep } from './incidents.ts';
 
 /** The sweep runs each minute; what is overdue for longer has been missed by two of its runs. */
 const stuckMs = 3 * 60_000;
@@ -92,9 +92,8 @@ export function workIncident(
   };
 }
 
-/** No host is rebooted by this service. */
 function stoppedStep(hostname: string, device = 'UUID'): string {
-  return `The host is asked once a day only, because each attempt resets the device. If its reason asks for a reboot: cyborg-ops hosts drain ${hostname} --reason reboot; move the host's servers, reboot it (systemctl reboot, or a power cycle), and then: cyborg-ops hosts resume ${hostname}. To have it cleaned now: cyborg-ops devices force-release ${device} --reason repaired.`;
+  return `The host is asked once a day only, because each attempt resets the device. If its reason asks for a reboot: ${rebootStep(hostname)} To have it cleaned now: cyborg-ops devices force-release ${device} --reason repaired.`;
 }
 
 /** One for the failure domain, on the host that failed last. */

@@ -47,7 +47,7 @@ function watched(
     const healthySince = new Date(receivedAtMs).toISOString();
     const reason = `has been without a fault since ${healthySince} only, and is offered again after ${healthyMinutes} minutes${watchedAfter}${health.reason}`;
     // The step was for the fault.
-    const { nextStep: _, ...fault } = health;
+    const { nextStep: _, needsReboot: __, ...fault } = health;
     return { ...fault, reason, healthySince };
   }
   const healthyMs = receivedAtMs - Date.parse(health.healthySince);

@@ -13,6 +13,17 @@ describe('the incident of an unhealthy device', () => {
     expect(healthIncident(aStoredDevice({ health }))?.nextStep).toBe('Check the slot.');
   });
 
+  it('has the commands of a reboot that ends its fault', () => {
+    const health = { ...fault, nextStep: 'Check the slot.', needsReboot: true as const };
+    const device = aStoredDevice({ health });
+    const { hostname } = device;
+    const step = healthIncident(device)?.nextStep;
+    expect(step).toMatch(/^Check the slot\. To reboot the host: /);
+    for (const command of ['drain HOST --reason reboot', 'resume HOST']) {
+      expect(step).toContain(`cyborg-ops hosts ${command.replace('HOST', hostname)}`);
+    }
+  });
+
   it('has a general next step without one', () => {
     expect(healthIncident(aStoredDevice({ health: fault }))?.nextStep).toContain('Repair');
   });

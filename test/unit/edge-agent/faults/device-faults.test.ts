@@ -54,6 +54,7 @@ describe('faults of devices', () => {
       reason: 'has had a fatal error of QAT, which needs a reset',
       since: '1970-01-01T00:00:01.000Z',
       next_step: expect.stringContaining('reboot the host'),
+      needs_reboot: true,
     });
     expect(faults.healthOf(gpu)).toBeUndefined();
     kernel.write(xid79);

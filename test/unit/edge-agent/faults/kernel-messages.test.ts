@@ -94,6 +94,7 @@ describe('an Xid', () => {
     kernel.write(toRecord(`pci ${gpu}: [10de:26b5] type 00 class 0x030200 PCIe Endpoint`));
     await faults.read();
     expect(faults.healthOf(gpu)?.next_step).toContain('cyborg-agent confirm ADDRESS');
+    expect(faults.healthOf(gpu)?.needs_reboot).toBeUndefined();
     const after = await start('b', aKernelLog());
     await after.read();
     expect(after.healthOf(gpu)?.state).toBe('unhealthy');
