@@ -7,7 +7,7 @@ import type { Discovery, Driver, HostChange, NotOffered } from '#agent/drivers/c
 import { createMdevDriver } from '#agent/drivers/mdev/index.ts';
 import { mdevSettings } from '#agent/drivers/mdev/settings.ts';
 import { pciAllowList } from '#agent/drivers/pci/allow-list.ts';
-import { fabricAttributes, refuseVgpus } from '#agent/drivers/pci/fitness/boards.ts';
+import { examineFabric, fabricAttributes, refuseVgpus } from '#agent/drivers/pci/fitness/boards.ts';
 import { aerHealth } from '#agent/drivers/pci/health.ts';
 import { createPciDriver, handleAddress } from '#agent/drivers/pci/index.ts';
 import { functionCount } from '#agent/drivers/pci/setup.ts';
@@ -44,7 +44,9 @@ export function createNvidiaDriver(settings: NvidiaSettings, context: DriverCont
     divided.flatMap((cards) => cards.addresses.map((address) => [address, cards] as const)),
   );
   const deps = { settings, context, vendor };
-  return {
+  const addresses = settings.cards.flatMap((cards) => cards.addresses);
+  const isOwn = ({ address }: PciFunction) => addresses.includes(address);
+  const driver: Driver = {
     name,
     signature: () => pciSignature(sysfs),
     plan: async () => {
@@ -91,7 +93,10 @@ export function createNvidiaDriver(settings: NvidiaSettings, context: DriverCont
       }
       return { devices: described, notOffered: left };
     },
-    examine: () => examineNvidia(settings, context),
+    examine: async () => [
+      ...(await examineNvidia(settings, context)),
+      ...(await examineFabric({ ...context, isOwn, discover: driver.discover })),
+    ],
     find: async (handle) =>
       handle.type === 'MDEV' && mdev?.find ? mdev.find(handle) : { state: 'hardware' },
     prepare: async (handle) => {
@@ -107,6 +112,7 @@ export function createNvidiaDriver(settings: NvidiaSettings, context: DriverCont
       return await whole.clean(handle, onProgress);
     },
   };
+  return driver;
 }
 
 interface Given {

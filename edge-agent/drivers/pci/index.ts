@@ -27,7 +27,7 @@ import {
 } from './choice.ts';
 import { cardComponentVerbs } from './components.ts';
 import { describeDevice, findPools, withFabric } from './describe.ts';
-import { refuseBoards } from './fitness/boards.ts';
+import { examineFabric, refuseBoards } from './fitness/boards.ts';
 import { readDead } from './fitness/dead-functions.ts';
 import {
   findUnbound,
@@ -86,7 +86,7 @@ export function createPciDriver(options: PciDriverDeps): Driver {
     away = Promise.allSettled([away, done]);
     return done;
   };
-  return {
+  const driver: Driver = {
     name: deps.name,
     signature: () => pciSignature(deps.sysfs),
     plan: async () => {
@@ -125,7 +125,12 @@ export function createPciDriver(options: PciDriverDeps): Driver {
         checkFree: (fn) => checkFree(deps, fn),
       }),
     }),
+    examine: () => {
+      const { hostname } = deps.fabricManager ?? {};
+      return examineFabric({ ...deps, hostname, isOwn: isOurs(deps), discover: driver.discover });
+    },
   };
+  return driver;
 }
 
 /** Why another function of the same bus must not be reset with one that is cleaned. */

@@ -1,11 +1,19 @@
 // GPUs for which VFIO alone is not enough, unless the operator says that the rest is there.
 
+import type { Discovery, Observation } from '#agent/drivers/contract/driver.ts';
 import type { AllowListEntry } from '#agent/drivers/pci/allow-list.ts';
 import { modelName } from '#agent/drivers/pci/names.ts';
 import type { PciPool } from '#agent/drivers/pci/pools.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
-import type { PciFunction } from '#agent/sysfs/pci.ts';
-import { fabricSettings, readFabricMode, readFabricVersion, vgpuMode } from './fabric-manager.ts';
+import { type PciFunction, readPciFunctions } from '#agent/sysfs/pci.ts';
+import type { Sysfs } from '#agent/sysfs/root.ts';
+import {
+  examineFabricManager,
+  fabricSettings,
+  readFabricMode,
+  readFabricVersion,
+  vgpuMode,
+} from './fabric-manager.ts';
 
 /** NVIDIA, Fabric Manager User Guide: without it CUDA in a guest ends with the error 802. */
 const fabricNeed =
@@ -118,6 +126,33 @@ export async function fabricAttributes(
   const version = onSwitches.length > 0 ? await readFabricVersion(hardware) : undefined;
   if (version === undefined) return new Map();
   return new Map(onSwitches.map(({ address }) => [address, { fabric_manager: version }]));
+}
+
+interface FabricHost {
+  readonly sysfs: Sysfs;
+  readonly hardware: Pick<Hardware, 'exec'>;
+  /** Where the Fabric Manager runs, if not on this host. */
+  readonly hostname?: string | undefined;
+  /** Whether the function is in the driver's settings. */
+  readonly isOwn: (fn: PciFunction) => boolean;
+  readonly discover: () => Promise<Discovery>;
+}
+
+/** What the self-test prints of the Fabric Manager, and which GPUs are refused without it. */
+export async function examineFabric(host: FabricHost): Promise<readonly Observation[]> {
+  const all = readPciFunctions(host.sysfs, () => {});
+  if (!all.some((fn) => isOnSwitches(fn, all) && host.isOwn(fn))) return [];
+  const { notOffered = [] } = await host.discover();
+  const [first, ...others] = notOffered.filter(({ reason }) => reason.startsWith(fabricNeed));
+  const more = others.length > 0 ? ` and ${others.length} more` : '';
+  const refused = first
+    ? `Not offered for this reason: ${first.address}${more}.`
+    : 'No GPU is refused for this reason.';
+  const { outcome, what }: Observation =
+    host.hostname === undefined
+      ? await examineFabricManager(host.hardware)
+      : { outcome: 'not seen', what: `Fabric Manager: it runs at ${host.hostname}.` };
+  return [{ outcome, what: `${what} ${refused}` }];
 }
 
 function isInRack({ vendorId, productId }: PciFunction): boolean {

@@ -1,6 +1,7 @@
 // What this host shows of NVIDIA's Fabric Manager. It may also run in a container or in a service
 // VM, of which nothing is seen here.
 
+import type { Observation } from '#agent/drivers/contract/driver.ts';
 import { readToolVersion } from '#agent/drivers/contract/tool-version.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 
@@ -11,8 +12,13 @@ export const fabricSettings = '/usr/share/nvidia/nvswitch/fabricmanager.cfg';
 const program = '/usr/bin/nv-fabricmanager';
 const readMs = 5_000;
 
-/** FABRIC_MODE: 0 bare metal and full passthrough, 1 shared NVSwitches, 2 vGPUs. */
 export const vgpuMode = '2';
+/** FABRIC_MODE, and what each asks of a guest. */
+const modes: Readonly<Record<string, string>> = {
+  0: 'bare metal and full passthrough): a guest needs the whole board',
+  1: 'shared NVSwitches): a guest needs an active partition, and a driver of this release',
+  [vgpuMode]: 'vGPUs): a guest needs an active partition, even with one vGPU',
+};
 
 /** Undefined where the host has no such settings, or they cannot be read. */
 export async function readFabricMode(hardware: Exec): Promise<string | undefined> {
@@ -28,4 +34,17 @@ export async function readFabricMode(hardware: Exec): Promise<string | undefined
 export async function readFabricVersion(hardware: Exec): Promise<string | undefined> {
   const tool = { name: 'fabric-manager', program, args: ['--version'] };
   return await readToolVersion(hardware, tool).catch(() => undefined);
+}
+
+/** What the self-test prints: the release, the mode, and what the mode asks of a guest. */
+export async function examineFabricManager(hardware: Exec): Promise<Observation> {
+  const [mode, version] = [await readFabricMode(hardware), await readFabricVersion(hardware)];
+  const release = version === undefined ? 'its release is not seen' : `release ${version}`;
+  const isSeen = mode !== undefined && version !== undefined;
+  const need =
+    mode === undefined
+      ? 'its mode is not seen: a guest needs the whole board or an active partition'
+      : `mode ${mode} (${modes[mode] ?? 'unknown)'}`;
+  const what = `Fabric Manager: ${release}, ${need}; else CUDA ends with 802.`;
+  return { outcome: isSeen ? 'seen' : 'not seen', what };
 }

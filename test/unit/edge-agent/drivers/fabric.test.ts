@@ -9,7 +9,7 @@ import { parseHost } from '#agent/record/host-record.ts';
 import { MdevKernel } from '#test/drivers/mdev/kernel.ts';
 import { buildHost } from '#test/hosts/build-host.ts';
 import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
-import { discoverWith } from '#test/support/hosts/own-driver.ts';
+import { discoverWith, ownDriver } from '#test/support/hosts/own-driver.ts';
 import { perTest } from '#test/support/vitest/shared.ts';
 
 const host = perTest(aGuardedHost);
@@ -121,6 +121,71 @@ describe('a whole GPU', () => {
     const hardware = hardwareWith(settingsOf('1'), '575.57.08');
     const { devices } = await discoverWith(host, 'pci', { allow_list, ...more }, { hardware });
     expect(devices[gpu]?.attributes?.fabric_manager).toBe(expected);
+  });
+});
+
+describe('the self-test of a board with NVSwitches', () => {
+  const examine = async (hardware: Hardware, settings: object, name = 'pci') => {
+    const configured = ownDriver(name).configure(settings);
+    if ('faults' in configured) throw new Error(JSON.stringify(configured));
+    const driver = configured.create(await host.context({ hardware }));
+    return (await driver.examine?.())?.filter(({ what }) => what.startsWith('Fabric Manager'));
+  };
+  const entry = { vendor_id: '10de', class: '0302' };
+  const addBoard = () => {
+    const card = { vendor: '10de', product: '2330', classCode: '030200' };
+    for (const address of [gpu, '0000:1c:00.0']) host.tree.addFunction({ ...card, address });
+    const nvidia = { vendor: '10de', product: '22a3', classCode: '068000' };
+    host.tree.addFunction({ ...nvidia, address: nvswitch });
+  };
+
+  it.each([
+    ['0', 'mode 0 (bare metal and full passthrough): a guest needs the whole board;'],
+    ['1', 'mode 1 (shared NVSwitches): a guest needs an active partition, and a driver of this'],
+    ['2', 'mode 2 (vGPUs): a guest needs an active partition'],
+    ['7', 'mode 7 (unknown); else'],
+  ])('prints mode %s, the release, and the refused GPUs', async (mode, expected) => {
+    addBoard();
+    const hardware = hardwareWith(settingsOf(mode), '580.159.03');
+    const [line, ...others] = (await examine(hardware, { allow_list: [entry] })) ?? [];
+    expect(line?.outcome).toBe('seen');
+    expect(line?.what).toContain(`Fabric Manager: release 580.159.03, ${expected}`);
+    expect(line?.what).toContain(`Not offered for this reason: ${gpu} and 1 more.`);
+    expect(others).toEqual([]);
+  });
+
+  it.each([
+    [undefined, '580.159.03', 'release 580.159.03, its mode is not seen'],
+    [settingsOf('1'), undefined, 'its release is not seen, mode 1'],
+  ])('prints what it does not see', async (settings, version, expected) => {
+    addBoard();
+    const allow_list = [{ ...entry, fabric_ready: true }];
+    const seen = await examine(hardwareWith(settings, version), { allow_list });
+    expect(seen).toEqual([
+      { outcome: 'not seen', what: expect.stringContaining(`Fabric Manager: ${expected}`) },
+    ]);
+    expect(seen?.[0]?.what).toContain('No GPU is refused for this reason.');
+  });
+
+  it('names the service VM in which the Fabric Manager runs', async () => {
+    addBoard();
+    const settings = {
+      allow_list: [entry],
+      fabric_manager: { hostname: '192.168.122.2' },
+    };
+    const what = expect.stringContaining('it runs at 192.168.122.2. Not offered for this reason');
+    const seen = await examine(hardwareWith(settingsOf('0'), '580.1'), settings);
+    expect(seen).toEqual([{ outcome: 'not seen', what }]);
+  });
+
+  it('is one of driver nvidia_gpu for its own cards, and none without such a board', async () => {
+    const cards = (addresses: string) => ({ made: 'at-bind', cards: [{ addresses }] });
+    const hardware = hardwareWith(settingsOf('1'), '580.159.03');
+    addBoard();
+    expect(await examine(hardware, cards(gpu), 'nvidia_gpu')).toHaveLength(1);
+    expect(await examine(hardware, cards('0000:99:00.0'), 'nvidia_gpu')).toEqual([]);
+    host.tree.removeFunction(nvswitch);
+    expect(await examine(hardware, cards(gpu), 'nvidia_gpu')).toEqual([]);
   });
 });
 
