@@ -6,6 +6,8 @@ const amdgpu = `${linux}/drivers/gpu/drm/amd/amdgpu`;
 const habana = `${linux}/drivers/accel/habanalabs/common`;
 const xe = `${linux}/drivers/gpu/drm/xe`;
 const qat = `${linux}/drivers/crypto/intel/qat/qat_common`;
+const qatDrivers = ['dh895xcc', 'c3xxx', 'c62x', 'c6xx', '4xxx', '420xx', '6xxx'];
+const qatReset = `Reset the card, or reboot the host. ${afterRepair}`;
 const rebind = `Evacuate its servers, and reset or rebind the card. ${afterRepair}`;
 
 export const processorRows: readonly FaultRow[] = [
@@ -65,6 +67,17 @@ export const processorRows: readonly FaultRow[] = [
     source: `${linux}/drivers/gpu/drm/i915/gt/intel_reset.c`,
     releases: ['5.4'],
     printedBy: 'intel_gt_reset, intel_gt_resume, i915_gem_init, i915_gem_resume',
+  },
+  {
+    id: 'i915-reset',
+    drivers: ['i915'],
+    pattern: /^(\[drm\] )?(GT\d+: )?Resetting chip for /,
+    severity: 'warning',
+    meaning: 'was reset by its driver i915',
+    nextStep: watch,
+    source: `${linux}/drivers/gpu/drm/i915/gt/intel_reset.c`,
+    releases: ['5.4'],
+    printedBy: 'intel_gt_reset; the reset of one engine is no row, as for xe and amdgpu',
   },
   {
     id: 'amdgpu-init',
@@ -210,13 +223,25 @@ export const processorRows: readonly FaultRow[] = [
   },
   {
     id: 'qat-fatal',
-    drivers: ['dh895xcc', 'c3xxx', 'c62x', 'c6xx', '4xxx', '420xx', '6xxx'],
+    drivers: qatDrivers,
     pattern: /^Fatal error, (cold )?reset required$/,
     severity: 'fatal',
     meaning: 'has had a fatal error of QAT, which needs a reset',
-    nextStep: `Reset the card, or reboot the host. ${afterRepair}`,
+    nextStep: qatReset,
     source: `${qat}/adf_isr.c`,
     releases: ['6.8'],
     printedBy: 'adf_handle_ras_int, in 7.3 adf_gen6_is_reset_required',
+  },
+  {
+    id: 'qat-init',
+    drivers: qatDrivers,
+    // A missing firmware file has another message.
+    pattern: /^Failed to (initialise Acceleration Engine|send init message)$/,
+    severity: 'fatal',
+    meaning: 'could not be started by its driver of QAT',
+    nextStep: qatReset,
+    source: `${qat}/adf_init.c`,
+    releases: ['4.18'],
+    printedBy: 'adf_dev_init, adf_dev_start',
   },
 ];

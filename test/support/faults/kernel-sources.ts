@@ -31,7 +31,7 @@ const xe = /^drivers\/gpu\/drm\/xe\/xe_(device|gt|survivability_mode)\.c$/;
 const amdgpu = /^drivers\/gpu\/drm\/amd\/(amdgpu|ras|amdkfd)\/.*\.c$/;
 const habana = /^drivers\/(misc|accel)\/habanalabs\/(common\/)?device\.c$/;
 const gaudi2 = /^drivers\/(misc|accel)\/habanalabs\/gaudi2\/gaudi2\.c$/;
-const qat = /^drivers\/crypto\/(intel\/)?qat\/qat_common\/adf_(isr|gen6_ras)\.c$/;
+const qat = /^drivers\/crypto\/(intel\/)?qat\/qat_common\/adf_(isr|gen6_ras|init)\.c$/;
 const mlx5 = /^drivers\/net\/ethernet\/mellanox\/mlx5\/core\/(health|cmd|main|events)\.c$/;
 const intel = /^drivers\/net\/ethernet\/intel\/(ixgbe|igb|igc|fm10k|ice|i40e)\/\w+_(main|pci)\.c$/;
 const bnxt = /^drivers\/net\/ethernet\/broadcom\/bnxt\/bnxt\.c$/;
@@ -112,6 +112,7 @@ export const messageSources: readonly MessageSource[] = [
   ...printed('i915-wedged', i915, [
     /^Failed to reset chip|^Failed to (re-)?initialize GPU.*wedged/,
   ]),
+  ...printed('i915-reset', i915, [/^Resetting chip for /, 'stopped heartbeat on rcs0']),
   ...printed('amdgpu-init', amdgpu, [/^Fatal error during GPU init/]),
   ...printed('amdgpu-bad-pages', amdgpu, [
     /GPU will not be initialized|disabling the GPU|^This GPU is in BAD status/,
@@ -147,6 +148,7 @@ export const messageSources: readonly MessageSource[] = [
     '1',
   ]),
   ...printed('qat-fatal', qat, [/^Fatal error, (cold )?reset required/]),
+  ...printed('qat-init', qat, [/^Failed to (initialise Acceleration Engine|send init message)/]),
   ...printed('mlx5-health', mlx5, [/^device's health compromised/]),
   ...printed(
     'mlx5-fatal',

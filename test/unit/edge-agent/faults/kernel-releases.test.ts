@@ -42,6 +42,8 @@ function inserted({ call, prefix, file }: KernelMessage, release: string): strin
   const tile = isFrom(release, '7.3') ? 'Tile0: ' : '';
   const gt: Readonly<Record<string, string>> = {
     drm_err: '[drm] *ERROR* ',
+    drm_notice: '[drm] ',
+    gt_notice: '[drm] GT0: ',
     gt_err: '[drm] *ERROR* GT0: ',
     gt_probe_error: '[drm] *ERROR* GT0: ',
     i915_probe_error: isFrom(release, '6.12') ? '[drm] *ERROR* ' : '',

@@ -129,6 +129,53 @@ const gpus: readonly PublicLog[] = [
     ],
     states: [undefined],
   },
+  {
+    url: `${issues}/clearlinux/distribution/issues/2907`,
+    devices: [aGpu('0000:00:02.0', 'i915', '8086:46a6')],
+    lines: [
+      'i915 0000:00:02.0: [drm] *ERROR* rcs0 reset request timed out: {request: 00000001, RESET_CTL: 00000001}',
+      'i915 0000:00:02.0: [drm] Resetting chip for GuC failed to reset engine mask=0x1',
+      'i915 0000:00:02.0: [drm] GPU HANG: ecode 12:1:0020fffe, in xdg-desktop-por [1676]',
+    ],
+    states: ['degraded'],
+  },
+  {
+    url: `${issues}/sonic-net/sonic-buildimage/issues/14588`,
+    devices: [aCard('0000:01:00.0', undefined, '8086:19e2', '0b4000')],
+    lines: [
+      'QAT: failed to get device out of reset',
+      'c3xxx 0000:01:00.0: qat_hal_clr_reset error',
+      'c3xxx 0000:01:00.0: Failed to initialise Acceleration Engine',
+    ],
+    states: ['unhealthy'],
+  },
+  {
+    url: `${issues}/intel/QAT_Engine/issues/68`,
+    devices: [aCard('0000:02:00.0', undefined, '8086:0435', '0b4000')],
+    lines: [
+      'dh895xcc 0000:02:00.0: qat_dev0 started 12 acceleration engines',
+      'dh895xcc 0000:02:00.0: Failed to send init message',
+      'dh895xcc 0000:02:00.0: Resetting device qat_dev0',
+    ],
+    states: ['unhealthy'],
+  },
+  {
+    url: `${issues}/vllm-project/vllm/issues/41663`,
+    devices: [aGpu('0000:64:00.0', 'xe', '8086:e223')],
+    lines: [
+      'xe 0000:64:00.0: [drm] Xe device coredump has been created',
+      'xe 0000:64:00.0: [drm] Check your /sys/class/drm/card2/device/devcoredump/data',
+      'xe 0000:64:00.0: [drm] Xe device coredump has been deleted.',
+    ],
+    states: [undefined],
+  },
+  {
+    // The kernel's core writes it for each failed probe, also for one without memory.
+    url: `${issues}/NixOS/nixpkgs/issues/448998`,
+    devices: [aCard('0000:09:00.0', undefined, '8086:e20b', '030000')],
+    lines: ['xe 0000:09:00.0: probe with driver xe failed with error -105'],
+    states: [undefined],
+  },
 ];
 
 const networks: readonly PublicLog[] = [
@@ -143,7 +190,7 @@ const networks: readonly PublicLog[] = [
     states: ['unhealthy'],
   },
   {
-    // The driver is too old for the card's firmware.
+    // Another build of the driver starts the card.
     url: `${issues}/pocopico/rp-ext/issues/129`,
     devices: [aCard('0000:01:00.0', undefined, '15b3:1015')],
     lines: [
