@@ -61,30 +61,32 @@ const driverPattern =
 
 /** Undefined for a message that is not about one device. */
 export function readMessage(record: KernelRecord): DriverMessage | undefined {
-  const { text, subsystem, device } = record;
+  const { text: line, subsystem, device } = record;
   if (subsystem === 'pci') {
-    const [, driver, address, rest] = driverPattern.exec(text) ?? [];
+    const [, driver, address, rest] = driverPattern.exec(line) ?? [];
     if (!driver || !address || !rest || device !== `+pci:${address}`) return undefined;
-    return { driver, device: address, text: rest };
+    // Older mlx5_core repeats it: `mlx5_core 0000:03:00.0: 0000:03:00.0:poll_health:165: ...`.
+    const text = rest.startsWith(`${address}:`) ? rest.slice(address.length + 1) : rest;
+    return { driver, device: address, text };
   }
   // Up to Linux 5.0 the service of a port writes: `dpc 0000:00:1c.0:pcie010: ...`.
   if (subsystem === 'pci_express') {
     const [, address, service, rest] =
-      /^\S{1,64} ([0-9a-f:.]{1,32}):(pcie\d{3}): (.+)$/.exec(text) ?? [];
+      /^\S{1,64} ([0-9a-f:.]{1,32}):(pcie\d{3}): (.+)$/.exec(line) ?? [];
     if (!address || !rest || device !== `+pci_express:${address}:${service}`) return undefined;
     return { driver: 'pcieport', device: address, text: rest };
   }
   if (subsystem === 'nvme') {
-    const [, name, rest] = /^nvme (nvme\d{1,4}): (.+)$/.exec(text) ?? [];
+    const [, name, rest] = /^nvme (nvme\d{1,4}): (.+)$/.exec(line) ?? [];
     return name && rest ? { driver: 'nvme', device: name, text: rest } : undefined;
   }
   // A node of class habanalabs, or of class accel since Linux 6.5.
   if (subsystem === 'habanalabs' || subsystem === 'accel') {
-    const [, name, rest] = /^(?:habanalabs|accel) ((?:hl|accel)\d{1,4}): (.+)$/.exec(text) ?? [];
+    const [, name, rest] = /^(?:habanalabs|accel) ((?:hl|accel)\d{1,4}): (.+)$/.exec(line) ?? [];
     return name && rest ? { driver: 'habanalabs', device: name, text: rest } : undefined;
   }
   if (subsystem !== undefined || device !== undefined) return undefined;
-  return readNvidia(text) ?? readBlock(text) ?? readHabana(text);
+  return readNvidia(line) ?? readBlock(line) ?? readHabana(line);
 }
 
 /** Later releases write of a failed start without fields, and with the address in the text. */

@@ -156,6 +156,16 @@ describe('a driver', () => {
     ],
     [
       'unhealthy',
+      `${nic}:poll_health:165:(pid 0): device's health compromised - reached miss count`,
+      'mlx5_core',
+    ],
+    [
+      undefined,
+      `${gpu}:poll_health:165:(pid 0): device's health compromised - reached miss count`,
+      'mlx5_core',
+    ],
+    [
+      'unhealthy',
       'print_health_info:458:(pid 0): synd 0x8: unrecoverable hardware error',
       'mlx5_core',
     ],

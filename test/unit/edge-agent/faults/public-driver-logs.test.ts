@@ -201,6 +201,15 @@ const networks: readonly PublicLog[] = [
     states: [undefined],
   },
   {
+    url: `${issues}/PeterSuh-Q3/tinycore-redpill/issues/9`,
+    devices: [aCard('0000:03:00.0', undefined, '15b3:1015')],
+    lines: [
+      'mlx5_core 0000:03:00.0: 0000:03:00.0:handle_hca_cap:438:(pid 6016): log_max_qp value in current profile is 18, changing it to HCA capability limit (17)',
+      'mlx5_core 0000:03:00.0: handle_hca_cap failed',
+    ],
+    states: [undefined],
+  },
+  {
     url: `${issues}/ublue-os/bazzite/issues/5337`,
     devices: [aCard('0000:0a:00.0', 'igc', '8086:15f3')],
     lines: [
