@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { healthIncident } from '#core/domain/history/device-incidents.ts';
 import { mayDeviceHaveIncident } from '#core/domain/history/incident-marks.ts';
 import type { DeviceUuid } from '#core/domain/ids.ts';
+import type { ReportPlan } from '#core/domain/report/report-plan.ts';
+import { withholdRecovered } from '#core/domain/report/withhold-recovered.ts';
 import { aStoredDevice } from '#test/support/builders.ts';
 
 const since = '2026-07-01T00:00:00.000Z';
@@ -22,6 +24,17 @@ describe('the incident of an unhealthy device', () => {
     for (const command of ['drain HOST --reason reboot', 'resume HOST']) {
       expect(step).toContain(`cyborg-ops hosts ${command.replace('HOST', hostname)}`);
     }
+  });
+
+  it('has no step of the fault while the device is watched', () => {
+    const health = { ...fault, nextStep: 'Check the slot.', needsReboot: true as const };
+    const before = aStoredDevice({ health, digest: 'a' });
+    const plan = { put: [aStoredDevice({ digest: 'b' })] } as unknown as ReportPlan;
+    const [after] = withholdRecovered(plan, [before], Date.parse(since)).put;
+    expect(after?.health).toEqual({
+      ...{ state: 'unhealthy', since, healthySince: since },
+      reason: expect.stringContaining('has been without a fault since'),
+    });
   });
 
   it('has a general next step without one', () => {

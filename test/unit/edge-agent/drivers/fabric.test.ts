@@ -146,8 +146,11 @@ describe('the self-test of a board with NVSwitches', () => {
     ['7', 'mode 7 (unknown); else'],
   ])('prints mode %s, the release, and the refused GPUs', async (mode, expected) => {
     addBoard();
+    const whole = { vendor: '1002', product: '74a1', classCode: '120000' };
+    host.tree.addFunction({ ...whole, address: '0000:05:00.0' });
     const hardware = hardwareWith(settingsOf(mode), '580.159.03');
-    const [line, ...others] = (await examine(hardware, { allow_list: [entry] })) ?? [];
+    const allow_list = [{ vendor_id: '1002', product_id: '74a1' }, entry];
+    const [line, ...others] = (await examine(hardware, { allow_list })) ?? [];
     expect(line?.outcome).toBe('seen');
     expect(line?.what).toContain(`Fabric Manager: release 580.159.03, ${expected}`);
     expect(line?.what).toContain(`Not offered for this reason: ${gpu} and 1 more.`);
