@@ -1,5 +1,9 @@
 // A program that plays scenarios: it prints each step and each outcome, ends what it has started,
-// also after a signal, and exits with 1 if a scenario has failed.
+// also after a signal, and exits with 1 if a scenario has failed. With --again, one or two failed
+// scenarios are played once more in a run of their own, since real services are not always steady;
+// those that pass there are printed as UNSTEADY.
+
+import { spawnSync } from 'node:child_process';
 
 export interface Outcome {
   readonly name: string;
@@ -19,6 +23,7 @@ interface RunOptions {
 export class ScenarioSuite {
   readonly #startedAt = performance.now();
   readonly #counts = { passed: 0, failed: 0 };
+  readonly #failed: Outcome[] = [];
   readonly #closing: (() => Promise<unknown>)[] = [];
   #isStaying = false;
 
@@ -40,10 +45,12 @@ export class ScenarioSuite {
   }
 
   /** Prints the outcome and counts it. */
-  report({ name, seconds, hasPassed, note }: Outcome): void {
+  report(outcome: Outcome): void {
+    const { name, seconds, hasPassed, note } = outcome;
     console.log(`${hasPassed ? 'ok    ' : 'FAILED'} ${secondsText(seconds).padStart(7)}  ${name}`);
     if (note) console.log(note.replaceAll(/^/gm, ' '.repeat(16)));
     this.count(hasPassed);
+    if (!hasPassed) this.#failed.push(outcome);
   }
 
   /** Until Ctrl-C, after which the suite ends as it would without. */
@@ -71,12 +78,37 @@ export class ScenarioSuite {
     if (lastStep) this.step(lastStep);
     const { passed, failed } = this.#counts;
     console.log(`${passed} passed, ${failed} failed`);
+    const isOfScenarios = failed <= repeatedMax && failed === this.#failed.length;
+    if (failed > 0 && isOfScenarios && process.argv.includes('--again')) {
+      // After the suite has unlocked its directory, which it does as this process ends.
+      process.once('exit', () => {
+        process.exitCode = playAgain(this.#failed) ? 0 : 1;
+      });
+    }
     process.exit(failed > 0 ? 1 : 0);
   }
 
   async #close(): Promise<void> {
     for (const close of this.#closing.splice(0).reverse()) await close();
   }
+}
+
+/** More have another cause than a service that was not steady. */
+const repeatedMax = 2;
+
+/** Whether all of them pass in a run of their own. */
+function playAgain(failed: readonly Outcome[]): boolean {
+  const names = failed.map(({ name }) => name);
+  const [, script = '', ...others] = process.argv;
+  const kept = others.filter(
+    (option, index) => !['--again', '--only'].includes(option) && others[index - 1] !== '--only',
+  );
+  console.log(`Played once more, alone: ${names.join(', ')}`);
+  const command = [...process.execArgv, script, ...kept, '--only', names.join('|')];
+  const { status } = spawnSync(process.execPath, command, { stdio: 'inherit' });
+  if (status !== 0) return false;
+  for (const { name, note } of failed) console.log(`UNSTEADY  ${name}: ${note.split('\n')[0]}`);
+  return true;
 }
 
 /** The value of an option of the suite's command. */
