@@ -63,8 +63,15 @@ export function noteBlockUses(
       noteAll(block, { kind: 'member', block, holder: name ? `${holder} (${name})` : holder });
     }
   }
+  for (const { block, holder } of readLoops(sysfs)) {
+    noteAll(block, { kind: 'member', block, holder });
+  }
   const exports = readExports(sysfs);
-  for (const { block, by } of exports) noteAll(block, { kind: 'export', block, by });
+  for (const { block, by } of exports) {
+    noteAll(block, { kind: 'export', block, by });
+    for (const address of readController(sysfs, block))
+      note(address, { kind: 'export', block, by });
+  }
   const swaps = readSwaps(proc);
   for (const block of swaps ?? []) noteAll(block, { kind: 'swap', block });
   if (mountTables.length === 0) return 'the mounts of the host cannot be read';
@@ -113,6 +120,20 @@ function unescaped(text: string): string {
   );
 }
 
+/** Loop devices claim no disk, and are no holder of it. */
+function readLoops(sysfs: Sysfs): { readonly block: string; readonly holder: string }[] {
+  const loops = (sysfs.list('class/block') ?? []).filter((name) => /^loop\d+$/.test(name));
+  return loops.map((holder) => {
+    const file = sysfs.readAttribute(`class/block/${holder}/loop/backing_file`) ?? '';
+    return { block: nodeName(file.trim()), holder };
+  });
+}
+
+/** The functions of an NVMe controller that is exported as a whole. */
+function readController(sysfs: Sysfs, name: string): readonly string[] {
+  return /^nvme\d+$/.test(name) ? findCarriers(sysfs, `class/nvme/${name}`) : [];
+}
+
 interface DiskExport {
   /** The name of the disk; empty if the path has none. */
   readonly block: string;
@@ -127,14 +148,14 @@ function readExports(sysfs: Sysfs): DiskExport[] {
     (sysfs.list(`${config}/${path}`) ?? []).map((name) => `${path}/${name}`);
   const targets = [
     ...list('nvmet/subsystems').flatMap((subsystem) =>
-      list(`${subsystem}/namespaces`).map((each) => ({
+      [...list(`${subsystem}/namespaces`), `${subsystem}/passthru`].map((each) => ({
         by: 'the NVMe target',
         path: sysfs.readAttribute(`${config}/${each}/device_path`)?.trim(),
         isEnabled: sysfs.readAttribute(`${config}/${each}/enable`)?.trim() !== '0',
       })),
     ),
+    // Also files and SCSI devices: their backstores open a disk without a claim.
     ...list('target/core')
-      .filter((each) => each.startsWith('target/core/iblock_'))
       .flatMap(list)
       .map((each) => ({
         by: 'the SCSI target',

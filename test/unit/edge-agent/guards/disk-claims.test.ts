@@ -139,4 +139,40 @@ describe('a disk that the host exports', () => {
     host.tree.write(target, '/dev/vg0/volume\n');
     expect(await refusal(withHelper())).toBeUndefined();
   });
+
+  // open-iscsi/rtslib-fb#4: a disk may be behind a backstore for files, which does not claim it.
+  it.each(['fileio_0', 'pscsi_1'])('is refused if the backstore is %s', async (backstore) => {
+    host.tree.write(`kernel/config/target/core/${backstore}/disk0/udev_path`, '/dev/nvme0n1p1\n');
+    host.tree.write('kernel/config/target/core/rd_mcp_2/memory/info', '');
+    expect(await refusal(withHelper(async () => ''))).toBe(
+      'is exported by the host: the SCSI target uses nvme0n1p1',
+    );
+  });
+
+  it('is refused if the NVMe target passes commands through to its controller', async () => {
+    host.addEntry('class/nvme/nvme0', at, 'nvme/nvme0');
+    const passthru = 'kernel/config/nvmet/subsystems/testnqn/passthru';
+    host.tree.write(`${passthru}/device_path`, '/dev/nvme0\n');
+    host.tree.write(`${passthru}/enable`, '1\n');
+    expect(await refusal(withHelper(async () => ''))).toBe(
+      'is exported by the host: the NVMe target uses nvme0',
+    );
+    host.tree.write(`${passthru}/enable`, '0\n');
+    expect(await refusal(withHelper(async () => ''))).toBeUndefined();
+  });
+});
+
+// axboe/fio#1820: an exclusive open does not see who has opened the disk without a claim.
+describe('a disk below a loop device', () => {
+  it('is refused, whole or in part, although nothing has claimed it', async () => {
+    host.tree.write('class/block/loop0/loop/backing_file', '/srv/image.raw\n');
+    host.tree.write('class/block/loop1/size', '0\n');
+    expect(await refusal(withHelper(async () => ''))).toBeUndefined();
+    for (const block of ['nvme0n1', 'nvme0n1p2']) {
+      host.tree.write('class/block/loop1/loop/backing_file', `/dev/${block}\n`);
+      expect(await refusal(withHelper(async () => ''))).toBe(
+        `is part of a volume: loop1 holds ${block}`,
+      );
+    }
+  });
 });
