@@ -12,7 +12,7 @@ import {
   shown,
 } from './derive/fields.ts';
 import type { DeviceUuid, InstanceUuid, ProviderUuid } from './ids.ts';
-import { offeredCard } from './reported/offered-card.ts';
+import { offeredCard, unitCards } from './reported/offered-card.ts';
 import {
   attachmentFaults,
   attachTypes,
@@ -147,6 +147,7 @@ const innerFacts = z.object({
   /** Set where a service beside ours gives the device out, too. */
   other_owner: otherOwner.optional(),
   card: shown(offeredCard),
+  unit_cards: shown(unitCards),
 });
 
 /** All that a report says of a device and its row keeps. */

@@ -7,9 +7,12 @@ import type { Guards } from '#agent/guards/guards.ts';
 import { reasonOf } from '#agent/log.ts';
 import type { ReadConfirmations } from '#agent/state/confirmations.ts';
 import { type PciFunction, readPciFunctionAt } from '#agent/sysfs/pci.ts';
+import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
-import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { listHandles, type ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { hardwareFunction } from '#core/shapes/attach-handle.ts';
 import { present } from '#core/shapes/derive/present.ts';
+import { unitCardsMax } from '#core/shapes/reported/offered-card.ts';
 
 interface CardDeps {
   readonly sysfs: Sysfs;
@@ -17,9 +20,11 @@ interface CardDeps {
   readonly confirmations: ReadConfirmations;
 }
 
+type DescribedCard = Pick<ReportedDevice, 'card' | 'unit_cards'>;
+
 interface DescribedCards {
-  /** Keys are addresses. A device without a PCI address, such as a pool, has no card. */
-  readonly cards: ReadonlyMap<string, ReportedDevice['card']>;
+  /** Keys are addresses. A device without a PCI address, such as a pool, has cards of units. */
+  readonly cards: ReadonlyMap<string, DescribedCard>;
   /** Why devices must not be offered, by address: another card was. */
   readonly refusals: ReadonlyMap<string, string>;
 }
@@ -44,14 +49,23 @@ export function createDescribeCards({ sysfs, guards, confirmations }: CardDeps):
       for (const { address } of kept) refusals.set(address, reason);
     }
     const confirmed = await confirmations();
-    const cards = functions.flatMap((fn) => {
-      const card = guards.cardAt(fn.address);
-      if (!card || refusals.has(fn.address)) return [];
-      const { identity, at } = confirmed[fn.address] ?? {};
+    const describeCard = (address: string) => {
+      const card = guards.cardAt(address);
+      if (!card) return [];
+      const { identity, at } = confirmed[address] ?? {};
       const confirmed_at = identity === card.identity ? at : undefined;
-      return [[fn.address, { ...card, ...present({ confirmed_at }) }] as const];
-    });
-    return { cards: new Map(cards), refusals };
+      return [[address, { ...card, ...present({ confirmed_at }) }] as const];
+    };
+    const cards = new Map<string, DescribedCard>();
+    for (const { address } of functions) {
+      const [[, card] = []] = refusals.has(address) ? [] : describeCard(address);
+      if (card) cards.set(address, { card });
+    }
+    for (const device of devices) {
+      const units = readUnits(sysfs, device).flatMap(describeCard).slice(0, unitCardsMax);
+      if (units.length > 0) cards.set(device.address, { unit_cards: Object.fromEntries(units) });
+    }
+    return { cards, refusals };
   };
 }
 
@@ -60,6 +74,24 @@ function readCard(sysfs: Sysfs, { address, vendor }: ReportedDevice): PciFunctio
   try {
     const fn = readPciFunctionAt(sysfs, address);
     return fn?.vendorId === vendor.toLowerCase().replace(/^0x/, '') ? fn : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The addresses of the cards whose functions a pool offers. */
+function readUnits(sysfs: Sysfs, device: ReportedDevice): string[] {
+  if (parsePciAddress(device.address)) return [];
+  const physical = listHandles(device).flatMap((handle) => {
+    const address = hardwareFunction(handle);
+    return address === undefined ? [] : (physicalAddress(sysfs, address) ?? address);
+  });
+  return [...new Set(physical)];
+}
+
+function physicalAddress(sysfs: Sysfs, address: string): string | undefined {
+  try {
+    return readPciFunctionAt(sysfs, address)?.physicalFunction;
   } catch {
     return undefined;
   }

@@ -186,7 +186,7 @@ export function createDiscovery({
         const device = {
           ...healthy,
           ...present({
-            card: cards.get(address),
+            ...cards.get(address),
             seen_attachments: seenOf(address),
             other_owner: nova.ownerOf(healthy),
           }),

@@ -1,8 +1,10 @@
 // Units of a pool that belong together: servers of one, two and three units, beside each other.
 
+import { present } from '#core/shapes/derive/present.ts';
 import { toHandle } from '#core/store/rows/handle-rows.ts';
 import { Violation } from '#simulation/violation.ts';
 import { type Act, asAdmin, deleteFirst, deleteLast, inTurn } from '#simulation/world/acts.ts';
+import type { PoolUnits } from '#simulation/world/drivers/pool-driver.ts';
 import type { Profile } from '#simulation/world/openstack/nova.ts';
 import type { World } from '#simulation/world/world.ts';
 import { alternativeOperations, concurrentAlternativeOperations } from './alternatives.ts';
@@ -30,6 +32,40 @@ const prepareWith = (then: Act): Act => inTurn(createProfiles, 10_000, then);
 
 const pool = { about: ['pool'], extra: 'pool' } as const;
 
+const replaced = '0000:2d:01.2';
+
+function cardsWith(subsystem: string, confirmed_at?: string): PoolUnits['cards'] {
+  const cards = [0, 1, 2, 3].map((index) => {
+    const address = `0000:2d:01.${index}`;
+    const isReplaced = address === replaced;
+    const identity = `10de:0001 030200 10de:${isReplaced ? subsystem : '0001'}`;
+    const since = '2026-01-01T00:00:00.000Z';
+    return [address, { identity, since, ...(isReplaced && present({ confirmed_at })) }] as const;
+  });
+  return Object.fromEntries(cards);
+}
+
+/** What the agents of the hosts report of the units from now on. */
+const showUnits =
+  (units: PoolUnits): Act =>
+  ({ hosts }) => {
+    for (const host of hosts) {
+      host.hardware.units = units;
+      host.killAgent();
+    }
+  };
+
+/** The hosts boot with new disks, and with another card in the pool. */
+const replaceUnit: Act = ({ hosts }) => {
+  for (const host of hosts) {
+    host.hardware.units = { cards: cardsWith('0002'), unconfirmed: replaced };
+    host.hardware.isDiskReplaced = true;
+    host.reboot(2000);
+  }
+};
+
+const confirmUnit = showUnits({ cards: cardsWith('0002', '2026-01-03T00:00:00.000Z') });
+
 export const poolOperations: Readonly<Record<string, Operation>> = {
   'bind three units of a pool': { ...pool, prepare: createProfiles, act: bootWith(3) },
   'release units of a pool and bind others': {
@@ -41,6 +77,18 @@ export const poolOperations: Readonly<Record<string, Operation>> = {
     ...pool,
     prepare: prepareWith(inTurn(bootWith(3), 100, bootWith(1))),
     act: inTurn(deleteLast, 2 * minuteMs, bootWith(1)),
+  },
+  'replace a card of a pool and the disk of its host': {
+    ...pool,
+    prepare: prepareWith(showUnits({ cards: cardsWith('0001') })),
+    prepareMs: 2 * minuteMs,
+    // After the report of the boot: a bind before it takes what was offered.
+    act: inTurn(
+      inTurn(replaceUnit, 9 * minuteMs, inTurn(bootWith(1), 0, bootWith(1))),
+      14 * minuteMs,
+      inTurn(confirmUnit, 22 * minuteMs, bootWith(1)),
+    ),
+    quiescenceMs: 56 * minuteMs,
   },
   ...alternativeOperations,
 };

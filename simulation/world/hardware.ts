@@ -2,6 +2,7 @@
 
 import type { Board } from './drivers/board-driver.ts';
 import type { Card } from './drivers/card-driver.ts';
+import type { PoolUnits } from './drivers/pool-driver.ts';
 import type { Server } from './openstack/nova.ts';
 
 export const gpuAddress = '0000:0e:00.0';
@@ -30,6 +31,8 @@ export interface Hardware {
   readonly present: Set<string>;
   /** A card that moves between hosts; it has a slot of its own. */
   card?: Card | undefined;
+  /** The cards of the pool, where an operation names them. */
+  units?: PoolUnits | undefined;
   /** A device with a component that is programmed; only in operations about it. */
   board?: Board | undefined;
   /** Whether the region holds its image after a reboot. */

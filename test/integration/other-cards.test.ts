@@ -6,15 +6,18 @@ import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '#agent/clock.ts';
 import { ownDrivers } from '#agent/drivers/index.ts';
+import { openOfferedBefore } from '#agent/guards/offered-before.ts';
 import { createDescribeCards } from '#agent/process/describe-cards.ts';
 import { createDiscovery } from '#agent/report/discover.ts';
 import { confirmAddress, openConfirmations } from '#agent/state/confirmations.ts';
 import { openStateFiles } from '#agent/state/state-files.ts';
 import { computeDigest } from '#core/contracts/report/device-digest.ts';
 import type { InventoryReport, ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { cardsMessage } from '#core/contracts/work-message.ts';
 import { providerUuid } from '#core/domain/ids.ts';
 import { silentLog } from '#core/log.ts';
 import { applyReport } from '#core/operations/inventory/apply-report.ts';
+import { pciFunction } from '#core/shapes/attach-handle.ts';
 import { nextInstance } from '#test/support/builders.ts';
 import { withClients } from '#test/support/deps.ts';
 import { aGuardedHost } from '#test/support/hosts/guarded-host.ts';
@@ -63,9 +66,9 @@ async function offered() {
   return devices.filter(({ isGone }) => !isGone).map(({ product }) => product);
 }
 
-async function bind() {
+async function bind(provider = providerUuid(`${host}_${slot}`)) {
   const instance = nextInstance();
-  const target = { host, provider: providerUuid(`${host}_${slot}`), instance };
+  const target = { host, provider, instance };
   return { ...(await world.bindArqs(await world.createArqs('gpu'), target)), instance };
 }
 
@@ -219,12 +222,12 @@ describe('an agent that has lost its state', () => {
   }
 
   /** The first report of an agent that has just started, as it goes to the control plane. */
-  async function startAgent(addresses = [slot]): Promise<void> {
+  async function startAgent(addresses = [slot], entry: object = {}): Promise<void> {
     const context = await node.context();
     const pci = ownDrivers
       .find(({ name }) => name === 'pci')
       ?.configure({
-        allow_list: addresses.map((address) => ({ address, resource_class: 'PGPU' })),
+        allow_list: addresses.map((address) => ({ address, resource_class: 'PGPU', ...entry })),
       });
     if (!pci || 'faults' in pci) throw new Error('The driver refuses its settings.');
     const confirmations = openConfirmations(openStateFiles(state()), silentLog);
@@ -284,5 +287,100 @@ describe('an agent that has lost its state', () => {
     place(larger, next);
     await startAgent([slot, next]);
     expect([(await offered()).toSorted(), await incidents()]).toEqual([['2330', '26b9'], []]);
+  });
+
+  describe('and offers a pool', () => {
+    const next = '0000:42:00.0';
+    const provider = () => providerUuid(`${host}_gpus`);
+    /** Of the same vendor and product: a pool has one model. */
+    const other = { ...gpu, subsystem: '10de:1852' };
+    const others = `is 10de:26b9 of class 030200, subsystem 10de:1852, and 10de:26b9 of class 030200, subsystem 10de:1851, was offered here: confirm it by cyborg-agent confirm`;
+    const startPool = () => startAgent([slot, next], { pool: 'gpus' });
+    const units = async () => {
+      const { handles = [] } = (await world.deps.store.inventory.provider(provider())) ?? {};
+      return handles.flatMap((each) => (each.isGone ? [] : (pciFunction(each) ?? []))).toSorted();
+    };
+    const bindUnit = () => bind(provider());
+    /** The control plane's answer to the agent, which keeps it. */
+    async function learn(): Promise<void> {
+      const send = async (_host: string, message: unknown) => {
+        const { cards } = cardsMessage.parse(message);
+        const offeredBefore = await openOfferedBefore(openStateFiles(state()), silentLog);
+        await offeredBefore.learnCards(new Map(Object.entries(cards)));
+      };
+      const hello = { is_hello: true, asks_cards: true as const, failed_drivers: ['pci'] };
+      const deps = withClients(world.deps, { hostMessages: { send } });
+      await world.report(host, [], hello, deps);
+    }
+
+    beforeEach(async () => {
+      place(gpu);
+      place(gpu, next);
+      await startPool();
+      rmSync(state(), { recursive: true });
+    });
+
+    it('offers the same units at once', async () => {
+      const { devices } = await world.deps.store.inventory.host(host);
+      expect(Object.keys(devices[0]?.unitCards ?? {}).toSorted()).toEqual([slot, next]);
+      await startPool();
+      expect([await units(), await incidents()]).toEqual([[slot, next], []]);
+      await learn();
+      await startPool();
+      expect([await units(), await incidents()]).toEqual([[slot, next], []]);
+    });
+
+    it('offers no other card among them until an operator has confirmed it', async () => {
+      expect([await bindUnit(), await bindUnit()]).toMatchObject([
+        { status: 202 },
+        { status: 202 },
+      ]);
+      place(other, next);
+      const refusal = [
+        'not-offered',
+        `The device at ${next} ${others} ${next}, or name its ids in its entry.`,
+      ];
+      await startPool();
+      expect([await units(), await incidents()]).toEqual([[slot], [refusal]]);
+      // The host reports again, in a heartbeat and in whole.
+      const { devices } = await world.deps.store.inventory.host(host);
+      const manifest = Object.fromEntries(devices.map(({ address, digest }) => [address, digest]));
+      await world.report(host, [], { manifest, not_offered: [] });
+      expect(await incidents()).toEqual([refusal]);
+      await startPool();
+      expect([await units(), await incidents()]).toEqual([[slot], [refusal]]);
+      // Its agent has the answer, and compares.
+      await learn();
+      await startPool();
+      expect([await units(), await incidents()]).toEqual([[slot], [refusal]]);
+      const identity = '10de:26b9 030200 10de:1852';
+      const confirmed = { at: new Date().toISOString(), identity };
+      await confirmAddress(openStateFiles(state()), silentLog, next, confirmed);
+      await startPool();
+      expect([await units(), await incidents()]).toEqual([[slot, next], []]);
+    });
+
+    it('remembers the cards of a pool that was away, and of a unit that was', async () => {
+      node.tree.removeFunction(next);
+      await startPool();
+      rmSync(state(), { recursive: true });
+      // A pool of two models is not offered.
+      place({ ...gpu, product: '2330' }, next);
+      await startPool();
+      expect(await units()).toEqual([]);
+      rmSync(state(), { recursive: true });
+      place(other, next);
+      place(other);
+      await startPool();
+      expect(await units()).toEqual([]);
+      expect((await incidents())[0]?.[1]).toContain(`${slot} ${others}`);
+      expect((await incidents())[0]?.[1]).toContain(`${next} ${others}`);
+      expect((await bindUnit()).text).toContain('fewer than 1 free');
+      rmSync(state(), { recursive: true });
+      place(gpu);
+      place(gpu, next);
+      await startPool();
+      expect([await units(), await incidents()]).toEqual([[slot, next], []]);
+    });
   });
 });

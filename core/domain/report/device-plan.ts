@@ -41,7 +41,7 @@ import { reportedRegionFacts } from '#core/shapes/deployable.ts';
 import { pick } from '#core/shapes/derive/case.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { reportedFacts } from '#core/shapes/device.ts';
-import { cardAfter } from './other-cards.ts';
+import { cardAfter, unitCardsAfter } from './other-cards.ts';
 import { countHandles } from './report-plan.ts';
 
 /** The rows of one device after the change. Handles in use stay until their claim has ended. */
@@ -92,6 +92,7 @@ export function planDevice(
       // A card whose serial number cannot be read for a while is still the same card.
       identity: discovered.identity ?? was?.identity,
       card: cardAfter(discovered, was),
+      unitCards: unitCardsAfter(discovered, was),
       adopted: was?.adopted,
       cardCleaning: discovered.cardCleaning,
       hostAttachTypes,

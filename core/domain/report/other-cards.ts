@@ -1,17 +1,41 @@
 // Devices whose card is another one than their host offered at the address before. Their agent
 // compares, too, and knows nothing after a loss of its state. Pure.
 
-import { type Device, type DiscoveredDevice, vendorId } from '#core/domain/device/device.ts';
+import {
+  type Device,
+  type DiscoveredDevice,
+  type DiscoveredHandle,
+  vendorId,
+} from '#core/domain/device/device.ts';
 import type { RefusedDevices } from '#core/domain/host/host.ts';
+import { pciFunction } from '#core/shapes/attach-handle.ts';
 import { present } from '#core/shapes/derive/present.ts';
 import { otherCardRefusal } from '#core/shapes/reported/offered-card.ts';
-import type { ReportedManifest } from './report-plan.ts';
+import type { ReportedManifest, ReportPlan } from './report-plan.ts';
 
 type Card = NonNullable<Device['card']>;
 type RefusedDevice = RefusedDevices[string];
+type RowChanges = Pick<ReportPlan, 'put' | 'retire'>;
 
-/** They stay in the host's row, which a host must not fill. */
+/** Places of no reported device: they stay in the host's row, which a host must not fill. */
 const rememberedMax = 64;
+
+type Described = Pick<Device, 'address' | 'vendor' | 'product' | 'card' | 'unitCards'>;
+
+/** The device, and each unit of it that has a card of its own. */
+function withUnits<Each extends Described>(device: Each): Each[] {
+  const units = Object.entries(device.unitCards ?? {}).map(([address, card]) => {
+    const [vendor = '', product = ''] = card.identity.slice(0, 9).split(':');
+    return { ...device, address, vendor, product, card };
+  });
+  return [device, ...units];
+}
+
+/** What was offered at each address. Of a place that two rows have, the device that is there. */
+export function storedPlaces(stored: readonly Device[]): Map<string, Device> {
+  const goneFirst = stored.toSorted((one, other) => Number(other.isGone) - Number(one.isGone));
+  return new Map(goneFirst.flatMap(withUnits).map((place) => [place.address, place]));
+}
 
 /**
  * What to refuse of a report, with what was offered before. An agent of an earlier release names
@@ -24,8 +48,8 @@ export function findOtherCards(
   stored: readonly Device[],
   refused: RefusedDevices,
 ): RefusedDevices {
-  const rows = new Map(stored.map((device) => [device.address, device]));
-  const others = described.flatMap((device) => {
+  const rows = storedPlaces(stored);
+  const others = described.flatMap(withUnits).flatMap((device) => {
     const { address, card, digest, driver } = device;
     const refusal = refused[address];
     // An agent that has named a card cannot read it for a moment.
@@ -41,6 +65,45 @@ export function findOtherCards(
   return Object.fromEntries(others);
 }
 
+/**
+ * What is left of a report without what {@link findOtherCards} refuses. A pool stays, without the
+ * units that are another card, and remembers the card before.
+ */
+export function withoutOthers(
+  described: readonly DiscoveredDevice[],
+  others: RefusedDevices,
+): DiscoveredDevice[] {
+  return described
+    .filter(({ address }) => !Object.hasOwn(others, address))
+    .map((device) => {
+      const { offers, unitCards = {} } = device;
+      const units = Object.entries(unitCards).map(
+        ([address, card]) => [address, others[address]?.card ?? card] as const,
+      );
+      const taken = units.flatMap(([address]) => (Object.hasOwn(others, address) ? address : []));
+      if (!offers || taken.length === 0) return device;
+      const attachHandles = handlesWithout(offers.attachHandles, taken);
+      const numAccelerators = Math.min(offers.numAccelerators, attachHandles.length);
+      return {
+        ...device,
+        unitCards: Object.fromEntries(units),
+        offers: { ...offers, attachHandles, numAccelerators },
+      };
+    });
+}
+
+/** A set goes as a whole. Which virtual functions are on a card is not reported: all go. */
+function handlesWithout(
+  handles: readonly DiscoveredHandle[],
+  taken: readonly string[],
+): readonly DiscoveredHandle[] {
+  const isTaken = (handle: DiscoveredHandle) => taken.includes(pciFunction(handle) ?? '');
+  const gone = handles.filter(isTaken);
+  if (gone.length < taken.length) return [];
+  const sets = new Set(gone.flatMap(({ locality }) => locality?.set ?? []));
+  return handles.filter((each) => !isTaken(each) && !sets.has(each.locality?.set ?? ''));
+}
+
 /** A confirmation that is not later than the card before was for that one, or an earlier one. */
 function isAccepted({ isNamed, confirmedAt }: Card, before: Card): boolean {
   if (isNamed) return true;
@@ -53,32 +116,38 @@ function isAccepted({ isNamed, confirmedAt }: Card, before: Card): boolean {
  *
  * @param before refused before this report
  * @param described with the card before, or one that was accepted
+ * @param changed stored rows that the report replaces or retires
  */
 export function rememberCards(
   refused: RefusedDevices,
   before: RefusedDevices,
   { manifest, failedDrivers }: Pick<ReportedManifest, 'manifest' | 'failedDrivers'>,
   described: readonly DiscoveredDevice[],
-  retired: readonly Device[],
+  changed: readonly Device[],
 ): RefusedDevices {
-  const isKnown = new Set([...Object.keys(refused), ...described.map(({ address }) => address)]);
-  const gone = retired.map(({ address, driver, card }): [string, RefusedDevice] => [
-    address,
-    { digest: '', reason: '', driver, ...present({ card }) },
+  const isKnown = new Set([
+    ...Object.keys(refused),
+    ...described.flatMap(withUnits).map(({ address }) => address),
   ]);
+  const gone = [...storedPlaces(changed)].map(([address, { driver, card }]) => {
+    return [address, { digest: '', reason: '', driver, ...present({ card }) }] as const;
+  });
   const remembered = Object.entries({ ...Object.fromEntries(gone), ...before }).filter(
     ([address, { card }]) => card && !isKnown.has(address),
   );
-  const isNamed = ([address]: [string, RefusedDevice]) => Object.hasOwn(manifest, address);
-  const absent = remembered
+  const digests = new Set(Object.values(manifest));
+  const isNamed = ([address]: readonly [string, RefusedDevice]) => Object.hasOwn(manifest, address);
+  const all = [...Object.entries(refused), ...remembered];
+  const absent = all
     .filter((each) => !isNamed(each))
-    .toSorted(([, one], [, other]) => sinceOf(other) - sinceOf(one))
-    .slice(0, rememberedMax)
     .map(([address, device]): [string, RefusedDevice] => {
-      const isUnread = failedDrivers.includes(device.driver ?? '');
-      return [address, isUnread ? device : { ...device, digest: '' }];
-    });
-  return { ...refused, ...Object.fromEntries([...remembered.filter(isNamed), ...absent]) };
+      // The unit of a pool is there as long as the host describes the pool alike.
+      const isSame = digests.has(device.digest) || failedDrivers.includes(device.driver ?? '');
+      return [address, isSame ? device : { ...device, digest: '' }];
+    })
+    .toSorted(([, one], [, other]) => sinceOf(other) - sinceOf(one))
+    .slice(0, rememberedMax);
+  return Object.fromEntries([...all.filter(isNamed), ...absent]);
 }
 
 function sinceOf({ card }: RefusedDevice): number {
@@ -122,4 +191,32 @@ export function cardAfter(
   const settled = Date.parse(confirmedAt) > Date.parse(since) ? confirmedAt : since;
   const isSame = card.serial === undefined && card.identity === before?.identity;
   return { ...card, since: settled, ...(isSame && present({ serial: before.serial })) };
+}
+
+/** Those of a pool's units, in the same way. An agent of an earlier release names none. */
+export function unitCardsAfter(
+  device: DiscoveredDevice,
+  was: Pick<Device, 'vendor' | 'product' | 'unitCards'> | undefined,
+): Device['unitCards'] {
+  const { unitCards = was?.unitCards } = device;
+  if (!unitCards) return undefined;
+  const cards = Object.entries(unitCards).map(([address, card]) => {
+    const before = was && { ...was, ...present({ card: was.unitCards?.[address] }) };
+    return [address, cardAfter({ ...device, card }, before) ?? card] as const;
+  });
+  return Object.fromEntries(cards);
+}
+
+/** The stored rows that the plan replaces or retires. */
+export function changedRows({ put, retire }: RowChanges, stored: readonly Device[]): Device[] {
+  const isPut = new Set(put.map(({ address }) => address));
+  return [...retire, ...stored.filter(({ address }) => isPut.has(address))];
+}
+
+/** Whether the rows will not say any more what was offered at an address. */
+export function forgetsCards(plan: RowChanges, stored: readonly Device[]): boolean {
+  const isPut = new Set(plan.put.flatMap(withUnits).map(({ address }) => address));
+  return changedRows(plan, stored)
+    .flatMap(withUnits)
+    .some(({ address, card }) => card !== undefined && !isPut.has(address));
 }

@@ -5,7 +5,7 @@ import type { Device, DiscoveredDevice } from '#core/domain/device/device.ts';
 import type { RefusedDevices, StoredHost } from '#core/domain/host/host.ts';
 import { type BootReport, isReturn } from '#core/domain/host/identity.ts';
 import type { AwaitedWork } from '#core/domain/host-work/host-work.ts';
-import { findOtherCards, rememberCards } from './other-cards.ts';
+import { changedRows, findOtherCards, rememberCards, withoutOthers } from './other-cards.ts';
 
 /** The part of a report that says which devices there are. */
 export interface ReportedManifest {
@@ -63,12 +63,13 @@ export function planReport(
   }
   const isNewBoot = host.bootId !== report.bootId;
   const others = findOtherCards(described, stored, host.refused);
-  const right = described.filter(({ address }) => !Object.hasOwn(others, address));
+  const right = withoutOthers(described, others);
   const refused = { ...refusedBy(host, report, right), ...others };
   const own = withoutTaken(stored, report, right, refused);
   if (standing === 'newer') {
     const plan = planNewer(stored, own);
-    const all = rememberCards(refused, host.refused, report, right, plan.retire);
+    const changed = changedRows(plan, stored);
+    const all = rememberCards(refused, host.refused, report, right, changed);
     return { standing, isNewBoot, ...plan, refused: all };
   }
   return { standing, isNewBoot: false, ...planLate(host, stored, own, others) };

@@ -2,6 +2,7 @@ import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { AcceptedReport } from '#core/contracts/report/inventory-report.ts';
 import type { Device } from '#core/domain/device/device.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
+import { storedPlaces } from '#core/domain/report/other-cards.ts';
 import { toWire } from '#core/shapes/derive/case.ts';
 import { offeredCard } from '#core/shapes/reported/offered-card.ts';
 
@@ -18,7 +19,7 @@ export async function answerCards(
   { asks_cards: isAsked, boot_id }: AcceptedReport,
 ): Promise<void> {
   if (!isAsked) return;
-  const stored = devices.map(({ address, card }) => [address, card] as const);
+  const stored = [...storedPlaces(devices)].map(([address, { card }]) => [address, card] as const);
   // Where another card is refused, the row may be gone.
   const before = Object.entries(refused).map(([address, { card }]) => [address, card] as const);
   const cards = Object.fromEntries(

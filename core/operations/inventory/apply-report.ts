@@ -5,6 +5,7 @@ import type { StoredHost } from '#core/domain/host/host.ts';
 import { type BootReport, replacedBoots, settlingSeconds } from '#core/domain/host/identity.ts';
 import { waitMs } from '#core/domain/host/pace.ts';
 import { derivedUuid } from '#core/domain/ids.ts';
+import { forgetsCards } from '#core/domain/report/other-cards.ts';
 import { changesNothing, type ReportPlan } from '#core/domain/report/report-plan.ts';
 import { withholdRecovered } from '#core/domain/report/withhold-recovered.ts';
 import { RetryLater } from '#core/domain/retry-later.ts';
@@ -166,14 +167,15 @@ async function applyUnderLease(
   const returned = devices.filter(({ address, isGone }) => isGone && isPut.has(address));
   // Before the devices are stored: the next delivery would not see that they were gone.
   await retryAfterReturn(deps, returned);
+  const remembered = { ...host, refused: plan.refused };
+  if (
+    forgetsCards(plan, devices) &&
+    !(await deps.store.inventory.putReport(remembered, deps.holder))
+  )
+    throw leaseTaken(hostname);
   await putDevices(deps, hostname, devices, plan.put, types);
   await drainLater(deps, host);
   if (plan.put.length > 0) await markHost(deps, hostname);
-  // A row that has gone does not say any more what was offered at its address.
-  const isLost = plan.retire.some(({ card }) => card !== undefined);
-  const remembered = { ...host, refused: plan.refused };
-  if (isLost && !(await deps.store.inventory.putReport(remembered, deps.holder)))
-    throw leaseTaken(hostname);
   await retireDevices(deps, plan.retire);
   await cleanCards(deps, hostname, toClean);
   await copyAttachTypes(deps, devices, plan, types);

@@ -2,6 +2,7 @@
 // card, or a disk of the host, may sit there. The agent and the control plane compare alike.
 
 import * as z from 'zod';
+import { pciAddress } from '../derive/fields.ts';
 
 const time = z.iso.datetime().max(32);
 
@@ -23,6 +24,14 @@ export const offeredCard = z.object({
   /** The host's settings name it by its ids, so it may replace another card. */
   is_named: z.literal(true).optional(),
 });
+
+/** The most cards that a host names of one pool. */
+export const unitCardsMax = 64;
+
+/** Cards of a pool's units, by their addresses: the pool itself has none. */
+export const unitCards = z
+  .record(pciAddress, offeredCard)
+  .refine((cards) => Object.keys(cards).length <= unitCardsMax);
 
 interface ComparedCard {
   readonly identity: string;

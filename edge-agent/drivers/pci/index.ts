@@ -220,20 +220,19 @@ async function discoverPci(
     const isHere = functions.some((fn) => fn.address === address);
     if (isHere && !refusals.has(address)) refusals.set(address, reason);
   }
-  const identities = await serials.read(chosen.choices.map(({ physical }) => physical));
   const chosenCards = new Set(chosen.choices.map(({ physical }) => physical.address));
   // Units of pools, too, which are offered in the name of their pool.
   const offered = wishes.filter(
     ({ entry, physical: { address } }) =>
       chosenCards.has(address) || (entry.pool !== undefined && !refusals.has(address)),
   );
+  const offeredCards = offered.map(({ physical }) => physical);
+  const identities = await serials.read(offeredCards);
   const replaceable = new Set(
     offered.flatMap((each) => (mayBeReplaced(deps, each) ? [each.physical] : [])),
   );
-  const others = await deps.guards.keepCards(
-    offered.map(({ physical }) => physical),
-    identities,
-    (card) => replaceable.has(card),
+  const others = await deps.guards.keepCards(offeredCards, identities, (card) =>
+    replaceable.has(card),
   );
   for (const [address, reason] of others) refusals.set(address, reason);
   const describer = await withFabric(deps, all, functions);

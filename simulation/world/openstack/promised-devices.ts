@@ -1,5 +1,6 @@
 // A server that becomes ACTIVE has its devices on its host and not only in the tables.
 
+import { pciFunction } from '#core/shapes/attach-handle.ts';
 import { toHost } from '#core/store/rows/host-rows.ts';
 import type { Violate } from '#simulation/violation.ts';
 import type { Host } from '#simulation/world/host.ts';
@@ -62,7 +63,10 @@ function checkDevice(violate: Violate, server: Server, host: Host, arq: ShownArq
     mdev.usedBy = server.uuid;
   }
   const group = server.profile.groups[arq.device_profile_group_id];
-  const { board, card } = host.hardware;
+  const { board, card, units } = host.hardware;
+  if (units && units.unconfirmed === pciFunction({ info: arq.attach_handle_info })) {
+    violate('I12', `${server.uuid} is ACTIVE with an unconfirmed card of a pool`);
+  }
   if (group?.['resources:CUSTOM_CARD'] && card) {
     if (card.usedBy && card.usedBy !== server.uuid) {
       violate('I4', `the card was not cleaned between ${card.usedBy} and ${server.uuid}`);

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { ReportedDevice } from '#core/contracts/report/inventory-report.ts';
+import { type ReportedDevice, reportedDevice } from '#core/contracts/report/inventory-report.ts';
 import type { Device } from '#core/domain/device/device.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
 import { planDevice } from '#core/domain/report/device-plan.ts';
+import { forgetsCards } from '#core/domain/report/other-cards.ts';
 import { planReport, withinBounds } from '#core/domain/report/report-plan.ts';
-import { aDevice, aReport, bootId, discovered } from '#test/support/reports.ts';
+import { pciFunction } from '#core/shapes/attach-handle.ts';
+import { aDevice, aHandle, aReport, bootId, discovered } from '#test/support/reports.ts';
 
 function aHost(given: Partial<StoredHost> = {}): StoredHost {
   return {
@@ -210,5 +212,116 @@ describe('planning a report of other cards', () => {
       put: [],
       refused: { [address]: { reason: expect.stringContaining('S2') } },
     });
+  });
+});
+
+describe('planning a report of a pool with other cards', () => {
+  const since = '2026-07-01T00:00:00.000Z';
+  const cardOf = (subsystem: string) => ({ identity: `10de:26b9 030200 10de:${subsystem}`, since });
+  const [before, other] = [cardOf('1851'), cardOf('1852')];
+  const [first = '', second = '', third = ''] = [1, 2, 3].map((each) => `0000:0c:00.${each}`);
+  type Units = NonNullable<ReportedDevice['unit_cards']>;
+
+  function aPool(unit_cards: Units | undefined, sets: Record<number, string> = {}): ReportedDevice {
+    const handles = [1, 2, 3].map((index) => {
+      const set = sets[index];
+      return { ...aHandle(index, 'PCI'), locality: set === undefined ? {} : { set } };
+    });
+    const offers = { resource_class: 'PGPU', traits: [], attach_handles: handles };
+    return aDevice({ ...{ address: 'gpus', vendor: '10de', product: '26b9' }, offers, unit_cards });
+  }
+
+  const all: Units = { [first]: before, [second]: before, [third]: before };
+  const row = stored(aPool(all));
+  const offered = ({ put: [device] }: ReturnType<typeof plan>) => [
+    (device?.offers?.attachHandles ?? []).flatMap((each) => pciFunction(each) ?? []),
+    device?.offers?.numAccelerators,
+  ];
+
+  it.each<[string, ReportedDevice, string[]]>([
+    ['one unit', aPool({ ...all, [second]: other }), [first, third]],
+    ['a unit of a set', aPool({ ...all, [first]: other }, { 1: 's', 3: 's' }), [second]],
+    ['a card of virtual functions', aPool({ ...all, '0000:0b:00.0': other }), []],
+  ])('takes the pool without %s', (_what, pool, left) => {
+    const known = stored(aPool({ ...all, '0000:0b:00.0': before }));
+    const planned = plan(aHost(), [known], reportOf([pool]));
+    expect(offered(planned)).toEqual([left, left.length]);
+    const [[address, { reason } = {}] = [], ...more] = Object.entries(planned.refused).filter(
+      ([, each]) => each.reason !== '',
+    );
+    expect([reason, more]).toEqual([expect.stringContaining('was offered here'), []]);
+    const [put] = planned.put;
+    expect(put?.unitCards?.[address ?? '']).toEqual(before);
+  });
+
+  it('takes it whole if its host names ids, or an agent of an earlier release describes it', () => {
+    const named = aPool({ ...all, [second]: { ...other, is_named: true } });
+    for (const pool of [named, aPool(undefined)]) {
+      const planned = plan(aHost(), [row], reportOf([pool]));
+      expect(offered(planned)).toEqual([[first, second, third], 3]);
+    }
+    const kept = planDevice(
+      'cmp1',
+      { device: row, providers: [] },
+      discovered(aPool(undefined)),
+      since,
+    );
+    expect(kept.device.unitCards).toEqual(all);
+    // The row is of an earlier release.
+    const planned = plan(aHost(), [stored(aPool(undefined))], reportOf([aPool(all)]));
+    expect([offered(planned), planned.refused]).toEqual([[[first, second, third], 3], {}]);
+  });
+
+  it('takes a late part without the unit', () => {
+    const report = reportOf([aPool({ ...all, [second]: other })]);
+    const wanted = report.manifest.manifest;
+    const planned = plan(aHost({ sequence: 10, wanted }), [row], report);
+    expect([planned.standing, offered(planned)]).toEqual(['late', [[first, third], 2]]);
+    expect(planned.put[0]?.unitCards).toEqual(all);
+  });
+
+  it('refuses the unit while the host describes the pool alike, and remembers it then', () => {
+    const report = reportOf([aPool({ ...all, [second]: other })]);
+    const { refused } = plan(aHost(), [row], report);
+    const { gpus: digest } = report.manifest.manifest;
+    expect(refused).toMatchObject({ [second]: { digest, card: before } });
+    const heartbeat = plan(aHost({ refused }), [], { ...report, described: [] });
+    expect(heartbeat.refused).toEqual(refused);
+    const without = plan(aHost({ refused }), [], reportOf([]));
+    expect(without.refused).toEqual({ [second]: { ...refused[second], digest: '' } });
+  });
+
+  it('remembers the cards of units that have left, at most 64', () => {
+    const { [second]: left, ...rest } = all;
+    const planned = plan(aHost(), [row], reportOf([aPool(rest)]));
+    expect(planned.refused).toMatchObject({ [second]: { digest: '', card: left } });
+    expect([forgetsCards(planned, [row]), forgetsCards({ put: [], retire: [] }, [row])]).toEqual([
+      true,
+      false,
+    ]);
+    const pools = [0, 1].map((bus) => {
+      const units = Array.from({ length: 64 }, (_, slot) => {
+        const unit = `0000:${bus}0:${(slot >> 3).toString(16).padStart(2, '0')}.${slot & 7}`;
+        return [unit, before] as const;
+      });
+      return { ...aPool(Object.fromEntries(units)), address: `pool${bus}` };
+    });
+    const rows = pools.map(stored);
+    expect(Object.keys(plan(aHost(), rows, reportOf([])).refused)).toHaveLength(64);
+    const changed = pools.map((pool) => ({
+      ...pool,
+      unit_cards: Object.fromEntries(Object.keys(pool.unit_cards ?? {}).map((at) => [at, other])),
+    }));
+    expect(Object.keys(plan(aHost(), rows, reportOf(changed)).refused)).toHaveLength(64);
+  });
+
+  it('reads no more than 64 cards of a pool', () => {
+    const cards = Array.from({ length: 65 }, (_, slot) => {
+      const at = `0000:00:${(slot >> 3).toString(16).padStart(2, '0')}.${slot & 7}`;
+      return [at, before] as const;
+    });
+    const read = (count: number) =>
+      reportedDevice.parse(aPool(Object.fromEntries(cards.slice(0, count)))).unit_cards;
+    expect([Object.keys(read(64) ?? {}).length, read(65)]).toEqual([64, undefined]);
   });
 });

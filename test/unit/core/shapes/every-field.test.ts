@@ -19,6 +19,7 @@ import {
   reportedRegionFacts,
 } from '#core/shapes/deployable.ts';
 import { camelCase, fromWire, pick, toWire } from '#core/shapes/derive/case.ts';
+import { pciAddress } from '#core/shapes/derive/fields.ts';
 import {
   attributeFacts,
   describedDevice,
@@ -60,9 +61,10 @@ import { sampleOf } from '#test/support/schema-sample.ts';
 const at = '2026-07-01T01:02:03.000Z';
 const now = Date.parse(at);
 
-/** Its attributes are in snake_case at every level. */
+/** Its attributes are in snake_case at every level, except keys that are addresses. */
 function stored(row: Row): Row {
-  expect(namesIn(row).filter((name) => !/^[a-z0-9_]+$/.test(name))).toEqual([]);
+  const names = namesIn(row).filter((name) => !pciAddress.safeParse(name).success);
+  expect(names.filter((name) => !/^[a-z0-9_]+$/.test(name))).toEqual([]);
   return unmarshall(marshall(row, { removeUndefinedValues: true }));
 }
 

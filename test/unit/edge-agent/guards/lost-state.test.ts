@@ -52,6 +52,17 @@ describe('a device on its driver', () => {
     }
   });
 
+  it('stays there as a member of a pool, too', async () => {
+    host.tree.addFunction({ address: at, ...ssd, driver: 'nvme' });
+    const member = { ...entry, pool: 'ssds', resource_class: 'CUSTOM_SSD' };
+    const offeredBefore = await open();
+    expect((await look([member], offeredBefore)).plan).toEqual([waits]);
+    await offeredBefore.learnCards(new Map([[at, gpuCard]]));
+    const { offered, plan, reasons } = await look([member], offeredBefore);
+    const refusal = expect.stringContaining('10de:26b9 was offered here');
+    expect([offered, plan, reasons]).toEqual([[], [refusal], { [at]: refusal }]);
+  });
+
   it.each([
     ['its entry names ids', { driver: 'nvme' }, { vendor_id: '144d', product_id: 'a80a' }, true],
     ['no driver has it', { driver: undefined }, {}, true],

@@ -22,9 +22,9 @@ const host = perTest(aGuardedHost);
 const state = () => join(host.proc.root, 'state');
 const files = () => openStateFiles(state());
 
-function place(fields: typeof gpu): void {
+function place(fields: typeof gpu, driver = 'nvidia'): void {
   if (host.sysfs.list(`bus/pci/devices/${at}`)) host.tree.removeFunction(at);
-  host.tree.addFunction({ address: at, driver: 'nvidia', ...fields });
+  host.tree.addFunction({ address: at, driver, ...fields });
 }
 
 /** A driver of cards that stay on a vendor's driver of the host. */
@@ -45,7 +45,7 @@ function vendorDriver(given: Partial<DescribedDevice> = {}): Driver {
 }
 
 /** What an agent finds that has just started. */
-async function find(driver: Driver) {
+async function discoverAs(driver: Driver) {
   const confirmations = openConfirmations(files(), silentLog);
   const guards = await host.guards();
   const discover = createDiscovery({
@@ -54,7 +54,11 @@ async function find(driver: Driver) {
     clock: systemClock,
     log: silentLog,
   });
-  const { devices, notOffered } = await discover();
+  return await discover();
+}
+
+async function find(driver: Driver) {
+  const { devices, notOffered } = await discoverAs(driver);
   return {
     cards: devices.map(({ device }) => device.card),
     reasons: notOffered.map(({ reason }) => reason),
@@ -125,5 +129,42 @@ describe('the card of a device', () => {
     const known = await find(vendorDriver());
     mkdirSync(join(state(), 'offered.json.new'));
     expect(await find(vendorDriver())).toEqual(known);
+  });
+});
+
+describe('the cards of a pool', () => {
+  const next = '0000:42:00.0';
+  const virtual = '0000:42:00.4';
+  const find = async (entries: readonly object[]) => {
+    const pci = await host.pciDriver(entries.map((each) => ({ ...each, pool: 'gpus' })));
+    await pci.discover();
+    return (await discoverAs(pci)).devices.map(({ device: { address, card, unit_cards } }) => ({
+      ...{ address, card, units: Object.keys(unit_cards ?? {}), first: unit_cards?.[at] },
+    }));
+  };
+
+  it('are those of its units, with confirmations and without a card of its own', async () => {
+    host.tree.addFunction({ address: next, driver: 'vfio-pci', ...gpu });
+    const pool = [
+      { address: at, device_type: 'GPU' },
+      { address: next, device_type: 'GPU' },
+    ];
+    const units = [at, next];
+    const found = { address: 'gpus', card: undefined, units };
+    place(gpu, 'vfio-pci');
+    expect(await find(pool)).toEqual([{ ...found, first: gpuCard }]);
+    const identity = gpuCard.identity.replace('1851', '1852');
+    place({ ...gpu, subsystem: '10de:1852' }, 'vfio-pci');
+    expect(await find(pool)).toMatchObject([{ units: [next] }]);
+    const confirmed_at = new Date(Date.now() + 1_000).toISOString();
+    await confirmAddress(files(), silentLog, at, { at: confirmed_at, identity });
+    expect(await find(pool)).toMatchObject([{ units, first: { identity, confirmed_at } }]);
+  });
+
+  it('are those of the physical functions, where it offers virtual ones', async () => {
+    host.tree.addFunction({ address: next, driver: 'nvidia', ...gpu });
+    host.tree.addFunction({ address: virtual, driver: 'vfio-pci', ...gpu, physicalFunction: next });
+    const [pool] = await find([{ address: next, device_type: 'GPU', virtual_functions: true }]);
+    expect(pool?.units).toEqual([next]);
   });
 });
