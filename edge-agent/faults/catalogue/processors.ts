@@ -65,8 +65,9 @@ export const processorRows: readonly FaultRow[] = [
     meaning: 'could not be started or reset by its driver i915',
     nextStep: rebind,
     source: `${linux}/drivers/gpu/drm/i915/gt/intel_reset.c`,
-    releases: ['5.4'],
-    printedBy: 'intel_gt_reset, intel_gt_resume, i915_gem_init, i915_gem_resume',
+    releases: ['4.18'],
+    printedBy:
+      'intel_gt_reset, intel_gt_resume, i915_gem_init, i915_gem_resume, in 4.18 i915_reset',
   },
   {
     id: 'i915-reset',
@@ -76,8 +77,9 @@ export const processorRows: readonly FaultRow[] = [
     meaning: 'was reset by its driver i915',
     nextStep: watch,
     source: `${linux}/drivers/gpu/drm/i915/gt/intel_reset.c`,
-    releases: ['5.4'],
-    printedBy: 'intel_gt_reset; the reset of one engine is no row, as for xe and amdgpu',
+    releases: ['4.18'],
+    printedBy:
+      'intel_gt_reset, in 4.18 i915_reset; of one engine it is no row, as for xe and amdgpu',
   },
   {
     id: 'amdgpu-init',

@@ -26,7 +26,7 @@ function inSteps(row: string, files: RegExp, ...formats: readonly Format[][]): M
 const pci = /^drivers\/pci\/pci\.c$/;
 const aer = /^drivers\/pci\/pcie\/aer\.c$/;
 const cper = /^drivers\/firmware\/efi\/cper\.c$/;
-const i915 = /^drivers\/gpu\/drm\/i915\/.*(i915_gem|i915_gem_pm|intel_gt_pm|intel_reset)\.c$/;
+const i915 = /^drivers\/gpu\/drm\/i915\/.*(i915_(drv|gem|gem_pm)|intel_gt_pm|intel_reset)\.c$/;
 const xe = /^drivers\/gpu\/drm\/xe\/xe_(device|gt|survivability_mode)\.c$/;
 const amdgpu = /^drivers\/gpu\/drm\/amd\/(amdgpu|ras|amdkfd)\/.*\.c$/;
 const habana = /^drivers\/(misc|accel)\/habanalabs\/(common\/)?device\.c$/;
