@@ -112,6 +112,12 @@ const gpus: readonly PublicLog[] = [
     states: ['unhealthy', undefined],
   },
   {
+    url: 'linux-kernel, 2020-08-23: habanalabs: goya: make use of dma_mmap_coherent',
+    devices: [aCard('0000:1a:00.0', 'habanalabs', '1da3:0001', '120000')],
+    lines: ['habanalabs hl0: mapping CB:', 'habanalabs hl0:   vm_flags       == 0x42644fb'],
+    states: [undefined],
+  },
+  {
     url: `${issues}/Xilinx/XRT/pull/3720`,
     devices: [aCard('0000:65:00.0', 'xclmgmt', '10ee:5020', '120000')],
     lines: [
@@ -249,6 +255,66 @@ const networks: readonly PublicLog[] = [
     lines: [
       'ice 0000:01:00.0: Direct firmware load for intel/ice/ddp/ice.pkg failed with error -2',
       'ice 0000:01:00.0: The DDP package file was not found or could not be read. Entering Safe Mode',
+    ],
+    states: [undefined],
+  },
+  {
+    url: 'intel-wired-lan, 2023-12-12: ice: Fix PF with enabled XDP going no-carrier after reset',
+    devices: [aCard('0000:b1:00.0', 'ice', '8086:1592')],
+    lines: [
+      'ice 0000:b1:00.0 ens801f0np0: Failed to open VSI 0x0006 on switch 0x0001',
+      'ice 0000:b1:00.0: PF VSI rebuild failed: -22',
+      'ice 0000:b1:00.0: Rebuild failed, unload and reload driver',
+    ],
+    states: ['unhealthy'],
+  },
+  {
+    url: 'stable, 2026-05-20: ice: fix NULL pointer dereference in ice_reset_all_vfs()',
+    devices: [aCard('0000:13:00.0', 'ice', '8086:159b'), aCard('0000:13:00.1', 'ice', '8086:159b')],
+    lines: [
+      'ice 0000:13:00.0: firmware recommends not updating fw.mgmt, as it may result in a downgrade. continuing anyways',
+      'ice 0000:13:00.1: ice_init_nvm failed -5',
+      'ice 0000:13:00.1: Rebuild failed, unload and reload driver',
+    ],
+    states: [undefined, 'unhealthy'],
+  },
+  {
+    // A lost card reads as all ones, also where its firmware says whether it recovers.
+    url: 'intel-wired-lan, 2020-01-24: ixgbe: "Warning firmware error detected FWSM: 0xFFFFFFFF"',
+    devices: [aCard('0000:01:00.0', 'ixgbe', '8086:1563')],
+    lines: [
+      'ixgbe 0000:01:00.0: Adapter removed',
+      'ixgbe 0000:01:00.0: Warning firmware error detected FWSM: 0xFFFFFFFF',
+      'ixgbe 0000:01:00.0: Firmware recovery mode detected. Limiting functionality. Refer to the Intel(R) Ethernet Adapters and Devices User Guide for details on firmware recovery mode.',
+    ],
+    states: ['unhealthy'],
+  },
+  {
+    // A queue that hangs has the driver reset the function, which goes on.
+    url: `${issues}/ntop/PF_RING/issues/74`,
+    devices: [aCard('0000:04:00.0', 'i40e', '8086:1583')],
+    lines: [
+      'i40e 0000:04:00.0 cap0: tx_timeout recovery level 1, hung_queue 0',
+      'i40e 0000:04:00.0 cap0: tx_timeout: VSI_seid: 527, Q 1, NTC: 0x0, HWB: 0x1, NTU: 0x1, TAIL: 0x1, INT: 0x0',
+    ],
+    states: [undefined],
+  },
+  {
+    url: `${issues}/appneta/tcpreplay/issues/183`,
+    devices: [aCard('0000:08:00.1', 'i40e', '8086:1572')],
+    lines: [
+      'i40e 0000:08:00.1: eth9: tx_timeout recovery level 1',
+      'i40e 0000:08:00.1: PTP clock register failed: -16',
+      'i40e 0000:08:00.1: eth9: NIC Link is Down',
+    ],
+    states: [undefined],
+  },
+  {
+    url: `${issues}/ntop/PF_RING/issues/780`,
+    devices: [aCard('0000:19:00.0', 'i40e', '8086:1572')],
+    lines: [
+      'i40e 0000:19:00.0: Query for DCB configuration failed, err I40E_ERR_NOT_READY aq_err OK',
+      'i40e 0000:19:00.0: DCB init failed -63, disabled',
     ],
     states: [undefined],
   },

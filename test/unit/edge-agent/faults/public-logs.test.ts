@@ -14,6 +14,15 @@ import {
 
 const [port, gpu] = ['0000:16:01.0', '0000:18:00.0'];
 
+const probeFailed = 'NVRM: The NVIDIA probe routine failed for 1 device(s).';
+/** One record of three lines. */
+const lostAtProbe = (address: string, ids: string) =>
+  [
+    `NVRM: The NVIDIA GPU ${address}`,
+    `NVRM: (PCI ID: ${ids}) installed in this system has`,
+    'NVRM: fallen off the bus and is not responding to commands.',
+  ].join('\\x0a');
+
 const logs: readonly PublicLog[] = [
   {
     url: 'https://atl.kr/dokuwiki/doku.php/hw_장애_확인',
@@ -118,6 +127,34 @@ const logs: readonly PublicLog[] = [
     states: ['unhealthy'],
   },
   {
+    url: `${issues}/NVIDIA/NVSentinel/issues/155`,
+    devices: [aCard('0000:b3:00.0', undefined, '10de:26b5', '030200')],
+    lines: [lostAtProbe('0000:b3:00.0', '10de:26b5'), probeFailed],
+    states: ['unhealthy'],
+  },
+  {
+    url: `${issues}/Askannz/optimus-manager/issues/41`,
+    devices: [aCard('0000:04:00.0', undefined, '10de:1140', '030200')],
+    lines: [
+      'nvidia 0000:04:00.0: enabling device (0000 -> 0003)',
+      lostAtProbe('0000:04:00.0', '10de:1140'),
+      'nvidia: probe of 0000:04:00.0 failed with error -1',
+      probeFailed,
+    ],
+    states: ['unhealthy'],
+  },
+  {
+    // Memory that the firmware gave no address: the GPU itself answers.
+    url: `${issues}/NVIDIA/gpu-operator/issues/492`,
+    devices: [aCard('0000:14:00.0', undefined, '10de:20b5', '030200')],
+    lines: [
+      'NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:\\x0aNVRM: BAR1 is 0M @ 0x0 (PCI:0000:14:00.0)',
+      'nvidia: probe of 0000:14:00.0 failed with error -1',
+      probeFailed,
+    ],
+    states: [undefined],
+  },
+  {
     // The GSP's heartbeat names no address; Xid 119 does.
     url: `${issues}/ublue-os/bazzite/issues/4449`,
     devices: [aGpu('0000:05:00.0')],
@@ -136,6 +173,18 @@ const logs: readonly PublicLog[] = [
     lines: [
       'nvidia-nvswitch1: SXid (PCI:0000:02:00.0): 22013, Non-fatal, Link 00 Minion Link DLREQ interrupt',
       'nvidia-nvswitch1: SXid (PCI:0000:02:00.0): 22013, Severity 0 Engine instance 00 Sub-engine instance 00',
+    ],
+    states: [undefined, undefined],
+  },
+  {
+    // The data of an SXid has no severity.
+    url: `${issues}/leptonai/gpud/pull/338`,
+    devices: [
+      aCard('0000:84:00.0', 'nvidia-nvswitch', '10de:22a3', '068000'),
+      aCard('0000:18:00.0', 'vfio-pci', '10de:2330', '030200'),
+    ],
+    lines: [
+      'nvidia-nvswitch1: SXid (PCI:0000:84:00.0): 12028, Data {0x000001c0, 0x00bd5c8a, 0x00000500, 0x00000064, 0x00000000, 0x40008000, 0x5a001100, 0x00000000, 0x00000000}',
     ],
     states: [undefined, undefined],
   },
