@@ -27,6 +27,7 @@ export const suite: readonly SuiteFile[] = [
   { file: 'test/integration/boot-flow.test.ts', needs: everywhere },
   { file: 'test/integration/capacity.test.ts', needs: everywhere },
   { file: 'test/integration/cleaning-by-device.test.ts', needs: everywhere },
+  { file: 'test/integration/cleaning-turns.test.ts', needs: everywhere },
   { file: 'test/integration/checks-by-message.test.ts', needs: [...everywhere, 's3'] },
   { file: 'test/integration/component-power-cycles.test.ts', needs: [...everywhere, 's3'] },
   { file: 'test/integration/component-programs-killed.test.ts', needs: [...everywhere, 's3'] },

@@ -109,7 +109,7 @@ export function pausedIncident(group: CleaningGroup, nowMs: number): Incident | 
   const next =
     untilMs > nowMs
       ? `No host of it is asked again before ${timeOf(untilMs)}`
-      : 'Its hosts are asked again one at a time';
+      : 'They are asked again one at a time';
   return {
     kind: 'cleanings-paused',
     since: failures.at(-1)?.at ?? newest.at,

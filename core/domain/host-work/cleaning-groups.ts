@@ -17,6 +17,8 @@ const failedHostsMax = 3;
 const pauseMs = 60 * 60_000;
 /** An attempt follows each pause, so a failure that is older has none after it. */
 const forgottenMs = 2 * pauseMs;
+/** A job that takes longer erases a disk, which disturbs no other device. */
+const placeMsMax = 60 * 60_000;
 /** Hosts that the incident can name. */
 const failuresKept = 16;
 
@@ -29,17 +31,21 @@ export const newGroup = (failureDomain: string): CleaningGroup => ({
 
 /** How many jobs of the host may start now. */
 export function placesLeft(group: CleaningGroup, hostname: string, nowMs: number): number {
-  const { running, failures } = withoutPast(group, nowMs);
-  if (pausedUntilMs(group, nowMs) > nowMs) return 0;
-  const most = failures.length < failedHostsMax ? runningMax : 1;
+  const { running } = withoutPast(group, nowMs);
+  const [newest] = pausingFailures(group, nowMs);
+  // The next attempt is another host's: one host cannot hold up the others again and again.
+  if (newest)
+    return isPaused(group, nowMs) || newest.hostname === hostname
+      ? 0
+      : Math.max(0, 1 - running.length);
   const ofHost = running.filter((each) => each.hostname === hostname).length;
-  return Math.max(0, Math.min(most - running.length, runningPerHost - ofHost));
+  return Math.max(0, Math.min(runningMax - running.length, runningPerHost - ofHost));
 }
 
-/** AWS IoT ends a job in progress at this time, so that a lost end keeps no place for longer. */
+/** An end that is lost, or that of a job that was given up, keeps its place until then. */
 function endsAt({ cleanSeconds = 0 }: HostRelease, nowMs: number): string {
   const seconds = Math.max(hostWork.release.inProgressMinutes * 60, cleanSeconds);
-  return new Date(nowMs + seconds * 1000).toISOString();
+  return new Date(nowMs + Math.min(seconds * 1000, placeMsMax)).toISOString();
 }
 
 /** @param releases whose jobs start */
@@ -57,7 +63,10 @@ export function startCleanings(
   return { ...current, running: [...current.running, ...started] };
 }
 
-/** @param outcome a failure of its host, or a success; undefined where the end shows neither */
+/**
+ * @param outcome a failure of its host, which counts once and only if the release has a place; a
+ *   success of any release; undefined where the end shows neither
+ */
 export function endCleaning(
   group: CleaningGroup,
   id: string,
@@ -66,12 +75,18 @@ export function endCleaning(
 ): CleaningGroup {
   const current = withoutPast(group, nowMs);
   const running = current.running.filter((each) => each.id !== id);
-  const isUnchanged = group.running.length === running.length && group.failures.length === 0;
-  if (isUnchanged && typeof outcome !== 'object') return group;
+  if (outcome === 'succeeded') {
+    const isIdle = group.failures.length === 0 && !hasPlace(group, id);
+    return isIdle ? group : { ...current, running, failures: [] };
+  }
+  if (!hasPlace(group, id)) return group;
   if (outcome === undefined) return { ...current, running };
-  if (outcome === 'succeeded') return { ...current, running, failures: [] };
   const others = current.failures.filter(({ hostname }) => hostname !== outcome.hostname);
   return { ...current, running, failures: [outcome, ...others].slice(0, failuresKept) };
+}
+
+export function hasPlace({ running }: CleaningGroup, id: string): boolean {
+  return running.some((each) => each.id === id);
 }
 
 /** The failures that pause the group, the newest first; none while it is not paused. */
@@ -85,10 +100,18 @@ export function pausedUntilMs(group: CleaningGroup, nowMs: number): number {
   return newest ? Date.parse(newest.at) + pauseMs : 0;
 }
 
+function isPaused(group: CleaningGroup, nowMs: number): boolean {
+  return pausedUntilMs(group, nowMs) > nowMs;
+}
+
+/** Failures that pause the group stay for as long as the newest of them does. */
 function withoutPast(group: CleaningGroup, nowMs: number): CleaningGroup {
+  const isRecent = ({ at }: FailedCleaning) => nowMs - Date.parse(at) < forgottenMs;
+  const [newest] = group.failures;
+  const isPausing = newest && isRecent(newest) && group.failures.length >= failedHostsMax;
   return {
     ...group,
     running: group.running.filter(({ until }) => Date.parse(until) > nowMs),
-    failures: group.failures.filter(({ at }) => nowMs - Date.parse(at) < forgottenMs),
+    failures: isPausing ? group.failures : group.failures.filter(isRecent),
   };
 }

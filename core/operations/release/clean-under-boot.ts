@@ -3,14 +3,19 @@ import { type HostRelease, leftAtOf } from '#core/domain/host-work/host-work.ts'
 import { newRelease } from '#core/operations/host-work/new-release.ts';
 import { makeChangeNote } from '#core/operations/make-change-note.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
+import { timeNow } from '../time-now.ts';
 import { waitingHandles } from './waiting-handles.ts';
 
 /**
  * Asks the host in its present boot for cleaning from before it: a boot erases no disk, and the
- * agent prepares again what it had before.
+ * agent prepares again what it had before. The sweep asks for what is in quarantine, in turn.
  */
 export async function cleanUnderBoot(deps: Deps, work: HostRelease): Promise<void> {
-  const { id: _id, kind: _kind, quarantine: _quarantine, retryAt: _at, ...plan } = work;
+  if (work.quarantine !== undefined) {
+    await deps.store.releases.postpone(work, timeNow(deps));
+    return;
+  }
+  const { id: _id, kind: _kind, ...plan } = work;
   await untilWritten(
     'quotas',
     async () => {

@@ -3,41 +3,56 @@
 
 import type { ConsumerDeps } from '#core/consumer-deps.ts';
 import type { StoredHost } from '#core/domain/host/host.ts';
+import { isLost } from '#core/domain/host/presence.ts';
 import {
   type CleaningGroup,
   endCleaning,
+  hasPlace,
   pausedUntilMs,
   pausingFailures,
   placesLeft,
   startCleanings,
 } from '#core/domain/host-work/cleaning-groups.ts';
 import { isStopped } from '#core/domain/host-work/deadlines.ts';
-import type { HostRelease } from '#core/domain/host-work/host-work.ts';
+import type { AwaitedWork, HostRelease } from '#core/domain/host-work/host-work.ts';
 import { contended, untilWritten } from '#core/operations/optimistic-writes.ts';
 import { timeNow } from '../time-now.ts';
 import { type EndOfJob, failureReason } from './end-of-job.ts';
 
+/** A host that is away is asked again when it is back. */
+const awayMs = 5 * 60_000;
 /** Before the next run of the sweep takes its time, which is a minute after that of this one. */
 export const nextSweepMs = 30_000;
+
+/** A pause that a success ends is noticed within this time. */
+const askAgainMs = 10 * 60_000;
 
 interface Turn {
   /** How many releases may start now. */
   readonly places: number;
-  /** When to ask again, if none may; ms since 1970. */
-  readonly nextMs: number;
+  /** When to ask again, if none may; ISO 8601. */
+  readonly nextAt: string;
+  /** Whether its job may have ended unnoticed, so that AWS IoT is asked although none may start. */
+  readonly mayHaveEnded: boolean;
 }
 
 /** A host without a failure domain waits for no other. */
 export async function readTurn(
   deps: ConsumerDeps,
-  { hostname, failureDomain }: StoredHost,
+  host: StoredHost,
+  work: AwaitedWork,
 ): Promise<Turn> {
-  const now = deps.clock();
-  if (!failureDomain) return { places: Number.POSITIVE_INFINITY, nextMs: now + nextSweepMs };
+  const { hostname, failureDomain } = host;
+  const [now, nextAt] = [deps.clock(), timeNow(deps, nextSweepMs)];
+  if (!failureDomain) return { places: Number.POSITIVE_INFINITY, nextAt, mayHaveEnded: false };
+  // Its job would wait without a place, and run beside those of the other hosts when all are back.
+  if (isLost(host, now)) return { places: 0, nextAt: timeNow(deps, awayMs), mayHaveEnded: false };
   const group = await deps.store.cleaningGroups.group(failureDomain);
+  const pausedMs = Math.min(pausedUntilMs(group, now), now + askAgainMs);
   return {
     places: placesLeft(group, hostname, now),
-    nextMs: Math.max(pausedUntilMs(group, now), now + nextSweepMs),
+    nextAt: new Date(Math.max(pausedMs, now + nextSweepMs)).toISOString(),
+    mayHaveEnded: hasPlace(group, work.id),
   };
 }
 
@@ -56,18 +71,16 @@ export async function takeTurn(
   });
 }
 
-/**
- * Gives back the place of a release whose job has ended. The failure of an attempt counts against
- * the group, and any success ends its pause.
- */
+/** Gives back the place of a release whose job has ended, or was not created. */
 export async function endTurn(
   deps: ConsumerDeps,
   { failureDomain }: StoredHost,
   release: HostRelease,
   event?: EndOfJob,
 ): Promise<void> {
-  // A first attempt takes no place, and is expected to succeed.
-  if (!failureDomain || release.leftAt === undefined) return;
+  const isFirst = release.leftAt === undefined;
+  // A first attempt has no place, and its failure may be its instance's.
+  if (!failureDomain || (isFirst && event?.operation !== 'succeeded')) return;
   const outcome = event && outcomeOf(deps, release, event);
   const isOpened = await changeGroup(deps, failureDomain, (before) => {
     const group = endCleaning(before, release.id, outcome, deps.clock());
@@ -85,10 +98,10 @@ export async function endTurn(
 
 function outcomeOf(deps: ConsumerDeps, release: HostRelease, event: EndOfJob) {
   if (event.operation === 'succeeded') return 'succeeded';
-  const isOfRequest = event.operation !== 'failed' || event.statusDetails?.fault === 'request';
-  // The cause of a stopped cleaning is its own device's, as is that of an operator's attempt.
-  const isOfDevice = release.retries === undefined || isStopped(release, deps.clock());
-  if (isOfRequest || isOfDevice) return undefined;
+  const isFailure = event.operation === 'failed' || event.operation === 'timed_out';
+  const isOfRequest = event.statusDetails?.fault === 'request';
+  // The cause of a cleaning that is stopped is in its own device.
+  if (!isFailure || isOfRequest || isStopped(release, deps.clock())) return undefined;
   return { hostname: release.hostname, at: timeNow(deps), reason: failureReason(event) };
 }
 

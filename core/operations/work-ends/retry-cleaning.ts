@@ -38,9 +38,10 @@ export async function retryCleaning(
     return;
   }
   const madeOfHost = made.get(hostname) ?? 0;
-  const { places, nextMs } = await readTurn(deps, host);
-  if (madeOfHost >= retriesPerHost || places === 0) {
-    await deps.store.releases.postpone(work, new Date(nextMs).toISOString());
+  const { places, nextAt, mayHaveEnded } = await readTurn(deps, host, work);
+  const mayStart = places > 0 && madeOfHost < retriesPerHost;
+  if (!mayStart && !mayHaveEnded) {
+    await deps.store.releases.postpone(work, nextAt);
     return;
   }
   const retries = (work.retries ?? 0) + 1;
@@ -53,6 +54,10 @@ export async function retryCleaning(
   // The host does the job when it is back.
   if (status !== undefined && !hasEnded(status)) {
     await deps.store.releases.postpone(work, timeNow(deps, retryMs));
+    return;
+  }
+  if (!mayStart) {
+    await deps.store.releases.postpone(work, nextAt);
     return;
   }
   const waiting = await waitingHandles(deps, work);
@@ -97,12 +102,15 @@ function unfinishedPart(work: AwaitedWork): Omit<ReleasePlan, 'handles'> {
   };
 }
 
-/** One release for all handles where the transaction or the failure domain takes no more. */
+/** A release for each device, as far as there are places; one where a transaction takes no more. */
 function byDevice(waiting: readonly WaitingHandle[], places: number): HandleRef[][] {
   const devices = [...Map.groupBy(waiting, ({ deviceUuid }) => deviceUuid).values()];
   const isTooLarge = devices.length + waiting.length > itemsPerReplacementMax;
-  const parts = isTooLarge || devices.length > places ? [waiting] : devices;
-  return parts.map((handles) =>
-    handles.map(({ providerUuid, handleUuid }) => ({ providerUuid, handleUuid })),
+  const count = isTooLarge ? 1 : Math.min(devices.length, places);
+  const parts = Map.groupBy(devices.entries(), ([index]) => index % count);
+  return [...parts.values()].map((part) =>
+    part.flatMap(([, handles]) =>
+      handles.map(({ providerUuid, handleUuid }) => ({ providerUuid, handleUuid })),
+    ),
   );
 }

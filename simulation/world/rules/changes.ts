@@ -65,14 +65,11 @@ function checkRequired(after: Item, before: Item | undefined, violate: Violate):
   }
 }
 
-/**
- * An attempt to clean again has a place in the failure domain of its host; one that a boot
- * interrupted goes on without it.
- */
+/** An attempt to clean again has a place in the failure domain of its host. */
 function checkTurn(after: Item, database: MemoryDatabase, violate: Violate): void {
   if (!String(after.pk).startsWith('RELEASE#')) return;
-  const { id, retries, quarantine } = toRelease(after);
-  if (retries === undefined || quarantine === undefined) return;
+  const { id, retries } = toRelease(after);
+  if (retries === undefined) return;
   const groups = database.rows('inventory').filter(({ pk }) => pk === cleaningGroupKey('').pk);
   const hasPlace = groups.some(({ running }) =>
     (running as readonly { readonly id: string }[]).some((each) => each.id === id),
