@@ -49,6 +49,7 @@ export function findOtherCards(
   refused: RefusedDevices,
 ): RefusedDevices {
   const rows = storedPlaces(stored);
+  const unnamed = described.flatMap((device) => stillRefused(device, refused));
   const others = described.flatMap(withUnits).flatMap((device) => {
     const { address, card, digest, driver } = device;
     const refusal = refused[address];
@@ -62,7 +63,29 @@ export function findOtherCards(
       ? []
       : [[address, { digest, driver, reason, card: before }] as const];
   });
-  return Object.fromEntries(others);
+  return Object.fromEntries([...unnamed, ...others]);
+}
+
+/**
+ * The refused units of a pool whose cards it does not name. The model of the pool does not say
+ * which card is there.
+ */
+function stillRefused(pool: DiscoveredDevice, refused: RefusedDevices) {
+  const { unitCards = {}, digest } = pool;
+  return unitsOf(pool).flatMap((address) => {
+    const refusal = refused[address];
+    const isRefused = refusal?.card && refusal.reason !== '';
+    if (!isRefused || Object.hasOwn(unitCards, address)) return [];
+    return [[address, { ...refusal, digest }] as const];
+  });
+}
+
+/** Addresses of the cards that a pool names, and of its other units. */
+function unitsOf({ offers, unitCards = {} }: DiscoveredDevice): string[] {
+  const units = offers?.attachHandles.filter(({ locality }) => locality) ?? [];
+  return [
+    ...new Set([...Object.keys(unitCards), ...units.flatMap((each) => pciFunction(each) ?? [])]),
+  ];
 }
 
 /**
@@ -76,17 +99,17 @@ export function withoutOthers(
   return described
     .filter(({ address }) => !Object.hasOwn(others, address))
     .map((device) => {
-      const { offers, unitCards = {} } = device;
-      const units = Object.entries(unitCards).map(
-        ([address, card]) => [address, others[address]?.card ?? card] as const,
-      );
-      const taken = units.flatMap(([address]) => (Object.hasOwn(others, address) ? address : []));
+      const { offers, unitCards } = device;
+      const taken = unitsOf(device).filter((each) => Object.hasOwn(others, each));
       if (!offers || taken.length === 0) return device;
       const attachHandles = handlesWithout(offers.attachHandles, taken);
       const numAccelerators = Math.min(offers.numAccelerators, attachHandles.length);
+      const units = Object.entries(unitCards ?? {}).map(
+        ([address, card]) => [address, others[address]?.card ?? card] as const,
+      );
       return {
         ...device,
-        unitCards: Object.fromEntries(units),
+        ...(unitCards && { unitCards: Object.fromEntries(units) }),
         offers: { ...offers, attachHandles, numAccelerators },
       };
     });

@@ -272,6 +272,29 @@ describe('planning a report of a pool with other cards', () => {
     expect([offered(planned), planned.refused]).toEqual([[[first, second, third], 3], {}]);
   });
 
+  it('takes no pool with a virtual function of the card', () => {
+    const [one, two] = ['gpus', 'more'].map((address) => ({
+      ...aPool({ '0000:0b:00.0': before }),
+      address,
+    })) as [ReportedDevice, ReportedDevice];
+    const changed = [one, two].map((each) => ({ ...each, unit_cards: { '0000:0b:00.0': other } }));
+    const { put } = plan(aHost(), [stored(one), stored(two)], reportOf(changed));
+    expect(put.map(({ offers }) => offers?.attachHandles)).toEqual([[], []]);
+  });
+
+  it('keeps a unit refused while its pool does not name the card of the unit', () => {
+    const { refused } = plan(aHost(), [row], reportOf([aPool({ ...all, [second]: other })]));
+    const { [second]: _, ...rest } = all;
+    for (const pool of [aPool(undefined), aPool(rest)]) {
+      const report = reportOf([pool]);
+      const planned = plan(aHost({ refused }), [row], report);
+      expect(offered(planned)).toEqual([[first, third], 2]);
+      const { gpus: digest } = report.manifest.manifest;
+      expect(planned.refused).toMatchObject({ [second]: { ...refused[second], digest } });
+      expect(planned.put[0]?.unitCards).toEqual(pool.unit_cards);
+    }
+  });
+
   it('takes a late part without the unit', () => {
     const report = reportOf([aPool({ ...all, [second]: other })]);
     const wanted = report.manifest.manifest;
