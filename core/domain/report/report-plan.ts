@@ -62,8 +62,10 @@ export function planReport(
     return { standing, isNewBoot: false, ...nothing };
   }
   const isNewBoot = host.bootId !== report.bootId;
-  const others = findOtherCards(described, stored, host.refused);
-  const right = withoutOthers(described, others);
+  const isWanted = ({ address, digest }: DiscoveredDevice) => host.wanted[address] === digest;
+  const usable = standing === 'newer' ? described : described.filter(isWanted);
+  const others = findOtherCards(usable, stored, host.refused);
+  const right = withoutOthers(usable, others);
   const refused = { ...refusedBy(host, report, right), ...others };
   const own = withoutTaken(stored, report, right, refused);
   if (standing === 'newer') {
@@ -220,28 +222,52 @@ function planNewer(stored: readonly Device[], { described, named, unseen }: OwnM
   };
 }
 
-/** @param others described with another card than before */
+/** @param others wanted, and described with another card than before */
 function planLate(
   host: StoredHost,
   stored: readonly Device[],
   { described, unseen }: OwnManifest,
   others: RefusedDevices,
 ): Changes & Pick<ReportPlan, 'refused'> {
-  const isWanted = ([address, { digest }]: [string, RefusedDevices[string]]) =>
-    host.wanted[address] === digest;
-  const other = Object.fromEntries(Object.entries(others).filter(isWanted));
   const { put, wanted } = putWanted(host.wanted, described);
+  // A unit of a pool is not wanted by itself.
+  const isOther = (address: string) =>
+    Object.hasOwn(others, address) && Object.hasOwn(host.wanted, address);
+  const retire = stored.filter(({ address, isGone }) => !isGone && isOther(address));
   const isPut = new Set(put.map(({ address }) => address));
-  const without = <T>(all: Readonly<Record<string, T>>, isLeft: (address: string) => boolean) =>
-    Object.fromEntries(Object.entries(all).filter(([address]) => isLeft(address)));
-  const isOther = (address: string) => Object.hasOwn(other, address);
+  const withoutCard = Object.entries(host.refused).filter(
+    ([address, { card }]) => !card && !isPut.has(address),
+  );
   return {
     put,
-    wanted: without(wanted, (address) => !isOther(address)),
-    retire: stored.filter(({ address, isGone }) => !isGone && isOther(address)),
+    retire,
     unseen,
-    refused: { ...without(host.refused, (address) => !isPut.has(address)), ...other },
+    wanted: Object.fromEntries(Object.entries(wanted).filter(([address]) => !isOther(address))),
+    refused: rememberCards(
+      { ...Object.fromEntries(withoutCard), ...others },
+      host.refused,
+      { manifest: newestManifest(host, stored), failedDrivers: [] },
+      put,
+      changedRows({ put, retire }, stored),
+    ),
   };
+}
+
+/** The manifest that was applied last, from what is stored of it. */
+function newestManifest(
+  { wanted, refused }: StoredHost,
+  stored: readonly Device[],
+): ReportedManifest['manifest'] {
+  const present = stored.flatMap(({ address, digest, isGone }) =>
+    isGone ? [] : [[address, digest] as const],
+  );
+  const named = { ...Object.fromEntries(present), ...wanted };
+  const digests = new Set(['', ...Object.values(named)]);
+  // With the digest of a device that is stored or wanted, it is a unit of this one.
+  const alone = Object.entries(refused).flatMap(([address, { digest }]) =>
+    digests.has(digest) ? [] : [[address, digest] as const],
+  );
+  return { ...Object.fromEntries(alone), ...named };
 }
 
 /** @param wanted address → digest; what is not described stays wanted */

@@ -295,12 +295,40 @@ describe('planning a report of a pool with other cards', () => {
     }
   });
 
-  it('takes a late part without the unit', () => {
-    const report = reportOf([aPool({ ...all, [second]: other })]);
-    const wanted = report.manifest.manifest;
-    const planned = plan(aHost({ sequence: 10, wanted }), [row], report);
-    expect([planned.standing, offered(planned)]).toEqual(['late', [[first, third], 2]]);
-    expect(planned.put[0]?.unitCards).toEqual(all);
+  describe('in a late part', () => {
+    function planLate(pool: ReportedDevice, refused: StoredHost['refused'] = {}) {
+      const report = reportOf([pool]);
+      const wanted = report.manifest.manifest;
+      const planned = plan(aHost({ sequence: 10, wanted, refused }), [row], report);
+      expect([planned.standing, planned.wanted]).toEqual(['late', {}]);
+      return { ...planned, digest: wanted[pool.address] };
+    }
+
+    it('takes it without the unit, and refuses the unit', () => {
+      const planned = planLate(aPool({ ...all, [second]: other }));
+      expect(offered(planned)).toEqual([[first, third], 2]);
+      expect(planned.put[0]?.unitCards).toEqual(all);
+      const { digest } = planned;
+      const reason = expect.stringContaining('was offered here');
+      expect(planned.refused).toMatchObject({ [second]: { digest, reason, card: before } });
+    });
+
+    it('remembers the card of a unit that has left', () => {
+      const { [second]: _, ...rest } = all;
+      const { refused } = planLate(aPool(rest));
+      expect(refused).toMatchObject({ [second]: { digest: '', reason: '', card: before } });
+    });
+
+    it('forgets the refusal of a unit that is confirmed, and of nothing else', () => {
+      const { refused } = plan(aHost(), [row], reportOf([aPool({ ...all, [second]: other })]));
+      const confirmed = { ...other, confirmed_at: '2026-07-03T00:00:00.000Z' };
+      const elsewhere = { '0000:0d:00.0': { digest: 'd', reason: 'has no driver' } };
+      const planned = planLate(aPool({ ...all, [second]: confirmed }), {
+        ...refused,
+        ...elsewhere,
+      });
+      expect([offered(planned), planned.refused]).toEqual([[[first, second, third], 3], elsewhere]);
+    });
   });
 
   it('refuses the unit while the host describes the pool alike, and remembers it then', () => {
