@@ -1,7 +1,7 @@
 // Which functions belong to servers that libvirt knows. A server that has one function of an IOMMU
 // group needs the whole group; one that has a virtual function needs its card as it is.
 
-import { namesInGroup, type PciFunction, readIfReadable } from '#agent/sysfs/pci.ts';
+import { namesInGroup, type PciFunction, physicalOf, readIfReadable } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import { toProblem } from './host-facts.ts';
@@ -59,7 +59,7 @@ function findPlaces(sysfs: Sysfs, named: readonly string[]) {
   const present = new Set(sysfs.list(devices));
   for (const address of named) {
     if (!present.has(address)) absent.push(address);
-    const card = sysfs.linkName(`${devices}/${address}/physfn`);
+    const card = physicalOf(sysfs, address);
     if (card !== undefined) virtualOf.set(card, [...(virtualOf.get(card) ?? []), address]);
   }
   return { virtualOf, absent };

@@ -6,7 +6,7 @@ import { printIdentity } from '#agent/guards/card-identities.ts';
 import type { Guards } from '#agent/guards/guards.ts';
 import { reasonOf } from '#agent/log.ts';
 import type { ReadConfirmations } from '#agent/state/confirmations.ts';
-import { type PciFunction, readPciFunctionAt } from '#agent/sysfs/pci.ts';
+import { type PciFunction, physicalOf, readPciFunctionAt } from '#agent/sysfs/pci.ts';
 import { parsePciAddress } from '#agent/sysfs/pci-address.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
 import { listHandles, type ReportedDevice } from '#core/contracts/report/inventory-report.ts';
@@ -79,7 +79,7 @@ function readCard(sysfs: Sysfs, { address, vendor }: ReportedDevice): PciFunctio
   }
 }
 
-/** The addresses of the cards whose functions a pool offers. */
+/** Addresses of the cards whose functions a pool offers: of thousands, it reads one link each. */
 function readUnits(sysfs: Sysfs, device: ReportedDevice): string[] {
   if (parsePciAddress(device.address)) return [];
   const physical = listHandles(device).flatMap((handle) => {
@@ -91,7 +91,7 @@ function readUnits(sysfs: Sysfs, device: ReportedDevice): string[] {
 
 function physicalAddress(sysfs: Sysfs, address: string): string | undefined {
   try {
-    return readPciFunctionAt(sysfs, address)?.physicalFunction;
+    return physicalOf(sysfs, address);
   } catch {
     return undefined;
   }

@@ -75,7 +75,7 @@ function readPciFunction(sysfs: Sysfs, name: string, address: string): PciFuncti
   if (!vendorId || !productId || !classCode) throw new Error('uevent lacks PCI_ID or PCI_CLASS');
   const boundDriver = driverLine.exec(uevent)?.[1];
   const iommuGroup = sysfs.linkName(`${path}/iommu_group`);
-  const physicalFunction = sysfs.linkName(`${path}/physfn`);
+  const physicalFunction = physicalOf(sysfs, name);
   return {
     address,
     path,
@@ -92,6 +92,11 @@ function readPciFunction(sysfs: Sysfs, name: string, address: string): PciFuncti
 /** One function; undefined if it is not there. @throws if its data is invalid */
 export function readPciFunctionAt(sysfs: Sysfs, address: string): PciFunction | undefined {
   return readPciFunction(sysfs, address, address);
+}
+
+/** The physical function of a virtual one. */
+export function physicalOf(sysfs: Sysfs, address: string): string | undefined {
+  return sysfs.linkName(`${devicesDirectory}/${address}/physfn`);
 }
 
 /** The functions of the same IOMMU group, itself included. */

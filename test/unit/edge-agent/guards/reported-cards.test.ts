@@ -167,4 +167,23 @@ describe('the cards of a pool', () => {
     const [pool] = await find([{ address: next, device_type: 'GPU', virtual_functions: true }]);
     expect(pool?.units).toEqual([next]);
   });
+
+  it('are found without reading what the functions of the pool are', async () => {
+    host.tree.addFunction({ address: next, driver: 'nvidia', ...gpu });
+    host.tree.addFunction({ address: virtual, driver: 'vfio-pci', ...gpu, physicalFunction: next });
+    const entry = { address: next, device_type: 'GPU', virtual_functions: true, pool: 'gpus' };
+    const pci = await host.pciDriver([entry]);
+    const devices = Object.values((await pci.discover()).devices);
+    const read: string[] = [];
+    const readAttribute = (path: string) => {
+      read.push(path);
+      return host.sysfs.readAttribute(path);
+    };
+    const confirmations = openConfirmations(files(), silentLog);
+    const guards = await host.guards();
+    const sysfs = { ...host.sysfs, readAttribute };
+    const { cards } = await createDescribeCards({ sysfs, guards, confirmations })(devices);
+    expect(Object.keys(cards.get('gpus')?.unit_cards ?? {})).toEqual([next]);
+    expect(read.filter((path) => path.includes(virtual))).toEqual([]);
+  });
 });
