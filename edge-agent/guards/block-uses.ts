@@ -1,5 +1,6 @@
 // Which devices hold file systems, swap or parts of volumes of the host.
 
+import { posix } from 'node:path';
 import { HardwareError } from '#agent/hardware/errno.ts';
 import type { Hardware } from '#agent/hardware/port.ts';
 import type { Sysfs } from '#agent/sysfs/root.ts';
@@ -66,7 +67,7 @@ export function noteBlockUses(
   for (const { block, holder } of readLoops(sysfs)) {
     noteAll(block, { kind: 'member', block, holder });
   }
-  const exports = readExports(sysfs);
+  const exports = readExports(sysfs, proc);
   for (const { block, by } of exports) {
     noteAll(block, { kind: 'export', block, by });
     for (const address of readController(sysfs, block))
@@ -75,7 +76,7 @@ export function noteBlockUses(
   const swaps = readSwaps(proc);
   for (const block of swaps ?? []) noteAll(block, { kind: 'swap', block });
   if (mountTables.length === 0) return 'the mounts of the host cannot be read';
-  // A link to any disk; other paths, such as those of volumes, have their holders.
+  // A link that leads nowhere; other paths, such as those of volumes, have their holders.
   const unnamed = exports.find(({ path }) => path.startsWith('/dev/disk/'));
   if (unnamed) return `${unnamed.by} exports ${unnamed.path}, which is no name of a disk`;
   return swaps ? undefined : 'the swap space of the host cannot be read';
@@ -135,14 +136,15 @@ function readController(sysfs: Sysfs, name: string): readonly string[] {
 }
 
 interface DiskExport {
-  /** The name of the disk; empty if the path has none. */
+  /** The name of the disk; that of another node, such as a controller's, is none. */
   readonly block: string;
+  /** Without links, as far as they can be read. */
   readonly path: string;
   readonly by: string;
 }
 
 /** Disks that the kernel gives to other hosts: targets of NVMe and of SCSI, in configfs. */
-function readExports(sysfs: Sysfs): DiskExport[] {
+function readExports(sysfs: Sysfs, proc: Proc): DiskExport[] {
   const config = 'kernel/config';
   const list = (path: string) =>
     (sysfs.list(`${config}/${path}`) ?? []).map((name) => `${path}/${name}`);
@@ -163,9 +165,32 @@ function readExports(sysfs: Sysfs): DiskExport[] {
         isEnabled: true,
       })),
   ];
-  return targets.flatMap(({ by, path, isEnabled }) =>
-    isEnabled && path?.startsWith('/dev/') ? [{ block: nodeName(path), path, by }] : [],
-  );
+  return targets.flatMap(({ by, path: written, isEnabled }) => {
+    if (!isEnabled || !written?.startsWith('/dev/')) return [];
+    const path = followLinks(proc, written);
+    return [{ block: blockOf(sysfs, nodeName(path)), path, by }];
+  });
+}
+
+/** A link to a link to a node, and one more. */
+const linksMax = 3;
+
+/** The node that a path leads to in the host's /dev: the agent may have another one. */
+function followLinks(proc: Proc, written: string): string {
+  let path = posix.normalize(written);
+  for (let links = 0; links < linksMax && path.startsWith('/dev/'); links += 1) {
+    const target = proc.linkTarget(`1/root${path}`);
+    if (target === undefined) break;
+    path = posix.resolve(posix.dirname(path), target);
+  }
+  return path.startsWith('/dev/') ? path : written;
+}
+
+/** The kernel has a generic node of each SCSI device, besides the disk's. */
+function blockOf(sysfs: Sysfs, name: string): string {
+  if (!/^sg\d+$/.test(name)) return name;
+  const [block = name] = sysfs.list(`class/scsi_generic/${name}/device/block`) ?? [];
+  return block;
 }
 
 interface ClaimDeps {

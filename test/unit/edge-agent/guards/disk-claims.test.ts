@@ -140,6 +140,34 @@ describe('a disk that the host exports', () => {
     expect(await refusal(withHelper())).toBeUndefined();
   });
 
+  it('is known by the links of the host to its disks', async () => {
+    const link = '/dev/disk/by-id/nvme-eui.01';
+    host.tree.write('kernel/config/target/core/fileio_0/disk0/udev_path', `${link}\n`);
+    host.proc.link(`1/root${link}`, '../../sda');
+    expect(await refusal(withHelper())).toBeUndefined();
+    host.proc.link(`1/root${link}`, '../../nvme0n1p2');
+    expect(await refusal(withHelper())).toBe(
+      'is exported by the host: the SCSI target uses nvme0n1p2',
+    );
+    for (const target of [link, '/run/nowhere']) {
+      host.proc.link(`1/root${link}`, target);
+      expect(await refusal(withHelper())).toContain('may be in use');
+    }
+  });
+
+  it('is refused if a target of SCSI has its generic node', async () => {
+    const hba = { vendor: '1000', product: '00af', classCode: '010700', driver: 'mpt3sas' };
+    const address = '0000:c2:00.0';
+    host.tree.addFunction({ address, ...hba });
+    const device = 'host0/target0:0:1/0:0:1:0';
+    host.addEntry('class/block/sda', address, `${device}/block/sda`);
+    const generic = host.addEntry('class/scsi_generic/sg1', address, `${device}/scsi_generic/sg1`);
+    host.tree.link(`${generic}/device`, `${host.tree.pathOf(address)}/${device}`);
+    expect(await host.check(address)).toBeUndefined();
+    host.tree.write('kernel/config/target/core/pscsi_0/disk0/udev_path', '/dev/sg1\n');
+    expect(await host.check(address)).toContain('the SCSI target uses sda');
+  });
+
   // open-iscsi/rtslib-fb#4: a disk may be behind a backstore for files, which does not claim it.
   it.each(['fileio_0', 'pscsi_1'])('is refused if the backstore is %s', async (backstore) => {
     host.tree.write(`kernel/config/target/core/${backstore}/disk0/udev_path`, '/dev/nvme0n1p1\n');
