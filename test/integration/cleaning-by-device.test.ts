@@ -11,11 +11,14 @@ import { sweep } from '#core/operations/work-ends/sweep.ts';
 import { aJobEnd } from '#test/support/builders.ts';
 import {
   bindOnBothCards,
+  gpu,
+  minutes,
+  provider,
   releaseOn,
   secondCard,
   secondProvider,
-} from '#test/support/hosts/two-cards.ts';
-import { gpu, minutes, provider, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
+  startVgpuHost,
+} from '#test/support/hosts/vgpu-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 
 const cmp1 = perFile(startVgpuHost);

@@ -1,4 +1,4 @@
-// Hosts of one failure domain clean again in turn, and not for a while after several of them failed.
+// Hosts of one failure domain clean again in turn, and pause after several of them failed.
 
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -13,11 +13,14 @@ import { readIncidents } from '#functions/operator/incidents/incident-reads.ts';
 import { aJobEnd } from '#test/support/builders.ts';
 import {
   bindOnBothCards,
+  gpu,
+  minutes,
+  provider,
   releaseOn,
   secondCard,
   secondProvider,
-} from '#test/support/hosts/two-cards.ts';
-import { gpu, minutes, provider, startVgpuHost } from '#test/support/hosts/vgpu-host.ts';
+  startVgpuHost,
+} from '#test/support/hosts/vgpu-host.ts';
 import { perFile } from '#test/support/vitest/shared.ts';
 
 const cmp1 = perFile(startVgpuHost);

@@ -32,7 +32,7 @@ interface Turn {
   readonly places: number;
   /** When to ask again, if none may; ISO 8601. */
   readonly nextAt: string;
-  /** Whether its job may have ended unnoticed, so that AWS IoT is asked although none may start. */
+  /** Whether its job may have ended unnoticed: AWS IoT is asked although none may start. */
   readonly mayHaveEnded: boolean;
 }
 

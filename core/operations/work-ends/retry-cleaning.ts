@@ -102,7 +102,7 @@ function unfinishedPart(work: AwaitedWork): Omit<ReleasePlan, 'handles'> {
   };
 }
 
-/** A release for each device, as far as there are places; one where a transaction takes no more. */
+/** A release for each device while there are places; one where a transaction takes no more. */
 function byDevice(waiting: readonly WaitingHandle[], places: number): HandleRef[][] {
   const devices = [...Map.groupBy(waiting, ({ deviceUuid }) => deviceUuid).values()];
   const isTooLarge = devices.length + waiting.length > itemsPerReplacementMax;
