@@ -1,4 +1,4 @@
-// `npm run hosts`: writes docs/hardware.md from the recorded hosts.
+// `npm run hosts`: writes test/hosts/README.md from the recorded hosts.
 // `npm run hosts:add -- NAME FILE`: adds a record, or makes one of what `lspci -nnk`,
 // `udevadm info --export-db` or `dmesg` has printed.
 

@@ -1,4 +1,4 @@
-// docs/hardware.md: what the agent's drivers offer of recorded hosts, and why not the rest.
+// test/hosts/README.md: what the agent's drivers offer of recorded hosts, and why not the rest.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { parseHost } from '#agent/record/host-record.ts';
 import { type OfferedRow, offerHost } from './offer-host.ts';
 
 export const recordsDirectory = join(import.meta.dirname, 'records');
-export const tableFile = join(import.meta.dirname, '../../docs/hardware.md');
+export const tableFile = join(import.meta.dirname, 'README.md');
 
 const introduction = `# Recorded hosts
 
@@ -20,7 +20,7 @@ Where a record has no IOMMU groups, each device is taken to have its own, and to
 A use that is not in a record, such as a mount, a route or an open file, is taken not to be there.
 
 One command makes a report of a host with cards, to send: as root, \`node cyborg-agent.mjs self-test --report report.txt\`.
-It needs no settings and no connection, changes nothing, and takes ten minutes at most ([self-test](agent/self-test.md#reports)).
+It needs no settings and no connection, changes nothing, and takes ten minutes at most ([self-test](../../docs/agent/self-test.md#reports)).
 Send the file with a new issue of this project, after you have read it.
 The command \`record\` prints the last part of it alone, and reads sysfs and procfs only.
 Both leave out or replace serial numbers, addresses of networks, and names of hosts, users and file systems.

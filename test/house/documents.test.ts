@@ -8,7 +8,7 @@ const textOf = (path: string) => readFileSync(new URL(path, root), 'utf8');
 
 /** Each with the fewest tests that it names. */
 const documents = [
-  ['docs/upstream-failures.md', 40],
+  ['test/upstream-failures.md', 40],
   ['docs/security.md', 10],
   ['docs/guarantees.md', 8],
 ] as const;
