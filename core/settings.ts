@@ -75,6 +75,7 @@ const environment = z.object({
    * Nova can lose the answer to a POST; ARQs that were never bound are deleted after this time.
    */
   CYBORG_UNBOUND_ARQ_MINUTES: z.coerce.number().int().min(1).default(15),
+  CYBORG_CLEANINGS_AT_ONCE: z.coerce.number().int().min(1).max(64).default(8),
   /** Most ARQs of one project that are bound to no instance; 0: unlimited. */
   CYBORG_UNBOUND_ARQS_MAX: z.coerce.number().int().min(0).default(1000),
   /** Most devices, and most attach handles, that a host may report. */
@@ -130,6 +131,8 @@ export interface Settings {
   readonly bindDeadlineSeconds: number;
   readonly resolveWaitSeconds: number;
   readonly unboundArqMinutes: number;
+  /** Retries of cleanings that run at once on the hosts of a failure domain; on one host half. */
+  readonly cleaningsAtOnce: number;
   readonly unboundArqsMax: number;
   readonly devicesPerHostMax: number;
   readonly handlesPerHostMax: number;
@@ -218,6 +221,7 @@ export function loadSettings(variables: Readonly<Record<string, string | undefin
     bindDeadlineSeconds: env.CYBORG_BIND_DEADLINE_SECONDS,
     resolveWaitSeconds: env.CYBORG_RESOLVE_WAIT_SECONDS,
     unboundArqMinutes: env.CYBORG_UNBOUND_ARQ_MINUTES,
+    cleaningsAtOnce: env.CYBORG_CLEANINGS_AT_ONCE,
     unboundArqsMax: env.CYBORG_UNBOUND_ARQS_MAX,
     devicesPerHostMax: env.CYBORG_DEVICES_PER_HOST_MAX,
     handlesPerHostMax: env.CYBORG_HANDLES_PER_HOST_MAX,

@@ -49,6 +49,7 @@ export interface CyborgSettings {
   readonly bindDeadlineSeconds?: number;
   readonly resolveWaitSeconds?: number;
   readonly unboundArqMinutes?: number;
+  readonly cleaningsAtOnce?: number;
   readonly unboundArqsMax?: number;
   readonly devicesPerHostMax?: number;
   readonly handlesPerHostMax?: number;

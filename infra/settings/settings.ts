@@ -84,6 +84,7 @@ const passedOn = {
   bindDeadlineSeconds: 'CYBORG_BIND_DEADLINE_SECONDS',
   resolveWaitSeconds: 'CYBORG_RESOLVE_WAIT_SECONDS',
   unboundArqMinutes: 'CYBORG_UNBOUND_ARQ_MINUTES',
+  cleaningsAtOnce: 'CYBORG_CLEANINGS_AT_ONCE',
   unboundArqsMax: 'CYBORG_UNBOUND_ARQS_MAX',
   devicesPerHostMax: 'CYBORG_DEVICES_PER_HOST_MAX',
   handlesPerHostMax: 'CYBORG_HANDLES_PER_HOST_MAX',

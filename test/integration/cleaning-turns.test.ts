@@ -122,6 +122,16 @@ describe('hosts of one failure domain', () => {
     expect(await isAskedAgain()).toBe(true);
   });
 
+  it('are asked as often at once as the setting says', async () => {
+    const settings = { ...cmp1.deps.settings, cleaningsAtOnce: 3 };
+    const canStartTwo = (hostname: string) =>
+      takeTurn({ ...deps(), settings }, another(hostname), [
+        attemptOf(hostname),
+        attemptOf(hostname),
+      ]);
+    expect([await canStartTwo('cmp2'), await canStartTwo('cmp3')]).toEqual([true, false]);
+  });
+
   it('are asked again once a lost job cannot run any more', async () => {
     await start('cmp2', 4);
     await start('cmp3', 4);

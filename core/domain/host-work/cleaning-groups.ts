@@ -9,9 +9,6 @@ import { type HostRelease, hostWork } from './host-work.ts';
 export type CleaningGroup = Shaped<typeof cleaningGroup>;
 type FailedCleaning = CleaningGroup['failures'][number];
 
-const runningMax = 8;
-/** A host says itself in which failure domain it is. */
-const runningPerHost = 4;
 /** Hosts whose last attempts failed, with no success of another between them. */
 const failedHostsMax = 3;
 const pauseMs = 60 * 60_000;
@@ -29,8 +26,18 @@ export const newGroup = (failureDomain: string): CleaningGroup => ({
   revision: 0,
 });
 
-/** How many jobs of the host may start now. */
-export function placesLeft(group: CleaningGroup, hostname: string, nowMs: number): number {
+/**
+ * How many jobs of the host may start now. A host says itself in which failure domain it is, so
+ * that one host gets half of the places.
+ *
+ * @param atOnce how many may run at once on all hosts of the group
+ */
+export function placesLeft(
+  group: CleaningGroup,
+  hostname: string,
+  atOnce: number,
+  nowMs: number,
+): number {
   const { running } = withoutPast(group, nowMs);
   const [newest] = pausingFailures(group, nowMs);
   // The next attempt is another host's: one host cannot hold up the others again and again.
@@ -39,7 +46,7 @@ export function placesLeft(group: CleaningGroup, hostname: string, nowMs: number
       ? 0
       : Math.max(0, 1 - running.length);
   const ofHost = running.filter((each) => each.hostname === hostname).length;
-  return Math.max(0, Math.min(runningMax - running.length, runningPerHost - ofHost));
+  return Math.max(0, Math.min(atOnce - running.length, Math.ceil(atOnce / 2) - ofHost));
 }
 
 /** An end that is lost, or that of a job that was given up, keeps its place until then. */

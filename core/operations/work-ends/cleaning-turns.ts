@@ -50,7 +50,7 @@ export async function readTurn(
   const group = await deps.store.cleaningGroups.group(failureDomain);
   const pausedMs = Math.min(pausedUntilMs(group, now), now + askAgainMs);
   return {
-    places: placesLeft(group, hostname, now),
+    places: placesLeft(group, hostname, deps.settings.cleaningsAtOnce, now),
     nextAt: new Date(Math.max(pausedMs, now + nextSweepMs)).toISOString(),
     mayHaveEnded: hasPlace(group, work.id),
   };
@@ -64,7 +64,8 @@ export async function takeTurn(
 ): Promise<boolean> {
   if (!failureDomain) return true;
   return await changeGroup(deps, failureDomain, (group) => {
-    const isFull = releases.length > placesLeft(group, hostname, deps.clock());
+    const isFull =
+      releases.length > placesLeft(group, hostname, deps.settings.cleaningsAtOnce, deps.clock());
     if (isFull) return { group, result: false };
     const started = startCleanings(group, releases, deps.clock());
     return { group: started, result: true };
