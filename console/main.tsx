@@ -4,7 +4,8 @@
 // session/  who is signed in, the sign-in, and whether the API answers.
 // parts/    what all screens are made of.
 // The other folders have one screen each. A screen has its data from parts/use-live.ts, and its
-// actions from parts/action.ts. All elements are the browser's own; page.css lists their styles.
+// actions from parts/dialog/action.ts. All elements are the browser's own; page.css lists their
+// styles.
 
 import { render } from 'preact';
 import { App } from './app.tsx';

@@ -72,7 +72,7 @@ export const historyKinds = [
   /** Its groups, name, visibility or state; `reason` says which, with both values. */
   'profile.changed',
   'profile.deleted',
-  /** A user's call that changes something, other than Nova's; see domain/calls.ts. */
+  /** A user's call that changes something, other than Nova's; see core/domain/history/calls.ts. */
   'call.done',
   'call.refused',
   /** The service could not answer it: what it asked for may be changed in part. */

@@ -1,4 +1,4 @@
-// Host work that is stored; core/domain/host-work.ts has its kinds.
+// Host work that is stored; core/domain/host-work/host-work.ts has its kinds.
 
 import * as z from 'zod';
 import { id, optionalText } from './derive/fields.ts';

@@ -1,5 +1,6 @@
-// Documents that name tests name tests that are there.
+// Documents name tests, and comments name files, that are there.
 
+import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
@@ -38,6 +39,33 @@ describe.each(documents)('%s', (path, least) => {
       const quote = title.includes("'") ? '"' : "'";
       return !textOf(file).includes(`${quote}${title}${quote}`);
     });
+    expect(missing).toEqual([]);
+  });
+});
+
+describe('comments and documents', () => {
+  const files = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' })
+    .split('\n')
+    .filter((file) => file !== '' && existsSync(new URL(file, root)));
+  /** Each file by its path, and by each end of it that a reader can follow. */
+  const paths = new Set(
+    files.flatMap((file) => file.split('/').map((_, at, parts) => parts.slice(at).join('/'))),
+  );
+  const pointer = /(?<![\w./@*-])[\w@-]+(?:[/.][\w@-]+)*\.tsx?\b/g;
+  /** A path of an example, which its reader makes. */
+  const examples = /acme-npu/;
+
+  it('point to files that are there', () => {
+    const missing = files
+      .filter((file) => /\.(tsx?|md)$/.test(file))
+      .flatMap((file) =>
+        textOf(file)
+          .split('\n')
+          .filter((line) => file.endsWith('.md') || /^\s*(\/\/|\/?\*)/.test(line))
+          .flatMap((line) => line.match(pointer) ?? [])
+          .filter((path) => !paths.has(path) && !examples.test(path))
+          .map((path) => `${file}: ${path}`),
+      );
     expect(missing).toEqual([]);
   });
 });

@@ -113,7 +113,7 @@ const deviceDigest = z.string().regex(/^[0-9a-f]{16}$/);
 const reportFields = {
   /** Version of the message's form. A control plane also accepts the previous one. */
   version: z.literal(1),
-  /** The form of jobs that the agent reads; absent: 1. See first-form.ts. */
+  /** The form of jobs that the agent reads; absent: 1. */
   form: z.number().int().min(1).optional(),
   ...hostFacts.shape,
   /** The kernel's boot id: a new one means that the host lost all mdevs and programs. */

@@ -15,7 +15,7 @@ export interface HostListings {
   hostsAfter(hostname: string | undefined, limit: number): Promise<HostSummary[]>;
   /**
    * Devices with that serial number on other hosts, if they are not too many; see
-   * domain/card-cleaning.ts.
+   * core/domain/device/card-cleaning.ts.
    *
    * @param except the host of which no device is read
    */

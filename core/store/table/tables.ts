@@ -30,7 +30,7 @@
 //                    DELETED#<uuid>                   which profiles a request deleted; for a day
 //                    PROMISES#<name>#<revision>       which alternatives Nova was given lately
 //   history          <SUBJECT>#<key>  <time>#<id>     a record of a change or of a call;
-//                                                     domain/history.ts
+//                                                     core/domain/history/history.ts
 //                    BINDS#hours  <hour>              how many binds succeeded and failed
 //                    USAGE#hours    <hour>#<row>      the usage of claims that ended in that hour
 //                    USAGE#days     <day>#<row>       and on that day

@@ -1,6 +1,6 @@
 // NVIDIA GPUs: as a whole, or divided into vGPUs of one type per card. How a card is divided is
 // read from the host: mdevs on the card, mdevs on its virtual functions, or types of virtual
-// functions (nvidia-vfio.ts).
+// functions (vfio.ts).
 
 import type { DriverContext } from '#agent/drivers/contract/define-driver.ts';
 import type { Discovery, Driver, HostChange, NotOffered } from '#agent/drivers/contract/driver.ts';

@@ -1,5 +1,5 @@
 // A fake Keystone over HTTP: logins, tokens and the catalog of the demo cloud, which begins as
-// catalog.ts has it; keystone-registry.ts adds services, endpoints, users, projects and roles.
+// catalog.ts has it; registry.ts adds services, endpoints, users, projects and roles.
 
 import * as z from 'zod';
 import {

@@ -1,5 +1,5 @@
 // A fake Nova over HTTP: external events with Nova's codes, servers that boot as in a real Nova
-// (nova-build.ts), and the part of flavors and hosts that this needs. Paths that begin with an
+// (build.ts), and the part of flavors and hosts that this needs. Paths that begin with an
 // underscore are not Nova's: they show a demo or a test the state inside.
 
 import type { TokenIdentity } from '#core/clients/openstack/keystone.ts';
@@ -46,7 +46,7 @@ export interface FakeNovaOptions extends ListenOptions {
   readonly keystoneUrl: string;
   readonly stateFile?: string | undefined;
   readonly arqBindingTimeoutMs?: number;
-  /** The time between conductor and compute; see nova-build.ts. */
+  /** The time between conductor and compute; see build.ts. */
   readonly handOverMs?: number;
 }
 
