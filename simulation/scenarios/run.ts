@@ -5,8 +5,9 @@ import { type Disaster, disasters } from '#simulation/faults.ts';
 import type { Violation } from '#simulation/violation.ts';
 import { fpgaAddress, gpuAddress, nicAddress } from '#simulation/world/hardware.ts';
 import { changeLimits, limitByOperator } from '#simulation/world/rules/quotas.ts';
+import { startMs } from '#simulation/world/stage.ts';
 import { createWideCheck, endWide, startWide } from '#simulation/world/wide.ts';
-import { createWorld, startMs, type World, type WorldOptions } from '#simulation/world/world.ts';
+import { createWorld, type World, type WorldOptions } from '#simulation/world/world.ts';
 import { checkConvergence, createSafetyCheck } from './invariants.ts';
 
 const minuteMs = 60_000;

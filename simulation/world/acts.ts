@@ -10,7 +10,8 @@ import { tableName } from '#core/store/table/tables.ts';
 import { foreignMdev, nicAddress } from './hardware.ts';
 import type { Server, SimulatedNova } from './openstack/nova.ts';
 import { projects } from './openstack/openstack.ts';
-import { stage, type World } from './world.ts';
+import { stage } from './stage.ts';
+import type { World } from './world.ts';
 
 export type Act = (world: World) => unknown;
 

@@ -33,8 +33,9 @@ import {
   resetDevices,
 } from './acts.ts';
 import { endHold, hold } from './rules/holds.ts';
+import { stage } from './stage.ts';
 import { createStreams, type SimulatedStreams, type StreamParts } from './streams.ts';
-import { stage, type World } from './world.ts';
+import type { World } from './world.ts';
 
 const minuteMs = 60_000;
 const historyDays = 400;

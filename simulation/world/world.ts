@@ -39,11 +39,10 @@ import { createHoldCheck, hasHolds } from './rules/holds.ts';
 import { watchLeases } from './rules/leases.ts';
 import { checkAsked } from './rules/revoked-hosts.ts';
 import { createTransitions, type Transitions } from './rules/transitions.ts';
+import { stage, startMs } from './stage.ts';
 import { createStreams, type SimulatedStreams } from './streams.ts';
 import { createExpectedHistory, createHistoryStreams } from './wide.ts';
 
-export const stage = 'sim';
-export const startMs = Date.parse('2026-07-01T00:00:00Z');
 const sweepMs = 60_000;
 const sweepTimeoutMs = 60_000;
 

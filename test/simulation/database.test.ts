@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createTables, type LocalDynamoDb, startDynamoDb } from '#local/aws/dynamodb.ts';
 import type { Mirror, Outcome } from '#simulation/database/documents.ts';
 import { runSeed } from '#simulation/scenarios/run.ts';
-import { stage } from '#simulation/world/world.ts';
+import { stage } from '#simulation/world/stage.ts';
 
 const config = {
   region: 'us-east-1',

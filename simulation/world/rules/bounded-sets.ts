@@ -15,7 +15,8 @@ import { type Violate, Violation } from '#simulation/violation.ts';
 import type { Act } from '#simulation/world/acts.ts';
 import { nicAddress } from '#simulation/world/hardware.ts';
 import { projects } from '#simulation/world/openstack/openstack.ts';
-import { stage, type World } from '#simulation/world/world.ts';
+import { stage } from '#simulation/world/stage.ts';
+import type { World } from '#simulation/world/world.ts';
 import { storedArqs } from './quotas.ts';
 
 /** One part of places. */

@@ -11,7 +11,8 @@ import type { Item } from '#simulation/database/expressions.ts';
 import { type Violate, Violation } from '#simulation/violation.ts';
 import { type Act, boot, deleteLast, inTurn } from '#simulation/world/acts.ts';
 import { projects } from '#simulation/world/openstack/openstack.ts';
-import { stage, type World } from '#simulation/world/world.ts';
+import { stage } from '#simulation/world/stage.ts';
+import type { World } from '#simulation/world/world.ts';
 
 const recountAfterMs = 10 * 60_000;
 

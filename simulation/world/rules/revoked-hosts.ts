@@ -8,7 +8,7 @@ import type { Item } from '#simulation/database/expressions.ts';
 import type { MemoryDatabase, RowChange } from '#simulation/database/memory-database.ts';
 import type { Violate } from '#simulation/violation.ts';
 import { type Act, killAgents } from '#simulation/world/acts.ts';
-import { stage } from '#simulation/world/world.ts';
+import { stage } from '#simulation/world/stage.ts';
 
 /** A process that has read the host before may still act, and stall while it does. */
 const heededWithinMs = 2 * 60_000;
