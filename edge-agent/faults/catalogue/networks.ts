@@ -1,9 +1,10 @@
 // What the kernel's drivers of network cards write.
 
-import { afterRepair, type FaultRow, linux, slot, watch } from './row.ts';
+import { afterRepair, type FaultRow, linux, restart, slot, watch } from './row.ts';
 
 const health = `${linux}/drivers/net/ethernet/mellanox/mlx5/core/health.c`;
 const commands = `${linux}/drivers/net/ethernet/mellanox/mlx5/core/cmd.c`;
+const mlx4 = `${linux}/drivers/net/ethernet/mellanox/mlx4`;
 const intel = `${linux}/drivers/net/ethernet/intel`;
 const cardReset = `Evacuate its servers, and reset the card or reboot the host. ${afterRepair}`;
 const mlx5 = ['mlx5_core'];
@@ -94,15 +95,73 @@ export const networkRows: readonly FaultRow[] = [
       'ice_probe_recovery_mode in 7.3, i40e_check_recovery_mode, i40e_handle_resets, ixgbe_check_fw_error',
   },
   {
-    id: 'ice-rebuild',
-    drivers: ['ice'],
-    pattern: /^Rebuild failed, unload and reload driver$/,
+    id: 'nic-reset-failed',
+    drivers: ['ice', 'i40e'],
+    pattern:
+      /^(reset \d+ failed$|Rebuild failed, unload and reload driver$|PF reset failed, |Initial pf_reset failed: |Rebuild AdminQ failed, )/,
     severity: 'fatal',
-    meaning: 'could not be started again after a reset, by its driver ice',
+    meaning: 'could not be reset, or started again after a reset, by its driver',
     nextStep: cardReset,
     source: `${intel}/ice/ice_main.c`,
-    releases: ['5.4'],
-    printedBy: 'ice_rebuild',
+    releases: ['4.18'],
+    printedBy: 'ice_do_reset, ice_rebuild, i40e_reset, i40e_rebuild, up to 5.4 i40e_probe',
+  },
+  {
+    id: 'nic-stuck',
+    drivers: ['ice', 'i40e'],
+    // The first form is the older one of i40e: releases with the second take the interface down.
+    pattern: /^tx_timeout recovery unsuccessful($|, device is in (non-|un)recoverable state\.$)/,
+    severity: 'fatal',
+    meaning: 'did not transmit after three kinds of reset by its driver',
+    nextStep: cardReset,
+    source: `${intel}/i40e/i40e_main.c`,
+    releases: ['4.18'],
+    printedBy: 'i40e_tx_timeout, since 5.4 ice_tx_timeout',
+  },
+  {
+    id: 'nic-hot',
+    drivers: ['ixgbe', 'igb'],
+    pattern:
+      /^(Network adapter has been stopped because it has over heated\.|The network adapter was stopped because it overheated$)/,
+    severity: 'fatal',
+    meaning: 'was stopped because it overheated, by its driver',
+    nextStep: `Check the fans and the air of the host, and reboot it. Replace the card if this returns. ${afterRepair}`,
+    source: `${intel}/ixgbe/ixgbe_main.c`,
+    releases: ['4.18'],
+    printedBy: 'ixgbe_check_overtemp_event, ixgbe_check_overtemp_subtask, igb_watchdog_task',
+  },
+  {
+    id: 'nic-fan',
+    drivers: ['ixgbe'],
+    pattern: /^Fan has stopped, replace the adapter$/,
+    severity: 'fatal',
+    meaning: 'has a fan that stopped, by its driver ixgbe',
+    nextStep: `Replace the card. ${afterRepair}`,
+    source: `${intel}/ixgbe/ixgbe_main.c`,
+    releases: ['4.18'],
+    printedBy: 'ixgbe_check_fan_failure, ixgbe_probe',
+  },
+  {
+    id: 'mlx4-reset',
+    drivers: ['mlx4_core'],
+    pattern: /^(Internal error detected:|device is going to be reset)$/,
+    severity: 'warning',
+    meaning: 'was reset after an error by its driver mlx4_core',
+    nextStep: watch,
+    source: `${mlx4}/catas.c`,
+    releases: ['4.18'],
+    printedBy: 'dump_err_buf, mlx4_enter_error_state',
+  },
+  {
+    id: 'mlx4-reset-failed',
+    drivers: ['mlx4_core'],
+    pattern: /^(Fail to reset HCA|PCI device did not come back after reset, aborting)$/,
+    severity: 'fatal',
+    meaning: 'could not be reset by its driver mlx4_core',
+    nextStep: restart,
+    source: `${mlx4}/catas.c`,
+    releases: ['4.18'],
+    printedBy: 'mlx4_reset_master, mlx4_reset',
   },
   {
     id: 'bnxt-firmware',

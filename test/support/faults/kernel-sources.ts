@@ -6,6 +6,8 @@ export interface MessageSource {
   readonly row: string;
   readonly files: RegExp;
   readonly text: RegExp;
+  /** Absent for each call that the text is an argument of. */
+  readonly call?: string;
   readonly values: readonly (string | RegExp)[];
   /** The row needs one message of each step, in this order. */
   readonly step?: number;
@@ -33,6 +35,7 @@ const habana = /^drivers\/(misc|accel)\/habanalabs\/(common\/)?device\.c$/;
 const gaudi2 = /^drivers\/(misc|accel)\/habanalabs\/gaudi2\/gaudi2\.c$/;
 const qat = /^drivers\/crypto\/(intel\/)?qat\/qat_common\/adf_(isr|gen6_ras|init)\.c$/;
 const mlx5 = /^drivers\/net\/ethernet\/mellanox\/mlx5\/core\/(health|cmd|main|events)\.c$/;
+const mlx4 = /^drivers\/net\/ethernet\/mellanox\/mlx4\/(catas|reset)\.c$/;
 const intel = /^drivers\/net\/ethernet\/intel\/(ixgbe|igb|igc|fm10k|ice|i40e)\/\w+_(main|pci)\.c$/;
 const bnxt = /^drivers\/net\/ethernet\/broadcom\/bnxt\/bnxt\.c$/;
 const nvme = /^drivers\/nvme\/host\/(pci|core)\.c$/;
@@ -178,7 +181,18 @@ export const messageSources: readonly MessageSource[] = [
   ...printed('nic-recovery', intel, [
     /^Firmware recovery mode detected|^Entering recovery mode due to repeated FW resets/,
   ]),
-  ...printed('ice-rebuild', intel, [/^Rebuild failed, unload and reload driver/]),
+  ...printed('nic-reset-failed', intel, [
+    /^(reset %d failed|Rebuild failed, unload|PF reset failed, |Initial pf_reset|Rebuild AdminQ failed)/,
+  ]),
+  ...printed('nic-stuck', intel, [/^tx_timeout recovery unsuccessful/]),
+  ...printed('nic-hot', intel, [/^The network adapter was stopped because it overheated/]),
+  // Other calls of the same file print other texts by this format.
+  { row: 'nic-hot', files: intel, call: 'e_crit', text: /^%s\\n$/, values: [/ over heated\./] },
+  ...printed('nic-fan', intel, [/^Fan has stopped, replace the adapter/]),
+  ...printed('mlx4-reset', mlx4, [/^(Internal error detected:|device is going to be reset)/]),
+  ...printed('mlx4-reset-failed', mlx4, [
+    /^(Fail to reset HCA|PCI device did not come back after reset)/,
+  ]),
   ...printed('bnxt-firmware', bnxt, [/^Firmware (reset aborted|not responding, status: )/]),
   ...printed('nvme-disabled', nvme, [
     /^(Disabling device after reset|Removing after probe) failure/,

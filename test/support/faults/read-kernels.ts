@@ -55,6 +55,7 @@ function messagesIn(file: string, source: string): Message[] {
   return sources.flatMap((each) =>
     strings
       .filter((string) => namesDevice(string) && each.text.test(string.text))
+      .filter(({ call }) => (each.call ?? call) === call)
       .flatMap((string) => toMessage(each, string, strings, file, source) ?? []),
   );
 }
