@@ -41,10 +41,10 @@ export function placesLeft(
   const { running } = withoutPast(group, nowMs);
   const [newest] = pausingFailures(group, nowMs);
   // The next attempt is another host's: one host cannot hold up the others again and again.
-  if (newest)
-    return isPaused(group, nowMs) || newest.hostname === hostname
-      ? 0
-      : Math.max(0, 1 - running.length);
+  if (newest) {
+    const waits = isPaused(group, nowMs) || newest.hostname === hostname;
+    return waits ? 0 : Math.max(0, 1 - running.length);
+  }
   const ofHost = running.filter((each) => each.hostname === hostname).length;
   return Math.max(0, Math.min(atOnce - running.length, Math.ceil(atOnce / 2) - ofHost));
 }
