@@ -39,10 +39,10 @@ export function create${pascal}Driver(settings: Settings, context: DriverContext
       const all = readPciFunctions(sysfs, (address, reason) => {
         notOffered.push({ address, reason });
       });
-      const wanted = all.filter(isOurs);
-      const refusals = await guards.check({ driver: '${name}', wanted, all, isOurs });
+      const functions = all.filter(isOurs);
+      const refusals = await guards.check({ driver: '${name}', wanted: functions, all, isOurs });
       const devices: Record<string, ReportedDevice> = {};
-      for (const fn of wanted) {
+      for (const fn of functions) {
         const reason = refusals.get(fn.address);
         if (reason === undefined) devices[fn.address] = describe(fn);
         else notOffered.push({ address: fn.address, reason });
@@ -134,10 +134,10 @@ export default ({ defineDriver, readPciFunctions, parsePciAddress, z }) =>
       discover: async () => {
         const isOurs = (fn) => fn.vendorId === vendor && fn.productId === product;
         const all = readPciFunctions(sysfs, () => {});
-        const wanted = all.filter(isOurs);
-        const refused = await guards.check({ driver: name, wanted, all, isOurs });
+        const functions = all.filter(isOurs);
+        const refused = await guards.check({ driver: name, wanted: functions, all, isOurs });
         const devices = {};
-        for (const { address } of wanted.filter((fn) => !refused.has(fn.address))) {
+        for (const { address } of functions.filter((fn) => !refused.has(fn.address))) {
           const handle = { type: 'PCI', info: parsePciAddress(address) };
           const offers = { resource_class: '${custom}', traits: [], attach_handles: [handle] };
           const card = { address, driver: name, type: 'AICHIP', vendor, product, model: name };
