@@ -292,7 +292,7 @@ describe('an agent that has lost its state', () => {
   describe('and offers a pool', () => {
     const next = '0000:42:00.0';
     const provider = () => providerUuid(`${host}_gpus`);
-    /** Of the same vendor and product: a pool has one model. */
+    /** All units of a pool are of one model, so the other card is, too. */
     const other = { ...gpu, subsystem: '10de:1852' };
     const others = `is 10de:26b9 of class 030200, subsystem 10de:1852, and 10de:26b9 of class 030200, subsystem 10de:1851, was offered here: confirm it by cyborg-agent confirm`;
     const startPool = () => startAgent([slot, next], { pool: 'gpus' });

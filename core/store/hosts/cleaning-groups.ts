@@ -10,8 +10,11 @@ import type { Documents } from '#core/store/table/documents.ts';
 import { getRow, queryPartition } from '#core/store/table/reads.ts';
 import { held } from '#core/store/table/writes.ts';
 
-/** Longer than a job or a pause lasts; then DynamoDB deletes the row. */
-const keptSeconds = 24 * 60 * 60;
+/**
+ * Longer than a place or a failure counts; then DynamoDB deletes the row. A host that names other
+ * failure domains again and again leaves few rows.
+ */
+const keptSeconds = 3 * 60 * 60;
 
 export interface CleaningGroupStore {
   /** A new one, with revision 0, where none is stored. */

@@ -72,14 +72,14 @@ export const processorRows: readonly FaultRow[] = [
   {
     id: 'i915-reset',
     drivers: ['i915'],
+    // The reset of one engine is no row, as for xe and amdgpu.
     pattern: /^(\[drm\] )?(GT\d+: )?Resetting chip for /,
     severity: 'warning',
     meaning: 'was reset by its driver i915',
     nextStep: watch,
     source: `${linux}/drivers/gpu/drm/i915/gt/intel_reset.c`,
     releases: ['4.18'],
-    printedBy:
-      'intel_gt_reset, in 4.18 i915_reset; of one engine it is no row, as for xe and amdgpu',
+    printedBy: 'intel_gt_reset, in 4.18 i915_reset',
   },
   {
     id: 'amdgpu-init',

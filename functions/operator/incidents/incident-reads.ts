@@ -98,7 +98,7 @@ async function readReaper(
   });
 }
 
-/** A group for each failure domain with a host that was asked again today. */
+/** Failure domains whose hosts were asked again within the last hours. */
 async function readPaused(
   { store, clock }: ConsumerDeps,
   after: string | undefined,

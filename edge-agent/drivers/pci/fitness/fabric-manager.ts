@@ -14,11 +14,12 @@ const readMs = 5_000;
 
 export const vgpuMode = '2';
 /** FABRIC_MODE, and what each asks of a guest. */
-const modes: Readonly<Record<string, string>> = {
-  0: 'bare metal and full passthrough): a guest needs the whole board',
-  1: 'shared NVSwitches): a guest needs an active partition, and a driver of this release',
-  [vgpuMode]: 'vGPUs): a guest needs an active partition, even with one vGPU',
+const modes: Readonly<Record<string, { readonly meaning: string; readonly need: string }>> = {
+  0: { meaning: 'bare metal and full passthrough', need: 'the whole board' },
+  1: { meaning: 'shared NVSwitches', need: 'an active partition, and a driver of this release' },
+  [vgpuMode]: { meaning: 'vGPUs', need: 'an active partition, even with one vGPU' },
 };
+const unknownMode = { meaning: 'unknown', need: 'the whole board or an active partition' };
 
 /** Undefined where the host has no such settings, or they cannot be read. */
 export async function readFabricMode(hardware: Exec): Promise<string | undefined> {
@@ -41,10 +42,8 @@ export async function examineFabricManager(hardware: Exec): Promise<Observation>
   const [mode, version] = [await readFabricMode(hardware), await readFabricVersion(hardware)];
   const release = version === undefined ? 'its release is not seen' : `release ${version}`;
   const isSeen = mode !== undefined && version !== undefined;
-  const need =
-    mode === undefined
-      ? 'its mode is not seen: a guest needs the whole board or an active partition'
-      : `mode ${mode} (${modes[mode] ?? 'unknown)'}`;
-  const what = `Fabric Manager: ${release}, ${need}; else CUDA ends with 802.`;
+  const { meaning, need } = modes[mode ?? ''] ?? unknownMode;
+  const shown = mode === undefined ? 'its mode is not seen' : `mode ${mode} (${meaning})`;
+  const what = `Fabric Manager: ${release}, ${shown}: a guest needs ${need}; else CUDA ends with 802.`;
   return { outcome: isSeen ? 'seen' : 'not seen', what };
 }

@@ -143,7 +143,7 @@ describe('the self-test of a board with NVSwitches', () => {
     ['0', 'mode 0 (bare metal and full passthrough): a guest needs the whole board;'],
     ['1', 'mode 1 (shared NVSwitches): a guest needs an active partition, and a driver of this'],
     ['2', 'mode 2 (vGPUs): a guest needs an active partition'],
-    ['7', 'mode 7 (unknown); else'],
+    ['7', 'mode 7 (unknown): a guest needs the whole board or an active partition; else'],
   ])('prints mode %s, the release, and the refused GPUs', async (mode, expected) => {
     addBoard();
     const whole = { vendor: '1002', product: '74a1', classCode: '120000' };
